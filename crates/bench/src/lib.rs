@@ -1,0 +1,1 @@
+//! Benchmarks: ratios against a limit that is measured in the same run.

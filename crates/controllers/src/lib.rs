@@ -1,0 +1,1 @@
+//! One folder per controller, the same files in each.

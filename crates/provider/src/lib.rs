@@ -1,0 +1,1 @@
+//! The provider's contract in domain terms: the spec half is pure.

@@ -1,0 +1,1 @@
+//! How it runs: clients, caches, queue, leases, writer, events, metrics, admin server, shutdown.
