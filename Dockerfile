@@ -1,0 +1,32 @@
+# The image of `machinist run`: one binary on distroless, as user 65532, without the playground and its control plane.
+#
+# No step is tied to a processor: `docker buildx build --platform linux/amd64,linux/arm64 .` gives both. Each is compiled on its own
+# platform (emulated where the host is another), because aws-lc is C and assembly and crossing it costs more than it saves.
+# Plain Dockerfile syntax and full image names, so that podman and buildah read it as well.
+
+# The builder's C library must not be newer than the one in the runtime image: both are Debian 12.
+ARG BUILDER=docker.io/library/rust:1.95-bookworm
+ARG RUNTIME=gcr.io/distroless/cc-debian12:nonroot
+
+FROM ${BUILDER} AS build
+WORKDIR /src
+COPY . .
+# The caches survive between builds on one machine; the binary is copied out because the cache is not part of the layer.
+RUN --mount=type=cache,target=/usr/local/cargo/registry \
+    --mount=type=cache,target=/src/target \
+    cargo build --release --locked -p machinist --no-default-features \
+ && cp target/release/machinist /machinist
+
+FROM ${RUNTIME}
+ARG VERSION=dev
+LABEL org.opencontainers.image.title="machinist" \
+      org.opencontainers.image.description="Runs the machines of a Kubernetes cluster" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="https://github.com/machinist-dev/machinist" \
+      org.opencontainers.image.version="${VERSION}"
+COPY --from=build /machinist /machinist
+USER 65532:65532
+# Metrics, then health.
+EXPOSE 8080 9440
+ENTRYPOINT ["/machinist"]
+CMD ["run"]

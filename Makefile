@@ -1,0 +1,85 @@
+# The everyday verbs. Logic lives in cargo and in `xtask`; a recipe here is a line or two.
+#
+# Every cargo command names the whole workspace and then picks a target (`--workspace --bin x`, not `-p x`): cargo chooses
+# the features of a dependency from the packages that were named, so `-p` would build the same crates a second time.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+CARGO ?= cargo
+# Extra flags for every cargo command; CI says `--locked`.
+CARGO_FLAGS ?=
+# Arguments for the program behind `run`, `bench`, `crash`, `test` and `image`: make run ARGS=--once
+ARGS ?=
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+XTASK := $(TARGET)/debug/xtask
+
+.PHONY: help
+help: ## list the verbs (default)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: run
+run: tools ## a real Kubernetes API with sample objects and the controllers, until Ctrl-C (ARGS=--once: prove it and exit)
+	@$(CARGO) build $(CARGO_FLAGS) --workspace --bin machinist
+	@exec $(TARGET)/debug/machinist playground $(ARGS)
+
+.PHONY: test
+test: tools ## every test; the control plane and moto are fetched or built on the first run
+	$(CARGO) test $(CARGO_FLAGS) --workspace $(ARGS)
+
+.PHONY: build
+build: ## the release binary
+	$(CARGO) build $(CARGO_FLAGS) --release --workspace --bin machinist
+
+.PHONY: lint
+lint: xtask ## formatting, clippy, docs, dependency policy, and the checks of xtask; warnings are errors
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CARGO_FLAGS) --workspace --no-deps --document-private-items
+	$(XTASK) check
+
+.PHONY: fmt
+fmt: xtask ## format the code and write the generated files anew
+	$(CARGO) fmt --all
+	$(XTASK) generate
+
+.PHONY: vet
+vet: ## type-check every target
+	$(CARGO) check $(CARGO_FLAGS) --workspace --all-targets
+
+.PHONY: image
+image: xtask ## the container image, with docker, podman or buildah
+	$(XTASK) image $(ARGS)
+
+.PHONY: bench
+bench: tools ## ratios against a limit measured in the same run, into target/bench/*.json
+	$(CARGO) build $(CARGO_FLAGS) --release --workspace --bin machinist --bin machinist-bench
+	$(TARGET)/release/machinist-bench $(ARGS)
+
+.PHONY: crash
+crash: tools ## every crash point with every fault (`make test` takes a sample)
+	MACHINIST_CRASH=all $(CARGO) test $(CARGO_FLAGS) --workspace --test crash -- --nocapture $(ARGS)
+
+.PHONY: clean
+clean: ## remove what was built here; the control plane's own cache stays
+	$(CARGO) clean
+
+# === not verbs ===
+
+.PHONY: xtask
+xtask:
+	@$(CARGO) build $(CARGO_FLAGS) --workspace --bin xtask
+
+# The tests fetch everything else by themselves.
+.PHONY: tools
+tools:
+	@missing=; for tool in $(CARGO) go python3; do command -v "$$tool" >/dev/null || missing="$$missing $$tool"; done; \
+	if [ -n "$$missing" ]; then \
+	  echo "not found in PATH:$$missing" >&2; \
+	  echo "  cargo    builds machinist: https://rustup.rs" >&2; \
+	  echo "  go       builds etcd and kube-apiserver where they cannot be downloaded: https://go.dev/dl" >&2; \
+	  echo "  python3  runs moto, the AWS of the tests, in a virtual environment: your system's package" >&2; \
+	  exit 1; \
+	fi
