@@ -1,1 +1,16 @@
-//! What several controllers share and is pure: ids, kinds, retry classes, label merging. No IO.
+//! What several controllers share and is pure.
+//!
+//! * [`key`]: how an object is named in queues, caches and logs; [`meta`]: what is stored of an object's metadata.
+//! * [`retry`]: how an error is to be retried, and its category; [`report`]: what a pass has to say.
+//! * [`shape`]: what a machine would give, in no cloud's terms; [`labels`]: merging of label lists;
+//!   [`annotations`]: a change of annotations as data.
+//!
+//! No IO, no clock, no randomness: time and ids are arguments.
+
+pub mod annotations;
+pub mod key;
+pub mod labels;
+pub mod meta;
+pub mod report;
+pub mod retry;
+pub mod shape;

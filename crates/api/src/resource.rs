@@ -1,0 +1,149 @@
+//! Where a kind is served: group, version, plural, and the paths that follow from them.
+//!
+//! Input: constants. Output: URL paths. Names from the cluster are percent-encoded, so a hostile name cannot leave its segment.
+
+use std::fmt::{self, Write as _};
+
+/// A kind as the API server serves it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Resource {
+    /// API group; empty for the core group.
+    pub group: &'static str,
+    /// API version within the group.
+    pub version: &'static str,
+    /// The name in paths, plural and lower case.
+    pub plural: &'static str,
+    /// The name in objects.
+    pub kind: &'static str,
+}
+
+/// MachineSets of OpenShift's Machine API.
+pub const MACHINE_SETS: Resource = Resource {
+    group: "machine.openshift.io",
+    version: "v1beta1",
+    plural: "machinesets",
+    kind: "MachineSet",
+};
+
+/// CustomResourceDefinitions: what tells us that a kind has begun to be served.
+pub const CUSTOM_RESOURCE_DEFINITIONS: Resource = Resource {
+    group: "apiextensions.k8s.io",
+    version: "v1",
+    plural: "customresourcedefinitions",
+    kind: "CustomResourceDefinition",
+};
+
+/// Leases, for leader election.
+pub const LEASES: Resource = Resource {
+    group: "coordination.k8s.io",
+    version: "v1",
+    plural: "leases",
+    kind: "Lease",
+};
+
+/// Events about objects.
+pub const EVENTS: Resource = Resource {
+    group: "events.k8s.io",
+    version: "v1",
+    plural: "events",
+    kind: "Event",
+};
+
+impl Resource {
+    /// `group/version`, or the bare version for the core group: what objects say in `apiVersion`.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// The name of the CustomResourceDefinition that serves this kind, if it is one.
+    pub fn crd_name(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
+
+    /// The path of the collection: of one namespace, or of all where `namespace` is `None`.
+    pub fn collection_path(&self, namespace: Option<&str>) -> String {
+        let mut path = String::with_capacity(80);
+        if self.group.is_empty() {
+            path.push_str("/api/");
+        } else {
+            path.push_str("/apis/");
+            path.push_str(self.group);
+            path.push('/');
+        }
+        path.push_str(self.version);
+        if let Some(namespace) = namespace {
+            path.push_str("/namespaces/");
+            push_encoded(&mut path, namespace);
+        }
+        path.push('/');
+        path.push_str(self.plural);
+        path
+    }
+
+    /// The path of one object; an empty `namespace` means that the kind is cluster-scoped.
+    pub fn object_path(&self, namespace: &str, name: &str) -> String {
+        let mut path = self.collection_path(Some(namespace).filter(|n| !n.is_empty()));
+        path.push('/');
+        push_encoded(&mut path, name);
+        path
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.plural)
+    }
+}
+
+/// Appends a path segment or query value; everything but unreserved characters is escaped.
+pub fn push_encoded(out: &mut String, raw: &str) {
+    for byte in raw.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a String cannot fail.
+            drop(write!(out, "%{byte:02X}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_namespaced_cluster_scoped_and_core_kinds() {
+        assert_eq!(
+            MACHINE_SETS.object_path("ns", "a"),
+            "/apis/machine.openshift.io/v1beta1/namespaces/ns/machinesets/a"
+        );
+        assert_eq!(
+            MACHINE_SETS.collection_path(None),
+            "/apis/machine.openshift.io/v1beta1/machinesets"
+        );
+        assert_eq!(
+            CUSTOM_RESOURCE_DEFINITIONS.object_path("", "x"),
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/x"
+        );
+        let nodes = Resource {
+            group: "",
+            version: "v1",
+            plural: "nodes",
+            kind: "Node",
+        };
+        assert_eq!(nodes.object_path("", "n"), "/api/v1/nodes/n");
+        assert_eq!(nodes.api_version(), "v1");
+    }
+
+    #[test]
+    fn a_hostile_name_stays_in_its_segment() {
+        assert_eq!(
+            MACHINE_SETS.object_path("ns", "../secrets/x?y"),
+            "/apis/machine.openshift.io/v1beta1/namespaces/ns/machinesets/..%2Fsecrets%2Fx%3Fy"
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! Label lists as annotations carry them: `key=value` pairs joined by commas.
+//!
+//! Users' pairs are kept and the order is sorted, so the same set of pairs always gives the same string. A comparison is one of
+//! sets: a list that differs in order alone is not different, and is never written.
+
+use std::collections::BTreeMap;
+
+/// Reads a list. A piece without `=` is no pair and is dropped; the value begins after the first `=`; the last of equal keys wins.
+pub fn parse(list: &str) -> BTreeMap<&str, &str> {
+    list.split(',')
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(key, value)| (key.trim(), value.trim()))
+        .filter(|(key, _)| !key.is_empty())
+        .collect()
+}
+
+/// The list with `key` set to `value`, or `None` if it says so already.
+pub fn with_pair(list: &str, key: &str, value: &str) -> Option<String> {
+    let mut pairs = parse(list);
+    if pairs.insert(key, value) == Some(value) {
+        return None;
+    }
+    let mut merged = String::with_capacity(list.len() + key.len() + value.len() + 2);
+    for (key, value) in &pairs {
+        if !merged.is_empty() {
+            merged.push(',');
+        }
+        merged.push_str(key);
+        merged.push('=');
+        merged.push_str(value);
+    }
+    Some(merged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ARCH: &str = "kubernetes.io/arch";
+
+    #[test]
+    fn users_pairs_are_kept_and_sorted() {
+        let merged = with_pair(
+            "node-role.kubernetes.io/worker=,custom=value",
+            ARCH,
+            "amd64",
+        );
+        assert_eq!(
+            merged.as_deref(),
+            Some("custom=value,kubernetes.io/arch=amd64,node-role.kubernetes.io/worker=")
+        );
+    }
+
+    #[test]
+    fn order_alone_is_no_difference() {
+        assert_eq!(
+            with_pair("z=1,kubernetes.io/arch=arm64,a=2", ARCH, "arm64"),
+            None
+        );
+    }
+
+    #[test]
+    fn a_contradicting_value_is_replaced() {
+        let merged = with_pair("kubernetes.io/arch=amd64,x=y", ARCH, "arm64");
+        assert_eq!(merged.as_deref(), Some("kubernetes.io/arch=arm64,x=y"));
+    }
+
+    #[test]
+    fn pieces_that_are_no_pairs_go() {
+        let merged = with_pair(",,nonsense, a = b=c ,=v", ARCH, "amd64");
+        assert_eq!(merged.as_deref(), Some("a=b=c,kubernetes.io/arch=amd64"));
+    }
+}

@@ -1,0 +1,106 @@
+//! What a pass over an object has to say: Events, a result for the metrics, and when to come back.
+//!
+//! A report is data. The driver in `runtime` writes it, so that `report` stays pure.
+
+use crate::retry::Retry;
+
+/// The reasons that machinist's Events carry. People write alerts on them: none is renamed or reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventReason {
+    /// The instance type is not known, so the object is left as it was.
+    FailedUpdate,
+    /// The object or something that it refers to is not valid.
+    ReconcileError,
+}
+
+impl EventReason {
+    /// Every reason, for docs and tests.
+    pub const ALL: [Self; 2] = [Self::FailedUpdate, Self::ReconcileError];
+
+    /// The reason as Events carry it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FailedUpdate => "FailedUpdate",
+            Self::ReconcileError => "ReconcileError",
+        }
+    }
+}
+
+/// Whether an Event tells of trouble.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventType {
+    /// For information.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
+impl EventType {
+    /// The type as Events carry it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
+}
+
+/// An Event to be written about the object of the pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventNote {
+    /// Trouble or not.
+    pub event_type: EventType,
+    /// Why, in one word.
+    pub reason: EventReason,
+    /// What was being done, in one word.
+    pub action: &'static str,
+    /// For people.
+    pub note: String,
+}
+
+/// How a pass ended, as the metric `machinist_reconcile_total` counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PassResult {
+    /// Nothing to do.
+    Settled,
+    /// Something was written.
+    Changed,
+    /// The object is bad; waiting for an edit.
+    Refused,
+    /// Something went wrong that a retry may mend.
+    Failed,
+}
+
+impl PassResult {
+    /// The value of the metric's `result` label.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Settled => "settled",
+            Self::Changed => "changed",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What a pass over an object has to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// For the metrics.
+    pub result: PassResult,
+    /// For people who look at the object.
+    pub events: Vec<EventNote>,
+    /// When to come back; `None` means at the next change or resync.
+    pub retry: Option<Retry>,
+}
+
+impl Report {
+    /// A report with nothing to tell but its result.
+    pub fn quiet(result: PassResult) -> Self {
+        Self {
+            result,
+            events: Vec::new(),
+            retry: None,
+        }
+    }
+}
