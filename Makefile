@@ -1,7 +1,7 @@
 # The everyday verbs. Logic lives in cargo and in `xtask`; a recipe here is a line or two.
 #
-# Every cargo command names the whole workspace and then picks a target (`--workspace --bin x`, not `-p x`): cargo chooses
-# the features of a dependency from the packages that were named, so `-p` would build the same crates a second time.
+# No cargo command says `-p`: cargo chooses the features of a dependency from the packages that are named, so `-p x` would build
+# many crates a second time. `--bin x` alone names them all and then builds what x needs.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -13,8 +13,7 @@ CARGO ?= cargo
 CARGO_FLAGS ?=
 # Arguments for the program behind `run`, `bench`, `crash`, `test` and `image`: make run ARGS=--once
 ARGS ?=
-TARGET := $(or $(CARGO_TARGET_DIR),target)
-XTASK := $(TARGET)/debug/xtask
+XTASK := $(CARGO) run $(CARGO_FLAGS) --quiet --bin xtask --
 
 .PHONY: help
 help: ## list the verbs (default)
@@ -22,8 +21,7 @@ help: ## list the verbs (default)
 
 .PHONY: run
 run: tools ## a real Kubernetes API with sample objects and the controllers, until Ctrl-C (ARGS=--once: prove it and exit)
-	@$(CARGO) build $(CARGO_FLAGS) --workspace --bin machinist
-	@exec $(TARGET)/debug/machinist playground $(ARGS)
+	@$(CARGO) run $(CARGO_FLAGS) --quiet --bin machinist -- playground $(ARGS)
 
 .PHONY: test
 test: tools ## every test; the control plane and moto are fetched or built on the first run
@@ -31,17 +29,17 @@ test: tools ## every test; the control plane and moto are fetched or built on th
 
 .PHONY: build
 build: ## the release binary
-	$(CARGO) build $(CARGO_FLAGS) --release --workspace --bin machinist
+	$(CARGO) build $(CARGO_FLAGS) --release --bin machinist
 
 .PHONY: lint
-lint: xtask ## formatting, clippy, docs, dependency policy, and the checks of xtask; warnings are errors
+lint: ## formatting, clippy, docs, dependency policy, and the checks of xtask; warnings are errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CARGO_FLAGS) --workspace --no-deps --document-private-items
 	$(XTASK) check
 
 .PHONY: fmt
-fmt: xtask ## format the code and write the generated files anew
+fmt: ## format the code and write the generated files anew
 	$(CARGO) fmt --all
 	$(XTASK) generate
 
@@ -50,13 +48,13 @@ vet: ## type-check every target
 	$(CARGO) check $(CARGO_FLAGS) --workspace --all-targets
 
 .PHONY: image
-image: xtask ## the container image, with docker, podman or buildah
+image: ## the container image, with docker, podman or buildah
 	$(XTASK) image $(ARGS)
 
 .PHONY: bench
 bench: tools ## ratios against a limit measured in the same run, into target/bench/*.json
-	$(CARGO) build $(CARGO_FLAGS) --release --workspace --bin machinist --bin machinist-bench
-	$(TARGET)/release/machinist-bench $(ARGS)
+	$(CARGO) build $(CARGO_FLAGS) --release --bin machinist --bin machinist-bench
+	$(CARGO) run $(CARGO_FLAGS) --release --bin machinist-bench -- $(ARGS)
 
 .PHONY: crash
 crash: tools ## every crash point with every fault (`make test` takes a sample)
@@ -67,10 +65,6 @@ clean: ## remove what was built here; the control plane's own cache stays
 	$(CARGO) clean
 
 # === not verbs ===
-
-.PHONY: xtask
-xtask:
-	@$(CARGO) build $(CARGO_FLAGS) --workspace --bin xtask
 
 # The tests fetch everything else by themselves.
 .PHONY: tools

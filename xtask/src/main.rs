@@ -1,1 +1,51 @@
-fn main() {}
+//! The checks and generators of this repository.
+//!
+//! ```text
+//! xtask check [NAME ...]    every check, or the named ones; exit 1 if one of them finds something
+//! xtask generate            write the generated files
+//! xtask image [ARG ...]     build the container image with the engine that is there; ARGs go to its `build`
+//! ```
+//!
+//! A check reads the tree and returns findings; it never changes anything. What is *not* here: anything that cargo does already.
+
+mod cargo;
+mod checks;
+mod finding;
+mod generate;
+mod image;
+mod repo;
+mod source;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::repo::Repo;
+
+const USAGE: &str = "usage: xtask check [NAME ...] | generate | image [ARG ...]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Returns whether all is well.
+fn dispatch(arguments: &[String]) -> Result<bool> {
+    let Some((verb, rest)) = arguments.split_first() else {
+        bail!(USAGE)
+    };
+    let repo = Repo::find()?;
+    match verb.as_str() {
+        "check" => checks::run(&repo, rest),
+        "generate" => generate::write(&repo).map(|()| true),
+        "image" => image::build(&repo, rest).map(|()| true),
+        _ => bail!("{verb:?} is not a verb\n{USAGE}"),
+    }
+}
