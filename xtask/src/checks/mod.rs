@@ -7,6 +7,7 @@ mod file_length;
 mod layers;
 mod pure_stages;
 mod spdx;
+mod stages;
 mod wording;
 mod writes;
 
@@ -22,6 +23,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("drift", drift::check),
     ("dead-files", dead_files::check),
     ("file-length", file_length::check),
+    ("stages", stages::check),
     ("pure-stages", pure_stages::check),
     ("layers", layers::check),
     ("dependencies", dependencies::check),
