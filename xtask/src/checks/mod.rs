@@ -5,7 +5,9 @@ mod dependencies;
 mod drift;
 mod file_length;
 mod layers;
+mod names;
 mod pure_stages;
+mod review;
 mod spdx;
 mod stages;
 mod wording;
@@ -23,11 +25,13 @@ const CHECKS: &[(&str, Check)] = &[
     ("drift", drift::check),
     ("dead-files", dead_files::check),
     ("file-length", file_length::check),
+    ("names", names::check),
     ("stages", stages::check),
     ("pure-stages", pure_stages::check),
     ("layers", layers::check),
     ("dependencies", dependencies::check),
     ("writes", writes::check),
+    ("review", review::check),
     ("wording", wording::check),
 ];
 
