@@ -1,0 +1,257 @@
+//! The API server's audit log: what really reached it, from whom, and how it was answered.
+//!
+//! The API server writes one JSON line per finished request (level Metadata, so no bodies and no secrets). [`AuditLog`] is a
+//! reader with a position: every call returns what is new since the last one. A line that is still being written stays
+//! for the next call.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+/// Everything, without bodies. `RequestReceived` would double the number of lines and says nothing about the outcome.
+pub(crate) const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+";
+
+/// The log could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    /// The file cannot be read.
+    #[error("cannot read {path}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A line is not an audit event.
+    #[error("not an audit event: {line}")]
+    Parse {
+        /// The line.
+        line: String,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+}
+
+/// One finished request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// The id that the API server gave the request.
+    pub audit_id: String,
+    /// When the request arrived.
+    pub received: Timestamp,
+    /// When the answer was complete.
+    pub completed: Timestamp,
+    /// Who asked.
+    pub user: String,
+    /// What the client called itself; empty when it sent nothing.
+    pub user_agent: String,
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
+    pub verb: String,
+    /// API group; empty for the core group and for requests that are not about a resource.
+    pub group: String,
+    /// Plural name of the resource; empty for requests such as `/readyz`.
+    pub resource: String,
+    /// `status`, `scale`, `token` and the like, or empty.
+    pub subresource: String,
+    /// Namespace, or empty.
+    pub namespace: String,
+    /// Object name; empty for lists, watches and creates with `generateName`.
+    pub name: String,
+    /// HTTP status of the answer.
+    pub code: u16,
+    /// Path and query.
+    pub request_uri: String,
+}
+
+impl AuditEntry {
+    /// Whether the request could have changed something.
+    pub fn is_write(&self) -> bool {
+        !matches!(
+            self.verb.as_str(),
+            "get" | "list" | "watch" | "options" | "head"
+        )
+    }
+}
+
+/// A reader of the log with a position of its own. Readers do not disturb each other.
+#[derive(Debug, Clone)]
+pub struct AuditLog {
+    path: PathBuf,
+    offset: u64,
+}
+
+impl AuditLog {
+    /// Reads from the first entry on.
+    pub fn from_start(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            offset: 0,
+        }
+    }
+
+    /// Skips everything that is in the log now.
+    pub fn skip_to_end(&mut self) -> Result<(), AuditError> {
+        let end = std::fs::metadata(&self.path)
+            .map_err(|source| self.unreadable(source))?
+            .len();
+        self.offset = end;
+        Ok(())
+    }
+
+    /// Where the next read begins, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The finished requests since the last call, in the order in which they finished.
+    pub fn read_new(&mut self) -> Result<Vec<AuditEntry>, AuditError> {
+        let mut text = Vec::new();
+        File::open(&self.path)
+            .and_then(|mut file| {
+                file.seek(SeekFrom::Start(self.offset))?;
+                file.read_to_end(&mut text)
+            })
+            .map_err(|source| self.unreadable(source))?;
+        let complete = text
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |last| last + 1);
+        let mut entries = Vec::new();
+        for line in text[..complete]
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
+            entries.extend(parse(line)?);
+        }
+        self.offset += complete as u64;
+        Ok(entries)
+    }
+
+    fn unreadable(&self, source: io::Error) -> AuditError {
+        AuditError::Read {
+            path: self.path.clone(),
+            source,
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Result<Option<AuditEntry>, AuditError> {
+    let event: Event = serde_json::from_slice(line).map_err(|source| AuditError::Parse {
+        line: String::from_utf8_lossy(line).into_owned(),
+        source,
+    })?;
+    Ok((event.stage == "ResponseComplete").then(|| event.into()))
+}
+
+/// The fields of `audit.k8s.io/v1 Event` that are read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    #[serde(rename = "auditID")]
+    audit_id: String,
+    stage: String,
+    #[serde(rename = "requestURI")]
+    request_uri: String,
+    verb: String,
+    #[serde(default)]
+    user: User,
+    #[serde(default)]
+    user_agent: String,
+    #[serde(default)]
+    object_ref: ObjectRef,
+    #[serde(default)]
+    response_status: ResponseStatus,
+    request_received_timestamp: Timestamp,
+    stage_timestamp: Timestamp,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct User {
+    username: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct ObjectRef {
+    api_group: String,
+    resource: String,
+    subresource: String,
+    namespace: String,
+    name: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ResponseStatus {
+    code: u16,
+}
+
+impl From<Event> for AuditEntry {
+    fn from(event: Event) -> Self {
+        Self {
+            audit_id: event.audit_id,
+            received: event.request_received_timestamp,
+            completed: event.stage_timestamp,
+            user: event.user.username,
+            user_agent: event.user_agent,
+            verb: event.verb,
+            group: event.object_ref.api_group,
+            resource: event.object_ref.resource,
+            subresource: event.object_ref.subresource,
+            namespace: event.object_ref.namespace,
+            name: event.object_ref.name,
+            code: event.response_status.code,
+            request_uri: event.request_uri,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::AuditLog;
+
+    const LINE: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"a1","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/default/configmaps","verb":"create","user":{"username":"admin","groups":["system:masters"]},"sourceIPs":["127.0.0.1"],"userAgent":"test/1","objectRef":{"resource":"configmaps","namespace":"default","name":"x","apiVersion":"v1"},"responseStatus":{"metadata":{},"code":201},"requestReceivedTimestamp":"2026-01-02T03:04:05.000001Z","stageTimestamp":"2026-01-02T03:04:05.000002Z"}"#;
+
+    #[test]
+    fn a_half_written_line_waits_for_its_end() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let mut log = AuditLog::from_start(file.path());
+        let (head, tail) = LINE.split_at(100);
+        write!(file, "{LINE}\n{head}").unwrap();
+        let entries = log.read_new().unwrap();
+        assert_eq!(entries.len(), 1);
+        assert_eq!((entries[0].verb.as_str(), entries[0].code), ("create", 201));
+        assert!(entries[0].is_write());
+        writeln!(file, "{tail}").unwrap();
+        assert_eq!(log.read_new().unwrap().len(), 1);
+        assert!(log.read_new().unwrap().is_empty());
+    }
+
+    #[test]
+    fn other_stages_are_left_out() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(
+            file,
+            "{}",
+            LINE.replace("ResponseComplete", "ResponseStarted")
+        )
+        .unwrap();
+        assert!(
+            AuditLog::from_start(file.path())
+                .read_new()
+                .unwrap()
+                .is_empty()
+        );
+    }
+}
