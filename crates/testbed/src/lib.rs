@@ -1,1 +1,5 @@
 //! For tests only: moto and the AWS front, fault injection, the crash harness, builders.
+
+pub mod crash;
+pub mod faults;
+pub mod poll;

@@ -1,0 +1,161 @@
+//! Learns the crash points of a scenario, then has every fault tried at every point.
+//!
+//! Not here: a single run (`trial`).
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use futures::{StreamExt, TryStreamExt, stream};
+use parking_lot::Mutex;
+
+use super::{
+    CrashPoint, Fault, Report, Sample, Scenario, Subject, World, diff,
+    lens::Lens,
+    trial::{Learned, Trial, Verdict},
+};
+
+/// What is run and how patiently.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Faults to try.
+    pub faults: Vec<Fault>,
+    /// Which pairs of point and fault are run.
+    pub sample: Sample,
+    /// Worlds at once on each API server. Use 1 where kinds are cluster-scoped.
+    pub parallel: usize,
+    /// Time for one run of the scenario, recovery included.
+    pub deadline: Duration,
+    /// A world is settled when the subject has not written for this long.
+    pub settle: Duration,
+    /// Beginning of the subject's user agents.
+    pub user_agents: String,
+    /// Whether writes to Leases are crash points, too.
+    pub leases: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            faults: Fault::ALL.to_vec(),
+            sample: Sample::All,
+            parallel: 4,
+            deadline: Duration::from_mins(1),
+            settle: Duration::from_millis(300),
+            user_agents: "machinist-".to_owned(),
+            leases: false,
+        }
+    }
+}
+
+/// A subject and a scenario, ready to be tried.
+#[derive(Debug)]
+pub struct Harness<S, C> {
+    subject: S,
+    scenario: Arc<C>,
+    api_servers: Vec<kube::Config>,
+    options: Options,
+}
+
+impl<S: Subject, C: Scenario> Harness<S, C> {
+    /// Worlds are spread over the API servers; each is reached with the given (admin) identity.
+    pub fn new(subject: S, scenario: C, api_servers: Vec<kube::Config>, options: Options) -> Self {
+        Self {
+            subject,
+            scenario: Arc::new(scenario),
+            api_servers,
+            options,
+        }
+    }
+
+    /// Learns, tries every chosen pair, and reports. An error means that nothing could be tried.
+    pub async fn run(&self) -> Result<Report> {
+        let start = Instant::now();
+        let Learned { points, end } = self.learn().await?;
+        let faults = &self.options.faults;
+        let pairs = self.options.sample.pairs(points.len(), faults.len());
+        let runs = pairs.len();
+        let places = self.options.parallel.max(1) * self.api_servers.len();
+        let free: Mutex<Vec<usize>> = Mutex::new((0..places).collect());
+        let mut verdicts: Vec<_> = stream::iter(pairs)
+            .map(|pair| {
+                let (point, fault) = (&points[pair.0], faults[pair.1]);
+                let (free, end) = (&free, &end);
+                async move {
+                    // There are never more runs under way than places.
+                    let place = free.lock().pop().unwrap_or_default();
+                    let verdict = match self.trial(place).await {
+                        Ok(trial) => trial.disturbed(point, fault, end).await,
+                        Err(error) => Err(error),
+                    };
+                    free.lock().push(place);
+                    anyhow::Ok((pair, verdict.with_context(|| format!("{point}: {fault}"))?))
+                }
+            })
+            .buffer_unordered(places)
+            .try_collect()
+            .await?;
+        verdicts.sort_by_key(|(pair, _)| *pair);
+        let (mut differences, mut unmet) = (Vec::new(), Vec::new());
+        for ((point, fault), verdict) in verdicts {
+            match verdict {
+                Verdict::Equal => {}
+                Verdict::Unmet => unmet.push((points[point].clone(), faults[fault])),
+                Verdict::Differs(difference) => differences.push(*difference),
+            }
+        }
+        Ok(Report {
+            scenario: self.scenario.name().to_owned(),
+            faults: faults.clone(),
+            points,
+            runs,
+            differences,
+            unmet,
+            duration: start.elapsed(),
+        })
+    }
+
+    /// The crash points of an undisturbed run, in the order in which they were met.
+    pub async fn points(&self) -> Result<Vec<CrashPoint>> {
+        Ok(self.learn().await?.points)
+    }
+
+    /// Runs undisturbed, twice: a scenario that differs from itself cannot show anything.
+    async fn learn(&self) -> Result<Learned> {
+        ensure!(
+            !self.api_servers.is_empty(),
+            "the harness needs an API server"
+        );
+        let undisturbed = async || self.trial(0).await?.undisturbed().await;
+        let first = undisturbed().await.context("the first undisturbed run")?;
+        let second = undisturbed().await.context("the second undisturbed run")?;
+        if first.end != second.end {
+            let diff = diff::unified(&first.end, &second.end);
+            bail!(
+                "two undisturbed runs of {} differ:\n{diff}",
+                self.scenario.name()
+            );
+        }
+        ensure!(
+            !first.points.is_empty(),
+            "no writes by user agents {:?}*: nothing to disturb",
+            self.options.user_agents
+        );
+        Ok(first)
+    }
+
+    /// A fresh world at this place, with everything for one run.
+    async fn trial(&self, place: usize) -> Result<Trial<'_, S, C>> {
+        let api_server = &self.api_servers[place % self.api_servers.len()];
+        let world = World::new(api_server, self.scenario.name(), self.options.deadline).await?;
+        Ok(Trial {
+            subject: &self.subject,
+            scenario: &self.scenario,
+            lens: Lens::new(Arc::clone(&self.scenario), &self.options),
+            settle: self.options.settle,
+            world,
+        })
+    }
+}

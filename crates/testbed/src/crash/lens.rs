@@ -1,0 +1,62 @@
+//! Sees the subject's writes among all requests, and names them as the scenario wants.
+
+use std::sync::Arc;
+
+use super::{CrashPoint, Options, Scenario, World, point::Write};
+use crate::faults::{ApiRequest, Match};
+
+/// Which requests are crash points, and what they are called.
+#[derive(Debug)]
+pub(super) struct Lens<C> {
+    scenario: Arc<C>,
+    user_agents: String,
+    leases: bool,
+}
+
+impl<C: Scenario> Lens<C> {
+    pub(super) fn new(scenario: Arc<C>, options: &Options) -> Arc<Self> {
+        let Options {
+            user_agents,
+            leases,
+            ..
+        } = options;
+        Arc::new(Self {
+            scenario,
+            user_agents: user_agents.clone(),
+            leases: *leases,
+        })
+    }
+
+    pub(super) fn counts(&self, request: &ApiRequest) -> bool {
+        request.is_write()
+            && request.user_agent.starts_with(&self.user_agents)
+            && (self.leases || request.resource != "leases")
+    }
+
+    fn write(&self, request: &ApiRequest) -> Write {
+        Write::of(request, &self.user_agents, &self.scenario.label(request))
+    }
+
+    /// The points that were met in this world so far.
+    pub(super) fn points(&self, world: &World) -> Vec<CrashPoint> {
+        let entries = world.proxy.log().entries();
+        let writes = entries.iter().filter(|entry| self.counts(&entry.request));
+        CrashPoint::in_sequence(writes.map(|entry| self.write(&entry.request)))
+    }
+
+    /// The subject's writes in this world, one per line, for people.
+    pub(super) fn trace(&self, world: &World) -> String {
+        let entries = world.proxy.log().entries();
+        let writes = entries.iter().filter(|entry| self.counts(&entry.request));
+        writes
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
+    /// Fits the same write as the point does, whichever time it is.
+    pub(super) fn trap(self: &Arc<Self>, point: &CrashPoint) -> Match {
+        let (lens, wanted) = (Arc::clone(self), point.write.clone());
+        Match::any().that(move |request| lens.counts(request) && lens.write(request) == wanted)
+    }
+}

@@ -1,0 +1,28 @@
+//! What a user does while the subject runs, and what must come out of it.
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::World;
+use crate::faults::ApiRequest;
+
+/// A story that can be told again and again, each time in a fresh namespace.
+pub trait Scenario: Send + Sync + 'static {
+    /// A short name in lower case with dashes; it becomes part of namespace names.
+    fn name(&self) -> &str;
+
+    /// The steps, by an undisturbed user ([`World::client`]). After each step wait with
+    /// [`World::eventually`] until the subject has done its part: this is what makes the subject's writes
+    /// the same in every run.
+    fn run(&self, world: &World) -> impl Future<Output = Result<()>> + Send;
+
+    /// Everything that matters in the end, normalised so that two good runs are equal
+    /// ([`World::state_of`] does this for whole kinds).
+    fn end_state(&self, world: &World) -> impl Future<Output = Result<Value>> + Send;
+
+    /// A name for the object of a write that is the same in every run, whatever the order of
+    /// parallel workers. The default suits objects whose names the scenario has chosen.
+    fn label(&self, request: &ApiRequest) -> String {
+        request.name.clone().unwrap_or_default()
+    }
+}

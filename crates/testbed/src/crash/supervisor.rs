@@ -1,0 +1,52 @@
+//! Keeps one instance of the subject running in a world, and replaces it when it has to die.
+
+use anyhow::Result;
+use tokio::sync::{Mutex, watch};
+
+use super::{Launch, Running, Subject};
+
+/// The subject of one world.
+pub(super) struct Supervisor<'a, S: Subject> {
+    subject: &'a S,
+    launch: Launch,
+    current: Mutex<Option<S::Running>>,
+    restarts: watch::Sender<u32>,
+}
+
+impl<'a, S: Subject> Supervisor<'a, S> {
+    pub(super) async fn start(subject: &'a S, launch: Launch) -> Result<Self> {
+        let current = Mutex::new(Some(subject.start(&launch).await?));
+        Ok(Self {
+            subject,
+            launch,
+            current,
+            restarts: watch::Sender::new(0),
+        })
+    }
+
+    /// Kills the instance and starts a fresh one.
+    pub(super) async fn restart(&self) -> Result<()> {
+        let mut current = self.current.lock().await;
+        if let Some(running) = current.take() {
+            running.kill().await?;
+        }
+        *current = Some(self.subject.start(&self.launch).await?);
+        self.restarts.send_modify(|restarts| *restarts += 1);
+        Ok(())
+    }
+
+    /// Waits until a fresh instance has replaced the first one.
+    pub(super) async fn restarted(&self) {
+        let mut restarts = self.restarts.subscribe();
+        // The sender lives as long as `self`, so this cannot fail.
+        drop(restarts.wait_for(|restarts| *restarts > 0).await);
+    }
+
+    /// Kills the instance for good; says how it had ended by itself, if it had.
+    pub(super) async fn stop(self) -> Result<Option<String>> {
+        match self.current.into_inner() {
+            Some(running) => running.kill().await,
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! One run of a scenario in a world of its own, undisturbed or with one fault.
+//!
+//! Invariant: a disturbed run passes only if its point was met, every step of the scenario came true,
+//! the end state is the expected one while the subject is quiet, and the subject is still alive.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Error, Result, bail, ensure};
+use serde_json::Value;
+
+use super::{
+    CrashPoint, Difference, Fault, Scenario, Subject, World, diff, lens::Lens,
+    supervisor::Supervisor,
+};
+use crate::faults::{Gate, Rule};
+
+/// What an undisturbed run has taught.
+pub(super) struct Learned {
+    pub(super) points: Vec<CrashPoint>,
+    pub(super) end: Value,
+}
+
+/// How a disturbed run ended.
+pub(super) enum Verdict {
+    Equal,
+    Unmet,
+    Differs(Box<Difference>),
+}
+
+/// A world and everything for one run in it.
+pub(super) struct Trial<'a, S, C> {
+    pub(super) subject: &'a S,
+    pub(super) scenario: &'a C,
+    pub(super) lens: Arc<Lens<C>>,
+    pub(super) settle: Duration,
+    pub(super) world: World,
+}
+
+impl<S: Subject, C: Scenario> Trial<'_, S, C> {
+    pub(super) async fn undisturbed(self) -> Result<Learned> {
+        let supervisor = Supervisor::start(self.subject, self.world.launch()).await?;
+        self.scenario.run(&self.world).await?;
+        let check = || async { self.ensure_quiet() };
+        self.world
+            .eventually("the subject to stop writing", check)
+            .await?;
+        let end = self.scenario.end_state(&self.world).await?;
+        if let Some(ending) = supervisor.stop().await? {
+            bail!("{ending}");
+        }
+        let points = self.lens.points(&self.world);
+        tracing::info!(
+            scenario = self.scenario.name(),
+            points = points.len(),
+            "learned"
+        );
+        Ok(Learned { points, end })
+    }
+
+    pub(super) async fn disturbed(
+        self,
+        point: &CrashPoint,
+        fault: Fault,
+        undisturbed: &Value,
+    ) -> Result<Verdict> {
+        let start = Instant::now();
+        let gate = Gate::new();
+        let rule = Rule::new(self.lens.trap(point), fault.effect(&gate)).skip(point.nth - 1);
+        let rule = self.world.proxy.add_rule(rule.times(1));
+        let supervisor = Supervisor::start(self.subject, self.world.launch()).await?;
+        let story = async {
+            let told = self.scenario.run(&self.world).await;
+            // The point may lie behind the last thing that the scenario waits for.
+            let met = rule.hit(1, self.world.time_left()).await.is_ok();
+            if met && fault.is_deadly() {
+                supervisor.restarted().await;
+            }
+            (told, met, self.ensure_end(undisturbed).await)
+        };
+        let death = async {
+            gate.reached().await;
+            match supervisor.restart().await {
+                Ok(()) => std::future::pending().await,
+                Err(error) => error,
+            }
+        };
+        let (told, met, ended) = tokio::select! {
+            story = story => story,
+            error = death => return Err(error.context("restarting the subject")),
+        };
+        let ending = supervisor.stop().await?.map(Error::msg);
+        let problems: Vec<String> = [told.err(), ended.err(), ending]
+            .into_iter()
+            .flatten()
+            .map(|problem| format!("{problem:#}"))
+            .collect();
+        tracing::info!(%point, %fault, met, ?problems, took = ?start.elapsed(), "tried");
+        if !met {
+            return Ok(Verdict::Unmet);
+        }
+        if problems.is_empty() {
+            return Ok(Verdict::Equal);
+        }
+        let end = self.scenario.end_state(&self.world).await?;
+        Ok(Verdict::Differs(Box::new(Difference {
+            point: point.clone(),
+            fault,
+            problems,
+            diff: diff::unified(undisturbed, &end),
+            writes: self.lens.trace(&self.world),
+            duration: start.elapsed(),
+        })))
+    }
+
+    /// Waits for the right end, and for the subject to leave it at that.
+    async fn ensure_end(&self, expected: &Value) -> Result<()> {
+        let check = || async {
+            self.ensure_quiet()?;
+            let end = self.scenario.end_state(&self.world).await?;
+            ensure!(end == *expected, "it differs");
+            // A write may have come in while the state was read.
+            self.ensure_quiet()
+        };
+        self.world
+            .eventually("the end state of the undisturbed run", check)
+            .await
+    }
+
+    fn ensure_quiet(&self) -> Result<()> {
+        match self.world.quiet_for(|request| self.lens.counts(request)) {
+            None => bail!("a write of the subject is still under way"),
+            Some(quiet) if quiet < self.settle => bail!("the subject wrote {quiet:?} ago"),
+            Some(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What went through the proxy: every request with its time, answer and fate.
+//!
+//! Invariants: an entry is there as soon as the request was read, before any effect; it gets its final
+//! outcome exactly once, also when the client disappears.
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+
+use super::{ApiRequest, Match};
+
+/// How a request ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Not yet.
+    InFlight,
+    /// The API server's own answer was delivered.
+    Answered,
+    /// The proxy made up an answer.
+    Injected,
+    /// The connection was closed before anything was forwarded, or in the middle of a watch.
+    Cut,
+    /// The API server carried it out; the client was not told.
+    AnswerLost,
+    /// The client closed the connection first, or the network was cut.
+    ClientGone,
+    /// The API server could not be reached or broke off.
+    Upstream(String),
+}
+
+/// One request and its fate.
+#[derive(Debug, Clone)]
+pub struct LogEntry {
+    /// When it came in, counted from the start of the proxy.
+    pub at: Duration,
+    /// What it asked for.
+    pub request: Arc<ApiRequest>,
+    /// Status code of the answer, whoever gave it; also set when the answer was lost.
+    pub status: Option<u16>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How long it took, once it has ended.
+    pub took: Option<Duration>,
+}
+
+impl fmt::Display for LogEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:9.3}s {:<24} {}",
+            self.at.as_secs_f64(),
+            self.request.user_agent,
+            self.request
+        )?;
+        if let Some(status) = self.status {
+            write!(f, " → {status}")?;
+        }
+        match &self.outcome {
+            Outcome::Answered => Ok(()),
+            other => write!(f, " ({other:?})"),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    start: Instant,
+    entries: Mutex<Vec<LogEntry>>,
+}
+
+/// All requests since the start of the proxy, in the order in which they came in.
+#[derive(Debug, Clone)]
+pub struct RequestLog(Arc<Inner>);
+
+impl RequestLog {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Inner {
+            start: Instant::now(),
+            entries: Mutex::default(),
+        }))
+    }
+
+    /// The present, on the scale of [`LogEntry::at`].
+    pub fn now(&self) -> Duration {
+        self.0.start.elapsed()
+    }
+
+    /// A copy of every entry.
+    pub fn entries(&self) -> Vec<LogEntry> {
+        self.0.entries.lock().clone()
+    }
+
+    /// A copy of the entries whose request fits.
+    pub fn matching(&self, when: &Match) -> Vec<LogEntry> {
+        self.0
+            .entries
+            .lock()
+            .iter()
+            .filter(|entry| when.fits(&entry.request))
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn open(&self, request: Arc<ApiRequest>) -> Ticket {
+        let at = self.now();
+        let mut entries = self.0.entries.lock();
+        entries.push(LogEntry {
+            at,
+            request,
+            status: None,
+            outcome: Outcome::InFlight,
+            took: None,
+        });
+        Ticket {
+            log: self.clone(),
+            index: entries.len() - 1,
+        }
+    }
+}
+
+impl fmt::Display for RequestLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.entries()
+            .iter()
+            .try_for_each(|entry| writeln!(f, "{entry}"))
+    }
+}
+
+/// The right to say how a request ended. Dropped without a word, the client is gone.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    log: RequestLog,
+    index: usize,
+}
+
+impl Ticket {
+    pub(super) fn status(&self, status: u16) {
+        self.change(|entry| entry.status = Some(status));
+    }
+
+    pub(super) fn close(self, outcome: Outcome) {
+        self.end(outcome);
+    }
+
+    fn end(&self, outcome: Outcome) {
+        let now = self.log.now();
+        self.change(|entry| {
+            if entry.outcome == Outcome::InFlight {
+                entry.outcome = outcome;
+                entry.took = Some(now.saturating_sub(entry.at));
+            }
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut LogEntry)) {
+        if let Some(entry) = self.log.0.entries.lock().get_mut(self.index) {
+            change(entry);
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.end(Outcome::ClientGone);
+    }
+}

@@ -1,0 +1,327 @@
+//! What a Kubernetes request is about, read from method, path, query, headers and body.
+//!
+//! Input: the raw parts of an HTTP request. Output: an [`ApiRequest`].
+//! Invariant: any request can be described; one that is not about a resource (`/version`) has an
+//! empty `resource`.
+//! Not here: judging or changing the request.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::request::Parts;
+use serde_json::Value;
+
+/// What a request does, in the API server's own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Verb {
+    /// Read one object, or a path that is no resource.
+    Get,
+    /// Read a collection.
+    List,
+    /// Follow a collection.
+    Watch,
+    /// POST.
+    Create,
+    /// PUT.
+    Update,
+    /// PATCH of any type, server-side apply included.
+    Patch,
+    /// Delete one object.
+    Delete,
+    /// Delete a whole collection.
+    DeleteCollection,
+    /// HEAD, OPTIONS and the like.
+    Other,
+}
+
+impl Verb {
+    /// Whether the verb changes what is stored.
+    pub const fn is_write(self) -> bool {
+        matches!(
+            self,
+            Self::Create | Self::Update | Self::Patch | Self::Delete | Self::DeleteCollection
+        )
+    }
+
+    /// The name that RBAC and the audit log use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// One request, described.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiRequest {
+    /// The `User-Agent` header, empty when there is none.
+    pub user_agent: String,
+    /// What it does.
+    pub verb: Verb,
+    /// API group, empty for the core group.
+    pub group: String,
+    /// Plural name of the resource, empty for a path that is none.
+    pub resource: String,
+    /// `status`, `scale`, `eviction`, …
+    pub subresource: Option<String>,
+    /// Namespace from the path.
+    pub namespace: Option<String>,
+    /// Name from the path; for a create from the body: `metadata.name`, or `metadata.generateName`
+    /// followed by `*`; for an Event the object it is about and its reason.
+    pub name: Option<String>,
+    /// Path as it was asked for, for people.
+    pub path: String,
+    /// The whole request body.
+    pub body: Bytes,
+}
+
+impl ApiRequest {
+    pub(super) fn new(parts: &Parts, body: Bytes) -> Self {
+        let query = parts.uri.query().unwrap_or_default();
+        let target = Target::parse(parts.uri.path());
+        let verb = verb(&parts.method, &target, query);
+        let name = match verb {
+            Verb::Create if target.name.is_none() => name_from_body(&target.resource, &body),
+            _ => target.name,
+        };
+        let user_agent = parts
+            .headers
+            .get(http::header::USER_AGENT)
+            .and_then(|value| value.to_str().ok());
+        Self {
+            user_agent: user_agent.unwrap_or_default().to_owned(),
+            verb,
+            group: target.group,
+            resource: target.resource,
+            subresource: target.subresource,
+            namespace: target.namespace,
+            name,
+            path: parts.uri.path().to_owned(),
+            body,
+        }
+    }
+
+    /// Whether it changes what is stored.
+    pub const fn is_write(&self) -> bool {
+        self.verb.is_write()
+    }
+
+    /// The body as JSON, if it is some.
+    pub fn json(&self) -> Option<Value> {
+        serde_json::from_slice(&self.body).ok()
+    }
+}
+
+impl fmt::Display for ApiRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} {}",
+            self.verb,
+            if self.resource.is_empty() {
+                &self.path
+            } else {
+                &self.resource
+            }
+        )?;
+        if let Some(subresource) = &self.subresource {
+            write!(f, "/{subresource}")?;
+        }
+        match (&self.namespace, &self.name) {
+            (Some(namespace), Some(name)) => write!(f, " {namespace}/{name}"),
+            (Some(namespace), None) => write!(f, " {namespace}/"),
+            (None, Some(name)) => write!(f, " {name}"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// Without the body: it may be a Secret.
+impl fmt::Debug for ApiRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "ApiRequest({self} by {:?}, {} bytes)",
+            self.user_agent,
+            self.body.len()
+        )
+    }
+}
+
+/// What the path names.
+#[derive(Default)]
+struct Target {
+    group: String,
+    resource: String,
+    subresource: Option<String>,
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+impl Target {
+    /// Follows the rules by which the API server reads its own paths.
+    fn parse(path: &str) -> Self {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let (group, mut rest) = match parts.as_slice() {
+            ["api", _version, rest @ ..] => ("", rest),
+            ["apis", group, _version, rest @ ..] => (*group, rest),
+            _ => return Self::default(),
+        };
+        let mut namespace = None;
+        // `namespaces/x/status` is about the namespace itself, `namespaces/x/pods` is about pods.
+        if let ["namespaces", inside, more @ ..] = rest
+            && !matches!(more, [] | ["status" | "finalize", ..])
+        {
+            namespace = Some((*inside).to_owned());
+            rest = more;
+        }
+        let owned = |index: usize| rest.get(index).map(|part| (*part).to_owned());
+        Self {
+            group: group.to_owned(),
+            resource: owned(0).unwrap_or_default(),
+            name: owned(1),
+            subresource: owned(2),
+            namespace,
+        }
+    }
+}
+
+fn verb(method: &http::Method, target: &Target, query: &str) -> Verb {
+    let watches = || {
+        query
+            .split('&')
+            .any(|pair| matches!(pair, "watch=true" | "watch=1" | "watch"))
+    };
+    match method.as_str() {
+        "GET" if target.resource.is_empty() => Verb::Get,
+        "GET" if watches() => Verb::Watch,
+        "GET" if target.name.is_none() => Verb::List,
+        "GET" => Verb::Get,
+        "POST" => Verb::Create,
+        "PUT" => Verb::Update,
+        "PATCH" => Verb::Patch,
+        "DELETE" if target.name.is_none() => Verb::DeleteCollection,
+        "DELETE" => Verb::Delete,
+        _ => Verb::Other,
+    }
+}
+
+fn name_from_body(resource: &str, body: &Bytes) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
+    if resource == "events" {
+        // An Event's own name is made of random digits; what it says about whom is what repeats.
+        let about = text("/regarding/name").or_else(|| text("/involvedObject/name"));
+        if let (Some(about), Some(reason)) = (about, text("/reason")) {
+            return Some(format!("{about} {reason}"));
+        }
+    }
+    text("/metadata/name")
+        .map(str::to_owned)
+        .or_else(|| text("/metadata/generateName").map(|prefix| format!("{prefix}*")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn describe(method: &str, uri: &str, body: &str) -> String {
+        let (parts, ()) = http::Request::builder()
+            .method(method)
+            .uri(uri)
+            .body(())
+            .unwrap()
+            .into_parts();
+        let request = ApiRequest::new(&parts, Bytes::copy_from_slice(body.as_bytes()));
+        format!("{request} [{}]", request.group)
+    }
+
+    #[test]
+    fn paths_are_read_as_the_api_server_reads_them() {
+        let cases = [
+            (
+                "GET",
+                "/api/v1/namespaces/a/configmaps",
+                "list configmaps a/ []",
+            ),
+            (
+                "GET",
+                "/api/v1/configmaps?limit=5&watch=true",
+                "watch configmaps []",
+            ),
+            (
+                "GET",
+                "/api/v1/namespaces/a/configmaps/x",
+                "get configmaps a/x []",
+            ),
+            ("GET", "/api/v1/namespaces/a", "get namespaces a []"),
+            (
+                "PUT",
+                "/api/v1/namespaces/a/finalize",
+                "update namespaces/finalize a []",
+            ),
+            ("GET", "/api/v1/nodes/n1", "get nodes n1 []"),
+            ("GET", "/version?timeout=1s", "get /version []"),
+            (
+                "DELETE",
+                "/apis/apps/v1/namespaces/a/deployments/d",
+                "delete deployments a/d [apps]",
+            ),
+            (
+                "DELETE",
+                "/api/v1/namespaces/a/pods",
+                "deletecollection pods a/ []",
+            ),
+            (
+                "PATCH",
+                "/apis/machine.openshift.io/v1beta1/namespaces/m/machinesets/s/status",
+                "patch machinesets/status m/s [machine.openshift.io]",
+            ),
+            (
+                "POST",
+                "/api/v1/namespaces/a/pods/p/eviction",
+                "create pods/eviction a/p []",
+            ),
+        ];
+        for (method, uri, expected) in cases {
+            assert_eq!(describe(method, uri, ""), expected, "{method} {uri}");
+        }
+    }
+
+    #[test]
+    fn a_create_is_named_by_its_body() {
+        let path = "/api/v1/namespaces/a/configmaps";
+        let named = r#"{"metadata":{"name":"x"}}"#;
+        assert_eq!(describe("POST", path, named), "create configmaps a/x []");
+        let generated = r#"{"metadata":{"generateName":"x-"}}"#;
+        assert_eq!(
+            describe("POST", path, generated),
+            "create configmaps a/x-* []"
+        );
+        assert_eq!(describe("POST", path, "no json"), "create configmaps a/ []");
+    }
+
+    #[test]
+    fn an_event_is_named_by_what_it_says() {
+        let path = "/apis/events.k8s.io/v1/namespaces/a/events";
+        let event = r#"{"metadata":{"name":"x.17ab"},"regarding":{"name":"x"},"reason":"Done"}"#;
+        assert_eq!(
+            describe("POST", path, event),
+            "create events a/x Done [events.k8s.io]"
+        );
+    }
+}

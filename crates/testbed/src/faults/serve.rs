@@ -1,0 +1,180 @@
+//! One request: what the rules say about it is carried out here.
+//!
+//! Invariant: a request that was forwarded is finished at the API server even if its client is gone
+//! meanwhile, as it would be on a real network.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response, header, request, response};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use tokio::time::Instant;
+
+use super::{
+    ApiRequest, Effect, Verb,
+    body::{self, Body, Chunks, Cut},
+    log::{Outcome, RequestLog, Ticket},
+    rulebook::Rulebook,
+    status,
+    upstream::{Upstream, without_hop_by_hop},
+};
+
+/// What every request needs.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) rules: Rulebook,
+    pub(super) log: RequestLog,
+    pub(super) upstream: Arc<Upstream>,
+}
+
+/// Serves one request; an error closes the connection.
+pub(super) async fn serve(
+    shared: Arc<Shared>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Cut> {
+    let (head, body) = request.into_parts();
+    // The client broke off while it was still sending: there is nobody to answer and nothing to log.
+    let body = body.collect().await.map_err(|_| Cut::OnPurpose)?.to_bytes();
+    let request = Arc::new(ApiRequest::new(&head, body));
+    let ticket = shared.log.open(Arc::clone(&request));
+    let effect = shared.rules.effect_for(&request);
+    let upstream = Arc::clone(&shared.upstream);
+    Exchange {
+        upstream,
+        head,
+        request,
+        ticket,
+    }
+    .run(effect)
+    .await
+}
+
+/// A request under way.
+struct Exchange {
+    upstream: Arc<Upstream>,
+    head: request::Parts,
+    request: Arc<ApiRequest>,
+    ticket: Ticket,
+}
+
+/// What the API server said.
+enum Answer {
+    Whole(response::Parts, Bytes),
+    Stream(response::Parts, Incoming),
+}
+
+impl Exchange {
+    async fn run(self, effect: Option<Effect>) -> Result<Response<Body>, Cut> {
+        let Some(effect) = effect else {
+            return self.pass(|chunks| chunks).await;
+        };
+        match effect {
+            Effect::Answer { code, retry_after } => Ok(self.answer(code, retry_after)),
+            Effect::Timeout => std::future::pending().await,
+            Effect::ResetBefore => self.close(Outcome::Cut),
+            Effect::LoseAnswer => match self.forward().await {
+                Ok(_) => self.close(Outcome::AnswerLost),
+                Err(cut) => self.close(cut.into()),
+            },
+            Effect::Hold(gate) => {
+                gate.pass().await;
+                self.pass(|chunks| chunks).await
+            }
+            Effect::HoldAfter(gate) => match self.forward().await {
+                Ok(answer) => {
+                    gate.pass().await;
+                    Ok(self.deliver(answer, |chunks| chunks))
+                }
+                Err(cut) => self.close(cut.into()),
+            },
+            Effect::Delay(by) => {
+                tokio::time::sleep(by).await;
+                self.pass(|chunks| chunks).await
+            }
+            Effect::DelayEvents(by) => self.pass(|chunks| body::delayed(chunks, by)).await,
+            Effect::HideEvents(filter) => self.pass(|chunks| body::without(chunks, filter)).await,
+            Effect::DropConnection(after) => {
+                let at = Instant::now() + after;
+                match tokio::time::timeout_at(at, self.forward()).await {
+                    Ok(Ok(answer)) => Ok(self.deliver(answer, |chunks| body::cut_at(chunks, at))),
+                    Ok(Err(cut)) => self.close(cut.into()),
+                    Err(_) => self.close(Outcome::Cut),
+                }
+            }
+        }
+    }
+
+    async fn pass(self, shape: impl FnOnce(Chunks) -> Chunks) -> Result<Response<Body>, Cut> {
+        match self.forward().await {
+            Ok(answer) => Ok(self.deliver(answer, shape)),
+            Err(cut) => self.close(cut.into()),
+        }
+    }
+
+    /// Has the request carried out. It runs in a task of its own so that it survives its client.
+    async fn forward(&self) -> Result<Answer, Cut> {
+        let (upstream, head) = (Arc::clone(&self.upstream), self.head.clone());
+        let body = self.request.body.clone();
+        let streams = self.streams();
+        let task = tokio::spawn(async move {
+            let (head, body) = upstream.send(&head, body).await?.into_parts();
+            if streams && head.status.is_success() {
+                return Ok(Answer::Stream(head, body));
+            }
+            let body = body
+                .collect()
+                .await
+                .map_err(|e| Cut::Upstream(e.to_string()))?;
+            Ok(Answer::Whole(head, body.to_bytes()))
+        });
+        let answer = task
+            .await
+            .unwrap_or_else(|e| Err(Cut::Upstream(e.to_string())))?;
+        let (Answer::Whole(head, _) | Answer::Stream(head, _)) = &answer;
+        self.ticket.status(head.status.as_u16());
+        Ok(answer)
+    }
+
+    /// Whether the answer has no natural end.
+    fn streams(&self) -> bool {
+        let follows = || {
+            self.head
+                .uri
+                .query()
+                .is_some_and(|query| query.contains("follow=true"))
+        };
+        self.request.verb == Verb::Watch
+            || (self.request.subresource.as_deref() == Some("log") && follows())
+    }
+
+    fn deliver(self, answer: Answer, shape: impl FnOnce(Chunks) -> Chunks) -> Response<Body> {
+        let (head, body) = match answer {
+            Answer::Whole(head, bytes) => {
+                self.ticket.close(Outcome::Answered);
+                (head, body::whole(bytes))
+            }
+            Answer::Stream(head, incoming) => (
+                head,
+                body::streamed(shape(body::chunks(incoming)), self.ticket),
+            ),
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = head.status;
+        *response.headers_mut() = without_hop_by_hop(&head.headers);
+        // Computed anew from the body that is really sent.
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+        response
+    }
+
+    fn answer(self, code: u16, retry_after: Option<u32>) -> Response<Body> {
+        self.ticket.status(code);
+        self.ticket.close(Outcome::Injected);
+        status::error_answer(&self.request, code, retry_after).map(body::whole)
+    }
+
+    fn close(self, outcome: Outcome) -> Result<Response<Body>, Cut> {
+        self.ticket.close(outcome);
+        Err(Cut::OnPurpose)
+    }
+}

@@ -1,0 +1,89 @@
+//! Waiting for something to become true, with a deadline and a message that says what was seen instead.
+//!
+//! Input: a check that returns `Ok(value)` when it is satisfied and `Err(reason)` when it is not yet.
+//! Output: the value, or one error that names what was waited for and the last reason.
+//! Invariant: the check runs at least once, however short the deadline is, and a check that hangs is
+//! given up at the deadline.
+//! Not here: waiting for processes or ports; whoever starts those knows how to wait for them.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+
+/// The pause after the first failed check; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// The longest pause between two checks.
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+/// What a single check gets when the deadline has already passed.
+const LAST_CHANCE: Duration = Duration::from_secs(1);
+
+/// Repeats `check` until it is `Ok`, for at most `deadline`.
+///
+/// `what` completes the sentence "waited for …".
+pub async fn eventually<T, C, F>(deadline: Duration, what: &str, mut check: C) -> Result<T>
+where
+    C: FnMut() -> F,
+    F: Future<Output = Result<T>>,
+{
+    let start = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    let mut attempts = 0_u32;
+    loop {
+        let left = deadline.saturating_sub(start.elapsed()).max(LAST_CHANCE);
+        attempts += 1;
+        let reason = match tokio::time::timeout(left, check()).await {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(reason)) => format!("{reason:#}"),
+            Err(_) => "the check itself did not come back".to_owned(),
+        };
+        if start.elapsed() >= deadline {
+            return Err(anyhow!(
+                "waited {deadline:?} for {what}, in vain after {attempts} looks; the last one: {reason}"
+            ));
+        }
+        tokio::time::sleep(pause.min(deadline.saturating_sub(start.elapsed()))).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_value_that_comes_late_is_returned() {
+        let mut looks = 0;
+        let value = eventually(Duration::from_secs(5), "the third look", || {
+            looks += 1;
+            let now = looks;
+            async move {
+                anyhow::ensure!(now == 3, "only look {now}");
+                Ok(now)
+            }
+        })
+        .await
+        .unwrap();
+        assert_eq!(value, 3);
+    }
+
+    #[tokio::test]
+    async fn the_failure_names_the_wish_and_what_was_seen() {
+        let error = eventually(Duration::from_millis(30), "a blue moon", || async {
+            Err::<(), _>(anyhow!("it is white"))
+        })
+        .await
+        .unwrap_err()
+        .to_string();
+        assert!(
+            error.contains("a blue moon") && error.contains("it is white"),
+            "{error}"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_expired_deadline_still_looks_once() {
+        eventually(Duration::ZERO, "anything", || async { Ok(()) })
+            .await
+            .unwrap();
+    }
+}
