@@ -1,0 +1,39 @@
+//! How slow and how forgetful the simulated AWS is.
+
+use std::time::Duration;
+
+const HOUR: Duration = Duration::from_hours(1);
+
+/// Delays that EC2 and Auto Scaling have and moto has not. The default has none of them.
+#[derive(Clone, Debug)]
+pub struct Behaviour {
+    /// A new instance is unknown to EC2 for this long (eventual consistency): `NotFound` by id,
+    /// left out of lists.
+    pub hidden_for: Duration,
+    /// A new instance is `pending` for this long.
+    pub pending_for: Duration,
+    /// An instance is `shutting-down` for this long before it is `terminated`.
+    pub shutting_down_for: Duration,
+    /// A terminated instance can be described for this long; then it is gone.
+    pub terminated_for: Duration,
+    /// A token is remembered for this long after the termination of its instances.
+    pub tokens_for: Duration,
+    /// A group needs this long to launch an instance.
+    pub launch_after: Duration,
+    /// An instance refresh replaces one instance in this time.
+    pub refresh_step: Duration,
+}
+
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self {
+            hidden_for: Duration::ZERO,
+            pending_for: Duration::ZERO,
+            shutting_down_for: Duration::ZERO,
+            terminated_for: HOUR,
+            tokens_for: 24 * HOUR,
+            launch_after: Duration::ZERO,
+            refresh_step: Duration::ZERO,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Auto Scaling groups that need time.
+//!
+//! moto launches and terminates the members of a group while it answers. Around every call that
+//! can change a group the front therefore compares the members before and after, and gives the
+//! new ones a birth that lies ahead and the old ones a slow end.
+//!
+//! In: such calls, and descriptions of groups. Out: descriptions without members that are not
+//! there yet. Not here: members that are terminating; a group forgets them at once, as moto does,
+//! and only EC2 still shows them.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+
+use super::answer::Answer;
+use super::behaviour::Behaviour;
+use super::clock::later;
+use super::instances::PENDING;
+use super::query::Query;
+use super::world::World;
+use super::xml::Element;
+
+/// The actions after which a group may have other members.
+const CHANGES: [(&str, &str); 5] = [
+    ("autoscaling", "CreateAutoScalingGroup"),
+    ("autoscaling", "SetDesiredCapacity"),
+    ("autoscaling", "TerminateInstanceInAutoScalingGroup"),
+    ("autoscaling", "UpdateAutoScalingGroup"),
+    ("ec2", "TerminateInstances"),
+];
+
+/// Forwards a call and notes what it did to groups.
+pub(super) async fn follow(world: &World, query: &Query) -> Result<Answer> {
+    let behaviour = world.behaviour();
+    let changes = CHANGES.contains(&(query.service.as_str(), query.action.as_str()));
+    if !changes || !is_slow(&behaviour) {
+        return world.forward(query).await;
+    }
+    let _alone = world.membership.lock().await;
+    let before = members(world, query, None).await?;
+    let answer = world.forward(query).await?;
+    let after = members(world, query, None).await?;
+
+    let now = world.clock.now();
+    let new = after.difference(&before).cloned();
+    let birth = later(now, behaviour.launch_after);
+    world.instances.launched(new, birth, &behaviour);
+    let old = before.difference(&after).cloned();
+    world.instances.ended(old, now, &behaviour);
+    Ok(answer)
+}
+
+fn is_slow(behaviour: &Behaviour) -> bool {
+    let delays = [
+        behaviour.launch_after,
+        behaviour.hidden_for,
+        behaviour.pending_for,
+        behaviour.shutting_down_for,
+    ];
+    delays.iter().any(|delay| !delay.is_zero())
+}
+
+/// The instances that moto has in one group, or in all of them.
+pub(super) async fn members(
+    world: &World,
+    query: &Query,
+    group: Option<&str>,
+) -> Result<BTreeSet<String>> {
+    let mut members = BTreeSet::new();
+    let mut token = String::new();
+    loop {
+        let mut parameters = vec![("MaxRecords", "100")];
+        parameters.extend(group.map(|group| ("AutoScalingGroupNames.member.1", group)));
+        if !token.is_empty() {
+            parameters.push(("NextToken", &token));
+        }
+        let question = query.ask("autoscaling", "DescribeAutoScalingGroups", &parameters);
+        let answer = world.forward(&question).await?.document()?;
+        members.extend(answer.texts("InstanceId"));
+        token = answer.text_at(&["DescribeAutoScalingGroupsResult", "NextToken"]);
+        if token.is_empty() {
+            return Ok(members);
+        }
+    }
+}
+
+/// `DescribeAutoScalingGroups` and `DescribeAutoScalingInstances`.
+pub(super) async fn describe(world: &World, query: &Query) -> Result<Answer> {
+    let answer = world.forward(query).await?;
+    let now = world.clock.now();
+    let mut show = |member: &mut Element| {
+        let id = member.text_at(&["InstanceId"]);
+        let is_pending = world.instances.state(&id, now) == Some(PENDING);
+        if let (true, Some(state)) = (is_pending, member.get_mut("LifecycleState")) {
+            state.set_text("Pending");
+        }
+        world.instances.exists(&id, now)
+    };
+    Ok(answer.edit(|root| {
+        for list in ["Instances", "AutoScalingInstances"] {
+            root.each_mut(list, &mut |list| list.children.retain_mut(&mut show));
+        }
+    }))
+}
