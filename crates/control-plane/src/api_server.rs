@@ -19,7 +19,7 @@ use crate::folder::Folder;
 use crate::process::Process;
 
 /// Five seconds on an idle machine; builds running beside it make it slow.
-pub(crate) const START_LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const START_LIMIT: Duration = Duration::from_mins(2);
 const STOP_LIMIT: Duration = Duration::from_secs(15);
 const PROBE_LIMIT: Duration = Duration::from_secs(3);
 

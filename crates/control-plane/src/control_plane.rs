@@ -270,8 +270,7 @@ impl Admin {
                 Err(error) if lost_its_port(&error) && tries < PORT_TRIES => continue,
                 Err(error) => return Err(error),
             }
-            let kubeconfig_path = folder.path("kubeconfig");
-            folder.write(&kubeconfig_path, &kubeconfig_yaml)?;
+            let kubeconfig_path = folder.write("kubeconfig", &kubeconfig_yaml)?;
             let audit_log = folder.path("audit.log");
             return Ok(Self {
                 url,

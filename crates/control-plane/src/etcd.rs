@@ -56,7 +56,7 @@ impl Etcd {
                 Err(Error::Exited { .. }) if process.lost_its_port() && tries < PORT_TRIES => {
                     drop(process);
                     // The lines about the lost port must not be read again.
-                    folder.write(&log, "")?;
+                    folder.write("logs/etcd.log", "")?;
                 }
                 Err(error) => return Err(error),
             }

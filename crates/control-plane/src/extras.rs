@@ -19,7 +19,7 @@ use crate::ports::free_port;
 use crate::process::Process;
 use crate::version::KubernetesVersion;
 
-const START_LIMIT: Duration = Duration::from_secs(60);
+const START_LIMIT: Duration = Duration::from_mins(1);
 const PORT_TRIES: u32 = 5;
 
 /// What the companions need to know about their control plane.

@@ -53,21 +53,21 @@ impl Folder {
     }
 
     /// Writes a file that only this user can read: most of them hold keys.
-    pub(crate) fn write(&self, path: &Path, content: &str) -> Result<(), Error> {
+    pub(crate) fn write(&self, name: &str, content: &str) -> Result<PathBuf, Error> {
+        let path = self.path(name);
         OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
             .mode(0o600)
-            .open(path)
+            .open(&path)
             .and_then(|mut file| file.write_all(content.as_bytes()))
-            .map_err(Error::file("write", path))
+            .map_err(Error::file("write", &path))?;
+        Ok(path)
     }
 
     pub(crate) fn write_internal(&self, name: &str, content: &str) -> Result<PathBuf, Error> {
-        let path = self.internal(name);
-        self.write(&path, content)?;
-        Ok(path)
+        self.write(&format!("internal/{name}"), content)
     }
 }
 

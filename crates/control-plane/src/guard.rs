@@ -42,8 +42,8 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(crate) fn new(folder: &Folder) -> Result<Self, Error> {
-        let mark = folder.path("guard-mark");
-        folder.write(&mark, &format!("{}\n", folder.internal("").display()))?;
+        let mark = format!("{}\n", folder.internal("").display());
+        let mark = folder.write("guard-mark", &mark)?;
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "machinist-guard"])
             .arg(folder.root())

@@ -33,6 +33,14 @@ impl KubernetesVersion {
             Self::V1_36 => "1.36.3",
         }
     }
+
+    /// The first two numbers, as text.
+    pub(crate) const fn major_minor(self) -> (&'static str, &'static str) {
+        match self {
+            Self::V1_30 => ("1", "30"),
+            Self::V1_36 => ("1", "36"),
+        }
+    }
 }
 
 impl fmt::Display for KubernetesVersion {

@@ -79,56 +79,51 @@ fn package(binary: Binary) -> String {
     }
 }
 
-/// Build-time values, so that `/version` and user agents tell the truth.
+/// Build-time values, so that `/version` and user agents tell the truth. etcd and kwok know their versions by themselves.
 fn linker_flags(release: Release) -> String {
-    let version = release.version();
-    let mut flags = "-s -w".to_owned();
-    match release {
-        Release::Etcd => {}
-        Release::Kwok => {
-            flags.push_str(&format!(" -X {KWOK_MODULE}/pkg/consts.Version=v{version}"));
-        }
-        Release::Kubernetes(_) => {
-            let mut numbers = version.split('.');
-            let (major, minor) = (
-                numbers.next().unwrap_or_default(),
-                numbers.next().unwrap_or_default(),
-            );
-            for package in [
-                "k8s.io/component-base/version",
-                "k8s.io/client-go/pkg/version",
-            ] {
-                flags.push_str(&format!(
-                    " -X {package}.gitVersion=v{version} -X {package}.gitMajor={major} \
-                     -X {package}.gitMinor={minor} -X {package}.gitTreeState=clean"
-                ));
-            }
+    let mut flags = vec!["-s -w".to_owned()];
+    if let Release::Kubernetes(version) = release {
+        let (major, minor) = version.major_minor();
+        for package in [
+            "k8s.io/component-base/version",
+            "k8s.io/client-go/pkg/version",
+        ] {
+            flags.push(format!("-X {package}.gitVersion=v{version}"));
+            flags.push(format!(
+                "-X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
+            ));
+            flags.push(format!("-X {package}.gitTreeState=clean"));
         }
     }
-    flags
+    flags.join(" ")
 }
 
-/// Builds one program and stores it in the cache.
+/// Builds one program with the Go command at `program` and stores it in the cache.
 pub(super) async fn build(
     binary: Binary,
     release: Release,
     lock: &FolderLock,
+    program: &Path,
 ) -> Result<PathBuf, BuildError> {
     let workspace = tempfile::Builder::new().prefix("machinist-go-").tempdir()?;
     for (name, content) in module(release).files {
         std::fs::write(workspace.path().join(name), content)?;
     }
+    // Nobody should read "building" where there is no Go.
+    go(program, workspace.path(), &["version"]).await?;
     let progress = Progress::build(&format!("{binary} of {release}"));
     let output = lock.temporary()?;
     let flags = linker_flags(release);
     let target = output.path().to_string_lossy();
     go(
+        program,
         workspace.path(),
         &["build", "-ldflags", &flags, "-o", &target, &package(binary)],
     )
     .await?;
     if binary == Binary::Kwok {
         let folder = go(
+            program,
             workspace.path(),
             &["list", "-m", "-f", "{{.Dir}}", KWOK_MODULE],
         )
@@ -141,8 +136,8 @@ pub(super) async fn build(
 }
 
 /// Runs Go without any influence from a surrounding workspace or from the user's build flags.
-async fn go(folder: &Path, arguments: &[&str]) -> Result<String, BuildError> {
-    let output = Command::new("go")
+async fn go(program: &Path, folder: &Path, arguments: &[&str]) -> Result<String, BuildError> {
+    let output = Command::new(program)
         .args(arguments)
         .current_dir(folder)
         .env("GOFLAGS", "-mod=readonly -trimpath -buildvcs=false")

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 use super::release::{Binary, Release, platform};
 
+/// How the names of files begin that are not complete yet.
+const INCOMPLETE: &str = ".incomplete-";
+
 /// The cache folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
@@ -84,10 +87,23 @@ impl Folder {
             }
             Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
         }
+        self.remove_incomplete()?;
         Ok(FolderLock {
             folder: self.clone(),
             _file: file,
         })
+    }
+
+    /// Removes what a killed process left half written. Called under the lock, so nobody is writing.
+    fn remove_incomplete(&self) -> Result<(), CacheError> {
+        for entry in fs::read_dir(&self.path).map_err(failed("read", &self.path))? {
+            let path = entry.map_err(failed("read", &self.path))?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(INCOMPLETE) {
+                fs::remove_file(&path).map_err(failed("remove", &path))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -99,10 +115,6 @@ pub(super) struct FolderLock {
 }
 
 impl FolderLock {
-    pub(super) fn folder(&self) -> &Folder {
-        &self.folder
-    }
-
     /// Puts an executable into the cache, from memory.
     pub(super) fn store(&self, binary: Binary, content: &[u8]) -> Result<PathBuf, CacheError> {
         let target = self.folder.binary(binary);
@@ -122,7 +134,7 @@ impl FolderLock {
     /// A file that vanishes unless it is adopted.
     pub(super) fn temporary(&self) -> Result<tempfile::NamedTempFile, CacheError> {
         tempfile::Builder::new()
-            .prefix(".incomplete-")
+            .prefix(INCOMPLETE)
             .tempfile_in(&self.folder.path)
             .map_err(failed("write into", &self.folder.path))
     }

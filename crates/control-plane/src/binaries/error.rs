@@ -89,8 +89,9 @@ pub enum NotFound {
 }
 
 fn list(attempts: &[Attempt]) -> String {
-    attempts
+    let lines: Vec<String> = attempts
         .iter()
         .map(|attempt| format!("\n  - {attempt}"))
-        .collect()
+        .collect();
+    lines.concat()
 }

@@ -9,6 +9,7 @@ mod build;
 mod cache;
 mod download;
 mod error;
+mod http;
 mod progress;
 mod release;
 mod source;

@@ -23,6 +23,16 @@ pub enum Binary {
 }
 
 impl Binary {
+    /// Every program, the two that are always needed first.
+    pub const ALL: [Self; 6] = [
+        Self::Etcd,
+        Self::KubeApiserver,
+        Self::Kubectl,
+        Self::KubeControllerManager,
+        Self::KubeScheduler,
+        Self::Kwok,
+    ];
+
     /// The name of the executable file.
     pub const fn file_name(self) -> &'static str {
         match self {

@@ -27,8 +27,8 @@ pub struct Sources {
     pub etcd_url: String,
     /// Whether to download at all (`MACHINIST_DOWNLOAD=off` switches it off).
     pub download: bool,
-    /// Whether to fall back to a Go build.
-    pub build: bool,
+    /// The Go command for the last way, looked up in `PATH` unless it is a path.
+    pub go: PathBuf,
 }
 
 impl Sources {
@@ -49,7 +49,7 @@ impl Sources {
             kubernetes_url: text("MACHINIST_KUBERNETES_URL", KUBERNETES_SITE),
             etcd_url: text("MACHINIST_ETCD_URL", ETCD_SITE),
             download: std::env::var_os("MACHINIST_DOWNLOAD").as_deref() != Some(OsStr::new("off")),
-            build: true,
+            go: PathBuf::from("go"),
         })
     }
 
@@ -61,7 +61,7 @@ impl Sources {
         version: Option<KubernetesVersion>,
     ) -> Result<PathBuf, NotFound> {
         let mut attempts = Vec::new();
-        match self.from_assets(binary, version) {
+        match self.in_assets(binary, version) {
             Ok(path) => return Ok(path),
             Err(attempt) => attempts.push(attempt),
         }
@@ -79,7 +79,7 @@ impl Sources {
         self.fill(binary, release, &lock, attempts).await
     }
 
-    fn from_assets(
+    fn in_assets(
         &self,
         binary: Binary,
         version: Option<KubernetesVersion>,
@@ -118,11 +118,9 @@ impl Sources {
         } else {
             attempts.push(Attempt::DownloadOff);
         }
-        if self.build {
-            match build::build(binary, release, lock).await {
-                Ok(path) => return Ok(path),
-                Err(error) => attempts.push(Attempt::Build(error)),
-            }
+        match build::build(binary, release, lock, &self.go).await {
+            Ok(path) => return Ok(path),
+            Err(error) => attempts.push(Attempt::Build(error)),
         }
         Err(NotFound::Nowhere {
             binary,
@@ -141,7 +139,7 @@ async fn lock(folder: Folder, binary: Binary) -> Result<FolderLock, CacheError> 
     let announce = move || {
         say(&format!(
             "waiting for another process that is getting {binary}"
-        ))
+        ));
     };
     match tokio::task::spawn_blocking(move || folder.lock(announce)).await {
         Ok(locked) => locked,

@@ -1,0 +1,81 @@
+//! A control plane from the command line.
+//!
+//! `control-plane` runs one until Ctrl-C or SIGTERM and prints how to reach it;
+//! `control-plane fetch` only gets the programs named after it (without names: all of the default version), so that a
+//! slow first build happens where somebody watches it and not inside a test.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use machinist_control_plane::ControlPlane;
+use machinist_control_plane::binaries::{Binary, Sources};
+use tokio::signal::unix::{SignalKind, signal};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        [] => run().await,
+        ["fetch", names @ ..] => fetch(names).await,
+        _ => Err("usage: control-plane | control-plane fetch [PROGRAM...]".into()),
+    };
+    let Err(error) = result else {
+        return ExitCode::SUCCESS;
+    };
+    // Nobody can be told that stderr is gone.
+    writeln!(io::stderr(), "{}", chain(error.as_ref())).ok();
+    ExitCode::FAILURE
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let control_plane = ControlPlane::start().await?;
+    writeln!(
+        io::stdout(),
+        "export KUBECONFIG={}",
+        control_plane.kubeconfig_path().display()
+    )?;
+    io::stdout().flush()?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}
+
+async fn fetch(names: &[&str]) -> Result<(), Box<dyn Error>> {
+    // A second call in a process would be refused; this is the first.
+    rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .ok();
+    let sources = Sources::from_env()?;
+    let unknown = names
+        .iter()
+        .find(|name| !Binary::ALL.iter().any(|it| it.file_name() == **name));
+    if let Some(name) = unknown {
+        return Err(format!("no program is called {name}").into());
+    }
+    for binary in Binary::ALL {
+        if names.is_empty() || names.contains(&binary.file_name()) {
+            writeln!(
+                io::stdout(),
+                "{}",
+                sources.find(binary, None).await?.display()
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,47 @@
+//! The API server can be stopped and started again while etcd keeps the data.
+
+use anyhow::{Result, ensure};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::PostParams;
+use machinist_control_plane::ControlPlane;
+use serde_json::json;
+
+#[tokio::test]
+async fn stop_and_start_keep_address_and_data() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let address = control_plane.url().to_owned();
+    let config_maps = Api::<ConfigMap>::namespaced(control_plane.client()?, "default");
+    let object = serde_json::from_value(json!({ "metadata": { "name": "kept" } }))?;
+    let uid = config_maps
+        .create(&PostParams::default(), &object)
+        .await?
+        .metadata
+        .uid;
+    let mut log = control_plane.audit();
+    log.skip_to_end()?;
+
+    for kill in [false, true] {
+        if kill {
+            control_plane.kill_api_server().await;
+        } else {
+            control_plane.stop_api_server().await;
+        }
+        ensure!(config_maps.get("kept").await.is_err(), "nobody listens");
+        assert_eq!(control_plane.process_ids().await.len(), 1, "etcd is alone");
+        // A second stop is no error, and neither is a second start.
+        control_plane.stop_api_server().await;
+        control_plane.start_api_server().await?;
+        control_plane.start_api_server().await?;
+        assert_eq!(control_plane.url(), address);
+        // The client from before the stop works again, and finds what it wrote.
+        assert_eq!(config_maps.get("kept").await?.metadata.uid, uid);
+    }
+    ensure!(
+        log.read_new()?
+            .iter()
+            .any(|it| it.name == "kept" && it.verb == "get"),
+        "same audit log"
+    );
+    Ok(())
+}
