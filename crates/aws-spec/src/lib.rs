@@ -1,1 +1,9 @@
-//! The spec half for AWS and the built-in instance-type table. No SDK.
+//! AWS without the SDK: reading `AWSMachineProviderConfig`, and a small built-in table of instance types.
+//!
+//! Input: raw provider specs. Output: shapes and capacities. Quick to build and to test; nothing here asks AWS anything.
+
+mod provider_config;
+mod table;
+
+pub use provider_config::AwsSpecs;
+pub use table::BuiltInTypes;
