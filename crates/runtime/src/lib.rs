@@ -1,1 +1,28 @@
-//! How it runs: clients, caches, queue, leases, writer, events, metrics, admin server, shutdown.
+//! How machinist runs: everything between a controller's decisions and the clusters.
+//!
+//! * What time it is: [`clock`], [`timings`], [`backoff`].
+//! * Reading: [`cluster`] (clients), [`cache`] (what the cluster looks like).
+//! * Deciding: [`controller`] (the four stages and their driver), [`queue`].
+//! * Writing: [`writer`] (the one gateway), [`lease`] (who may), [`events`].
+//! * Being seen: [`metrics`], [`readiness`], [`admin`].
+//! * Living and dying: [`manager`], [`tasks`], [`shutdown`], [`user_agent`].
+//!
+//! Nothing here knows what any controller is for.
+
+pub mod admin;
+pub mod backoff;
+pub mod cache;
+pub mod clock;
+pub mod cluster;
+pub mod controller;
+pub mod events;
+pub mod lease;
+pub mod manager;
+pub mod metrics;
+pub mod queue;
+pub mod readiness;
+pub mod shutdown;
+pub mod tasks;
+pub mod timings;
+pub mod user_agent;
+pub mod writer;

@@ -1,0 +1,97 @@
+//! The HTTP servers for probes (`/healthz`, `/readyz`) and for Prometheus (`/metrics`). Handlers only translate.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::controller::start::Shared;
+
+/// An address that cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("{flag}={address}: {source}")]
+pub struct ListenError {
+    flag: &'static str,
+    address: String,
+    source: std::io::Error,
+}
+
+/// Listens on an address as controllers' flags give them: `:8080` is every address of the machine, `0` means not at all.
+pub async fn listen(flag: &'static str, address: &str) -> Result<Option<TcpListener>, ListenError> {
+    if address == "0" {
+        return Ok(None);
+    }
+    let bound = match address.strip_prefix(':') {
+        None => TcpListener::bind(address).await,
+        Some(port) => match TcpListener::bind(format!("[::]:{port}")).await {
+            Ok(listener) => Ok(listener),
+            // A machine without IPv6.
+            Err(_) => TcpListener::bind(format!("0.0.0.0:{port}")).await,
+        },
+    };
+    bound.map(Some).map_err(|source| ListenError {
+        flag,
+        address: address.to_owned(),
+        source,
+    })
+}
+
+/// Serves `/metrics`.
+pub async fn serve_metrics(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
+    serve(
+        listener,
+        Router::new()
+            .route("/metrics", get(metrics))
+            .with_state(shared),
+        stop,
+    )
+    .await;
+}
+
+/// Serves `/healthz` and `/readyz`.
+pub async fn serve_health(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
+    let routes = Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .with_state(shared);
+    serve(listener, routes, stop).await;
+}
+
+async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
+    let address = listener
+        .local_addr()
+        .unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
+    tracing::info!(%address, "listening");
+    let serving = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
+    if let Err(error) = serving.await {
+        tracing::error!(%error, %address, "stopped listening");
+    }
+}
+
+async fn metrics(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
+    match shared.metrics.encode(&shared.caches.all()) {
+        Ok(text) => {
+            let openmetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            (StatusCode::OK, [("content-type", openmetrics)], text).into_response()
+        }
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+async fn ready(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
+    let (ready, details) = shared.readiness.describe(&shared.caches.all());
+    (
+        if ready {
+            StatusCode::OK
+        } else {
+            StatusCode::SERVICE_UNAVAILABLE
+        },
+        details,
+    )
+}

@@ -1,0 +1,61 @@
+//! Reading past the cache, where only the truth will do: after a lost answer, and before a critical step. Counted, because it costs a request.
+
+use machinist_domain::key::ObjectKey;
+use serde_json::value::RawValue;
+
+use super::Cache;
+use super::decode::decode;
+use super::kind::Kind;
+use super::store::Entry;
+use crate::cluster::ApiError;
+
+impl<K: Kind> Cache<K> {
+    /// Asks the API server for one object, stores the answer, and returns it. `None` means that it does not exist.
+    pub async fn read_live(&self, key: &ObjectKey) -> Result<Option<Entry<K::Stored>>, ApiError> {
+        self.metrics.live_read(K::RESOURCE);
+        let path = K::RESOURCE.object_path(&key.namespace, &key.name);
+        match self
+            .session
+            .get(&path, accept_object::<K>(), self.timings.request)
+            .await
+        {
+            Ok(body) => {
+                let raw: &RawValue = serde_json::from_slice(&body)
+                    .map_err(|error| ApiError::NotUnderstood(error.to_string()))?;
+                let entry = decode(&self.kind, raw).map_err(ApiError::NotUnderstood)?;
+                self.store.read_live(key, Some(entry));
+            }
+            Err(ApiError::Refused { code: 404, .. }) => self.store.read_live(key, None),
+            Err(error) => return Err(error),
+        }
+        Ok(self.store.get(key))
+    }
+
+    /// What is cached under `key`, unless an answer about it was lost: then what the API server says.
+    pub async fn get_certain(&self, key: &ObjectKey) -> Result<Option<Entry<K::Stored>>, ApiError> {
+        if self.is_uncertain(key) {
+            self.read_live(key).await
+        } else {
+            Ok(self.get(key))
+        }
+    }
+
+    /// Stores what the API server answered to a write of ours, so that the next pass sees it whatever the watch does.
+    pub(crate) fn learn_written(&self, body: &[u8]) {
+        let decoded = serde_json::from_slice::<&RawValue>(body)
+            .map_err(|error| error.to_string())
+            .and_then(|raw| decode(&self.kind, raw));
+        match decoded {
+            Ok(entry) => self.store.written(entry),
+            Err(error) => tracing::warn!(%error, "an answer to a write was not understood"),
+        }
+    }
+}
+
+pub(super) fn accept_object<K: Kind>() -> &'static str {
+    if K::METADATA_ONLY {
+        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    } else {
+        "application/json"
+    }
+}

@@ -1,0 +1,192 @@
+//! Caches: what the cluster looks like, as far as controllers want to know.
+//!
+//! * [`kind`]: what is read of a kind and what is stored of it; [`decode`]: from JSON to that, one bad object at a time.
+//! * [`store`]: the objects, and the rules by which an older truth never replaces a newer one.
+//! * [`list`], [`watch`]: how the store is filled and kept; [`live`]: reading past it, where that matters.
+//! * [`registry`]: one watch per (cluster, kind, scope), shared by all controllers.
+//!
+//! kube's `watcher` and reflector are not used: they drop the store while re-listing, cannot tell that an object of ours is newer than a
+//! list, have no room for objects that cannot be decoded, need a whole `ObjectMeta`, and their shared streams can deadlock.
+//! Changes are handed to subscribers by a plain call that must not block; there is no channel that could fill up.
+
+pub mod decode;
+pub mod kind;
+mod list;
+mod live;
+pub mod registry;
+pub mod store;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use machinist_api::resource::Resource;
+use machinist_domain::key::ObjectKey;
+use parking_lot::Mutex;
+use tokio::sync::watch as signal;
+
+use self::kind::Kind;
+use self::store::{Change, Entry, Store};
+use crate::clock::SharedClock;
+use crate::cluster::{ApiError, Session};
+use crate::metrics::Metrics;
+use crate::timings::Timings;
+
+/// Whose objects: of one namespace, or of all.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Every namespace, and cluster-scoped kinds.
+    All,
+    /// One namespace.
+    Namespace(String),
+}
+
+impl Scope {
+    /// The namespace, if it is one.
+    pub fn namespace(&self) -> Option<&str> {
+        match self {
+            Self::All => None,
+            Self::Namespace(name) => Some(name),
+        }
+    }
+}
+
+/// The objects of one kind in one scope of one cluster.
+pub struct Cache<K: Kind> {
+    kind: K,
+    scope: Scope,
+    session: Session,
+    store: Store<K::Stored>,
+    health: Mutex<Health>,
+    synced: signal::Sender<bool>,
+    clock: SharedClock,
+    timings: Timings,
+    metrics: Arc<Metrics>,
+}
+
+/// What is known of the cache's connection.
+#[derive(Debug, Clone, Default)]
+struct Health {
+    /// When the cluster last told us anything.
+    heard_at: Option<Duration>,
+    /// What went wrong since.
+    trouble: Option<String>,
+    /// Whether the watch is too far behind to go on without a list.
+    must_list: bool,
+}
+
+impl<K: Kind> std::fmt::Debug for Cache<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache")
+            .field("resource", &K::RESOURCE)
+            .field("scope", &self.scope)
+            .field("objects", &self.store.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Kind> Cache<K> {
+    /// What is cached under `key`.
+    pub fn get(&self, key: &ObjectKey) -> Option<Entry<K::Stored>> {
+        self.store.get(key)
+    }
+
+    /// Whether an answer about `key` was lost, so that only a live read tells the truth.
+    pub fn is_uncertain(&self, key: &ObjectKey) -> bool {
+        self.store.is_uncertain(key)
+    }
+
+    /// Says that an answer about `key` was lost.
+    pub fn mark_uncertain(&self, key: &ObjectKey) {
+        self.store.mark_uncertain(key);
+    }
+
+    /// Keys of all objects, those that cannot be decoded included.
+    pub fn keys(&self) -> Vec<ObjectKey> {
+        self.store.keys()
+    }
+
+    /// Calls `subscriber` for every change from now on, and once for everything that is there already. It must not block.
+    pub fn subscribe(&self, subscriber: impl Fn(&Change<'_, K::Stored>) + Send + Sync + 'static) {
+        self.store.subscribe(Box::new(subscriber));
+    }
+
+    /// Returns when the whole list has been seen once.
+    pub async fn wait_synced(&self) {
+        // The sender lives in `self`, so waiting cannot fail.
+        drop(self.synced.subscribe().wait_for(|synced| *synced).await);
+    }
+
+    fn heard(&self) {
+        let mut health = self.health.lock();
+        health.heard_at = Some(self.clock.uptime());
+        health.trouble = None;
+    }
+}
+
+/// A cache of whatever kind, for readiness and metrics.
+pub trait AnyCache: Send + Sync {
+    /// The kind.
+    fn resource(&self) -> Resource;
+    /// The scope.
+    fn scope(&self) -> &Scope;
+    /// How it is.
+    fn state(&self) -> CacheState;
+    /// Keys of all objects, those that cannot be decoded included.
+    fn keys(&self) -> Vec<ObjectKey>;
+    /// Returns when the whole list has been seen once.
+    fn wait_synced(&self) -> BoxFuture<'_, ()>;
+    /// Lists everything once and makes the store agree with it.
+    fn verify(&self) -> BoxFuture<'_, Result<usize, ApiError>>;
+}
+
+/// How a cache is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheState {
+    /// Whether the whole list has been seen once.
+    pub synced: bool,
+    /// How many objects it holds.
+    pub objects: usize,
+    /// How many of them cannot be decoded.
+    pub undecodable: usize,
+    /// How long ago the cluster last told us anything.
+    pub age: Option<Duration>,
+    /// What went wrong since.
+    pub trouble: Option<String>,
+}
+
+impl<K: Kind> AnyCache for Cache<K> {
+    fn resource(&self) -> Resource {
+        K::RESOURCE
+    }
+
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    fn keys(&self) -> Vec<ObjectKey> {
+        Self::keys(self)
+    }
+
+    fn wait_synced(&self) -> BoxFuture<'_, ()> {
+        Box::pin(Self::wait_synced(self))
+    }
+
+    fn verify(&self) -> BoxFuture<'_, Result<usize, ApiError>> {
+        Box::pin(Self::verify(self))
+    }
+
+    fn state(&self) -> CacheState {
+        let health = self.health.lock().clone();
+        CacheState {
+            synced: *self.synced.borrow(),
+            objects: self.store.len(),
+            undecodable: self.store.undecodable(),
+            age: health
+                .heard_at
+                .map(|at| self.clock.uptime().saturating_sub(at)),
+            trouble: health.trouble,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Keeps a store up to date: one list, then a watch that is opened again whenever it ends, and a verify pass every sync period.
+//!
+//! Trouble is a warning and a line in the readiness details; the old content stays readable meanwhile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use machinist_api::wire::{MetadataOnly, WatchLine};
+use machinist_domain::key::Version;
+use tokio_util::sync::CancellationToken;
+
+use super::Cache;
+use super::decode::decode;
+use super::kind::Kind;
+use super::live::accept_object;
+use crate::cluster::ApiError;
+use crate::cluster::session::refused_in_stream;
+
+/// Why a watch ended.
+enum End {
+    /// As watches do: go on from where we are.
+    Closed,
+    /// Where we are is too long ago: list again.
+    TooOld,
+}
+
+impl<K: Kind> Cache<K> {
+    /// Runs until `stop`.
+    pub(super) async fn run(self: Arc<Self>, stop: CancellationToken) {
+        let keep = async { tokio::join!(self.follow(), self.verify_periodically()) };
+        stop.run_until_cancelled(keep).await;
+    }
+
+    async fn follow(&self) {
+        let mut failures = 0;
+        loop {
+            let began = self.clock.uptime();
+            let result = self.list_then_watch().await;
+            // A watch that lives is a success, however it ends. One that ends at once, even politely, must not be asked for in a loop.
+            let lived = self.clock.uptime().saturating_sub(began);
+            failures = if lived >= self.timings.reconnect.base {
+                0
+            } else {
+                failures + 1
+            };
+            match result {
+                Ok(()) if failures == 0 => continue,
+                Ok(()) => {}
+                Err(error) => {
+                    tracing::warn!(%error, failures, resource = %K::RESOURCE, "watch is broken, trying again");
+                    self.health.lock().trouble = Some(error.to_string());
+                }
+            }
+            let delay = self.timings.reconnect.delay(failures, fastrand::f64());
+            tokio::time::sleep(delay).await;
+        }
+    }
+
+    /// Lists if there is nothing to go on from, and then watches until something is wrong.
+    async fn list_then_watch(&self) -> Result<(), ApiError> {
+        if !*self.synced.borrow() || self.health.lock().must_list {
+            self.verify().await?;
+            self.health.lock().must_list = false;
+            self.synced.send_replace(true);
+        }
+        match self.watch_once().await? {
+            End::Closed => {}
+            End::TooOld => self.health.lock().must_list = true,
+        }
+        Ok(())
+    }
+
+    async fn watch_once(&self) -> Result<End, ApiError> {
+        let path = format!(
+            "{}?watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}",
+            K::RESOURCE.collection_path(self.scope.namespace()),
+            self.store.position(),
+            self.timings.watch.as_secs().max(1),
+        );
+        let mut lines = match self.session.lines(&path, accept_object::<K>()).await {
+            Ok(lines) => lines,
+            Err(ApiError::Refused { code: 410, .. }) => return Ok(End::TooOld),
+            Err(error) => return Err(error),
+        };
+        self.heard();
+        let patience = self.timings.watch + self.timings.watch_slack;
+        loop {
+            let line = tokio::time::timeout(patience, lines.next()).await;
+            let Some(line) = line.map_err(|_| ApiError::TimedOut(patience))?? else {
+                return Ok(End::Closed);
+            };
+            self.heard();
+            if let Some(end) = self.take_line(&line)? {
+                return Ok(end);
+            }
+        }
+    }
+
+    fn take_line(&self, line: &Bytes) -> Result<Option<End>, ApiError> {
+        let not_understood = |error: serde_json::Error| ApiError::NotUnderstood(error.to_string());
+        let line: WatchLine<'_> = serde_json::from_slice(line).map_err(not_understood)?;
+        match line.kind {
+            "ADDED" | "MODIFIED" => {
+                let entry = decode(&self.kind, line.object).map_err(ApiError::NotUnderstood)?;
+                self.store.watched(entry);
+            }
+            "DELETED" => {
+                let object: MetadataOnly =
+                    serde_json::from_str(line.object.get()).map_err(not_understood)?;
+                self.store
+                    .watched_deletion(&machinist_domain::meta::Meta::of(&object.metadata));
+            }
+            "BOOKMARK" => {
+                let object: MetadataOnly =
+                    serde_json::from_str(line.object.get()).map_err(not_understood)?;
+                self.store
+                    .bookmark(Version::parse(&object.metadata.resource_version));
+            }
+            "ERROR" => {
+                let error = refused_in_stream(line.object.get());
+                return if error.code() == Some(410) {
+                    Ok(Some(End::TooOld))
+                } else {
+                    Err(error)
+                };
+            }
+            other => {
+                return Err(ApiError::NotUnderstood(format!(
+                    "a watch line of type {other:?}"
+                )));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn verify_periodically(&self) {
+        self.wait_synced().await;
+        loop {
+            tokio::time::sleep(self.next_verify()).await;
+            match self.verify().await {
+                Ok(0) => {}
+                Ok(repairs) => {
+                    tracing::warn!(repairs, resource = %K::RESOURCE, "the verify pass repaired the cache");
+                    self.metrics.repaired(K::RESOURCE, repairs);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, resource = %K::RESOURCE, "the verify pass failed");
+                }
+            }
+        }
+    }
+
+    /// Up to a tenth earlier than the period says, so that replicas do not list all at once; never later.
+    fn next_verify(&self) -> Duration {
+        self.timings
+            .sync_period
+            .mul_f64(1.0 - fastrand::f64() / 10.0)
+    }
+}

@@ -1,0 +1,242 @@
+//! Which clusters: from two flags and the environment to two configurations, in one function.
+//!
+//! Inputs: [`ClusterFlags`] and [`Environment`]. Output: [`ClusterChoice`], or an error that names the flag. Nothing is sent to any
+//! cluster here, so a mistake in a flag ends the process before the first request.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use kube::Config;
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+
+const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// What the user said about clusters.
+#[derive(Debug, Clone, Default)]
+pub struct ClusterFlags {
+    /// `--control-kubeconfig`: a path or `in-cluster`.
+    pub control: Option<String>,
+    /// `--target-kubeconfig`: a path, `in-cluster` or `none`.
+    pub target: Option<String>,
+}
+
+/// What the process finds around it. A value, so that tests need not change the real environment.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// `$KUBECONFIG`: paths, merged as kubectl merges them.
+    pub kubeconfig: Option<OsString>,
+    /// The home directory, for `.kube/config`.
+    pub home: Option<PathBuf>,
+    /// `$KUBERNETES_SERVICE_HOST` and `$KUBERNETES_SERVICE_PORT`.
+    pub service: Option<(String, String)>,
+    /// Where a pod finds its service account.
+    pub service_account: PathBuf,
+}
+
+impl Environment {
+    /// The environment of this process.
+    pub fn of_process() -> Self {
+        let service = std::env::var("KUBERNETES_SERVICE_HOST").ok();
+        let port = std::env::var("KUBERNETES_SERVICE_PORT").ok();
+        Self {
+            kubeconfig: std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()),
+            home: std::env::home_dir(),
+            service: service.zip(port),
+            service_account: PathBuf::from(SERVICE_ACCOUNT),
+        }
+    }
+}
+
+/// The clusters to work with.
+#[derive(Debug)]
+pub struct ClusterChoice {
+    /// Where the objects are.
+    pub control: Config,
+    /// Where the nodes are.
+    pub target: TargetChoice,
+    /// Where this was found, for the log.
+    pub found: String,
+}
+
+/// Where the nodes are.
+#[derive(Debug)]
+pub enum TargetChoice {
+    /// In the control cluster.
+    Same,
+    /// In another one.
+    Other(Box<Config>),
+    /// Nowhere: machines without nodes.
+    None,
+}
+
+/// Why there is no cluster to work with. The process ends with code 2.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// One flag without the other would silently mean some cluster that nobody named.
+    #[error("{given} is given but {missing} is not: name both clusters, or neither")]
+    OnlyOne {
+        /// The flag that is there.
+        given: &'static str,
+        /// The flag that is not.
+        missing: &'static str,
+    },
+    /// A path that cannot be used.
+    #[error("{flag}: {path} cannot be used: {source}")]
+    Kubeconfig {
+        /// The flag or variable that names it.
+        flag: &'static str,
+        /// The path.
+        path: String,
+        /// What is wrong with it.
+        source: Box<KubeconfigError>,
+    },
+    /// `in-cluster` outside of a cluster.
+    #[error("{flag}: in-cluster does not work here: {reason}")]
+    InCluster {
+        /// The flag that asks for it.
+        flag: &'static str,
+        /// What is missing.
+        reason: String,
+    },
+    /// Nothing was said and nothing was found.
+    #[error(
+        "no cluster found: $KUBECONFIG is not set, there is no ~/.kube/config, and this is not a pod ({reason})"
+    )]
+    Nothing {
+        /// Why this is not a pod.
+        reason: String,
+    },
+}
+
+const CONTROL: &str = "--control-kubeconfig";
+const TARGET: &str = "--target-kubeconfig";
+
+/// Finds the clusters.
+pub async fn resolve(
+    flags: &ClusterFlags,
+    environment: &Environment,
+) -> Result<ClusterChoice, ConfigError> {
+    match (flags.control.as_deref(), flags.target.as_deref()) {
+        (None, None) => {
+            let (control, found) = infer(environment).await?;
+            Ok(ClusterChoice {
+                control,
+                target: TargetChoice::Same,
+                found,
+            })
+        }
+        (Some(_), None) => Err(ConfigError::OnlyOne {
+            given: CONTROL,
+            missing: TARGET,
+        }),
+        (None, Some(_)) => Err(ConfigError::OnlyOne {
+            given: TARGET,
+            missing: CONTROL,
+        }),
+        (Some(control), Some(target)) => Ok(ClusterChoice {
+            control: named(CONTROL, control, environment).await?,
+            target: if target == "none" {
+                TargetChoice::None
+            } else {
+                TargetChoice::Other(Box::new(named(TARGET, target, environment).await?))
+            },
+            found: format!("{CONTROL}={control} {TARGET}={target}"),
+        }),
+    }
+}
+
+async fn named(
+    flag: &'static str,
+    value: &str,
+    environment: &Environment,
+) -> Result<Config, ConfigError> {
+    if value == "in-cluster" {
+        return in_cluster(environment).map_err(|reason| ConfigError::InCluster { flag, reason });
+    }
+    from_files(flag, &[PathBuf::from(value)]).await
+}
+
+/// As kubectl: `$KUBECONFIG`, then `~/.kube/config`, then the pod's own cluster.
+async fn infer(environment: &Environment) -> Result<(Config, String), ConfigError> {
+    if let Some(list) = &environment.kubeconfig {
+        // kubectl skips files of the list that are not there, as long as one is.
+        let named: Vec<_> = std::env::split_paths(list)
+            .filter(|path| !path.as_os_str().is_empty())
+            .collect();
+        let present: Vec<_> = named.iter().filter(|path| path.exists()).cloned().collect();
+        let paths = if present.is_empty() { named } else { present };
+        let config = from_files("$KUBECONFIG", &paths).await?;
+        return Ok((config, format!("$KUBECONFIG {}", display(&paths))));
+    }
+    if let Some(path) = environment
+        .home
+        .as_ref()
+        .map(|home| home.join(".kube/config"))
+        && path.exists()
+    {
+        let found = path.display().to_string();
+        return Ok((from_files("~/.kube/config", &[path]).await?, found));
+    }
+    let config = in_cluster(environment).map_err(|reason| ConfigError::Nothing { reason })?;
+    Ok((config, "the cluster of this pod".to_owned()))
+}
+
+async fn from_files(flag: &'static str, paths: &[PathBuf]) -> Result<Config, ConfigError> {
+    let load = async {
+        let mut merged: Option<Kubeconfig> = None;
+        for path in paths {
+            let next = Kubeconfig::read_from(path)?;
+            merged = Some(match merged {
+                None => next,
+                Some(first) => first.merge(next)?,
+            });
+        }
+        let merged = merged.ok_or(KubeconfigError::FindPath)?;
+        Config::from_custom_kubeconfig(merged, &KubeConfigOptions::default()).await
+    };
+    load.await.map_err(|source| ConfigError::Kubeconfig {
+        flag,
+        path: display(paths),
+        source: Box::new(source),
+    })
+}
+
+/// The cluster that this pod runs in. Files are named, not read, so that rotated tokens and CAs are picked up.
+fn in_cluster(environment: &Environment) -> Result<Config, String> {
+    let (host, port) = environment
+        .service
+        .as_ref()
+        .ok_or("KUBERNETES_SERVICE_HOST and _PORT are not set")?;
+    let file = |name: &str| {
+        let path = environment.service_account.join(name);
+        if path.exists() {
+            Ok(path)
+        } else {
+            Err(format!("{} is missing", path.display()))
+        }
+    };
+    let host = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.clone()
+    };
+    let url = format!("https://{host}:{port}").parse();
+    let mut config = Config::new(url.map_err(|error| format!("bad address: {error}"))?);
+    config.root_cert_file = Some(file("ca.crt")?);
+    config.auth_info.token_file = Some(file("token")?.display().to_string());
+    if let Ok(namespace) = std::fs::read_to_string(environment.service_account.join("namespace")) {
+        namespace.trim().clone_into(&mut config.default_namespace);
+    }
+    Ok(config)
+}
+
+fn display(paths: &[impl AsRef<Path>]) -> String {
+    paths
+        .iter()
+        .map(|path| path.as_ref().display().to_string())
+        .collect::<Vec<_>>()
+        .join(":")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! A session: requests to one API server in the name of one party.
+//!
+//! kube's client brings TLS, credentials and connection pooling. Its typed `Api` is not used, because we need what it hides: lenient types
+//! that skip what nobody reads, one object of a list that cannot be decoded, headers of an answer (`Retry-After`), and a
+//! deadline on every request. Its own retries are turned off: the queue alone decides when something is tried again.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http_body_util::BodyExt;
+use kube::client::{Body, ClientBuilder};
+
+use super::error::ApiError;
+use crate::timings::Timings;
+use crate::user_agent::UserAgent;
+
+/// The longest line of a watch. etcd takes no object over a few MiB, so more is no object.
+const LONGEST_LINE: usize = 32 << 20;
+
+/// One cluster, as the process sees it.
+#[derive(Clone)]
+pub struct Cluster {
+    client: kube::Client,
+    url: String,
+    request_timeout: Duration,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The client holds credentials.
+        f.debug_struct("Cluster")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// Prepares connections; nothing is sent yet.
+    pub fn new(mut config: kube::Config, timings: &Timings) -> Result<Self, kube::Error> {
+        config.default_retry = false;
+        let url = config.cluster_url.to_string();
+        let client = ClientBuilder::try_from(config)?.build();
+        Ok(Self {
+            client,
+            url,
+            request_timeout: timings.request,
+        })
+    }
+
+    /// Where the API server is.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Requests in the name of one party.
+    pub fn session(&self, party: UserAgent) -> Session {
+        Session {
+            cluster: self.clone(),
+            party: HeaderValue::from_static(party.as_str()),
+        }
+    }
+}
+
+/// Requests to one API server in the name of one party.
+#[derive(Debug, Clone)]
+pub struct Session {
+    cluster: Cluster,
+    party: HeaderValue,
+}
+
+impl Session {
+    /// The longest that one request may take.
+    pub fn request_timeout(&self) -> Duration {
+        self.cluster.request_timeout
+    }
+
+    /// Reads a whole answer.
+    pub async fn get(
+        &self,
+        path: &str,
+        accept: &'static str,
+        timeout: Duration,
+    ) -> Result<Bytes, ApiError> {
+        self.exchange(Method::GET, path, accept, None, timeout)
+            .await
+    }
+
+    /// Reads an answer that does not end: a watch.
+    pub async fn lines(&self, path: &str, accept: &'static str) -> Result<Lines, ApiError> {
+        let timeout = self.cluster.request_timeout;
+        let request = self.request(Method::GET, path, accept, None)?;
+        let response = within(timeout, self.send(request)).await?;
+        Ok(Lines {
+            body: response.into_body(),
+            buffer: BytesMut::new(),
+        })
+    }
+
+    /// Sends a write. For [`crate::writer`] alone: it knows about leases, dry runs and preconditions.
+    pub(crate) async fn write(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &'static str,
+        body: Bytes,
+        timeout: Duration,
+    ) -> Result<Bytes, ApiError> {
+        self.exchange(
+            method,
+            path,
+            "application/json",
+            Some((content_type, body)),
+            timeout,
+        )
+        .await
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &'static str,
+        body: Option<(&'static str, Bytes)>,
+        timeout: Duration,
+    ) -> Result<Bytes, ApiError> {
+        let request = self.request(method, path, accept, body)?;
+        within(timeout, async {
+            let response = self.send(request).await?;
+            let body = response.into_body().collect().await;
+            Ok(body
+                .map_err(|error| ApiError::disconnected(&error))?
+                .to_bytes())
+        })
+        .await
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &'static str,
+        body: Option<(&'static str, Bytes)>,
+    ) -> Result<Request<Body>, ApiError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(USER_AGENT, self.party.clone())
+            .header(ACCEPT, HeaderValue::from_static(accept));
+        let body = match body {
+            None => Body::empty(),
+            Some((content_type, bytes)) => {
+                request = request.header(CONTENT_TYPE, HeaderValue::from_static(content_type));
+                Body::from(bytes)
+            }
+        };
+        request
+            .body(body)
+            .map_err(|error| ApiError::NotUnderstood(error.to_string()))
+    }
+
+    async fn send(&self, request: Request<Body>) -> Result<Response<Body>, ApiError> {
+        let response = self.cluster.client.send(request).await;
+        let response = response.map_err(|error| ApiError::disconnected(&error))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let code = response.status().as_u16();
+        let retry_after = retry_after(response.headers());
+        let body = response.into_body().collect().await;
+        let body = body
+            .map_err(|error| ApiError::disconnected(&error))?
+            .to_bytes();
+        Err(refused(code, retry_after, &body))
+    }
+}
+
+/// The lines of an answer that does not end.
+pub struct Lines {
+    body: Body,
+    buffer: BytesMut,
+}
+
+impl std::fmt::Debug for Lines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lines")
+            .field("buffered", &self.buffer.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Lines {
+    /// The next line, or `None` when the server has closed the stream. Safe to drop and call again: nothing read is lost.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        let mut searched = 0;
+        loop {
+            if let Some(at) = self.buffer[searched..]
+                .iter()
+                .position(|byte| *byte == b'\n')
+            {
+                let line = self.buffer.split_to(searched + at).freeze();
+                self.buffer.advance(1);
+                return Ok(Some(line));
+            }
+            searched = self.buffer.len();
+            if searched > LONGEST_LINE {
+                return Err(ApiError::NotUnderstood(
+                    "a line of a watch has no end".to_owned(),
+                ));
+            }
+            match self.body.frame().await {
+                None => return Ok(None),
+                Some(Err(error)) => return Err(ApiError::disconnected(&error)),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.buffer.extend_from_slice(&data);
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn within<T>(
+    timeout: Duration,
+    call: impl Future<Output = Result<T, ApiError>>,
+) -> Result<T, ApiError> {
+    tokio::time::timeout(timeout, call)
+        .await
+        .unwrap_or(Err(ApiError::TimedOut(timeout)))
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+#[derive(serde::Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+struct Status {
+    reason: String,
+    message: String,
+    code: u16,
+}
+
+/// An error from a `Status`, or from whatever else stands in its place (a load balancer's page, say).
+fn refused(code: u16, retry_after: Option<Duration>, body: &[u8]) -> ApiError {
+    let status: Status = serde_json::from_slice(body).unwrap_or_else(|_| Status {
+        message: String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned(),
+        ..Status::default()
+    });
+    ApiError::Refused {
+        code,
+        reason: status.reason,
+        message: status.message,
+        retry_after,
+    }
+}
+
+/// The error that stands in an ERROR line of a watch.
+pub(crate) fn refused_in_stream(body: &str) -> ApiError {
+    let code = serde_json::from_str::<Status>(body).map_or(500, |status| status.code);
+    refused(code, None, body.as_bytes())
+}

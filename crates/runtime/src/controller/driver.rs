@@ -1,0 +1,162 @@
+//! Turns keys into passes: bounded workers, one pass per key at a time, retries as the report says.
+//!
+//! Workers run only while the controller may write. A new leader lists its caches once, consistently, and looks at everything, before it
+//! decides anything. When told to stop, a worker finishes the pass in hand, within the grace.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use machinist_domain::key::ObjectKey;
+use machinist_domain::report::PassResult;
+use machinist_domain::retry::{Classified, Retry};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::Controller;
+use crate::clock::SharedClock;
+use crate::events::Events;
+use crate::lease::Leadership;
+use crate::metrics::Metrics;
+use crate::queue::Queue;
+use crate::timings::Timings;
+use crate::writer::Writer;
+
+/// Everything that the passes of one controller need.
+pub(super) struct Driver<C> {
+    pub(super) controller: C,
+    pub(super) queue: Arc<Queue>,
+    pub(super) writer: Writer,
+    pub(super) leadership: Leadership,
+    pub(super) events: Arc<Events>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) clock: SharedClock,
+    pub(super) timings: Timings,
+    pub(super) workers: usize,
+    pub(super) passes: AtomicU64,
+}
+
+impl<C: Controller> Driver<C> {
+    /// Runs until `stop`; when this returns, no write is under way.
+    pub(super) async fn run(self, stop: CancellationToken) {
+        for cache in self.controller.caches() {
+            if stop
+                .run_until_cancelled(cache.wait_synced())
+                .await
+                .is_none()
+            {
+                return;
+            }
+        }
+        self.controller.subscribe(&self.queue);
+        let driver = Arc::new(self);
+        while !stop.is_cancelled() {
+            let ready = async {
+                driver.leadership.wait_gained().await;
+                driver.verify_caches().await;
+            };
+            if stop.run_until_cancelled(ready).await.is_some() {
+                driver.work(&stop).await;
+            }
+        }
+    }
+
+    /// A new leader trusts no cache that it filled as a follower.
+    async fn verify_caches(&self) {
+        if matches!(self.leadership, Leadership::NotNeeded) {
+            return;
+        }
+        for cache in self.controller.caches() {
+            let mut failures = 0;
+            while let Err(error) = cache.verify().await {
+                failures += 1;
+                tracing::warn!(%error, resource = %cache.resource(), "a new leader could not list");
+                let delay = self.timings.reconnect.delay(failures, fastrand::f64());
+                tokio::time::sleep(delay).await;
+            }
+            for key in cache.keys() {
+                self.queue.add(&key);
+            }
+        }
+    }
+
+    /// Works until the lease is lost or `stop`.
+    async fn work(self: &Arc<Self>, stop: &CancellationToken) {
+        let halt = stop.child_token();
+        let mut workers = JoinSet::new();
+        for _ in 0..self.workers {
+            let (driver, halt) = (Arc::clone(self), halt.clone());
+            workers.spawn(async move {
+                while let Some(key) = halt.run_until_cancelled(driver.queue.take()).await {
+                    driver.pass(&key).await;
+                    driver.queue.done(&key);
+                }
+            });
+        }
+        tokio::select! {
+            () = self.leadership.wait_lost() => {}
+            () = stop.cancelled() => {}
+        }
+        halt.cancel();
+        let finish = async { while workers.join_next().await.is_some() {} };
+        if tokio::time::timeout(self.timings.stop_grace, finish)
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                controller = C::NAME,
+                "abandoning what did not finish in time"
+            );
+            workers.shutdown().await;
+        }
+    }
+
+    async fn pass(&self, key: &ObjectKey) {
+        let id = self.passes.fetch_add(1, Ordering::Relaxed);
+        let span = tracing::info_span!("reconcile", controller = C::NAME, %key, id);
+        let began = self.clock.uptime();
+        let (result, retry) = self.stages(key).instrument(span).await;
+        self.metrics.reconciled(
+            C::NAME,
+            result.as_str(),
+            self.clock.uptime().saturating_sub(began),
+        );
+        match retry {
+            None | Some(Retry::OnChange) => self.queue.forget_failures(key),
+            Some(Retry::After(delay)) => {
+                // At least the backoff: a server that says "at once" for ever must not be believed.
+                let backoff = self.queue.add_after_failure(key);
+                self.queue.add_after(key, delay.max(backoff));
+            }
+            Some(Retry::Backoff) => {
+                self.queue.add_after_failure(key);
+            }
+        }
+        self.metrics.queue_depth(C::NAME, self.queue.depth());
+    }
+
+    async fn stages(&self, key: &ObjectKey) -> (PassResult, Option<Retry>) {
+        let snapshot = match self.controller.observe(key).await {
+            Ok(Some(snapshot)) => snapshot,
+            Ok(None) => return (PassResult::Settled, None),
+            Err(error) => {
+                tracing::warn!(%error, "could not look");
+                return (PassResult::Failed, Some(error.retry()));
+            }
+        };
+        let plan = self.controller.decide(&snapshot, self.clock.now());
+        tracing::debug!(%plan, "decided");
+        let outcome = self.controller.act(&snapshot, &plan, &self.writer).await;
+        let report = self
+            .controller
+            .report(&snapshot, &outcome, self.clock.now());
+        let regarding = self.controller.regarding(&snapshot);
+        for note in &report.events {
+            tracing::warn!(reason = note.reason.as_str(), note = note.note, "reported");
+            self.events
+                .publish(&self.writer, C::NAME, regarding, note)
+                .await;
+        }
+        (report.result, report.retry)
+    }
+}

@@ -1,0 +1,72 @@
+//! How a controller runs: [`Controller`] is what it has to bring, [`driver`] turns keys into passes, [`start`] waits for what it needs.
+//!
+//! The four stages are a trait, so that no controller can leave one out or mix two: `observe` reads, `decide` and `report` are pure, `act`
+//! writes. The driver calls them in this order, once per key and pass, and carries the report out.
+
+mod driver;
+pub mod start;
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinist_api::resource::Resource;
+use machinist_domain::key::ObjectKey;
+use machinist_domain::report::Report;
+
+use crate::cache::AnyCache;
+use crate::cluster::ApiError;
+use crate::events::Regarding;
+use crate::queue::Queue;
+use crate::user_agent::UserAgent;
+use crate::writer::Writer;
+
+/// A controller in four stages.
+pub trait Controller: Send + Sync + 'static {
+    /// What was observed of an object and its surroundings.
+    type Snapshot: Send + Sync;
+    /// What to do, as data that can be printed.
+    type Plan: Display + Send + Sync;
+    /// What came of it.
+    type Outcome: Send + Sync;
+
+    /// The name in flags, metrics, leases and logs.
+    const NAME: &'static str;
+    /// Who it says it is when it writes.
+    const USER_AGENT: UserAgent;
+    /// The kinds that must be served before it can start.
+    const REQUIRES: &'static [Resource];
+    /// Whether it needs a lease unless the user says otherwise.
+    const ELECTS: bool;
+    /// How many objects are worked on at once, unless the user says otherwise.
+    const WORKERS: usize;
+
+    /// The caches that it reads. The driver waits for them, and verifies them before the first decision of a new leader.
+    fn caches(&self) -> Vec<Arc<dyn AnyCache>>;
+
+    /// Puts a key into the queue whenever something changes that concerns it.
+    fn subscribe(&self, queue: &Arc<Queue>);
+
+    /// Gathers what is known. `None`: there is nothing to look at (any more).
+    fn observe(
+        &self,
+        key: &ObjectKey,
+    ) -> impl Future<Output = Result<Option<Self::Snapshot>, ApiError>> + Send;
+
+    /// Decides; pure.
+    fn decide(&self, snapshot: &Self::Snapshot, now: Timestamp) -> Self::Plan;
+
+    /// Carries the plan out.
+    fn act(
+        &self,
+        snapshot: &Self::Snapshot,
+        plan: &Self::Plan,
+        writer: &Writer,
+    ) -> impl Future<Output = Self::Outcome> + Send;
+
+    /// Says what came of it; pure.
+    fn report(&self, snapshot: &Self::Snapshot, outcome: &Self::Outcome, now: Timestamp) -> Report;
+
+    /// The object that Events of this pass are about.
+    fn regarding<'a>(&self, snapshot: &'a Self::Snapshot) -> Regarding<'a>;
+}

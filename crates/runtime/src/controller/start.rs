@@ -1,0 +1,184 @@
+//! Starts a controller when the kinds that it needs are served, now or later, and says what it waits for meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use machinist_api::resource::Resource;
+use machinist_domain::key::ObjectKey;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::Controller;
+use super::driver::Driver;
+use crate::cache::kind::CustomResourceDefinitions;
+use crate::cache::registry::Caches;
+use crate::cache::{AnyCache, Scope};
+use crate::clock::SharedClock;
+use crate::cluster::Cluster;
+use crate::events::Events;
+use crate::lease::Leadership;
+use crate::metrics::Metrics;
+use crate::queue::Queue;
+use crate::readiness::Readiness;
+use crate::timings::Timings;
+use crate::user_agent::UserAgent;
+use crate::writer::{Gateway, Writer};
+
+/// What all controllers of the process share.
+#[derive(Debug)]
+pub struct Shared {
+    /// Where the objects are.
+    pub control: Cluster,
+    /// Where the nodes are; `None` where machines have none.
+    pub target: Option<Cluster>,
+    /// Whose objects.
+    pub scope: Scope,
+    /// All caches.
+    pub caches: Caches,
+    /// Where writes go out.
+    pub gateway: Arc<Gateway>,
+    /// Where Events go out.
+    pub events: Arc<Events>,
+    /// All metrics.
+    pub metrics: Arc<Metrics>,
+    /// What is ready and what waits.
+    pub readiness: Arc<Readiness>,
+    /// The clock.
+    pub clock: SharedClock,
+    /// All durations.
+    pub timings: Timings,
+}
+
+type Build<C> = Box<dyn FnOnce(&Shared) -> C + Send>;
+
+/// A controller that can be started.
+pub struct Registration {
+    /// The name in flags, metrics, leases and logs.
+    pub name: &'static str,
+    /// Whether it needs a lease unless the user says otherwise.
+    pub elects: bool,
+    /// How many objects are worked on at once, unless the user says otherwise.
+    pub workers: usize,
+    start: Box<dyn FnOnce(Start) -> BoxFuture<'static, ()> + Send>,
+}
+
+impl std::fmt::Debug for Registration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registration")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a controller is started with.
+#[derive(Debug)]
+pub struct Start {
+    /// What all controllers share.
+    pub shared: Arc<Shared>,
+    /// Whether and how long it may write.
+    pub leadership: Leadership,
+    /// How many objects are worked on at once.
+    pub workers: usize,
+    /// When to stop.
+    pub stop: CancellationToken,
+}
+
+impl Registration {
+    /// Registers a controller; `build` is called when everything that it requires is there.
+    pub fn new<C: Controller>(build: impl FnOnce(&Shared) -> C + Send + 'static) -> Self {
+        let build: Build<C> = Box::new(build);
+        Self {
+            name: C::NAME,
+            elects: C::ELECTS,
+            workers: C::WORKERS,
+            start: Box::new(|start| Box::pin(run(build, start))),
+        }
+    }
+
+    /// Runs the controller until it is told to stop.
+    pub fn run(self, start: Start) -> BoxFuture<'static, ()> {
+        (self.start)(start)
+    }
+}
+
+async fn run<C: Controller>(build: Build<C>, start: Start) {
+    let Start {
+        shared,
+        leadership,
+        workers,
+        stop,
+    } = start;
+    for resource in C::REQUIRES {
+        shared
+            .readiness
+            .waits(C::NAME, format!("waits for {}", resource.crd_name()));
+        if stop
+            .run_until_cancelled(wait_served(&shared, *resource))
+            .await
+            .is_none()
+        {
+            return;
+        }
+    }
+    shared.readiness.runs(C::NAME);
+    tracing::info!(controller = C::NAME, workers, "starting");
+    let session = shared.control.session(C::USER_AGENT);
+    let driver = Driver {
+        controller: build(&shared),
+        queue: Arc::new(Queue::new(shared.timings.retry)),
+        writer: Writer::new(shared.gateway.clone(), session, C::NAME, leadership.clone()),
+        leadership,
+        events: shared.events.clone(),
+        metrics: shared.metrics.clone(),
+        clock: shared.clock.clone(),
+        timings: shared.timings,
+        workers,
+        passes: AtomicU64::new(0),
+    };
+    driver.run(stop).await;
+}
+
+/// Returns when the API server serves `resource`.
+///
+/// The CustomResourceDefinition tells. Where we may not read those, the resource itself is asked for now and then.
+async fn wait_served(shared: &Shared, resource: Resource) {
+    let definitions = shared
+        .caches
+        .open(&shared.control, Scope::All, CustomResourceDefinitions);
+    let name = ObjectKey::new("", resource.crd_name());
+    let news = Arc::new(Notify::new());
+    let (bell, wanted) = (news.clone(), name.clone());
+    definitions.subscribe(move |change| {
+        if *change.key == wanted && change.after.is_some() {
+            bell.notify_one();
+        }
+    });
+    let mut attempts = 0;
+    while definitions.get(&name).is_none() {
+        if definitions.state().synced {
+            tracing::warn!(resource = resource.crd_name(), "not served yet, waiting");
+            news.notified().await;
+        } else if is_served(shared, resource).await {
+            return;
+        } else {
+            attempts += 1;
+            let pause: Duration = shared.timings.reconnect.delay(attempts, fastrand::f64());
+            // An error means that nothing happened meanwhile.
+            drop(tokio::time::timeout(pause, definitions.wait_synced()).await);
+        }
+    }
+}
+
+async fn is_served(shared: &Shared, resource: Resource) -> bool {
+    let path = format!(
+        "{}?limit=1",
+        resource.collection_path(shared.scope.namespace())
+    );
+    let session = shared.control.session(UserAgent::START);
+    session
+        .get(&path, "application/json", shared.timings.request)
+        .await
+        .is_ok()
+}

@@ -1,0 +1,204 @@
+//! Events about objects (`events.k8s.io/v1`), with a rate limit per object and reason.
+//!
+//! kube's `Recorder` is not used: it writes again for every repeat, has no rate limit, and writes past our gateway. An Event is a hint for people:
+//! one that cannot be written is counted and logged, and never holds up the work.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinist_api::resource::{EVENTS, Resource};
+use machinist_domain::key::Uid;
+use machinist_domain::meta::Meta;
+use machinist_domain::report::{EventNote, EventReason};
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::clock::SharedClock;
+use crate::metrics::Metrics;
+use crate::writer::{Writer, Written};
+
+/// How many different notes one object may get for one reason within the window.
+const NOTES_PER_WINDOW: u32 = 5;
+/// When the memory of what was said is swept.
+const SWEEP_AT: usize = 4096;
+/// The API server refuses longer notes.
+const LONGEST_NOTE: usize = 1024;
+
+/// Writes Events.
+#[derive(Debug)]
+pub struct Events {
+    said: Mutex<HashMap<(Uid, EventReason), Said>>,
+    window: Duration,
+    clock: SharedClock,
+    metrics: Arc<Metrics>,
+    identity: String,
+}
+
+#[derive(Debug)]
+struct Said {
+    since: Duration,
+    times: u32,
+    last_note: u64,
+}
+
+/// The object that an Event is about.
+#[derive(Debug, Clone, Copy)]
+pub struct Regarding<'a> {
+    /// Its kind.
+    pub resource: Resource,
+    /// Which one.
+    pub meta: &'a Meta,
+}
+
+impl Events {
+    /// Events in the name of the process `identity`; the same one is not written twice within `window`.
+    pub fn new(
+        window: Duration,
+        clock: SharedClock,
+        metrics: Arc<Metrics>,
+        identity: String,
+    ) -> Self {
+        Self {
+            said: Mutex::default(),
+            window,
+            clock,
+            metrics,
+            identity,
+        }
+    }
+
+    /// Writes an Event, unless it has been said.
+    pub async fn publish(
+        &self,
+        writer: &Writer,
+        controller: &'static str,
+        regarding: Regarding<'_>,
+        note: &EventNote,
+    ) {
+        let reason = note.reason.as_str();
+        if !self.may_say(&regarding.meta.uid, note) {
+            self.metrics.event(reason, "suppressed");
+            return;
+        }
+        let namespace = match &*regarding.meta.key.namespace {
+            "" => "default",
+            namespace => namespace,
+        };
+        let event = self.event(namespace, controller, regarding, note);
+        let plan = format!("say {reason} about {}", regarding.meta.key);
+        let result = match writer.create_event(namespace, &event, &plan).await {
+            Ok(Written::Done) => "written",
+            Ok(Written::Nothing | Written::LeftOut) => "left-out",
+            Err(_) => "failed",
+        };
+        self.metrics.event(reason, result);
+    }
+
+    fn may_say(&self, uid: &Uid, note: &EventNote) -> bool {
+        let now = self.clock.uptime();
+        let mut hasher = DefaultHasher::new();
+        note.note.hash(&mut hasher);
+        let hash = hasher.finish();
+
+        let mut said = self.said.lock();
+        if said.len() >= SWEEP_AT {
+            said.retain(|_, said| now.saturating_sub(said.since) < self.window);
+        }
+        let said = said.entry((uid.clone(), note.reason)).or_insert(Said {
+            since: now,
+            times: 0,
+            last_note: hash,
+        });
+        if now.saturating_sub(said.since) >= self.window {
+            *said = Said {
+                since: now,
+                times: 0,
+                last_note: hash,
+            };
+        }
+        let repeated = said.times > 0 && said.last_note == hash;
+        if repeated || said.times >= NOTES_PER_WINDOW {
+            return false;
+        }
+        said.times += 1;
+        said.last_note = hash;
+        true
+    }
+
+    fn event(
+        &self,
+        namespace: &str,
+        controller: &'static str,
+        regarding: Regarding<'_>,
+        note: &EventNote,
+    ) -> serde_json::Value {
+        let now = self.clock.now();
+        let Regarding { resource, meta } = regarding;
+        let subject: String = meta.key.name.chars().take(200).collect();
+        let name = format!("{subject}.{:x}", now.as_nanosecond());
+        let mut text = note.note.clone();
+        if text.len() > LONGEST_NOTE {
+            text.truncate(text.floor_char_boundary(LONGEST_NOTE - 3));
+            text.push_str("...");
+        }
+        json!({
+            "apiVersion": EVENTS.api_version(),
+            "kind": EVENTS.kind,
+            "metadata": {"namespace": namespace, "name": name},
+            "eventTime": format!("{now:.6}"),
+            "type": note.event_type.as_str(),
+            "reason": note.reason.as_str(),
+            "action": note.action,
+            "note": text,
+            "reportingController": format!("machinist.dev/{controller}"),
+            "reportingInstance": self.identity,
+            "regarding": {
+                "apiVersion": resource.api_version(),
+                "kind": resource.kind,
+                "namespace": &*meta.key.namespace,
+                "name": &*meta.key.name,
+                "uid": &*meta.uid.0,
+                "resourceVersion": meta.version.to_string(),
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_domain::report::EventType;
+
+    use super::*;
+    use crate::clock::ManualClock;
+
+    fn note(text: &str) -> EventNote {
+        EventNote {
+            event_type: EventType::Warning,
+            reason: EventReason::FailedUpdate,
+            action: "Annotate",
+            note: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_same_is_said_once_a_window_and_different_things_a_few_times() {
+        let clock = Arc::new(ManualClock::default());
+        let window = Duration::from_secs(600);
+        let events = Events::new(window, clock.clone(), Arc::default(), "me".to_owned());
+        let (a, b) = (Uid("a".into()), Uid("b".into()));
+        assert!(events.may_say(&a, &note("x")));
+        assert!(!events.may_say(&a, &note("x")));
+        assert!(
+            events.may_say(&b, &note("x")),
+            "another object has its own limit"
+        );
+        for n in 1..NOTES_PER_WINDOW {
+            assert!(events.may_say(&a, &note(&n.to_string())));
+        }
+        assert!(!events.may_say(&a, &note("one too many")));
+        clock.advance(window);
+        assert!(events.may_say(&a, &note("x")));
+    }
+}

@@ -1,0 +1,322 @@
+//! Takes a lease, renews it, and gives it back.
+//!
+//! A follower watches the Lease and sleeps until the expiry that it computed. The holder renews every 2/15 of the duration and may write until 2/3
+//! of the duration after its last renewal went out; the last third is for writes that are still under way. Whatever goes wrong, the
+//! outcome is a warm follower that tries again, never an exit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use machinist_api::resource::{LEASES, push_encoded};
+use machinist_api::wire::WatchLine;
+use machinist_domain::key::ObjectKey;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::leadership::Leadership;
+use super::record::{Record, Spoken};
+use super::rules::{Sight, Step, decide};
+use crate::clock::SharedClock;
+use crate::cluster::session::Lines;
+use crate::cluster::{ApiError, Session};
+use crate::metrics::Metrics;
+use crate::timings::Timings;
+use crate::writer::{Gateway, Verb, Write, WriteError};
+
+/// Where a lease is and who wants it.
+#[derive(Debug, Clone)]
+pub struct LeaseName {
+    /// Whose lease, for logs and metrics.
+    pub controller: &'static str,
+    /// Namespace and name of the Lease.
+    pub key: ObjectKey,
+    /// Unique for this process.
+    pub identity: String,
+}
+
+/// Takes, renews and gives back one lease.
+#[derive(Debug)]
+pub struct Elector {
+    name: LeaseName,
+    session: Session,
+    gateway: Arc<Gateway>,
+    clock: SharedClock,
+    timings: Timings,
+    metrics: Arc<Metrics>,
+    until: watch::Sender<Option<Duration>>,
+}
+
+impl Elector {
+    /// An elector, which does nothing until it is run.
+    pub fn new(
+        name: LeaseName,
+        session: Session,
+        gateway: Arc<Gateway>,
+        clock: SharedClock,
+        timings: Timings,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        let until = watch::Sender::new(None);
+        metrics.leader(name.controller, false);
+        Self {
+            name,
+            session,
+            gateway,
+            clock,
+            timings,
+            metrics,
+            until,
+        }
+    }
+
+    /// What writers look at.
+    pub fn leadership(&self) -> Leadership {
+        Leadership::Lease {
+            until: self.until.subscribe(),
+            clock: Arc::clone(&self.clock),
+        }
+    }
+
+    /// Runs until `stop`, and gives the lease back if it is ours then. Stop it only after the last write has been answered.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut sight = Sight {
+            record: None,
+            changed: self.clock.uptime(),
+        };
+        let elect = async {
+            loop {
+                self.follow(&mut sight).await;
+                self.lead(&mut sight).await;
+            }
+        };
+        stop.run_until_cancelled(elect).await;
+        self.release(&sight).await;
+    }
+
+    /// Returns when the lease is ours.
+    async fn follow(&self, sight: &mut Sight) {
+        let mut news = None;
+        self.look(sight).await;
+        loop {
+            let step = decide(sight, &self.name.identity, self.clock.uptime());
+            let spoken = match &step {
+                Step::Wait(expiry) => {
+                    self.watch_until(sight, *expiry, &mut news).await;
+                    continue;
+                }
+                Step::Create => {
+                    Spoken::first(&self.name.identity, self.timings.lease, self.clock.now())
+                }
+                Step::Take(record) => {
+                    record.held_by(&self.name.identity, self.timings.lease, self.clock.now())
+                }
+            };
+            let sent = self.clock.uptime();
+            match self.write(sight, &spoken, step == Step::Create).await {
+                Ok(()) => {
+                    self.gained(sent);
+                    return;
+                }
+                Err(error) => {
+                    tracing::debug!(%error, lease = %self.name.key, "the lease was not to be had");
+                    tokio::time::sleep(self.pause()).await;
+                    self.look(sight).await;
+                }
+            }
+        }
+    }
+
+    /// Renews; returns when the lease is lost.
+    async fn lead(&self, sight: &mut Sight) {
+        let mut until = self.until.borrow().unwrap_or_default();
+        loop {
+            tokio::time::sleep(self.timings.lease_retry()).await;
+            let sent = self.clock.uptime();
+            if sent >= until {
+                return self.lost("it could not be renewed in time");
+            }
+            let Some(record) = sight.record.clone() else {
+                return self.lost("it is gone");
+            };
+            let spoken = record.held_by(&self.name.identity, self.timings.lease, self.clock.now());
+            let left = until.saturating_sub(sent);
+            match tokio::time::timeout(left, self.write(sight, &spoken, false)).await {
+                Ok(Ok(())) => {
+                    until = sent + self.timings.renew_deadline();
+                    self.until.send_replace(Some(until));
+                }
+                Err(_) => return self.lost("it could not be renewed in time"),
+                Ok(Err(WriteError::Api(ApiError::Refused {
+                    code: 404 | 409, ..
+                }))) => {
+                    // Somebody else's, or ours with an answer that was lost: the Lease tells.
+                    self.look(sight).await;
+                    let holder = sight.record.as_ref().map(|record| record.holder.as_str());
+                    if holder != Some(&self.name.identity) {
+                        return self.lost("somebody else has it");
+                    }
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, lease = %self.name.key, "the lease was not renewed, trying again");
+                }
+            }
+        }
+    }
+
+    fn gained(&self, sent: Duration) {
+        tracing::info!(controller = self.name.controller, lease = %self.name.key, "leading");
+        self.metrics.leader(self.name.controller, true);
+        self.until
+            .send_replace(Some(sent + self.timings.renew_deadline()));
+    }
+
+    fn lost(&self, reason: &str) {
+        tracing::warn!(controller = self.name.controller, lease = %self.name.key, reason, "not leading any more");
+        self.metrics.leader(self.name.controller, false);
+        self.until.send_replace(None);
+    }
+
+    async fn release(&self, sight: &Sight) {
+        let leads = self.until.send_replace(None).is_some();
+        self.metrics.leader(self.name.controller, false);
+        if let Some(record) = sight.record.as_ref().filter(|_| leads) {
+            let released = record.released(self.clock.now());
+            match self.send(&released, false, "give the lease back").await {
+                Ok(_) => tracing::info!(lease = %self.name.key, "lease given back"),
+                Err(error) => {
+                    tracing::warn!(%error, lease = %self.name.key, "lease not given back")
+                }
+            }
+        }
+    }
+
+    async fn write(
+        &self,
+        sight: &mut Sight,
+        spoken: &Spoken,
+        create: bool,
+    ) -> Result<(), WriteError> {
+        let record = self.send(spoken, create, "hold the lease").await?;
+        sight.see(Some(record), self.clock.uptime());
+        Ok(())
+    }
+
+    async fn send(&self, spoken: &Spoken, create: bool, plan: &str) -> Result<Record, WriteError> {
+        let write = Write {
+            verb: if create { Verb::Create } else { Verb::Replace },
+            resource: LEASES,
+            key: &self.name.key,
+            body: spoken.to_json(&self.name.key).to_string().into(),
+        };
+        // The lease is what gives the right to write, so writing it cannot need that right.
+        let answer = self
+            .gateway
+            .send(
+                &self.session,
+                "lease",
+                &Leadership::NotNeeded,
+                &write,
+                &plan,
+            )
+            .await?;
+        let answer = answer.unwrap_or_default();
+        Ok(Record::parse(&answer).map_err(|e| ApiError::NotUnderstood(e.to_string()))?)
+    }
+
+    /// Reads the Lease, as often as it takes.
+    async fn look(&self, sight: &mut Sight) {
+        loop {
+            match self.read().await {
+                Ok(record) => return sight.see(record, self.clock.uptime()),
+                Err(error) => {
+                    tracing::warn!(%error, lease = %self.name.key, "the lease cannot be read");
+                    if self
+                        .until
+                        .borrow()
+                        .is_some_and(|until| self.clock.uptime() >= until)
+                    {
+                        self.lost("it could not be read in time");
+                    }
+                    tokio::time::sleep(self.pause()).await;
+                }
+            }
+        }
+    }
+
+    async fn read(&self) -> Result<Option<Record>, ApiError> {
+        let path = LEASES.object_path(&self.name.key.namespace, &self.name.key.name);
+        match self
+            .session
+            .get(&path, "application/json", self.timings.request)
+            .await
+        {
+            Ok(body) => Record::parse(&body)
+                .map(Some)
+                .map_err(|error| ApiError::NotUnderstood(error.to_string())),
+            Err(ApiError::Refused { code: 404, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Watches the Lease until it changes or `expiry` comes. The watch stays open from one call to the next.
+    async fn watch_until(&self, sight: &mut Sight, expiry: Duration, news: &mut Option<Lines>) {
+        let left = expiry.saturating_sub(self.clock.uptime());
+        let seen = match tokio::time::timeout(left, self.next_line(sight, news)).await {
+            Err(_) => return,
+            Ok(line) => line.and_then(|line| take_line(&line)),
+        };
+        match seen {
+            Ok(record) => sight.see(record, self.clock.uptime()),
+            Err(error) => {
+                tracing::debug!(%error, lease = %self.name.key, "watching the lease failed");
+                *news = None;
+                let left = expiry.saturating_sub(self.clock.uptime());
+                tokio::time::sleep(self.pause().min(left)).await;
+                if let Ok(record) = self.read().await {
+                    sight.see(record, self.clock.uptime());
+                }
+            }
+        }
+    }
+
+    async fn next_line(&self, sight: &Sight, news: &mut Option<Lines>) -> Result<Bytes, ApiError> {
+        let lines = match news {
+            Some(lines) => lines,
+            None => news.insert(self.open_watch(sight).await?),
+        };
+        let line = lines.next().await?;
+        line.ok_or_else(|| ApiError::Disconnected("the watch was closed".to_owned()))
+    }
+
+    async fn open_watch(&self, sight: &Sight) -> Result<Lines, ApiError> {
+        let mut path = LEASES.collection_path(Some(&self.name.key.namespace));
+        path.push_str("?watch=true&fieldSelector=metadata.name%3D");
+        push_encoded(&mut path, &self.name.key.name);
+        if let Some(record) = &sight.record {
+            path.push_str("&resourceVersion=");
+            push_encoded(&mut path, &record.version);
+        }
+        self.session.lines(&path, "application/json").await
+    }
+
+    /// Between attempts; different for each process, so that followers do not run in step.
+    fn pause(&self) -> Duration {
+        self.timings
+            .lease_retry()
+            .mul_f64(0.5 + fastrand::f64() / 2.0)
+    }
+}
+
+/// What a line of the watch says about the Lease; `None` means that it was deleted.
+fn take_line(line: &Bytes) -> Result<Option<Record>, ApiError> {
+    let not_understood = |error: serde_json::Error| ApiError::NotUnderstood(error.to_string());
+    let line: WatchLine<'_> = serde_json::from_slice(line).map_err(not_understood)?;
+    match line.kind {
+        "ADDED" | "MODIFIED" => Record::parse(line.object.get().as_bytes())
+            .map(Some)
+            .map_err(not_understood),
+        "DELETED" => Ok(None),
+        _ => Err(ApiError::NotUnderstood(line.object.get().to_owned())),
+    }
+}

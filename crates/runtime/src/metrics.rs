@@ -1,0 +1,244 @@
+//! Metrics in Prometheus' format. One registry, passed by value: no globals, so tests can look at their own.
+
+use std::time::Duration;
+
+use machinist_api::resource::Resource;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::cache::AnyCache;
+
+/// Every metric of the runtime.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    reconciles: Family<ReconcileLabels, Counter>,
+    durations: Family<ControllerLabels, Histogram>,
+    depths: Family<ControllerLabels, Gauge>,
+    leaders: Family<ControllerLabels, Gauge>,
+    writes: Family<WriteLabels, Counter>,
+    live_reads: Family<KindLabels, Counter>,
+    repairs: Family<KindLabels, Counter>,
+    events: Family<EventLabels, Counter>,
+    cache_synced: Family<KindLabels, Gauge>,
+    cache_objects: Family<KindLabels, Gauge>,
+    cache_undecodable: Family<KindLabels, Gauge>,
+    cache_age: Family<KindLabels, Gauge>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ControllerLabels {
+    controller: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReconcileLabels {
+    controller: &'static str,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabels {
+    kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WriteLabels {
+    party: &'static str,
+    verb: &'static str,
+    kind: &'static str,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EventLabels {
+    reason: &'static str,
+    result: &'static str,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("machinist");
+        let metrics = Self {
+            durations: Family::new_with_constructor(pass_histogram),
+            reconciles: Family::default(),
+            depths: Family::default(),
+            leaders: Family::default(),
+            writes: Family::default(),
+            live_reads: Family::default(),
+            repairs: Family::default(),
+            events: Family::default(),
+            cache_synced: Family::default(),
+            cache_objects: Family::default(),
+            cache_undecodable: Family::default(),
+            cache_age: Family::default(),
+            registry: Registry::default(),
+        };
+        let reg = &mut registry;
+        reg.register(
+            "reconcile",
+            "Passes over objects",
+            metrics.reconciles.clone(),
+        );
+        reg.register(
+            "reconcile_duration_seconds",
+            "Time of a pass",
+            metrics.durations.clone(),
+        );
+        reg.register("queue_depth", "Keys that wait", metrics.depths.clone());
+        reg.register(
+            "leader",
+            "1 where this process holds the lease",
+            metrics.leaders.clone(),
+        );
+        reg.register("writes", "Writes to Kubernetes", metrics.writes.clone());
+        reg.register(
+            "live_reads",
+            "Reads past the cache",
+            metrics.live_reads.clone(),
+        );
+        reg.register(
+            "cache_repairs",
+            "Objects that a verify pass mended",
+            metrics.repairs.clone(),
+        );
+        reg.register("events", "Events about objects", metrics.events.clone());
+        reg.register(
+            "cache_synced",
+            "1 when the whole list was seen",
+            metrics.cache_synced.clone(),
+        );
+        reg.register(
+            "cache_objects",
+            "Objects in the cache",
+            metrics.cache_objects.clone(),
+        );
+        let undecodable = metrics.cache_undecodable.clone();
+        reg.register(
+            "cache_undecodable_objects",
+            "Objects that are not understood",
+            undecodable,
+        );
+        reg.register(
+            "cache_age_seconds",
+            "Time since the last news",
+            metrics.cache_age.clone(),
+        );
+        Self {
+            registry,
+            ..metrics
+        }
+    }
+}
+
+impl Metrics {
+    /// A pass over an object has ended.
+    pub fn reconciled(&self, controller: &'static str, result: &'static str, took: Duration) {
+        self.reconciles
+            .get_or_create(&ReconcileLabels { controller, result })
+            .inc();
+        self.durations
+            .get_or_create(&ControllerLabels { controller })
+            .observe(took.as_secs_f64());
+    }
+
+    /// How many keys of a controller wait.
+    pub fn queue_depth(&self, controller: &'static str, depth: usize) {
+        self.depths
+            .get_or_create(&ControllerLabels { controller })
+            .set(clamp(depth));
+    }
+
+    /// Whether this process holds the controller's lease.
+    pub fn leader(&self, controller: &'static str, leads: bool) {
+        self.leaders
+            .get_or_create(&ControllerLabels { controller })
+            .set(i64::from(leads));
+    }
+
+    /// A write was sent, refused or left out.
+    pub fn wrote(
+        &self,
+        party: &'static str,
+        verb: &'static str,
+        resource: Resource,
+        result: &'static str,
+    ) {
+        let labels = WriteLabels {
+            party,
+            verb,
+            kind: resource.kind,
+            result,
+        };
+        self.writes.get_or_create(&labels).inc();
+    }
+
+    /// An object was read past the cache.
+    pub fn live_read(&self, resource: Resource) {
+        self.live_reads
+            .get_or_create(&KindLabels {
+                kind: resource.kind,
+            })
+            .inc();
+    }
+
+    /// A verify pass changed objects.
+    pub fn repaired(&self, resource: Resource, count: usize) {
+        let labels = KindLabels {
+            kind: resource.kind,
+        };
+        self.repairs
+            .get_or_create(&labels)
+            .inc_by(u64::try_from(count).unwrap_or(u64::MAX));
+    }
+
+    /// An Event was written, failed, or left out because of its rate limit.
+    pub fn event(&self, reason: &'static str, result: &'static str) {
+        self.events
+            .get_or_create(&EventLabels { reason, result })
+            .inc();
+    }
+
+    /// The whole registry as text, with the state of the caches at this moment.
+    pub fn encode(
+        &self,
+        caches: &[std::sync::Arc<dyn AnyCache>],
+    ) -> Result<String, std::fmt::Error> {
+        for cache in caches {
+            let state = cache.state();
+            let labels = KindLabels {
+                kind: cache.resource().kind,
+            };
+            self.cache_synced
+                .get_or_create(&labels)
+                .set(i64::from(state.synced));
+            self.cache_objects
+                .get_or_create(&labels)
+                .set(clamp(state.objects));
+            self.cache_undecodable
+                .get_or_create(&labels)
+                .set(clamp(state.undecodable));
+            let age = state.age.unwrap_or_default().as_secs();
+            self.cache_age
+                .get_or_create(&labels)
+                .set(i64::try_from(age).unwrap_or(i64::MAX));
+        }
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+fn pass_histogram() -> Histogram {
+    Histogram::new([
+        0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0,
+    ])
+}
+
+fn clamp(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

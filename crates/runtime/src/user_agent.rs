@@ -1,0 +1,29 @@
+//! Who we say we are, to API servers: one constant per party.
+//!
+//! The audit log of a cluster therefore tells which controller wrote what, and a FlowSchema can tell leases from the rest.
+
+/// A party that talks to an API server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct UserAgent(&'static str);
+
+macro_rules! user_agent {
+    ($name:literal) => {
+        UserAgent(concat!($name, "/", env!("CARGO_PKG_VERSION")))
+    };
+}
+
+impl UserAgent {
+    /// Watches, lists and live reads.
+    pub const CACHE: Self = user_agent!("machinist-cache");
+    /// Leader election.
+    pub const LEASE: Self = user_agent!("machinist-lease");
+    /// Waiting for the API server, and asking what it serves.
+    pub const START: Self = user_agent!("machinist-start");
+    /// Writes of the annotator.
+    pub const ANNOTATOR: Self = user_agent!("machinist-annotator");
+
+    /// The header's value.
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
