@@ -1,1 +1,17 @@
-//! One folder per controller, the same files in each.
+//! The controllers: one folder each, the same files in each.
+//!
+//! | file | what | pure |
+//! |---|---|---|
+//! | `mod.rs` | the controller: its name, what it needs, and the four stages tied together | |
+//! | `observe.rs` | gathers a snapshot from caches | |
+//! | `snapshot.rs` | what was observed | yes |
+//! | `decide.rs` | from snapshot to plan | yes |
+//! | `plan.rs` | what to do, and what came of it, as data | yes |
+//! | `act.rs` | carries the plan out through the writer | |
+//! | `report.rs` | what to tell people | yes |
+//! | `error.rs` | what can be wrong with an object, with category and retry | yes |
+//!
+//! [`kinds`] has what the caches store, shared by the controllers that read it.
+
+pub mod annotator;
+pub mod kinds;

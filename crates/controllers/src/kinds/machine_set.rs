@@ -1,0 +1,91 @@
+//! MachineSets as the caches store them: identity, shape, and the annotations that say what the shape gives.
+//!
+//! The provider spec is read when the object arrives, and only its result is kept: a few hundred bytes instead of a few thousand. A
+//! spec that cannot be read is stored as such, because somebody has to be told.
+
+use std::sync::Arc;
+
+use machinist_api::names;
+use machinist_api::resource::{MACHINE_SETS, Resource};
+use machinist_api::wire;
+use machinist_domain::meta::Meta;
+use machinist_domain::shape::Shape;
+use machinist_provider::{SpecError, SpecHalf};
+use machinist_runtime::cache::kind::{Kind, Stored};
+
+/// A MachineSet in a cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineSet {
+    /// Identity and version.
+    pub meta: Meta,
+    /// What its machines ask for.
+    pub shape: Result<Shape, SpecError>,
+    /// What it says of their capacity.
+    pub annotations: CapacityAnnotations,
+}
+
+/// The annotations that say what a machine of the set gives.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CapacityAnnotations {
+    /// `machine.openshift.io/vCPU`
+    pub vcpu: Option<Box<str>>,
+    /// `machine.openshift.io/memoryMb`
+    pub memory: Option<Box<str>>,
+    /// `machine.openshift.io/GPU`
+    pub gpu: Option<Box<str>>,
+    /// `capacity.cluster-autoscaler.kubernetes.io/labels`
+    pub labels: Option<Box<str>>,
+}
+
+impl Stored for MachineSet {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+/// Reads MachineSets with the spec half of a provider.
+#[derive(Clone)]
+pub struct MachineSets {
+    specs: Arc<dyn SpecHalf>,
+}
+
+impl std::fmt::Debug for MachineSets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MachineSets")
+    }
+}
+
+impl MachineSets {
+    /// MachineSets whose provider specs `specs` reads.
+    pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
+        Self { specs }
+    }
+}
+
+impl Kind for MachineSets {
+    type Wire = wire::MachineSet;
+    type Stored = MachineSet;
+    const RESOURCE: Resource = MACHINE_SETS;
+
+    fn project(&self, wire: wire::MachineSet) -> MachineSet {
+        let annotation = |name| {
+            wire.metadata
+                .annotations
+                .get(name)
+                .map(|value| Box::from(value.as_str()))
+        };
+        MachineSet {
+            meta: Meta::of(&wire.metadata),
+            shape: match &wire.spec.template.spec.provider_spec.value {
+                None => Err(SpecError::Missing),
+                Some(raw) => self.specs.shape(raw),
+            },
+            annotations: CapacityAnnotations {
+                vcpu: annotation(names::ANNOTATION_VCPU),
+                memory: annotation(names::ANNOTATION_MEMORY),
+                gpu: annotation(names::ANNOTATION_GPU),
+                labels: annotation(names::ANNOTATION_CAPACITY_LABELS),
+            },
+        }
+    }
+}
