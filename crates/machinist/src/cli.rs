@@ -1,0 +1,163 @@
+//! Verbs and flags. Parsing only: what they mean is said where they are used.
+
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Runs the machines of a Kubernetes cluster.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// How to log.
+    #[command(flatten)]
+    pub logging: Logging,
+}
+
+/// How to log.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Logging {
+    /// How log lines look; what is logged is chosen by $RUST_LOG.
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run controllers in a cluster.
+    Run(RunArguments),
+    /// Try it: a real Kubernetes API on this machine with sample objects, until Ctrl-C.
+    #[cfg(feature = "playground")]
+    Playground(PlaygroundArguments),
+    /// Print the CustomResourceDefinitions for a cluster that has none.
+    Crds,
+    /// Print the version.
+    Version,
+}
+
+/// Flags of `machinist run`.
+#[derive(Debug, Clone, Args)]
+pub struct RunArguments {
+    /// Controllers to run, joined by commas, or "all".
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "annotator",
+        value_name = "NAMES"
+    )]
+    pub controllers: Vec<String>,
+    /// Look at one namespace only.
+    #[arg(long, short, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+    /// Where to serve /metrics; "0" turns it off.
+    #[arg(long, default_value = ":8080", value_name = "ADDRESS")]
+    pub metrics_bind_address: String,
+    /// Where to serve /healthz and /readyz; "0" turns it off.
+    #[arg(long, default_value = ":9440", value_name = "ADDRESS")]
+    pub health_addr: String,
+    /// Write only while holding a lease. By default each controller says whether it needs one; the annotator does not.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
+    pub leader_elect: Option<bool>,
+    /// Namespace of the leases; by default the one that the kubeconfig or the pod names.
+    #[arg(long, value_name = "NAMESPACE")]
+    pub leader_elect_resource_namespace: Option<String>,
+    /// How long a lease lasts without being renewed.
+    #[arg(long, default_value = "120s", value_parser = duration, value_name = "DURATION")]
+    pub leader_elect_lease_duration: Duration,
+    /// Cluster with the objects: a path or "in-cluster". Without it and --target-kubeconfig: one cluster, found as kubectl finds it.
+    #[arg(long, value_name = "PATH")]
+    pub control_kubeconfig: Option<String>,
+    /// Cluster with the nodes: a path, "in-cluster" or "none".
+    #[arg(long, value_name = "PATH")]
+    pub target_kubeconfig: Option<String>,
+    /// How often everything is listed again and compared; a little earlier by chance, never later.
+    #[arg(long, default_value = "10m", value_parser = duration, value_name = "DURATION")]
+    pub sync_period: Duration,
+    /// How many objects a controller works on at once.
+    #[arg(long, value_parser = workers, value_name = "CONTROLLER=N")]
+    pub workers: Vec<(String, usize)>,
+    /// Write nothing at all; plans are logged.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Multiplies backoffs, graces and timeouts, but neither the lease nor the sync period. For tests.
+    #[arg(long, default_value_t = 1.0, hide = true)]
+    pub time_scale: f64,
+}
+
+/// Flags of `machinist playground`.
+#[cfg(feature = "playground")]
+#[derive(Debug, Clone, Copy, Args)]
+pub struct PlaygroundArguments {
+    /// Bring everything up, prove that it works, tear it down, and exit with 0.
+    #[arg(long)]
+    pub once: bool,
+}
+
+/// A duration as Go writes it: `120s`, `10m`, `1h30m`, `500ms`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let signed: jiff::SignedDuration = text.parse().map_err(|error| format!("{error}"))?;
+    let duration = Duration::try_from(signed).map_err(|_| "must not be negative".to_owned())?;
+    if duration.is_zero() {
+        Err("must not be zero".to_owned())
+    } else {
+        Ok(duration)
+    }
+}
+
+fn workers(text: &str) -> Result<(String, usize), String> {
+    let (controller, count) = text.split_once('=').ok_or("must be CONTROLLER=N")?;
+    match count.parse() {
+        Ok(count) if count > 0 => Ok((controller.to_owned(), count)),
+        _ => Err(format!("{count:?} is not a number of workers")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_as_go_writes_them() {
+        for (text, seconds) in [
+            ("120s", 120.0),
+            ("10m", 600.0),
+            ("1h30m", 5400.0),
+            ("500ms", 0.5),
+        ] {
+            assert_eq!(duration(text).unwrap().as_secs_f64(), seconds, "{text}");
+        }
+        for text in ["", "5", "-3s", "0s", "soon"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn leader_election_is_said_or_left_to_the_controllers() {
+        let parse = |arguments: &[&str]| {
+            let cli = Cli::try_parse_from([&["machinist", "run"], arguments].concat()).unwrap();
+            match cli.command {
+                Command::Run(arguments) => arguments,
+                _ => panic!("not run"),
+            }
+        };
+        assert_eq!(parse(&[]).leader_elect, None);
+        assert_eq!(parse(&["--leader-elect"]).leader_elect, Some(true));
+        assert_eq!(parse(&["--leader-elect=false"]).leader_elect, Some(false));
+        assert_eq!(
+            parse(&["--workers", "annotator=3"]).workers,
+            [("annotator".to_owned(), 3)]
+        );
+    }
+}

@@ -1,0 +1,19 @@
+//! `machinist crds`: what a cluster needs that has no Machine API of its own.
+
+use std::io::Write;
+
+/// Prints the CustomResourceDefinitions as YAML.
+pub fn main() -> anyhow::Result<()> {
+    std::io::stdout().write_all(yaml()?.as_bytes())?;
+    Ok(())
+}
+
+/// All definitions as one YAML stream.
+pub fn yaml() -> anyhow::Result<String> {
+    let mut text = String::new();
+    for crd in machinist_api::crds() {
+        text.push_str("---\n");
+        text.push_str(&serde_saphyr::to_string(&crd)?);
+    }
+    Ok(text)
+}

@@ -1,0 +1,169 @@
+//! `machinist playground`: a real Kubernetes API on this machine, sample objects, and the controllers at work on them.
+//!
+//! [`samples`] are the objects, [`view`] is the table in which the annotations appear. Everything lives in a temporary folder and on loopback
+//! addresses, and is gone when the playground ends, however it ends.
+
+mod samples;
+mod view;
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use anyhow::Context;
+use kube::Api;
+use kube::api::{ListParams, PostParams};
+use machinist_api::machine_set::MachineSet;
+use machinist_control_plane::ControlPlane;
+use machinist_runtime::shutdown;
+use tokio_util::sync::CancellationToken;
+
+use self::view::Row;
+use crate::cli::{Cli, Command, Logging, PlaygroundArguments, RunArguments};
+use crate::logging;
+use crate::verbs::{crds, run};
+
+const NAMESPACE: &str = "default";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs the playground until Ctrl-C, or once.
+pub fn main(arguments: &PlaygroundArguments, log: &Logging) -> anyhow::Result<()> {
+    logging::start(
+        log,
+        "warn,audit=off,reconcile=off,machinist_runtime::controller=error",
+    );
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(async {
+        let stop = shutdown::on_signal()?;
+        play(arguments.once, stop).await
+    });
+    runtime.shutdown_background();
+    result
+}
+
+async fn play(once: bool, stop: CancellationToken) -> anyhow::Result<()> {
+    say(
+        "starting etcd and kube-apiserver (the first time they are fetched or built, which takes minutes)",
+    )?;
+    let Some(control_plane) = stop.run_until_cancelled(ControlPlane::start()).await else {
+        return Ok(());
+    };
+    let control_plane = control_plane?;
+    control_plane.install_crds(&crds::yaml()?).await?;
+    let sets = Api::<MachineSet>::namespaced(control_plane.client()?, NAMESPACE);
+
+    let controllers = stop.child_token();
+    let arguments = run_arguments(&control_plane)?;
+    let running = run::run(&arguments, controllers.clone());
+    let user = async {
+        let result = use_it(once, &sets, &control_plane).await;
+        controllers.cancel();
+        result
+    };
+    let (ran, used) = tokio::join!(running, user);
+    ran?;
+    used?;
+    if once {
+        say("everything is torn down")?;
+    }
+    Ok(())
+}
+
+/// What a user would do: create MachineSets and look at them.
+async fn use_it(
+    once: bool,
+    sets: &Api<MachineSet>,
+    control_plane: &ControlPlane,
+) -> anyhow::Result<()> {
+    for set in samples::machine_sets()? {
+        sets.create(&PostParams::default(), &set)
+            .await
+            .context("creating a sample")?;
+    }
+    if once {
+        return prove(sets).await;
+    }
+    let kubeconfig = control_plane.kubeconfig_path().display();
+    say(&format!(
+        "a Kubernetes API is yours until Ctrl-C. In another terminal:\n\n  export KUBECONFIG={kubeconfig}\n  kubectl get machinesets\n  kubectl edit machineset {}\n",
+        samples::FIRST
+    ))?;
+    watch(sets).await
+}
+
+/// Waits until every sample is what it should be, and shows it.
+async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
+    let began = tokio::time::Instant::now();
+    loop {
+        let rows = rows(sets).await?;
+        let wrong: Vec<_> = rows
+            .iter()
+            .filter(|row| !samples::is_as_expected(row))
+            .collect();
+        if wrong.is_empty() {
+            say(&view::table(&rows))?;
+            return say(&format!(
+                "proved: {} MachineSets say what they give",
+                rows.len()
+            ));
+        }
+        if began.elapsed() > PATIENCE {
+            anyhow::bail!("not as expected after {PATIENCE:?}: {wrong:?}");
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Shows the table, anew whenever it changes, until somebody presses Ctrl-C.
+async fn watch(sets: &Api<MachineSet>) -> anyhow::Result<()> {
+    let stop = shutdown::on_signal()?;
+    let mut shown = String::new();
+    while !stop.is_cancelled() {
+        // The API server goes first when the playground ends; what it does not answer then is no news.
+        if let Ok(rows) = rows(sets).await {
+            let table = view::table(&rows);
+            if table != shown {
+                if std::io::stdout().is_terminal() && !shown.is_empty() {
+                    // Over the old table.
+                    write!(std::io::stdout(), "\x1b[{}A\x1b[J", shown.lines().count())?;
+                }
+                say(&table)?;
+                shown = table;
+            }
+        }
+        let pause = tokio::time::sleep(Duration::from_millis(300));
+        stop.run_until_cancelled(pause).await;
+    }
+    Ok(())
+}
+
+async fn rows(sets: &Api<MachineSet>) -> anyhow::Result<Vec<Row>> {
+    let list = sets.list(&ListParams::default()).await?;
+    Ok(list.items.iter().map(Row::of).collect())
+}
+
+/// The same flags that a user would give.
+fn run_arguments(control_plane: &ControlPlane) -> anyhow::Result<RunArguments> {
+    use clap::Parser;
+    let kubeconfig = control_plane.kubeconfig_path().to_string_lossy();
+    let cli = Cli::try_parse_from([
+        "machinist",
+        "run",
+        "--control-kubeconfig",
+        &kubeconfig,
+        "--target-kubeconfig",
+        &kubeconfig,
+        "--metrics-bind-address=0",
+        "--health-addr=0",
+    ])?;
+    match cli.command {
+        Command::Run(arguments) => Ok(arguments),
+        _ => anyhow::bail!("not the verb that was asked for"),
+    }
+}
+
+fn say(text: &str) -> anyhow::Result<()> {
+    writeln!(std::io::stdout(), "{text}")?;
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! `machinist run`: the controllers in a cluster.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use machinist_runtime::cache::Scope;
+use machinist_runtime::clock::SystemClock;
+use machinist_runtime::cluster::Cluster;
+use machinist_runtime::cluster::config::{self, ClusterFlags, Environment, TargetChoice};
+use machinist_runtime::manager::{Manager, Options};
+use machinist_runtime::shutdown;
+use machinist_runtime::timings::Timings;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{Logging, RunArguments};
+use crate::exit::Usage;
+use crate::{logging, registry};
+
+/// Runs until SIGTERM or SIGINT.
+pub fn main(arguments: &RunArguments, log: &Logging) -> anyhow::Result<()> {
+    logging::start(log, "info");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(async {
+        let stop = shutdown::on_signal()?;
+        run(arguments, stop).await
+    });
+    // What is still running was told to stop; a name look-up that hangs must not hold up the exit.
+    runtime.shutdown_background();
+    result
+}
+
+/// Runs until `stop`.
+pub async fn run(arguments: &RunArguments, stop: CancellationToken) -> anyhow::Result<()> {
+    let flags = ClusterFlags {
+        control: arguments.control_kubeconfig.clone(),
+        target: arguments.target_kubeconfig.clone(),
+    };
+    let choice = config::resolve(&flags, &Environment::of_process())
+        .await
+        .context(Usage)?;
+    let controllers = registry::select(&arguments.controllers).context(Usage)?;
+    let known: Vec<_> = controllers
+        .iter()
+        .map(|controller| controller.name)
+        .collect();
+    if let Some((name, _)) = arguments
+        .workers
+        .iter()
+        .find(|(name, _)| !known.contains(&name.as_str()))
+    {
+        let problem = anyhow::anyhow!("--workers: {name:?} is not among --controllers");
+        return Err(problem.context(Usage));
+    }
+    tracing::info!(
+        clusters = choice.found,
+        controllers = known.join(","),
+        "machinist"
+    );
+
+    let timings = timings(arguments);
+    let namespace = choice.control.default_namespace.clone();
+    let lease_namespace = arguments
+        .leader_elect_resource_namespace
+        .clone()
+        .unwrap_or(namespace);
+    let control = Cluster::new(choice.control, &timings).context("control cluster")?;
+    let target = match choice.target {
+        TargetChoice::Same => Some(control.clone()),
+        TargetChoice::Other(config) => {
+            Some(Cluster::new(*config, &timings).context("target cluster")?)
+        }
+        TargetChoice::None => None,
+    };
+    let options = Options {
+        scope: arguments
+            .namespace
+            .clone()
+            .map_or(Scope::All, Scope::Namespace),
+        leader_elect: arguments.leader_elect,
+        lease_namespace,
+        identity: identity(),
+        workers: arguments.workers.iter().cloned().collect(),
+        dry_run: arguments.dry_run,
+        metrics_address: arguments.metrics_bind_address.clone(),
+        health_address: arguments.health_addr.clone(),
+    };
+    let manager = Manager::new(control, target, options, Arc::new(SystemClock), timings);
+    Ok(manager.run(controllers, stop).await?)
+}
+
+fn timings(arguments: &RunArguments) -> Timings {
+    Timings {
+        lease: arguments.leader_elect_lease_duration,
+        sync_period: arguments.sync_period,
+        ..Timings::default().scaled(arguments.time_scale)
+    }
+}
+
+/// Who we are: the host, for people; the rest so that no two processes are ever the same, not even after a restart.
+fn identity() -> String {
+    let host = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    format!("{host}_{}_{:016x}", std::process::id(), fastrand::u64(..))
+}
