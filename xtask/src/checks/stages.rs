@@ -14,12 +14,18 @@ const STAGES: &[&str] = &[
     "mod", "observe", "snapshot", "decide", "plan", "act", "report", "error",
 ];
 
+/// Folders that hold no controller: what the caches store is shared by all of them.
+const OTHER_FOLDERS: &[&str] = &["kinds"];
+
 pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     if repo.path(FOLDER).is_dir() {
         for entry in fs::read_dir(repo.path(FOLDER))? {
             let path = entry?.path();
-            if path.is_dir() {
+            let is_other = path
+                .file_name()
+                .is_some_and(|name| OTHER_FOLDERS.iter().any(|other| name == *other));
+            if path.is_dir() && !is_other {
                 findings.extend(missing(repo, &repo.relative(&path)));
             }
         }
@@ -65,9 +71,10 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_controller_passes_and_files_beside_it_do_not_matter() {
+    fn a_whole_controller_passes_and_what_lies_beside_it_does_not_matter() {
         let files = [
             "lib.rs",
+            "kinds/mod.rs",
             "a/mod.rs",
             "a/observe.rs",
             "a/snapshot.rs",

@@ -59,7 +59,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         within: "crates/machinist/src/",
-        except: &["crates/machinist/src/playground"],
+        except: &["crates/machinist/src/verbs/playground"],
         names: Names::Roots(&["kube"]),
         advice: "verbs reach a cluster through the runtime; only the playground has a cluster of its own",
     },
@@ -167,10 +167,10 @@ mod tests {
             Vec::<usize>::new()
         );
         assert_eq!(
-            lines("crates/machinist/src/playground/samples.rs", client),
+            lines("crates/machinist/src/verbs/playground/mod.rs", client),
             Vec::<usize>::new()
         );
-        assert_eq!(lines("crates/machinist/src/run.rs", client), [1]);
+        assert_eq!(lines("crates/machinist/src/verbs/run.rs", client), [1]);
         assert_eq!(
             lines("crates/testbed/src/lib.rs", client),
             Vec::<usize>::new()
