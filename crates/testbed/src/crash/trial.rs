@@ -17,6 +17,9 @@ use super::{
 };
 use crate::faults::{Gate, Rule};
 
+/// A death that has begun may end, also when the scenario has used up all of its time.
+const SHORTEST_PATIENCE: Duration = Duration::from_secs(10);
+
 /// What an undisturbed run has taught.
 pub(super) struct Learned {
     pub(super) points: Vec<CrashPoint>,
@@ -74,10 +77,8 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
         let story = async {
             let told = self.scenario.run(&self.world).await;
             // The point may lie behind the last thing that the scenario waits for.
-            let met = rule.hit(1, self.world.time_left()).await.is_ok();
-            if met && fault.is_deadly() {
-                supervisor.restarted().await;
-            }
+            let hit = rule.hit(1, self.world.time_left()).await.is_ok();
+            let met = hit && (!fault.is_deadly() || self.has_died(&supervisor).await);
             (told, met, self.ensure_end(undisturbed).await)
         };
         let death = async {
@@ -113,6 +114,15 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
             writes: self.lens.trace(&self.world),
             duration: start.elapsed(),
         })))
+    }
+
+    /// Waits for the fresh instance. There is none if the write never came to the place where its
+    /// sender is killed, for example because the sender lost patience on the way.
+    async fn has_died(&self, supervisor: &Supervisor<'_, S>) -> bool {
+        let patience = self.world.time_left().max(SHORTEST_PATIENCE);
+        tokio::time::timeout(patience, supervisor.restarted())
+            .await
+            .is_ok()
     }
 
     /// Waits for the right end, and for the subject to leave it at that.

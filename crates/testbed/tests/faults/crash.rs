@@ -94,9 +94,9 @@ async fn a_forgetful_controller_is_caught_with_duplicates() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_touchy_controller_is_caught_by_errors_but_not_by_death() {
     let options = Options {
-        deadline: Duration::from_secs(4),
+        deadline: Duration::from_secs(10),
         sample: Sample::EveryNth(5),
-        parallel: 6,
+        parallel: 10,
         ..Options::default()
     };
     let report = try_habit(Habit::Touchy, true, options).await;
