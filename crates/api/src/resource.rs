@@ -2,7 +2,7 @@
 //!
 //! Input: constants. Output: URL paths. Names from the cluster are percent-encoded, so a hostile name cannot leave its segment.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 /// A kind as the API server serves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,12 +101,14 @@ impl fmt::Display for Resource {
 
 /// Appends a path segment or query value; everything but unreserved characters is escaped.
 pub fn push_encoded(out: &mut String, raw: &str) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in raw.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             out.push(char::from(byte));
         } else {
-            // Writing to a String cannot fail.
-            drop(write!(out, "%{byte:02X}"));
+            out.push('%');
+            out.push(char::from(HEX[usize::from(byte >> 4)]));
+            out.push(char::from(HEX[usize::from(byte & 15)]));
         }
     }
 }

@@ -37,7 +37,7 @@ pub enum LogFormat {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run controllers in a cluster.
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Try it: a real Kubernetes API on this machine with sample objects, until Ctrl-C.
     #[cfg(feature = "playground")]
     Playground(PlaygroundArguments),
@@ -130,13 +130,13 @@ mod tests {
 
     #[test]
     fn durations_as_go_writes_them() {
-        for (text, seconds) in [
+        for (text, milliseconds) in [
             ("120s", 120.0),
             ("10m", 600.0),
             ("1h30m", 5400.0),
             ("500ms", 0.5),
         ] {
-            assert_eq!(duration(text).unwrap().as_secs_f64(), seconds, "{text}");
+            assert_eq!(duration(text).unwrap().as_millis(), milliseconds, "{text}");
         }
         for text in ["", "5", "-3s", "0s", "soon"] {
             assert!(duration(text).is_err(), "{text}");
@@ -148,7 +148,7 @@ mod tests {
         let parse = |arguments: &[&str]| {
             let cli = Cli::try_parse_from([&["machinist", "run"], arguments].concat()).unwrap();
             match cli.command {
-                Command::Run(arguments) => arguments,
+                Command::Run(arguments) => *arguments,
                 _ => panic!("not run"),
             }
         };

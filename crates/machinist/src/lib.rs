@@ -22,9 +22,9 @@ pub fn main() -> ExitCode {
     // Fails only if it was done before, which is as good.
     drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
     let result = match cli.command {
-        Command::Run(arguments) => verbs::run::main(&arguments, &cli.logging),
+        Command::Run(arguments) => verbs::run::main(&arguments, cli.logging),
         #[cfg(feature = "playground")]
-        Command::Playground(arguments) => verbs::playground::main(&arguments, &cli.logging),
+        Command::Playground(arguments) => verbs::playground::main(arguments, cli.logging),
         Command::Crds => verbs::crds::main(),
         Command::Version => verbs::version::main(),
     };

@@ -7,7 +7,7 @@ use tracing_subscriber::EnvFilter;
 use crate::cli::{LogFormat, Logging};
 
 /// Starts logging. `default` is used where `$RUST_LOG` says nothing.
-pub(crate) fn start(logging: &Logging, default: &str) {
+pub(crate) fn start(logging: Logging, default: &str) {
     // kube logs every failed request as an error of its own; ours say more, once.
     let filter = EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| EnvFilter::new(format!("{default},kube_client=off,tower=off")));

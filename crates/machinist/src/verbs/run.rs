@@ -17,7 +17,7 @@ use crate::exit::Usage;
 use crate::{logging, registry};
 
 /// Runs until SIGTERM or SIGINT.
-pub fn main(arguments: &RunArguments, log: &Logging) -> anyhow::Result<()> {
+pub fn main(arguments: &RunArguments, log: Logging) -> anyhow::Result<()> {
     logging::start(log, "info");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

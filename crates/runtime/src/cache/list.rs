@@ -48,7 +48,7 @@ impl<K: Kind> Cache<K> {
             let at = Version::parse(&page.metadata.resource_version);
             for raw in page.items.unwrap_or_default() {
                 match decode(&self.kind, raw) {
-                    Ok(entry) => self.store.listed(listing, entry, at),
+                    Ok(entry) => self.store.listed(listing, &entry, at),
                     Err(error) => return Err(ApiError::NotUnderstood(error)),
                 }
             }

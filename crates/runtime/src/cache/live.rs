@@ -23,7 +23,7 @@ impl<K: Kind> Cache<K> {
                 let raw: &RawValue = serde_json::from_slice(&body)
                     .map_err(|error| ApiError::NotUnderstood(error.to_string()))?;
                 let entry = decode(&self.kind, raw).map_err(ApiError::NotUnderstood)?;
-                self.store.read_live(key, Some(entry));
+                self.store.read_live(key, Some(&entry));
             }
             Err(ApiError::Refused { code: 404, .. }) => self.store.read_live(key, None),
             Err(error) => return Err(error),
@@ -46,7 +46,7 @@ impl<K: Kind> Cache<K> {
             .map_err(|error| error.to_string())
             .and_then(|raw| decode(&self.kind, raw));
         match decoded {
-            Ok(entry) => self.store.written(entry),
+            Ok(entry) => self.store.written(&entry),
             Err(error) => tracing::warn!(%error, "an answer to a write was not understood"),
         }
     }

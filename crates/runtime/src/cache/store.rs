@@ -155,9 +155,9 @@ impl<T: Stored> Store<T> {
     }
 
     /// An object as the watch tells it.
-    pub(super) fn watched(&self, entry: Entry<T>) {
+    pub(super) fn watched(&self, entry: &Entry<T>) {
         let version = entry.meta().version;
-        self.put_if(&entry, |inner| inner.advance(version));
+        self.put_if(entry, |inner| inner.advance(version));
     }
 
     /// A deletion as the watch tells it; the version is that of the deletion.
@@ -174,15 +174,15 @@ impl<T: Stored> Store<T> {
     }
 
     /// An object as the answer to a write of ours tells it.
-    pub(super) fn written(&self, entry: Entry<T>) {
+    pub(super) fn written(&self, entry: &Entry<T>) {
         let version = entry.meta().version;
-        self.put_if(&entry, |inner| version > inner.position);
+        self.put_if(entry, |inner| version > inner.position);
     }
 
     /// An object as a live read tells it: `None` means that it does not exist.
-    pub(super) fn read_live(&self, key: &ObjectKey, entry: Option<Entry<T>>) {
+    pub(super) fn read_live(&self, key: &ObjectKey, entry: Option<&Entry<T>>) {
         if let Some(entry) = entry {
-            self.put_if(&entry, |_| true);
+            self.put_if(entry, |_| true);
         } else {
             self.remove_if(key, |_, _| true);
         }
@@ -190,10 +190,10 @@ impl<T: Stored> Store<T> {
     }
 
     /// One object of a list that is true at version `at`.
-    pub(super) fn listed(&self, listing: &mut Listing, entry: Entry<T>, at: Version) {
+    pub(super) fn listed(&self, listing: &mut Listing, entry: &Entry<T>, at: Version) {
         let key = entry.meta().key.clone();
         let mut doubtful = false;
-        let repaired = self.put_if(&entry, |inner| {
+        let repaired = self.put_if(entry, |inner| {
             doubtful = inner.position > at && !inner.objects.contains_key(&key);
             !doubtful
         });

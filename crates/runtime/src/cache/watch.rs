@@ -103,7 +103,7 @@ impl<K: Kind> Cache<K> {
         match line.kind {
             "ADDED" | "MODIFIED" => {
                 let entry = decode(&self.kind, line.object).map_err(ApiError::NotUnderstood)?;
-                self.store.watched(entry);
+                self.store.watched(&entry);
             }
             "DELETED" => {
                 let object: MetadataOnly =

@@ -185,7 +185,7 @@ impl Elector {
             match self.send(&released, false, "give the lease back").await {
                 Ok(_) => tracing::info!(lease = %self.name.key, "lease given back"),
                 Err(error) => {
-                    tracing::warn!(%error, lease = %self.name.key, "lease not given back")
+                    tracing::warn!(%error, lease = %self.name.key, "lease not given back");
                 }
             }
         }

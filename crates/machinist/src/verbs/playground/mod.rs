@@ -26,7 +26,7 @@ const NAMESPACE: &str = "default";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs the playground until Ctrl-C, or once.
-pub fn main(arguments: &PlaygroundArguments, log: &Logging) -> anyhow::Result<()> {
+pub fn main(arguments: PlaygroundArguments, log: Logging) -> anyhow::Result<()> {
     logging::start(
         log,
         "warn,audit=off,reconcile=off,machinist_runtime::controller=error",
@@ -36,7 +36,7 @@ pub fn main(arguments: &PlaygroundArguments, log: &Logging) -> anyhow::Result<()
         .build()?;
     let result = runtime.block_on(async {
         let stop = shutdown::on_signal()?;
-        play(arguments.once, stop).await
+        Box::pin(play(arguments.once, stop)).await
     });
     runtime.shutdown_background();
     result
@@ -61,9 +61,9 @@ async fn play(once: bool, stop: CancellationToken) -> anyhow::Result<()> {
         controllers.cancel();
         result
     };
-    let (ran, used) = tokio::join!(running, user);
-    ran?;
-    used?;
+    let (controllers_ended, user_ended) = tokio::join!(running, user);
+    controllers_ended?;
+    user_ended?;
     if once {
         say("everything is torn down")?;
     }
@@ -158,7 +158,7 @@ fn run_arguments(control_plane: &ControlPlane) -> anyhow::Result<RunArguments> {
         "--health-addr=0",
     ])?;
     match cli.command {
-        Command::Run(arguments) => Ok(arguments),
+        Command::Run(arguments) => Ok(*arguments),
         _ => anyhow::bail!("not the verb that was asked for"),
     }
 }
