@@ -23,26 +23,15 @@ pub(crate) enum Severity {
 
 impl Finding {
     pub(crate) fn at(place: impl Into<String>, line: usize, advice: impl Into<String>) -> Self {
-        Self {
-            line: Some(line),
-            ..Self::of(place, advice)
-        }
+        Self { line: Some(line), ..Self::of(place, advice) }
     }
 
     pub(crate) fn of(place: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self {
-            place: place.into(),
-            line: None,
-            advice: advice.into(),
-            severity: Severity::Error,
-        }
+        Self { place: place.into(), line: None, advice: advice.into(), severity: Severity::Error }
     }
 
     pub(crate) fn warning(place: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Warning,
-            ..Self::of(place, advice)
-        }
+        Self { severity: Severity::Warning, ..Self::of(place, advice) }
     }
 
     pub(crate) fn is_error(&self) -> bool {
@@ -69,13 +58,7 @@ mod tests {
 
     #[test]
     fn reads_like_a_compiler_message() {
-        assert_eq!(
-            Finding::at("a.rs", 3, "drop it").to_string(),
-            "a.rs:3: drop it"
-        );
-        assert_eq!(
-            Finding::warning("a.rs", "split it").to_string(),
-            "warning: a.rs: split it"
-        );
+        assert_eq!(Finding::at("a.rs", 3, "drop it").to_string(), "a.rs:3: drop it");
+        assert_eq!(Finding::warning("a.rs", "split it").to_string(), "warning: a.rs: split it");
     }
 }

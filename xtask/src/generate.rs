@@ -24,10 +24,7 @@ pub(crate) fn files() -> Result<BTreeMap<String, String>> {
         let yaml =
             serde_saphyr::to_string(&crd).with_context(|| format!("failed to serialise {name}"))?;
         writeln!(resources, "  - {name}")?;
-        files.insert(
-            format!("{FOLDER}/{name}"),
-            format!("{HEADER}{}\n", yaml.trim_end()),
-        );
+        files.insert(format!("{FOLDER}/{name}"), format!("{HEADER}{}\n", yaml.trim_end()));
     }
     let kustomization = format!(
         "{HEADER}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{resources}"
@@ -58,10 +55,7 @@ mod tests {
         let files = files().unwrap();
         let kustomization = &files[&format!("{FOLDER}/kustomization.yaml")];
         assert_eq!(files.len(), machinist_api::crds().len() + 1);
-        for file in files
-            .keys()
-            .filter(|file| !file.ends_with("kustomization.yaml"))
-        {
+        for file in files.keys().filter(|file| !file.ends_with("kustomization.yaml")) {
             let name = file.rsplit('/').next().unwrap();
             assert!(kustomization.contains(&format!("  - {name}\n")), "{name}");
         }

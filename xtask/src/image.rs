@@ -24,13 +24,7 @@ pub(crate) fn build(repo: &Repo, arguments: &[String]) -> Result<()> {
     let tag = format!("machinist:{version}");
     println!("{engine} builds {tag}");
     let status = Command::new(engine)
-        .args([
-            "build",
-            "--tag",
-            &tag,
-            "--build-arg",
-            &format!("VERSION={version}"),
-        ])
+        .args(["build", "--tag", &tag, "--build-arg", &format!("VERSION={version}")])
         .args(arguments)
         .arg(".")
         // Docker before version 23 reads `RUN --mount` only with it; the others do not look.
@@ -58,12 +52,8 @@ fn answers(engine: &str) -> bool {
 
 fn version(repo: &Repo) -> Result<String> {
     let packages = Metadata::of(repo)?.packages;
-    let machinist = packages
-        .into_iter()
-        .find(|package| package.name == "machinist");
-    machinist
-        .map(|package| package.version)
-        .context("the workspace has no crate machinist")
+    let machinist = packages.into_iter().find(|package| package.name == "machinist");
+    machinist.map(|package| package.version).context("the workspace has no crate machinist")
 }
 
 #[cfg(test)]

@@ -38,9 +38,7 @@ fn main() -> ExitCode {
 
 /// Returns whether all is well.
 fn dispatch(arguments: &[String]) -> Result<bool> {
-    let Some((verb, rest)) = arguments.split_first() else {
-        bail!(USAGE)
-    };
+    let Some((verb, rest)) = arguments.split_first() else { bail!(USAGE) };
     let repo = Repo::find()?;
     match verb.as_str() {
         "check" => checks::run(&repo, rest),

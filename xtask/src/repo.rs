@@ -20,9 +20,7 @@ impl Repo {
         let here = std::env::current_dir().context("no current folder")?;
         for folder in here.ancestors() {
             if folder.join("xtask/Cargo.toml").is_file() {
-                return Ok(Self {
-                    root: folder.to_path_buf(),
-                });
+                return Ok(Self { root: folder.to_path_buf() });
             }
         }
         bail!("run xtask inside the machinist repository")
@@ -31,9 +29,7 @@ impl Repo {
     /// A tree at a given place, for tests.
     #[cfg(test)]
     pub(crate) fn at(root: &Path) -> Self {
-        Self {
-            root: root.to_path_buf(),
-        }
+        Self { root: root.to_path_buf() }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -51,10 +47,7 @@ impl Repo {
 
     /// A path below the root as findings show it.
     pub(crate) fn relative(&self, path: &Path) -> String {
-        path.strip_prefix(&self.root)
-            .unwrap_or(path)
-            .to_string_lossy()
-            .replace('\\', "/")
+        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().replace('\\', "/")
     }
 
     /// Every `.rs` file below a folder, sorted; none if the folder does not exist.
@@ -85,13 +78,7 @@ impl Repo {
     /// Files that are, or are about to be, under version control: new ones count before they are added.
     pub(crate) fn tracked_files(&self) -> Result<Vec<String>> {
         let output = Command::new("git")
-            .args([
-                "ls-files",
-                "-z",
-                "--cached",
-                "--others",
-                "--exclude-standard",
-            ])
+            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
             .current_dir(&self.root)
             .output()
             .context("failed to run git, which knows the files of the repository")?;
@@ -119,21 +106,13 @@ mod tests {
     #[test]
     fn finds_rust_files_below_a_folder_and_skips_target() {
         let folder = tempfile::tempdir().unwrap();
-        for name in [
-            "a/src/lib.rs",
-            "a/src/deep/b.rs",
-            "a/target/c.rs",
-            "a/readme.md",
-        ] {
+        for name in ["a/src/lib.rs", "a/src/deep/b.rs", "a/target/c.rs", "a/readme.md"] {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         }
         let repo = Repo::at(folder.path());
-        assert_eq!(
-            repo.rust_files("a").unwrap(),
-            ["a/src/deep/b.rs", "a/src/lib.rs"]
-        );
+        assert_eq!(repo.rust_files("a").unwrap(), ["a/src/deep/b.rs", "a/src/lib.rs"]);
         assert_eq!(repo.rust_files("nothing").unwrap(), Vec::<String>::new());
     }
 }

@@ -34,20 +34,12 @@ pub const CUSTOM_RESOURCE_DEFINITIONS: Resource = Resource {
 };
 
 /// Leases, for leader election.
-pub const LEASES: Resource = Resource {
-    group: "coordination.k8s.io",
-    version: "v1",
-    plural: "leases",
-    kind: "Lease",
-};
+pub const LEASES: Resource =
+    Resource { group: "coordination.k8s.io", version: "v1", plural: "leases", kind: "Lease" };
 
 /// Events about objects.
-pub const EVENTS: Resource = Resource {
-    group: "events.k8s.io",
-    version: "v1",
-    plural: "events",
-    kind: "Event",
-};
+pub const EVENTS: Resource =
+    Resource { group: "events.k8s.io", version: "v1", plural: "events", kind: "Event" };
 
 impl Resource {
     /// `group/version`, or the bare version for the core group: what objects say in `apiVersion`.
@@ -131,12 +123,7 @@ mod tests {
             CUSTOM_RESOURCE_DEFINITIONS.object_path("", "x"),
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/x"
         );
-        let nodes = Resource {
-            group: "",
-            version: "v1",
-            plural: "nodes",
-            kind: "Node",
-        };
+        let nodes = Resource { group: "", version: "v1", plural: "nodes", kind: "Node" };
         assert_eq!(nodes.object_path("", "n"), "/api/v1/nodes/n");
         assert_eq!(nodes.api_version(), "v1");
     }

@@ -22,30 +22,21 @@ struct ProviderConfig {
 
 impl Default for ProviderConfig {
     fn default() -> Self {
-        Self {
-            kind: KIND.to_owned(),
-            instance_type: String::new(),
-        }
+        Self { kind: KIND.to_owned(), instance_type: String::new() }
     }
 }
 
 impl SpecHalf for AwsSpecs {
     fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError> {
-        let config: ProviderConfig =
-            serde_json::from_str(spec.get()).map_err(|error| SpecError::Invalid {
-                reason: error.to_string(),
-            })?;
+        let config: ProviderConfig = serde_json::from_str(spec.get())
+            .map_err(|error| SpecError::Invalid { reason: error.to_string() })?;
         if config.kind != KIND {
             return Err(SpecError::ForeignKind { kind: config.kind });
         }
         if config.instance_type.is_empty() {
-            return Err(SpecError::Invalid {
-                reason: "instanceType is missing".to_owned(),
-            });
+            return Err(SpecError::Invalid { reason: "instanceType is missing".to_owned() });
         }
-        Ok(Shape {
-            instance_type: config.instance_type.into(),
-        })
+        Ok(Shape { instance_type: config.instance_type.into() })
     }
 }
 
@@ -59,19 +50,11 @@ mod tests {
 
     #[test]
     fn reads_both_api_groups() {
-        for group in [
-            "awsproviderconfig.openshift.io/v1beta1",
-            "machine.openshift.io/v1beta1",
-        ] {
+        for group in ["awsproviderconfig.openshift.io/v1beta1", "machine.openshift.io/v1beta1"] {
             let spec = format!(
                 r#"{{"apiVersion":"{group}","kind":"AWSMachineProviderConfig","instanceType":"m6i.large","x":[1]}}"#
             );
-            assert_eq!(
-                shape(&spec),
-                Ok(Shape {
-                    instance_type: "m6i.large".into()
-                })
-            );
+            assert_eq!(shape(&spec), Ok(Shape { instance_type: "m6i.large".into() }));
         }
     }
 
@@ -81,10 +64,7 @@ mod tests {
         assert!(
             matches!(shape("{}"), Err(SpecError::Invalid { reason }) if reason.contains("instanceType"))
         );
-        assert!(matches!(
-            shape(r#"{"instanceType":5}"#),
-            Err(SpecError::Invalid { .. })
-        ));
+        assert!(matches!(shape(r#"{"instanceType":5}"#), Err(SpecError::Invalid { .. })));
         assert!(
             matches!(shape(r#"{"kind":"GCPMachineProviderSpec"}"#), Err(SpecError::ForeignKind { kind })
             if kind == "GCPMachineProviderSpec")

@@ -51,18 +51,13 @@ const TYPES: &[(&str, u32, u64, u32, Architecture)] = &[
 
 impl CapacitySource for BuiltInTypes {
     fn capacity(&self, shape: &Shape) -> CapacityAnswer {
-        TYPES
-            .binary_search_by_key(&&*shape.instance_type, |row| row.0)
-            .ok()
-            .map_or(CapacityAnswer::Unknown, |at| {
+        TYPES.binary_search_by_key(&&*shape.instance_type, |row| row.0).ok().map_or(
+            CapacityAnswer::Unknown,
+            |at| {
                 let (_, vcpus, memory_mib, gpus, architecture) = TYPES[at];
-                CapacityAnswer::Known(Capacity {
-                    vcpus,
-                    memory_mib,
-                    gpus,
-                    architecture,
-                })
-            })
+                CapacityAnswer::Known(Capacity { vcpus, memory_mib, gpus, architecture })
+            },
+        )
     }
 }
 
@@ -71,19 +66,14 @@ mod tests {
     use super::*;
 
     fn ask(instance_type: &str) -> CapacityAnswer {
-        BuiltInTypes.capacity(&Shape {
-            instance_type: instance_type.into(),
-        })
+        BuiltInTypes.capacity(&Shape { instance_type: instance_type.into() })
     }
 
     #[test]
     fn the_table_is_sorted_so_that_every_row_is_found() {
         assert!(TYPES.is_sorted_by_key(|row| row.0));
         for (name, vcpus, ..) in TYPES {
-            assert!(
-                matches!(ask(name), CapacityAnswer::Known(c) if c.vcpus == *vcpus),
-                "{name}"
-            );
+            assert!(matches!(ask(name), CapacityAnswer::Known(c) if c.vcpus == *vcpus), "{name}");
         }
     }
 

@@ -61,30 +61,19 @@ impl ApiServer {
             "--authorization-mode=RBAC".into(),
             "--service-cluster-ip-range=10.0.0.0/24".into(),
             "--service-account-issuer=https://kubernetes.default.svc".into(),
-            file(
-                "--service-account-signing-key-file",
-                "tokens.key",
-                &token_keys.private_pem,
-            )?,
-            file(
-                "--service-account-key-file",
-                "tokens.pub",
-                &token_keys.public_pem,
-            )?,
+            file("--service-account-signing-key-file", "tokens.key", &token_keys.private_pem)?,
+            file("--service-account-key-file", "tokens.pub", &token_keys.public_pem)?,
             "--disable-admission-plugins=ServiceAccount".into(),
             file("--audit-policy-file", "audit-policy.yaml", AUDIT_POLICY)?,
             path_flag("--audit-log-path", &folder.path("audit.log")),
             // Every entry is in the file before its request is over, none is dropped, and the file is never rotated away.
             "--audit-log-mode=blocking".into(),
             "--audit-log-maxsize=100000".into(),
+            // An open watch would otherwise keep it from ending for a minute.
+            "--shutdown-watch-termination-grace-period=1s".into(),
         ];
         let log = folder.log("kube-apiserver");
-        Ok(Self {
-            program,
-            arguments,
-            log,
-            process: None,
-        })
+        Ok(Self { program, arguments, log, process: None })
     }
 
     /// Flags of the caller come last, where they win.
@@ -138,9 +127,7 @@ async fn ready(client: &Client) -> Result<(), String> {
 
 /// A health check that must answer 200.
 pub(crate) async fn healthy(client: &Client, path: &str) -> Result<(), String> {
-    let request = http::Request::get(path)
-        .body(Vec::new())
-        .map_err(|error| error.to_string())?;
+    let request = http::Request::get(path).body(Vec::new()).map_err(|error| error.to_string())?;
     limited(client.request_text(request)).await.map(drop)
 }
 

@@ -74,10 +74,7 @@ pub struct AuditEntry {
 impl AuditEntry {
     /// Whether the request could have changed something.
     pub fn is_write(&self) -> bool {
-        !matches!(
-            self.verb.as_str(),
-            "get" | "list" | "watch" | "options" | "head"
-        )
+        !matches!(self.verb.as_str(), "get" | "list" | "watch" | "options" | "head")
     }
 }
 
@@ -91,17 +88,12 @@ pub struct AuditLog {
 impl AuditLog {
     /// Reads from the first entry on.
     pub fn from_start(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            offset: 0,
-        }
+        Self { path: path.to_owned(), offset: 0 }
     }
 
     /// Skips everything that is in the log now.
     pub fn skip_to_end(&mut self) -> Result<(), AuditError> {
-        let end = std::fs::metadata(&self.path)
-            .map_err(|source| self.unreadable(source))?
-            .len();
+        let end = std::fs::metadata(&self.path).map_err(|source| self.unreadable(source))?.len();
         self.offset = end;
         Ok(())
     }
@@ -120,15 +112,9 @@ impl AuditLog {
                 file.read_to_end(&mut text)
             })
             .map_err(|source| self.unreadable(source))?;
-        let complete = text
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |last| last + 1);
+        let complete = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         let mut entries = Vec::new();
-        for line in text[..complete]
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.is_empty())
-        {
+        for line in text[..complete].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             entries.extend(parse(line)?);
         }
         self.offset += complete as u64;
@@ -136,10 +122,7 @@ impl AuditLog {
     }
 
     fn unreadable(&self, source: io::Error) -> AuditError {
-        AuditError::Read {
-            path: self.path.clone(),
-            source,
-        }
+        AuditError::Read { path: self.path.clone(), source }
     }
 }
 
@@ -241,17 +224,7 @@ mod tests {
     #[test]
     fn other_stages_are_left_out() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        writeln!(
-            file,
-            "{}",
-            LINE.replace("ResponseComplete", "ResponseStarted")
-        )
-        .unwrap();
-        assert!(
-            AuditLog::from_start(file.path())
-                .read_new()
-                .unwrap()
-                .is_empty()
-        );
+        writeln!(file, "{}", LINE.replace("ResponseComplete", "ResponseStarted")).unwrap();
+        assert!(AuditLog::from_start(file.path()).read_new().unwrap().is_empty());
     }
 }

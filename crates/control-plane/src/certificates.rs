@@ -43,9 +43,7 @@ impl Authority {
         let mut params = named("machinist control plane", None);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        Ok(Self {
-            issuer: CertifiedIssuer::self_signed(params, KeyPair::generate()?)?,
-        })
+        Ok(Self { issuer: CertifiedIssuer::self_signed(params, KeyPair::generate()?)? })
     }
 
     /// The authority's own certificate.
@@ -61,10 +59,8 @@ impl Authority {
             SanType::DnsName(Ia5String::try_from("localhost")?),
             SanType::DnsName(Ia5String::try_from("kubernetes.default.svc")?),
         ];
-        params.extended_key_usages = vec![
-            ExtendedKeyUsagePurpose::ServerAuth,
-            ExtendedKeyUsagePurpose::ClientAuth,
-        ];
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(params)
     }
 
@@ -80,10 +76,7 @@ impl Authority {
         params.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
-        Ok(Identity {
-            certificate_pem: certificate.pem(),
-            key_pem: key.serialize_pem(),
-        })
+        Ok(Identity { certificate_pem: certificate.pem(), key_pem: key.serialize_pem() })
     }
 }
 
@@ -97,23 +90,16 @@ pub(crate) struct TokenKeys {
 impl TokenKeys {
     pub(crate) fn new() -> Result<Self, rcgen::Error> {
         let key = KeyPair::generate()?;
-        Ok(Self {
-            private_pem: key.serialize_pem(),
-            public_pem: key.public_key_pem(),
-        })
+        Ok(Self { private_pem: key.serialize_pem(), public_pem: key.public_key_pem() })
     }
 }
 
 fn named(common_name: &str, organisation: Option<&str>) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();
-    params
-        .distinguished_name
-        .push(DnType::CommonName, common_name);
+    params.distinguished_name.push(DnType::CommonName, common_name);
     if let Some(organisation) = organisation {
-        params
-            .distinguished_name
-            .push(DnType::OrganizationName, organisation);
+        params.distinguished_name.push(DnType::OrganizationName, organisation);
     }
     params
 }

@@ -65,9 +65,7 @@ impl ControlPlane {
 
     pub(crate) async fn start_with(builder: Builder) -> Result<Self, Error> {
         // The second call in a process is refused, which is fine.
-        rustls::crypto::aws_lc_rs::default_provider()
-            .install_default()
-            .ok();
+        rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
         let sources = match builder.sources {
             Some(sources) => sources,
             None => Sources::from_env().map_err(NotFound::from)?,
@@ -165,12 +163,7 @@ impl ControlPlane {
     ) -> Result<String, Error> {
         let token = service_account::token(self.client()?, namespace, name).await?;
         let credentials = Credentials::Token(&token);
-        Ok(kubeconfig::render(
-            self.url(),
-            self.ca_pem(),
-            name,
-            credentials,
-        ))
+        Ok(kubeconfig::render(self.url(), self.ca_pem(), name, credentials))
     }
 
     /// The configuration of a client that acts as an existing `ServiceAccount`.
@@ -204,20 +197,13 @@ impl ControlPlane {
     /// Starts kube-apiserver again, at the same address, and waits until it is ready.
     pub async fn start_api_server(&self) -> Result<(), Error> {
         let client = self.client()?;
-        self.api_server
-            .lock()
-            .await
-            .start(self.admin.port, &client)
-            .await
+        self.api_server.lock().await.start(self.admin.port, &client).await
     }
 
     /// The process numbers of kube-apiserver (when it runs) and etcd.
     pub async fn process_ids(&self) -> Vec<u32> {
         let api_server = self.api_server.lock().await.process_id();
-        api_server
-            .into_iter()
-            .chain([self.etcd.process.id()])
-            .collect()
+        api_server.into_iter().chain([self.etcd.process.id()]).collect()
     }
 
     /// The folder with everything that belongs to this control plane; `logs/` has what each program printed.

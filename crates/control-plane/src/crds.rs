@@ -18,13 +18,9 @@ pub(crate) async fn install(client: Client, yaml: &str) -> Result<(), Error> {
     let api = Api::<CustomResourceDefinition>::all(client);
     for definition in &definitions {
         let name = definition.name_any();
-        api.patch(
-            &name,
-            &PatchParams::apply(FIELD_MANAGER).force(),
-            &Patch::Apply(definition),
-        )
-        .await
-        .map_err(Error::api(format!("cannot apply {name}")))?;
+        api.patch(&name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(definition))
+            .await
+            .map_err(Error::api(format!("cannot apply {name}")))?;
     }
     for definition in &definitions {
         wait_established(&api, &definition.name_any()).await?;
@@ -33,10 +29,7 @@ pub(crate) async fn install(client: Client, yaml: &str) -> Result<(), Error> {
 }
 
 fn parse(yaml: &str) -> Result<Vec<CustomResourceDefinition>, Error> {
-    let bad = |index: usize, reason: String| Error::Manifest {
-        index: index + 1,
-        reason,
-    };
+    let bad = |index: usize, reason: String| Error::Manifest { index: index + 1, reason };
     let documents: Vec<Option<serde_json::Value>> =
         serde_saphyr::from_multiple(yaml).map_err(|error| bad(0, error.to_string()))?;
     documents
@@ -52,24 +45,12 @@ fn parse(yaml: &str) -> Result<Vec<CustomResourceDefinition>, Error> {
 async fn wait_established(api: &Api<CustomResourceDefinition>, name: &str) -> Result<(), Error> {
     let deadline = Instant::now() + LIMIT;
     while Instant::now() < deadline {
-        let definition = api
-            .get(name)
-            .await
-            .map_err(Error::api(format!("cannot get {name}")))?;
-        let conditions = definition
-            .status
-            .and_then(|status| status.conditions)
-            .unwrap_or_default();
-        if conditions
-            .iter()
-            .any(|it| it.type_ == "Established" && it.status == "True")
-        {
+        let definition = api.get(name).await.map_err(Error::api(format!("cannot get {name}")))?;
+        let conditions = definition.status.and_then(|status| status.conditions).unwrap_or_default();
+        if conditions.iter().any(|it| it.type_ == "Established" && it.status == "True") {
             return Ok(());
         }
         tokio::time::sleep(POLL).await;
     }
-    Err(Error::NotEstablished {
-        name: name.to_owned(),
-        after: LIMIT,
-    })
+    Err(Error::NotEstablished { name: name.to_owned(), after: LIMIT })
 }

@@ -107,9 +107,6 @@ impl Error {
 
     pub(crate) fn api(what: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
         let what = what.into();
-        move |source| Self::Api {
-            what,
-            source: Box::new(source),
-        }
+        move |source| Self::Api { what, source: Box::new(source) }
     }
 }

@@ -46,12 +46,7 @@ impl Etcd {
             let log = folder.log("etcd");
             match process.wait_ready(START_LIMIT, || serving(&log)).await {
                 Ok(()) => {
-                    return Ok(Self {
-                        process,
-                        url,
-                        client_certificate,
-                        client_key,
-                    });
+                    return Ok(Self { process, url, client_certificate, client_key });
                 }
                 Err(Error::Exited { .. }) if process.lost_its_port() && tries < PORT_TRIES => {
                     drop(process);
@@ -66,15 +61,9 @@ impl Etcd {
 
 /// The API server retries until etcd answers, so a word in the log is enough to go on and start it.
 async fn serving(log: &Path) -> Result<(), String> {
-    let text = tokio::fs::read_to_string(log)
-        .await
-        .map_err(|error| error.to_string())?;
+    let text = tokio::fs::read_to_string(log).await.map_err(|error| error.to_string())?;
     let ready = text.contains("ready to serve client requests");
-    if ready {
-        Ok(())
-    } else {
-        Err("its log does not say that it serves clients".to_owned())
-    }
+    if ready { Ok(()) } else { Err("its log does not say that it serves clients".to_owned()) }
 }
 
 fn arguments(

@@ -53,17 +53,13 @@ impl Extras {
     ) -> Result<(), Error> {
         let flags = vec![
             path_flag("--root-ca-file", at.ca_file),
-            path_flag(
-                "--service-account-private-key-file",
-                &at.folder.internal("tokens.key"),
-            ),
+            path_flag("--service-account-private-key-file", &at.folder.internal("tokens.key")),
             "--leader-elect=false".into(),
             // The defaults (20 requests per second) are for a shared cluster.
             "--kube-api-qps=500".into(),
             "--kube-api-burst=1000".into(),
         ];
-        self.start_kubernetes(at, Binary::KubeControllerManager, flags)
-            .await
+        self.start_kubernetes(at, Binary::KubeControllerManager, flags).await
     }
 
     pub(crate) async fn start_scheduler(&mut self, at: &Surroundings<'_>) -> Result<(), Error> {
@@ -72,8 +68,7 @@ impl Extras {
             "--kube-api-qps=500".into(),
             "--kube-api-burst=1000".into(),
         ];
-        self.start_kubernetes(at, Binary::KubeScheduler, flags)
-            .await
+        self.start_kubernetes(at, Binary::KubeScheduler, flags).await
     }
 
     pub(crate) async fn start_kwok(&mut self, at: &Surroundings<'_>) -> Result<(), Error> {
@@ -88,8 +83,7 @@ impl Extras {
                 format!("--server-address=127.0.0.1:{port}").into(),
             ]
         };
-        self.start(at, Binary::Kwok, &program, Health::Plain, flags)
-            .await
+        self.start(at, Binary::Kwok, &program, Health::Plain, flags).await
     }
 
     /// The part that the two Kubernetes programs share.
@@ -103,12 +97,9 @@ impl Extras {
         let program = at.sources.find(binary, at.version).await?;
         let kubeconfig = at.kubeconfig(name)?;
         let server = at.authority.server(name)?;
-        let certificate = at
-            .folder
-            .write_internal(&format!("{name}.crt"), &server.certificate_pem)?;
-        let key = at
-            .folder
-            .write_internal(&format!("{name}.key"), &server.key_pem)?;
+        let certificate =
+            at.folder.write_internal(&format!("{name}.crt"), &server.certificate_pem)?;
+        let key = at.folder.write_internal(&format!("{name}.key"), &server.key_pem)?;
         let flags = |port: u16| {
             let mut flags = vec![
                 path_flag("--kubeconfig", Path::new(&kubeconfig)),
@@ -141,10 +132,7 @@ impl Extras {
             let port = free_port()?;
             let client = at.health_client(health, port).await?;
             let mut process = Process::spawn(name, program, &flags(port), &log)?;
-            match process
-                .wait_ready(START_LIMIT, || healthy(&client, "/healthz"))
-                .await
-            {
+            match process.wait_ready(START_LIMIT, || healthy(&client, "/healthz")).await {
                 Ok(()) => {
                     self.processes.push(process);
                     return Ok(());
@@ -162,9 +150,7 @@ impl Surroundings<'_> {
         let identity = self.authority.client(user, Some("system:masters"))?;
         let credentials = Credentials::Certificate(&identity);
         let yaml = kubeconfig::render(self.url, &self.authority.pem(), user, credentials);
-        let path = self
-            .folder
-            .write_internal(&format!("{user}.kubeconfig"), &yaml)?;
+        let path = self.folder.write_internal(&format!("{user}.kubeconfig"), &yaml)?;
         Ok(path.into_os_string())
     }
 

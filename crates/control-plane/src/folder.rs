@@ -74,9 +74,5 @@ impl Folder {
 fn parent() -> PathBuf {
     let roomy = rustix::fs::statvfs(MEMORY)
         .is_ok_and(|found| found.f_bavail.saturating_mul(found.f_frsize) >= ENOUGH_BYTES);
-    if roomy {
-        PathBuf::from(MEMORY)
-    } else {
-        std::env::temp_dir()
-    }
+    if roomy { PathBuf::from(MEMORY) } else { std::env::temp_dir() }
 }

@@ -54,10 +54,7 @@ impl Guard {
             // Ctrl-C in a terminal goes to the whole group; the guard must survive it.
             .process_group(0)
             .spawn()
-            .map_err(|source| Error::Spawn {
-                program: "sh".into(),
-                source,
-            })?;
+            .map_err(|source| Error::Spawn { program: "sh".into(), source })?;
         let pipe = shell.stdin.take();
         Ok(Self { shell, pipe })
     }

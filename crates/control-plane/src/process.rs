@@ -45,15 +45,8 @@ impl Process {
             .stderr(errors)
             .process_group(0)
             .spawn()
-            .map_err(|source| Error::Spawn {
-                program: program.to_owned(),
-                source,
-            })?;
-        Ok(Self {
-            name,
-            child,
-            log: log.to_owned(),
-        })
+            .map_err(|source| Error::Spawn { program: program.to_owned(), source })?;
+        Ok(Self { name, child, log: log.to_owned() })
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -96,23 +89,14 @@ impl Process {
             };
             if started.elapsed() > limit {
                 let log = self.log_tail();
-                return Err(Error::NotReady {
-                    name: self.name,
-                    after: limit,
-                    last,
-                    log,
-                });
+                return Err(Error::NotReady { name: self.name, after: limit, last, log });
             }
             tokio::time::sleep(POLL).await;
         }
     }
 
     fn exited(&self, status: String) -> Error {
-        Error::Exited {
-            name: self.name,
-            status,
-            log: self.log_tail(),
-        }
+        Error::Exited { name: self.name, status, log: self.log_tail() }
     }
 
     /// SIGTERM, and SIGKILL for those that do not listen within `grace`.

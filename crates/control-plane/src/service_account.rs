@@ -27,8 +27,5 @@ pub(crate) async fn token(admin: Client, namespace: &str, name: &str) -> Result<
         .map_err(Error::api(what))?
         .status
         .and_then(|status| status.token)
-        .ok_or_else(|| Error::NoToken {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        })
+        .ok_or_else(|| Error::NoToken { namespace: namespace.to_owned(), name: name.to_owned() })
 }

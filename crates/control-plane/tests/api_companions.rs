@@ -27,15 +27,10 @@ async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Result<Option<T>>) 
 
 #[tokio::test]
 async fn a_whole_cluster_without_machines() -> Result<()> {
-    let builder = ControlPlane::builder()
-        .with_controller_manager()
-        .with_scheduler()
-        .with_kwok();
+    let builder = ControlPlane::builder().with_controller_manager().with_scheduler().with_kwok();
     let control_plane = builder.start().await?;
     let client = control_plane.client()?;
-    orphans_are_collected(&client)
-        .await
-        .context("kube-controller-manager")?;
+    orphans_are_collected(&client).await.context("kube-controller-manager")?;
     a_pod_runs(&client).await.context("kube-scheduler and kwok")
 }
 
@@ -51,9 +46,7 @@ async fn orphans_are_collected(client: &Client) -> Result<()> {
         }],
     }}))?;
     config_maps.create(&PostParams::default(), &child).await?;
-    config_maps
-        .delete("parent", &DeleteParams::background())
-        .await?;
+    config_maps.delete("parent", &DeleteParams::background()).await?;
     until("the child is gone", async || {
         Ok(config_maps.get_opt("child").await?.is_none().then_some(()))
     })
@@ -76,9 +69,6 @@ async fn a_pod_runs(client: &Client) -> Result<()> {
         Ok((phase.as_deref() == Some("Running")).then_some(pod))
     })
     .await?;
-    assert_eq!(
-        pod.spec.and_then(|spec| spec.node_name).as_deref(),
-        Some("played")
-    );
+    assert_eq!(pod.spec.and_then(|spec| spec.node_name).as_deref(), Some("played"));
     Ok(())
 }

@@ -23,19 +23,9 @@ fn control_plane_process() -> Result<(Child, PathBuf)> {
         .spawn()?;
     let mut line = String::new();
     BufReader::new(child.stdout.take().context("no stdout")?).read_line(&mut line)?;
-    let kubeconfig = line
-        .trim()
-        .strip_prefix("export KUBECONFIG=")
-        .context(line.clone())?;
-    let folder = Path::new(kubeconfig)
-        .parent()
-        .context("no folder")?
-        .to_owned();
-    assert_eq!(
-        programs_in(&folder)?.len(),
-        2,
-        "etcd and kube-apiserver run"
-    );
+    let kubeconfig = line.trim().strip_prefix("export KUBECONFIG=").context(line.clone())?;
+    let folder = Path::new(kubeconfig).parent().context("no folder")?.to_owned();
+    assert_eq!(programs_in(&folder)?.len(), 2, "etcd and kube-apiserver run");
     Ok((child, folder))
 }
 
@@ -57,10 +47,7 @@ fn an_interrupt_is_a_clean_end() -> Result<()> {
     let (mut child, folder) = control_plane_process()?;
     send(&child, Signal::INT)?;
     ensure!(child.wait()?.success());
-    assert!(
-        programs_in(&folder)?.is_empty() && !folder.exists(),
-        "gone before the exit"
-    );
+    assert!(programs_in(&folder)?.is_empty() && !folder.exists(), "gone before the exit");
     Ok(())
 }
 

@@ -20,16 +20,12 @@ async fn shared() -> Result<&'static ControlPlane> {
 
 async fn namespace(client: &Client, name: &str) -> Result<()> {
     let object = serde_json::from_value(json!({ "metadata": { "name": name } }))?;
-    Api::<Namespace>::all(client.clone())
-        .create(&PostParams::default(), &object)
-        .await?;
+    Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &object).await?;
     Ok(())
 }
 
 fn config_map(name: &str) -> Result<ConfigMap> {
-    Ok(serde_json::from_value(
-        json!({ "metadata": { "name": name }, "data": { "a": "b" } }),
-    )?)
+    Ok(serde_json::from_value(json!({ "metadata": { "name": name }, "data": { "a": "b" } }))?)
 }
 
 #[tokio::test]
@@ -37,14 +33,9 @@ async fn it_is_ready_and_tells_its_version() -> Result<()> {
     let client = shared().await?.client()?;
     let version = client.apiserver_version().await?;
     if std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
-        assert_eq!(
-            version.git_version,
-            format!("v{}", KubernetesVersion::default())
-        );
+        assert_eq!(version.git_version, format!("v{}", KubernetesVersion::default()));
     }
-    let ready = client
-        .request_text(http::Request::get("/readyz").body(Vec::new())?)
-        .await?;
+    let ready = client.request_text(http::Request::get("/readyz").body(Vec::new())?).await?;
     assert_eq!(ready, "ok");
     Ok(())
 }
@@ -56,17 +47,11 @@ async fn a_service_account_may_do_only_what_rbac_grants() -> Result<()> {
     namespace(&admin, "accounts").await?;
     let account: ServiceAccount =
         serde_json::from_value(json!({ "metadata": { "name": "worker" } }))?;
-    Api::namespaced(admin.clone(), "accounts")
-        .create(&PostParams::default(), &account)
-        .await?;
+    Api::namespaced(admin.clone(), "accounts").create(&PostParams::default(), &account).await?;
 
-    let worker = control_plane
-        .service_account_client("accounts", "worker")
-        .await?;
+    let worker = control_plane.service_account_client("accounts", "worker").await?;
     let config_maps = Api::<ConfigMap>::namespaced(worker, "accounts");
-    let refused = config_maps
-        .create(&PostParams::default(), &config_map("first")?)
-        .await;
+    let refused = config_maps.create(&PostParams::default(), &config_map("first")?).await;
     ensure!(
         matches!(refused, Err(kube::Error::Api(ref status)) if status.code == 403),
         "{refused:?}"
@@ -76,24 +61,17 @@ async fn a_service_account_may_do_only_what_rbac_grants() -> Result<()> {
         "metadata": { "name": "worker" },
         "rules": [{ "apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"] }],
     }))?;
-    Api::namespaced(admin.clone(), "accounts")
-        .create(&PostParams::default(), &role)
-        .await?;
+    Api::namespaced(admin.clone(), "accounts").create(&PostParams::default(), &role).await?;
     let binding: RoleBinding = serde_json::from_value(json!({
         "metadata": { "name": "worker" },
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "worker" },
         "subjects": [{ "kind": "ServiceAccount", "name": "worker", "namespace": "accounts" }],
     }))?;
-    Api::namespaced(admin, "accounts")
-        .create(&PostParams::default(), &binding)
-        .await?;
+    Api::namespaced(admin, "accounts").create(&PostParams::default(), &binding).await?;
     // The authorizer learns about the binding through a watch.
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
-        match config_maps
-            .create(&PostParams::default(), &config_map("second")?)
-            .await
-        {
+        match config_maps.create(&PostParams::default(), &config_map("second")?).await {
             Ok(_) => return Ok(()),
             Err(kube::Error::Api(status)) if status.code == 403 && Instant::now() < deadline => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -105,15 +83,9 @@ async fn a_service_account_may_do_only_what_rbac_grants() -> Result<()> {
 
 #[tokio::test]
 async fn an_account_that_does_not_exist_gives_no_client() -> Result<()> {
-    let error = shared()
-        .await?
-        .service_account_client("default", "nobody")
-        .await
-        .err();
+    let error = shared().await?.service_account_client("default", "nobody").await.err();
     ensure!(
-        error
-            .as_ref()
-            .is_some_and(|it| it.to_string().contains("default/nobody")),
+        error.as_ref().is_some_and(|it| it.to_string().contains("default/nobody")),
         "{error:?}"
     );
     Ok(())
@@ -133,10 +105,7 @@ async fn the_audit_log_has_every_write_with_its_user_agent() -> Result<()> {
     log.skip_to_end()?;
     for number in 0..20 {
         config_maps
-            .create(
-                &PostParams::default(),
-                &config_map(&format!("entry-{number}"))?,
-            )
+            .create(&PostParams::default(), &config_map(&format!("entry-{number}"))?)
             .await?;
     }
     let mut seen = Vec::new();
@@ -153,10 +122,7 @@ async fn the_audit_log_has_every_write_with_its_user_agent() -> Result<()> {
         (last.verb.as_str(), last.namespace.as_str(), last.code),
         ("create", "audited", 201)
     );
-    assert_eq!(
-        (last.name.as_str(), last.user.as_str()),
-        ("entry-19", "machinist-admin")
-    );
+    assert_eq!((last.name.as_str(), last.user.as_str()), ("entry-19", "machinist-admin"));
     assert!(last.is_write() && last.received <= last.completed);
     Ok(())
 }
@@ -168,16 +134,8 @@ async fn kubectl_works_without_further_setup() -> Result<()> {
         kubectl.args(["get", "namespaces", "-o", "name"]).output()
     });
     let output = output.await??;
-    ensure!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(
-        String::from_utf8(output.stdout)?
-            .lines()
-            .any(|line| line == "namespace/default")
-    );
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8(output.stdout)?.lines().any(|line| line == "namespace/default"));
     Ok(())
 }
 
@@ -196,16 +154,8 @@ async fn definitions_can_be_used_as_soon_as_they_are_installed() -> Result<()> {
 #[tokio::test]
 async fn what_is_not_a_definition_is_refused_with_its_number() -> Result<()> {
     let yaml = format!("{WIDGETS}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: x}}\n");
-    let error = shared()
-        .await?
-        .install_crds(&yaml)
-        .await
-        .err()
-        .context("no error")?;
-    ensure!(
-        error.to_string().starts_with("document 2 is not"),
-        "{error}"
-    );
+    let error = shared().await?.install_crds(&yaml).await.err().context("no error")?;
+    ensure!(error.to_string().starts_with("document 2 is not"), "{error}");
     Ok(())
 }
 

@@ -14,19 +14,11 @@ use server::{Answer, Server, sha256};
 const CONTENT: &[u8] = b"#!/bin/sh\necho I am the API server\n";
 
 fn platform() -> &'static str {
-    if cfg!(target_arch = "aarch64") {
-        "arm64"
-    } else {
-        "amd64"
-    }
+    if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" }
 }
 
 fn api_server_path() -> String {
-    format!(
-        "/v{}/bin/linux/{}/kube-apiserver",
-        KubernetesVersion::default(),
-        platform()
-    )
+    format!("/v{}/bin/linux/{}/kube-apiserver", KubernetesVersion::default(), platform())
 }
 
 fn etcd_stem() -> String {
@@ -60,9 +52,7 @@ fn files_in(folder: &Path) -> Result<Vec<String>> {
 }
 
 fn download_error(error: &NotFound) -> Result<&DownloadError> {
-    let NotFound::Nowhere { attempts, .. } = error else {
-        anyhow::bail!("{error}")
-    };
+    let NotFound::Nowhere { attempts, .. } = error else { anyhow::bail!("{error}") };
     let found = attempts.iter().find_map(|attempt| match attempt {
         Attempt::Download(error) => Some(error),
         _ => None,
@@ -74,10 +64,7 @@ fn download_error(error: &NotFound) -> Result<&DownloadError> {
 async fn a_right_checksum_puts_an_executable_into_the_cache() -> Result<()> {
     let server = Server::start(vec![
         (api_server_path(), Answer::ok(CONTENT)),
-        (
-            format!("{}.sha256", api_server_path()),
-            Answer::ok(sha256(CONTENT).as_bytes()),
-        ),
+        (format!("{}.sha256", api_server_path()), Answer::ok(sha256(CONTENT).as_bytes())),
     ])
     .await?;
     let cache = tempfile::tempdir()?;
@@ -95,21 +82,13 @@ async fn a_right_checksum_puts_an_executable_into_the_cache() -> Result<()> {
 async fn a_wrong_checksum_leaves_the_cache_empty_and_says_so() -> Result<()> {
     let server = Server::start(vec![
         (api_server_path(), Answer::ok(CONTENT)),
-        (
-            format!("{}.sha256", api_server_path()),
-            Answer::ok(sha256(b"other").as_bytes()),
-        ),
+        (format!("{}.sha256", api_server_path()), Answer::ok(sha256(b"other").as_bytes())),
     ])
     .await?;
     let cache = tempfile::tempdir()?;
-    let error = sources(&server, cache.path())
-        .find(Binary::KubeApiserver, None)
-        .await;
+    let error = sources(&server, cache.path()).find(Binary::KubeApiserver, None).await;
     let error = error.err().context("a forged program was accepted")?;
-    ensure!(
-        matches!(download_error(&error)?, DownloadError::WrongChecksum { .. }),
-        "{error}"
-    );
+    ensure!(matches!(download_error(&error)?, DownloadError::WrongChecksum { .. }), "{error}");
     ensure!(error.to_string().contains("wrong checksum"), "{error}");
     assert_eq!(files_in(cache.path())?, Vec::<String>::new());
     Ok(())
@@ -119,21 +98,13 @@ async fn a_wrong_checksum_leaves_the_cache_empty_and_says_so() -> Result<()> {
 async fn a_body_that_is_cut_short_is_not_kept() -> Result<()> {
     let server = Server::start(vec![
         (api_server_path(), Answer::truncated(CONTENT)),
-        (
-            format!("{}.sha256", api_server_path()),
-            Answer::ok(sha256(CONTENT).as_bytes()),
-        ),
+        (format!("{}.sha256", api_server_path()), Answer::ok(sha256(CONTENT).as_bytes())),
     ])
     .await?;
     let cache = tempfile::tempdir()?;
-    let error = sources(&server, cache.path())
-        .find(Binary::KubeApiserver, None)
-        .await;
+    let error = sources(&server, cache.path()).find(Binary::KubeApiserver, None).await;
     let error = error.err().context("half a program was accepted")?;
-    ensure!(
-        matches!(download_error(&error)?, DownloadError::Transport { .. }),
-        "{error}"
-    );
+    ensure!(matches!(download_error(&error)?, DownloadError::Transport { .. }), "{error}");
     assert_eq!(files_in(cache.path())?, Vec::<String>::new());
     Ok(())
 }
@@ -143,14 +114,10 @@ async fn what_a_killed_process_left_half_written_is_removed() -> Result<()> {
     let server = Server::start(vec![]).await?;
     let cache = tempfile::tempdir()?;
     let (version, arch) = (KubernetesVersion::default(), platform());
-    let folder = cache
-        .path()
-        .join(format!("control-plane/kubernetes-{version}-linux-{arch}"));
+    let folder = cache.path().join(format!("control-plane/kubernetes-{version}-linux-{arch}"));
     fs::create_dir_all(&folder)?;
     fs::write(folder.join(".incomplete-abc"), "half")?;
-    let found = sources(&server, cache.path())
-        .find(Binary::KubeApiserver, None)
-        .await;
+    let found = sources(&server, cache.path()).find(Binary::KubeApiserver, None).await;
     ensure!(found.is_err());
     assert_eq!(files_in(cache.path())?, Vec::<String>::new());
     Ok(())
@@ -161,46 +128,26 @@ async fn redirects_are_followed() -> Result<()> {
     let server = Server::start(vec![
         (api_server_path(), Answer::redirect("/mirror")),
         ("/mirror".to_owned(), Answer::ok(CONTENT)),
-        (
-            format!("{}.sha256", api_server_path()),
-            Answer::ok(sha256(CONTENT).as_bytes()),
-        ),
+        (format!("{}.sha256", api_server_path()), Answer::ok(sha256(CONTENT).as_bytes())),
     ])
     .await?;
     let cache = tempfile::tempdir()?;
-    let path = sources(&server, cache.path())
-        .find(Binary::KubeApiserver, None)
-        .await?;
+    let path = sources(&server, cache.path()).find(Binary::KubeApiserver, None).await?;
     assert_eq!(fs::read(path)?, CONTENT);
     Ok(())
 }
 
 #[tokio::test]
 async fn etcd_comes_out_of_its_archive() -> Result<()> {
-    let (stem, archive) = (
-        etcd_stem(),
-        archive(&[("README.md", b"read"), ("etcd", CONTENT)])?,
-    );
-    let list = format!(
-        "{}  other.zip\n{}  {stem}.tar.gz\n",
-        "0".repeat(64),
-        sha256(&archive)
-    );
+    let (stem, archive) = (etcd_stem(), archive(&[("README.md", b"read"), ("etcd", CONTENT)])?);
+    let list = format!("{}  other.zip\n{}  {stem}.tar.gz\n", "0".repeat(64), sha256(&archive));
     let server = Server::start(vec![
-        (
-            format!("/v{ETCD_VERSION}/{stem}.tar.gz"),
-            Answer::ok(&archive),
-        ),
-        (
-            format!("/v{ETCD_VERSION}/SHA256SUMS"),
-            Answer::ok(list.as_bytes()),
-        ),
+        (format!("/v{ETCD_VERSION}/{stem}.tar.gz"), Answer::ok(&archive)),
+        (format!("/v{ETCD_VERSION}/SHA256SUMS"), Answer::ok(list.as_bytes())),
     ])
     .await?;
     let cache = tempfile::tempdir()?;
-    let path = sources(&server, cache.path())
-        .find(Binary::Etcd, None)
-        .await?;
+    let path = sources(&server, cache.path()).find(Binary::Etcd, None).await?;
     assert_eq!(fs::read(&path)?, CONTENT);
     assert_eq!(files_in(cache.path())?, vec![path.display().to_string()]);
     Ok(())
@@ -210,10 +157,7 @@ async fn etcd_comes_out_of_its_archive() -> Result<()> {
 async fn an_archive_without_etcd_is_an_error() -> Result<()> {
     let (stem, archive) = (etcd_stem(), archive(&[("README.md", b"read")])?);
     let server = Server::start(vec![
-        (
-            format!("/v{ETCD_VERSION}/{stem}.tar.gz"),
-            Answer::ok(&archive),
-        ),
+        (format!("/v{ETCD_VERSION}/{stem}.tar.gz"), Answer::ok(&archive)),
         (
             format!("/v{ETCD_VERSION}/SHA256SUMS"),
             Answer::ok(format!("{}  {stem}.tar.gz\n", sha256(&archive)).as_bytes()),
@@ -221,15 +165,9 @@ async fn an_archive_without_etcd_is_an_error() -> Result<()> {
     ])
     .await?;
     let cache = tempfile::tempdir()?;
-    let error = sources(&server, cache.path())
-        .find(Binary::Etcd, None)
-        .await
-        .err();
+    let error = sources(&server, cache.path()).find(Binary::Etcd, None).await.err();
     let error = error.context("no error")?;
-    ensure!(
-        matches!(download_error(&error)?, DownloadError::Archive { .. }),
-        "{error}"
-    );
+    ensure!(matches!(download_error(&error)?, DownloadError::Archive { .. }), "{error}");
     Ok(())
 }
 
@@ -239,22 +177,10 @@ async fn when_nothing_works_every_way_is_named_with_its_answer() -> Result<()> {
     let (cache, assets) = (tempfile::tempdir()?, tempfile::tempdir()?);
     let mut sources = sources(&server, cache.path());
     sources.assets = Some(assets.path().to_owned());
-    let error = sources
-        .find(Binary::KubeApiserver, None)
-        .await
-        .err()
-        .context("no error")?;
+    let error = sources.find(Binary::KubeApiserver, None).await.err().context("no error")?;
     let text = error.to_string();
-    let assets = format!(
-        "KUBEBUILDER_ASSETS: {} does not have it",
-        assets.path().display()
-    );
-    for part in [
-        assets.as_str(),
-        "cache: no ",
-        "404 Not Found",
-        "cannot run go",
-    ] {
+    let assets = format!("KUBEBUILDER_ASSETS: {} does not have it", assets.path().display());
+    for part in [assets.as_str(), "cache: no ", "404 Not Found", "cannot run go"] {
         ensure!(text.contains(part), "{part:?} is not in:\n{text}");
     }
     Ok(())
@@ -267,15 +193,8 @@ async fn an_address_where_nobody_listens_falls_through() -> Result<()> {
     let mut sources = sources(&server, cache.path());
     // Port 1 of the loopback interface: refused at once.
     sources.kubernetes_url = "http://127.0.0.1:1".to_owned();
-    let error = sources
-        .find(Binary::Kubectl, None)
-        .await
-        .err()
-        .context("no error")?;
-    ensure!(
-        matches!(download_error(&error)?, DownloadError::Transport { .. }),
-        "{error}"
-    );
+    let error = sources.find(Binary::Kubectl, None).await.err().context("no error")?;
+    ensure!(matches!(download_error(&error)?, DownloadError::Transport { .. }), "{error}");
     Ok(())
 }
 
@@ -288,13 +207,8 @@ async fn assets_win_unless_a_version_is_asked_for() -> Result<()> {
     sources.assets = Some(assets.path().to_owned());
     let found = sources.find(Binary::KubeApiserver, None).await?;
     assert_eq!(found, assets.path().join("kube-apiserver"));
-    let asked = sources
-        .find(Binary::KubeApiserver, Some(KubernetesVersion::default()))
-        .await;
-    ensure!(
-        asked.is_err(),
-        "the folder does not say which version it has"
-    );
+    let asked = sources.find(Binary::KubeApiserver, Some(KubernetesVersion::default())).await;
+    ensure!(asked.is_err(), "the folder does not say which version it has");
     Ok(())
 }
 
@@ -302,10 +216,7 @@ async fn assets_win_unless_a_version_is_asked_for() -> Result<()> {
 async fn two_at_once_download_once() -> Result<()> {
     let server = Server::start(vec![
         (api_server_path(), Answer::ok(CONTENT)),
-        (
-            format!("{}.sha256", api_server_path()),
-            Answer::ok(sha256(CONTENT).as_bytes()),
-        ),
+        (format!("{}.sha256", api_server_path()), Answer::ok(sha256(CONTENT).as_bytes())),
     ])
     .await?;
     let cache = tempfile::tempdir()?;
@@ -336,12 +247,7 @@ async fn the_go_build_gets_pinned_modules_and_fills_the_cache() -> Result<()> {
     let path = sources.find(Binary::KubeScheduler, None).await?;
     let arguments = fs::read_to_string(&path)?;
     ensure!(arguments.contains("gitVersion=v1.36."), "{arguments}");
-    ensure!(
-        arguments
-            .trim()
-            .ends_with("k8s.io/kubernetes/cmd/kube-scheduler"),
-        "{arguments}"
-    );
+    ensure!(arguments.trim().ends_with("k8s.io/kubernetes/cmd/kube-scheduler"), "{arguments}");
     Ok(())
 }
 

@@ -40,11 +40,7 @@ mod tests {
 
     #[test]
     fn users_pairs_are_kept_and_sorted() {
-        let merged = with_pair(
-            "node-role.kubernetes.io/worker=,custom=value",
-            ARCH,
-            "amd64",
-        );
+        let merged = with_pair("node-role.kubernetes.io/worker=,custom=value", ARCH, "amd64");
         assert_eq!(
             merged.as_deref(),
             Some("custom=value,kubernetes.io/arch=amd64,node-role.kubernetes.io/worker=")
@@ -53,10 +49,7 @@ mod tests {
 
     #[test]
     fn order_alone_is_no_difference() {
-        assert_eq!(
-            with_pair("z=1,kubernetes.io/arch=arm64,a=2", ARCH, "arm64"),
-            None
-        );
+        assert_eq!(with_pair("z=1,kubernetes.io/arch=arm64,a=2", ARCH, "arm64"), None);
     }
 
     #[test]

@@ -97,10 +97,6 @@ pub struct Report {
 impl Report {
     /// A report with nothing to tell but its result.
     pub fn quiet(result: PassResult) -> Self {
-        Self {
-            result,
-            events: Vec::new(),
-            retry: None,
-        }
+        Self { result, events: Vec::new(), retry: None }
     }
 }

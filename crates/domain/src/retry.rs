@@ -61,11 +61,7 @@ pub trait Classified: std::error::Error {
 
     /// The same error as plain data, which a pure stage can look at.
     fn failure(&self) -> Failure {
-        Failure {
-            category: self.category(),
-            retry: self.retry(),
-            message: self.to_string(),
-        }
+        Failure { category: self.category(), retry: self.retry(), message: self.to_string() }
     }
 }
 

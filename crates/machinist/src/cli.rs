@@ -51,12 +51,7 @@ pub enum Command {
 #[derive(Debug, Clone, Args)]
 pub struct RunArguments {
     /// Controllers to run, joined by commas, or "all".
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_value = "annotator",
-        value_name = "NAMES"
-    )]
+    #[arg(long, value_delimiter = ',', default_value = "annotator", value_name = "NAMES")]
     pub controllers: Vec<String>,
     /// Look at one namespace only.
     #[arg(long, short, value_name = "NAMESPACE")]
@@ -109,11 +104,7 @@ pub struct PlaygroundArguments {
 fn duration(text: &str) -> Result<Duration, String> {
     let signed: jiff::SignedDuration = text.parse().map_err(|error| format!("{error}"))?;
     let duration = Duration::try_from(signed).map_err(|_| "must not be negative".to_owned())?;
-    if duration.is_zero() {
-        Err("must not be zero".to_owned())
-    } else {
-        Ok(duration)
-    }
+    if duration.is_zero() { Err("must not be zero".to_owned()) } else { Ok(duration) }
 }
 
 fn workers(text: &str) -> Result<(String, usize), String> {
@@ -130,12 +121,9 @@ mod tests {
 
     #[test]
     fn durations_as_go_writes_them() {
-        for (text, milliseconds) in [
-            ("120s", 120.0),
-            ("10m", 600.0),
-            ("1h30m", 5400.0),
-            ("500ms", 0.5),
-        ] {
+        for (text, milliseconds) in
+            [("120s", 120.0), ("10m", 600.0), ("1h30m", 5400.0), ("500ms", 0.5)]
+        {
             assert_eq!(duration(text).unwrap().as_millis(), milliseconds, "{text}");
         }
         for text in ["", "5", "-3s", "0s", "soon"] {
@@ -155,9 +143,6 @@ mod tests {
         assert_eq!(parse(&[]).leader_elect, None);
         assert_eq!(parse(&["--leader-elect"]).leader_elect, Some(true));
         assert_eq!(parse(&["--leader-elect=false"]).leader_elect, Some(false));
-        assert_eq!(
-            parse(&["--workers", "annotator=3"]).workers,
-            [("annotator".to_owned(), 3)]
-        );
+        assert_eq!(parse(&["--workers", "annotator=3"]).workers, [("annotator".to_owned(), 3)]);
     }
 }

@@ -29,9 +29,5 @@ pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     let usage = error.downcast_ref::<Usage>().is_some();
     // Where stderr is closed, the exit code has to do.
     drop(writeln!(std::io::stderr(), "machinist: {error:#}"));
-    if usage {
-        ExitCode::from(2)
-    } else {
-        ExitCode::FAILURE
-    }
+    if usage { ExitCode::from(2) } else { ExitCode::FAILURE }
 }

@@ -31,11 +31,7 @@ impl std::error::Error for UnknownController {}
 /// Every controller.
 pub fn all() -> Vec<Registration> {
     vec![Registration::new(|shared| {
-        Annotator::new(
-            shared,
-            MachineSets::new(Arc::new(AwsSpecs)),
-            Arc::new(BuiltInTypes),
-        )
+        Annotator::new(shared, MachineSets::new(Arc::new(AwsSpecs)), Arc::new(BuiltInTypes))
     })]
 }
 
@@ -46,16 +42,10 @@ pub fn select(names: &[String]) -> Result<Vec<Registration>, UnknownController> 
     let wanted: BTreeSet<&str> = names.iter().map(|name| name.trim()).collect();
     let unknown = |name: &&&str| **name != "all" && !known.contains(*name);
     if let Some(name) = wanted.iter().find(unknown) {
-        return Err(UnknownController {
-            name: (*name).to_owned(),
-            known,
-        });
+        return Err(UnknownController { name: (*name).to_owned(), known });
     }
     let everything = wanted.contains("all");
-    Ok(all
-        .into_iter()
-        .filter(|one| everything || wanted.contains(one.name))
-        .collect())
+    Ok(all.into_iter().filter(|one| everything || wanted.contains(one.name)).collect())
 }
 
 #[cfg(test)]
@@ -72,10 +62,6 @@ mod tests {
     fn controllers_are_chosen_by_name_once_each() {
         assert_eq!(names(&["annotator", " annotator"]), Ok(vec!["annotator"]));
         assert_eq!(names(&["all"]), Ok(vec!["annotator"]));
-        assert!(
-            names(&["annotator", "x"])
-                .unwrap_err()
-                .contains("there are: all, annotator")
-        );
+        assert!(names(&["annotator", "x"]).unwrap_err().contains("there are: all, annotator"));
     }
 }

@@ -35,23 +35,12 @@ pub async fn listen(flag: &'static str, address: &str) -> Result<Option<TcpListe
             Err(_) => TcpListener::bind(format!("0.0.0.0:{port}")).await,
         },
     };
-    bound.map(Some).map_err(|source| ListenError {
-        flag,
-        address: address.to_owned(),
-        source,
-    })
+    bound.map(Some).map_err(|source| ListenError { flag, address: address.to_owned(), source })
 }
 
 /// Serves `/metrics`.
 pub async fn serve_metrics(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
-    serve(
-        listener,
-        Router::new()
-            .route("/metrics", get(metrics))
-            .with_state(shared),
-        stop,
-    )
-    .await;
+    serve(listener, Router::new().route("/metrics", get(metrics)).with_state(shared), stop).await;
 }
 
 /// Serves `/healthz` and `/readyz`.
@@ -64,9 +53,7 @@ pub async fn serve_health(listener: TcpListener, shared: Arc<Shared>, stop: Canc
 }
 
 async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
-    let address = listener
-        .local_addr()
-        .unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
+    let address = listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
     tracing::info!(%address, "listening");
     let serving = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = serving.await {
@@ -86,12 +73,5 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
 
 async fn ready(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     let (ready, details) = shared.readiness.describe(&shared.caches.all());
-    (
-        if ready {
-            StatusCode::OK
-        } else {
-            StatusCode::SERVICE_UNAVAILABLE
-        },
-        details,
-    )
+    (if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, details)
 }

@@ -20,10 +20,7 @@ impl Backoff {
     }
 
     pub(crate) fn scaled(self, factor: f64) -> Self {
-        Self {
-            base: self.base.mul_f64(factor),
-            max: self.max.mul_f64(factor),
-        }
+        Self { base: self.base.mul_f64(factor), max: self.max.mul_f64(factor) }
     }
 }
 
@@ -31,10 +28,8 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    const BACKOFF: Backoff = Backoff {
-        base: Duration::from_secs(1),
-        max: Duration::from_secs(300),
-    };
+    const BACKOFF: Backoff =
+        Backoff { base: Duration::from_secs(1), max: Duration::from_secs(300) };
 
     #[test]
     fn doubles_up_to_the_maximum_and_never_overflows() {

@@ -25,10 +25,7 @@ pub type SharedClock = Arc<dyn Clock>;
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that reads the clock"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
@@ -54,9 +51,7 @@ impl ManualClock {
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH
-            .checked_add(*self.0.lock())
-            .unwrap_or(Timestamp::MAX)
+        Timestamp::UNIX_EPOCH.checked_add(*self.0.lock()).unwrap_or(Timestamp::MAX)
     }
 
     fn uptime(&self) -> Duration {

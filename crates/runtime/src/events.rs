@@ -1,10 +1,12 @@
 //! Events about objects (`events.k8s.io/v1`), with a rate limit per object and reason.
 //!
-//! kube's `Recorder` is not used: it writes again for every repeat, has no rate limit, and writes past our gateway. An Event is a hint for people:
-//! one that cannot be written is counted and logged, and never holds up the work.
+//! kube's `Recorder` is not used: it writes again for every repeat, has no rate limit, and writes past our gateway.
+//!
+//! The name of an Event comes from what it says about whom. So the same Event is the same object: one whose answer was lost is not
+//! written twice, and neither is one that a former process has written. When the API server has dropped it (after an hour,
+//! usually) and it is still true, the next resync says it again.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +14,13 @@ use machinist_api::resource::{EVENTS, Resource};
 use machinist_domain::key::Uid;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::{EventNote, EventReason};
+use machinist_domain::retry::{Category, Classified};
 use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::clock::SharedClock;
 use crate::metrics::Metrics;
-use crate::writer::{Writer, Written};
+use crate::writer::{WriteError, Writer, Written};
 
 /// How many different notes one object may get for one reason within the window.
 const NOTES_PER_WINDOW: u32 = 5;
@@ -60,27 +63,21 @@ impl Events {
         metrics: Arc<Metrics>,
         identity: String,
     ) -> Self {
-        Self {
-            said: Mutex::default(),
-            window,
-            clock,
-            metrics,
-            identity,
-        }
+        Self { said: Mutex::default(), window, clock, metrics, identity }
     }
 
-    /// Writes an Event, unless it has been said.
+    /// Writes an Event, unless it has been said. After an error it has not.
     pub async fn publish(
         &self,
         writer: &Writer,
         controller: &'static str,
         regarding: Regarding<'_>,
         note: &EventNote,
-    ) {
+    ) -> Result<(), WriteError> {
         let reason = note.reason.as_str();
         if !self.may_say(&regarding.meta.uid, note) {
             self.metrics.event(reason, "suppressed");
-            return;
+            return Ok(());
         }
         let namespace = match &*regarding.meta.key.namespace {
             "" => "default",
@@ -88,19 +85,24 @@ impl Events {
         };
         let event = self.event(namespace, controller, regarding, note);
         let plan = format!("say {reason} about {}", regarding.meta.key);
-        let result = match writer.create_event(namespace, &event, &plan).await {
-            Ok(Written::Done) => "written",
-            Ok(Written::Nothing | Written::LeftOut) => "left-out",
-            Err(_) => "failed",
-        };
-        self.metrics.event(reason, result);
+        match writer.create_event(namespace, &event, &plan).await {
+            Ok(Written::Done) => self.metrics.event(reason, "written"),
+            Ok(Written::Nothing | Written::LeftOut) => self.metrics.event(reason, "left-out"),
+            Err(error) if error.category() == Category::Conflict => {
+                self.metrics.event(reason, "known");
+            }
+            Err(error) => {
+                self.metrics.event(reason, "failed");
+                self.said.lock().remove(&(regarding.meta.uid.clone(), note.reason));
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     fn may_say(&self, uid: &Uid, note: &EventNote) -> bool {
         let now = self.clock.uptime();
-        let mut hasher = DefaultHasher::new();
-        note.note.hash(&mut hasher);
-        let hash = hasher.finish();
+        let hash = fingerprint([note.note.as_str()]);
 
         let mut said = self.said.lock();
         if said.len() >= SWEEP_AT {
@@ -112,11 +114,7 @@ impl Events {
             last_note: hash,
         });
         if now.saturating_sub(said.since) >= self.window {
-            *said = Said {
-                since: now,
-                times: 0,
-                last_note: hash,
-            };
+            *said = Said { since: now, times: 0, last_note: hash };
         }
         let repeated = said.times > 0 && said.last_note == hash;
         if repeated || said.times >= NOTES_PER_WINDOW {
@@ -137,7 +135,8 @@ impl Events {
         let now = self.clock.now();
         let Regarding { resource, meta } = regarding;
         let subject: String = meta.key.name.chars().take(200).collect();
-        let name = format!("{subject}.{:x}", now.as_nanosecond());
+        let said = fingerprint([&*meta.uid.0, note.reason.as_str(), note.note.as_str()]);
+        let name = format!("{subject}.{said:016x}");
         let mut text = note.note.clone();
         if text.len() > LONGEST_NOTE {
             text.truncate(text.floor_char_boundary(LONGEST_NOTE - 3));
@@ -166,6 +165,17 @@ impl Events {
     }
 }
 
+/// FNV-1a: short, and the same in every version of every build, which the standard library's hashes do not promise.
+fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    for part in parts {
+        for byte in part.bytes().chain([0]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
+}
+
 #[cfg(test)]
 mod tests {
     use machinist_domain::report::EventType;
@@ -190,10 +200,7 @@ mod tests {
         let (a, b) = (Uid("a".into()), Uid("b".into()));
         assert!(events.may_say(&a, &note("x")));
         assert!(!events.may_say(&a, &note("x")));
-        assert!(
-            events.may_say(&b, &note("x")),
-            "another object has its own limit"
-        );
+        assert!(events.may_say(&b, &note("x")), "another object has its own limit");
         for n in 1..NOTES_PER_WINDOW {
             assert!(events.may_say(&a, &note(&n.to_string())));
         }

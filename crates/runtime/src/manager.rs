@@ -72,22 +72,13 @@ impl Manager {
             scope: options.scope.clone(),
             caches,
             gateway: Arc::new(Gateway::new(options.dry_run, metrics.clone())),
-            events: Arc::new(Events::new(
-                window,
-                clock.clone(),
-                metrics.clone(),
-                identity,
-            )),
+            events: Arc::new(Events::new(window, clock.clone(), metrics.clone(), identity)),
             metrics,
             readiness: Arc::default(),
             clock,
             timings,
         });
-        Self {
-            options,
-            shared,
-            tasks,
-        }
+        Self { options, shared, tasks }
     }
 
     /// What the controllers share, for tests that look inside.
@@ -119,12 +110,10 @@ impl Manager {
         let health = admin::listen("--health-addr", &self.options.health_address).await?;
         let (shared, stop) = (&self.shared, || self.tasks.stopping());
         if let Some(listener) = metrics {
-            self.tasks
-                .spawn(admin::serve_metrics(listener, shared.clone(), stop()));
+            self.tasks.spawn(admin::serve_metrics(listener, shared.clone(), stop()));
         }
         if let Some(listener) = health {
-            self.tasks
-                .spawn(admin::serve_health(listener, shared.clone(), stop()));
+            self.tasks.spawn(admin::serve_health(listener, shared.clone(), stop()));
         }
         Ok(())
     }

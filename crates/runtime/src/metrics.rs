@@ -79,85 +79,42 @@ impl Default for Metrics {
             registry: Registry::default(),
         };
         let reg = &mut registry;
-        reg.register(
-            "reconcile",
-            "Passes over objects",
-            metrics.reconciles.clone(),
-        );
-        reg.register(
-            "reconcile_duration_seconds",
-            "Time of a pass",
-            metrics.durations.clone(),
-        );
+        reg.register("reconcile", "Passes over objects", metrics.reconciles.clone());
+        reg.register("reconcile_duration_seconds", "Time of a pass", metrics.durations.clone());
         reg.register("queue_depth", "Keys that wait", metrics.depths.clone());
-        reg.register(
-            "leader",
-            "1 where this process holds the lease",
-            metrics.leaders.clone(),
-        );
+        reg.register("leader", "1 where this process holds the lease", metrics.leaders.clone());
         reg.register("writes", "Writes to Kubernetes", metrics.writes.clone());
-        reg.register(
-            "live_reads",
-            "Reads past the cache",
-            metrics.live_reads.clone(),
-        );
-        reg.register(
-            "cache_repairs",
-            "Objects that a verify pass mended",
-            metrics.repairs.clone(),
-        );
+        reg.register("live_reads", "Reads past the cache", metrics.live_reads.clone());
+        reg.register("cache_repairs", "Objects that a verify pass mended", metrics.repairs.clone());
         reg.register("events", "Events about objects", metrics.events.clone());
         reg.register(
             "cache_synced",
             "1 when the whole list was seen",
             metrics.cache_synced.clone(),
         );
-        reg.register(
-            "cache_objects",
-            "Objects in the cache",
-            metrics.cache_objects.clone(),
-        );
+        reg.register("cache_objects", "Objects in the cache", metrics.cache_objects.clone());
         let undecodable = metrics.cache_undecodable.clone();
-        reg.register(
-            "cache_undecodable_objects",
-            "Objects that are not understood",
-            undecodable,
-        );
-        reg.register(
-            "cache_age_seconds",
-            "Time since the last news",
-            metrics.cache_age.clone(),
-        );
-        Self {
-            registry,
-            ..metrics
-        }
+        reg.register("cache_undecodable_objects", "Objects that are not understood", undecodable);
+        reg.register("cache_age_seconds", "Time since the last news", metrics.cache_age.clone());
+        Self { registry, ..metrics }
     }
 }
 
 impl Metrics {
     /// A pass over an object has ended.
     pub fn reconciled(&self, controller: &'static str, result: &'static str, took: Duration) {
-        self.reconciles
-            .get_or_create(&ReconcileLabels { controller, result })
-            .inc();
-        self.durations
-            .get_or_create(&ControllerLabels { controller })
-            .observe(took.as_secs_f64());
+        self.reconciles.get_or_create(&ReconcileLabels { controller, result }).inc();
+        self.durations.get_or_create(&ControllerLabels { controller }).observe(took.as_secs_f64());
     }
 
     /// How many keys of a controller wait.
     pub fn queue_depth(&self, controller: &'static str, depth: usize) {
-        self.depths
-            .get_or_create(&ControllerLabels { controller })
-            .set(clamp(depth));
+        self.depths.get_or_create(&ControllerLabels { controller }).set(clamp(depth));
     }
 
     /// Whether this process holds the controller's lease.
     pub fn leader(&self, controller: &'static str, leads: bool) {
-        self.leaders
-            .get_or_create(&ControllerLabels { controller })
-            .set(i64::from(leads));
+        self.leaders.get_or_create(&ControllerLabels { controller }).set(i64::from(leads));
     }
 
     /// A write was sent, refused or left out.
@@ -168,39 +125,24 @@ impl Metrics {
         resource: Resource,
         result: &'static str,
     ) {
-        let labels = WriteLabels {
-            party,
-            verb,
-            kind: resource.kind,
-            result,
-        };
+        let labels = WriteLabels { party, verb, kind: resource.kind, result };
         self.writes.get_or_create(&labels).inc();
     }
 
     /// An object was read past the cache.
     pub fn live_read(&self, resource: Resource) {
-        self.live_reads
-            .get_or_create(&KindLabels {
-                kind: resource.kind,
-            })
-            .inc();
+        self.live_reads.get_or_create(&KindLabels { kind: resource.kind }).inc();
     }
 
     /// A verify pass changed objects.
     pub fn repaired(&self, resource: Resource, count: usize) {
-        let labels = KindLabels {
-            kind: resource.kind,
-        };
-        self.repairs
-            .get_or_create(&labels)
-            .inc_by(u64::try_from(count).unwrap_or(u64::MAX));
+        let labels = KindLabels { kind: resource.kind };
+        self.repairs.get_or_create(&labels).inc_by(u64::try_from(count).unwrap_or(u64::MAX));
     }
 
     /// An Event was written, failed, or left out because of its rate limit.
     pub fn event(&self, reason: &'static str, result: &'static str) {
-        self.events
-            .get_or_create(&EventLabels { reason, result })
-            .inc();
+        self.events.get_or_create(&EventLabels { reason, result }).inc();
     }
 
     /// The whole registry as text, with the state of the caches at this moment.
@@ -210,22 +152,12 @@ impl Metrics {
     ) -> Result<String, std::fmt::Error> {
         for cache in caches {
             let state = cache.state();
-            let labels = KindLabels {
-                kind: cache.resource().kind,
-            };
-            self.cache_synced
-                .get_or_create(&labels)
-                .set(i64::from(state.synced));
-            self.cache_objects
-                .get_or_create(&labels)
-                .set(clamp(state.objects));
-            self.cache_undecodable
-                .get_or_create(&labels)
-                .set(clamp(state.undecodable));
+            let labels = KindLabels { kind: cache.resource().kind };
+            self.cache_synced.get_or_create(&labels).set(i64::from(state.synced));
+            self.cache_objects.get_or_create(&labels).set(clamp(state.objects));
+            self.cache_undecodable.get_or_create(&labels).set(clamp(state.undecodable));
             let age = state.age.unwrap_or_default().as_secs();
-            self.cache_age
-                .get_or_create(&labels)
-                .set(i64::try_from(age).unwrap_or(i64::MAX));
+            self.cache_age.get_or_create(&labels).set(i64::try_from(age).unwrap_or(i64::MAX));
         }
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
@@ -234,9 +166,7 @@ impl Metrics {
 }
 
 fn pass_histogram() -> Histogram {
-    Histogram::new([
-        0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0,
-    ])
+    Histogram::new([0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0])
 }
 
 fn clamp(count: usize) -> i64 {

@@ -37,11 +37,7 @@ struct State {
 impl Queue {
     /// An empty queue.
     pub fn new(backoff: Backoff) -> Self {
-        Self {
-            state: Mutex::default(),
-            changed: Notify::new(),
-            backoff,
-        }
+        Self { state: Mutex::default(), changed: Notify::new(), backoff }
     }
 
     /// Wants `key` to be worked on, now.
@@ -158,10 +154,7 @@ impl State {
 mod tests {
     use super::*;
 
-    const BACKOFF: Backoff = Backoff {
-        base: Duration::from_secs(1),
-        max: Duration::from_secs(60),
-    };
+    const BACKOFF: Backoff = Backoff { base: Duration::from_secs(1), max: Duration::from_secs(60) };
 
     fn key(name: &str) -> ObjectKey {
         ObjectKey::new("ns", name)

@@ -50,20 +50,13 @@ impl Readiness {
             line(&mut text, true, &format!("controller {controller} runs"));
         }
         for (controller, reason) in &state.waiting {
-            line(
-                &mut text,
-                true,
-                &format!("controller {controller} {reason}"),
-            );
+            line(&mut text, true, &format!("controller {controller} {reason}"));
         }
         for cache in caches {
             let cache_state = cache.state();
             ready &= cache_state.synced;
-            let mut what = format!(
-                "cache of {} has {} objects",
-                cache.resource(),
-                cache_state.objects
-            );
+            let mut what =
+                format!("cache of {} has {} objects", cache.resource(), cache_state.objects);
             if cache_state.undecodable > 0 {
                 what = format!("{what}, {} of them not understood", cache_state.undecodable);
             }

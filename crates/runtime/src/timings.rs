@@ -39,19 +39,10 @@ impl Default for Timings {
             list_page: seconds(60),
             watch: seconds(290),
             watch_slack: seconds(30),
-            reconnect: Backoff {
-                base: Duration::from_millis(500),
-                max: seconds(30),
-            },
-            wait_for_api: Backoff {
-                base: Duration::from_millis(500),
-                max: seconds(10),
-            },
+            reconnect: Backoff { base: Duration::from_millis(500), max: seconds(30) },
+            wait_for_api: Backoff { base: Duration::from_millis(500), max: seconds(10) },
             sync_period: seconds(600),
-            retry: Backoff {
-                base: seconds(1),
-                max: seconds(300),
-            },
+            retry: Backoff { base: seconds(1), max: seconds(300) },
             lease: seconds(120),
             event_window: seconds(600),
             stop_grace: seconds(5),

@@ -74,16 +74,11 @@ mod tests {
         .await
         .unwrap_err()
         .to_string();
-        assert!(
-            error.contains("a blue moon") && error.contains("it is white"),
-            "{error}"
-        );
+        assert!(error.contains("a blue moon") && error.contains("it is white"), "{error}");
     }
 
     #[tokio::test]
     async fn an_expired_deadline_still_looks_once() {
-        eventually(Duration::ZERO, "anything", || async { Ok(()) })
-            .await
-            .unwrap();
+        eventually(Duration::ZERO, "anything", || async { Ok(()) }).await.unwrap();
     }
 }

@@ -20,21 +20,16 @@ pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
             continue;
         };
         let folder = repo.relative(folder);
-        let roots: Vec<PathBuf> = package
-            .targets
-            .into_iter()
-            .map(|target| target.src_path)
-            .collect();
+        let roots: Vec<PathBuf> =
+            package.targets.into_iter().map(|target| target.src_path).collect();
         findings.extend(unreachable(repo, &folder, &roots)?);
     }
     Ok(findings)
 }
 
 fn unreachable(repo: &Repo, folder: &str, roots: &[PathBuf]) -> Result<Vec<Finding>> {
-    let reached: BTreeSet<String> = reachable(roots)
-        .iter()
-        .map(|path| repo.relative(path))
-        .collect();
+    let reached: BTreeSet<String> =
+        reachable(roots).iter().map(|path| repo.relative(path)).collect();
     let findings = repo
         .rust_files(folder)?
         .into_iter()
@@ -71,11 +66,7 @@ fn reachable(roots: &[PathBuf]) -> BTreeSet<PathBuf> {
 fn declared(file: &Path, is_root: bool, tokens: &[Token]) -> Vec<Vec<PathBuf>> {
     let beside = file.parent().unwrap_or(Path::new("")).to_path_buf();
     let owns_folder = is_root || file.file_name().is_some_and(|name| name == "mod.rs");
-    let below = if owns_folder {
-        beside.clone()
-    } else {
-        file.with_extension("")
-    };
+    let below = if owns_folder { beside.clone() } else { file.with_extension("") };
 
     let mut found = Vec::new();
     // Inline modules that are open here: the depth of their brace, and their name.
@@ -166,10 +157,7 @@ mod tests {
     #[test]
     fn inline_modules_and_explicit_paths_count() {
         let files = [
-            (
-                "src/lib.rs",
-                "mod outer { mod a; }\nmod b;\n#[path = \"odd/place.rs\"]\nmod c;",
-            ),
+            ("src/lib.rs", "mod outer { mod a; }\nmod b;\n#[path = \"odd/place.rs\"]\nmod c;"),
             ("src/outer/a.rs", ""),
             ("src/b.rs", ""),
             ("src/odd/place.rs", ""),
@@ -179,10 +167,7 @@ mod tests {
 
     #[test]
     fn an_inline_module_ends_with_its_brace() {
-        let files = [
-            ("src/lib.rs", "mod outer { fn f() { {} } }\nmod b;"),
-            ("src/outer/b.rs", ""),
-        ];
+        let files = [("src/lib.rs", "mod outer { fn f() { {} } }\nmod b;"), ("src/outer/b.rs", "")];
         assert_eq!(dead(&files), ["src/outer/b.rs"]);
     }
 }

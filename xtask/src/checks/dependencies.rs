@@ -117,14 +117,8 @@ pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
 }
 
 fn tree(repo: &Repo, graph: &Graph) -> Result<String> {
-    let mut arguments = vec![
-        "tree",
-        "--workspace",
-        "--edges",
-        "normal,build,dev",
-        "--prefix",
-        "none",
-    ];
+    let mut arguments =
+        vec!["tree", "--workspace", "--edges", "normal,build,dev", "--prefix", "none"];
     arguments.extend(["--format", "{p}\t{l}"]);
     for target in &graph.targets {
         arguments.extend(["--target", target]);
@@ -164,10 +158,7 @@ fn bans(bans: &Bans, linked: &BTreeSet<Linked>) -> Vec<Finding> {
 fn versions(bans: &Bans, linked: &BTreeSet<Linked>) -> Vec<Finding> {
     let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for linked in linked {
-        by_name
-            .entry(&linked.name)
-            .or_default()
-            .insert(&linked.version);
+        by_name.entry(&linked.name).or_default().insert(&linked.version);
     }
     by_name
         .into_iter()
@@ -186,18 +177,10 @@ fn versions(bans: &Bans, linked: &BTreeSet<Linked>) -> Vec<Finding> {
 fn wildcards(bans: &Bans, packages: &[Package]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in packages {
-        for dependency in package
-            .dependencies
-            .iter()
-            .filter(|dependency| dependency.req == "*")
-        {
+        for dependency in package.dependencies.iter().filter(|dependency| dependency.req == "*") {
             if dependency.path.is_none() || !bans.allow_wildcard_paths {
                 let advice = format!("{} accepts any version: name one", dependency.name);
-                findings.extend(at(
-                    bans.wildcards,
-                    &format!("crate {}", package.name),
-                    advice,
-                ));
+                findings.extend(at(bans.wildcards, &format!("crate {}", package.name), advice));
             }
         }
     }
@@ -228,10 +211,7 @@ fn sources(sources: &Sources, lock: &LockFile) -> Vec<Finding> {
         let (level, known) = match source.split_once('+') {
             Some(("git", url)) => (
                 sources.unknown_git,
-                sources
-                    .allow_git
-                    .iter()
-                    .any(|allowed| url.starts_with(allowed)),
+                sources.allow_git.iter().any(|allowed| url.starts_with(allowed)),
             ),
             Some((_, url)) => (
                 sources.unknown_registry,
@@ -304,10 +284,7 @@ mod tests {
 
     #[test]
     fn bans_say_why() {
-        let findings = bans(
-            &policy().bans,
-            &linked("chrono v0.4.45\tMIT\njiff v0.2.0\tMIT\n"),
-        );
+        let findings = bans(&policy().bans, &linked("chrono v0.4.45\tMIT\njiff v0.2.0\tMIT\n"));
         assert_eq!(findings.len(), 1);
         assert!(
             findings[0].is_error() && findings[0].advice.contains("time is jiff"),
@@ -317,24 +294,17 @@ mod tests {
 
     #[test]
     fn two_versions_are_a_warning() {
-        let findings = versions(
-            &policy().bans,
-            &linked("a v1.0.0\tMIT\na v2.0.0\tMIT\nb v1.0.0\tMIT\n"),
-        );
+        let findings =
+            versions(&policy().bans, &linked("a v1.0.0\tMIT\na v2.0.0\tMIT\nb v1.0.0\tMIT\n"));
         assert_eq!(findings.len(), 1);
         assert!(!findings[0].is_error());
     }
 
     #[test]
     fn a_licence_that_is_not_listed_or_missing_is_an_error() {
-        let findings = licences(
-            &policy().licenses,
-            &linked("a v1.0.0\tGPL-3.0\nb v1.0.0\t\nc v1.0.0\tMIT\n"),
-        );
-        let advice: Vec<&str> = findings
-            .iter()
-            .map(|finding| finding.advice.as_str())
-            .collect();
+        let findings =
+            licences(&policy().licenses, &linked("a v1.0.0\tGPL-3.0\nb v1.0.0\t\nc v1.0.0\tMIT\n"));
+        let advice: Vec<&str> = findings.iter().map(|finding| finding.advice.as_str()).collect();
         assert_eq!(advice.len(), 2, "{advice:?}");
     }
 
@@ -342,38 +312,15 @@ mod tests {
     fn sources_are_the_named_registry_and_the_workspace() {
         let lock = |source: &str| LockFile {
             package: vec![
-                Locked {
-                    name: "own".into(),
-                    source: None,
-                },
-                Locked {
-                    name: "a".into(),
-                    source: Some(source.into()),
-                },
+                Locked { name: "own".into(), source: None },
+                Locked { name: "a".into(), source: Some(source.into()) },
             ],
         };
+        assert_eq!(sources(&policy().sources, &lock("registry+https://example.org/index")), []);
         assert_eq!(
-            sources(
-                &policy().sources,
-                &lock("registry+https://example.org/index")
-            ),
-            []
-        );
-        assert_eq!(
-            sources(
-                &policy().sources,
-                &lock("registry+https://example.com/other")
-            )
-            .len(),
+            sources(&policy().sources, &lock("registry+https://example.com/other")).len(),
             1
         );
-        assert_eq!(
-            sources(
-                &policy().sources,
-                &lock("git+https://example.org/a?rev=1#1")
-            )
-            .len(),
-            1
-        );
+        assert_eq!(sources(&policy().sources, &lock("git+https://example.org/a?rev=1#1")).len(), 1);
     }
 }

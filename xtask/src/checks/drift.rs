@@ -17,10 +17,7 @@ fn compare(repo: &Repo, expected: &BTreeMap<String, String>) -> Result<Vec<Findi
     let mut findings = Vec::new();
     for (file, wanted) in expected {
         match repo.read(file) {
-            Err(_) => findings.push(Finding::of(
-                file,
-                "is missing: run `make fmt` and commit it",
-            )),
+            Err(_) => findings.push(Finding::of(file, "is missing: run `make fmt` and commit it")),
             Ok(found) if found != *wanted => {
                 findings.push(Finding::at(
                     file,
@@ -51,12 +48,7 @@ fn strays(repo: &Repo, expected: &BTreeMap<String, String>) -> Result<Vec<Findin
 
 /// The one-based number of the first line that differs.
 fn first_difference(found: &str, wanted: &str) -> usize {
-    found
-        .lines()
-        .zip(wanted.lines())
-        .take_while(|(found, wanted)| found == wanted)
-        .count()
-        + 1
+    found.lines().zip(wanted.lines()).take_while(|(found, wanted)| found == wanted).count() + 1
 }
 
 #[cfg(test)]
@@ -84,11 +76,7 @@ mod tests {
             .collect();
         assert_eq!(
             places,
-            [
-                (name("changed"), Some(2)),
-                (name("missing"), None),
-                (name("stray"), None)
-            ]
+            [(name("changed"), Some(2)), (name("missing"), None), (name("stray"), None)]
         );
     }
 }

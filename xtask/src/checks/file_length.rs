@@ -53,8 +53,7 @@ fn code_lines(text: &str) -> usize {
 }
 
 fn is_test_file(file: &str) -> bool {
-    file.split('/')
-        .any(|part| part == "tests" || part == "tests.rs")
+    file.split('/').any(|part| part == "tests" || part == "tests.rs")
         || file.ends_with("_test.rs")
         || file.ends_with("_tests.rs")
 }
@@ -77,11 +76,7 @@ mod tests {
 
     #[test]
     fn tests_do_not_count() {
-        let with_tests = format!(
-            "{}#[cfg(test)]\nmod tests {{\n{}}}\n",
-            text(SOFT),
-            text(HARD)
-        );
+        let with_tests = format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", text(SOFT), text(HARD));
         assert_eq!(inspect("a.rs", &with_tests), None);
         assert_eq!(inspect("crates/a/tests/b.rs", &text(HARD + 1)), None);
         assert_eq!(inspect("crates/a/src/b/tests.rs", &text(HARD + 1)), None);

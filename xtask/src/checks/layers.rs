@@ -19,11 +19,7 @@ const fn layer(
     uses: &'static [&'static str],
     tests_use: &'static [&'static str],
 ) -> Layer {
-    Layer {
-        name,
-        uses,
-        tests_use,
-    }
+    Layer { name, uses, tests_use }
 }
 
 const REAL_PARTS: &[&str] = &["machinist-control-plane", "machinist-testbed"];
@@ -32,44 +28,18 @@ const REAL_PARTS: &[&str] = &["machinist-control-plane", "machinist-testbed"];
 const LAYERS: &[Layer] = &[
     layer("machinist-api", &[], &[]),
     layer("machinist-domain", &["machinist-api"], &[]),
-    layer(
-        "machinist-provider",
-        &["machinist-api", "machinist-domain"],
-        &[],
-    ),
-    layer(
-        "machinist-aws-spec",
-        &["machinist-api", "machinist-domain", "machinist-provider"],
-        &[],
-    ),
-    layer(
-        "machinist-runtime",
-        &["machinist-api", "machinist-domain"],
-        REAL_PARTS,
-    ),
+    layer("machinist-provider", &["machinist-api", "machinist-domain"], &[]),
+    layer("machinist-aws-spec", &["machinist-api", "machinist-domain", "machinist-provider"], &[]),
+    layer("machinist-runtime", &["machinist-api", "machinist-domain"], REAL_PARTS),
     layer(
         "machinist-controllers",
-        &[
-            "machinist-api",
-            "machinist-domain",
-            "machinist-provider",
-            "machinist-runtime",
-        ],
-        &[
-            "machinist-aws-spec",
-            "machinist-control-plane",
-            "machinist-testbed",
-        ],
+        &["machinist-api", "machinist-domain", "machinist-provider", "machinist-runtime"],
+        &["machinist-aws-spec", "machinist-control-plane", "machinist-testbed"],
     ),
     layer("machinist-control-plane", &[], &[]),
     layer(
         "machinist-testbed",
-        &[
-            "machinist-api",
-            "machinist-control-plane",
-            "machinist-domain",
-            "machinist-runtime",
-        ],
+        &["machinist-api", "machinist-control-plane", "machinist-domain", "machinist-runtime"],
         &[],
     ),
     layer(
@@ -103,21 +73,10 @@ const LAYERS: &[Layer] = &[
 ];
 
 /// Crates that build in seconds because they do no IO, and what would end that. A trailing `*` stands for any rest.
-const LIGHT: &[&str] = &[
-    "machinist-api",
-    "machinist-domain",
-    "machinist-provider",
-    "machinist-aws-spec",
-];
-const HEAVY: &[&str] = &[
-    "tokio",
-    "kube-client",
-    "kube-runtime",
-    "hyper",
-    "hyper-*",
-    "rustls",
-    "aws-*",
-];
+const LIGHT: &[&str] =
+    &["machinist-api", "machinist-domain", "machinist-provider", "machinist-aws-spec"];
+const HEAVY: &[&str] =
+    &["tokio", "kube-client", "kube-runtime", "hyper", "hyper-*", "rustls", "aws-*"];
 
 /// The only crate that may name the AWS SDK.
 const SDK_OWNER: &str = "machinist-provider-aws";
@@ -129,15 +88,7 @@ pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
     for name in LIGHT {
         let tree = cargo::output(
             repo,
-            &[
-                "tree",
-                "--package",
-                name,
-                "--edges",
-                "normal",
-                "--prefix",
-                "none",
-            ],
+            &["tree", "--package", name, "--edges", "normal", "--prefix", "none"],
         )?;
         findings.extend(weight(name, &tree));
     }
@@ -222,76 +173,42 @@ mod tests {
     #[test]
     fn arrows_down_pass_and_arrows_up_fail() {
         assert_eq!(
-            arrows(&package(
-                "machinist-domain",
-                &[("machinist-api", None), ("serde", None)]
-            )),
+            arrows(&package("machinist-domain", &[("machinist-api", None), ("serde", None)])),
             []
         );
         let findings = arrows(&package("machinist-domain", &[("machinist-runtime", None)]));
         assert_eq!(findings.len(), 1);
-        assert!(
-            findings[0].advice.contains("machinist-runtime"),
-            "{findings:?}"
-        );
+        assert!(findings[0].advice.contains("machinist-runtime"), "{findings:?}");
     }
 
     #[test]
     fn tests_may_use_the_real_parts_and_the_code_may_not() {
         assert_eq!(
-            arrows(&package(
-                "machinist-runtime",
-                &[("machinist-testbed", Some("dev"))]
-            )),
+            arrows(&package("machinist-runtime", &[("machinist-testbed", Some("dev"))])),
             []
         );
-        assert_eq!(
-            arrows(&package(
-                "machinist-runtime",
-                &[("machinist-testbed", None)]
-            ))
-            .len(),
-            1
-        );
+        assert_eq!(arrows(&package("machinist-runtime", &[("machinist-testbed", None)])).len(), 1);
     }
 
     #[test]
     fn a_crate_without_a_row_is_a_question() {
-        assert!(
-            arrows(&package("machinist-new", &[]))[0]
-                .advice
-                .contains("add its row")
-        );
+        assert!(arrows(&package("machinist-new", &[]))[0].advice.contains("add its row"));
     }
 
     #[test]
     fn the_sdk_has_one_owner() {
-        assert_eq!(
-            arrows(&package("machinist-runtime", &[("aws-sdk-ec2", None)])).len(),
-            1
-        );
-        assert_eq!(
-            arrows(&package("machinist-runtime", &[("aws-lc-rs", None)])),
-            []
-        );
+        assert_eq!(arrows(&package("machinist-runtime", &[("aws-sdk-ec2", None)])).len(), 1);
+        assert_eq!(arrows(&package("machinist-runtime", &[("aws-lc-rs", None)])), []);
     }
 
     #[test]
     fn heavy_crates_are_found_in_a_tree() {
         let tree = "machinist-api v0.1.0 (/x)\nserde v1.0.0\ntokio v1.0.0\ntokio v1.0.0 (*)\naws-lc-rs v1.0.0\n";
-        let advice: Vec<String> = weight("machinist-api", tree)
-            .into_iter()
-            .map(|finding| finding.advice)
-            .collect();
+        let advice: Vec<String> =
+            weight("machinist-api", tree).into_iter().map(|finding| finding.advice).collect();
         assert_eq!(advice.len(), 2);
-        assert!(
-            advice[0].contains("aws-lc-rs") && advice[1].contains("tokio"),
-            "{advice:?}"
-        );
-        assert_eq!(
-            weight("machinist-api", "kube-core v5.0.0\ntokio-stub v1.0.0\n"),
-            []
-        );
+        assert!(advice[0].contains("aws-lc-rs") && advice[1].contains("tokio"), "{advice:?}");
+        assert_eq!(weight("machinist-api", "kube-core v5.0.0\ntokio-stub v1.0.0\n"), []);
     }
 
     #[test]
@@ -299,11 +216,7 @@ mod tests {
         for (rank, layer) in LAYERS.iter().enumerate() {
             for used in layer.uses {
                 let below = LAYERS.iter().position(|other| other.name == *used);
-                assert!(
-                    below.is_some_and(|below| below < rank),
-                    "{} uses {used}",
-                    layer.name
-                );
+                assert!(below.is_some_and(|below| below < rank), "{} uses {used}", layer.name);
             }
         }
     }

@@ -6,9 +6,8 @@ use crate::cargo::Metadata;
 use crate::finding::Finding;
 use crate::repo::Repo;
 
-const EMPTY_NAMES: &[&str] = &[
-    "common", "helper", "helpers", "misc", "shared", "stuff", "util", "utils",
-];
+const EMPTY_NAMES: &[&str] =
+    &["common", "helper", "helpers", "misc", "shared", "stuff", "util", "utils"];
 
 pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
@@ -29,10 +28,7 @@ fn inspect(file: &str) -> Option<Finding> {
         .split('/')
         .map(|part| part.strip_suffix(".rs").unwrap_or(part))
         .find(|part| EMPTY_NAMES.contains(part))?;
-    Some(Finding::of(
-        file,
-        format!("{empty:?} says nothing: name the module after what is in it"),
-    ))
+    Some(Finding::of(file, format!("{empty:?} says nothing: name the module after what is in it")))
 }
 
 #[cfg(test)]

@@ -15,31 +15,19 @@ const STAGES: &[&str] = &["snapshot", "decide", "plan", "report"];
 
 /// Crates and modules that a pure stage may not name, and what to do instead.
 const BANNED_ROOTS: &[(&str, &str)] = &[
-    (
-        "machinist_runtime",
-        "the runtime belongs to observe and act; put shared types into domain",
-    ),
+    ("machinist_runtime", "the runtime belongs to observe and act; put shared types into domain"),
     ("kube", "clients belong to the runtime"),
     ("tokio", "a pure stage is synchronous"),
     ("futures", "a pure stage is synchronous"),
     ("rand", "randomness is an input: put it into the snapshot"),
-    (
-        "fastrand",
-        "randomness is an input: put it into the snapshot",
-    ),
+    ("fastrand", "randomness is an input: put it into the snapshot"),
     ("std::env", "put what is needed into the snapshot"),
     ("std::fs", "put what is needed into the snapshot"),
     ("std::net", "put what is needed into the snapshot"),
     ("std::process", "put what is needed into the snapshot"),
     ("std::thread", "a pure stage is synchronous"),
-    (
-        "super::act",
-        "a pure stage does not know how plans are carried out",
-    ),
-    (
-        "super::observe",
-        "a pure stage does not know where its snapshot comes from",
-    ),
+    ("super::act", "a pure stage does not know how plans are carried out"),
+    ("super::observe", "a pure stage does not know where its snapshot comes from"),
 ];
 
 /// Parts of paths that are banned wherever they stand.
@@ -65,9 +53,7 @@ pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
 
 fn is_pure_stage(file: &str) -> bool {
     let below = file.strip_prefix(FOLDER).unwrap_or(file);
-    below
-        .split('/')
-        .any(|part| STAGES.contains(&part.strip_suffix(".rs").unwrap_or(part)))
+    below.split('/').any(|part| STAGES.contains(&part.strip_suffix(".rs").unwrap_or(part)))
 }
 
 fn inspect(file: &str, text: &str) -> Vec<Finding> {
@@ -95,10 +81,7 @@ mod tests {
     use super::*;
 
     fn lines(text: &str) -> Vec<usize> {
-        inspect("decide.rs", text)
-            .into_iter()
-            .filter_map(|finding| finding.line)
-            .collect()
+        inspect("decide.rs", text).into_iter().filter_map(|finding| finding.line).collect()
     }
 
     #[test]
@@ -120,16 +103,10 @@ mod tests {
         assert_eq!(lines("use kube::{\n Api,\n Client,\n};"), [2, 3]);
         assert_eq!(lines("fn f() {\n tokio::time::sleep(d);\n}"), [2]);
         assert_eq!(lines("use std::time::{Duration, Instant};"), [1]);
-        assert_eq!(
-            lines("use std::time;\nlet t = time::SystemTime::now();"),
-            [2]
-        );
+        assert_eq!(lines("use std::time;\nlet t = time::SystemTime::now();"), [2]);
         assert_eq!(lines("let now = jiff::Timestamp::now();"), [1]);
         assert_eq!(lines("let dice = fastrand::u8(..);"), [1]);
-        assert_eq!(
-            lines("use super::act;\nuse super::observe::Observe;"),
-            [1, 2]
-        );
+        assert_eq!(lines("use super::act;\nuse super::observe::Observe;"), [1, 2]);
         assert_eq!(lines("pub(crate) async fn decide() {}"), [1]);
     }
 
@@ -145,9 +122,7 @@ mod tests {
     #[test]
     fn stages_are_files_or_folders() {
         assert!(is_pure_stage("crates/controllers/src/annotator/decide.rs"));
-        assert!(is_pure_stage(
-            "crates/controllers/src/machine/decide/deleting.rs"
-        ));
+        assert!(is_pure_stage("crates/controllers/src/machine/decide/deleting.rs"));
         assert!(!is_pure_stage("crates/controllers/src/annotator/act.rs"));
         assert!(!is_pure_stage("crates/controllers/src/planner/mod.rs"));
     }

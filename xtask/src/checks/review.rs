@@ -56,11 +56,7 @@ fn promises(line: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// The number of a row whose last cell says `pending`.
 fn pending_remark(line: &str) -> Option<&str> {
-    let mut cells = line
-        .strip_prefix('|')?
-        .strip_suffix('|')?
-        .split('|')
-        .map(str::trim);
+    let mut cells = line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim);
     let remark = cells.next()?;
     cells
         .next_back()?
@@ -86,27 +82,15 @@ mod tests {
 
     #[test]
     fn a_test_that_exists_passes() {
-        assert_eq!(
-            inspect(
-                "| R1 | remark | what | `a/b.rs::there`, `make lint` |",
-                read
-            ),
-            []
-        );
+        assert_eq!(inspect("| R1 | remark | what | `a/b.rs::there`, `make lint` |", read), []);
     }
 
     #[test]
     fn a_test_that_was_renamed_or_moved_is_found() {
         let text = "head\n| R1 | remark | what | `a/b.rs::gone` and `a/c.rs::there` |";
-        let found: Vec<String> = inspect(text, read)
-            .iter()
-            .map(ToString::to_string)
-            .collect();
+        let found: Vec<String> = inspect(text, read).iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(
-            found[0].starts_with("docs/review.md:2: a/b.rs has no function gone"),
-            "{found:?}"
-        );
+        assert!(found[0].starts_with("docs/review.md:2: a/b.rs has no function gone"), "{found:?}");
         assert!(found[1].contains("a/c.rs does not exist"), "{found:?}");
     }
 
@@ -115,9 +99,6 @@ mod tests {
         let text = "| R1 | x | y | pending |\n| R2 | pending | y | with webhooks |\n| R3 | x | y | `a/b.rs::there`, pending |";
         let found = inspect(text, read);
         assert_eq!(found.len(), 1);
-        assert!(
-            !found[0].is_error() && found[0].advice.ends_with("R1, R3"),
-            "{found:?}"
-        );
+        assert!(!found[0].is_error() && found[0].advice.ends_with("R1, R3"), "{found:?}");
     }
 }

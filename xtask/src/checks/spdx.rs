@@ -4,16 +4,9 @@
 
 /// Whether the expression can be satisfied with the allowed licences. An empty or broken one cannot.
 pub(crate) fn is_allowed(expression: &str, allowed: &[String]) -> bool {
-    let spaced = expression
-        .replace('/', " OR ")
-        .replace('(', " ( ")
-        .replace(')', " ) ");
+    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
-    let mut parser = Parser {
-        words: &words,
-        at: 0,
-        allowed,
-    };
+    let mut parser = Parser { words: &words, at: 0, allowed };
     parser.any() == Some(true) && parser.at == words.len()
 }
 
@@ -56,10 +49,8 @@ impl Parser<'_> {
             let verdict = self.any()?;
             return self.eat(")").then_some(verdict);
         }
-        let mut licence = self
-            .peek()
-            .filter(|word| !matches!(*word, "OR" | "AND" | "WITH" | ")"))?
-            .to_owned();
+        let mut licence =
+            self.peek().filter(|word| !matches!(*word, "OR" | "AND" | "WITH" | ")"))?.to_owned();
         self.at += 1;
         if self.eat("WITH") {
             licence = format!("{licence} WITH {}", self.peek()?);
@@ -76,11 +67,7 @@ mod tests {
     fn allowed(expression: &str) -> bool {
         is_allowed(
             expression,
-            &[
-                "MIT".into(),
-                "ISC".into(),
-                "Apache-2.0 WITH LLVM-exception".into(),
-            ],
+            &["MIT".into(), "ISC".into(), "Apache-2.0 WITH LLVM-exception".into()],
         )
     }
 
@@ -108,9 +95,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_not_allowed() {
-        for broken in [
-            "", "MIT OR", "(MIT", "MIT)", "OR MIT", "MIT ISC", "MIT WITH", "()",
-        ] {
+        for broken in ["", "MIT OR", "(MIT", "MIT)", "OR MIT", "MIT ISC", "MIT WITH", "()"] {
             assert!(!allowed(broken), "{broken:?}");
         }
     }

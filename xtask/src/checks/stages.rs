@@ -10,9 +10,7 @@ use crate::finding::Finding;
 use crate::repo::Repo;
 
 const FOLDER: &str = "crates/controllers/src";
-const STAGES: &[&str] = &[
-    "mod", "observe", "snapshot", "decide", "plan", "act", "report", "error",
-];
+const STAGES: &[&str] = &["mod", "observe", "snapshot", "decide", "plan", "act", "report", "error"];
 
 /// Folders that hold no controller: what the caches store is shared by all of them.
 const OTHER_FOLDERS: &[&str] = &["kinds"];
@@ -42,10 +40,7 @@ fn missing(repo: &Repo, controller: &str) -> Vec<Finding> {
             !file.is_file() && !folder.is_file()
         })
         .map(|stage| {
-            let advice = format!(
-                "has no {stage}.rs: every controller has {}",
-                STAGES.join(", ")
-            );
+            let advice = format!("has no {stage}.rs: every controller has {}", STAGES.join(", "));
             Finding::of(controller, advice)
         })
         .collect()
@@ -63,11 +58,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         }
-        check(&repo)
-            .unwrap()
-            .into_iter()
-            .map(|finding| finding.to_string())
-            .collect()
+        check(&repo).unwrap().into_iter().map(|finding| finding.to_string()).collect()
     }
 
     #[test]
@@ -101,9 +92,6 @@ mod tests {
         ];
         let found = findings(&files);
         assert_eq!(found.len(), 1);
-        assert!(
-            found[0].starts_with("crates/controllers/src/a: has no report.rs"),
-            "{found:?}"
-        );
+        assert!(found[0].starts_with("crates/controllers/src/a: has no report.rs"), "{found:?}");
     }
 }

@@ -65,16 +65,10 @@ mod tests {
     #[test]
     fn absolute_paths_of_a_machine_are_found() {
         let text = absolute("ok\ncd |root|project && make\nsee `|home|me|notes.md`\n|Users|me|x");
-        let lines: Vec<Option<usize>> = inspect("a.md", &text)
-            .iter()
-            .map(|finding| finding.line)
-            .collect();
+        let lines: Vec<Option<usize>> =
+            inspect("a.md", &text).iter().map(|finding| finding.line).collect();
         assert_eq!(lines, [Some(2), Some(3), Some(4)]);
-        assert!(
-            inspect("a.md", &text)[1]
-                .advice
-                .contains("notes.md\" exists")
-        );
+        assert!(inspect("a.md", &text)[1].advice.contains("notes.md\" exists"));
     }
 
     #[test]

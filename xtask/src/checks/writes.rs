@@ -31,12 +31,7 @@ enum Names {
     Parts(&'static [&'static str]),
 }
 
-const VERBS: &[&str] = &[
-    "Method::POST",
-    "Method::PUT",
-    "Method::PATCH",
-    "Method::DELETE",
-];
+const VERBS: &[&str] = &["Method::POST", "Method::PUT", "Method::PATCH", "Method::DELETE"];
 
 const RULES: &[Rule] = &[
     Rule {
@@ -80,26 +75,17 @@ fn inspect(file: &str, text: &str) -> Vec<Finding> {
     let rules = RULES.iter().filter(|rule| rule.holds_for(file));
     rules
         .flat_map(|rule| {
-            paths
-                .iter()
-                .filter(|path| rule.forbids(path))
-                .map(move |path| (rule, path))
+            paths.iter().filter(|path| rule.forbids(path)).map(move |path| (rule, path))
         })
         .map(|(rule, path)| {
-            Finding::at(
-                file,
-                path.line,
-                format!("`{}`: {}", path.text(), rule.advice),
-            )
+            Finding::at(file, path.line, format!("`{}`: {}", path.text(), rule.advice))
         })
         .collect()
 }
 
 impl Rule {
     fn holds_for(&self, file: &str) -> bool {
-        let is_test = file
-            .split('/')
-            .any(|part| part == "tests" || part == "tests.rs");
+        let is_test = file.split('/').any(|part| part == "tests" || part == "tests.rs");
         file.starts_with(self.within)
             && !is_test
             && !self.except.iter().any(|place| file.starts_with(place))
@@ -118,20 +104,14 @@ mod tests {
     use super::*;
 
     fn lines(file: &str, text: &str) -> Vec<usize> {
-        inspect(file, text)
-            .into_iter()
-            .filter_map(|finding| finding.line)
-            .collect()
+        inspect(file, text).into_iter().filter_map(|finding| finding.line).collect()
     }
 
     #[test]
     fn controllers_have_no_client() {
         let file = "crates/controllers/src/annotator/act.rs";
         assert_eq!(
-            lines(
-                file,
-                "use machinist_runtime::writer::Writer;\nwriter.patch(x);"
-            ),
+            lines(file, "use machinist_runtime::writer::Writer;\nwriter.patch(x);"),
             Vec::<usize>::new()
         );
         assert_eq!(lines(file, "use a;\nuse kube::{Api, api::Patch};"), [2, 2]);
@@ -141,10 +121,7 @@ mod tests {
     #[test]
     fn the_runtime_has_one_place_for_each() {
         let verb = "use http::Method;\nlet m = Method::PATCH;";
-        assert_eq!(
-            lines("crates/runtime/src/writer/mod.rs", verb),
-            Vec::<usize>::new()
-        );
+        assert_eq!(lines("crates/runtime/src/writer/mod.rs", verb), Vec::<usize>::new());
         assert_eq!(lines("crates/runtime/src/cache/list.rs", verb), [2]);
         assert_eq!(
             lines("crates/runtime/src/cache/list.rs", "let m = Method::GET;"),
@@ -152,28 +129,19 @@ mod tests {
         );
 
         let client = "use kube::Client;";
-        assert_eq!(
-            lines("crates/runtime/src/cluster/session.rs", client),
-            Vec::<usize>::new()
-        );
+        assert_eq!(lines("crates/runtime/src/cluster/session.rs", client), Vec::<usize>::new());
         assert_eq!(lines("crates/runtime/src/writer/mod.rs", client), [1]);
     }
 
     #[test]
     fn tests_and_the_playground_are_free() {
         let client = "use kube::Client;";
-        assert_eq!(
-            lines("crates/runtime/tests/api_cache.rs", client),
-            Vec::<usize>::new()
-        );
+        assert_eq!(lines("crates/runtime/tests/api_cache.rs", client), Vec::<usize>::new());
         assert_eq!(
             lines("crates/machinist/src/verbs/playground/mod.rs", client),
             Vec::<usize>::new()
         );
         assert_eq!(lines("crates/machinist/src/verbs/run.rs", client), [1]);
-        assert_eq!(
-            lines("crates/testbed/src/lib.rs", client),
-            Vec::<usize>::new()
-        );
+        assert_eq!(lines("crates/testbed/src/lib.rs", client), Vec::<usize>::new());
     }
 }

@@ -16,19 +16,13 @@ impl CodePath {
     pub(crate) fn starts_with(&self, prefix: &str) -> bool {
         let mut own = self.segments.iter();
         !self.method
-            && prefix
-                .split("::")
-                .all(|part| own.next().is_some_and(|segment| segment == part))
+            && prefix.split("::").all(|part| own.next().is_some_and(|segment| segment == part))
     }
 
     /// Whether the given segments stand next to each other anywhere in the path.
     pub(crate) fn contains(&self, part: &str) -> bool {
         let part: Vec<&str> = part.split("::").collect();
-        !self.method
-            && self
-                .segments
-                .windows(part.len())
-                .any(|window| window == part)
+        !self.method && self.segments.windows(part.len()).any(|window| window == part)
     }
 
     pub(crate) fn text(&self) -> String {
@@ -39,11 +33,7 @@ impl CodePath {
 
 /// Every path in the order of the source. Keywords count as paths of one segment; nobody asks for those.
 pub(crate) fn paths(tokens: &[Token]) -> Vec<CodePath> {
-    let mut reader = Reader {
-        tokens,
-        at: 0,
-        found: Vec::new(),
-    };
+    let mut reader = Reader { tokens, at: 0, found: Vec::new() };
     while reader.at < tokens.len() {
         if reader.name(0).is_some() {
             let method = reader.at > 0 && tokens[reader.at - 1].kind == Kind::Mark('.');
@@ -104,11 +94,7 @@ impl Reader<'_> {
                 break;
             }
         }
-        self.found.push(CodePath {
-            line,
-            segments,
-            method,
-        });
+        self.found.push(CodePath { line, segments, method });
     }
 
     /// Reads the inside of `a::{…}` up to and including the closing brace.
@@ -124,11 +110,7 @@ impl Reader<'_> {
                 self.path(outer, false);
             } else if self.mark(0) == Some('*') {
                 let line = self.line();
-                self.found.push(CodePath {
-                    line,
-                    segments: outer.to_vec(),
-                    method: false,
-                });
+                self.found.push(CodePath { line, segments: outer.to_vec(), method: false });
                 self.at += 1;
             } else {
                 self.at += 1;
@@ -150,23 +132,14 @@ mod tests {
     fn groups_are_expanded() {
         assert_eq!(
             texts("use std::{fs, time::{self, Instant as I, *}};"),
-            [
-                "use",
-                "std::fs",
-                "std::time",
-                "std::time::Instant",
-                "std::time"
-            ]
+            ["use", "std::fs", "std::time", "std::time::Instant", "std::time"]
         );
     }
 
     #[test]
     fn paths_in_expressions_and_types_are_found() {
         assert_eq!(texts("jiff::Timestamp::now()"), ["jiff::Timestamp::now"]);
-        assert_eq!(
-            texts("kube::Api::<Node>::all(c)"),
-            ["kube::Api", "Node", "all", "c"]
-        );
+        assert_eq!(texts("kube::Api::<Node>::all(c)"), ["kube::Api", "Node", "all", "c"]);
         assert_eq!(texts("::kube::Client"), ["kube::Client"]);
     }
 

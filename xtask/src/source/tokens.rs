@@ -20,12 +20,7 @@ pub(crate) enum Kind {
 
 /// Splits source text into tokens. Never fails: text that is not Rust gives tokens that mean nothing.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
-    let mut lexer = Lexer {
-        chars: text.chars().collect(),
-        at: 0,
-        line: 1,
-        found: Vec::new(),
-    };
+    let mut lexer = Lexer { chars: text.chars().collect(), at: 0, line: 1, found: Vec::new() };
     while lexer.step() {}
     lexer.found
 }
@@ -175,10 +170,7 @@ impl Lexer {
     fn name(&mut self) {
         let line = self.line;
         let name = self.swallow_name();
-        let hashes = self.chars[self.at..]
-            .iter()
-            .take_while(|next| **next == '#')
-            .count();
+        let hashes = self.chars[self.at..].iter().take_while(|next| **next == '#').count();
         match (name.as_str(), self.peek(hashes)) {
             ("r" | "br" | "cr", Some('"')) => self.raw_text(hashes),
             ("b" | "c", Some('"')) if hashes == 0 => self.text(),
@@ -213,10 +205,7 @@ mod tests {
 
     #[test]
     fn comments_and_literals_hide_names() {
-        assert_eq!(
-            names("a // kube\nb /* kube /* tokio */ kube */ c"),
-            ["a", "b", "c"]
-        );
+        assert_eq!(names("a // kube\nb /* kube /* tokio */ kube */ c"), ["a", "b", "c"]);
         assert_eq!(
             names(r##"x("kube", r#"a " kube"#, b"kube", 'k', b'k', '\'', '\u{1F}') y"##),
             ["x", "y"]
@@ -246,10 +235,8 @@ mod tests {
 
     #[test]
     fn text_is_kept_for_those_who_need_it() {
-        let texts: Vec<Kind> = tokens(r#"#[path = "x/y.rs"]"#)
-            .into_iter()
-            .map(|token| token.kind)
-            .collect();
+        let texts: Vec<Kind> =
+            tokens(r#"#[path = "x/y.rs"]"#).into_iter().map(|token| token.kind).collect();
         assert!(texts.contains(&Kind::Text("x/y.rs".into())), "{texts:?}");
     }
 

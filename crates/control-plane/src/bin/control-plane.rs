@@ -33,11 +33,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let control_plane = ControlPlane::start().await?;
-    writeln!(
-        io::stdout(),
-        "export KUBECONFIG={}",
-        control_plane.kubeconfig_path().display()
-    )?;
+    writeln!(io::stdout(), "export KUBECONFIG={}", control_plane.kubeconfig_path().display())?;
     io::stdout().flush()?;
     tokio::select! {
         _ = interrupt.recv() => {}
@@ -48,23 +44,15 @@ async fn run() -> Result<(), Box<dyn Error>> {
 
 async fn fetch(names: &[&str]) -> Result<(), Box<dyn Error>> {
     // A second call in a process would be refused; this is the first.
-    rustls::crypto::aws_lc_rs::default_provider()
-        .install_default()
-        .ok();
+    rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
     let sources = Sources::from_env()?;
-    let unknown = names
-        .iter()
-        .find(|name| !Binary::ALL.iter().any(|it| it.file_name() == **name));
+    let unknown = names.iter().find(|name| !Binary::ALL.iter().any(|it| it.file_name() == **name));
     if let Some(name) = unknown {
         return Err(format!("no program is called {name}").into());
     }
     for binary in Binary::ALL {
         if names.is_empty() || names.contains(&binary.file_name()) {
-            writeln!(
-                io::stdout(),
-                "{}",
-                sources.find(binary, None).await?.display()
-            )?;
+            writeln!(io::stdout(), "{}", sources.find(binary, None).await?.display())?;
         }
     }
     Ok(())

@@ -84,14 +84,9 @@ fn linker_flags(release: Release) -> String {
     let mut flags = vec!["-s -w".to_owned()];
     if let Release::Kubernetes(version) = release {
         let (major, minor) = version.major_minor();
-        for package in [
-            "k8s.io/component-base/version",
-            "k8s.io/client-go/pkg/version",
-        ] {
+        for package in ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"] {
             flags.push(format!("-X {package}.gitVersion=v{version}"));
-            flags.push(format!(
-                "-X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
-            ));
+            flags.push(format!("-X {package}.gitMajor={major} -X {package}.gitMinor={minor}"));
             flags.push(format!("-X {package}.gitTreeState=clean"));
         }
     }
@@ -115,19 +110,11 @@ pub(super) async fn build(
     let output = lock.temporary()?;
     let flags = linker_flags(release);
     let target = output.path().to_string_lossy();
-    go(
-        program,
-        workspace.path(),
-        &["build", "-ldflags", &flags, "-o", &target, &package(binary)],
-    )
-    .await?;
-    if binary == Binary::Kwok {
-        let folder = go(
-            program,
-            workspace.path(),
-            &["list", "-m", "-f", "{{.Dir}}", KWOK_MODULE],
-        )
+    go(program, workspace.path(), &["build", "-ldflags", &flags, "-o", &target, &package(binary)])
         .await?;
+    if binary == Binary::Kwok {
+        let folder =
+            go(program, workspace.path(), &["list", "-m", "-f", "{{.Dir}}", KWOK_MODULE]).await?;
         lock.store_text(KWOK_STAGES, &kwok_stages(Path::new(folder.trim()))?)?;
     }
     let path = lock.adopt(output, binary.file_name(), 0o755)?;
@@ -155,10 +142,7 @@ async fn go(program: &Path, folder: &Path, arguments: &[&str]) -> Result<String,
     let mut tail: Vec<&str> = text.lines().rev().take(5).collect();
     tail.reverse();
     let command = format!("go {}", arguments.first().copied().unwrap_or_default());
-    Err(BuildError::Failed {
-        command,
-        output: tail.join(" | "),
-    })
+    Err(BuildError::Failed { command, output: tail.join(" | ") })
 }
 
 /// One YAML stream of the stage files that come with kwok's module.
@@ -169,6 +153,8 @@ fn kwok_stages(module: &Path) -> Result<String, std::io::Error> {
         let mut files = std::fs::read_dir(&folder)?
             .map(|entry| entry.map(|entry| entry.path()))
             .collect::<Result<Vec<_>, _>>()?;
+        // Beside the stages there are test data, Go code and notes.
+        files.retain(|file| file.extension().is_some_and(|it| it == "yaml"));
         files.sort();
         for file in files {
             let content = std::fs::read_to_string(&file)?;
@@ -180,4 +166,50 @@ fn kwok_stages(module: &Path) -> Result<String, std::io::Error> {
         }
     }
     Ok(stages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KWOK_STAGE_FOLDERS, kwok_stages, module};
+    use crate::binaries::Release;
+    use crate::version::KubernetesVersion;
+
+    #[test]
+    fn the_pinned_modules_are_the_versions_that_we_claim() {
+        let kubernetes = KubernetesVersion::ALL.map(Release::Kubernetes);
+        for release in kubernetes.into_iter().chain([Release::Etcd, Release::Kwok]) {
+            let name = match release {
+                Release::Etcd => "go.etcd.io/etcd/server/v3",
+                Release::Kubernetes(_) => "k8s.io/kubernetes",
+                Release::Kwok => super::KWOK_MODULE,
+            };
+            let pin = format!("{name} v{}", release.version());
+            let (_, go_mod) = module(release).files[0];
+            let pinned = go_mod.lines().any(|line| {
+                let line = line.trim_start().trim_start_matches("require ");
+                line.strip_prefix(&pin).is_some_and(|rest| !rest.starts_with(char::is_numeric))
+            });
+            assert!(pinned, "{pin} is not in the go.mod of {release}");
+        }
+    }
+
+    #[test]
+    fn only_stages_are_taken_from_the_module() {
+        let module = tempfile::tempdir().unwrap();
+        for folder in KWOK_STAGE_FOLDERS {
+            let folder = module.path().join("kustomize/stage").join(folder);
+            std::fs::create_dir_all(folder.join("testdata")).unwrap();
+            std::fs::write(folder.join("README.md"), "kind: Stage").unwrap();
+            std::fs::write(folder.join("kustomization.yaml"), "kind: Kustomization").unwrap();
+            std::fs::write(folder.join("stage.yaml"), "kind: Stage\nmetadata: {}").unwrap();
+        }
+        let stages = kwok_stages(module.path()).unwrap();
+        assert_eq!(stages, "---\nkind: Stage\nmetadata: {}\n".repeat(3));
+    }
+
+    #[test]
+    fn a_module_without_stages_is_an_error() {
+        let module = tempfile::tempdir().unwrap();
+        assert!(kwok_stages(module.path()).is_err());
+    }
 }

@@ -39,11 +39,8 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CacheErr
 
 /// `$MACHINIST_CACHE`, else `$XDG_CACHE_HOME/machinist`, else `~/.cache/machinist`.
 pub(super) fn default_root() -> Result<PathBuf, CacheError> {
-    let variable = |name: &str| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
+    let variable =
+        |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable("MACHINIST_CACHE")
         .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("machinist")))
         .or_else(|| variable("HOME").map(|folder| folder.join(".cache/machinist")))
@@ -59,11 +56,7 @@ pub(super) struct Folder {
 impl Folder {
     pub(super) fn new(root: &Path, release: Release) -> Self {
         let (os, arch) = platform();
-        Self {
-            path: root
-                .join("control-plane")
-                .join(format!("{release}-{os}-{arch}")),
-        }
+        Self { path: root.join("control-plane").join(format!("{release}-{os}-{arch}")) }
     }
 
     pub(super) fn file(&self, name: &str) -> PathBuf {
@@ -88,10 +81,7 @@ impl Folder {
             Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
         }
         self.remove_incomplete()?;
-        Ok(FolderLock {
-            folder: self.clone(),
-            _file: file,
-        })
+        Ok(FolderLock { folder: self.clone(), _file: file })
     }
 
     /// Removes what a killed process left half written. Called under the lock, so nobody is writing.
@@ -126,8 +116,7 @@ impl FolderLock {
     /// Puts a text beside the executables.
     pub(super) fn store_text(&self, name: &str, content: &str) -> Result<PathBuf, CacheError> {
         let mut file = self.temporary()?;
-        file.write_all(content.as_bytes())
-            .map_err(failed("write", &self.folder.file(name)))?;
+        file.write_all(content.as_bytes()).map_err(failed("write", &self.folder.file(name)))?;
         self.adopt(file, name, 0o644)
     }
 
@@ -149,8 +138,7 @@ impl FolderLock {
         let target = self.folder.file(name);
         fs::set_permissions(file.path(), fs::Permissions::from_mode(mode))
             .map_err(failed("set permissions of", file.path()))?;
-        file.persist(&target)
-            .map_err(|error| failed("write", &target)(error.error))?;
+        file.persist(&target).map_err(|error| failed("write", &target)(error.error))?;
         Ok(target)
     }
 }

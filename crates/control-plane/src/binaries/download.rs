@@ -99,12 +99,7 @@ impl Sites {
             Release::Kubernetes(_) => {
                 let url = format!("{}/v{version}/bin/{os}/{arch}/{binary}", self.kubernetes);
                 let sums_url = format!("{url}.sha256");
-                Some(Plan {
-                    url,
-                    file: binary.to_string(),
-                    sums_url,
-                    member: None,
-                })
+                Some(Plan { url, file: binary.to_string(), sums_url, member: None })
             }
             Release::Etcd => {
                 let stem = format!("etcd-v{version}-{os}-{arch}");
@@ -145,19 +140,13 @@ async fn fetch_plan(
     let mut file = lock.temporary()?;
     let actual = http.save(&plan.url, file.as_file_mut()).await?;
     if actual != expected {
-        return Err(DownloadError::WrongChecksum {
-            url: plan.url.clone(),
-            expected,
-            actual,
-        });
+        return Err(DownloadError::WrongChecksum { url: plan.url.clone(), expected, actual });
     }
     let Some(member) = &plan.member else {
         return Ok(lock.adopt(file, binary.file_name(), 0o755)?);
     };
-    let content = unpack(file.as_file_mut(), member).map_err(|source| DownloadError::Archive {
-        url: plan.url.clone(),
-        source,
-    })?;
+    let content = unpack(file.as_file_mut(), member)
+        .map_err(|source| DownloadError::Archive { url: plan.url.clone(), source })?;
     Ok(lock.store(binary, &content)?)
 }
 
@@ -167,9 +156,7 @@ fn checksum_of(sums: &str, file: &str) -> Option<String> {
         let mut words = line.split_whitespace();
         let sum = words.next()?;
         let is_sum = sum.len() == 64 && sum.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let names_it = words
-            .next()
-            .is_none_or(|name| name.trim_start_matches('*') == file);
+        let names_it = words.next().is_none_or(|name| name.trim_start_matches('*') == file);
         (is_sum && names_it).then(|| sum.to_ascii_lowercase())
     })
 }
@@ -185,10 +172,7 @@ fn unpack(archive: &mut std::fs::File, member: &str) -> io::Result<Vec<u8>> {
             return Ok(content);
         }
     }
-    Err(io::Error::new(
-        io::ErrorKind::NotFound,
-        format!("no {member} in the archive"),
-    ))
+    Err(io::Error::new(io::ErrorKind::NotFound, format!("no {member} in the archive")))
 }
 
 #[cfg(test)]
@@ -199,10 +183,7 @@ mod tests {
 
     #[test]
     fn a_bare_sum_is_taken_whatever_the_file_is_called() {
-        assert_eq!(
-            checksum_of(&format!("{SUM}\n"), "kubectl").as_deref(),
-            Some(SUM)
-        );
+        assert_eq!(checksum_of(&format!("{SUM}\n"), "kubectl").as_deref(), Some(SUM));
     }
 
     #[test]

@@ -40,22 +40,13 @@ impl fmt::Display for Attempt {
                 folder.display()
             ),
             Self::AssetsLackIt(folder) => {
-                write!(
-                    formatter,
-                    "KUBEBUILDER_ASSETS: {} does not have it",
-                    folder.display()
-                )
+                write!(formatter, "KUBEBUILDER_ASSETS: {} does not have it", folder.display())
             }
-            Self::NotCached(file) => write!(
-                formatter,
-                "cache: no {} (MACHINIST_CACHE moves the cache)",
-                file.display()
-            ),
+            Self::NotCached(file) => {
+                write!(formatter, "cache: no {} (MACHINIST_CACHE moves the cache)", file.display())
+            }
             Self::DownloadOff => {
-                write!(
-                    formatter,
-                    "download: switched off by MACHINIST_DOWNLOAD=off"
-                )
+                write!(formatter, "download: switched off by MACHINIST_DOWNLOAD=off")
             }
             Self::NotDownloadable => write!(
                 formatter,
@@ -71,10 +62,7 @@ impl fmt::Display for Attempt {
 #[derive(Debug, thiserror::Error)]
 pub enum NotFound {
     /// Every place was asked and none has it.
-    #[error(
-        "no {binary} of {release} for this machine; tried in this order:{}",
-        list(attempts)
-    )]
+    #[error("no {binary} of {release} for this machine; tried in this order:{}", list(attempts))]
     Nowhere {
         /// The program.
         binary: Binary,
@@ -89,9 +77,6 @@ pub enum NotFound {
 }
 
 fn list(attempts: &[Attempt]) -> String {
-    let lines: Vec<String> = attempts
-        .iter()
-        .map(|attempt| format!("\n  - {attempt}"))
-        .collect();
+    let lines: Vec<String> = attempts.iter().map(|attempt| format!("\n  - {attempt}")).collect();
     lines.concat()
 }

@@ -41,17 +41,13 @@ impl Http {
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
-        Ok(Self {
-            client: Client::builder(TokioExecutor::new()).build(connector),
-        })
+        Ok(Self { client: Client::builder(TokioExecutor::new()).build(connector) })
     }
 
     async fn get(&self, url: &str) -> Result<Response<Incoming>, DownloadError> {
         let mut target = url.to_owned();
         for _ in 0..=MAX_REDIRECTS {
-            let bad = || DownloadError::BadUrl {
-                url: target.clone(),
-            };
+            let bad = || DownloadError::BadUrl { url: target.clone() };
             let uri: Uri = target.parse().map_err(|_| bad())?;
             let request = Request::get(uri)
                 .header(header::USER_AGENT, "machinist-control-plane")
@@ -61,20 +57,14 @@ impl Http {
                 .await
                 .map_err(|_| no_answer(&target))?
                 .map_err(|error| broken(&target, &error))?;
-            let location = answer
-                .headers()
-                .get(header::LOCATION)
-                .and_then(|it| it.to_str().ok());
+            let location = answer.headers().get(header::LOCATION).and_then(|it| it.to_str().ok());
             match (answer.status(), location) {
                 (StatusCode::OK, _) => return Ok(answer),
                 (status, Some(location)) if status.is_redirection() => {
                     target = String::from(location);
                 }
                 (status, _) => {
-                    return Err(DownloadError::Status {
-                        url: target,
-                        status,
-                    });
+                    return Err(DownloadError::Status { url: target, status });
                 }
             }
         }
@@ -121,20 +111,14 @@ impl Http {
             }
         }
         progress.finish();
-        let digits: Vec<String> = hash
-            .finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let digits: Vec<String> =
+            hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(digits.concat())
     }
 }
 
 fn no_answer(url: &str) -> DownloadError {
-    DownloadError::Transport {
-        url: url.to_owned(),
-        reason: "no answer in time".to_owned(),
-    }
+    DownloadError::Transport { url: url.to_owned(), reason: "no answer in time".to_owned() }
 }
 
 /// Puts the causes of a transport error on one line: the outermost one alone says nothing.
@@ -145,8 +129,5 @@ fn broken(url: &str, error: &dyn std::error::Error) -> DownloadError {
         reason = format!("{reason}: {inner}");
         cause = inner.source();
     }
-    DownloadError::Transport {
-        url: url.to_owned(),
-        reason,
-    }
+    DownloadError::Transport { url: url.to_owned(), reason }
 }

@@ -32,10 +32,9 @@ impl Progress {
     /// A download of a known or unknown size.
     pub(super) fn download(url: &str, length: Option<u64>) -> Self {
         let (bar, template) = match length {
-            Some(length) => (
-                ProgressBar::new(length),
-                "{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec}",
-            ),
+            Some(length) => {
+                (ProgressBar::new(length), "{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec}")
+            }
             None => (ProgressBar::new_spinner(), "{spinner} {msg} {bytes}"),
         };
         Self::begin(format!("downloading {url}"), bar, template)
@@ -44,11 +43,8 @@ impl Progress {
     /// A Go build, whose length nobody knows.
     pub(super) fn build(what: &str) -> Self {
         let label = format!("building {what} with Go (minutes, once per machine)");
-        let mut progress = Self::begin(
-            label,
-            ProgressBar::new_spinner(),
-            "{spinner} {msg} {elapsed}",
-        );
+        let mut progress =
+            Self::begin(label, ProgressBar::new_spinner(), "{spinner} {msg} {elapsed}");
         match &progress.bar {
             Some(bar) => bar.enable_steady_tick(Duration::from_millis(200)),
             None => progress.reminders = Some(remind(what.to_owned(), progress.started)),
@@ -67,12 +63,7 @@ impl Progress {
         if bar.is_none() {
             say(&label);
         }
-        Self {
-            label,
-            started: Instant::now(),
-            bar,
-            reminders: None,
-        }
+        Self { label, started: Instant::now(), bar, reminders: None }
     }
 
     pub(super) fn advance(&self, bytes: usize) {
@@ -103,10 +94,7 @@ fn remind(what: String, started: Instant) -> mpsc::Sender<()> {
     let (stop, stopped) = mpsc::channel();
     std::thread::spawn(move || {
         while stopped.recv_timeout(REMINDER) == Err(mpsc::RecvTimeoutError::Timeout) {
-            say(&format!(
-                "still building {what}, {} s so far",
-                started.elapsed().as_secs()
-            ));
+            say(&format!("still building {what}, {} s so far", started.elapsed().as_secs()));
         }
     });
     stop

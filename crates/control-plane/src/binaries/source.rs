@@ -36,10 +36,7 @@ impl Sources {
     pub fn from_env() -> Result<Self, CacheError> {
         let text = |name: &str, default: &str| {
             let value = std::env::var(name).ok().filter(|value| !value.is_empty());
-            value
-                .unwrap_or_else(|| default.to_owned())
-                .trim_end_matches('/')
-                .to_owned()
+            value.unwrap_or_else(|| default.to_owned()).trim_end_matches('/').to_owned()
         };
         Ok(Self {
             assets: std::env::var_os("KUBEBUILDER_ASSETS")
@@ -91,11 +88,7 @@ impl Sources {
         }
         let path = folder.join(binary.file_name());
         let usable = binary != Binary::Kwok && path.is_file();
-        if usable {
-            Ok(path)
-        } else {
-            Err(Attempt::AssetsLackIt(folder.to_owned()))
-        }
+        if usable { Ok(path) } else { Err(Attempt::AssetsLackIt(folder.to_owned())) }
     }
 
     async fn fill(
@@ -105,10 +98,7 @@ impl Sources {
         lock: &FolderLock,
         mut attempts: Vec<Attempt>,
     ) -> Result<PathBuf, NotFound> {
-        let sites = Sites {
-            kubernetes: self.kubernetes_url.clone(),
-            etcd: self.etcd_url.clone(),
-        };
+        let sites = Sites { kubernetes: self.kubernetes_url.clone(), etcd: self.etcd_url.clone() };
         if self.download {
             match download::fetch(&sites, binary, release, lock).await {
                 Some(Ok(path)) => return Ok(path),
@@ -122,11 +112,7 @@ impl Sources {
             Ok(path) => return Ok(path),
             Err(error) => attempts.push(Attempt::Build(error)),
         }
-        Err(NotFound::Nowhere {
-            binary,
-            release,
-            attempts,
-        })
+        Err(NotFound::Nowhere { binary, release, attempts })
     }
 
     /// The stage files of kwok, which are in the cache beside it.
@@ -137,9 +123,7 @@ impl Sources {
 
 async fn lock(folder: Folder, binary: Binary) -> Result<FolderLock, CacheError> {
     let announce = move || {
-        say(&format!(
-            "waiting for another process that is getting {binary}"
-        ));
+        say(&format!("waiting for another process that is getting {binary}"));
     };
     match tokio::task::spawn_blocking(move || folder.lock(announce)).await {
         Ok(locked) => locked,

@@ -19,34 +19,22 @@ pub(crate) struct Answer {
 impl Answer {
     pub(crate) fn ok(body: &[u8]) -> Self {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n", body.len());
-        Self {
-            head,
-            body: body.to_owned(),
-        }
+        Self { head, body: body.to_owned() }
     }
 
     /// Promises all and sends half.
     pub(crate) fn truncated(body: &[u8]) -> Self {
-        Self {
-            body: body[..body.len() / 2].to_owned(),
-            ..Self::ok(body)
-        }
+        Self { body: body[..body.len() / 2].to_owned(), ..Self::ok(body) }
     }
 
     pub(crate) fn redirect(path: &str) -> Self {
         let head = format!("HTTP/1.1 302 Found\r\nLocation: {path}\r\nContent-Length: 0\r\n");
-        Self {
-            head,
-            body: Vec::new(),
-        }
+        Self { head, body: Vec::new() }
     }
 
     fn not_found() -> Self {
         let head = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n".to_owned();
-        Self {
-            head,
-            body: Vec::new(),
-        }
+        Self { head, body: Vec::new() }
     }
 }
 
@@ -59,9 +47,7 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) async fn start(answers: Vec<(String, Answer)>) -> Result<Self> {
         // The client is built with TLS even for plain addresses.
-        rustls::crypto::aws_lc_rs::default_provider()
-            .install_default()
-            .ok();
+        rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let answers: Arc<HashMap<_, _>> = Arc::new(answers.into_iter().collect());
@@ -69,12 +55,7 @@ impl Server {
         let counted = Arc::clone(&hits);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(
-                    stream,
-                    address,
-                    Arc::clone(&answers),
-                    Arc::clone(&counted),
-                ));
+                tokio::spawn(serve(stream, address, Arc::clone(&answers), Arc::clone(&counted)));
             }
         });
         Ok(Self { address, hits })
@@ -105,30 +86,17 @@ async fn serve(
         }
     }
     let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
-    *hits
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .entry(path.clone())
-        .or_default() += 1;
-    let answer = answers
-        .get(&path)
-        .cloned()
-        .unwrap_or_else(Answer::not_found);
-    let head = answer
-        .head
-        .replace("Location: /", &format!("Location: http://{address}/"));
-    stream
-        .write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())
-        .await?;
+    *hits.lock().unwrap_or_else(PoisonError::into_inner).entry(path.clone()).or_default() += 1;
+    let answer = answers.get(&path).cloned().unwrap_or_else(Answer::not_found);
+    let head = answer.head.replace("Location: /", &format!("Location: http://{address}/"));
+    stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).await?;
     stream.write_all(&answer.body).await?;
     stream.shutdown().await?;
     Ok(())
 }
 
 pub(crate) fn sha256(content: &[u8]) -> String {
-    let digits: Vec<String> = Sha256::digest(content)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digits: Vec<String> =
+        Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
     digits.concat()
 }

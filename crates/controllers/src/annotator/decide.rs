@@ -18,9 +18,7 @@ pub fn decide(snapshot: &Snapshot) -> Plan {
     }
     let (set, capacity) = match &snapshot.content {
         Content::Undecodable(reason) => {
-            return Plan::Refuse(Refusal::Undecodable {
-                reason: reason.clone(),
-            });
+            return Plan::Refuse(Refusal::Undecodable { reason: reason.clone() });
         }
         Content::Read { set, capacity } => (set, capacity),
     };
@@ -32,11 +30,7 @@ pub fn decide(snapshot: &Snapshot) -> Plan {
         }
         (Ok(_), Some(CapacityAnswer::Known(capacity))) => {
             let change = difference(&set.annotations, capacity);
-            if change.is_empty() {
-                Plan::Settled
-            } else {
-                Plan::Annotate(change)
-            }
+            if change.is_empty() { Plan::Settled } else { Plan::Annotate(change) }
         }
     }
 }

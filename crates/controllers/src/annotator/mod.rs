@@ -42,18 +42,14 @@ pub struct Annotator {
 
 impl std::fmt::Debug for Annotator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Annotator")
-            .field("sets", &self.sets)
-            .finish_non_exhaustive()
+        f.debug_struct("Annotator").field("sets", &self.sets).finish_non_exhaustive()
     }
 }
 
 impl Annotator {
     /// An annotator that reads MachineSets as `kind` does and asks `capacities` what they give.
     pub fn new(shared: &Shared, kind: MachineSets, capacities: Arc<dyn CapacitySource>) -> Self {
-        let sets = shared
-            .caches
-            .open(&shared.control, shared.scope.clone(), kind);
+        let sets = shared.caches.open(&shared.control, shared.scope.clone(), kind);
         Self { sets, capacities }
     }
 }
@@ -99,9 +95,6 @@ impl Controller for Annotator {
     }
 
     fn regarding<'a>(&self, snapshot: &'a Snapshot) -> Regarding<'a> {
-        Regarding {
-            resource: MACHINE_SETS,
-            meta: &snapshot.meta,
-        }
+        Regarding { resource: MACHINE_SETS, meta: &snapshot.meta }
     }
 }

@@ -21,11 +21,7 @@ pub(super) async fn observe(
     let content = match entry {
         Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
         Entry::Known(set) => {
-            let capacity = set
-                .shape
-                .as_ref()
-                .ok()
-                .map(|shape| capacities.capacity(shape));
+            let capacity = set.shape.as_ref().ok().map(|shape| capacities.capacity(shape));
             Content::Read { set, capacity }
         }
     };

@@ -62,39 +62,23 @@ mod tests {
 
     #[test]
     fn what_went_well_is_quiet() {
-        assert_eq!(
-            report(&Outcome::Annotated),
-            Report::quiet(PassResult::Changed)
-        );
-        assert_eq!(
-            report(&Outcome::Settled),
-            Report::quiet(PassResult::Settled)
-        );
+        assert_eq!(report(&Outcome::Annotated), Report::quiet(PassResult::Changed));
+        assert_eq!(report(&Outcome::Settled), Report::quiet(PassResult::Settled));
     }
 
     #[test]
     fn an_unknown_type_and_a_bad_spec_have_their_own_reasons_and_wait_for_an_edit() {
-        let unknown = Refusal::UnknownType {
-            instance_type: "x9.mega".to_owned(),
-        };
+        let unknown = Refusal::UnknownType { instance_type: "x9.mega".to_owned() };
         let cases = [
             (unknown, EventReason::FailedUpdate, "x9.mega"),
-            (
-                Refusal::BadSpec(SpecError::Missing),
-                EventReason::ReconcileError,
-                "providerSpec",
-            ),
+            (Refusal::BadSpec(SpecError::Missing), EventReason::ReconcileError, "providerSpec"),
         ];
         for (refusal, reason, text) in cases {
             let report = report(&Outcome::Refused(refusal));
             assert_eq!(report.result, PassResult::Refused);
             assert_eq!(report.retry, Some(Retry::OnChange));
             assert_eq!(report.events[0].reason, reason);
-            assert!(
-                report.events[0].note.contains(text),
-                "{}",
-                report.events[0].note
-            );
+            assert!(report.events[0].note.contains(text), "{}", report.events[0].note);
         }
     }
 

@@ -68,12 +68,8 @@ impl Kind for MachineSets {
     const RESOURCE: Resource = MACHINE_SETS;
 
     fn project(&self, wire: wire::MachineSet) -> MachineSet {
-        let annotation = |name| {
-            wire.metadata
-                .annotations
-                .get(name)
-                .map(|value| Box::from(value.as_str()))
-        };
+        let annotation =
+            |name| wire.metadata.annotations.get(name).map(|value| Box::from(value.as_str()));
         MachineSet {
             meta: Meta::of(&wire.metadata),
             shape: match &wire.spec.template.spec.provider_spec.value {

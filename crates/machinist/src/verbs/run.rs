@@ -19,9 +19,7 @@ use crate::{logging, registry};
 /// Runs until SIGTERM or SIGINT.
 pub fn main(arguments: &RunArguments, log: Logging) -> anyhow::Result<()> {
     logging::start(log, "info");
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         let stop = shutdown::on_signal()?;
         run(arguments, stop).await
@@ -37,34 +35,20 @@ pub async fn run(arguments: &RunArguments, stop: CancellationToken) -> anyhow::R
         control: arguments.control_kubeconfig.clone(),
         target: arguments.target_kubeconfig.clone(),
     };
-    let choice = config::resolve(&flags, &Environment::of_process())
-        .await
-        .context(Usage)?;
+    let choice = config::resolve(&flags, &Environment::of_process()).await.context(Usage)?;
     let controllers = registry::select(&arguments.controllers).context(Usage)?;
-    let known: Vec<_> = controllers
-        .iter()
-        .map(|controller| controller.name)
-        .collect();
-    if let Some((name, _)) = arguments
-        .workers
-        .iter()
-        .find(|(name, _)| !known.contains(&name.as_str()))
+    let known: Vec<_> = controllers.iter().map(|controller| controller.name).collect();
+    if let Some((name, _)) =
+        arguments.workers.iter().find(|(name, _)| !known.contains(&name.as_str()))
     {
         let problem = anyhow::anyhow!("--workers: {name:?} is not among --controllers");
         return Err(problem.context(Usage));
     }
-    tracing::info!(
-        clusters = choice.found,
-        controllers = known.join(","),
-        "machinist"
-    );
+    tracing::info!(clusters = choice.found, controllers = known.join(","), "machinist");
 
     let timings = timings(arguments);
     let namespace = choice.control.default_namespace.clone();
-    let lease_namespace = arguments
-        .leader_elect_resource_namespace
-        .clone()
-        .unwrap_or(namespace);
+    let lease_namespace = arguments.leader_elect_resource_namespace.clone().unwrap_or(namespace);
     let control = Cluster::new(choice.control, &timings).context("control cluster")?;
     let target = match choice.target {
         TargetChoice::Same => Some(control.clone()),
@@ -74,10 +58,7 @@ pub async fn run(arguments: &RunArguments, stop: CancellationToken) -> anyhow::R
         TargetChoice::None => None,
     };
     let options = Options {
-        scope: arguments
-            .namespace
-            .clone()
-            .map_or(Scope::All, Scope::Namespace),
+        scope: arguments.namespace.clone().map_or(Scope::All, Scope::Namespace),
         leader_elect: arguments.leader_elect,
         lease_namespace,
         identity: identity(),
@@ -100,9 +81,6 @@ fn timings(arguments: &RunArguments) -> Timings {
 
 /// Who we are: the host, for people; the rest so that no two processes are ever the same, not even after a restart.
 fn identity() -> String {
-    let host = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     format!("{host}_{}_{:016x}", std::process::id(), fastrand::u64(..))
 }

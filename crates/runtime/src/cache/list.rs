@@ -39,10 +39,7 @@ impl<K: Kind> Cache<K> {
                 path.push_str("&continue=");
                 push_encoded(&mut path, &next);
             }
-            let body = self
-                .session
-                .get(&path, accept_list::<K>(), self.timings.list_page)
-                .await?;
+            let body = self.session.get(&path, accept_list::<K>(), self.timings.list_page).await?;
             let page: ListPage<'_> = serde_json::from_slice(&body)
                 .map_err(|error| ApiError::NotUnderstood(error.to_string()))?;
             let at = Version::parse(&page.metadata.resource_version);

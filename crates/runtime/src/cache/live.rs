@@ -14,11 +14,7 @@ impl<K: Kind> Cache<K> {
     pub async fn read_live(&self, key: &ObjectKey) -> Result<Option<Entry<K::Stored>>, ApiError> {
         self.metrics.live_read(K::RESOURCE);
         let path = K::RESOURCE.object_path(&key.namespace, &key.name);
-        match self
-            .session
-            .get(&path, accept_object::<K>(), self.timings.request)
-            .await
-        {
+        match self.session.get(&path, accept_object::<K>(), self.timings.request).await {
             Ok(body) => {
                 let raw: &RawValue = serde_json::from_slice(&body)
                     .map_err(|error| ApiError::NotUnderstood(error.to_string()))?;
@@ -33,11 +29,7 @@ impl<K: Kind> Cache<K> {
 
     /// What is cached under `key`, unless an answer about it was lost: then what the API server says.
     pub async fn get_certain(&self, key: &ObjectKey) -> Result<Option<Entry<K::Stored>>, ApiError> {
-        if self.is_uncertain(key) {
-            self.read_live(key).await
-        } else {
-            Ok(self.get(key))
-        }
+        if self.is_uncertain(key) { self.read_live(key).await } else { Ok(self.get(key)) }
     }
 
     /// Stores what the API server answered to a write of ours, so that the next pass sees it whatever the watch does.

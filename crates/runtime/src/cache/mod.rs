@@ -183,9 +183,7 @@ impl<K: Kind> AnyCache for Cache<K> {
             synced: *self.synced.borrow(),
             objects: self.store.len(),
             undecodable: self.store.undecodable(),
-            age: health
-                .heard_at
-                .map(|at| self.clock.uptime().saturating_sub(at)),
+            age: health.heard_at.map(|at| self.clock.uptime().saturating_sub(at)),
             trouble: health.trouble,
         }
     }

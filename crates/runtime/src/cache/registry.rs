@@ -36,22 +36,14 @@ struct Opened {
 
 impl std::fmt::Debug for Caches {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Caches")
-            .field("open", &self.open.lock().len())
-            .finish_non_exhaustive()
+        f.debug_struct("Caches").field("open", &self.open.lock().len()).finish_non_exhaustive()
     }
 }
 
 impl Caches {
     /// No caches yet; those that are opened stop with `tasks`.
     pub fn new(clock: SharedClock, timings: Timings, metrics: Arc<Metrics>, tasks: Tasks) -> Self {
-        Self {
-            open: Mutex::default(),
-            clock,
-            timings,
-            metrics,
-            tasks,
-        }
+        Self { open: Mutex::default(), clock, timings, metrics, tasks }
     }
 
     /// The cache for a kind, opened now if nobody did before. `kind` is used only by the first.
@@ -74,22 +66,14 @@ impl Caches {
             timings: self.timings,
             metrics: Arc::clone(&self.metrics),
         });
-        let opened = Opened {
-            typed: cache.clone(),
-            any: cache.clone(),
-        };
+        let opened = Opened { typed: cache.clone(), any: cache.clone() };
         open.insert(id, opened);
-        self.tasks
-            .spawn(Arc::clone(&cache).run(self.tasks.stopping()));
+        self.tasks.spawn(Arc::clone(&cache).run(self.tasks.stopping()));
         cache
     }
 
     /// Every cache that is open, for readiness and metrics.
     pub fn all(&self) -> Vec<Arc<dyn AnyCache>> {
-        self.open
-            .lock()
-            .values()
-            .map(|opened| Arc::clone(&opened.any))
-            .collect()
+        self.open.lock().values().map(|opened| Arc::clone(&opened.any)).collect()
     }
 }

@@ -120,11 +120,7 @@ impl<T: Stored> Store<T> {
 
     pub(super) fn undecodable(&self) -> usize {
         let inner = self.inner.read();
-        inner
-            .objects
-            .values()
-            .filter(|entry| matches!(entry, Entry::Undecodable(_)))
-            .count()
+        inner.objects.values().filter(|entry| matches!(entry, Entry::Undecodable(_))).count()
     }
 
     pub(super) fn position(&self) -> Version {
@@ -145,13 +141,18 @@ impl<T: Stored> Store<T> {
         let present: Vec<_> = self.inner.read().objects.values().cloned().collect();
         for entry in &present {
             let key = &entry.meta().key;
-            subscriber(&Change {
-                key,
-                before: None,
-                after: Some(entry),
-            });
+            subscriber(&Change { key, before: None, after: Some(entry) });
         }
         subscribers.push(subscriber);
+    }
+
+    /// Tells subscribers of everything once more, although nothing changed.
+    pub(super) fn tell_all(&self) {
+        let present: Vec<_> = self.inner.read().objects.values().cloned().collect();
+        for entry in &present {
+            let key = &entry.meta().key;
+            self.tell(&Change { key, before: Some(entry), after: Some(entry) });
+        }
     }
 
     /// An object as the watch tells it.
@@ -209,12 +210,7 @@ impl<T: Stored> Store<T> {
         let gone: Vec<_> = {
             let inner = self.inner.read();
             let missing = |entry: &&Entry<T>| !listing.seen.contains(&entry.meta().key);
-            inner
-                .objects
-                .values()
-                .filter(missing)
-                .map(|entry| entry.meta().key.clone())
-                .collect()
+            inner.objects.values().filter(missing).map(|entry| entry.meta().key.clone()).collect()
         };
         for key in gone {
             listing.repairs += usize::from(self.remove_if(&key, |_, stored| stored <= at));
@@ -234,11 +230,7 @@ impl<T: Stored> Store<T> {
             }
             inner.objects.insert(key.clone(), entry.clone())
         };
-        self.tell(&Change {
-            key: &key,
-            before: before.as_ref(),
-            after: Some(entry),
-        });
+        self.tell(&Change { key: &key, before: before.as_ref(), after: Some(entry) });
         true
     }
 
@@ -258,11 +250,7 @@ impl<T: Stored> Store<T> {
             }
             inner.objects.remove(key)
         };
-        self.tell(&Change {
-            key,
-            before: before.as_ref(),
-            after: None,
-        });
+        self.tell(&Change { key, before: before.as_ref(), after: None });
         true
     }
 

@@ -39,11 +39,7 @@ impl<K: Kind> Cache<K> {
             let result = self.list_then_watch().await;
             // A watch that lives is a success, however it ends. One that ends at once, even politely, must not be asked for in a loop.
             let lived = self.clock.uptime().saturating_sub(began);
-            failures = if lived >= self.timings.reconnect.base {
-                0
-            } else {
-                failures + 1
-            };
+            failures = if lived >= self.timings.reconnect.base { 0 } else { failures + 1 };
             match result {
                 Ok(()) if failures == 0 => continue,
                 Ok(()) => {}
@@ -108,27 +104,19 @@ impl<K: Kind> Cache<K> {
             "DELETED" => {
                 let object: MetadataOnly =
                     serde_json::from_str(line.object.get()).map_err(not_understood)?;
-                self.store
-                    .watched_deletion(&machinist_domain::meta::Meta::of(&object.metadata));
+                self.store.watched_deletion(&machinist_domain::meta::Meta::of(&object.metadata));
             }
             "BOOKMARK" => {
                 let object: MetadataOnly =
                     serde_json::from_str(line.object.get()).map_err(not_understood)?;
-                self.store
-                    .bookmark(Version::parse(&object.metadata.resource_version));
+                self.store.bookmark(Version::parse(&object.metadata.resource_version));
             }
             "ERROR" => {
                 let error = refused_in_stream(line.object.get());
-                return if error.code() == Some(410) {
-                    Ok(Some(End::TooOld))
-                } else {
-                    Err(error)
-                };
+                return if error.code() == Some(410) { Ok(Some(End::TooOld)) } else { Err(error) };
             }
             other => {
-                return Err(ApiError::NotUnderstood(format!(
-                    "a watch line of type {other:?}"
-                )));
+                return Err(ApiError::NotUnderstood(format!("a watch line of type {other:?}")));
             }
         }
         Ok(None)
@@ -148,13 +136,13 @@ impl<K: Kind> Cache<K> {
                     tracing::warn!(%error, resource = %K::RESOURCE, "the verify pass failed");
                 }
             }
+            // What waits for an edit is looked at again, in case the edit was elsewhere.
+            self.store.tell_all();
         }
     }
 
     /// Up to a tenth earlier than the period says, so that replicas do not list all at once; never later.
     fn next_verify(&self) -> Duration {
-        self.timings
-            .sync_period
-            .mul_f64(1.0 - fastrand::f64() / 10.0)
+        self.timings.sync_period.mul_f64(1.0 - fastrand::f64() / 10.0)
     }
 }

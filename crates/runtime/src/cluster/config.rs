@@ -119,20 +119,10 @@ pub async fn resolve(
     match (flags.control.as_deref(), flags.target.as_deref()) {
         (None, None) => {
             let (control, found) = infer(environment).await?;
-            Ok(ClusterChoice {
-                control,
-                target: TargetChoice::Same,
-                found,
-            })
+            Ok(ClusterChoice { control, target: TargetChoice::Same, found })
         }
-        (Some(_), None) => Err(ConfigError::OnlyOne {
-            given: CONTROL,
-            missing: TARGET,
-        }),
-        (None, Some(_)) => Err(ConfigError::OnlyOne {
-            given: TARGET,
-            missing: CONTROL,
-        }),
+        (Some(_), None) => Err(ConfigError::OnlyOne { given: CONTROL, missing: TARGET }),
+        (None, Some(_)) => Err(ConfigError::OnlyOne { given: TARGET, missing: CONTROL }),
         (Some(control), Some(target)) => Ok(ClusterChoice {
             control: named(CONTROL, control, environment).await?,
             target: if target == "none" {
@@ -160,18 +150,14 @@ async fn named(
 async fn infer(environment: &Environment) -> Result<(Config, String), ConfigError> {
     if let Some(list) = &environment.kubeconfig {
         // kubectl skips files of the list that are not there, as long as one is.
-        let named: Vec<_> = std::env::split_paths(list)
-            .filter(|path| !path.as_os_str().is_empty())
-            .collect();
+        let named: Vec<_> =
+            std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty()).collect();
         let present: Vec<_> = named.iter().filter(|path| path.exists()).cloned().collect();
         let paths = if present.is_empty() { named } else { present };
         let config = from_files("$KUBECONFIG", &paths).await?;
         return Ok((config, format!("$KUBECONFIG {}", display(&paths))));
     }
-    if let Some(path) = environment
-        .home
-        .as_ref()
-        .map(|home| home.join(".kube/config"))
+    if let Some(path) = environment.home.as_ref().map(|home| home.join(".kube/config"))
         && path.exists()
     {
         let found = path.display().to_string();
@@ -203,23 +189,13 @@ async fn from_files(flag: &'static str, paths: &[PathBuf]) -> Result<Config, Con
 
 /// The cluster that this pod runs in. Files are named, not read, so that rotated tokens and CAs are picked up.
 fn in_cluster(environment: &Environment) -> Result<Config, String> {
-    let (host, port) = environment
-        .service
-        .as_ref()
-        .ok_or("KUBERNETES_SERVICE_HOST and _PORT are not set")?;
+    let (host, port) =
+        environment.service.as_ref().ok_or("KUBERNETES_SERVICE_HOST and _PORT are not set")?;
     let file = |name: &str| {
         let path = environment.service_account.join(name);
-        if path.exists() {
-            Ok(path)
-        } else {
-            Err(format!("{} is missing", path.display()))
-        }
+        if path.exists() { Ok(path) } else { Err(format!("{} is missing", path.display())) }
     };
-    let host = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.clone()
-    };
+    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
     let url = format!("https://{host}:{port}").parse();
     let mut config = Config::new(url.map_err(|error| format!("bad address: {error}"))?);
     config.root_cert_file = Some(file("ca.crt")?);
@@ -231,11 +207,7 @@ fn in_cluster(environment: &Environment) -> Result<Config, String> {
 }
 
 fn display(paths: &[impl AsRef<Path>]) -> String {
-    paths
-        .iter()
-        .map(|path| path.as_ref().display().to_string())
-        .collect::<Vec<_>>()
-        .join(":")
+    paths.iter().map(|path| path.as_ref().display().to_string()).collect::<Vec<_>>().join(":")
 }
 
 #[cfg(test)]

@@ -60,15 +60,9 @@ impl ApiError {
 impl Classified for ApiError {
     fn category(&self) -> Category {
         match self {
-            Self::Refused {
-                code: 400 | 422, ..
-            } => Category::InvalidConfiguration,
-            Self::Refused {
-                code: 401 | 403, ..
-            } => Category::Unauthorised,
-            Self::Refused {
-                code: 404 | 410, ..
-            } => Category::NotFound,
+            Self::Refused { code: 400 | 422, .. } => Category::InvalidConfiguration,
+            Self::Refused { code: 401 | 403, .. } => Category::Unauthorised,
+            Self::Refused { code: 404 | 410, .. } => Category::NotFound,
             Self::Refused { code: 409, .. } => Category::Conflict,
             Self::Refused { code: 429, .. } => Category::Throttled,
             Self::Refused { code: 500.., .. } | Self::TimedOut(_) | Self::Disconnected(_) => {
@@ -80,13 +74,8 @@ impl Classified for ApiError {
 
     fn retry(&self) -> Retry {
         match self {
-            Self::Refused {
-                retry_after: Some(after),
-                ..
-            } => Retry::After(*after),
-            Self::Refused {
-                code: 400 | 422, ..
-            } => Retry::OnChange,
+            Self::Refused { retry_after: Some(after), .. } => Retry::After(*after),
+            Self::Refused { code: 400 | 422, .. } => Retry::OnChange,
             _ => Retry::Backoff,
         }
     }
@@ -123,48 +112,18 @@ mod tests {
     #[test]
     fn every_answer_has_a_category_and_a_way_to_retry() {
         let cases = [
-            (
-                refused(409, None),
-                Category::Conflict,
-                Retry::Backoff,
-                false,
-            ),
-            (
-                refused(422, None),
-                Category::InvalidConfiguration,
-                Retry::OnChange,
-                false,
-            ),
-            (
-                refused(403, None),
-                Category::Unauthorised,
-                Retry::Backoff,
-                false,
-            ),
+            (refused(409, None), Category::Conflict, Retry::Backoff, false),
+            (refused(422, None), Category::InvalidConfiguration, Retry::OnChange, false),
+            (refused(403, None), Category::Unauthorised, Retry::Backoff, false),
             (
                 refused(429, Some(3)),
                 Category::Throttled,
                 Retry::After(Duration::from_secs(3)),
                 false,
             ),
-            (
-                refused(500, None),
-                Category::Unavailable,
-                Retry::Backoff,
-                true,
-            ),
-            (
-                ApiError::TimedOut(Duration::ZERO),
-                Category::Unavailable,
-                Retry::Backoff,
-                true,
-            ),
-            (
-                ApiError::Disconnected(String::new()),
-                Category::Unavailable,
-                Retry::Backoff,
-                true,
-            ),
+            (refused(500, None), Category::Unavailable, Retry::Backoff, true),
+            (ApiError::TimedOut(Duration::ZERO), Category::Unavailable, Retry::Backoff, true),
+            (ApiError::Disconnected(String::new()), Category::Unavailable, Retry::Backoff, true),
         ];
         for (error, category, retry, may_have_happened) in cases {
             assert_eq!(error.category(), category, "{error}");

@@ -30,9 +30,7 @@ pub struct Cluster {
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The client holds credentials.
-        f.debug_struct("Cluster")
-            .field("url", &self.url)
-            .finish_non_exhaustive()
+        f.debug_struct("Cluster").field("url", &self.url).finish_non_exhaustive()
     }
 }
 
@@ -42,11 +40,7 @@ impl Cluster {
         config.default_retry = false;
         let url = config.cluster_url.to_string();
         let client = ClientBuilder::try_from(config)?.build();
-        Ok(Self {
-            client,
-            url,
-            request_timeout: timings.request,
-        })
+        Ok(Self { client, url, request_timeout: timings.request })
     }
 
     /// Where the API server is.
@@ -56,10 +50,7 @@ impl Cluster {
 
     /// Requests in the name of one party.
     pub fn session(&self, party: UserAgent) -> Session {
-        Session {
-            cluster: self.clone(),
-            party: HeaderValue::from_static(party.as_str()),
-        }
+        Session { cluster: self.clone(), party: HeaderValue::from_static(party.as_str()) }
     }
 }
 
@@ -83,8 +74,7 @@ impl Session {
         accept: &'static str,
         timeout: Duration,
     ) -> Result<Bytes, ApiError> {
-        self.exchange(Method::GET, path, accept, None, timeout)
-            .await
+        self.exchange(Method::GET, path, accept, None, timeout).await
     }
 
     /// Reads an answer that does not end: a watch.
@@ -92,10 +82,7 @@ impl Session {
         let timeout = self.cluster.request_timeout;
         let request = self.request(Method::GET, path, accept, None)?;
         let response = within(timeout, self.send(request)).await?;
-        Ok(Lines {
-            body: response.into_body(),
-            buffer: BytesMut::new(),
-        })
+        Ok(Lines { body: response.into_body(), buffer: BytesMut::new() })
     }
 
     /// Sends a write. For [`crate::writer`] alone: it knows about leases, dry runs and preconditions.
@@ -107,14 +94,7 @@ impl Session {
         body: Bytes,
         timeout: Duration,
     ) -> Result<Bytes, ApiError> {
-        self.exchange(
-            method,
-            path,
-            "application/json",
-            Some((content_type, body)),
-            timeout,
-        )
-        .await
+        self.exchange(method, path, "application/json", Some((content_type, body)), timeout).await
     }
 
     async fn exchange(
@@ -129,9 +109,7 @@ impl Session {
         within(timeout, async {
             let response = self.send(request).await?;
             let body = response.into_body().collect().await;
-            Ok(body
-                .map_err(|error| ApiError::disconnected(&error))?
-                .to_bytes())
+            Ok(body.map_err(|error| ApiError::disconnected(&error))?.to_bytes())
         })
         .await
     }
@@ -155,9 +133,7 @@ impl Session {
                 Body::from(bytes)
             }
         };
-        request
-            .body(body)
-            .map_err(|error| ApiError::NotUnderstood(error.to_string()))
+        request.body(body).map_err(|error| ApiError::NotUnderstood(error.to_string()))
     }
 
     async fn send(&self, request: Request<Body>) -> Result<Response<Body>, ApiError> {
@@ -169,9 +145,7 @@ impl Session {
         let code = response.status().as_u16();
         let retry_after = retry_after(response.headers());
         let body = response.into_body().collect().await;
-        let body = body
-            .map_err(|error| ApiError::disconnected(&error))?
-            .to_bytes();
+        let body = body.map_err(|error| ApiError::disconnected(&error))?.to_bytes();
         Err(refused(code, retry_after, &body))
     }
 }
@@ -184,9 +158,7 @@ pub struct Lines {
 
 impl std::fmt::Debug for Lines {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lines")
-            .field("buffered", &self.buffer.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Lines").field("buffered", &self.buffer.len()).finish_non_exhaustive()
     }
 }
 
@@ -195,19 +167,14 @@ impl Lines {
     pub async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         let mut searched = 0;
         loop {
-            if let Some(at) = self.buffer[searched..]
-                .iter()
-                .position(|byte| *byte == b'\n')
-            {
+            if let Some(at) = self.buffer[searched..].iter().position(|byte| *byte == b'\n') {
                 let line = self.buffer.split_to(searched + at).freeze();
                 self.buffer.advance(1);
                 return Ok(Some(line));
             }
             searched = self.buffer.len();
             if searched > LONGEST_LINE {
-                return Err(ApiError::NotUnderstood(
-                    "a line of a watch has no end".to_owned(),
-                ));
+                return Err(ApiError::NotUnderstood("a line of a watch has no end".to_owned()));
             }
             match self.body.frame().await {
                 None => return Ok(None),
@@ -226,9 +193,7 @@ async fn within<T>(
     timeout: Duration,
     call: impl Future<Output = Result<T, ApiError>>,
 ) -> Result<T, ApiError> {
-    tokio::time::timeout(timeout, call)
-        .await
-        .unwrap_or(Err(ApiError::TimedOut(timeout)))
+    tokio::time::timeout(timeout, call).await.unwrap_or(Err(ApiError::TimedOut(timeout)))
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
@@ -251,12 +216,7 @@ fn refused(code: u16, retry_after: Option<Duration>, body: &[u8]) -> ApiError {
         message: String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned(),
         ..Status::default()
     });
-    ApiError::Refused {
-        code,
-        reason: status.reason,
-        message: status.message,
-        retry_after,
-    }
+    ApiError::Refused { code, reason: status.reason, message: status.message, retry_after }
 }
 
 /// The error that stands in an ERROR line of a watch.

@@ -9,10 +9,7 @@ pub async fn wait_ready(session: &Session, timings: &Timings) {
     loop {
         match session.get("/readyz", "*/*", timings.request).await {
             // The second means that somebody is there who will not tell us how it is. That is an answer.
-            Ok(_)
-            | Err(ApiError::Refused {
-                code: 400..=428, ..
-            }) => return,
+            Ok(_) | Err(ApiError::Refused { code: 400..=428, .. }) => return,
             Err(error) => {
                 failures += 1;
                 tracing::warn!(%error, failures, "waiting for the API server");

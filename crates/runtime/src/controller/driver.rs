@@ -40,11 +40,7 @@ impl<C: Controller> Driver<C> {
     /// Runs until `stop`; when this returns, no write is under way.
     pub(super) async fn run(self, stop: CancellationToken) {
         for cache in self.controller.caches() {
-            if stop
-                .run_until_cancelled(cache.wait_synced())
-                .await
-                .is_none()
-            {
+            if stop.run_until_cancelled(cache.wait_synced()).await.is_none() {
                 return;
             }
         }
@@ -99,14 +95,8 @@ impl<C: Controller> Driver<C> {
         }
         halt.cancel();
         let finish = async { while workers.join_next().await.is_some() {} };
-        if tokio::time::timeout(self.timings.stop_grace, finish)
-            .await
-            .is_err()
-        {
-            tracing::warn!(
-                controller = C::NAME,
-                "abandoning what did not finish in time"
-            );
+        if tokio::time::timeout(self.timings.stop_grace, finish).await.is_err() {
+            tracing::warn!(controller = C::NAME, "abandoning what did not finish in time");
             workers.shutdown().await;
         }
     }
@@ -147,15 +137,14 @@ impl<C: Controller> Driver<C> {
         let plan = self.controller.decide(&snapshot, self.clock.now());
         tracing::debug!(%plan, "decided");
         let outcome = self.controller.act(&snapshot, &plan, &self.writer).await;
-        let report = self
-            .controller
-            .report(&snapshot, &outcome, self.clock.now());
+        let report = self.controller.report(&snapshot, &outcome, self.clock.now());
         let regarding = self.controller.regarding(&snapshot);
         for note in &report.events {
             tracing::warn!(reason = note.reason.as_str(), note = note.note, "reported");
-            self.events
-                .publish(&self.writer, C::NAME, regarding, note)
-                .await;
+            let said = self.events.publish(&self.writer, C::NAME, regarding, note);
+            if let Err(error) = said.await {
+                return (PassResult::Failed, Some(error.retry()));
+            }
         }
         (report.result, report.retry)
     }

@@ -66,9 +66,7 @@ pub struct Registration {
 
 impl std::fmt::Debug for Registration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Registration")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
+        f.debug_struct("Registration").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -104,21 +102,10 @@ impl Registration {
 }
 
 async fn run<C: Controller>(build: Build<C>, start: Start) {
-    let Start {
-        shared,
-        leadership,
-        workers,
-        stop,
-    } = start;
+    let Start { shared, leadership, workers, stop } = start;
     for resource in C::REQUIRES {
-        shared
-            .readiness
-            .waits(C::NAME, format!("waits for {}", resource.crd_name()));
-        if stop
-            .run_until_cancelled(wait_served(&shared, *resource))
-            .await
-            .is_none()
-        {
+        shared.readiness.waits(C::NAME, format!("waits for {}", resource.crd_name()));
+        if stop.run_until_cancelled(wait_served(&shared, *resource)).await.is_none() {
             return;
         }
     }
@@ -144,9 +131,7 @@ async fn run<C: Controller>(build: Build<C>, start: Start) {
 ///
 /// The CustomResourceDefinition tells. Where we may not read those, the resource itself is asked for now and then.
 async fn wait_served(shared: &Shared, resource: Resource) {
-    let definitions = shared
-        .caches
-        .open(&shared.control, Scope::All, CustomResourceDefinitions);
+    let definitions = shared.caches.open(&shared.control, Scope::All, CustomResourceDefinitions);
     let name = ObjectKey::new("", resource.crd_name());
     let news = Arc::new(Notify::new());
     let (bell, wanted) = (news.clone(), name.clone());
@@ -172,13 +157,7 @@ async fn wait_served(shared: &Shared, resource: Resource) {
 }
 
 async fn is_served(shared: &Shared, resource: Resource) -> bool {
-    let path = format!(
-        "{}?limit=1",
-        resource.collection_path(shared.scope.namespace())
-    );
+    let path = format!("{}?limit=1", resource.collection_path(shared.scope.namespace()));
     let session = shared.control.session(UserAgent::START);
-    session
-        .get(&path, "application/json", shared.timings.request)
-        .await
-        .is_ok()
+    session.get(&path, "application/json", shared.timings.request).await.is_ok()
 }

@@ -59,31 +59,17 @@ impl Elector {
     ) -> Self {
         let until = watch::Sender::new(None);
         metrics.leader(name.controller, false);
-        Self {
-            name,
-            session,
-            gateway,
-            clock,
-            timings,
-            metrics,
-            until,
-        }
+        Self { name, session, gateway, clock, timings, metrics, until }
     }
 
     /// What writers look at.
     pub fn leadership(&self) -> Leadership {
-        Leadership::Lease {
-            until: self.until.subscribe(),
-            clock: Arc::clone(&self.clock),
-        }
+        Leadership::Lease { until: self.until.subscribe(), clock: Arc::clone(&self.clock) }
     }
 
     /// Runs until `stop`, and gives the lease back if it is ours then. Stop it only after the last write has been answered.
     pub async fn run(self, stop: CancellationToken) {
-        let mut sight = Sight {
-            record: None,
-            changed: self.clock.uptime(),
-        };
+        let mut sight = Sight { record: None, changed: self.clock.uptime() };
         let elect = async {
             loop {
                 self.follow(&mut sight).await;
@@ -147,9 +133,7 @@ impl Elector {
                     self.until.send_replace(Some(until));
                 }
                 Err(_) => return self.lost("it could not be renewed in time"),
-                Ok(Err(WriteError::Api(ApiError::Refused {
-                    code: 404 | 409, ..
-                }))) => {
+                Ok(Err(WriteError::Api(ApiError::Refused { code: 404 | 409, .. }))) => {
                     // Somebody else's, or ours with an answer that was lost: the Lease tells.
                     self.look(sight).await;
                     let holder = sight.record.as_ref().map(|record| record.holder.as_str());
@@ -167,8 +151,7 @@ impl Elector {
     fn gained(&self, sent: Duration) {
         tracing::info!(controller = self.name.controller, lease = %self.name.key, "leading");
         self.metrics.leader(self.name.controller, true);
-        self.until
-            .send_replace(Some(sent + self.timings.renew_deadline()));
+        self.until.send_replace(Some(sent + self.timings.renew_deadline()));
     }
 
     fn lost(&self, reason: &str) {
@@ -212,13 +195,7 @@ impl Elector {
         // The lease is what gives the right to write, so writing it cannot need that right.
         let answer = self
             .gateway
-            .send(
-                &self.session,
-                "lease",
-                &Leadership::NotNeeded,
-                &write,
-                &plan,
-            )
+            .send(&self.session, "lease", &Leadership::NotNeeded, &write, &plan)
             .await?;
         let answer = answer.unwrap_or_default();
         Ok(Record::parse(&answer).map_err(|e| ApiError::NotUnderstood(e.to_string()))?)
@@ -231,11 +208,7 @@ impl Elector {
                 Ok(record) => return sight.see(record, self.clock.uptime()),
                 Err(error) => {
                     tracing::warn!(%error, lease = %self.name.key, "the lease cannot be read");
-                    if self
-                        .until
-                        .borrow()
-                        .is_some_and(|until| self.clock.uptime() >= until)
-                    {
+                    if self.until.borrow().is_some_and(|until| self.clock.uptime() >= until) {
                         self.lost("it could not be read in time");
                     }
                     tokio::time::sleep(self.pause()).await;
@@ -246,11 +219,7 @@ impl Elector {
 
     async fn read(&self) -> Result<Option<Record>, ApiError> {
         let path = LEASES.object_path(&self.name.key.namespace, &self.name.key.name);
-        match self
-            .session
-            .get(&path, "application/json", self.timings.request)
-            .await
-        {
+        match self.session.get(&path, "application/json", self.timings.request).await {
             Ok(body) => Record::parse(&body)
                 .map(Some)
                 .map_err(|error| ApiError::NotUnderstood(error.to_string())),
@@ -302,9 +271,7 @@ impl Elector {
 
     /// Between attempts; different for each process, so that followers do not run in step.
     fn pause(&self) -> Duration {
-        self.timings
-            .lease_retry()
-            .mul_f64(0.5 + fastrand::f64() / 2.0)
+        self.timings.lease_retry().mul_f64(0.5 + fastrand::f64() / 2.0)
     }
 }
 
@@ -313,9 +280,9 @@ fn take_line(line: &Bytes) -> Result<Option<Record>, ApiError> {
     let not_understood = |error: serde_json::Error| ApiError::NotUnderstood(error.to_string());
     let line: WatchLine<'_> = serde_json::from_slice(line).map_err(not_understood)?;
     match line.kind {
-        "ADDED" | "MODIFIED" => Record::parse(line.object.get().as_bytes())
-            .map(Some)
-            .map_err(not_understood),
+        "ADDED" | "MODIFIED" => {
+            Record::parse(line.object.get().as_bytes()).map(Some).map_err(not_understood)
+        }
         "DELETED" => Ok(None),
         _ => Err(ApiError::NotUnderstood(line.object.get().to_owned())),
     }

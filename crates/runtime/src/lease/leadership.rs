@@ -27,11 +27,7 @@ impl Leadership {
             Self::NotNeeded => Some(limit),
             Self::Lease { until, clock } => {
                 let left = (*until.borrow())?.checked_sub(clock.uptime())?;
-                if left.is_zero() {
-                    None
-                } else {
-                    Some(left.min(limit))
-                }
+                if left.is_zero() { None } else { Some(left.min(limit)) }
             }
         }
     }
@@ -70,10 +66,7 @@ mod tests {
     fn a_write_may_take_no_longer_than_the_lease_lasts() {
         let clock = Arc::new(ManualClock::default());
         let (state, until) = watch::channel(None);
-        let leadership = Leadership::Lease {
-            until,
-            clock: clock.clone(),
-        };
+        let leadership = Leadership::Lease { until, clock: clock.clone() };
         let limit = Duration::from_secs(30);
         assert_eq!(leadership.time_left(limit), None);
 

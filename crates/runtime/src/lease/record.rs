@@ -43,9 +43,7 @@ struct Spec {
 impl Record {
     pub(super) fn parse(json: &[u8]) -> Result<Self, serde_json::Error> {
         let Wire { metadata, spec } = serde_json::from_slice(json)?;
-        let seconds = spec
-            .lease_duration_seconds
-            .and_then(|s| u64::try_from(s).ok());
+        let seconds = spec.lease_duration_seconds.and_then(|s| u64::try_from(s).ok());
         Ok(Self {
             holder: spec.holder_identity.unwrap_or_default(),
             duration: Duration::from_secs(seconds.unwrap_or(0).max(1)),
@@ -61,16 +59,8 @@ impl Record {
         Spoken {
             holder: holder.to_owned(),
             duration,
-            transitions: if same {
-                self.transitions
-            } else {
-                self.transitions + 1
-            },
-            acquired: self
-                .acquired
-                .clone()
-                .filter(|_| same)
-                .unwrap_or_else(|| micro(now)),
+            transitions: if same { self.transitions } else { self.transitions + 1 },
+            acquired: self.acquired.clone().filter(|_| same).unwrap_or_else(|| micro(now)),
             renewed: micro(now),
             version: Some(self.version.clone()),
         }

@@ -67,20 +67,14 @@ mod tests {
 
     #[test]
     fn a_lease_that_somebody_holds_is_waited_for_from_the_moment_we_saw_it_change() {
-        let mut sight = Sight {
-            record: None,
-            changed: at(0),
-        };
+        let mut sight = Sight { record: None, changed: at(0) };
         assert_eq!(decide(&sight, "me", at(0)), Step::Create);
         sight.see(Some(record("other", "1")), at(100));
         assert_eq!(decide(&sight, "me", at(100)), Step::Wait(at(115)));
         // Seen again without a change: no younger.
         sight.see(Some(record("other", "1")), at(110));
         assert_eq!(decide(&sight, "me", at(114)), Step::Wait(at(115)));
-        assert_eq!(
-            decide(&sight, "me", at(115)),
-            Step::Take(record("other", "1"))
-        );
+        assert_eq!(decide(&sight, "me", at(115)), Step::Take(record("other", "1")));
         // Renewed at the last moment.
         sight.see(Some(record("other", "2")), at(115));
         assert_eq!(decide(&sight, "me", at(116)), Step::Wait(at(130)));
@@ -88,10 +82,7 @@ mod tests {
 
     #[test]
     fn a_lease_that_was_given_back_or_is_ours_is_taken_at_once() {
-        let mut sight = Sight {
-            record: Some(record("other", "1")),
-            changed: at(0),
-        };
+        let mut sight = Sight { record: Some(record("other", "1")), changed: at(0) };
         sight.see(Some(record("", "2")), at(5));
         assert_eq!(decide(&sight, "me", at(5)), Step::Take(record("", "2")));
         // The answer to our own write was lost.

@@ -53,18 +53,11 @@ pub struct Write<'a> {
 
 impl Write<'_> {
     fn request(&self) -> (Method, String, &'static str) {
-        let object = || {
-            self.resource
-                .object_path(&self.key.namespace, &self.key.name)
-        };
+        let object = || self.resource.object_path(&self.key.namespace, &self.key.name);
         match self.verb {
             Verb::Create => {
                 let namespace = Some(&*self.key.namespace).filter(|name| !name.is_empty());
-                (
-                    Method::POST,
-                    self.resource.collection_path(namespace),
-                    "application/json",
-                )
+                (Method::POST, self.resource.collection_path(namespace), "application/json")
             }
             Verb::Replace => (Method::PUT, object(), "application/json"),
             Verb::MergePatch => (Method::PATCH, object(), "application/merge-patch+json"),
@@ -99,9 +92,7 @@ impl Gateway {
         write: &Write<'_>,
         plan: &(dyn Display + Sync),
     ) -> Result<Option<Bytes>, WriteError> {
-        let answer = self
-            .send_if_allowed(session, party, leadership, write)
-            .await;
+        let answer = self.send_if_allowed(session, party, leadership, write).await;
         let result = match &answer {
             Ok(Some(_)) => "done",
             Ok(None) => "dry-run",
@@ -133,15 +124,10 @@ impl Gateway {
         let limit = session.request_timeout();
         let (method, path, content_type) = write.request();
         // The lease is looked at last, directly before the request goes out: the process may have slept since it was decided.
-        let timeout = leadership
-            .time_left(limit)
-            .ok_or(WriteError::NotLeader { controller: party })?;
+        let timeout =
+            leadership.time_left(limit).ok_or(WriteError::NotLeader { controller: party })?;
         let body = write.body.clone();
-        let answer = session
-            .write(method, &path, content_type, body, timeout)
-            .await;
-        Ok(Some(
-            answer.map_err(|error: ApiError| WriteError::Api(error))?,
-        ))
+        let answer = session.write(method, &path, content_type, body, timeout).await;
+        Ok(Some(answer.map_err(|error: ApiError| WriteError::Api(error))?))
     }
 }

@@ -50,12 +50,7 @@ impl Writer {
         controller: &'static str,
         leadership: Leadership,
     ) -> Self {
-        Self {
-            gateway,
-            session,
-            controller,
-            leadership,
-        }
+        Self { gateway, session, controller, leadership }
     }
 
     /// Sets annotations of an object, if it is still the one that was decided about: both uid and version must match.
@@ -69,10 +64,8 @@ impl Writer {
         if change.is_empty() {
             return Ok(Written::Nothing);
         }
-        let annotations: serde_json::Map<_, _> = change
-            .iter()
-            .map(|(key, value)| (key.to_owned(), json!(value)))
-            .collect();
+        let annotations: serde_json::Map<_, _> =
+            change.iter().map(|(key, value)| (key.to_owned(), json!(value))).collect();
         let body = json!({"metadata": {
             "uid": &*meta.uid.0,
             "resourceVersion": meta.version.to_string(),
@@ -90,13 +83,7 @@ impl Writer {
             Err(error) if error.leaves_doubt() => cache.mark_uncertain(&meta.key),
             Ok(None) | Err(_) => {}
         }
-        sent.map(|answer| {
-            if answer.is_some() {
-                Written::Done
-            } else {
-                Written::LeftOut
-            }
-        })
+        sent.map(|answer| if answer.is_some() { Written::Done } else { Written::LeftOut })
     }
 
     /// Creates an Event. What it says is the caller's; how often it may say it, too.
@@ -115,11 +102,7 @@ impl Writer {
             body: event.to_string().into(),
         };
         let answer = self.send(&write, plan).await?;
-        Ok(if answer.is_some() {
-            Written::Done
-        } else {
-            Written::LeftOut
-        })
+        Ok(if answer.is_some() { Written::Done } else { Written::LeftOut })
     }
 
     async fn send(
@@ -127,14 +110,6 @@ impl Writer {
         write: &Write<'_>,
         plan: &(dyn Display + Sync),
     ) -> Result<Option<bytes::Bytes>, WriteError> {
-        self.gateway
-            .send(
-                &self.session,
-                self.controller,
-                &self.leadership,
-                write,
-                plan,
-            )
-            .await
+        self.gateway.send(&self.session, self.controller, &self.leadership, write, plan).await
     }
 }

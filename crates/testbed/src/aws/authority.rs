@@ -24,15 +24,13 @@ impl Authority {
     /// Makes a CA and a server certificate for the loopback names.
     pub fn new() -> Result<Self> {
         let mut ca = CertificateParams::default();
-        ca.distinguished_name
-            .push(DnType::CommonName, "machinist test CA");
+        ca.distinguished_name.push(DnType::CommonName, "machinist test CA");
         ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate()?)?;
 
         let mut leaf = CertificateParams::new(["localhost".to_owned(), "127.0.0.1".to_owned()])?;
-        leaf.distinguished_name
-            .push(DnType::CommonName, "machinist AWS front");
+        leaf.distinguished_name.push(DnType::CommonName, "machinist AWS front");
         leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         leaf.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate()?;
@@ -47,10 +45,7 @@ impl Authority {
                 PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der())),
             )
             .context("the certificate of the AWS front was refused")?;
-        Ok(Self {
-            ca_pem: ca.pem(),
-            server: Arc::new(server),
-        })
+        Ok(Self { ca_pem: ca.pem(), server: Arc::new(server) })
     }
 
     /// The CA certificate.

@@ -67,12 +67,7 @@ impl Guarded {
             .trim()
             .parse()
             .with_context(|| format!("the guard of {} printed {line:?}", program.display()))?;
-        Ok(Self {
-            shell,
-            pipe,
-            process_id,
-            output,
-        })
+        Ok(Self { shell, pipe, process_id, output })
     }
 
     pub(super) fn process_id(&self) -> u32 {

@@ -126,10 +126,8 @@ mod tests {
 
     #[test]
     fn every_line_of_the_pins_is_an_exact_version() {
-        let unpinned: Vec<_> = PINS
-            .lines()
-            .filter(|line| !line.starts_with('#') && !line.contains("=="))
-            .collect();
+        let unpinned: Vec<_> =
+            PINS.lines().filter(|line| !line.starts_with('#') && !line.contains("==")).collect();
         assert_eq!(unpinned, Vec::<&str>::new());
     }
 }

@@ -62,12 +62,7 @@ pub struct Harness<S, C> {
 impl<S: Subject, C: Scenario> Harness<S, C> {
     /// Worlds are spread over the API servers; each is reached with the given (admin) identity.
     pub fn new(subject: S, scenario: C, api_servers: Vec<kube::Config>, options: Options) -> Self {
-        Self {
-            subject,
-            scenario: Arc::new(scenario),
-            api_servers,
-            options,
-        }
+        Self { subject, scenario: Arc::new(scenario), api_servers, options }
     }
 
     /// Learns, tries every chosen pair, and reports. An error means that nothing could be tried.
@@ -124,19 +119,13 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
 
     /// Runs undisturbed, twice: a scenario that differs from itself cannot show anything.
     async fn learn(&self) -> Result<Learned> {
-        ensure!(
-            !self.api_servers.is_empty(),
-            "the harness needs an API server"
-        );
+        ensure!(!self.api_servers.is_empty(), "the harness needs an API server");
         let undisturbed = async || self.trial(0).await?.undisturbed().await;
         let first = undisturbed().await.context("the first undisturbed run")?;
         let second = undisturbed().await.context("the second undisturbed run")?;
         if first.end != second.end {
             let diff = diff::unified(&first.end, &second.end);
-            bail!(
-                "two undisturbed runs of {} differ:\n{diff}",
-                self.scenario.name()
-            );
+            bail!("two undisturbed runs of {} differ:\n{diff}", self.scenario.name());
         }
         ensure!(
             !first.points.is_empty(),

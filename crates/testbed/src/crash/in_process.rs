@@ -46,10 +46,7 @@ impl Subject for RuntimeSubject {
             .build()
             .context("a runtime for the subject")?;
         let main = runtime.spawn((self.0)(launch.clone()));
-        Ok(RunningRuntime {
-            runtime: Some(runtime),
-            main,
-        })
+        Ok(RunningRuntime { runtime: Some(runtime), main })
     }
 }
 

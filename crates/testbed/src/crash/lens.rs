@@ -15,16 +15,8 @@ pub(super) struct Lens<C> {
 
 impl<C: Scenario> Lens<C> {
     pub(super) fn new(scenario: Arc<C>, options: &Options) -> Arc<Self> {
-        let Options {
-            user_agents,
-            leases,
-            ..
-        } = options;
-        Arc::new(Self {
-            scenario,
-            user_agents: user_agents.clone(),
-            leases: *leases,
-        })
+        let Options { user_agents, leases, .. } = options;
+        Arc::new(Self { scenario, user_agents: user_agents.clone(), leases: *leases })
     }
 
     pub(super) fn counts(&self, request: &ApiRequest) -> bool {
@@ -48,10 +40,7 @@ impl<C: Scenario> Lens<C> {
     pub(super) fn trace(&self, world: &World) -> String {
         let entries = world.proxy.log().entries();
         let writes = entries.iter().filter(|entry| self.counts(&entry.request));
-        writes
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join("\n")
+        writes.map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
     /// Fits the same write as the point does, whichever time it is.

@@ -15,13 +15,8 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use serde_json::{Map, Value};
 
 /// Fields of `metadata` that say nothing about what was achieved.
-const NOISE: [&str; 5] = [
-    "resourceVersion",
-    "managedFields",
-    "creationTimestamp",
-    "generation",
-    "selfLink",
-];
+const NOISE: [&str; 5] =
+    ["resourceVersion", "managedFields", "creationTimestamp", "generation", "selfLink"];
 
 type Rename = Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>;
 
@@ -34,19 +29,14 @@ pub struct Normaliser {
 
 impl fmt::Debug for Normaliser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Normaliser")
-            .field("namespace", &self.namespace)
-            .finish_non_exhaustive()
+        f.debug_struct("Normaliser").field("namespace", &self.namespace).finish_non_exhaustive()
     }
 }
 
 impl Normaliser {
     /// For objects of this namespace.
     pub fn new(namespace: &str) -> Self {
-        Self {
-            namespace: namespace.to_owned(),
-            rename: None,
-        }
+        Self { namespace: namespace.to_owned(), rename: None }
     }
 
     /// A stable name for objects whose own name depends on the run in another way than by
@@ -62,18 +52,12 @@ impl Normaliser {
 
     /// The comparable form.
     pub fn normalise(&self, objects: Vec<Value>) -> Value {
-        let mut objects: Vec<(String, Value)> = objects
-            .into_iter()
-            .map(|object| (self.stable_name(&object), object))
-            .collect();
+        let mut objects: Vec<(String, Value)> =
+            objects.into_iter().map(|object| (self.stable_name(&object), object)).collect();
         // Among objects of one stable name the content decides about the order, as far as it is stable itself.
         objects.sort_by_cached_key(|(name, object)| {
             let blank = self.substitutes_for(&[object], |_, _| String::new());
-            (
-                kind(object).to_owned(),
-                name.clone(),
-                rewrite(object, &blank).to_string(),
-            )
+            (kind(object).to_owned(), name.clone(), rewrite(object, &blank).to_string())
         });
         let mut numbers = HashMap::new();
         let mut names = Vec::new();
@@ -81,22 +65,12 @@ impl Normaliser {
             let number = numbers.entry((kind(object), name)).or_insert(0_u32);
             *number += 1;
             let fixed = text(object, "/metadata/name") == Some(name.as_str());
-            names.push(if fixed {
-                name.clone()
-            } else {
-                format!("{name}#{number}")
-            });
+            names.push(if fixed { name.clone() } else { format!("{name}#{number}") });
         }
         let plain: Vec<&Value> = objects.iter().map(|(_, object)| object).collect();
-        let substitutes = self.substitutes_for(&plain, |index, object| {
-            format!("{}/{}", kind(object), names[index])
-        });
-        Value::Array(
-            plain
-                .into_iter()
-                .map(|object| rewrite(object, &substitutes))
-                .collect(),
-        )
+        let substitutes = self
+            .substitutes_for(&plain, |index, object| format!("{}/{}", kind(object), names[index]));
+        Value::Array(plain.into_iter().map(|object| rewrite(object, &substitutes)).collect())
     }
 
     fn stable_name(&self, object: &Value) -> String {
@@ -156,10 +130,9 @@ fn rewrite(object: &Value, substitutes: &[(String, String)]) -> Value {
 fn walk(value: &Value, substitutes: &[(String, String)], generation: Option<&Value>) -> Value {
     match value {
         Value::String(text) => Value::String(replace(text, substitutes)),
-        Value::Array(items) => items
-            .iter()
-            .map(|item| walk(item, substitutes, generation))
-            .collect(),
+        Value::Array(items) => {
+            items.iter().map(|item| walk(item, substitutes, generation)).collect()
+        }
         Value::Object(fields) => {
             let field = |(key, value): (&String, &Value)| {
                 let value = match (key.as_str(), generation) {
@@ -183,14 +156,8 @@ fn replace(text: &str, substitutes: &[(String, String)]) -> String {
     }
     let replaced = substitutes
         .iter()
-        .fold(text.to_owned(), |text, (old, new)| {
-            text.replace(old.as_str(), new)
-        });
-    if is_uid(&replaced) {
-        "<uid>".to_owned()
-    } else {
-        replaced
-    }
+        .fold(text.to_owned(), |text, (old, new)| text.replace(old.as_str(), new));
+    if is_uid(&replaced) { "<uid>".to_owned() } else { replaced }
 }
 
 /// `2026-01-02T03:04:05Z` with or without fractions.
@@ -254,31 +221,21 @@ mod tests {
         assert_eq!(one, other, "{one:#}\n{other:#}");
         assert_eq!(one[0]["metadata"]["name"], "web-#1");
         assert_eq!(one[0]["path"], "/<namespace>/web-#1");
-        assert_eq!(
-            one[0]["metadata"]["ownerReferences"][0]["uid"],
-            "<uid of Set/web>"
-        );
-        assert_eq!(
-            one[2]["status"],
-            json!({"observedGeneration": "<current>", "since": "<time>"})
-        );
+        assert_eq!(one[0]["metadata"]["ownerReferences"][0]["uid"], "<uid of Set/web>");
+        assert_eq!(one[2]["status"], json!({"observedGeneration": "<current>", "since": "<time>"}));
     }
 
     #[test]
     fn a_duplicate_and_a_wrong_owner_stay_visible() {
-        let good = Normaliser::new("world-1").normalise(vec![
-            set("world-1", A, "1"),
-            child("world-1", "web-1", A, B, 1),
-        ]);
+        let good = Normaliser::new("world-1")
+            .normalise(vec![set("world-1", A, "1"), child("world-1", "web-1", A, B, 1)]);
         let twice = Normaliser::new("world-1").normalise(vec![
             set("world-1", A, "1"),
             child("world-1", "web-1", A, B, 1),
             child("world-1", "web-2", A, C, 1),
         ]);
-        let orphan = Normaliser::new("world-1").normalise(vec![
-            set("world-1", A, "1"),
-            child("world-1", "web-1", C, B, 1),
-        ]);
+        let orphan = Normaliser::new("world-1")
+            .normalise(vec![set("world-1", A, "1"), child("world-1", "web-1", C, B, 1)]);
         assert_ne!(good, twice);
         assert_ne!(good, orphan);
         assert_eq!(orphan[0]["metadata"]["ownerReferences"][0]["uid"], "<uid>");

@@ -20,10 +20,7 @@ impl Write {
     /// `label` is the scenario's name for the object; a namespace in it is replaced, as it differs
     /// between runs.
     pub(super) fn of(request: &ApiRequest, agents: &str, label: &str) -> Self {
-        let agent = request
-            .user_agent
-            .strip_prefix(agents)
-            .unwrap_or(&request.user_agent);
+        let agent = request.user_agent.strip_prefix(agents).unwrap_or(&request.user_agent);
         let mut resource = request.resource.clone();
         if let Some(subresource) = &request.subresource {
             resource = format!("{resource}/{subresource}");
@@ -63,12 +60,7 @@ impl CrashPoint {
 
 impl fmt::Display for CrashPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Write {
-            controller,
-            verb,
-            resource,
-            object,
-        } = &self.write;
+        let Write { controller, verb, resource, object } = &self.write;
         write!(f, "{controller}: {verb} {resource} {object} #{}", self.nth)
     }
 }
@@ -93,11 +85,7 @@ mod tests {
 
     fn points(requests: &[ApiRequest]) -> Vec<String> {
         let write = |request: &ApiRequest| {
-            Write::of(
-                request,
-                "machinist-",
-                request.name.as_deref().unwrap_or_default(),
-            )
+            Write::of(request, "machinist-", request.name.as_deref().unwrap_or_default())
         };
         CrashPoint::in_sequence(requests.iter().map(write))
             .iter()

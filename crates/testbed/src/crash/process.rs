@@ -41,8 +41,7 @@ impl ProcessSubject {
     /// Appends arguments.
     #[must_use]
     pub fn args<'a>(mut self, arguments: impl IntoIterator<Item = &'a str>) -> Self {
-        self.arguments
-            .extend(arguments.into_iter().map(str::to_owned));
+        self.arguments.extend(arguments.into_iter().map(str::to_owned));
         self
     }
 
@@ -64,9 +63,7 @@ impl ProcessSubject {
         let start = self.starts.fetch_add(1, Ordering::Relaxed);
         std::fs::create_dir_all(folder)?;
         let path = folder.join(format!("{}-{start}.log", launch.namespace));
-        Ok(std::fs::File::create(&path)
-            .with_context(|| path.display().to_string())?
-            .into())
+        Ok(std::fs::File::create(&path).with_context(|| path.display().to_string())?.into())
     }
 }
 
@@ -78,26 +75,18 @@ impl Subject for ProcessSubject {
         tokio::fs::write(kubeconfig.path(), &launch.kubeconfig).await?;
         let path = kubeconfig.path().to_string_lossy().into_owned();
         let fill = |text: &str| -> OsString {
-            text.replace("{namespace}", &launch.namespace)
-                .replace("{kubeconfig}", &path)
-                .into()
+            text.replace("{namespace}", &launch.namespace).replace("{kubeconfig}", &path).into()
         };
         let mut command = Command::new(&self.program);
         command
             .args(self.arguments.iter().map(|argument| fill(argument)))
-            .envs(
-                self.variables
-                    .iter()
-                    .map(|(name, value)| (name, fill(value))),
-            )
+            .envs(self.variables.iter().map(|(name, value)| (name, fill(value))))
             .env("KUBECONFIG", kubeconfig.path())
             .stdin(Stdio::null())
             .kill_on_drop(true);
         match &self.output {
             Some(folder) => {
-                command
-                    .stdout(Stdio::null())
-                    .stderr(self.log_file(folder, launch)?);
+                command.stdout(Stdio::null()).stderr(self.log_file(folder, launch)?);
             }
             None => {
                 command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -106,10 +95,7 @@ impl Subject for ProcessSubject {
         let child = command
             .spawn()
             .with_context(|| format!("cannot start {}: build it first", self.program.display()))?;
-        Ok(RunningProcess {
-            child,
-            _kubeconfig: kubeconfig,
-        })
+        Ok(RunningProcess { child, _kubeconfig: kubeconfig })
     }
 }
 

@@ -25,14 +25,7 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            point,
-            fault,
-            problems,
-            diff,
-            writes,
-            duration,
-        } = self;
+        let Self { point, fault, problems, diff, writes, duration } = self;
         writeln!(f, "{point}: {fault} ({:.1} s)", duration.as_secs_f64())?;
         for problem in problems {
             writeln!(f, "  {problem}")?;
@@ -66,10 +59,7 @@ impl Report {
     /// `N crash points × M faults, K differ`
     pub fn summary(&self) -> String {
         let (points, faults) = (self.points.len(), self.faults.len());
-        format!(
-            "{points} crash points × {faults} faults, {} differ",
-            self.differences.len()
-        )
+        format!("{points} crash points × {faults} faults, {} differ", self.differences.len())
     }
 
     /// Fails with the whole report unless every run met its point and ended as the undisturbed one.
@@ -90,8 +80,6 @@ impl fmt::Display for Report {
         for (point, fault) in &self.unmet {
             writeln!(f, "\nnot met again: {point}: {fault}")?;
         }
-        self.differences
-            .iter()
-            .try_for_each(|difference| write!(f, "\n{difference}"))
+        self.differences.iter().try_for_each(|difference| write!(f, "\n{difference}"))
     }
 }

@@ -32,12 +32,11 @@ impl Sample {
                 // Counting along the rows moves the choice by `faults` per point. Where this would
                 // hit the same columns again and again it moves by one instead.
                 let step = if coprime(faults, n) { faults } else { 1 };
-                all.filter(|(point, fault)| (point * step + fault) % n == 0)
-                    .collect()
+                all.filter(|(point, fault)| (point * step + fault) % n == 0).collect()
             }
-            Self::Spread(count) if count <= points => (0..count)
-                .map(|index| (index * points / count, index % faults))
-                .collect(),
+            Self::Spread(count) if count <= points => {
+                (0..count).map(|index| (index * points / count, index % faults)).collect()
+            }
             Self::Spread(count) => all.take(count).collect(),
         }
     }
@@ -60,11 +59,7 @@ mod tests {
     fn a_fifth_touches_every_point_and_every_fault() {
         for points in 5..40 {
             let pairs = Sample::EveryNth(5).pairs(points, 7);
-            assert!(
-                pairs.len() * 5 >= points * 7,
-                "{points} points: {} pairs",
-                pairs.len()
-            );
+            assert!(pairs.len() * 5 >= points * 7, "{points} points: {} pairs", pairs.len());
             let met: HashSet<_> = pairs.iter().map(|pair| pair.0).collect();
             let used: HashSet<_> = pairs.iter().map(|pair| pair.1).collect();
             assert_eq!((met.len(), used.len()), (points, 7));

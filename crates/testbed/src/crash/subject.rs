@@ -18,11 +18,7 @@ pub struct Launch {
 impl Launch {
     /// A subject behind this proxy.
     pub fn new(proxy: &Proxy, namespace: &str) -> Self {
-        Self {
-            kubeconfig: proxy.kubeconfig(),
-            url: proxy.url(),
-            namespace: namespace.to_owned(),
-        }
+        Self { kubeconfig: proxy.kubeconfig(), url: proxy.url(), namespace: namespace.to_owned() }
     }
 
     /// A client configuration that leads through the proxy, without retries of kube's own.

@@ -16,12 +16,7 @@ pub(super) struct Supervisor<'a, S: Subject> {
 impl<'a, S: Subject> Supervisor<'a, S> {
     pub(super) async fn start(subject: &'a S, launch: Launch) -> Result<Self> {
         let current = Mutex::new(Some(subject.start(&launch).await?));
-        Ok(Self {
-            subject,
-            launch,
-            current,
-            restarts: watch::Sender::new(0),
-        })
+        Ok(Self { subject, launch, current, restarts: watch::Sender::new(0) })
     }
 
     /// Kills the instance and starts a fresh one.

@@ -46,10 +46,7 @@ pub async fn run(mut config: kube::Config, namespace: &str, habit: Habit) -> Res
     let agent = HeaderValue::from_static("machinist-toy/1");
     config.headers.push((header::USER_AGENT, agent));
     config.default_retry = false;
-    let toy = Toy {
-        maps: Api::namespaced(Client::try_from(config)?, namespace),
-        habit,
-    };
+    let toy = Toy { maps: Api::namespaced(Client::try_from(config)?, namespace), habit };
     loop {
         match toy.pass().await {
             Err(error) if habit == Habit::Touchy => return Err(error),
@@ -74,10 +71,7 @@ impl Toy {
         }
         for child in &children {
             let owner = child.labels().get("toy/parent");
-            if !parents
-                .iter()
-                .any(|parent| Some(&parent.name_any()) == owner)
-            {
+            if !parents.iter().any(|parent| Some(&parent.name_any()) == owner) {
                 self.delete(child).await?;
             }
         }
@@ -88,9 +82,7 @@ impl Toy {
         let wanted = value(parent, "a");
         let done = parent.annotations().get("toy/done");
         let name = parent.name_any();
-        let child = children
-            .iter()
-            .find(|child| child.labels().get("toy/parent") == Some(&name));
+        let child = children.iter().find(|child| child.labels().get("toy/parent") == Some(&name));
         let made = match self.habit {
             Habit::Forgetful => done.is_some(),
             Habit::Careful | Habit::Touchy => child.is_some(),
@@ -127,29 +119,19 @@ impl Toy {
             Habit::Forgetful => metadata.generate_name = Some(format!("{parent}-")),
             Habit::Careful | Habit::Touchy => metadata.name = Some(format!("{parent}-child")),
         }
-        let child = ConfigMap {
-            metadata,
-            data: Some(pairs(&[("b", value)])),
-            ..ConfigMap::default()
-        };
+        let child =
+            ConfigMap { metadata, data: Some(pairs(&[("b", value)])), ..ConfigMap::default() };
         answered(self.maps.create(&PostParams::default(), &child)).await?;
         Ok(())
     }
 
     async fn patch(&self, name: &str, patch: &serde_json::Value) -> Result<()> {
-        answered(
-            self.maps
-                .patch(name, &PatchParams::default(), &Patch::Merge(patch)),
-        )
-        .await?;
+        answered(self.maps.patch(name, &PatchParams::default(), &Patch::Merge(patch))).await?;
         Ok(())
     }
 
     async fn delete(&self, child: &ConfigMap) -> Result<()> {
-        let only_this = Preconditions {
-            uid: child.uid(),
-            resource_version: None,
-        };
+        let only_this = Preconditions { uid: child.uid(), resource_version: None };
         let params = DeleteParams::default().preconditions(only_this);
         answered(self.maps.delete(&child.name_any(), &params)).await?;
         Ok(())
@@ -157,21 +139,13 @@ impl Toy {
 }
 
 async fn answered<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T> {
-    Ok(tokio::time::timeout(CALL, call)
-        .await
-        .context("no answer")??)
+    Ok(tokio::time::timeout(CALL, call).await.context("no answer")??)
 }
 
 fn value<'a>(map: &'a ConfigMap, key: &str) -> &'a str {
-    map.data
-        .as_ref()
-        .and_then(|data| data.get(key))
-        .map_or("", String::as_str)
+    map.data.as_ref().and_then(|data| data.get(key)).map_or("", String::as_str)
 }
 
 fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs
-        .iter()
-        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-        .collect()
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }

@@ -47,19 +47,13 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
         let supervisor = Supervisor::start(self.subject, self.world.launch()).await?;
         self.scenario.run(&self.world).await?;
         let check = || async { self.ensure_quiet() };
-        self.world
-            .eventually("the subject to stop writing", check)
-            .await?;
+        self.world.eventually("the subject to stop writing", check).await?;
         let end = self.scenario.end_state(&self.world).await?;
         if let Some(ending) = supervisor.stop().await? {
             bail!("{ending}");
         }
         let points = self.lens.points(&self.world);
-        tracing::info!(
-            scenario = self.scenario.name(),
-            points = points.len(),
-            "learned"
-        );
+        tracing::info!(scenario = self.scenario.name(), points = points.len(), "learned");
         Ok(Learned { points, end })
     }
 
@@ -120,9 +114,7 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
     /// sender is killed, for example because the sender lost patience on the way.
     async fn has_died(&self, supervisor: &Supervisor<'_, S>) -> bool {
         let patience = self.world.time_left().max(SHORTEST_PATIENCE);
-        tokio::time::timeout(patience, supervisor.restarted())
-            .await
-            .is_ok()
+        tokio::time::timeout(patience, supervisor.restarted()).await.is_ok()
     }
 
     /// Waits for the right end, and for the subject to leave it at that.
@@ -134,9 +126,7 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
             // A write may have come in while the state was read.
             self.ensure_quiet()
         };
-        self.world
-            .eventually("the end state of the undisturbed run", check)
-            .await
+        self.world.eventually("the end state of the undisturbed run", check).await
     }
 
     fn ensure_quiet(&self) -> Result<()> {

@@ -51,22 +51,14 @@ impl World {
         // The random part keeps worlds of several processes on one API server apart.
         let namespace = format!("{name}-{number}-{:04x}", fastrand::u16(..));
         let object = Namespace {
-            metadata: ObjectMeta {
-                name: Some(namespace.clone()),
-                ..ObjectMeta::default()
-            },
+            metadata: ObjectMeta { name: Some(namespace.clone()), ..ObjectMeta::default() },
             ..Namespace::default()
         };
         Api::all(client.clone())
             .create(&PostParams::default(), &object)
             .await
             .with_context(|| format!("namespace {namespace}"))?;
-        Ok(Self {
-            namespace,
-            proxy,
-            client,
-            deadline: Instant::now() + lifetime,
-        })
+        Ok(Self { namespace, proxy, client, deadline: Instant::now() + lifetime })
     }
 
     /// The undisturbed user's client, which leads directly to the API server.

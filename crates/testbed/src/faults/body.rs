@@ -49,15 +49,11 @@ impl From<Cut> for Outcome {
 }
 
 pub(super) fn whole(bytes: Bytes) -> Body {
-    Full::new(bytes)
-        .map_err(|never| match never {})
-        .boxed_unsync()
+    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
 }
 
 pub(super) fn chunks(body: Incoming) -> Chunks {
-    body.into_data_stream()
-        .map(|chunk| chunk.map_err(|e| Cut::Upstream(e.to_string())))
-        .boxed()
+    body.into_data_stream().map(|chunk| chunk.map_err(|e| Cut::Upstream(e.to_string()))).boxed()
 }
 
 /// The stream as a body; the ticket is closed when the stream ends.
@@ -129,26 +125,23 @@ pub(super) fn cut_at(source: Chunks, at: Instant) -> Chunks {
 
 /// The same bytes, cut into lines; an unfinished last line comes as it is.
 fn lines(source: Chunks) -> impl Stream<Item = Result<Bytes, Cut>> + Send {
-    futures::stream::unfold(
-        (source, BytesMut::new()),
-        |(mut source, mut buffer)| async {
-            loop {
-                if let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-                    let line = buffer.split_to(end + 1).freeze();
-                    return Some((Ok(line), (source, buffer)));
-                }
-                match source.next().await {
-                    Some(Ok(chunk)) => buffer.extend_from_slice(&chunk),
-                    Some(Err(cut)) => return Some((Err(cut), (source, buffer))),
-                    None if buffer.is_empty() => return None,
-                    None => {
-                        let rest = buffer.split().freeze();
-                        return Some((Ok(rest), (source, buffer)));
-                    }
+    futures::stream::unfold((source, BytesMut::new()), |(mut source, mut buffer)| async {
+        loop {
+            if let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+                let line = buffer.split_to(end + 1).freeze();
+                return Some((Ok(line), (source, buffer)));
+            }
+            match source.next().await {
+                Some(Ok(chunk)) => buffer.extend_from_slice(&chunk),
+                Some(Err(cut)) => return Some((Err(cut), (source, buffer))),
+                None if buffer.is_empty() => return None,
+                None => {
+                    let rest = buffer.split().freeze();
+                    return Some((Ok(rest), (source, buffer)));
                 }
             }
-        },
-    )
+        }
+    })
 }
 
 #[cfg(test)]
@@ -156,12 +149,8 @@ mod tests {
     use super::*;
 
     fn source(pieces: &'static [&'static str]) -> Chunks {
-        futures::stream::iter(
-            pieces
-                .iter()
-                .map(|piece| Ok(Bytes::from_static(piece.as_bytes()))),
-        )
-        .boxed()
+        futures::stream::iter(pieces.iter().map(|piece| Ok(Bytes::from_static(piece.as_bytes()))))
+            .boxed()
     }
 
     async fn text(chunks: Chunks) -> Vec<String> {
@@ -180,10 +169,7 @@ mod tests {
         ];
         let left = text(without(source(pieces), EventFilter::all().name("x"))).await;
         assert_eq!(left.len(), 2, "{left:?}");
-        assert!(
-            left[0].contains("\"y\"") && left[1].contains("DELETED"),
-            "{left:?}"
-        );
+        assert!(left[0].contains("\"y\"") && left[1].contains("DELETED"), "{left:?}");
     }
 
     #[tokio::test(start_paused = true)]

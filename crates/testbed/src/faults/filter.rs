@@ -51,14 +51,8 @@ impl EventFilter {
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
         (self.types.is_empty()
             || text("/type").is_some_and(|found| self.types.iter().any(|wanted| wanted == found)))
-            && self
-                .name
-                .as_deref()
-                .is_none_or(|name| text("/object/metadata/name") == Some(name))
-            && self
-                .predicate
-                .as_ref()
-                .is_none_or(|predicate| predicate(&event))
+            && self.name.as_deref().is_none_or(|name| text("/object/metadata/name") == Some(name))
+            && self.predicate.as_ref().is_none_or(|predicate| predicate(&event))
     }
 }
 

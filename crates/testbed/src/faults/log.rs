@@ -78,10 +78,7 @@ pub struct RequestLog(Arc<Inner>);
 
 impl RequestLog {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Inner {
-            start: Instant::now(),
-            entries: Mutex::default(),
-        }))
+        Self(Arc::new(Inner { start: Instant::now(), entries: Mutex::default() }))
     }
 
     /// The present, on the scale of [`LogEntry::at`].
@@ -96,13 +93,7 @@ impl RequestLog {
 
     /// A copy of the entries whose request fits.
     pub fn matching(&self, when: &Match) -> Vec<LogEntry> {
-        self.0
-            .entries
-            .lock()
-            .iter()
-            .filter(|entry| when.fits(&entry.request))
-            .cloned()
-            .collect()
+        self.0.entries.lock().iter().filter(|entry| when.fits(&entry.request)).cloned().collect()
     }
 
     pub(super) fn open(&self, request: Arc<ApiRequest>) -> Ticket {
@@ -115,18 +106,13 @@ impl RequestLog {
             outcome: Outcome::InFlight,
             took: None,
         });
-        Ticket {
-            log: self.clone(),
-            index: entries.len() - 1,
-        }
+        Ticket { log: self.clone(), index: entries.len() - 1 }
     }
 }
 
 impl fmt::Display for RequestLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.entries()
-            .iter()
-            .try_for_each(|entry| writeln!(f, "{entry}"))
+        self.entries().iter().try_for_each(|entry| writeln!(f, "{entry}"))
     }
 }
 

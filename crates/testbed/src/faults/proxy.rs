@@ -48,25 +48,15 @@ impl Proxy {
         // Fails when a provider is installed already, which is as good.
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
         let upstream = Arc::new(Upstream::new(api_server, options.pass_credentials)?);
-        let listener = TcpListener::bind("127.0.0.1:0")
-            .await
-            .context("a port for the proxy")?;
+        let listener = TcpListener::bind("127.0.0.1:0").await.context("a port for the proxy")?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
-            rules: Rulebook::default(),
-            log: RequestLog::new(),
-            upstream,
-        });
+        let shared =
+            Arc::new(Shared { rules: Rulebook::default(), log: RequestLog::new(), upstream });
         let network = Network::default();
         let stop = CancellationToken::new();
         let accepting = accept(listener, Arc::clone(&shared), network.clone(), stop.clone());
         tokio::spawn(stop.clone().run_until_cancelled_owned(accepting));
-        Ok(Self {
-            address,
-            shared,
-            network,
-            _stop: stop.drop_guard(),
-        })
+        Ok(Self { address, shared, network, _stop: stop.drop_guard() })
     }
 
     /// Where clients connect to: `http://127.0.0.1:port`.
@@ -78,9 +68,7 @@ impl Proxy {
     pub fn config(&self, user_agent: &str) -> Result<kube::Config> {
         let mut config = kube::Config::new(self.url().parse()?);
         config.default_retry = false;
-        config
-            .headers
-            .push((header::USER_AGENT, HeaderValue::from_str(user_agent)?));
+        config.headers.push((header::USER_AGENT, HeaderValue::from_str(user_agent)?));
         Ok(config)
     }
 

@@ -98,10 +98,8 @@ impl ApiRequest {
             Verb::Create if target.name.is_none() => name_from_body(&target.resource, &body),
             _ => target.name,
         };
-        let user_agent = parts
-            .headers
-            .get(http::header::USER_AGENT)
-            .and_then(|value| value.to_str().ok());
+        let user_agent =
+            parts.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
         Self {
             user_agent: user_agent.unwrap_or_default().to_owned(),
             verb,
@@ -132,11 +130,7 @@ impl fmt::Display for ApiRequest {
             f,
             "{} {}",
             self.verb,
-            if self.resource.is_empty() {
-                &self.path
-            } else {
-                &self.resource
-            }
+            if self.resource.is_empty() { &self.path } else { &self.resource }
         )?;
         if let Some(subresource) = &self.subresource {
             write!(f, "/{subresource}")?;
@@ -153,12 +147,7 @@ impl fmt::Display for ApiRequest {
 /// Without the body: it may be a Secret.
 impl fmt::Debug for ApiRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "ApiRequest({self} by {:?}, {} bytes)",
-            self.user_agent,
-            self.body.len()
-        )
+        write!(f, "ApiRequest({self} by {:?}, {} bytes)", self.user_agent, self.body.len())
     }
 }
 
@@ -201,11 +190,8 @@ impl Target {
 }
 
 fn verb(method: &http::Method, target: &Target, query: &str) -> Verb {
-    let watches = || {
-        query
-            .split('&')
-            .any(|pair| matches!(pair, "watch=true" | "watch=1" | "watch"))
-    };
+    let watches =
+        || query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1" | "watch"));
     match method.as_str() {
         "GET" if target.resource.is_empty() => Verb::Get,
         "GET" if watches() => Verb::Watch,
@@ -240,12 +226,8 @@ mod tests {
     use super::*;
 
     fn describe(method: &str, uri: &str, body: &str) -> String {
-        let (parts, ()) = http::Request::builder()
-            .method(method)
-            .uri(uri)
-            .body(())
-            .unwrap()
-            .into_parts();
+        let (parts, ()) =
+            http::Request::builder().method(method).uri(uri).body(()).unwrap().into_parts();
         let request = ApiRequest::new(&parts, Bytes::copy_from_slice(body.as_bytes()));
         format!("{request} [{}]", request.group)
     }
@@ -253,49 +235,21 @@ mod tests {
     #[test]
     fn paths_are_read_as_the_api_server_reads_them() {
         let cases = [
-            (
-                "GET",
-                "/api/v1/namespaces/a/configmaps",
-                "list configmaps a/ []",
-            ),
-            (
-                "GET",
-                "/api/v1/configmaps?limit=5&watch=true",
-                "watch configmaps []",
-            ),
-            (
-                "GET",
-                "/api/v1/namespaces/a/configmaps/x",
-                "get configmaps a/x []",
-            ),
+            ("GET", "/api/v1/namespaces/a/configmaps", "list configmaps a/ []"),
+            ("GET", "/api/v1/configmaps?limit=5&watch=true", "watch configmaps []"),
+            ("GET", "/api/v1/namespaces/a/configmaps/x", "get configmaps a/x []"),
             ("GET", "/api/v1/namespaces/a", "get namespaces a []"),
-            (
-                "PUT",
-                "/api/v1/namespaces/a/finalize",
-                "update namespaces/finalize a []",
-            ),
+            ("PUT", "/api/v1/namespaces/a/finalize", "update namespaces/finalize a []"),
             ("GET", "/api/v1/nodes/n1", "get nodes n1 []"),
             ("GET", "/version?timeout=1s", "get /version []"),
-            (
-                "DELETE",
-                "/apis/apps/v1/namespaces/a/deployments/d",
-                "delete deployments a/d [apps]",
-            ),
-            (
-                "DELETE",
-                "/api/v1/namespaces/a/pods",
-                "deletecollection pods a/ []",
-            ),
+            ("DELETE", "/apis/apps/v1/namespaces/a/deployments/d", "delete deployments a/d [apps]"),
+            ("DELETE", "/api/v1/namespaces/a/pods", "deletecollection pods a/ []"),
             (
                 "PATCH",
                 "/apis/machine.openshift.io/v1beta1/namespaces/m/machinesets/s/status",
                 "patch machinesets/status m/s [machine.openshift.io]",
             ),
-            (
-                "POST",
-                "/api/v1/namespaces/a/pods/p/eviction",
-                "create pods/eviction a/p []",
-            ),
+            ("POST", "/api/v1/namespaces/a/pods/p/eviction", "create pods/eviction a/p []"),
         ];
         for (method, uri, expected) in cases {
             assert_eq!(describe(method, uri, ""), expected, "{method} {uri}");
@@ -308,10 +262,7 @@ mod tests {
         let named = r#"{"metadata":{"name":"x"}}"#;
         assert_eq!(describe("POST", path, named), "create configmaps a/x []");
         let generated = r#"{"metadata":{"generateName":"x-"}}"#;
-        assert_eq!(
-            describe("POST", path, generated),
-            "create configmaps a/x-* []"
-        );
+        assert_eq!(describe("POST", path, generated), "create configmaps a/x-* []");
         assert_eq!(describe("POST", path, "no json"), "create configmaps a/ []");
     }
 
@@ -319,9 +270,6 @@ mod tests {
     fn an_event_is_named_by_what_it_says() {
         let path = "/apis/events.k8s.io/v1/namespaces/a/events";
         let event = r#"{"metadata":{"name":"x.17ab"},"regarding":{"name":"x"},"reason":"Done"}"#;
-        assert_eq!(
-            describe("POST", path, event),
-            "create events a/x Done [events.k8s.io]"
-        );
+        assert_eq!(describe("POST", path, event), "create events a/x Done [events.k8s.io]");
     }
 }

@@ -109,9 +109,7 @@ impl Match {
         let same = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
         };
-        self.user_agent
-            .as_ref()
-            .is_none_or(|prefix| request.user_agent.starts_with(prefix))
+        self.user_agent.as_ref().is_none_or(|prefix| request.user_agent.starts_with(prefix))
             && (self.verbs.is_empty() || self.verbs.contains(&request.verb))
             && same(&self.group, Some(&request.group))
             && same(&self.resource, Some(&request.resource))
@@ -119,10 +117,7 @@ impl Match {
             && same(&self.subresource, request.subresource.as_deref())
             && same(&self.namespace, request.namespace.as_deref())
             && same(&self.name, request.name.as_deref())
-            && self
-                .predicate
-                .as_ref()
-                .is_none_or(|predicate| predicate(request))
+            && self.predicate.as_ref().is_none_or(|predicate| predicate(request))
     }
 }
 
@@ -175,18 +170,12 @@ pub enum Effect {
 impl Effect {
     /// An error answer without `Retry-After`.
     pub const fn answer(code: u16) -> Self {
-        Self::Answer {
-            code,
-            retry_after: None,
-        }
+        Self::Answer { code, retry_after: None }
     }
 
     /// 429 with `Retry-After`.
     pub const fn too_many_requests(retry_after: u32) -> Self {
-        Self::Answer {
-            code: 429,
-            retry_after: Some(retry_after),
-        }
+        Self::Answer { code: 429, retry_after: Some(retry_after) }
     }
 
     /// Whether the effect can do anything to the request; if not, the rule is not used up by it.
@@ -214,12 +203,7 @@ pub struct Rule {
 impl Rule {
     /// Disturbs every matching request.
     pub const fn new(when: Match, effect: Effect) -> Self {
-        Self {
-            when,
-            skip: 0,
-            times: None,
-            effect,
-        }
+        Self { when, skip: 0, times: None, effect }
     }
 
     /// Lets the first `skip` matching requests pass.
@@ -238,9 +222,6 @@ impl Rule {
 
     /// An overloaded API server that still has room for leases: 429 to everything else.
     pub fn throttle_all_but_leases(retry_after: u32) -> Self {
-        Self::new(
-            Match::any().except("leases"),
-            Effect::too_many_requests(retry_after),
-        )
+        Self::new(Match::any().except("leases"), Effect::too_many_requests(retry_after))
     }
 }

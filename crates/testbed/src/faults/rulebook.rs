@@ -35,17 +35,8 @@ impl Rulebook {
         let id = book.next_id;
         book.next_id += 1;
         let (hits, receiver) = watch::channel(0);
-        book.entries.push(Entry {
-            id,
-            rule,
-            seen: 0,
-            hits,
-        });
-        RuleHandle {
-            id,
-            book: self.clone(),
-            hits: receiver,
-        }
+        book.entries.push(Entry { id, rule, seen: 0, hits });
+        RuleHandle { id, book: self.clone(), hits: receiver }
     }
 
     pub(super) fn clear(&self) {
@@ -91,20 +82,13 @@ impl RuleHandle {
         match tokio::time::timeout(deadline, hits.wait_for(|hits| *hits >= count)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) => Err(anyhow!("the rule was removed after {} hits", self.hits())),
-            Err(_) => Err(anyhow!(
-                "{} of {count} hits within {deadline:?}",
-                self.hits()
-            )),
+            Err(_) => Err(anyhow!("{} of {count} hits within {deadline:?}", self.hits())),
         }
     }
 
     /// Takes the rule back; requests that it has parked stay parked.
     pub fn remove(&self) {
-        self.book
-            .0
-            .lock()
-            .entries
-            .retain(|entry| entry.id != self.id);
+        self.book.0.lock().entries.retain(|entry| entry.id != self.id);
     }
 }
 
@@ -137,11 +121,8 @@ mod tests {
     #[test]
     fn a_rule_skips_then_acts_then_rests_and_the_next_one_gets_its_turn() {
         let book = Rulebook::default();
-        let first = book.add(
-            Rule::new(Match::writes().name("x"), Effect::answer(500))
-                .skip(1)
-                .times(1),
-        );
+        let first =
+            book.add(Rule::new(Match::writes().name("x"), Effect::answer(500)).skip(1).times(1));
         book.add(Rule::new(Match::any().user_agent("machinist-"), Effect::answer(503)).skip(3));
         let answers: Vec<_> = (0..5).map(|_| code(&book, Verb::Patch, "x")).collect();
         // The second rule does not see the request that the first one took.

@@ -40,14 +40,7 @@ pub(super) async fn serve(
     let ticket = shared.log.open(Arc::clone(&request));
     let effect = shared.rules.effect_for(&request);
     let upstream = Arc::clone(&shared.upstream);
-    Exchange {
-        upstream,
-        head,
-        request,
-        ticket,
-    }
-    .run(effect)
-    .await
+    Exchange { upstream, head, request, ticket }.run(effect).await
 }
 
 /// A request under way.
@@ -122,15 +115,10 @@ impl Exchange {
             if streams && head.status.is_success() {
                 return Ok(Answer::Stream(head, body));
             }
-            let body = body
-                .collect()
-                .await
-                .map_err(|e| Cut::Upstream(e.to_string()))?;
+            let body = body.collect().await.map_err(|e| Cut::Upstream(e.to_string()))?;
             Ok(Answer::Whole(head, body.to_bytes()))
         });
-        let answer = task
-            .await
-            .unwrap_or_else(|e| Err(Cut::Upstream(e.to_string())))?;
+        let answer = task.await.unwrap_or_else(|e| Err(Cut::Upstream(e.to_string())))?;
         let (Answer::Whole(head, _) | Answer::Stream(head, _)) = &answer;
         self.ticket.status(head.status.as_u16());
         Ok(answer)
@@ -138,12 +126,7 @@ impl Exchange {
 
     /// Whether the answer has no natural end.
     fn streams(&self) -> bool {
-        let follows = || {
-            self.head
-                .uri
-                .query()
-                .is_some_and(|query| query.contains("follow=true"))
-        };
+        let follows = || self.head.uri.query().is_some_and(|query| query.contains("follow=true"));
         self.request.verb == Verb::Watch
             || (self.request.subresource.as_deref() == Some("log") && follows())
     }
@@ -154,10 +137,9 @@ impl Exchange {
                 self.ticket.close(Outcome::Answered);
                 (head, body::whole(bytes))
             }
-            Answer::Stream(head, incoming) => (
-                head,
-                body::streamed(shape(body::chunks(incoming)), self.ticket),
-            ),
+            Answer::Stream(head, incoming) => {
+                (head, body::streamed(shape(body::chunks(incoming)), self.ticket))
+            }
         };
         let mut response = Response::new(body);
         *response.status_mut() = head.status;

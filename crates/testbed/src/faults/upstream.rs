@@ -15,13 +15,8 @@ use kube::{client::ConfigExt, config::AuthInfo};
 use super::body::Cut;
 
 /// Headers that belong to one connection and must not be handed on.
-const HOP_BY_HOP: [header::HeaderName; 5] = [
-    header::CONNECTION,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-    header::TE,
-    header::TRAILER,
-];
+const HOP_BY_HOP: [header::HeaderName; 5] =
+    [header::CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE, header::TE, header::TRAILER];
 
 /// Forwards requests.
 #[derive(Debug)]
@@ -41,15 +36,9 @@ impl Upstream {
         } else if config.auth_info.token.is_some() || config.auth_info.exec.is_some() {
             bail!("the proxy acts by client certificate; for tokens set `pass_credentials`");
         }
-        let connector = config
-            .rustls_https_connector()
-            .context("TLS to the API server")?;
+        let connector = config.rustls_https_connector().context("TLS to the API server")?;
         let client = Client::builder(TokioExecutor::new()).build(connector);
-        Ok(Self {
-            base: config.cluster_url,
-            client,
-            pass_credentials,
-        })
+        Ok(Self { base: config.cluster_url, client, pass_credentials })
     }
 
     /// Sends one request and returns as soon as the head of the answer is there.

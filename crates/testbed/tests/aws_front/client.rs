@@ -135,9 +135,7 @@ impl Reply {
     pub(crate) fn all(&self, name: &str) -> Vec<String> {
         let open = format!("<{name}>");
         let parts = self.body.split(&open).skip(1);
-        parts
-            .map(|part| part.split('<').next().unwrap().to_owned())
-            .collect()
+        parts.map(|part| part.split('<').next().unwrap().to_owned()).collect()
     }
 
     pub(crate) fn first(&self, name: &str) -> String {
@@ -148,13 +146,7 @@ impl Reply {
     /// The states of all instances in the answer.
     pub(crate) fn states(&self) -> Vec<String> {
         let parts = self.body.split("<instanceState>").skip(1);
-        let name = |part: &str| {
-            part.split("<name>")
-                .nth(1)?
-                .split('<')
-                .next()
-                .map(str::to_owned)
-        };
+        let name = |part: &str| part.split("<name>").nth(1)?.split('<').next().map(str::to_owned);
         parts.map(|part| name(part).unwrap()).collect()
     }
 

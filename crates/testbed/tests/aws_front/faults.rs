@@ -23,10 +23,7 @@ async fn until(condition: impl Fn() -> bool) {
 fn statuses(front: &Front, action: &str) -> Vec<Option<u16>> {
     let calls = front.calls_of(action);
     let status = |status: StatusCode| status.as_u16();
-    calls
-        .into_iter()
-        .map(|call| call.status.map(status))
-        .collect()
+    calls.into_iter().map(|call| call.status.map(status)).collect()
 }
 
 fn is_reset(error: &anyhow::Error) -> bool {
@@ -58,8 +55,7 @@ async fn the_nth_call_is_throttled() {
 async fn a_shortage_makes_nothing_and_does_not_use_up_the_token() {
     let (bed, client) = bed("ap-northeast-1").await;
     let token = [("ClientToken", "a")];
-    bed.front()
-        .inject(Rule::next("RunInstances", Effect::NoCapacity));
+    bed.front().inject(Rule::next("RunInstances", Effect::NoCapacity));
     let answer = client.run(&token).await;
     answer.assert_error(500, "InsufficientInstanceCapacity");
     assert_eq!(client.instances().await, [""; 0]);
@@ -83,10 +79,7 @@ async fn errors_have_the_shape_of_their_service() {
     let scaling = client.auto_scaling("DescribeAutoScalingGroups", &[]).await;
     scaling.assert_error(403, "AccessDenied");
     assert!(scaling.body.contains("<ErrorResponse "), "{scaling:?}");
-    assert!(
-        scaling.body.contains("<Error><Type>Sender</Type>"),
-        "{scaling:?}"
-    );
+    assert!(scaling.body.contains("<Error><Type>Sender</Type>"), "{scaling:?}");
 
     bed.front().reset().await;
     bed.front().inject(Rule::next("*", Effect::Throttle));
@@ -113,8 +106,7 @@ async fn an_answer_is_lost_and_the_repeat_finds_the_one_instance() {
 #[tokio::test]
 async fn a_connection_breaks_before_anything_is_done() {
     let (bed, client) = bed("sa-east-1").await;
-    bed.front()
-        .inject(Rule::next("RunInstances", Effect::ResetBefore));
+    bed.front().inject(Rule::next("RunInstances", Effect::ResetBefore));
     let error = client.try_run(&[("ClientToken", "a")]).await.unwrap_err();
     assert!(is_reset(&error), "{error:?}");
     assert_eq!(client.instances().await, [""; 0]);

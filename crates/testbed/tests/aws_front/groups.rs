@@ -13,11 +13,8 @@ const GROUP: (&str, &str) = ("AutoScalingGroupName", "g");
 
 /// A group of two.
 async fn group(client: &Client) -> Vec<String> {
-    let configuration = [
-        ("LaunchConfigurationName", "lc"),
-        ("ImageId", IMAGE),
-        ("InstanceType", "m5.large"),
-    ];
+    let configuration =
+        [("LaunchConfigurationName", "lc"), ("ImageId", IMAGE), ("InstanceType", "m5.large")];
     let made = client.auto_scaling("CreateLaunchConfiguration", &configuration);
     assert_eq!(made.await.status, StatusCode::OK);
     let zone = format!("{}a", client.region);
@@ -42,10 +39,7 @@ async fn members(client: &Client) -> Vec<String> {
 }
 
 async fn terminate_in_group(client: &Client, id: &str) {
-    let parameters = [
-        ("InstanceId", id),
-        ("ShouldDecrementDesiredCapacity", "false"),
-    ];
+    let parameters = [("InstanceId", id), ("ShouldDecrementDesiredCapacity", "false")];
     let action = "TerminateInstanceInAutoScalingGroup";
     let answer = client.auto_scaling(action, &parameters).await;
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
@@ -85,16 +79,8 @@ async fn a_replacement_takes_its_time() {
 async fn a_group_that_goes_to_zero_shuts_down_slowly() {
     let (bed, client) = bed("us-gov-west-1").await;
     group(&client).await;
-    bed.front().behave(Behaviour {
-        shutting_down_for: MINUTE,
-        ..Behaviour::default()
-    });
-    let zero = [
-        GROUP,
-        ("MinSize", "0"),
-        ("MaxSize", "0"),
-        ("DesiredCapacity", "0"),
-    ];
+    bed.front().behave(Behaviour { shutting_down_for: MINUTE, ..Behaviour::default() });
+    let zero = [GROUP, ("MinSize", "0"), ("MaxSize", "0"), ("DesiredCapacity", "0")];
     client.auto_scaling("UpdateAutoScalingGroup", &zero).await;
     assert_eq!(members(&client).await, [""; 0]);
     let states = async || client.ec2("DescribeInstances", &[]).await.states();
@@ -107,10 +93,7 @@ async fn a_group_that_goes_to_zero_shuts_down_slowly() {
 async fn an_instance_refresh_replaces_one_member_after_the_other() {
     let (bed, client) = bed("cn-north-1").await;
     let before = group(&client).await;
-    bed.front().behave(Behaviour {
-        refresh_step: MINUTE,
-        ..Behaviour::default()
-    });
+    bed.front().behave(Behaviour { refresh_step: MINUTE, ..Behaviour::default() });
     let started = client.auto_scaling("StartInstanceRefresh", &[GROUP]).await;
     let id = started.first("InstanceRefreshId");
     let progress = async || {
@@ -141,9 +124,7 @@ async fn an_instance_refresh_replaces_one_member_after_the_other() {
 async fn a_lifecycle_action_is_acknowledged_and_logged() {
     let (bed, client) = bed("cn-northwest-1").await;
     let parameters = [GROUP, ("LifecycleActionResult", "CONTINUE")];
-    let answer = client
-        .auto_scaling("CompleteLifecycleAction", &parameters)
-        .await;
+    let answer = client.auto_scaling("CompleteLifecycleAction", &parameters).await;
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     assert!(answer.body.contains("<CompleteLifecycleActionResult>"));
     let calls = bed.front().calls_of("CompleteLifecycleAction");

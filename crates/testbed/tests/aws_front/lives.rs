@@ -10,10 +10,7 @@ use crate::client::Client;
 const MINUTE: Duration = Duration::from_mins(1);
 
 async fn by_state(client: &Client, state: &str) -> Vec<String> {
-    let filter = [
-        ("Filter.1.Name", "instance-state-name"),
-        ("Filter.1.Value.1", state),
-    ];
+    let filter = [("Filter.1.Name", "instance-state-name"), ("Filter.1.Value.1", state)];
     let found = client.ec2("DescribeInstances", &filter).await;
     found.all("instanceId")
 }
@@ -21,31 +18,17 @@ async fn by_state(client: &Client, state: &str) -> Vec<String> {
 #[tokio::test]
 async fn a_new_instance_is_hidden_at_first() {
     let (bed, client) = bed("eu-central-1").await;
-    bed.front().behave(Behaviour {
-        hidden_for: MINUTE,
-        ..Behaviour::default()
-    });
+    bed.front().behave(Behaviour { hidden_for: MINUTE, ..Behaviour::default() });
     let id = client.run(&[("ClientToken", "a")]).await.instance();
     let named = [("InstanceId.1", id.as_str())];
-    for action in [
-        "DescribeInstances",
-        "DescribeInstanceStatus",
-        "TerminateInstances",
-    ] {
+    for action in ["DescribeInstances", "DescribeInstanceStatus", "TerminateInstances"] {
         let answer = client.ec2(action, &named).await;
         answer.assert_error(400, "InvalidInstanceID.NotFound");
     }
-    let tag = [
-        ("ResourceId.1", id.as_str()),
-        ("Tag.1.Key", "a"),
-        ("Tag.1.Value", "b"),
-    ];
+    let tag = [("ResourceId.1", id.as_str()), ("Tag.1.Key", "a"), ("Tag.1.Value", "b")];
     let answer = client.ec2("CreateTags", &tag).await;
     answer.assert_error(400, "InvalidInstanceID.NotFound");
-    let filter = [
-        ("Filter.1.Name", "instance-id"),
-        ("Filter.1.Value.1", id.as_str()),
-    ];
+    let filter = [("Filter.1.Name", "instance-id"), ("Filter.1.Value.1", id.as_str())];
     let found = client.ec2("DescribeInstances", &filter).await;
     assert_eq!(found.all("reservationId"), [""; 0]);
     // Asking again with the token works although the instance cannot be seen.
@@ -53,19 +36,13 @@ async fn a_new_instance_is_hidden_at_first() {
 
     bed.front().clock().advance(MINUTE);
     assert_eq!(client.ec2("DescribeInstances", &named).await.instance(), id);
-    assert_eq!(
-        client.ec2("DescribeInstances", &filter).await.instance(),
-        id
-    );
+    assert_eq!(client.ec2("DescribeInstances", &filter).await.instance(), id);
 }
 
 #[tokio::test]
 async fn a_new_instance_is_pending_for_a_while() {
     let (bed, client) = bed("ap-south-1").await;
-    bed.front().behave(Behaviour {
-        pending_for: MINUTE,
-        ..Behaviour::default()
-    });
+    bed.front().behave(Behaviour { pending_for: MINUTE, ..Behaviour::default() });
     let id = client.run(&[]).await.instance();
     let named = [("InstanceId.1", id.as_str())];
     let described = client.ec2("DescribeInstances", &named).await;
@@ -89,10 +66,7 @@ async fn a_new_instance_is_pending_for_a_while() {
 #[tokio::test]
 async fn an_instance_shuts_down_is_terminated_and_then_gone() {
     let (bed, client) = bed("ap-southeast-1").await;
-    bed.front().behave(Behaviour {
-        shutting_down_for: MINUTE,
-        ..Behaviour::default()
-    });
+    bed.front().behave(Behaviour { shutting_down_for: MINUTE, ..Behaviour::default() });
     let id = client.run(&[]).await.instance();
     let named = [("InstanceId.1", id.as_str())];
     client.ec2("TerminateInstances", &named).await.instance();

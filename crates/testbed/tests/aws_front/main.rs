@@ -37,9 +37,7 @@ async fn moto() -> Arc<Moto> {
 
 /// A front of its own, and a client in a region that no other test uses.
 async fn bed(region: &str) -> (AwsBed, Client) {
-    let bed = AwsBed::start_before(moto().await, Transport::Plain)
-        .await
-        .unwrap();
+    let bed = AwsBed::start_before(moto().await, Transport::Plain).await.unwrap();
     let client = Client::new(&bed, region);
     (bed, client)
 }

@@ -21,12 +21,8 @@ async fn a_reset_empties_moto_and_the_front_and_a_drop_ends_moto() {
     let client = Client::new(&bed, "us-east-1");
     let token = [("ClientToken", "a")];
     let first = client.run(&token).await.instance();
-    bed.front()
-        .inject(Rule::every("RunInstances", Effect::Throttle));
-    bed.front().behave(Behaviour {
-        hidden_for: Duration::from_mins(1),
-        ..Behaviour::default()
-    });
+    bed.front().inject(Rule::every("RunInstances", Effect::Throttle));
+    bed.front().behave(Behaviour { hidden_for: Duration::from_mins(1), ..Behaviour::default() });
 
     bed.reset().await.unwrap();
     assert!(bed.front().calls().is_empty());
@@ -43,10 +39,8 @@ async fn a_reset_empties_moto_and_the_front_and_a_drop_ends_moto() {
 
 #[tokio::test]
 async fn killing_the_owner_leaves_no_moto() {
-    let mut owner = Command::new(env!("CARGO_BIN_EXE_aws-bed"))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut owner =
+        Command::new(env!("CARGO_BIN_EXE_aws-bed")).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
     let process_id = lines
         .map(Result::unwrap)

@@ -69,11 +69,7 @@ async fn a_token_belongs_to_its_zone() {
         panic!("two subnets are needed: {subnets:?}");
     };
     assert_ne!(zones[0], zones[1]);
-    let run = async |subnet: &str| {
-        client
-            .run(&[("ClientToken", "a"), ("SubnetId", subnet)])
-            .await
-    };
+    let run = async |subnet: &str| client.run(&[("ClientToken", "a"), ("SubnetId", subnet)]).await;
     let first = run(in_a).await.instance();
     assert_ne!(run(in_b).await.instance(), first);
     assert_eq!(run(in_a).await.instance(), first);
@@ -84,9 +80,7 @@ async fn a_token_belongs_to_its_zone() {
         ("AvailabilityZone", zones[0].clone()),
         ("CidrBlock", "172.31.240.0/24".to_owned()),
     ];
-    let beside = beside
-        .each_ref()
-        .map(|(name, value)| (*name, value.as_str()));
+    let beside = beside.each_ref().map(|(name, value)| (*name, value.as_str()));
     let beside = client.ec2("CreateSubnet", &beside).await.first("subnetId");
     let answer = run(&beside).await;
     answer.assert_error(400, "IdempotentParameterMismatch");

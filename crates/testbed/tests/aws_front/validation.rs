@@ -8,11 +8,7 @@ use crate::bed;
 async fn what_does_not_exist_is_refused() {
     let (_bed, client) = bed("me-south-1").await;
     let wrong = [
-        (
-            "InstanceType",
-            "m5.enormous",
-            "InvalidInstanceType.NotFound",
-        ),
+        ("InstanceType", "m5.enormous", "InvalidInstanceType.NotFound"),
         ("ImageId", "ami-00000000", "InvalidAMIID.NotFound"),
         ("KeyName", "nobody", "InvalidKeyPair.NotFound"),
     ];

@@ -36,23 +36,13 @@ async fn a_careful_controller_survives_every_fault_at_every_point() {
     ];
     assert_eq!(points, expected.map(str::to_owned).into());
     assert_eq!(report.runs, 7 * 7);
-    assert!(
-        report
-            .to_string()
-            .starts_with("7 crash points × 7 faults, 0 differ\n"),
-        "{report}"
-    );
+    assert!(report.to_string().starts_with("7 crash points × 7 faults, 0 differ\n"), "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forgetful_controller_is_caught_with_duplicates() {
     let options = Options {
-        faults: vec![
-            Fault::DieBefore,
-            Fault::DieAfter,
-            Fault::LoseAnswer,
-            Fault::Error500,
-        ],
+        faults: vec![Fault::DieBefore, Fault::DieAfter, Fault::LoseAnswer, Fault::Error500],
         deadline: Duration::from_secs(10),
         // Runs that differ mostly wait.
         parallel: 8,
@@ -66,29 +56,17 @@ async fn a_forgetful_controller_is_caught_with_duplicates() {
         })
     };
     // Whatever stops it between the child and the note about it makes a second child.
-    assert!(
-        caught("create configmaps red-*", Fault::DieAfter),
-        "{report}"
-    );
-    assert!(
-        caught("create configmaps red-*", Fault::LoseAnswer),
-        "{report}"
-    );
+    assert!(caught("create configmaps red-*", Fault::DieAfter), "{report}");
+    assert!(caught("create configmaps red-*", Fault::LoseAnswer), "{report}");
     assert!(caught("patch configmaps red", Fault::DieBefore), "{report}");
     assert!(caught("patch configmaps red", Fault::Error500), "{report}");
     // Before the child nothing is lost.
-    assert!(
-        !caught("create configmaps red-*", Fault::DieBefore),
-        "{report}"
-    );
+    assert!(!caught("create configmaps red-*", Fault::DieBefore), "{report}");
     assert!(report.unmet.is_empty(), "{report}");
     assert!(report.check().is_err());
     let diff = &report.differences[0].diff;
     assert!(diff.contains("--- undisturbed\n+++ disturbed\n"), "{diff}");
-    assert!(
-        diff.contains("+    \"kind\": \"ConfigMap\""),
-        "an object too many: {diff}"
-    );
+    assert!(diff.contains("+    \"kind\": \"ConfigMap\""), "an object too many: {diff}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,18 +82,9 @@ async fn a_touchy_controller_is_caught_by_errors_but_not_by_death() {
     assert!(report.runs * 5 >= report.points.len() * 7);
     assert!(report.unmet.is_empty(), "{report}");
     assert!(!report.differences.is_empty());
-    assert!(
-        report
-            .differences
-            .iter()
-            .all(|found| !found.fault.is_deadly()),
-        "{report}"
-    );
+    assert!(report.differences.iter().all(|found| !found.fault.is_deadly()), "{report}");
     let reasons = report.differences.iter().all(|found| {
-        found
-            .problems
-            .iter()
-            .any(|problem| problem.contains("the subject had given up"))
+        found.problems.iter().any(|problem| problem.contains("the subject had given up"))
     });
     assert!(reasons, "{report}");
 }
@@ -128,14 +97,8 @@ async fn a_real_process_is_killed_and_recovers() {
         sample: Sample::Spread(4),
         ..Options::default()
     };
-    let harness = Harness::new(
-        subject,
-        TwoParents {
-            knows_children: true,
-        },
-        vec![admin().await],
-        options,
-    );
+    let harness =
+        Harness::new(subject, TwoParents { knows_children: true }, vec![admin().await], options);
     let report = harness.run().await.unwrap();
     report.check().unwrap();
     assert_eq!(report.runs, 4);
@@ -153,12 +116,7 @@ async fn a_point_that_is_not_met_again_is_a_failure() {
     // Random names make the writes to children different in every run.
     let report = try_habit(Habit::Forgetful, false, options).await;
     assert_eq!(report.unmet.len(), 2, "{report}");
-    assert!(
-        report
-            .to_string()
-            .contains("not met again: toy: delete configmaps blue-"),
-        "{report}"
-    );
+    assert!(report.to_string().contains("not met again: toy: delete configmaps blue-"), "{report}");
     assert!(report.check().is_err());
 }
 
@@ -173,9 +131,7 @@ async fn a_subject_that_writes_nothing_is_an_error_and_not_a_pass() {
             Ok(())
         }
         async fn end_state(&self, world: &World) -> Result<Value> {
-            world
-                .state_of(&[ApiResource::erase::<ConfigMap>(&())])
-                .await
+            world.state_of(&[ApiResource::erase::<ConfigMap>(&())]).await
         }
     }
     let harness = Harness::new(

@@ -24,10 +24,7 @@ impl TwoParents {
             "metadata": { "name": name, "labels": { "toy": "parent" } },
             "data": { "a": "1" },
         }))?;
-        world
-            .api::<ConfigMap>()
-            .create(&PostParams::default(), &parent)
-            .await?;
+        world.api::<ConfigMap>().create(&PostParams::default(), &parent).await?;
         Ok(())
     }
 
@@ -36,15 +33,10 @@ impl TwoParents {
         let check = || async {
             let parent = api.get(name).await?;
             let done = parent.annotations().get("toy/done");
-            ensure!(
-                done.map(String::as_str) == Some(value),
-                "toy/done is {done:?}"
-            );
+            ensure!(done.map(String::as_str) == Some(value), "toy/done is {done:?}");
             Ok(())
         };
-        world
-            .eventually(&format!("{name} to be done with {value}"), check)
-            .await
+        world.eventually(&format!("{name} to be done with {value}"), check).await
     }
 }
 
@@ -66,11 +58,8 @@ impl Scenario for TwoParents {
         Self::done(world, "red", "2").await?;
         api.delete("blue", &DeleteParams::default()).await?;
         let check = || async {
-            let left = api
-                .list(&ListParams::default().labels("toy/parent=blue"))
-                .await?
-                .items
-                .len();
+            let left =
+                api.list(&ListParams::default().labels("toy/parent=blue")).await?.items.len();
             ensure!(left == 0, "{left} children are left");
             Ok(())
         };
@@ -78,9 +67,7 @@ impl Scenario for TwoParents {
     }
 
     async fn end_state(&self, world: &World) -> Result<Value> {
-        world
-            .state_of(&[ApiResource::erase::<ConfigMap>(&())])
-            .await
+        world.state_of(&[ApiResource::erase::<ConfigMap>(&())]).await
     }
 
     fn label(&self, request: &ApiRequest) -> String {

@@ -11,12 +11,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::kinds::MachineSet;
 
-const CAPACITY: Capacity = Capacity {
-    vcpus: 2,
-    memory_mib: 8192,
-    gpus: 0,
-    architecture: Architecture::Arm64,
-};
+const CAPACITY: Capacity =
+    Capacity { vcpus: 2, memory_mib: 8192, gpus: 0, architecture: Architecture::Arm64 };
 
 fn meta() -> Meta {
     Meta {
@@ -28,21 +24,9 @@ fn meta() -> Meta {
 }
 
 fn snapshot(annotations: CapacityAnnotations, answer: Option<CapacityAnswer>) -> Snapshot {
-    let shape = Ok(Shape {
-        instance_type: "m6g.large".into(),
-    });
-    let set = Arc::new(MachineSet {
-        meta: meta(),
-        shape,
-        annotations,
-    });
-    Snapshot {
-        meta: meta(),
-        content: Content::Read {
-            set,
-            capacity: answer,
-        },
-    }
+    let shape = Ok(Shape { instance_type: "m6g.large".into() });
+    let set = Arc::new(MachineSet { meta: meta(), shape, annotations });
+    Snapshot { meta: meta(), content: Content::Read { set, capacity: answer } }
 }
 
 fn known(annotations: CapacityAnnotations) -> Snapshot {
@@ -97,26 +81,13 @@ fn an_unknown_type_is_refused_and_keeps_its_annotations() {
 
 #[test]
 fn a_bad_spec_and_an_undecodable_object_are_refused_with_their_reason() {
-    let set = MachineSet {
-        meta: meta(),
-        shape: Err(SpecError::Missing),
-        annotations: right(),
-    };
-    let bad = Content::Read {
-        set: Arc::new(set),
-        capacity: None,
-    };
-    let plan = decide(&Snapshot {
-        meta: meta(),
-        content: bad,
-    });
+    let set = MachineSet { meta: meta(), shape: Err(SpecError::Missing), annotations: right() };
+    let bad = Content::Read { set: Arc::new(set), capacity: None };
+    let plan = decide(&Snapshot { meta: meta(), content: bad });
     assert_eq!(plan, Plan::Refuse(Refusal::BadSpec(SpecError::Missing)));
 
     let odd = Content::Undecodable("expected a string".to_owned());
-    let plan = decide(&Snapshot {
-        meta: meta(),
-        content: odd,
-    });
+    let plan = decide(&Snapshot { meta: meta(), content: odd });
     assert!(plan.to_string().contains("expected a string"));
 }
 

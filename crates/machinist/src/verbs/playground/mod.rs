@@ -27,13 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs the playground until Ctrl-C, or once.
 pub fn main(arguments: PlaygroundArguments, log: Logging) -> anyhow::Result<()> {
-    logging::start(
-        log,
-        "warn,audit=off,reconcile=off,machinist_runtime::controller=error",
-    );
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    logging::start(log, "warn,audit=off,reconcile=off,machinist_runtime::controller=error");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         let stop = shutdown::on_signal()?;
         Box::pin(play(arguments.once, stop)).await
@@ -77,9 +72,7 @@ async fn use_it(
     control_plane: &ControlPlane,
 ) -> anyhow::Result<()> {
     for set in samples::machine_sets()? {
-        sets.create(&PostParams::default(), &set)
-            .await
-            .context("creating a sample")?;
+        sets.create(&PostParams::default(), &set).await.context("creating a sample")?;
     }
     if once {
         return prove(sets).await;
@@ -97,16 +90,10 @@ async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
     let began = tokio::time::Instant::now();
     loop {
         let rows = rows(sets).await?;
-        let wrong: Vec<_> = rows
-            .iter()
-            .filter(|row| !samples::is_as_expected(row))
-            .collect();
+        let wrong: Vec<_> = rows.iter().filter(|row| !samples::is_as_expected(row)).collect();
         if wrong.is_empty() {
             say(&view::table(&rows))?;
-            return say(&format!(
-                "proved: {} MachineSets say what they give",
-                rows.len()
-            ));
+            return say(&format!("proved: {} MachineSets say what they give", rows.len()));
         }
         if began.elapsed() > PATIENCE {
             anyhow::bail!("not as expected after {PATIENCE:?}: {wrong:?}");

@@ -12,11 +12,7 @@ pub(super) const FIRST: &str = "workers";
 const SAMPLES: &[(&str, &str, Option<[&str; 4]>)] = &[
     (FIRST, "m6i.xlarge", Some(["4", "16384", "0", "amd64"])),
     ("graviton", "m7g.large", Some(["2", "8192", "0", "arm64"])),
-    (
-        "training",
-        "p4d.24xlarge",
-        Some(["96", "1179648", "8", "amd64"]),
-    ),
+    ("training", "p4d.24xlarge", Some(["96", "1179648", "8", "amd64"])),
     ("from-the-future", "m99.mega", None),
 ];
 

@@ -19,12 +19,8 @@ pub(super) struct Row {
 impl Row {
     pub(super) fn of(set: &MachineSet) -> Self {
         let annotations = set.metadata.annotations.as_ref();
-        let annotation = |name: &str| {
-            annotations
-                .and_then(|all| all.get(name))
-                .cloned()
-                .unwrap_or_default()
-        };
+        let annotation =
+            |name: &str| annotations.and_then(|all| all.get(name)).cloned().unwrap_or_default();
         let spec = set.spec.template.spec.provider_spec.value.as_ref();
         let labels = annotation(names::ANNOTATION_CAPACITY_LABELS);
         let architecture = labels
@@ -40,9 +36,7 @@ impl Row {
             vcpu: annotation(names::ANNOTATION_VCPU),
             memory: annotation(names::ANNOTATION_MEMORY),
             gpu: annotation(names::ANNOTATION_GPU),
-            architecture: architecture
-                .map(|(_, value)| value.to_owned())
-                .unwrap_or_default(),
+            architecture: architecture.map(|(_, value)| value.to_owned()).unwrap_or_default(),
         }
     }
 }
@@ -50,21 +44,10 @@ impl Row {
 pub(super) fn table(rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
-    table.set_header([
-        "MACHINESET",
-        "INSTANCE TYPE",
-        "VCPU",
-        "MEMORY MIB",
-        "GPU",
-        "ARCH",
-    ]);
+    table.set_header(["MACHINESET", "INSTANCE TYPE", "VCPU", "MEMORY MIB", "GPU", "ARCH"]);
     for row in rows {
         let shown = |text: &String| {
-            if text.is_empty() {
-                "-".to_owned()
-            } else {
-                text.clone()
-            }
+            if text.is_empty() { "-".to_owned() } else { text.clone() }
         };
         table.add_row([
             row.name.clone(),

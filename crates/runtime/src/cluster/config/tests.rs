@@ -25,10 +25,7 @@ impl Machine {
             service: None,
             service_account: folder.path().join("sa"),
         };
-        Self {
-            folder,
-            environment,
-        }
+        Self { folder, environment }
     }
 
     fn file(&self, name: &str, content: &str) -> String {
@@ -52,10 +49,8 @@ impl Machine {
     }
 
     async fn resolve(&self, control: Option<&str>, target: Option<&str>) -> String {
-        let flags = ClusterFlags {
-            control: control.map(str::to_owned),
-            target: target.map(str::to_owned),
-        };
+        let flags =
+            ClusterFlags { control: control.map(str::to_owned), target: target.map(str::to_owned) };
         match resolve(&flags, &self.environment).await {
             Err(error) => format!("error: {error}"),
             Ok(choice) => {
@@ -81,10 +76,7 @@ async fn neither_flag_finds_one_cluster_as_kubectl_does() {
 
     machine.kubeconfig("home/.kube/config");
     let at_home = machine.resolve(None, None).await;
-    assert_eq!(
-        at_home,
-        "https://home-.kube-config:6443/ from-file target=same"
-    );
+    assert_eq!(at_home, "https://home-.kube-config:6443/ from-file target=same");
 
     let missing = machine.folder.path().join("missing").display().to_string();
     machine.environment.kubeconfig = Some(format!("{missing}:{}", machine.kubeconfig("k")).into());
@@ -110,10 +102,7 @@ async fn both_flags_name_two_clusters() {
     let no_target = machine.resolve(Some("in-cluster"), Some("none")).await;
     assert_eq!(no_target, "https://[fd00::1]:443/ of-the-pod target=none");
     let pod_target = machine.resolve(Some(&a), Some("in-cluster")).await;
-    assert_eq!(
-        pod_target,
-        "https://a:6443/ from-file target=https://[fd00::1]:443/"
-    );
+    assert_eq!(pod_target, "https://a:6443/ from-file target=https://[fd00::1]:443/");
 }
 
 #[tokio::test]
@@ -124,27 +113,12 @@ async fn one_flag_alone_or_a_bad_path_names_the_flag() {
         (Some(a.as_str()), None, "--target-kubeconfig is not"),
         (None, Some(a.as_str()), "--control-kubeconfig is not"),
         (None, Some("none"), "--control-kubeconfig is not"),
-        (
-            Some("/does/not/exist"),
-            Some("none"),
-            "--control-kubeconfig: /does/not/exist",
-        ),
-        (
-            Some(a.as_str()),
-            Some("/does/not/exist"),
-            "--target-kubeconfig: /does/not/exist",
-        ),
-        (
-            Some("in-cluster"),
-            Some("none"),
-            "--control-kubeconfig: in-cluster",
-        ),
+        (Some("/does/not/exist"), Some("none"), "--control-kubeconfig: /does/not/exist"),
+        (Some(a.as_str()), Some("/does/not/exist"), "--target-kubeconfig: /does/not/exist"),
+        (Some("in-cluster"), Some("none"), "--control-kubeconfig: in-cluster"),
     ];
     for (control, target, expected) in cases {
         let message = machine.resolve(control, target).await;
-        assert!(
-            message.starts_with("error: ") && message.contains(expected),
-            "{message}"
-        );
+        assert!(message.starts_with("error: ") && message.contains(expected), "{message}");
     }
 }

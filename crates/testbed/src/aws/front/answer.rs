@@ -28,11 +28,7 @@ impl Answer {
     fn xml(status: StatusCode, root: &Element) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/xml"));
-        Self {
-            status,
-            headers,
-            body: root.to_document().into(),
-        }
+        Self { status, headers, body: root.to_document().into() }
     }
 
     /// A success of Auto Scaling; `result` is what the action returns, if it returns anything.
@@ -47,18 +43,12 @@ impl Answer {
     pub(super) fn error(query: &Query, status: StatusCode, code: &str, message: &str) -> Self {
         let error = Element::new("Error");
         let root = if query.service == "ec2" {
-            let error = error
-                .text_child("Code", code)
-                .text_child("Message", message);
+            let error = error.text_child("Code", code).text_child("Message", message);
             Element::root("Response", EC2)
                 .child(Element::new("Errors").child(error))
                 .text_child("RequestID", &random_id())
         } else {
-            let blame = if status.is_server_error() {
-                "Receiver"
-            } else {
-                "Sender"
-            };
+            let blame = if status.is_server_error() { "Receiver" } else { "Sender" };
             let error = error
                 .text_child("Type", blame)
                 .text_child("Code", code)
@@ -86,11 +76,7 @@ impl Answer {
                 "InsufficientInstanceCapacity",
                 "There is not enough capacity of this instance type in the zone right now.",
             ),
-            Effect::Refuse {
-                status,
-                code,
-                message,
-            } => refuse(*status, code, message),
+            Effect::Refuse { status, code, message } => refuse(*status, code, message),
             Effect::ResetBefore | Effect::ResetAfter | Effect::Delay(_) => None,
         }
     }
@@ -102,10 +88,7 @@ impl Answer {
             return self;
         };
         change(&mut root);
-        Self {
-            body: root.to_document().into(),
-            ..self
-        }
+        Self { body: root.to_document().into(), ..self }
     }
 
     /// The document of a success.

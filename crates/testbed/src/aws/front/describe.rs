@@ -66,10 +66,9 @@ pub(super) async fn instances(world: &World, query: &Query) -> Result<Answer> {
 /// Rewrites the state of an instance; false when it must not be seen.
 fn show(world: &World, now: Timestamp, instance: &mut Element) -> bool {
     let id = instance.text_at(&["instanceId"]);
-    if let (Some(shown), Some(state)) = (
-        world.instances.state(&id, now),
-        instance.get_mut("instanceState"),
-    ) {
+    if let (Some(shown), Some(state)) =
+        (world.instances.state(&id, now), instance.get_mut("instanceState"))
+    {
         for (name, value) in [("code", shown.code), ("name", shown.name)] {
             if let Some(field) = state.get_mut(name) {
                 field.set_text(value);
@@ -97,9 +96,7 @@ fn split(parameters: &Parameters) -> (Parameters, Vec<Filter>) {
     let mut next = 1;
     for fields in numbered.into_values() {
         let name = fields.iter().find(|(field, _)| *field == "Name");
-        let our = OURS
-            .iter()
-            .find(|(our, _)| Some(our) == name.map(|(_, name)| name));
+        let our = OURS.iter().find(|(our, _)| Some(our) == name.map(|(_, name)| name));
         if let Some((_, path)) = our {
             let values = fields.iter().filter(|(field, _)| *field != "Name");
             let values = values.map(|(_, value)| (*value).to_owned()).collect();
@@ -133,11 +130,8 @@ mod tests {
             ("Filter.2.Name", "tag:Name"),
             ("Filter.2.Value.1", "c"),
         ]));
-        let expected = [
-            ("MaxResults", "5"),
-            ("Filter.1.Name", "tag:Name"),
-            ("Filter.1.Value.1", "c"),
-        ];
+        let expected =
+            [("MaxResults", "5"), ("Filter.1.Name", "tag:Name"), ("Filter.1.Value.1", "c")];
         assert_eq!(rest, parameters(&expected));
         let values = vec!["a".to_owned(), "b".to_owned()];
         let path: &[&str] = &["clientToken"];

@@ -20,15 +20,9 @@ pub(super) struct State {
     pub(super) name: &'static str,
 }
 
-pub(super) const PENDING: State = State {
-    code: "0",
-    name: "pending",
-};
+pub(super) const PENDING: State = State { code: "0", name: "pending" };
 
-pub(super) const SHUTTING_DOWN: State = State {
-    code: "32",
-    name: "shutting-down",
-};
+pub(super) const SHUTTING_DOWN: State = State { code: "32", name: "shutting-down" };
 
 /// When things happen to one instance.
 #[derive(Clone, Copy, Debug)]
@@ -117,9 +111,7 @@ impl Instances {
 
     /// When the last of these was asked to end; none while one has not been.
     pub(super) fn all_ended_at(&self, ids: &[String]) -> Option<Timestamp> {
-        let ends = ids
-            .iter()
-            .map(|id| self.life(id).end.map(|end| end.asked_at));
+        let ends = ids.iter().map(|id| self.life(id).end.map(|end| end.asked_at));
         ends.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 

@@ -72,12 +72,7 @@ impl Front {
     pub async fn start(moto: &Moto, transport: Transport) -> Result<Self> {
         let pipeline = Arc::new(Pipeline::new(moto.upstream()));
         let (address, server) = server::start(Arc::clone(&pipeline), &transport).await?;
-        Ok(Self {
-            pipeline,
-            address,
-            transport,
-            server,
-        })
+        Ok(Self { pipeline, address, transport, server })
     }
 
     /// What an AWS client takes as its endpoint.

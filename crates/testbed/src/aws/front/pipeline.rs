@@ -121,17 +121,10 @@ impl Pipeline {
         let now = self.world.clock.now();
         let mut named = query.list("InstanceId");
         named.extend(query.list("ResourceId"));
-        let unseen = named
-            .into_iter()
-            .find(|id| !self.world.instances.is_visible(id, now))?;
+        let unseen = named.into_iter().find(|id| !self.world.instances.is_visible(id, now))?;
         let message = format!("The instance ID '{unseen}' does not exist");
         let code = "InvalidInstanceID.NotFound";
-        Some(Answer::error(
-            query,
-            StatusCode::BAD_REQUEST,
-            code,
-            &message,
-        ))
+        Some(Answer::error(query, StatusCode::BAD_REQUEST, code, &message))
     }
 
     async fn run(&self, query: &Query) -> Result<Answer> {

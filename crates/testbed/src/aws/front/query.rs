@@ -39,20 +39,13 @@ impl Query {
         let content_type = head.headers.get(CONTENT_TYPE);
         let is_form =
             content_type.is_some_and(|value| value.as_bytes().starts_with(FORM.as_bytes()));
-        let form = if is_form {
-            &body
-        } else {
-            head.uri.query().unwrap_or_default().as_bytes()
-        };
+        let form = if is_form { &body } else { head.uri.query().unwrap_or_default().as_bytes() };
         let mut parameters: Parameters = parse(form).into_owned().collect();
         let version = parameters.remove("Version").unwrap_or_default();
         let action = parameters.remove("Action").unwrap_or_else(|| {
             let target = head.headers.get("x-amz-target");
             let target = target.and_then(|target| target.to_str().ok());
-            target.map_or_else(
-                || format!("{} {}", head.method, head.uri.path()),
-                str::to_owned,
-            )
+            target.map_or_else(|| format!("{} {}", head.method, head.uri.path()), str::to_owned)
         });
         Self {
             method: head.method,
@@ -123,8 +116,7 @@ impl Query {
     /// The values of a list parameter (`InstanceId.1`, `InstanceId.2`), or of its single form.
     pub(super) fn list(&self, name: &str) -> Vec<&str> {
         let is_item = |key: &str| {
-            key.strip_prefix(name)
-                .is_some_and(|rest| rest.is_empty() || is_index(rest))
+            key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || is_index(rest))
         };
         self.parameters
             .iter()
@@ -141,9 +133,7 @@ fn is_index(rest: &str) -> bool {
 
 /// Access key id, region and service, from `Credential=AKID/20260101/eu-west-1/ec2/aws4_request`.
 fn credential_scope(headers: &HeaderMap) -> [String; 3] {
-    let header = headers
-        .get(AUTHORIZATION)
-        .and_then(|value| value.to_str().ok());
+    let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let scope = header.and_then(|header| {
         let (_, rest) = header.split_once("Credential=")?;
         rest.split([',', ' ']).next()
@@ -161,10 +151,7 @@ mod tests {
 
     fn request(body: &'static str) -> Query {
         let request = Request::post("/")
-            .header(
-                CONTENT_TYPE,
-                "application/x-www-form-urlencoded; charset=utf-8",
-            )
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded; charset=utf-8")
             .header(
                 AUTHORIZATION,
                 "AWS4-HMAC-SHA256 Credential=AKID/20260101/eu-west-1/ec2/aws4_request, Signature=0",

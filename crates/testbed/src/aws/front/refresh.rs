@@ -70,10 +70,7 @@ impl Refreshes {
             account: world.account(query).await?,
             group: group.to_owned(),
             started: world.clock.now(),
-            members: groups::members(world, query, Some(group))
-                .await?
-                .into_iter()
-                .collect(),
+            members: groups::members(world, query, Some(group)).await?.into_iter().collect(),
             replaced: 0,
             origin: query.clone(),
         };
@@ -119,10 +116,8 @@ impl Refresh {
         let Some(member) = self.members.get(self.replaced) else {
             return Ok(());
         };
-        let parameters = [
-            ("InstanceId", member.as_str()),
-            ("ShouldDecrementDesiredCapacity", "false"),
-        ];
+        let parameters =
+            [("InstanceId", member.as_str()), ("ShouldDecrementDesiredCapacity", "false")];
         let action = "TerminateInstanceInAutoScalingGroup";
         let question = self.origin.ask("autoscaling", action, &parameters);
         groups::follow(world, &question).await?;
@@ -159,10 +154,7 @@ async fn exists(world: &World, query: &Query, group: &str) -> Result<bool> {
     let parameters = [("AutoScalingGroupNames.member.1", group)];
     let question = query.ask("autoscaling", "DescribeAutoScalingGroups", &parameters);
     let answer = world.forward(&question).await?.document()?;
-    Ok(answer
-        .texts("AutoScalingGroupName")
-        .iter()
-        .any(|name| name == group))
+    Ok(answer.texts("AutoScalingGroupName").iter().any(|name| name == group))
 }
 
 fn refuse(query: &Query, code: &str, message: &str) -> Answer {

@@ -54,29 +54,18 @@ impl Rule {
 
     /// The `n`-th call of `action` from now, once. The first one is 1.
     pub fn nth(action: &str, n: usize, effect: Effect) -> Self {
-        Self {
-            action: action.to_owned(),
-            skip: n.saturating_sub(1),
-            times: Some(1),
-            effect,
-        }
+        Self { action: action.to_owned(), skip: n.saturating_sub(1), times: Some(1), effect }
     }
 
     /// Every call of `action`.
     pub fn every(action: &str, effect: Effect) -> Self {
-        Self {
-            times: None,
-            ..Self::next(action, effect)
-        }
+        Self { times: None, ..Self::next(action, effect) }
     }
 
     /// The same, but for `times` calls in a row.
     #[must_use]
     pub fn times(self, times: usize) -> Self {
-        Self {
-            times: Some(times),
-            ..self
-        }
+        Self { times: Some(times), ..self }
     }
 
     /// Counts a call of `action`; true when it is to be hit.

@@ -123,18 +123,15 @@ impl Deed {
 
     /// Asks moto: an instance may have been terminated past the front.
     async fn any_is_alive(&self, world: &World, query: &Query) -> Result<bool> {
-        let names: Vec<_> = (1..=self.instances.len())
-            .map(|n| format!("Filter.1.Value.{n}"))
-            .collect();
+        let names: Vec<_> =
+            (1..=self.instances.len()).map(|n| format!("Filter.1.Value.{n}")).collect();
         let mut parameters = vec![("Filter.1.Name", "instance-id")];
         let values = self.instances.iter().map(String::as_str);
         parameters.extend(names.iter().map(String::as_str).zip(values));
         let question = query.ask("ec2", "DescribeInstances", &parameters);
         let document = world.forward(&question).await?.document()?;
         let states = document.all("instanceState");
-        Ok(states
-            .iter()
-            .any(|state| state.text_at(&["name"]) != "terminated"))
+        Ok(states.iter().any(|state| state.text_at(&["name"]) != "terminated"))
     }
 }
 

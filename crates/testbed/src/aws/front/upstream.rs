@@ -57,9 +57,7 @@ impl Upstream {
 
         let _turn = self.gate.lock().await;
         // moto closes every connection after one answer, so there is nothing to pool.
-        let stream = TcpStream::connect(self.address)
-            .await
-            .context("moto is gone")?;
+        let stream = TcpStream::connect(self.address).await.context("moto is gone")?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         let exchange = async move {
             let response = sender.send_request(request.map(Full::new)).await?;
@@ -70,11 +68,7 @@ impl Upstream {
         let (answer, _end) = futures::join!(exchange, connection);
         let (mut head, body) = answer?;
         drop_connection_headers(&mut head.headers);
-        Ok(Answer {
-            status: head.status,
-            headers: head.headers,
-            body,
-        })
+        Ok(Answer { status: head.status, headers: head.headers, body })
     }
 }
 

@@ -22,10 +22,7 @@ pub(super) struct Element {
 
 impl Element {
     pub(super) fn new(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            ..Self::default()
-        }
+        Self { name: name.to_owned(), ..Self::default() }
     }
 
     /// An element of the given namespace.
@@ -69,10 +66,7 @@ impl Element {
                 Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
             }
         }
-        match (
-            open.len(),
-            open.pop().and_then(|mut top| top.children.pop()),
-        ) {
+        match (open.len(), open.pop().and_then(|mut top| top.children.pop())) {
             (1, Some(root)) => Ok(root),
             _ => bail!("the XML document is not complete"),
         }
@@ -96,9 +90,7 @@ impl Element {
 
     /// The text of the element at the end of a path of names; empty when there is none.
     pub(super) fn text_at(&self, path: &[&str]) -> String {
-        let found = path
-            .iter()
-            .try_fold(self, |element, name| element.get(name));
+        let found = path.iter().try_fold(self, |element, name| element.get(name));
         found.map(Self::text).unwrap_or_default()
     }
 
@@ -147,12 +139,7 @@ impl Element {
     }
 
     fn write(&self, out: &mut String) {
-        let Self {
-            name,
-            attributes,
-            text,
-            children,
-        } = self;
+        let Self { name, attributes, text, children } = self;
         out.extend(["<", name, attributes, ">"]);
         if children.is_empty() {
             out.push_str(text);

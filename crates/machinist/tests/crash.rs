@@ -1,0 +1,54 @@
+//! Crash anywhere, lose nothing: every write of the annotator, every fault. `make crash` runs all, `make test` a fifth.
+
+mod crash {
+    //! The scenario, and the two ways to die.
+    pub(crate) mod machine_sets;
+    pub(crate) mod subjects;
+}
+
+use std::time::Duration;
+
+use machinist_control_plane::ControlPlane;
+use machinist_testbed::crash::{Fault, Harness, Options, Sample};
+
+use crate::crash::machine_sets::FiveMachineSets;
+use crate::crash::subjects;
+
+async fn control_plane() -> ControlPlane {
+    let control_plane = ControlPlane::start().await.unwrap();
+    control_plane.install_crds(&machinist::verbs::crds::yaml().unwrap()).await.unwrap();
+    control_plane
+}
+
+fn options() -> Options {
+    Options { deadline: Duration::from_secs(40), ..Options::default() }
+}
+
+/// In the same process: death drops the whole runtime with the call pending.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_write_of_the_annotator_survives_every_fault() {
+    let control_plane = control_plane().await;
+    let options = Options { sample: Sample::from_env(), ..options() };
+    let servers = vec![control_plane.kube_config()];
+    let harness = Harness::new(subjects::in_process(), FiveMachineSets, servers, options);
+    let report = harness.run().await.unwrap();
+    eprintln!("annotator, in process: {report}");
+    report.check().unwrap();
+}
+
+/// In a process of its own: death is `kill -9`, at ten points.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_points_survive_kill_9() {
+    let control_plane = control_plane().await;
+    let options = Options {
+        faults: vec![Fault::DieBefore, Fault::DieAfter],
+        sample: Sample::Spread(10),
+        ..options()
+    };
+    let servers = vec![control_plane.kube_config()];
+    let harness = Harness::new(subjects::process(), FiveMachineSets, servers, options);
+    let report = harness.run().await.unwrap();
+    eprintln!("annotator, kill -9: {report}");
+    assert_eq!(report.runs, 10);
+    report.check().unwrap();
+}

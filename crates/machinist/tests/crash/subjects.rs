@@ -1,0 +1,41 @@
+//! The annotator, in this process and in one of its own, with timings a fiftieth of life's.
+
+use clap::Parser;
+use machinist::cli::{Cli, Command, RunArguments};
+use machinist_testbed::crash::{Launch, ProcessSubject, RuntimeSubject};
+use tokio_util::sync::CancellationToken;
+
+const FLAGS: [&str; 7] = [
+    "run",
+    "--controllers=annotator",
+    "--metrics-bind-address=0",
+    "--health-addr=0",
+    "--sync-period=2s",
+    "--time-scale=0.02",
+    "--workers=annotator=4",
+];
+
+pub(crate) fn in_process() -> RuntimeSubject {
+    RuntimeSubject::new(|launch: Launch| async move {
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), &launch.kubeconfig)?;
+        let arguments = arguments(&launch, &file.path().to_string_lossy())?;
+        machinist::verbs::run::run(&arguments, CancellationToken::new()).await
+    })
+}
+
+fn arguments(launch: &Launch, kubeconfig: &str) -> anyhow::Result<RunArguments> {
+    let place = ["--namespace", &launch.namespace, "--control-kubeconfig", kubeconfig];
+    let target = ["--target-kubeconfig", "none"];
+    let words = [&["machinist"], FLAGS.as_slice(), &place, &target].concat();
+    match Cli::try_parse_from(words)?.command {
+        Command::Run(arguments) => Ok(*arguments),
+        _ => anyhow::bail!("not run"),
+    }
+}
+
+pub(crate) fn process() -> ProcessSubject {
+    ProcessSubject::new(env!("CARGO_BIN_EXE_machinist"))
+        .args(FLAGS)
+        .args(["--namespace", "{namespace}"])
+}
