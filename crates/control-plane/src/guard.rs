@@ -17,8 +17,9 @@ const DISMISSED: &str = "dismissed\n";
 
 /// `$1` is the temporary folder, `$2` a file with the text to look for. The text comes from a file because `grep` must
 /// not find itself; it is checked first, because an empty line would match every process. A few rounds, since a process
-/// may be between fork and exec in the first one.
+/// may be between fork and exec in the first one. Signals are ignored: only the end of the pipe ends the guard.
 const SCRIPT: &str = r#"
+trap '' HUP INT TERM
 read -r word && [ "$word" = dismissed ] && exit 0
 [ "$(cat "$2")" = "$1/internal/" ] || exit 1
 for round in 1 2 3 4 5; do
