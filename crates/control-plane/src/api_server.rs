@@ -66,7 +66,7 @@ impl ApiServer {
             "--disable-admission-plugins=ServiceAccount".into(),
             file("--audit-policy-file", "audit-policy.yaml", AUDIT_POLICY)?,
             path_flag("--audit-log-path", &folder.path("audit.log")),
-            // Every entry is in the file before its request is over, none is dropped, and the file is never rotated away.
+            // Entries are written one by one as requests end, none is dropped, and the file is never rotated away.
             "--audit-log-mode=blocking".into(),
             "--audit-log-maxsize=100000".into(),
             // An open watch would otherwise keep it from ending for a minute.

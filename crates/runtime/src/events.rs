@@ -14,7 +14,6 @@ use machinist_api::resource::{EVENTS, Resource};
 use machinist_domain::key::Uid;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::{EventNote, EventReason};
-use machinist_domain::retry::{Category, Classified};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -88,7 +87,7 @@ impl Events {
         match writer.create_event(namespace, &event, &plan).await {
             Ok(Written::Done) => self.metrics.event(reason, "written"),
             Ok(Written::Nothing | Written::LeftOut) => self.metrics.event(reason, "left-out"),
-            Err(error) if error.category() == Category::Conflict => {
+            Err(error) if error.already_exists() => {
                 self.metrics.event(reason, "known");
             }
             Err(error) => {

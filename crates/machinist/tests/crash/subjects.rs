@@ -10,7 +10,8 @@ const FLAGS: [&str; 7] = [
     "--controllers=annotator",
     "--metrics-bind-address=0",
     "--health-addr=0",
-    "--sync-period=2s",
+    // Longer than any run: what a fault breaks must be mended by a retry, not by the resync.
+    "--sync-period=10m",
     "--time-scale=0.02",
     "--workers=annotator=4",
 ];

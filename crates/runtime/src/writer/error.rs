@@ -19,6 +19,11 @@ pub enum WriteError {
 }
 
 impl WriteError {
+    /// Whether what was to be created is there already.
+    pub fn already_exists(&self) -> bool {
+        matches!(self, Self::Api(ApiError::Refused { code: 409, reason, .. }) if reason == "AlreadyExists")
+    }
+
     /// Whether only a live read can tell what the object is like now: the write may have happened, or the object is not what we thought.
     pub fn leaves_doubt(&self) -> bool {
         match self {

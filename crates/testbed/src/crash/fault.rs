@@ -13,7 +13,7 @@ pub enum Fault {
     DieAfter,
     /// The write is carried out, the answer is lost, the subject lives on.
     LoseAnswer,
-    /// 409: `AlreadyExists` for a create, `Conflict` for anything else.
+    /// 409 `Conflict`, and nothing was written.
     Conflict409,
     /// 429 with `Retry-After: 1`.
     TooMany429,

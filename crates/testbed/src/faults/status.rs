@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 
-use super::{ApiRequest, Verb};
+use super::ApiRequest;
 
 /// A complete error answer.
 pub(super) fn error_answer(
@@ -13,7 +13,7 @@ pub(super) fn error_answer(
     code: u16,
     retry_after: Option<u32>,
 ) -> Response<Bytes> {
-    let reason = reason(request.verb, code);
+    let reason = reason(code);
     let mut details = json!({
         "name": request.name.as_deref().unwrap_or_default(),
         "group": request.group,
@@ -43,20 +43,20 @@ pub(super) fn error_answer(
     response
 }
 
-const fn reason(verb: Verb, code: u16) -> &'static str {
-    match (code, verb) {
-        (400, _) => "BadRequest",
-        (401, _) => "Unauthorized",
-        (403, _) => "Forbidden",
-        (404, _) => "NotFound",
-        (409, Verb::Create) => "AlreadyExists",
-        (409, _) => "Conflict",
-        (410, _) => "Expired",
-        (422, _) => "Invalid",
-        (429, _) => "TooManyRequests",
-        (500, _) => "InternalError",
-        (503, _) => "ServiceUnavailable",
-        (504, _) => "Timeout",
+const fn reason(code: u16) -> &'static str {
+    match code {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        // Also for a create: `AlreadyExists` would be a lie that no API server tells about an object that is not there.
+        409 => "Conflict",
+        410 => "Expired",
+        422 => "Invalid",
+        429 => "TooManyRequests",
+        500 => "InternalError",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
         _ => "",
     }
 }

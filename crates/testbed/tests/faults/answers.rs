@@ -97,7 +97,7 @@ async fn injected_answers_look_like_the_api_servers() {
     let world = world("answers").await;
     let api = through::<ConfigMap>(&world);
     for (code, reason) in [
-        (409, "AlreadyExists"),
+        (409, "Conflict"),
         (429, "TooManyRequests"),
         (500, "InternalError"),
         (503, "ServiceUnavailable"),

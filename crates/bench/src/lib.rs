@@ -1,1 +1,0 @@
-//! Benchmarks: ratios against a limit that is measured in the same run.
