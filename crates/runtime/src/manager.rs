@@ -99,7 +99,11 @@ impl Manager {
             self.shared.readiness.api_answers();
             self.control(controllers, &stop).await;
         }
-        self.tasks.stop().await;
+        // A scraper that reads slowly must not hold up the exit.
+        let patience = self.shared.timings.stop_grace / 5;
+        if tokio::time::timeout(patience, self.tasks.stop()).await.is_err() {
+            tracing::warn!("a connection to the admin server was cut");
+        }
         tracing::info!("stopped");
         Ok(())
     }

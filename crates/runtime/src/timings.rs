@@ -27,7 +27,7 @@ pub struct Timings {
     pub lease: Duration,
     /// During this time the same Event is not written again about the same object.
     pub event_window: Duration,
-    /// How long a step in hand may go on after the signal to stop.
+    /// How long a step in hand may go on after the signal to stop. Giving leases back may take half of this again, and the rest a fifth.
     pub stop_grace: Duration,
 }
 
@@ -91,5 +91,24 @@ impl Timings {
     /// Between two renewals, and between two attempts.
     pub fn lease_retry(&self) -> Duration {
         self.lease * 2 / 15
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lease_follows_the_shares_that_others_use() {
+        let timings = Timings::default();
+        assert_eq!(timings.lease, Duration::from_secs(120));
+        assert_eq!(timings.renew_deadline(), Duration::from_secs(80));
+        assert_eq!(timings.lease_retry(), Duration::from_secs(16));
+    }
+
+    #[test]
+    fn stopping_takes_less_than_ten_seconds() {
+        let grace = Timings::default().stop_grace;
+        assert!(grace + grace / 2 + grace / 5 < Duration::from_secs(10));
     }
 }

@@ -1,6 +1,6 @@
 //! Who we say we are, to API servers: one constant per party.
 //!
-//! The audit log of a cluster therefore tells which controller wrote what, and a FlowSchema can tell leases from the rest.
+//! The audit log of a cluster therefore tells which controller wrote what.
 
 /// A party that talks to an API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -165,11 +165,15 @@ impl Elector {
         self.metrics.leader(self.name.controller, false);
         if let Some(record) = sight.record.as_ref().filter(|_| leads) {
             let released = record.released(self.clock.now());
-            match self.send(&released, false, "give the lease back").await {
-                Ok(_) => tracing::info!(lease = %self.name.key, "lease given back"),
-                Err(error) => {
+            // A cluster that does not answer must not hold up the exit: then the lease runs out by itself.
+            let patience = self.timings.stop_grace / 2;
+            let sent = self.send(&released, false, "give the lease back");
+            match tokio::time::timeout(patience, sent).await {
+                Ok(Ok(_)) => tracing::info!(lease = %self.name.key, "lease given back"),
+                Ok(Err(error)) => {
                     tracing::warn!(%error, lease = %self.name.key, "lease not given back");
                 }
+                Err(_) => tracing::warn!(lease = %self.name.key, "lease not given back in time"),
             }
         }
     }

@@ -117,7 +117,7 @@ impl Spoken {
             "spec": {
                 "holderIdentity": self.holder,
                 // Rounded up: a follower that waits longer is slow, one that waits shorter is wrong.
-                "leaseDurationSeconds": self.duration.as_secs_f64().ceil(),
+                "leaseDurationSeconds": self.duration.as_secs() + u64::from(self.duration.subsec_nanos() > 0),
                 "leaseTransitions": self.transitions,
                 "acquireTime": self.acquired,
                 "renewTime": self.renewed,

@@ -1,0 +1,266 @@
+//! Each test has a namespace of its own on a control plane that they share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::api::{ApiResource, DynamicObject, ListParams, PostParams};
+use kube::{Api, Client, ResourceExt};
+use machinist_control_plane::ControlPlane;
+use machinist_runtime::cache::Scope;
+use machinist_runtime::clock::SystemClock;
+use machinist_runtime::cluster::Cluster;
+use machinist_runtime::controller::start::{Registration, Shared};
+use machinist_runtime::manager::{Manager, Options};
+use machinist_runtime::timings::Timings;
+use machinist_testbed::faults::{Effect, Match, Proxy, Rule, Verb};
+use machinist_testbed::poll::eventually;
+use serde_json::json;
+use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::toys::{Acting, MARK, MarkConfigMaps, MarkMachineSets, WatchConfigMaps, toy};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+async fn control_plane() -> &'static ControlPlane {
+    static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
+    SHARED.get_or_try_init(ControlPlane::start).await.unwrap()
+}
+
+/// A namespace and a proxy on the shared control plane.
+struct World {
+    namespace: String,
+    client: Client,
+    proxy: Proxy,
+}
+
+impl World {
+    async fn new(name: &str) -> Self {
+        let control_plane = control_plane().await;
+        let client = control_plane.client().unwrap();
+        let namespace: Namespace =
+            serde_json::from_value(json!({"metadata": {"generateName": format!("{name}-")}}))
+                .unwrap();
+        let namespaces = Api::all(client.clone());
+        let namespace = namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+        let proxy = Proxy::start(&control_plane.kube_config()).await.unwrap();
+        Self { namespace: namespace.name_any(), client, proxy }
+    }
+
+    fn config_maps(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    async fn create_config_maps(&self, count: usize) {
+        for n in 0..count {
+            let map = json!({"metadata": {"name": format!("map-{n}")}});
+            let map: ConfigMap = serde_json::from_value(map).unwrap();
+            self.config_maps().create(&PostParams::default(), &map).await.unwrap();
+        }
+    }
+
+    async fn all_marked(&self, count: usize) {
+        let marked = eventually(PATIENCE, "all ConfigMaps are marked", || async {
+            let maps = self.config_maps().list(&ListParams::default()).await?;
+            let marked = maps.iter().filter(|map| map.annotations().contains_key(MARK)).count();
+            ensure!(marked == count, "{marked} of {count}");
+            Ok(())
+        });
+        marked.await.unwrap();
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            scope: Scope::Namespace(self.namespace.clone()),
+            leader_elect: None,
+            lease_namespace: self.namespace.clone(),
+            identity: format!("test-{:x}", fastrand::u64(..)),
+            workers: HashMap::new(),
+            dry_run: false,
+            metrics_address: "0".to_owned(),
+            health_address: "0".to_owned(),
+        }
+    }
+
+    fn run(&self, options: Options, controllers: Vec<Registration>) -> Running {
+        let timings = Timings { lease: Duration::from_secs(2), ..Timings::default().scaled(0.05) };
+        let config = self.proxy.config("unused").unwrap();
+        let cluster = Cluster::new(config, &timings).unwrap();
+        let manager =
+            Manager::new(cluster.clone(), Some(cluster), options, Arc::new(SystemClock), timings);
+        let shared = manager.shared().clone();
+        let stop = CancellationToken::new();
+        let ended = tokio::spawn({
+            let stop = stop.clone();
+            async move { Ok(manager.run(controllers, stop).await?) }
+        });
+        Running { shared, ended, stop: stop.drop_guard() }
+    }
+}
+
+/// A manager that runs; dropping it stops it.
+struct Running {
+    shared: Arc<Shared>,
+    ended: JoinHandle<Result<()>>,
+    stop: DropGuard,
+}
+
+impl Running {
+    fn readiness(&self) -> String {
+        self.shared.readiness.describe(&self.shared.caches.all()).1
+    }
+
+    async fn says(&self, text: &str) {
+        let says = eventually(PATIENCE, text, || async {
+            let readiness = self.readiness();
+            ensure!(readiness.contains(text), "{readiness}");
+            Ok(())
+        });
+        says.await.unwrap();
+    }
+
+    async fn stop(self) {
+        drop(self.stop);
+        tokio::time::timeout(PATIENCE, self.ended).await.unwrap().unwrap().unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_starts_alone_and_another_says_what_it_waits_for() {
+    let world = World::new("alone").await;
+    let acting = Arc::default();
+    let controllers = vec![toy::<MarkConfigMaps>(&acting), toy::<MarkMachineSets>(&acting)];
+    let running = world.run(world.options(), controllers);
+    running.says("machine-sets waits for machinesets.machine.openshift.io").await;
+    world.create_config_maps(2).await;
+    world.all_marked(2).await;
+
+    let yaml: String = machinist_api::crds()
+        .iter()
+        .map(|crd| serde_json::to_string(crd).unwrap() + "\n---\n")
+        .collect();
+    control_plane().await.install_crds(&yaml).await.unwrap();
+    running.says("controller machine-sets runs").await;
+    let kind = ApiResource::from_gvk_with_plural(
+        &kube::core::GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "MachineSet"),
+        "machinesets",
+    );
+    let sets: Api<DynamicObject> =
+        Api::namespaced_with(world.client.clone(), &world.namespace, &kind);
+    let set = DynamicObject::new("late", &kind).data(json!({"spec": {}}));
+    sets.create(&PostParams::default(), &set).await.unwrap();
+    let marked = eventually(PATIENCE, "the set is marked", || async {
+        ensure!(sets.get("late").await?.annotations().contains_key(MARK));
+        Ok(())
+    });
+    marked.await.unwrap();
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_more_objects_are_worked_on_at_once_than_the_flag_says() {
+    let world = World::new("workers").await;
+    world.create_config_maps(12).await;
+    let slow = Effect::Delay(Duration::from_millis(100));
+    world.proxy.add_rule(Rule::new(Match::writes().resource("configmaps"), slow));
+    let (three, two) = (Arc::new(Acting::default()), Arc::new(Acting::default()));
+    let workers = HashMap::from([("config-maps".to_owned(), 3)]);
+    let controllers = vec![toy::<MarkConfigMaps>(&three), toy::<WatchConfigMaps>(&two)];
+    let running = world.run(Options { workers, ..world.options() }, controllers);
+    world.all_marked(12).await;
+    assert_eq!(three.most.load(Ordering::SeqCst), 3);
+    assert_eq!(two.most.load(Ordering::SeqCst), 2, "the other controller keeps its own number");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn controllers_that_read_the_same_kind_share_one_watch() {
+    let world = World::new("shared").await;
+    world.create_config_maps(3).await;
+    let acting = Arc::default();
+    let controllers = vec![toy::<MarkConfigMaps>(&acting), toy::<WatchConfigMaps>(&acting)];
+    let running = world.run(world.options(), controllers);
+    world.all_marked(3).await;
+    let log = world.proxy.log();
+    let of = |verb| {
+        let entries = log.entries();
+        let mine = entries.iter().filter(|entry| entry.request.resource == "configmaps");
+        mine.filter(|entry| entry.request.verb == verb).count()
+    };
+    assert_eq!((of(Verb::List), of(Verb::Watch)), (1, 1));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manager_runs_twice_in_one_process_and_beside_itself() {
+    let world = World::new("twice").await;
+    let acting = Arc::default();
+    for count in [2, 4] {
+        let running = world.run(world.options(), vec![toy::<MarkConfigMaps>(&acting)]);
+        for n in count - 2..count {
+            let map = json!({"metadata": {"name": format!("map-{n}")}});
+            let map: ConfigMap = serde_json::from_value(map).unwrap();
+            world.config_maps().create(&PostParams::default(), &map).await.unwrap();
+        }
+        world.all_marked(count).await;
+        running.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_controller_has_a_lease_of_its_own_whatever_else_runs_beside_it() {
+    let world = World::new("leases").await;
+    world.create_config_maps(3).await;
+    let acting = Arc::default();
+    let elect = || Options { leader_elect: Some(true), ..world.options() };
+    let one = world.run(elect(), vec![toy::<MarkConfigMaps>(&acting)]);
+    world.all_marked(3).await;
+    // This one has both, but the lease of the first is taken.
+    let both = vec![toy::<MarkConfigMaps>(&acting), toy::<WatchConfigMaps>(&acting)];
+    let two_options = elect();
+    let two_identity = two_options.identity.clone();
+    let two = world.run(two_options, both);
+    let leases: Api<Lease> = Api::namespaced(world.client.clone(), &world.namespace);
+    let holder = async |name: &str| -> Result<String> {
+        let spec = leases.get(name).await?.spec;
+        Ok(spec.and_then(|spec| spec.holder_identity).unwrap_or_default())
+    };
+    let second = eventually(PATIENCE, "the second holds the lease that is free", || async {
+        ensure!(holder("machinist-config-maps-too").await? == two_identity);
+        Ok(())
+    });
+    second.await.unwrap();
+    assert_ne!(holder("machinist-config-maps").await.unwrap(), two_identity);
+    one.stop().await;
+    let taken = eventually(PATIENCE, "the second takes the lease that was given back", || async {
+        ensure!(holder("machinist-config-maps").await? == two_identity);
+        Ok(())
+    });
+    taken.await.unwrap();
+    two.stop().await;
+    assert_eq!(holder("machinist-config-maps").await.unwrap(), "", "given back on a clean stop");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_writes_nothing_at_all() {
+    let world = World::new("dry").await;
+    world.create_config_maps(2).await;
+    let acting = Arc::<Acting>::default();
+    let options = Options { dry_run: true, leader_elect: Some(true), ..world.options() };
+    let running = world.run(options, vec![toy::<MarkConfigMaps>(&acting)]);
+    let decided = eventually(PATIENCE, "plans were made", || async {
+        ensure!(acting.most.load(Ordering::SeqCst) > 0);
+        Ok(())
+    });
+    decided.await.unwrap();
+    running.stop().await;
+    let log = world.proxy.log();
+    let writes = log.entries().iter().filter(|entry| entry.request.verb.is_write()).count();
+    assert_eq!(writes, 0);
+}
