@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn durations_as_go_writes_them() {
         for (text, milliseconds) in
-            [("120s", 120.0), ("10m", 600.0), ("1h30m", 5400.0), ("500ms", 0.5)]
+            [("120s", 120_000), ("10m", 600_000), ("1h30m", 5_400_000), ("500ms", 500)]
         {
             assert_eq!(duration(text).unwrap().as_millis(), milliseconds, "{text}");
         }

@@ -96,6 +96,7 @@ impl World {
             Manager::new(cluster.clone(), Some(cluster), options, Arc::new(SystemClock), timings);
         let shared = manager.shared().clone();
         let stop = CancellationToken::new();
+        #[expect(clippy::disallowed_methods, reason = "a whole process, which outlives its tasks")]
         let ended = tokio::spawn({
             let stop = stop.clone();
             async move { Ok(manager.run(controllers, stop).await?) }

@@ -1,18 +1,12 @@
-//! Crash anywhere, lose nothing: every write of the annotator, every fault. `make crash` runs all, `make test` a fifth.
-
-mod crash {
-    //! The scenario, and the two ways to die.
-    pub(crate) mod machine_sets;
-    pub(crate) mod subjects;
-}
+//! Every fault at every write, and `kill -9` at ten of them.
 
 use std::time::Duration;
 
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::crash::{Fault, Harness, Options, Sample};
 
-use crate::crash::machine_sets::FiveMachineSets;
-use crate::crash::subjects;
+use crate::machine_sets::FiveMachineSets;
+use crate::subjects;
 
 async fn control_plane() -> ControlPlane {
     let control_plane = ControlPlane::start().await.unwrap();

@@ -1,0 +1,9 @@
+//! Crash anywhere, lose nothing: every write of the annotator, every fault. `make crash` runs all, `make test` a fifth.
+
+// Under `cfg(test)`, so that clippy knows helpers of tests for what they are.
+#[cfg(test)]
+mod every_fault;
+#[cfg(test)]
+mod machine_sets;
+#[cfg(test)]
+mod subjects;
