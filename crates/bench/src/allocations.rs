@@ -1,0 +1,79 @@
+//! How often one pass over a settled MachineSet asks for memory: observe, decide, act, report.
+//!
+//! The stages run in this process, on this thread, against a cache that is filled from the real API. The counting allocator is that of the crate
+//! `allocation-counter`, which counts per thread: what the cache's own tasks do meanwhile is not seen. A settled pass has nothing to wait
+//! for, so a stage that is not done at once is an error, not a longer measurement.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use futures::FutureExt;
+use machinist_aws_spec::{AwsSpecs, BuiltInTypes};
+use machinist_controllers::annotator::Annotator;
+use machinist_controllers::kinds::MachineSets;
+use machinist_domain::key::ObjectKey;
+use machinist_domain::report::PassResult;
+use machinist_runtime::cache::Scope;
+use machinist_runtime::clock::{Clock, SystemClock};
+use machinist_runtime::cluster::Cluster;
+use machinist_runtime::controller::Controller;
+use machinist_runtime::lease::Leadership;
+use machinist_runtime::manager::{Manager, Options};
+use machinist_runtime::timings::Timings;
+use machinist_runtime::writer::Writer;
+
+const PASSES: usize = 1000;
+
+/// Allocations per pass over the settled MachineSets of `namespace`.
+pub(crate) async fn per_settled_pass(config: kube::Config, namespace: &str) -> Result<f64> {
+    let timings = Timings::default();
+    let options = Options {
+        scope: Scope::Namespace(namespace.to_owned()),
+        leader_elect: None,
+        lease_namespace: namespace.to_owned(),
+        identity: "bench".to_owned(),
+        workers: HashMap::new(),
+        dry_run: true,
+        metrics_address: "0".to_owned(),
+        health_address: "0".to_owned(),
+    };
+    let control = Cluster::new(config, &timings)?;
+    let manager = Manager::new(control, None, options, Arc::new(SystemClock), timings);
+    let shared = manager.shared();
+    let specs = MachineSets::new(Arc::new(AwsSpecs));
+    let annotator = Annotator::new(shared, specs, Arc::new(BuiltInTypes));
+    let writer = Writer::new(
+        shared.gateway.clone(),
+        shared.control.session(Annotator::USER_AGENT),
+        Annotator::NAME,
+        Leadership::NotNeeded,
+    );
+    let mut keys = Vec::new();
+    for cache in annotator.caches() {
+        cache.wait_synced().await;
+        keys.extend(cache.keys());
+    }
+    ensure!(!keys.is_empty(), "there are no objects to pass over");
+
+    let mut result = Ok(());
+    let counted = allocation_counter::measure(|| {
+        result =
+            keys.iter().cycle().take(PASSES).try_for_each(|key| pass(&annotator, key, &writer));
+    });
+    result?;
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    Ok(counted.count_total as f64 / PASSES as f64)
+}
+
+fn pass<C: Controller>(controller: &C, key: &ObjectKey, writer: &Writer) -> Result<()> {
+    let waits = "a settled pass waits for something";
+    let now = SystemClock.now();
+    let observed = controller.observe(key).now_or_never().context(waits)?;
+    let snapshot = observed?.context("an object is gone")?;
+    let plan = controller.decide(&snapshot, now);
+    let acted = controller.act(&snapshot, &plan, writer).now_or_never();
+    let report = controller.report(&snapshot, &acted.context(waits)?, now);
+    ensure!(report.result == PassResult::Settled, "{key} is not settled: {plan}");
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! What reached the API server in some stretch of time, and from whom: time, writes and reads from the audit log.
+//!
+//! Both sides of a ratio are measured here, in the same way: from the moment the first write arrived to the moment the answer to the last
+//! one was complete, by the clock of the API server.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail, ensure};
+use jiff::Timestamp;
+use machinist_control_plane::{AuditEntry, AuditLog};
+use tokio::time::Instant;
+
+const LIMIT: Duration = Duration::from_secs(180);
+/// Looking costs a little of the two cores that are being measured.
+const POLL: Duration = Duration::from_millis(250);
+
+/// Requests from the moment the window was opened.
+#[derive(Debug)]
+pub(crate) struct AuditWindow {
+    log: AuditLog,
+    entries: Vec<AuditEntry>,
+}
+
+impl AuditWindow {
+    /// Opens a window: what is in the log already is not seen.
+    pub(crate) fn open(mut log: AuditLog) -> Result<Self> {
+        log.skip_to_end()?;
+        Ok(Self { log, entries: Vec::new() })
+    }
+
+    /// Reads what has happened since.
+    pub(crate) fn refresh(&mut self) -> Result<()> {
+        self.entries.extend(self.log.read_new()?);
+        Ok(())
+    }
+
+    /// Waits until `party` has made `count` writes, and returns when they happened.
+    pub(crate) async fn wait_for_writes(&mut self, party: &str, count: usize) -> Result<Span> {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            self.refresh()?;
+            let written = self.writes(party).count();
+            if written >= count {
+                return self.span(party);
+            }
+            ensure!(
+                Instant::now() < deadline,
+                "{party} made {written} of {count} writes in {LIMIT:?}"
+            );
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// From the first to the last write of `party`. A write that was refused makes the time worthless, and is an error.
+    fn span(&self, party: &str) -> Result<Span> {
+        if let Some(refused) = self.writes(party).find(|entry| entry.code >= 300) {
+            bail!("{} {} was answered {}", refused.verb, refused.request_uri, refused.code);
+        }
+        let first = self.writes(party).map(|entry| entry.received).min();
+        let last = self.writes(party).map(|entry| entry.completed).max();
+        match (first, last) {
+            (Some(first), Some(last)) => Ok(Span { first, last }),
+            _ => bail!("{party} wrote nothing"),
+        }
+    }
+
+    /// The writes of `party`, in the order in which they were answered.
+    pub(crate) fn writes(&self, party: &str) -> impl Iterator<Item = &AuditEntry> {
+        self.by(party).filter(|entry| entry.is_write())
+    }
+
+    /// Reads of `party`. A watch is listed when it ends, so one that is still open is not among them.
+    pub(crate) fn reads(&self, party: &str) -> impl Iterator<Item = &AuditEntry> {
+        self.by(party).filter(|entry| !entry.is_write())
+    }
+
+    /// Requests of `party` that arrived in `duration` from `start` on, apart from the two that a settled cluster may cost: watches that
+    /// are opened again, and leases that are renewed.
+    pub(crate) fn needless(
+        &self,
+        party: &str,
+        start: Timestamp,
+        duration: Duration,
+    ) -> impl Iterator<Item = &AuditEntry> {
+        self.by(party).filter(move |entry| {
+            let since = entry.received.duration_since(start);
+            let within = Duration::try_from(since).is_ok_and(|since| since < duration);
+            within && entry.verb != "watch" && entry.resource != "leases"
+        })
+    }
+
+    /// Requests whose user agent begins with `party`.
+    fn by(&self, party: &str) -> impl Iterator<Item = &AuditEntry> {
+        self.entries.iter().filter(move |entry| entry.user_agent.starts_with(party))
+    }
+}
+
+/// When something happened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) first: Timestamp,
+    pub(crate) last: Timestamp,
+}
+
+impl Span {
+    pub(crate) fn seconds(&self) -> f64 {
+        self.last.duration_since(self.first).as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn line(party: &str, verb: &str, second: u32, code: u16) -> String {
+        format!(
+            r#"{{"auditID":"a","stage":"ResponseComplete","requestURI":"/x","verb":"{verb}","userAgent":"{party}/1","objectRef":{{"resource":"machinesets"}},"responseStatus":{{"code":{code}}},"requestReceivedTimestamp":"2026-01-02T03:04:{second:02}.000000Z","stageTimestamp":"2026-01-02T03:04:{second:02}.500000Z"}}"#
+        )
+    }
+
+    fn window(lines: &[String]) -> AuditWindow {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, "{}", line("ours", "patch", 1, 200)).unwrap();
+        let mut window = AuditWindow::open(AuditLog::from_start(file.path())).unwrap();
+        writeln!(file, "{}", lines.join("\n")).unwrap();
+        window.refresh().unwrap();
+        window
+    }
+
+    #[test]
+    fn time_is_from_the_first_arrival_to_the_last_answer_of_one_party() {
+        let window = window(&[
+            line("ours", "list", 2, 200),
+            line("ours", "patch", 5, 200),
+            line("ours", "patch", 4, 200),
+            line("theirs", "patch", 9, 200),
+        ]);
+        let span = window.span("ours").unwrap();
+        assert!((span.seconds() - 1.5).abs() < 1e-9, "{span:?}");
+        assert_eq!((window.writes("ours").count(), window.reads("ours").count()), (2, 1));
+    }
+
+    #[test]
+    fn a_refused_write_is_an_error() {
+        let window = window(&[line("ours", "patch", 5, 409)]);
+        assert!(window.span("ours").unwrap_err().to_string().contains("409"));
+    }
+
+    #[test]
+    fn idle_requests_are_those_in_the_stretch_that_are_not_watches() {
+        let window = window(&[
+            line("ours", "get", 9, 200),
+            line("ours", "get", 10, 200),
+            line("ours", "watch", 11, 200),
+            line("ours", "patch", 29, 200),
+            line("ours", "get", 30, 200),
+        ]);
+        let start: Timestamp = "2026-01-02T03:04:10Z".parse().unwrap();
+        let needless: Vec<_> = window
+            .needless("ours", start, Duration::from_secs(20))
+            .map(|entry| entry.verb.as_str())
+            .collect();
+        assert_eq!(needless, ["get", "patch"]);
+    }
+}

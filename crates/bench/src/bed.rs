@@ -1,0 +1,78 @@
+//! Where it all happens: a real API server of our own, the program under test, and a fresh namespace for every measurement.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use machinist_control_plane::ControlPlane;
+use serde_json::json;
+
+use crate::Options;
+use crate::audit_window::AuditWindow;
+use crate::machinist::Program;
+use crate::raw::{Bare, Outgoing};
+
+const BREATH: Duration = Duration::from_secs(2);
+
+/// Where results and logs go: `bench` beside the folder of this executable, so `target/bench`.
+pub(crate) fn output_folder() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let target = program.parent().and_then(|profile| profile.parent());
+    let folder = target.context("this executable is in no target folder")?.join("bench");
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot create {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Everything that a benchmark stands on. The API server ends with it.
+#[derive(Debug)]
+pub(crate) struct Bed {
+    pub(crate) control_plane: ControlPlane,
+    pub(crate) program: Program,
+    /// Creates and deletes the objects, under a name that no measurement counts.
+    pub(crate) setup: Bare,
+    namespaces: AtomicU32,
+}
+
+impl Bed {
+    /// Starts an API server that knows our kinds and has no objects.
+    pub(crate) async fn start(options: &Options) -> Result<Self> {
+        let control_plane = ControlPlane::start().await?;
+        let definitions = machinist_api::crds();
+        let documents: Vec<String> =
+            definitions.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+        control_plane.install_crds(&documents.join("\n---\n")).await?;
+        // A process that is started with a path in this folder ends with the API server, even if we are killed.
+        let kubeconfig = control_plane.folder().join("internal/bench-kubeconfig");
+        std::fs::copy(control_plane.kubeconfig_path(), &kubeconfig)
+            .context("cannot copy the kubeconfig")?;
+        let program = Program::find(
+            options.machinist.as_deref(),
+            kubeconfig,
+            &options.flags,
+            output_folder()?.join("machinist.log"),
+        )?;
+        let setup = Bare::new(control_plane.kube_config(), "bench-setup")?;
+        Ok(Self { control_plane, program, setup, namespaces: AtomicU32::new(0) })
+    }
+
+    /// A new namespace.
+    pub(crate) async fn namespace(&self) -> Result<String> {
+        let name = format!("bench-{}", self.namespaces.fetch_add(1, Ordering::Relaxed));
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let create = Outgoing::create("/api/v1/namespaces".to_owned(), &body);
+        self.setup.send(create).await?;
+        Ok(name)
+    }
+
+    /// Lets the API server finish what the last step left behind (closed connections, collected garbage) before something is measured.
+    pub(crate) async fn quiet(&self) {
+        tokio::time::sleep(BREATH).await;
+    }
+
+    /// What reaches the API server from now on.
+    pub(crate) fn audit_window(&self) -> Result<AuditWindow> {
+        AuditWindow::open(self.control_plane.audit())
+    }
+}

@@ -1,0 +1,97 @@
+//! `make bench`: ratios against a limit that is measured in the same run, one JSON file per benchmark.
+//!
+//! * Benchmarks: [`annotator`]. A new one is a file like it, a name in [`Benchmark`], and `docs/benchmarks.md`.
+//! * The parts that they share: [`bed`] (a real API and where files go), [`machinist`] (the program under test), [`fleet`] (the
+//!   objects), [`raw`] (the limit), [`audit_window`] (what reached the API), [`memory`], [`allocations`], [`statistics`], [`report`].
+//!
+//! A missed target is shown and is no failure, unless `--enforce` is given: a busy machine must not break a build.
+
+mod allocations;
+mod annotator;
+mod audit_window;
+mod bed;
+mod fleet;
+mod machinist;
+mod memory;
+mod raw;
+mod report;
+mod statistics;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, ValueEnum};
+
+/// Measures machinist against a real API server on this machine.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+struct Cli {
+    /// What to measure; without any, everything.
+    #[arg(value_enum)]
+    benchmarks: Vec<Benchmark>,
+    #[command(flatten)]
+    options: Options,
+    /// End with 1 when a target is missed.
+    #[arg(long)]
+    enforce: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Benchmark {
+    /// Annotating MachineSets.
+    Annotator,
+}
+
+/// How to measure. The defaults are what figures are quoted with.
+#[derive(Debug, Clone, Args)]
+struct Options {
+    /// How many objects.
+    #[arg(long, default_value_t = 1000)]
+    objects: usize,
+    /// How often raw - ours - raw is repeated.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// How long after the last write memory is read.
+    #[arg(long, default_value_t = 10)]
+    settle_seconds: u64,
+    /// How long requests of the settled program are counted; it begins 30 s after the last write.
+    #[arg(long, default_value_t = 60)]
+    idle_seconds: u64,
+    /// The program; by default the one beside this one.
+    #[arg(long, value_name = "PATH")]
+    machinist: Option<PathBuf>,
+    /// One more flag for `machinist run`, such as --flag=--workers=annotator=8. Can be repeated.
+    #[arg(long = "flag", value_name = "FLAG", allow_hyphen_values = true)]
+    flags: Vec<String>,
+}
+
+impl Options {
+    fn settle(&self) -> Duration {
+        Duration::from_secs(self.settle_seconds)
+    }
+
+    fn idle(&self) -> Duration {
+        Duration::from_secs(self.idle_seconds)
+    }
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<ExitCode> {
+    let cli = Cli::parse();
+    let benchmarks = if cli.benchmarks.is_empty() {
+        Benchmark::value_variants().to_vec()
+    } else {
+        cli.benchmarks
+    };
+    let mut met = true;
+    for benchmark in benchmarks {
+        let report = match benchmark {
+            Benchmark::Annotator => annotator::run(&cli.options).await?,
+        };
+        let path = report.write(&bed::output_folder()?)?;
+        println!("{}\nwritten to {}", report.table(), path.display());
+        met &= report.is_met();
+    }
+    Ok(if cli.enforce && !met { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
