@@ -10,6 +10,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::Context;
+use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::{ListParams, PostParams};
 use machinist_api::machine_set::MachineSet;
@@ -52,13 +53,14 @@ async fn play(once: bool, stop: CancellationToken) -> anyhow::Result<()> {
     let arguments = run_arguments(&control_plane)?;
     let running = run::run(&arguments, controllers.clone());
     let user = async {
-        let result = use_it(once, &sets, &control_plane).await;
+        let result = use_it(once, &stop, &sets, &control_plane).await;
         controllers.cancel();
         result
     };
     let (controllers_ended, user_ended) = tokio::join!(running, user);
     controllers_ended?;
     user_ended?;
+    drop(control_plane);
     if once {
         say("everything is torn down")?;
     }
@@ -68,6 +70,7 @@ async fn play(once: bool, stop: CancellationToken) -> anyhow::Result<()> {
 /// What a user would do: create MachineSets and look at them.
 async fn use_it(
     once: bool,
+    stop: &CancellationToken,
     sets: &Api<MachineSet>,
     control_plane: &ControlPlane,
 ) -> anyhow::Result<()> {
@@ -82,7 +85,7 @@ async fn use_it(
         "a Kubernetes API is yours until Ctrl-C. In another terminal:\n\n  export KUBECONFIG={kubeconfig}\n  kubectl get machinesets\n  kubectl edit machineset {}\n",
         samples::FIRST
     ))?;
-    watch(sets).await
+    watch(sets, stop).await
 }
 
 /// Waits until every sample is what it should be, and shows it.
@@ -103,8 +106,7 @@ async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
 }
 
 /// Shows the table, anew whenever it changes, until somebody presses Ctrl-C.
-async fn watch(sets: &Api<MachineSet>) -> anyhow::Result<()> {
-    let stop = shutdown::on_signal()?;
+async fn watch(sets: &Api<MachineSet>, stop: &CancellationToken) -> anyhow::Result<()> {
     let mut shown = String::new();
     while !stop.is_cancelled() {
         // The API server goes first when the playground ends; what it does not answer then is no news.
@@ -127,7 +129,9 @@ async fn watch(sets: &Api<MachineSet>) -> anyhow::Result<()> {
 
 async fn rows(sets: &Api<MachineSet>) -> anyhow::Result<Vec<Row>> {
     let list = sets.list(&ListParams::default()).await?;
-    Ok(list.items.iter().map(Row::of).collect())
+    let events: Api<Event> = Api::namespaced(sets.clone().into_client(), NAMESPACE);
+    let events = events.list(&ListParams::default()).await?.items;
+    Ok(list.items.iter().map(|set| Row::of(set, &events)).collect())
 }
 
 /// The same flags that a user would give.

@@ -49,7 +49,7 @@ pub(super) fn is_as_expected(row: &Row) -> bool {
     let said = [&row.vcpu, &row.memory, &row.gpu, &row.architecture];
     row.instance_type == *instance_type
         && match expected {
-            None => said.iter().all(|value| value.is_empty()),
+            None => said.iter().all(|value| value.is_empty()) && row.note.contains(instance_type),
             Some(values) => said.iter().zip(values).all(|(said, value)| *said == value),
         }
 }
