@@ -1,4 +1,4 @@
-//! AWS without the SDK: reading `AWSMachineProviderConfig`, and a small built-in table of instance types.
+//! AWS without the SDK: reading `AWSMachineProviderConfig`, and the built-in catalogue of instance types.
 //!
 //! Input: raw provider specs. Output: shapes and capacities. Quick to build and to test; nothing here asks AWS anything.
 
@@ -6,4 +6,4 @@ mod provider_config;
 mod table;
 
 pub use provider_config::AwsSpecs;
-pub use table::BuiltInTypes;
+pub use table::built_in;

@@ -2,8 +2,10 @@
 //!
 //! Only what is needed is read; a field with the wrong type is an error that names the place. The spec is hostile input.
 
+use std::sync::Arc;
+
 use machinist_domain::shape::Shape;
-use machinist_provider::{SpecError, SpecHalf};
+use machinist_provider::spec::{SpecError, SpecHalf};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -13,31 +15,75 @@ const KIND: &str = "AWSMachineProviderConfig";
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AwsSpecs;
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ProviderConfig {
-    kind: String,
-    instance_type: String,
+    kind: Option<String>,
+    instance_type: Option<String>,
+    placement: Option<Placement>,
+    credentials_secret: Option<SecretReference>,
+    block_devices: Option<Vec<BlockDevice>>,
 }
 
-impl Default for ProviderConfig {
-    fn default() -> Self {
-        Self { kind: KIND.to_owned(), instance_type: String::new() }
-    }
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Placement {
+    region: Option<String>,
+    availability_zone: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SecretReference {
+    name: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct BlockDevice {
+    device_name: Option<String>,
+    ebs: Option<Ebs>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Ebs {
+    volume_size: Option<u32>,
 }
 
 impl SpecHalf for AwsSpecs {
     fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError> {
+        // serde would take a list for a struct, field by field.
+        if !spec.get().trim_start().starts_with('{') {
+            return Err(SpecError::Invalid { reason: "it must be an object".to_owned() });
+        }
         let config: ProviderConfig = serde_json::from_str(spec.get())
             .map_err(|error| SpecError::Invalid { reason: error.to_string() })?;
-        if config.kind != KIND {
-            return Err(SpecError::ForeignKind { kind: config.kind });
+        if let Some(kind) = config.kind.filter(|kind| kind != KIND) {
+            return Err(SpecError::ForeignKind { kind });
         }
-        if config.instance_type.is_empty() {
-            return Err(SpecError::Invalid { reason: "instanceType is missing".to_owned() });
-        }
-        Ok(Shape { instance_type: config.instance_type.into() })
+        let placement = config.placement.unwrap_or_default();
+        let devices = config.block_devices.unwrap_or_default();
+        Ok(Shape {
+            instance_type: text(config.instance_type).ok_or_else(|| SpecError::Invalid {
+                reason: "instanceType is missing".to_owned(),
+            })?,
+            region: text(placement.region),
+            zone: text(placement.availability_zone),
+            root_disk_gib: root_disk(&devices),
+            credentials_secret: config.credentials_secret.and_then(|secret| text(secret.name)),
+        })
     }
+}
+
+fn text(value: Option<String>) -> Option<Arc<str>> {
+    value.filter(|text| !text.is_empty()).map(Into::into)
+}
+
+/// The device without a name is the root volume.
+fn root_disk(devices: &[BlockDevice]) -> Option<u32> {
+    let is_root = |device: &&BlockDevice| device.device_name.as_deref().unwrap_or("").is_empty();
+    devices.iter().find(is_root)?.ebs.as_ref()?.volume_size
 }
 
 #[cfg(test)]
@@ -52,22 +98,41 @@ mod tests {
     fn reads_both_api_groups() {
         for group in ["awsproviderconfig.openshift.io/v1beta1", "machine.openshift.io/v1beta1"] {
             let spec = format!(
-                r#"{{"apiVersion":"{group}","kind":"AWSMachineProviderConfig","instanceType":"m6i.large","x":[1]}}"#
+                r#"{{"apiVersion":"{group}","kind":"AWSMachineProviderConfig","instanceType":"m6i.large",
+                    "placement":{{"region":"eu-west-1","availabilityZone":"eu-west-1a"}},"x":[1],
+                    "credentialsSecret":{{"name":"aws"}},
+                    "blockDevices":[{{"deviceName":"/dev/xvdb","ebs":{{"volumeSize":9}}}},{{"ebs":{{"volumeSize":120}}}}]}}"#
             );
-            assert_eq!(shape(&spec), Ok(Shape { instance_type: "m6i.large".into() }));
+            let expected = Shape {
+                instance_type: "m6i.large".into(),
+                region: Some("eu-west-1".into()),
+                zone: Some("eu-west-1a".into()),
+                root_disk_gib: Some(120),
+                credentials_secret: Some("aws".into()),
+            };
+            assert_eq!(shape(&spec), Ok(expected));
         }
     }
 
     #[test]
     fn bad_specs_say_what_is_wrong() {
-        assert!(matches!(shape("[]"), Err(SpecError::Invalid { .. })));
-        assert!(
-            matches!(shape("{}"), Err(SpecError::Invalid { reason }) if reason.contains("instanceType"))
-        );
-        assert!(matches!(shape(r#"{"instanceType":5}"#), Err(SpecError::Invalid { .. })));
-        assert!(
-            matches!(shape(r#"{"kind":"GCPMachineProviderSpec"}"#), Err(SpecError::ForeignKind { kind })
-            if kind == "GCPMachineProviderSpec")
-        );
+        let cases = [
+            ("[]", "must be an object"),
+            ("{}", "instanceType is missing"),
+            (r#"{"instanceType":""}"#, "instanceType is missing"),
+            (r#"{"instanceType":5}"#, "expected a string"),
+            (r#"{"instanceType":"a","blockDevices":[{"ebs":{"volumeSize":-1}}]}"#, "expected u32"),
+        ];
+        for (spec, expected) in cases {
+            match shape(spec) {
+                Err(SpecError::Invalid { reason }) => {
+                    assert!(reason.contains(expected), "{spec}: {reason}");
+                }
+                other => panic!("{spec}: {other:?}"),
+            }
+        }
+        let foreign = shape(r#"{"kind":"GCPMachineProviderSpec"}"#);
+        let kind = "GCPMachineProviderSpec".to_owned();
+        assert_eq!(foreign, Err(SpecError::ForeignKind { kind }));
     }
 }

@@ -3,12 +3,7 @@
 //! The values are EC2's own: default vCPUs, memory in MiB, GPUs, architecture.
 
 use machinist_domain::shape::Architecture::{self, Amd64, Arm64};
-use machinist_domain::shape::{Capacity, Shape};
-use machinist_provider::{CapacityAnswer, CapacitySource};
-
-/// Instance types that are built into the binary.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct BuiltInTypes;
+use machinist_domain::shape::{Capacity, GpuVendor};
 
 /// Name, vCPUs, MiB, GPUs, architecture; sorted by name.
 const TYPES: &[(&str, u32, u64, u32, Architecture)] = &[
@@ -49,41 +44,40 @@ const TYPES: &[(&str, u32, u64, u32, Architecture)] = &[
     ("t4g.large", 2, 8_192, 0, Arm64),
 ];
 
-impl CapacitySource for BuiltInTypes {
-    fn capacity(&self, shape: &Shape) -> CapacityAnswer {
-        TYPES.binary_search_by_key(&&*shape.instance_type, |row| row.0).ok().map_or(
-            CapacityAnswer::Unknown,
-            |at| {
-                let (_, vcpus, memory_mib, gpus, architecture) = TYPES[at];
-                CapacityAnswer::Known(Capacity { vcpus, memory_mib, gpus, architecture })
-            },
-        )
-    }
+/// What a machine of this type gives, if it is in the table.
+pub fn built_in(instance_type: &str) -> Option<Capacity> {
+    let at = TYPES.binary_search_by_key(&instance_type, |row| row.0).ok()?;
+    let (_, vcpus, memory_mib, gpus, architecture) = TYPES[at];
+    Some(Capacity {
+        vcpus,
+        memory_mib,
+        architecture,
+        gpus,
+        gpu_vendor: (gpus > 0).then_some(GpuVendor::Nvidia),
+        interfaces: 0,
+        addresses_per_interface: 0,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ask(instance_type: &str) -> CapacityAnswer {
-        BuiltInTypes.capacity(&Shape { instance_type: instance_type.into() })
-    }
-
     #[test]
     fn the_table_is_sorted_so_that_every_row_is_found() {
         assert!(TYPES.is_sorted_by_key(|row| row.0));
         for (name, vcpus, ..) in TYPES {
-            assert!(matches!(ask(name), CapacityAnswer::Known(c) if c.vcpus == *vcpus), "{name}");
+            assert_eq!(built_in(name).map(|capacity| capacity.vcpus), Some(*vcpus), "{name}");
         }
     }
 
     #[test]
     fn an_unknown_type_is_unknown() {
-        assert_eq!(ask("m99.mega"), CapacityAnswer::Unknown);
+        assert_eq!(built_in("m99.mega"), None);
     }
 
     #[test]
     fn graviton_is_arm() {
-        assert!(matches!(ask("a1.2xlarge"), CapacityAnswer::Known(c) if c.architecture == Arm64));
+        assert_eq!(built_in("a1.2xlarge").map(|capacity| capacity.architecture), Some(Arm64));
     }
 }

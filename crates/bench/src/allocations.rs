@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use futures::FutureExt;
-use machinist_aws_spec::{AwsSpecs, BuiltInTypes};
+use machinist_aws_spec::{AwsSpecs, built_in};
 use machinist_controllers::annotator::Annotator;
 use machinist_controllers::kinds::MachineSets;
 use machinist_domain::key::ObjectKey;
@@ -42,7 +42,7 @@ pub(crate) async fn per_settled_pass(config: kube::Config, namespace: &str) -> R
     let manager = Manager::new(control, None, options, Arc::new(SystemClock), timings);
     let shared = manager.shared();
     let specs = MachineSets::new(Arc::new(AwsSpecs));
-    let annotator = Annotator::new(shared, specs, Arc::new(BuiltInTypes));
+    let annotator = Annotator::new(shared, specs, built_in);
     let writer = Writer::new(
         shared.gateway.clone(),
         shared.control.session(Annotator::USER_AGENT),

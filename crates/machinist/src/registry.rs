@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use machinist_aws_spec::{AwsSpecs, BuiltInTypes};
+use machinist_aws_spec::{AwsSpecs, built_in};
 use machinist_controllers::annotator::Annotator;
 use machinist_controllers::kinds::MachineSets;
 use machinist_runtime::controller::start::Registration;
@@ -31,7 +31,7 @@ impl std::error::Error for UnknownController {}
 /// Every controller.
 pub fn all() -> Vec<Registration> {
     vec![Registration::new(|shared| {
-        Annotator::new(shared, MachineSets::new(Arc::new(AwsSpecs)), Arc::new(BuiltInTypes))
+        Annotator::new(shared, MachineSets::new(Arc::new(AwsSpecs)), built_in)
     })]
 }
 

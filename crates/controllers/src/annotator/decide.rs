@@ -4,7 +4,6 @@ use machinist_api::names;
 use machinist_domain::annotations::AnnotationChange;
 use machinist_domain::labels;
 use machinist_domain::shape::Capacity;
-use machinist_provider::CapacityAnswer;
 
 use super::error::Refusal;
 use super::plan::Plan;
@@ -24,11 +23,11 @@ pub fn decide(snapshot: &Snapshot) -> Plan {
     };
     match (&set.shape, capacity) {
         (Err(error), _) => Plan::Refuse(Refusal::BadSpec(error.clone())),
-        (Ok(shape), None | Some(CapacityAnswer::Unknown)) => {
+        (Ok(shape), None) => {
             let instance_type = shape.instance_type.to_string();
             Plan::Refuse(Refusal::UnknownType { instance_type })
         }
-        (Ok(_), Some(CapacityAnswer::Known(capacity))) => {
+        (Ok(_), Some(capacity)) => {
             let change = difference(&set.annotations, capacity);
             if change.is_empty() { Plan::Settled } else { Plan::Annotate(change) }
         }

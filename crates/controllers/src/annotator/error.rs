@@ -1,7 +1,7 @@
 //! Why there is nothing true to write about a MachineSet. All of these wait for an edit.
 
 use machinist_domain::retry::{Category, Classified, Retry};
-use machinist_provider::SpecError;
+use machinist_provider::spec::SpecError;
 
 /// Why there is nothing true to write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

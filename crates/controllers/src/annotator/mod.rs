@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use machinist_api::resource::{MACHINE_SETS, Resource};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::Report;
-use machinist_provider::CapacitySource;
+use machinist_domain::shape::Capacity;
 use machinist_runtime::cache::{AnyCache, Cache};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
@@ -37,7 +37,7 @@ use crate::kinds::MachineSets;
 /// The annotator.
 pub struct Annotator {
     sets: Arc<Cache<MachineSets>>,
-    capacities: Arc<dyn CapacitySource>,
+    catalogue: fn(&str) -> Option<Capacity>,
 }
 
 impl std::fmt::Debug for Annotator {
@@ -47,10 +47,14 @@ impl std::fmt::Debug for Annotator {
 }
 
 impl Annotator {
-    /// An annotator that reads MachineSets as `kind` does and asks `capacities` what they give.
-    pub fn new(shared: &Shared, kind: MachineSets, capacities: Arc<dyn CapacitySource>) -> Self {
+    /// An annotator that reads MachineSets as `kind` does and finds in `catalogue` what they give.
+    pub fn new(
+        shared: &Shared,
+        kind: MachineSets,
+        catalogue: fn(&str) -> Option<Capacity>,
+    ) -> Self {
         let sets = shared.caches.open(&shared.control, shared.scope.clone(), kind);
-        Self { sets, capacities }
+        Self { sets, catalogue }
     }
 }
 
@@ -79,7 +83,7 @@ impl Controller for Annotator {
     }
 
     async fn observe(&self, key: &ObjectKey) -> Result<Option<Snapshot>, ApiError> {
-        observe::observe(&self.sets, &*self.capacities, key).await
+        observe::observe(&self.sets, self.catalogue, key).await
     }
 
     fn decide(&self, snapshot: &Snapshot, _now: Timestamp) -> Plan {

@@ -1,7 +1,7 @@
 //! Gathers a snapshot: from the cache, or live where an answer about this object was lost.
 
 use machinist_domain::key::ObjectKey;
-use machinist_provider::CapacitySource;
+use machinist_domain::shape::Capacity;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
@@ -11,7 +11,7 @@ use crate::kinds::MachineSets;
 
 pub(super) async fn observe(
     sets: &Cache<MachineSets>,
-    capacities: &dyn CapacitySource,
+    catalogue: fn(&str) -> Option<Capacity>,
     key: &ObjectKey,
 ) -> Result<Option<Snapshot>, ApiError> {
     let Some(entry) = sets.get_certain(key).await? else {
@@ -21,7 +21,8 @@ pub(super) async fn observe(
     let content = match entry {
         Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
         Entry::Known(set) => {
-            let capacity = set.shape.as_ref().ok().map(|shape| capacities.capacity(shape));
+            let shape = set.shape.as_ref().ok();
+            let capacity = shape.and_then(|shape| catalogue(&shape.instance_type));
             Content::Read { set, capacity }
         }
     };

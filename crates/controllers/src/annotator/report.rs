@@ -48,7 +48,7 @@ pub fn report(outcome: &Outcome) -> Report {
 #[cfg(test)]
 mod tests {
     use machinist_domain::retry::{Failure, Retry};
-    use machinist_provider::SpecError;
+    use machinist_provider::spec::SpecError;
 
     use super::*;
 

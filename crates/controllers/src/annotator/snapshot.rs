@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use machinist_domain::meta::Meta;
-use machinist_provider::CapacityAnswer;
+use machinist_domain::shape::Capacity;
 
 use crate::kinds::MachineSet;
 
@@ -23,8 +23,8 @@ pub enum Content {
     Read {
         /// The set.
         set: Arc<MachineSet>,
-        /// What a machine of it gives; not asked for where the spec is bad.
-        capacity: Option<CapacityAnswer>,
+        /// What a machine of it gives; `None` where nobody knows, or the spec is bad.
+        capacity: Option<Capacity>,
     },
     /// It cannot be decoded, for this reason.
     Undecodable(String),

@@ -10,7 +10,7 @@ use machinist_api::resource::{MACHINE_SETS, Resource};
 use machinist_api::wire;
 use machinist_domain::meta::Meta;
 use machinist_domain::shape::Shape;
-use machinist_provider::{SpecError, SpecHalf};
+use machinist_provider::spec::{SpecError, SpecHalf};
 use machinist_runtime::cache::kind::{Kind, Stored};
 
 /// A MachineSet in a cache.

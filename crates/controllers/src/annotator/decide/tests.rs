@@ -5,14 +5,21 @@ use std::sync::Arc;
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
 use machinist_domain::shape::{Architecture, Shape};
-use machinist_provider::SpecError;
+use machinist_provider::spec::SpecError;
 use proptest::prelude::*;
 
 use super::*;
 use crate::kinds::MachineSet;
 
-const CAPACITY: Capacity =
-    Capacity { vcpus: 2, memory_mib: 8192, gpus: 0, architecture: Architecture::Arm64 };
+const CAPACITY: Capacity = Capacity {
+    vcpus: 2,
+    memory_mib: 8192,
+    architecture: Architecture::Arm64,
+    gpus: 0,
+    gpu_vendor: None,
+    interfaces: 0,
+    addresses_per_interface: 0,
+};
 
 fn meta() -> Meta {
     Meta {
@@ -23,14 +30,20 @@ fn meta() -> Meta {
     }
 }
 
-fn snapshot(annotations: CapacityAnnotations, answer: Option<CapacityAnswer>) -> Snapshot {
-    let shape = Ok(Shape { instance_type: "m6g.large".into() });
+fn snapshot(annotations: CapacityAnnotations, answer: Option<Capacity>) -> Snapshot {
+    let shape = Ok(Shape {
+        instance_type: "m6g.large".into(),
+        region: Some("eu-west-1".into()),
+        zone: None,
+        root_disk_gib: None,
+        credentials_secret: None,
+    });
     let set = Arc::new(MachineSet { meta: meta(), shape, annotations });
     Snapshot { meta: meta(), content: Content::Read { set, capacity: answer } }
 }
 
 fn known(annotations: CapacityAnnotations) -> Snapshot {
-    snapshot(annotations, Some(CapacityAnswer::Known(CAPACITY)))
+    snapshot(annotations, Some(CAPACITY))
 }
 
 fn right() -> CapacityAnnotations {
@@ -73,7 +86,7 @@ fn a_set_that_is_being_deleted_is_left_alone_whatever_it_says() {
 
 #[test]
 fn an_unknown_type_is_refused_and_keeps_its_annotations() {
-    let plan = decide(&snapshot(right(), Some(CapacityAnswer::Unknown)));
+    let plan = decide(&snapshot(right(), None));
     assert!(
         matches!(plan, Plan::Refuse(Refusal::UnknownType { instance_type }) if instance_type == "m6g.large")
     );
