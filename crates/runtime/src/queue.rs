@@ -52,15 +52,15 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Wants `key` again after a delay that grows with every failure in a row. Returns the delay.
-    pub fn add_after_failure(&self, key: &ObjectKey) -> Duration {
+    /// Wants `key` again after a delay that grows with every failure in a row and is no shorter than `at_least`. Returns the delay.
+    pub fn add_after_failure(&self, key: &ObjectKey, at_least: Duration) -> Duration {
         let failures = {
             let mut state = self.state.lock();
             let failures = state.failures.entry(key.clone()).or_insert(0);
             *failures = failures.saturating_add(1);
             *failures
         };
-        let delay = self.backoff.delay(failures, fastrand::f64());
+        let delay = self.backoff.delay(failures, fastrand::f64()).max(at_least);
         self.add_after(key, delay);
         delay
     }
@@ -213,11 +213,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn failures_grow_the_delay_per_key_until_they_are_forgotten() {
         let queue = Queue::new(BACKOFF);
-        let delays: Vec<_> = (0..8).map(|_| queue.add_after_failure(&key("a"))).collect();
+        let fail = |name| queue.add_after_failure(&key(name), Duration::ZERO);
+        let delays: Vec<_> = (0..8).map(|_| fail("a")).collect();
         assert!(delays[7] > delays[0] * 10, "{delays:?}");
-        assert!(queue.add_after_failure(&key("b")) <= BACKOFF.base);
+        assert!(fail("b") <= BACKOFF.base);
         queue.forget_failures(&key("a"));
-        assert!(queue.add_after_failure(&key("a")) <= BACKOFF.base);
+        assert!(fail("a") <= BACKOFF.base);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_that_names_a_time_is_not_tried_again_before_it() {
+        let queue = Queue::new(BACKOFF);
+        let after = Duration::from_secs(10);
+        assert_eq!(queue.add_after_failure(&key("a"), after), after);
+        assert!(nothing_within(&queue, Duration::from_secs(9)).await);
+        assert_eq!(queue.take().await, key("a"));
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::PassResult;
@@ -34,6 +35,18 @@ pub(super) struct Driver<C> {
     pub(super) timings: Timings,
     pub(super) workers: usize,
     pub(super) passes: AtomicU64,
+}
+
+/// A key that a worker has. Given back also when the worker is abandoned in the middle of a pass: nobody else could ever take it otherwise.
+struct InHand<'a> {
+    queue: &'a Queue,
+    key: ObjectKey,
+}
+
+impl Drop for InHand<'_> {
+    fn drop(&mut self) {
+        self.queue.done(&self.key);
+    }
 }
 
 impl<C: Controller> Driver<C> {
@@ -84,8 +97,8 @@ impl<C: Controller> Driver<C> {
             let (driver, halt) = (Arc::clone(self), halt.clone());
             workers.spawn(async move {
                 while let Some(key) = halt.run_until_cancelled(driver.queue.take()).await {
-                    driver.pass(&key).await;
-                    driver.queue.done(&key);
+                    let in_hand = InHand { queue: &driver.queue, key };
+                    driver.pass(&in_hand.key).await;
                 }
             });
         }
@@ -115,11 +128,10 @@ impl<C: Controller> Driver<C> {
             None | Some(Retry::OnChange) => self.queue.forget_failures(key),
             Some(Retry::After(delay)) => {
                 // At least the backoff: a server that says "at once" for ever must not be believed.
-                let backoff = self.queue.add_after_failure(key);
-                self.queue.add_after(key, delay.max(backoff));
+                self.queue.add_after_failure(key, delay);
             }
             Some(Retry::Backoff) => {
-                self.queue.add_after_failure(key);
+                self.queue.add_after_failure(key, Duration::ZERO);
             }
         }
         self.metrics.queue_depth(C::NAME, self.queue.depth());

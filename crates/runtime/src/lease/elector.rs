@@ -14,7 +14,7 @@ use machinist_domain::key::ObjectKey;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::leadership::Leadership;
+use super::leadership::{Leadership, Unanswered};
 use super::record::{Record, Spoken};
 use super::rules::{Sight, Step, decide};
 use crate::clock::SharedClock;
@@ -45,6 +45,7 @@ pub struct Elector {
     timings: Timings,
     metrics: Arc<Metrics>,
     until: watch::Sender<Option<Duration>>,
+    unanswered: Unanswered,
 }
 
 impl Elector {
@@ -59,12 +60,16 @@ impl Elector {
     ) -> Self {
         let until = watch::Sender::new(None);
         metrics.leader(name.controller, false);
-        Self { name, session, gateway, clock, timings, metrics, until }
+        Self { name, session, gateway, clock, timings, metrics, until, unanswered: Arc::default() }
     }
 
     /// What writers look at.
     pub fn leadership(&self) -> Leadership {
-        Leadership::Lease { until: self.until.subscribe(), clock: Arc::clone(&self.clock) }
+        Leadership::Lease {
+            until: self.until.subscribe(),
+            clock: Arc::clone(&self.clock),
+            unanswered: Arc::clone(&self.unanswered),
+        }
     }
 
     /// Runs until `stop`, and gives the lease back if it is ours then. Stop it only after the last write has been answered.
@@ -163,18 +168,40 @@ impl Elector {
     async fn release(&self, sight: &Sight) {
         let leads = self.until.send_replace(None).is_some();
         self.metrics.leader(self.name.controller, false);
-        if let Some(record) = sight.record.as_ref().filter(|_| leads) {
-            let released = record.released(self.clock.now());
-            // A cluster that does not answer must not hold up the exit: then the lease runs out by itself.
-            let patience = self.timings.stop_grace / 2;
-            let sent = self.send(&released, false, "give the lease back");
-            match tokio::time::timeout(patience, sent).await {
-                Ok(Ok(_)) => tracing::info!(lease = %self.name.key, "lease given back"),
-                Ok(Err(error)) => {
-                    tracing::warn!(%error, lease = %self.name.key, "lease not given back");
-                }
-                Err(_) => tracing::warn!(lease = %self.name.key, "lease not given back in time"),
+        let Some(record) = sight.record.as_ref().filter(|_| leads) else { return };
+        if self.has_write_under_way() {
+            tracing::warn!(lease = %self.name.key, "lease not given back: a write may still land, so it has to run out");
+            return;
+        }
+        // A cluster that does not answer must not hold up the exit: then the lease runs out by itself.
+        let patience = self.timings.stop_grace / 2;
+        match tokio::time::timeout(patience, self.give_back(record)).await {
+            Ok(Ok(())) => tracing::info!(lease = %self.name.key, "lease given back"),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, lease = %self.name.key, "lease not given back");
             }
+            Err(_) => tracing::warn!(lease = %self.name.key, "lease not given back in time"),
+        }
+    }
+
+    /// Whether a write was given up without an answer so recently that somebody else might lead before it lands.
+    fn has_write_under_way(&self) -> bool {
+        let given_up = *self.unanswered.lock();
+        given_up.is_some_and(|at| self.clock.uptime().saturating_sub(at) < self.timings.lease)
+    }
+
+    async fn give_back(&self, record: &Record) -> Result<(), WriteError> {
+        let plan = "give the lease back";
+        match self.send(&record.released(self.clock.now()), false, plan).await {
+            // A renewal of ours, whose answer we did not wait for, may have come first: the Lease tells.
+            Err(WriteError::Api(ApiError::Refused { code: 409, .. })) => {}
+            other => return other.map(drop),
+        }
+        match self.read().await? {
+            Some(record) if record.holder == self.name.identity => {
+                self.send(&record.released(self.clock.now()), false, plan).await.map(drop)
+            }
+            _ => Ok(()),
         }
     }
 

@@ -1,7 +1,9 @@
 //! What a writer sees of a lease: whether it may write, and how long an answer may take.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::clock::SharedClock;
@@ -17,19 +19,29 @@ pub enum Leadership {
         until: watch::Receiver<Option<Duration>>,
         /// The clock.
         clock: SharedClock,
+        /// When a write was last given up without an answer.
+        unanswered: Unanswered,
     },
 }
+
+/// When a write was last given up without an answer, on the clock's `uptime`: nobody knows whether and when it will land.
+pub(super) type Unanswered = Arc<Mutex<Option<Duration>>>;
 
 impl Leadership {
     /// How long an answer may take, at most `limit`; `None` if nothing may be sent.
     pub fn time_left(&self, limit: Duration) -> Option<Duration> {
         match self {
             Self::NotNeeded => Some(limit),
-            Self::Lease { until, clock } => {
+            Self::Lease { until, clock, .. } => {
                 let left = (*until.borrow())?.checked_sub(clock.uptime())?;
                 if left.is_zero() { None } else { Some(left.min(limit)) }
             }
         }
+    }
+
+    /// Says that a write goes out; to be kept until its answer is there.
+    pub(crate) fn sending(&self) -> Sending<'_> {
+        Sending { leadership: self, answered: false }
     }
 
     /// Returns when writing is allowed.
@@ -55,10 +67,32 @@ impl Leadership {
     }
 }
 
+/// A write that is under way. Dropped without an answer (it timed out, broke off or was abandoned), it is remembered.
+#[derive(Debug)]
+pub(crate) struct Sending<'a> {
+    leadership: &'a Leadership,
+    answered: bool,
+}
+
+impl Sending<'_> {
+    /// The answer is there, whatever it says.
+    pub(crate) fn answered(mut self) {
+        self.answered = true;
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if let (false, Leadership::Lease { clock, unanswered, .. }) =
+            (self.answered, self.leadership)
+        {
+            *unanswered.lock() = Some(clock.uptime());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::clock::ManualClock;
 
@@ -66,7 +100,8 @@ mod tests {
     fn a_write_may_take_no_longer_than_the_lease_lasts() {
         let clock = Arc::new(ManualClock::default());
         let (state, until) = watch::channel(None);
-        let leadership = Leadership::Lease { until, clock: clock.clone() };
+        let leadership =
+            Leadership::Lease { until, clock: clock.clone(), unanswered: Arc::default() };
         let limit = Duration::from_secs(30);
         assert_eq!(leadership.time_left(limit), None);
 

@@ -127,7 +127,11 @@ impl Gateway {
         let timeout =
             leadership.time_left(limit).ok_or(WriteError::NotLeader { controller: party })?;
         let body = write.body.clone();
+        let sending = leadership.sending();
         let answer = session.write(method, &path, content_type, body, timeout).await;
+        if answer.as_ref().err().is_none_or(|error| error.code().is_some()) {
+            sending.answered();
+        }
         Ok(Some(answer.map_err(|error: ApiError| WriteError::Api(error))?))
     }
 }
