@@ -1,0 +1,57 @@
+//! An API server that never takes a write gets a few attempts, not a storm, and is believed when it says how long to stay away.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use machinist_testbed::faults::{Effect, Match, Rule, Verb};
+
+use crate::support::replica::Replica;
+use crate::support::scene::{SMALL, Scene};
+use crate::support::time::{PATIENCE, holds_for};
+
+/// Starts a replica whose every PATCH is refused like this, and waits for the first one.
+async fn refused(name: &str, effect: Effect) -> Result<(Scene, Replica)> {
+    let scene = Scene::new(name).await?;
+    let replica = Replica::start(&scene, &[]).await?;
+    let refusal = replica.proxy.add_rule(Rule::new(Match::any().verbs([Verb::Patch]), effect));
+    scene.create_set("set", SMALL).await?;
+    refusal.hit(1, PATIENCE).await?;
+    Ok((scene, replica))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_for_ever_cost_a_few_calls() -> Result<()> {
+    let (conflict, throttled) = tokio::try_join!(
+        refused("conflict", Effect::answer(409)),
+        refused("at-once", Effect::too_many_requests(0))
+    )?;
+    holds_for(Duration::from_secs(30), "no storm", async || {
+        for (_, replica) in [&conflict, &throttled] {
+            let attempts = replica.patches().len();
+            ensure!(attempts <= 8, "{attempts} attempts");
+        }
+        Ok(())
+    })
+    .await?;
+    for (scene, replica) in [&conflict, &throttled] {
+        println!("{}: {} attempts in 30 s", scene.namespace, replica.patches().len());
+        assert!(replica.patches().len() >= 3, "it goes on trying");
+        // All requests, live reads included, are as rare.
+        let all = replica.proxy.log().entries().len();
+        assert!(all <= 30, "{all} requests: {}", replica.proxy.log());
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn retry_after_is_honoured() -> Result<()> {
+    let pause = Duration::from_secs(6);
+    let (scene, replica) = refused("wait", Effect::too_many_requests(6)).await?;
+    replica.proxy.clear_rules();
+    scene.annotated("set", SMALL).await?;
+    let patches = replica.patches();
+    assert_eq!(patches.len(), 2, "{}", replica.proxy.log());
+    let waited = patches[1].at.saturating_sub(patches[0].at);
+    assert!(waited >= pause, "{waited:?}");
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! Asks the admin servers of a process: one request, one answer, nothing kept open.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A process that is there answers at once; one that is paused never does.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Status and body of the answer.
+pub(crate) async fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
+    let exchange = async {
+        let mut stream = TcpStream::connect(address).await?;
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: machinist\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        anyhow::Ok(answer)
+    };
+    let answer = tokio::time::timeout(LIMIT, exchange).await.context("no answer in time")??;
+    let (head, body) = answer.split_once("\r\n\r\n").context("not HTTP")?;
+    let code = head.split(' ').nth(1).context("no status")?.parse()?;
+    Ok((code, body.to_owned()))
+}
