@@ -33,6 +33,22 @@ pub const CUSTOM_RESOURCE_DEFINITIONS: Resource = Resource {
     kind: "CustomResourceDefinition",
 };
 
+/// Secrets: where credentials are.
+pub const SECRETS: Resource =
+    Resource { group: "", version: "v1", plural: "secrets", kind: "Secret" };
+
+/// ConfigMaps: where OpenShift keeps additional certificates.
+pub const CONFIG_MAPS: Resource =
+    Resource { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap" };
+
+/// Infrastructures: what OpenShift says of the cloud that it runs on.
+pub const INFRASTRUCTURES: Resource = Resource {
+    group: "config.openshift.io",
+    version: "v1",
+    plural: "infrastructures",
+    kind: "Infrastructure",
+};
+
 /// Leases, for leader election.
 pub const LEASES: Resource =
     Resource { group: "coordination.k8s.io", version: "v1", plural: "leases", kind: "Lease" };

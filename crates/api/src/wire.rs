@@ -52,7 +52,7 @@ pub struct MetadataOnly {
     pub metadata: Metadata,
 }
 
-/// A MachineSet: metadata and the raw provider spec of its template.
+/// A MachineSet: metadata, the raw provider spec of its template, and who is in charge of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct MachineSet {
@@ -60,6 +60,93 @@ pub struct MachineSet {
     pub metadata: Metadata,
     /// The desired state.
     pub spec: MachineSetSpec,
+    /// The observed state.
+    pub status: MachineSetStatus,
+}
+
+/// `status` of a MachineSet, as far as it says who is in charge.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachineSetStatus {
+    /// Which of OpenShift's two machine APIs is in charge.
+    #[serde(rename = "authoritativeAPI")]
+    pub authoritative_api: Option<String>,
+    /// Conditions, of whoever.
+    pub conditions: Vec<Condition>,
+}
+
+/// A condition, as far as it says what is so.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Condition {
+    /// What it is about.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// True, False or Unknown.
+    pub status: String,
+}
+
+/// A ConfigMap with additional certificates.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct CertificatesConfigMap {
+    /// The metadata.
+    pub metadata: Metadata,
+    /// The data.
+    pub data: CertificatesData,
+}
+
+/// `data` of a ConfigMap with additional certificates.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct CertificatesData {
+    /// Certificates in PEM.
+    #[serde(rename = "ca-bundle.pem")]
+    pub ca_bundle: Option<String>,
+}
+
+/// What OpenShift says of the cloud that it runs on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Infrastructure {
+    /// The metadata.
+    pub metadata: Metadata,
+    /// The observed state.
+    pub status: InfrastructureStatus,
+}
+
+/// `status` of an Infrastructure.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InfrastructureStatus {
+    /// The platform.
+    pub platform_status: PlatformStatus,
+}
+
+/// `status.platformStatus` of an Infrastructure.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct PlatformStatus {
+    /// The part about AWS.
+    pub aws: AwsPlatformStatus,
+}
+
+/// `status.platformStatus.aws` of an Infrastructure.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AwsPlatformStatus {
+    /// Where services are that are not where they usually are.
+    pub service_endpoints: Vec<ServiceEndpoint>,
+}
+
+/// Where a service is.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ServiceEndpoint {
+    /// The service, such as `ec2`.
+    pub name: String,
+    /// Its address.
+    pub url: String,
 }
 
 /// `spec` of a MachineSet.

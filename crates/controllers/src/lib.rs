@@ -11,7 +11,10 @@
 //! | `report.rs` | what to tell people | yes |
 //! | `error.rs` | what can be wrong with an object, with category and retry | yes |
 //!
-//! [`kinds`] has what the caches store, shared by the controllers that read it.
+//! [`kinds`] has what the caches store, shared by the controllers that read it; [`realms`] finds out whom to ask in a cloud, as whom;
+//! [`secrets`] reads credentials for providers.
 
 pub mod annotator;
 pub mod kinds;
+pub mod realms;
+pub mod secrets;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::cache::AnyCache;
+use crate::cache::{AnyCache, Scope};
 
 /// What the parts of the process say of themselves.
 #[derive(Debug, Default)]
@@ -54,7 +54,8 @@ impl Readiness {
         }
         for cache in caches {
             let cache_state = cache.state();
-            ready &= cache_state.synced;
+            // A single object that we may not see, or that is not served, is that object's trouble.
+            ready &= cache_state.synced || matches!(cache.scope(), Scope::Object(_));
             let mut what =
                 format!("cache of {} has {} objects", cache.resource(), cache_state.objects);
             if cache_state.undecodable > 0 {

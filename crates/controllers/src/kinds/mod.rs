@@ -1,5 +1,7 @@
 //! What the caches store of each kind.
 
+mod cloud;
 mod machine_set;
 
+pub use cloud::{Certificates, Infrastructures, Leases, Secrets};
 pub use machine_set::{CapacityAnnotations, MachineSet, MachineSets};

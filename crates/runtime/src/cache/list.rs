@@ -32,8 +32,8 @@ impl<K: Kind> Cache<K> {
     async fn list_into(&self, listing: &mut Listing) -> Result<Version, ApiError> {
         let mut next = String::new();
         loop {
-            let mut path = K::RESOURCE.collection_path(self.scope.namespace());
-            path.push_str("?limit=");
+            let mut path = self.scope.path(K::RESOURCE);
+            path.push_str("limit=");
             path.push_str(&PAGE.to_string());
             if !next.is_empty() {
                 path.push_str("&continue=");

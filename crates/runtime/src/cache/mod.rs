@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use machinist_api::resource::Resource;
+use machinist_api::resource::{Resource, push_encoded};
 use machinist_domain::key::ObjectKey;
 use parking_lot::Mutex;
 use tokio::sync::watch as signal;
@@ -33,13 +33,15 @@ use crate::cluster::{ApiError, Session};
 use crate::metrics::Metrics;
 use crate::timings::Timings;
 
-/// Whose objects: of one namespace, or of all.
+/// Whose objects: of one namespace, of all, or a single one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Every namespace, and cluster-scoped kinds.
     All,
     /// One namespace.
     Namespace(String),
+    /// One object, so that a role can name it.
+    Object(ObjectKey),
 }
 
 impl Scope {
@@ -48,7 +50,20 @@ impl Scope {
         match self {
             Self::All => None,
             Self::Namespace(name) => Some(name),
+            Self::Object(key) => Some(&*key.namespace).filter(|name| !name.is_empty()),
         }
+    }
+
+    /// The path of the collection with the beginning of a query: what follows is joined by `&`.
+    fn path(&self, resource: Resource) -> String {
+        let mut path = resource.collection_path(self.namespace());
+        path.push('?');
+        if let Self::Object(key) = self {
+            path.push_str("fieldSelector=metadata.name%3D");
+            push_encoded(&mut path, &key.name);
+            path.push('&');
+        }
+        path
     }
 }
 
@@ -107,9 +122,19 @@ impl<K: Kind> Cache<K> {
         self.store.keys()
     }
 
+    /// Keys of the objects for which `wanted` holds; those that cannot be decoded are left out.
+    pub fn select(&self, wanted: impl Fn(&K::Stored) -> bool) -> Vec<ObjectKey> {
+        self.store.select(wanted)
+    }
+
     /// Calls `subscriber` for every change from now on, and once for everything that is there already. It must not block.
     pub fn subscribe(&self, subscriber: impl Fn(&Change<'_, K::Stored>) + Send + Sync + 'static) {
         self.store.subscribe(Box::new(subscriber));
+    }
+
+    /// Whether the whole list has been seen once.
+    pub fn is_synced(&self) -> bool {
+        *self.synced.borrow()
     }
 
     /// Returns when the whole list has been seen once.

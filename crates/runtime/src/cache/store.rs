@@ -114,6 +114,15 @@ impl<T: Stored> Store<T> {
         self.inner.read().objects.keys().cloned().collect()
     }
 
+    pub(super) fn select(&self, wanted: impl Fn(&T) -> bool) -> Vec<ObjectKey> {
+        let inner = self.inner.read();
+        let known = inner.objects.iter().filter_map(|(key, entry)| match entry {
+            Entry::Known(object) if wanted(object) => Some(key.clone()),
+            _ => None,
+        });
+        known.collect()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.inner.read().objects.len()
     }

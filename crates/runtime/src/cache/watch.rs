@@ -69,8 +69,8 @@ impl<K: Kind> Cache<K> {
 
     async fn watch_once(&self) -> Result<End, ApiError> {
         let path = format!(
-            "{}?watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}",
-            K::RESOURCE.collection_path(self.scope.namespace()),
+            "{}watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}",
+            self.scope.path(K::RESOURCE),
             self.store.position(),
             self.timings.watch.as_secs().max(1),
         );

@@ -51,7 +51,7 @@ pub struct Shared {
     pub timings: Timings,
 }
 
-type Build<C> = Box<dyn FnOnce(&Shared) -> C + Send>;
+type Build<C> = Box<dyn FnOnce(&Arc<Shared>) -> C + Send>;
 
 /// A controller that can be started.
 pub struct Registration {
@@ -85,7 +85,7 @@ pub struct Start {
 
 impl Registration {
     /// Registers a controller; `build` is called when everything that it requires is there.
-    pub fn new<C: Controller>(build: impl FnOnce(&Shared) -> C + Send + 'static) -> Self {
+    pub fn new<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C + Send + 'static) -> Self {
         let build: Build<C> = Box::new(build);
         Self {
             name: C::NAME,

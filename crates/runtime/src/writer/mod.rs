@@ -53,7 +53,7 @@ impl Writer {
         Self { gateway, session, controller, leadership }
     }
 
-    /// Sets annotations of an object, if it is still the one that was decided about: both uid and version must match.
+    /// Sets and removes annotations of an object, if it is still the one that was decided about: both uid and version must match.
     pub async fn annotate<K: Kind>(
         &self,
         cache: &Cache<K>,
@@ -64,6 +64,7 @@ impl Writer {
         if change.is_empty() {
             return Ok(Written::Nothing);
         }
+        // A merge patch removes what it says is null.
         let annotations: serde_json::Map<_, _> =
             change.iter().map(|(key, value)| (key.to_owned(), json!(value))).collect();
         let body = json!({"metadata": {

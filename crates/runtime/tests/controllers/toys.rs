@@ -125,7 +125,7 @@ pub(crate) struct Toy<R: Role> {
 /// A toy, ready to be run.
 pub(crate) fn toy<R: Role>(acting: &Arc<Acting>) -> Registration {
     let acting = acting.clone();
-    Registration::new(move |shared: &Shared| Toy::<R> {
+    Registration::new(move |shared: &Arc<Shared>| Toy::<R> {
         cache: shared.caches.open(&shared.control, shared.scope.clone(), R::kind()),
         acting,
     })

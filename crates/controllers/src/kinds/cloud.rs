@@ -1,0 +1,113 @@
+//! What decides how a cloud is asked: Secrets, certificates, endpoints; and the Lease of a rival.
+//!
+//! Of Secrets only the version is watched and stored. Their data is read when it is needed, and forgotten.
+
+use std::sync::Arc;
+
+use machinist_api::resource::{CONFIG_MAPS, INFRASTRUCTURES, LEASES, Resource, SECRETS};
+use machinist_api::wire;
+use machinist_domain::meta::Meta;
+use machinist_runtime::cache::kind::{Kind, Stored};
+
+/// Secrets, of which only identity and version are known.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Secrets;
+
+/// Leases, of which only identity and version are known.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Leases;
+
+/// ConfigMaps with additional certificates.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Certificates;
+
+/// OpenShift's Infrastructures.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Infrastructures;
+
+/// An object of which only identity and version are known.
+#[derive(Debug)]
+pub struct Known(Meta);
+
+/// A ConfigMap with additional certificates.
+#[derive(Debug)]
+pub struct CertificateMap {
+    meta: Meta,
+    /// Certificates in PEM.
+    pub ca_bundle: Option<Arc<str>>,
+}
+
+/// An Infrastructure.
+#[derive(Debug)]
+pub struct Infrastructure {
+    meta: Meta,
+    /// Where EC2 is, if not where it usually is.
+    pub ec2_endpoint: Option<Arc<str>>,
+}
+
+impl Stored for Known {
+    fn meta(&self) -> &Meta {
+        &self.0
+    }
+}
+
+impl Stored for CertificateMap {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+impl Stored for Infrastructure {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+impl Kind for Secrets {
+    type Wire = wire::MetadataOnly;
+    type Stored = Known;
+    const RESOURCE: Resource = SECRETS;
+    const METADATA_ONLY: bool = true;
+
+    fn project(&self, wire: wire::MetadataOnly) -> Known {
+        Known(Meta::of(&wire.metadata))
+    }
+}
+
+impl Kind for Leases {
+    type Wire = wire::MetadataOnly;
+    type Stored = Known;
+    const RESOURCE: Resource = LEASES;
+    const METADATA_ONLY: bool = true;
+
+    fn project(&self, wire: wire::MetadataOnly) -> Known {
+        Known(Meta::of(&wire.metadata))
+    }
+}
+
+impl Kind for Certificates {
+    type Wire = wire::CertificatesConfigMap;
+    type Stored = CertificateMap;
+    const RESOURCE: Resource = CONFIG_MAPS;
+
+    fn project(&self, wire: wire::CertificatesConfigMap) -> CertificateMap {
+        let ca_bundle = wire.data.ca_bundle.filter(|pem| !pem.trim().is_empty()).map(Into::into);
+        CertificateMap { meta: Meta::of(&wire.metadata), ca_bundle }
+    }
+}
+
+impl Kind for Infrastructures {
+    type Wire = wire::Infrastructure;
+    type Stored = Infrastructure;
+    const RESOURCE: Resource = INFRASTRUCTURES;
+
+    fn project(&self, wire: wire::Infrastructure) -> Infrastructure {
+        let endpoints = &wire.status.platform_status.aws.service_endpoints;
+        let ec2 =
+            endpoints.iter().find(|endpoint| endpoint.name == "ec2" && !endpoint.url.is_empty());
+        Infrastructure {
+            meta: Meta::of(&wire.metadata),
+            ec2_endpoint: ec2.map(|endpoint| endpoint.url.as_str().into()),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Whom to ask in a cloud, as whom: what the cluster says about credentials, endpoints and certificates.
+//!
+//! Input: the shape of a machine and the namespace that it is in. Output: a [`Realm`]. Each source is a watch on a single named object, so that a
+//! role can name it; none of them has to exist. Whoever listens hears which objects a change concerns.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use machinist_api::resource::INFRASTRUCTURES;
+use machinist_domain::key::ObjectKey;
+use machinist_domain::shape::Shape;
+use machinist_provider::capacity::{Credentials, Realm};
+use machinist_runtime::cache::kind::{CustomResourceDefinitions, Kind};
+use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cache::{AnyCache, Cache, Scope};
+use machinist_runtime::cluster::ApiError;
+use machinist_runtime::controller::start::Shared;
+use parking_lot::Mutex;
+
+use crate::kinds::{Certificates, Infrastructures, Secrets};
+
+/// How long an object that need not exist is waited for. It is there at once, or we may not see it.
+const PATIENCE_SHARE: u32 = 6;
+
+/// What a change concerns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Concern {
+    /// Objects that name this Secret.
+    Secret(ObjectKey),
+    /// Everything.
+    All,
+}
+
+/// Hears what a change concerns.
+pub type Listener = Arc<dyn Fn(Concern) + Send + Sync>;
+
+/// Why there is no realm.
+#[derive(Debug, thiserror::Error)]
+pub enum RealmError {
+    /// The spec does not say where.
+    #[error("placement.region is missing")]
+    NoRegion,
+    /// The Secret is not there.
+    #[error("secret {0} does not exist")]
+    NoSecret(ObjectKey),
+    /// Nobody could say.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+}
+
+/// Finds realms.
+pub struct Realms {
+    shared: Arc<Shared>,
+    secrets: Mutex<HashMap<ObjectKey, Arc<Cache<Secrets>>>>,
+    certificates: Arc<Cache<Certificates>>,
+    definitions: Arc<Cache<CustomResourceDefinitions>>,
+    infrastructure: Mutex<Option<Arc<Cache<Infrastructures>>>>,
+    listener: Listener,
+}
+
+impl std::fmt::Debug for Realms {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Realms")
+            .field("secrets", &self.secrets.lock().len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Realms {
+    /// Finds realms in the control cluster; `listener` hears of changes.
+    pub fn new(shared: &Arc<Shared>, listener: Listener) -> Self {
+        let certificates = ObjectKey::new("openshift-config-managed", "kube-cloud-config");
+        let certificates = open(shared, certificates, Certificates);
+        tell(&certificates, &listener, Concern::All);
+        Self {
+            shared: Arc::clone(shared),
+            secrets: Mutex::default(),
+            certificates,
+            definitions: shared.caches.open(&shared.control, Scope::All, CustomResourceDefinitions),
+            infrastructure: Mutex::default(),
+            listener,
+        }
+    }
+
+    /// Whom to ask about a machine of this shape that is wanted in this namespace.
+    pub async fn realm(&self, namespace: &str, shape: &Shape) -> Result<Realm, RealmError> {
+        let region = shape.region.clone().ok_or(RealmError::NoRegion)?;
+        let credentials = match &shape.credentials_secret {
+            None => Credentials::Ambient,
+            Some(name) => self.secret(ObjectKey::new(namespace, Arc::clone(name))).await?,
+        };
+        Ok(Realm {
+            region,
+            credentials,
+            endpoint: self.endpoint().await,
+            ca_bundle: self.ca_bundle().await,
+        })
+    }
+
+    async fn secret(&self, key: ObjectKey) -> Result<Credentials, RealmError> {
+        let cache = self.secret_cache(&key);
+        let synced = tokio::time::timeout(self.shared.timings.request, cache.wait_synced());
+        if synced.await.is_err() {
+            let trouble = cache.state().trouble.unwrap_or_else(|| "no answer".to_owned());
+            let message = format!("secret {key} cannot be looked at: {trouble}");
+            return Err(ApiError::Disconnected(message).into());
+        }
+        match cache.get(&key) {
+            None => Err(RealmError::NoSecret(key)),
+            Some(entry) => Ok(Credentials::Secret { version: entry.meta().version, key }),
+        }
+    }
+
+    fn secret_cache(&self, key: &ObjectKey) -> Arc<Cache<Secrets>> {
+        if let Some(cache) = self.secrets.lock().get(key) {
+            return Arc::clone(cache);
+        }
+        // Opened outside of the lock: subscribing calls the listener, which may look here again.
+        let cache = open(&self.shared, key.clone(), Secrets);
+        let first = self.secrets.lock().insert(key.clone(), Arc::clone(&cache)).is_none();
+        if first {
+            tell(&cache, &self.listener, Concern::Secret(key.clone()));
+        }
+        cache
+    }
+
+    async fn ca_bundle(&self) -> Option<Arc<str>> {
+        let key = self.settled(&self.certificates).await?;
+        match self.certificates.get(&key) {
+            Some(Entry::Known(map)) => map.ca_bundle.clone(),
+            _ => None,
+        }
+    }
+
+    async fn endpoint(&self) -> Option<Arc<str>> {
+        let cache = self.infrastructure()?;
+        let key = self.settled(&cache).await?;
+        match cache.get(&key) {
+            Some(Entry::Known(infrastructure)) => infrastructure.ec2_endpoint.clone(),
+            _ => None,
+        }
+    }
+
+    /// OpenShift's Infrastructure, where its kind is served at all.
+    fn infrastructure(&self) -> Option<Arc<Cache<Infrastructures>>> {
+        let mut slot = self.infrastructure.lock();
+        if slot.is_none() {
+            self.definitions.get(&ObjectKey::new("", INFRASTRUCTURES.crd_name()))?;
+            let cache = open(&self.shared, ObjectKey::new("", "cluster"), Infrastructures);
+            tell(&cache, &self.listener, Concern::All);
+            *slot = Some(cache);
+        }
+        slot.clone()
+    }
+
+    /// Waits a little for an object that need not exist. `None`: we may not see it.
+    async fn settled<K: Kind>(&self, cache: &Cache<K>) -> Option<ObjectKey> {
+        if !cache.is_synced() {
+            let patience = self.shared.timings.request / PATIENCE_SHARE;
+            tokio::time::timeout(patience, cache.wait_synced()).await.ok()?;
+        }
+        match cache.scope() {
+            Scope::Object(key) => Some(key.clone()),
+            Scope::All | Scope::Namespace(_) => None,
+        }
+    }
+}
+
+fn open<K: Kind>(shared: &Shared, key: ObjectKey, kind: K) -> Arc<Cache<K>> {
+    shared.caches.open(&shared.control, Scope::Object(key), kind)
+}
+
+fn tell<K: Kind>(cache: &Cache<K>, listener: &Listener, concern: Concern) {
+    let listener = Arc::clone(listener);
+    cache.subscribe(move |_| listener(concern.clone()));
+}
