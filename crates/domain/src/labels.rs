@@ -20,16 +20,22 @@ pub fn with_pair(list: &str, key: &str, value: &str) -> Option<String> {
     if pairs.insert(key, value) == Some(value) {
         return None;
     }
-    let mut merged = String::with_capacity(list.len() + key.len() + value.len() + 2);
-    for (key, value) in &pairs {
-        if !merged.is_empty() {
-            merged.push(',');
+    Some(join(&pairs))
+}
+
+/// Writes a list, sorted by key.
+pub fn join(pairs: &BTreeMap<&str, &str>) -> String {
+    let length = pairs.iter().map(|(key, value)| key.len() + value.len() + 2).sum();
+    let mut list = String::with_capacity(length);
+    for (key, value) in pairs {
+        if !list.is_empty() {
+            list.push(',');
         }
-        merged.push_str(key);
-        merged.push('=');
-        merged.push_str(value);
+        list.push_str(key);
+        list.push('=');
+        list.push_str(value);
     }
-    Some(merged)
+    list
 }
 
 #[cfg(test)]

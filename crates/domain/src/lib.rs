@@ -3,11 +3,12 @@
 //! * [`key`]: how an object is named in queues, caches and logs; [`meta`]: what is stored of an object's metadata.
 //! * [`retry`]: how an error is to be retried, and its category; [`report`]: what a pass has to say.
 //! * [`shape`]: what a machine would give, in no cloud's terms; [`labels`]: merging of label lists;
-//!   [`annotations`]: a change of annotations as data.
+//!   [`annotations`]: a change of annotations as data; [`capacity_annotations`]: what cluster-autoscaler is told of an empty set.
 //!
 //! No IO, no clock, no randomness: time and ids are arguments.
 
 pub mod annotations;
+pub mod capacity_annotations;
 pub mod key;
 pub mod labels;
 pub mod meta;

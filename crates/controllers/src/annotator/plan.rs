@@ -14,7 +14,7 @@ pub enum Plan {
     Settled,
     /// Nothing: it is being deleted.
     Deleting,
-    /// Set these annotations.
+    /// Set or remove these annotations.
     Annotate(AnnotationChange),
     /// There is nothing true to write.
     Refuse(Refusal),
@@ -29,7 +29,10 @@ impl fmt::Display for Plan {
             Self::Annotate(change) => {
                 f.write_str("annotate:")?;
                 for (key, value) in change.iter() {
-                    write!(f, " {key}={value:?}")?;
+                    match value {
+                        Some(value) => write!(f, " {key}={value:?}")?,
+                        None => write!(f, " -{key}")?,
+                    }
                 }
                 Ok(())
             }

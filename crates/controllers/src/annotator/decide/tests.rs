@@ -108,7 +108,7 @@ fn a_bad_spec_and_an_undecodable_object_are_refused_with_their_reason() {
 fn after(mut annotations: CapacityAnnotations, plan: &Plan) -> CapacityAnnotations {
     if let Plan::Annotate(change) = plan {
         for (key, value) in change.iter() {
-            let value = Some(value.into());
+            let value = value.map(Into::into);
             match key {
                 names::ANNOTATION_VCPU => annotations.vcpu = value,
                 names::ANNOTATION_MEMORY => annotations.memory = value,
