@@ -1,9 +1,9 @@
 //! AWS without the SDK: reading `AWSMachineProviderConfig`, and the built-in catalogue of instance types.
 //!
-//! Input: raw provider specs. Output: shapes and capacities. Quick to build and to test; nothing here asks AWS anything.
+//! Input: raw provider specs and names of types. Output: shapes and capacities. Quick to build and to test; nothing here asks AWS anything.
 
+pub mod catalogue;
+pub mod ec2_words;
 mod provider_config;
-mod table;
 
 pub use provider_config::AwsSpecs;
-pub use table::built_in;

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use futures::FutureExt;
-use machinist_aws_spec::{AwsSpecs, built_in};
-use machinist_controllers::annotator::Annotator;
+use machinist_aws_spec::{AwsSpecs, catalogue};
+use machinist_controllers::annotator::{Annotator, Settings};
 use machinist_controllers::kinds::MachineSets;
+use machinist_domain::capacity_annotations;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::PassResult;
 use machinist_runtime::cache::Scope;
@@ -42,7 +43,13 @@ pub(crate) async fn per_settled_pass(config: kube::Config, namespace: &str) -> R
     let manager = Manager::new(control, None, options, Arc::new(SystemClock), timings);
     let shared = manager.shared();
     let specs = MachineSets::new(Arc::new(AwsSpecs));
-    let annotator = Annotator::new(shared, specs, built_in);
+    let settings = Settings {
+        options: capacity_annotations::Options::default(),
+        cloud: None,
+        catalogue: Some(catalogue::capacity),
+        obey_migration: false,
+    };
+    let annotator = Annotator::new(shared, specs, settings);
     let writer = Writer::new(
         shared.gateway.clone(),
         shared.control.session(Annotator::USER_AGENT),

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use machinist_aws_spec::{AwsSpecs, built_in};
-use machinist_controllers::annotator::Annotator;
+use machinist_aws_spec::{AwsSpecs, catalogue};
+use machinist_controllers::annotator::{Annotator, Settings};
 use machinist_controllers::kinds::MachineSets;
 use machinist_runtime::controller::start::Registration;
+
+use crate::annotator::{AnnotatorArguments, Source};
 
 /// A name that is no controller's.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,15 +31,25 @@ impl std::fmt::Display for UnknownController {
 impl std::error::Error for UnknownController {}
 
 /// Every controller.
-pub fn all() -> Vec<Registration> {
-    vec![Registration::new(|shared| {
-        Annotator::new(shared, MachineSets::new(Arc::new(AwsSpecs)), built_in)
+pub fn all(flags: &AnnotatorArguments) -> Vec<Registration> {
+    let flags = flags.clone();
+    vec![Registration::new(move |shared| {
+        let settings = Settings {
+            options: flags.annotations.options(),
+            cloud: None,
+            catalogue: flags.asks(Source::Catalogue).then_some(catalogue::capacity),
+            obey_migration: flags.obeys_migration(),
+        };
+        Annotator::new(shared, MachineSets::new(Arc::new(AwsSpecs)), settings)
     })]
 }
 
 /// The controllers with these names; "all" stands for every one.
-pub fn select(names: &[String]) -> Result<Vec<Registration>, UnknownController> {
-    let all = all();
+pub fn select(
+    names: &[String],
+    flags: &AnnotatorArguments,
+) -> Result<Vec<Registration>, UnknownController> {
+    let all = all(flags);
     let known: Vec<_> = all.iter().map(|controller| controller.name).collect();
     let wanted: BTreeSet<&str> = names.iter().map(|name| name.trim()).collect();
     let unknown = |name: &&&str| **name != "all" && !known.contains(*name);
@@ -50,11 +62,20 @@ pub fn select(names: &[String]) -> Result<Vec<Registration>, UnknownController> 
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Flags {
+        #[command(flatten)]
+        annotator: AnnotatorArguments,
+    }
 
     fn names(list: &[&str]) -> Result<Vec<&'static str>, String> {
         let list: Vec<_> = list.iter().map(|name| (*name).to_owned()).collect();
-        let selected = select(&list).map_err(|error| error.to_string())?;
+        let flags = Flags::parse_from(["x"]).annotator;
+        let selected = select(&list, &flags).map_err(|error| error.to_string())?;
         Ok(selected.iter().map(|controller| controller.name).collect())
     }
 

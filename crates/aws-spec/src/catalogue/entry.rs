@@ -1,0 +1,93 @@
+//! One line of the catalogue.
+
+use machinist_domain::shape::{Architecture, Capacity};
+
+use crate::ec2_words;
+
+/// What EC2 says of one instance type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// EC2's name for it.
+    pub name: &'a str,
+    /// Virtual CPUs, as many as it has by default.
+    pub vcpus: u32,
+    /// Memory in MiB.
+    pub memory_mib: u64,
+    /// Processor architecture.
+    pub architecture: Architecture,
+    /// How many network interfaces its default network card can have, 0 where that is not known.
+    pub interfaces: u32,
+    /// How many IPv4 addresses each interface can have, 0 where that is not known.
+    pub addresses_per_interface: u32,
+    /// Disks that come with the machine, in GB all together.
+    pub storage_gb: u64,
+    gpus: &'a str,
+    accelerators: &'a str,
+}
+
+/// Devices of one sort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Device<'a> {
+    /// How many.
+    pub count: u32,
+    /// Who makes it.
+    pub maker: &'a str,
+    /// What it is called.
+    pub model: &'a str,
+}
+
+impl<'a> Entry<'a> {
+    /// Reads a line; `None` where it is a comment or no entry.
+    pub(super) fn parse(line: &'a str) -> Option<Self> {
+        let mut fields = line.split('\t');
+        let mut next = || fields.next();
+        let name = next().filter(|name| !name.is_empty() && !name.starts_with('#'))?;
+        Some(Self {
+            name,
+            vcpus: next()?.parse().ok()?,
+            memory_mib: next()?.parse().ok()?,
+            architecture: match next()? {
+                "amd64" => Architecture::Amd64,
+                "arm64" => Architecture::Arm64,
+                _ => return None,
+            },
+            interfaces: next()?.parse().ok()?,
+            addresses_per_interface: next()?.parse().ok()?,
+            storage_gb: next()?.parse().ok()?,
+            gpus: next()?,
+            accelerators: next()?,
+        })
+    }
+
+    /// GPUs.
+    pub fn gpus(&self) -> impl Iterator<Item = Device<'a>> + use<'a> {
+        devices(self.gpus)
+    }
+
+    /// Other accelerators: for inference, training and video, and FPGAs.
+    pub fn accelerators(&self) -> impl Iterator<Item = Device<'a>> + use<'a> {
+        devices(self.accelerators)
+    }
+
+    /// What a machine of this type gives to a cluster.
+    pub fn capacity(&self) -> Capacity {
+        Capacity {
+            vcpus: self.vcpus,
+            memory_mib: self.memory_mib,
+            architecture: self.architecture,
+            gpus: self.gpus().map(|gpu| gpu.count).sum(),
+            gpu_vendor: self.gpus().find_map(|gpu| ec2_words::gpu_vendor(gpu.maker)),
+            interfaces: self.interfaces,
+            addresses_per_interface: self.addresses_per_interface,
+        }
+    }
+}
+
+/// `count:maker:model`, joined by semicolons; `-` for none.
+fn devices(field: &str) -> impl Iterator<Item = Device<'_>> {
+    field.split(';').filter_map(|device| {
+        let (count, rest) = device.split_once(':')?;
+        let (maker, model) = rest.split_once(':')?;
+        Some(Device { count: count.parse().ok()?, maker, model })
+    })
+}

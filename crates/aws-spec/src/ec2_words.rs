@@ -1,0 +1,52 @@
+//! EC2's words for things that Kubernetes has words for, too.
+
+use machinist_domain::shape::{Architecture, GpuVendor};
+
+/// The architecture that a node will say it has, from EC2's `SupportedArchitectures`. The first counts, a Mac's is that of its CPU, and what
+/// is missing or unknown is taken for amd64.
+pub fn architecture<'a>(supported: impl IntoIterator<Item = &'a str>) -> Architecture {
+    match supported.into_iter().next() {
+        Some("arm64" | "arm64_mac") => Architecture::Arm64,
+        _ => Architecture::Amd64,
+    }
+}
+
+/// Who makes a GPU, from EC2's `Manufacturer`; `None` where no resource name is known for it.
+pub fn gpu_vendor(manufacturer: &str) -> Option<GpuVendor> {
+    let is = |name: &str| manufacturer.eq_ignore_ascii_case(name);
+    match () {
+        () if is("nvidia") => Some(GpuVendor::Nvidia),
+        () if is("amd") => Some(GpuVendor::Amd),
+        () if is("habana") => Some(GpuVendor::Habana),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn architectures() {
+        let cases: [(&[&str], Architecture); 7] = [
+            (&["x86_64"], Architecture::Amd64),
+            (&["i386", "x86_64"], Architecture::Amd64),
+            (&["x86_64_mac"], Architecture::Amd64),
+            (&["arm64"], Architecture::Arm64),
+            (&["arm64_mac"], Architecture::Arm64),
+            (&["wrong-arch"], Architecture::Amd64),
+            (&[], Architecture::Amd64),
+        ];
+        for (supported, expected) in cases {
+            assert_eq!(architecture(supported.iter().copied()), expected, "{supported:?}");
+        }
+    }
+
+    #[test]
+    fn makers_of_gpus() {
+        assert_eq!(gpu_vendor("NVIDIA"), Some(GpuVendor::Nvidia));
+        assert_eq!(gpu_vendor("AMD"), Some(GpuVendor::Amd));
+        assert_eq!(gpu_vendor("Habana"), Some(GpuVendor::Habana));
+        assert_eq!(gpu_vendor("Xilinx"), None);
+    }
+}
