@@ -46,6 +46,7 @@ impl Program {
             .arg(format!("--namespace={namespace}"))
             .arg(format!("--control-kubeconfig={}", self.kubeconfig.display()))
             .args(["--target-kubeconfig=none", "--metrics-bind-address=0", "--health-addr=0"])
+            .arg("--instance-types=catalogue")
             .args(&self.flags)
             .env_remove("RUST_LOG")
             .stdin(Stdio::null())

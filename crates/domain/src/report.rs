@@ -7,21 +7,40 @@ use crate::retry::Retry;
 /// The reasons that machinist's Events carry. People write alerts on them: none is renamed or reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventReason {
+    /// Annotations were written for the first time, or say something else now.
+    Annotated,
+    /// Somebody had written a processor architecture that is not the machine's.
+    ArchitectureReplaced,
+    /// The cloud could not be asked, so the built-in catalogue answered.
+    CatalogueUsed,
     /// The instance type is not known, so the object is left as it was.
     FailedUpdate,
-    /// The object or something that it refers to is not valid.
+    /// The object or something that it refers to is not valid, or the cloud could not be asked.
     ReconcileError,
+    /// Somebody set a value by hand that is not what we would say; it is left.
+    UserValueKept,
 }
 
 impl EventReason {
     /// Every reason, for docs and tests.
-    pub const ALL: [Self; 2] = [Self::FailedUpdate, Self::ReconcileError];
+    pub const ALL: [Self; 6] = [
+        Self::Annotated,
+        Self::ArchitectureReplaced,
+        Self::CatalogueUsed,
+        Self::FailedUpdate,
+        Self::ReconcileError,
+        Self::UserValueKept,
+    ];
 
     /// The reason as Events carry it.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Annotated => "Annotated",
+            Self::ArchitectureReplaced => "ArchitectureReplaced",
+            Self::CatalogueUsed => "CatalogueUsed",
             Self::FailedUpdate => "FailedUpdate",
             Self::ReconcileError => "ReconcileError",
+            Self::UserValueKept => "UserValueKept",
         }
     }
 }
@@ -63,6 +82,8 @@ pub struct EventNote {
 pub enum PassResult {
     /// Nothing to do.
     Settled,
+    /// Somebody else's answer is on its way.
+    Waiting,
     /// Something was written.
     Changed,
     /// The object is bad; waiting for an edit.
@@ -76,6 +97,7 @@ impl PassResult {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Settled => "settled",
+            Self::Waiting => "waiting",
             Self::Changed => "changed",
             Self::Refused => "refused",
             Self::Failed => "failed",

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::annotator::AnnotatorArguments;
+
 /// Runs the machines of a Kubernetes cluster.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
@@ -86,6 +88,9 @@ pub struct RunArguments {
     /// Write nothing at all; plans are logged.
     #[arg(long)]
     pub dry_run: bool,
+    /// Flags of the annotator.
+    #[command(flatten)]
+    pub annotator: AnnotatorArguments,
     /// Multiplies backoffs, graces and timeouts, but neither the lease nor the sync period. For tests.
     #[arg(long, default_value_t = 1.0, hide = true)]
     pub time_scale: f64,

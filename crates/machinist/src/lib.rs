@@ -1,9 +1,10 @@
 //! The command line: one file per verb, wiring, output.
 //!
-//! * [`cli`]: verbs and flags; [`exit`]: exit codes; [`logging`].
+//! * [`cli`]: verbs and flags, [`annotator`] those of the annotator; [`exit`]: exit codes; [`logging`].
 //! * [`registry`]: which controllers there are, tied to the providers that are linked into this binary.
 //! * `verbs`: what each verb does.
 
+pub mod annotator;
 pub mod cli;
 mod exit;
 mod logging;

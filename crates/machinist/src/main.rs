@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// Small and steady under many short-lived allocations, as parsing watches makes them.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: std::alloc::System = std::alloc::System;
 
 fn main() -> ExitCode {
     machinist::main()

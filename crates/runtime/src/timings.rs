@@ -44,7 +44,8 @@ impl Default for Timings {
             sync_period: seconds(600),
             retry: Backoff { base: seconds(1), max: seconds(300) },
             lease: seconds(120),
-            event_window: seconds(600),
+            // As long as API servers keep Events: one that is still true is said again when the first is gone.
+            event_window: seconds(3600),
             stop_grace: seconds(5),
         }
     }

@@ -2,7 +2,7 @@
 
 use machinist_domain::retry::{Category, Classified};
 use machinist_runtime::cache::Cache;
-use machinist_runtime::writer::Writer;
+use machinist_runtime::writer::{Writer, Written};
 
 use super::plan::{Outcome, Plan};
 use super::snapshot::Snapshot;
@@ -14,15 +14,16 @@ pub(super) async fn act(
     plan: &Plan,
     writer: &Writer,
 ) -> Outcome {
-    let change = match plan {
-        Plan::Settled | Plan::Deleting => return Outcome::Settled,
+    let truth = match plan {
+        Plan::Deleting | Plan::Elsewhere => return Outcome::Left,
+        Plan::Wait => return Outcome::Waiting,
         Plan::Refuse(refusal) => return Outcome::Refused(refusal.clone()),
-        Plan::Annotate(change) => change,
+        Plan::Tell(truth) => truth.clone(),
     };
-    match writer.annotate(sets, &snapshot.meta, change, plan).await {
-        Ok(_) => Outcome::Annotated,
+    match writer.annotate(sets, &snapshot.meta, &truth.assessment.change, plan).await {
+        Ok(written) => Outcome::Told { truth, wrote: written != Written::Nothing },
         // It was deleted since we looked: nothing is left to annotate.
-        Err(error) if error.category() == Category::NotFound => Outcome::Settled,
+        Err(error) if error.category() == Category::NotFound => Outcome::Left,
         Err(error) => Outcome::Failed(error.failure()),
     }
 }

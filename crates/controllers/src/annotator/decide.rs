@@ -1,54 +1,77 @@
 //! From what was observed to what to do.
 
-use machinist_api::names;
-use machinist_domain::annotations::AnnotationChange;
-use machinist_domain::labels;
+use machinist_domain::capacity_annotations::assess;
+use machinist_domain::retry::{Category, Failure};
 use machinist_domain::shape::Capacity;
+use machinist_provider::capacity::Answer;
+use machinist_provider::spec::SpecError;
 
 use super::error::Refusal;
-use super::plan::Plan;
-use super::snapshot::{Content, Snapshot};
-use crate::kinds::CapacityAnnotations;
+use super::plan::{Plan, Truth};
+use super::snapshot::{Cloud, Content, Snapshot};
+use crate::kinds::Authority;
 
 /// Decides. Time plays no part in it.
 pub fn decide(snapshot: &Snapshot) -> Plan {
     if snapshot.meta.deleting {
         return Plan::Deleting;
     }
-    let (set, capacity) = match &snapshot.content {
+    let (set, cloud, catalogue) = match &snapshot.content {
         Content::Undecodable(reason) => {
             return Plan::Refuse(Refusal::Undecodable { reason: reason.clone() });
         }
-        Content::Read { set, capacity } => (set, capacity),
+        Content::Read { set, cloud, catalogue } => (set, cloud, *catalogue),
     };
-    match (&set.shape, capacity) {
-        (Err(error), _) => Plan::Refuse(Refusal::BadSpec(error.clone())),
-        (Ok(shape), None) => {
+    if snapshot.obey_migration && set.authority == Authority::Elsewhere {
+        return Plan::Elsewhere;
+    }
+    let shape = match &set.shape {
+        Ok(shape) => shape,
+        Err(error) => return Plan::Refuse(Refusal::BadSpec(error.clone())),
+    };
+    match known(cloud, catalogue) {
+        Knowledge::Later => Plan::Wait,
+        Knowledge::Never(refusal) => Plan::Refuse(refusal),
+        Knowledge::NoSuchType => {
             let instance_type = shape.instance_type.to_string();
             Plan::Refuse(Refusal::UnknownType { instance_type })
         }
-        (Ok(_), Some(capacity)) => {
-            let change = difference(&set.annotations, capacity);
-            if change.is_empty() { Plan::Settled } else { Plan::Annotate(change) }
-        }
+        Knowledge::Now(capacity, fallback) => Plan::Tell(Truth {
+            assessment: assess(&set.annotations, shape, &capacity, snapshot.options),
+            fallback,
+        }),
     }
 }
 
-fn difference(current: &CapacityAnnotations, capacity: &Capacity) -> AnnotationChange {
-    let mut change = AnnotationChange::default();
-    let vcpus = capacity.vcpus.to_string();
-    change.want(names::ANNOTATION_VCPU, current.vcpu.as_deref(), &vcpus);
-    let memory = capacity.memory_mib.to_string();
-    change.want(names::ANNOTATION_MEMORY, current.memory.as_deref(), &memory);
-    let gpus = capacity.gpus.to_string();
-    change.want(names::ANNOTATION_GPU, current.gpu.as_deref(), &gpus);
-    let architecture = capacity.architecture.as_str();
-    let current = current.labels.as_deref();
-    if let Some(merged) = labels::with_pair(current.unwrap_or(""), names::LABEL_ARCH, architecture)
-    {
-        change.want(names::ANNOTATION_CAPACITY_LABELS, current, &merged);
+/// What is known of the machines of a set.
+enum Knowledge {
+    /// This, and why the catalogue had to say it.
+    Now(Capacity, Option<Failure>),
+    /// Somebody is asking.
+    Later,
+    /// There is no such type.
+    NoSuchType,
+    /// Nothing, until something changes.
+    Never(Refusal),
+}
+
+/// The cloud's answer wins. The catalogue stands in where the cloud could not be asked; never where the object or its credentials are bad.
+fn known(cloud: &Cloud, catalogue: Option<Capacity>) -> Knowledge {
+    let no_region = || SpecError::Invalid { reason: "placement.region is missing".to_owned() };
+    match cloud {
+        Cloud::Off => catalogue.map_or(Knowledge::NoSuchType, |found| Knowledge::Now(found, None)),
+        Cloud::NoRegion => Knowledge::Never(Refusal::BadSpec(no_region())),
+        Cloud::NoSecret(key) => Knowledge::Never(Refusal::NoSecret(key.clone())),
+        Cloud::Said(Answer::NotAsked) => Knowledge::Later,
+        Cloud::Said(Answer::Absent) => Knowledge::NoSuchType,
+        Cloud::Said(Answer::Present(capacity)) => Knowledge::Now(*capacity, None),
+        Cloud::Said(Answer::Unknown(failure)) => match catalogue {
+            Some(capacity) if failure.category != Category::InvalidConfiguration => {
+                Knowledge::Now(capacity, Some(failure.clone()))
+            }
+            _ => Knowledge::Never(Refusal::CouldNotAsk(failure.clone())),
+        },
     }
-    change
 }
 
 #[cfg(test)]

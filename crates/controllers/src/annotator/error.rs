@@ -1,6 +1,7 @@
-//! Why there is nothing true to write about a MachineSet. All of these wait for an edit.
+//! Why there is nothing true to write about a MachineSet.
 
-use machinist_domain::retry::{Category, Classified, Retry};
+use machinist_domain::key::ObjectKey;
+use machinist_domain::retry::{Category, Classified, Failure, Retry};
 use machinist_provider::spec::SpecError;
 
 /// Why there is nothing true to write.
@@ -21,16 +22,26 @@ pub enum Refusal {
         /// What is wrong with it.
         reason: String,
     },
+    /// The Secret that the spec names is not there.
+    #[error("secret {0} does not exist")]
+    NoSecret(ObjectKey),
+    /// The cloud could not be asked, and nobody else knows.
+    #[error("the cloud could not be asked: {}", .0.message)]
+    CouldNotAsk(Failure),
 }
 
 impl Classified for Refusal {
     fn category(&self) -> Category {
         match self {
             Self::UnknownType { .. } => Category::NotFound,
-            Self::BadSpec(_) | Self::Undecodable { .. } => Category::InvalidConfiguration,
+            Self::BadSpec(_) | Self::Undecodable { .. } | Self::NoSecret(_) => {
+                Category::InvalidConfiguration
+            }
+            Self::CouldNotAsk(failure) => failure.category,
         }
     }
 
+    /// All of these wait for a change: of the object, of its Secret, or of what the cloud answers. Whoever asks the cloud asks again by itself.
     fn retry(&self) -> Retry {
         Retry::OnChange
     }

@@ -1,7 +1,7 @@
 //! The annotator: tells cluster-autoscaler what a machine of an empty MachineSet would give, so that it can scale from zero.
 //!
-//! Input: MachineSets and what is known of instance types. Output: four annotations on each MachineSet, and Events where there is nothing
-//! true to write. It creates and deletes nothing, so it is safe beside anything and needs no lease.
+//! Input: MachineSets, and what a cloud and the built-in catalogue say of instance types. Output: annotations on each MachineSet, and Events.
+//! It creates and deletes nothing, so it is safe beside anything and needs no lease.
 
 mod act;
 mod decide;
@@ -11,13 +11,15 @@ mod plan;
 mod report;
 mod snapshot;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use machinist_api::resource::{MACHINE_SETS, Resource};
+use machinist_domain::capacity_annotations::Options;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::Report;
 use machinist_domain::shape::Capacity;
+use machinist_provider::capacity::CapacitySource;
 use machinist_runtime::cache::{AnyCache, Cache};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
@@ -29,32 +31,88 @@ use machinist_runtime::writer::Writer;
 
 pub use self::decide::decide;
 pub use self::error::Refusal;
-pub use self::plan::{Outcome, Plan};
+pub use self::plan::{Outcome, Plan, Truth};
 pub use self::report::report;
-pub use self::snapshot::{Content, Snapshot};
-use crate::kinds::MachineSets;
+pub use self::snapshot::{Cloud, Content, Snapshot};
+use crate::kinds::{MachineSet, MachineSets};
+use crate::realms::{Concern, Realms};
+use crate::rival::Rival;
 
-/// The annotator.
-pub struct Annotator {
-    sets: Arc<Cache<MachineSets>>,
-    catalogue: fn(&str) -> Option<Capacity>,
+/// What the built-in catalogue knows of an instance type.
+pub type Catalogue = fn(&str) -> Option<Capacity>;
+
+/// How to annotate.
+#[derive(Clone)]
+pub struct Settings {
+    /// What to write.
+    pub options: Options,
+    /// The cloud, if it is to be asked.
+    pub cloud: Option<Arc<dyn CapacitySource>>,
+    /// The built-in catalogue, if it is to be asked.
+    pub catalogue: Option<Catalogue>,
+    /// Whether to keep off objects that another machine API is in charge of.
+    pub obey_migration: bool,
 }
 
-impl std::fmt::Debug for Annotator {
+impl std::fmt::Debug for Settings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Annotator").field("sets", &self.sets).finish_non_exhaustive()
+        f.debug_struct("Settings").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
+/// The annotator.
+#[derive(Debug)]
+pub struct Annotator {
+    sets: Arc<Cache<MachineSets>>,
+    realms: Realms,
+    rival: Rival,
+    settings: Settings,
+    /// Known when the driver subscribes; what is heard before is in the caches by then.
+    queue: Arc<OnceLock<Arc<Queue>>>,
+}
+
 impl Annotator {
-    /// An annotator that reads MachineSets as `kind` does and finds in `catalogue` what they give.
-    pub fn new(
-        shared: &Shared,
-        kind: MachineSets,
-        catalogue: fn(&str) -> Option<Capacity>,
-    ) -> Self {
+    /// An annotator that reads MachineSets as `kind` does.
+    pub fn new(shared: &Arc<Shared>, kind: MachineSets, settings: Settings) -> Self {
         let sets = shared.caches.open(&shared.control, shared.scope.clone(), kind);
-        Self { sets, catalogue }
+        let queue = Arc::<OnceLock<Arc<Queue>>>::default();
+        let wake = Wake { sets: Arc::clone(&sets), queue: Arc::clone(&queue) };
+        let realms = Realms::new(
+            shared,
+            Arc::new(move |concern| match concern {
+                Concern::All => wake.those(|_| true),
+                Concern::Secret(key) => wake.those(|set| {
+                    let secret = set.shape.as_ref().ok();
+                    let secret = secret.and_then(|shape| shape.credentials_secret.as_deref());
+                    set.meta.key.namespace == key.namespace && secret == Some(&*key.name)
+                }),
+            }),
+        );
+        if let Some(cloud) = &settings.cloud {
+            let wake = Wake { sets: Arc::clone(&sets), queue: Arc::clone(&queue) };
+            cloud.listen(Box::new(move |_realm, types| {
+                wake.those(|set| {
+                    set.shape.as_ref().is_ok_and(|shape| types.contains(&shape.instance_type))
+                });
+            }));
+        }
+        Self { sets, realms, rival: Rival::new(shared), settings, queue }
+    }
+}
+
+/// Brings MachineSets back whose surroundings have changed.
+struct Wake {
+    sets: Arc<Cache<MachineSets>>,
+    queue: Arc<OnceLock<Arc<Queue>>>,
+}
+
+impl Wake {
+    fn those(&self, concerned: impl Fn(&MachineSet) -> bool) {
+        if let Some(queue) = self.queue.get() {
+            for key in self.sets.select(concerned) {
+                queue.add(&key);
+            }
+        }
     }
 }
 
@@ -74,7 +132,7 @@ impl Controller for Annotator {
     }
 
     fn subscribe(&self, queue: &Arc<Queue>) {
-        let queue = Arc::clone(queue);
+        let queue = self.queue.get_or_init(|| Arc::clone(queue)).clone();
         self.sets.subscribe(move |change| {
             if change.after.is_some() {
                 queue.add(change.key);
@@ -83,7 +141,7 @@ impl Controller for Annotator {
     }
 
     async fn observe(&self, key: &ObjectKey) -> Result<Option<Snapshot>, ApiError> {
-        observe::observe(&self.sets, self.catalogue, key).await
+        observe::observe(self, key).await
     }
 
     fn decide(&self, snapshot: &Snapshot, _now: Timestamp) -> Plan {

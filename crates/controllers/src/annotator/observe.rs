@@ -1,30 +1,49 @@
-//! Gathers a snapshot: from the cache, or live where an answer about this object was lost.
+//! Gathers a snapshot: from the caches, or live where an answer about this object was lost. The cloud is looked at, never waited for.
 
+use machinist_domain::capacity_annotations::Options;
 use machinist_domain::key::ObjectKey;
-use machinist_domain::shape::Capacity;
-use machinist_runtime::cache::Cache;
+use machinist_provider::capacity::Question;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
-use super::snapshot::{Content, Snapshot};
-use crate::kinds::MachineSets;
+use super::Annotator;
+use super::snapshot::{Cloud, Content, Snapshot};
+use crate::kinds::MachineSet;
+use crate::realms::RealmError;
 
 pub(super) async fn observe(
-    sets: &Cache<MachineSets>,
-    catalogue: fn(&str) -> Option<Capacity>,
+    annotator: &Annotator,
     key: &ObjectKey,
 ) -> Result<Option<Snapshot>, ApiError> {
-    let Some(entry) = sets.get_certain(key).await? else {
-        return Ok(None);
-    };
+    let Some(entry) = annotator.sets.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
     let content = match entry {
         Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
         Entry::Known(set) => {
+            // What is being deleted is left alone, so nobody is asked about it.
+            let cloud = if meta.deleting { Cloud::Off } else { ask(annotator, &set).await? };
             let shape = set.shape.as_ref().ok();
-            let capacity = shape.and_then(|shape| catalogue(&shape.instance_type));
-            Content::Read { set, capacity }
+            let catalogue = annotator.settings.catalogue.zip(shape);
+            let catalogue = catalogue.and_then(|(lookup, shape)| lookup(&shape.instance_type));
+            Content::Read { set, cloud, catalogue }
         }
     };
-    Ok(Some(Snapshot { meta, content }))
+    let options =
+        Options { arch_only_labels: annotator.rival.is_alive(), ..annotator.settings.options };
+    let obey_migration = annotator.settings.obey_migration;
+    Ok(Some(Snapshot { meta, content, options, obey_migration }))
+}
+
+async fn ask(annotator: &Annotator, set: &MachineSet) -> Result<Cloud, ApiError> {
+    let Some(source) = &annotator.settings.cloud else { return Ok(Cloud::Off) };
+    let Ok(shape) = &set.shape else { return Ok(Cloud::NoRegion) };
+    match annotator.realms.realm(&set.meta.key.namespace, shape).await {
+        Ok(realm) => {
+            let instance_type = shape.instance_type.clone();
+            Ok(Cloud::Said(source.look(&Question { realm, instance_type })))
+        }
+        Err(RealmError::NoRegion) => Ok(Cloud::NoRegion),
+        Err(RealmError::NoSecret(key)) => Ok(Cloud::NoSecret(key)),
+        Err(RealmError::Api(error)) => Err(error),
+    }
 }

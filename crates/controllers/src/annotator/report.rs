@@ -4,40 +4,31 @@ use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Re
 use machinist_domain::retry::{Category, Classified};
 
 use super::error::Refusal;
-use super::plan::Outcome;
-
-const ACTION: &str = "Annotate";
+use super::plan::{Outcome, Truth};
 
 /// Reports. Time plays no part in it.
 pub fn report(outcome: &Outcome) -> Report {
     match outcome {
-        Outcome::Settled => Report::quiet(PassResult::Settled),
-        Outcome::Annotated => Report::quiet(PassResult::Changed),
+        Outcome::Left => Report::quiet(PassResult::Settled),
+        Outcome::Waiting => Report::quiet(PassResult::Waiting),
+        Outcome::Told { truth, wrote } => Report {
+            result: if *wrote { PassResult::Changed } else { PassResult::Settled },
+            events: told(truth, *wrote),
+            retry: None,
+        },
         Outcome::Refused(refusal) => Report {
             result: PassResult::Refused,
-            events: vec![EventNote {
-                event_type: EventType::Warning,
-                reason: match refusal {
-                    Refusal::UnknownType { .. } => EventReason::FailedUpdate,
-                    Refusal::BadSpec(_) | Refusal::Undecodable { .. } => {
-                        EventReason::ReconcileError
-                    }
-                },
-                action: ACTION,
-                note: refusal.to_string(),
-            }],
+            events: vec![note(EventType::Warning, refused(refusal), refusal.to_string())],
             retry: Some(refusal.retry()),
         },
         Outcome::Failed(failure) => Report {
             result: PassResult::Failed,
             // A conflict or a lost lease is how the protocol works; a write that the API server does not take needs somebody to look.
             events: match failure.category {
-                Category::InvalidConfiguration | Category::Unauthorised => vec![EventNote {
-                    event_type: EventType::Warning,
-                    reason: EventReason::ReconcileError,
-                    action: ACTION,
-                    note: failure.message.clone(),
-                }],
+                Category::InvalidConfiguration | Category::Unauthorised => {
+                    let message = failure.message.clone();
+                    vec![note(EventType::Warning, EventReason::ReconcileError, message)]
+                }
                 _ => Vec::new(),
             },
             retry: Some(failure.retry),
@@ -45,33 +36,105 @@ pub fn report(outcome: &Outcome) -> Report {
     }
 }
 
+fn told(truth: &Truth, wrote: bool) -> Vec<EventNote> {
+    let mut events = Vec::new();
+    let assessment = &truth.assessment;
+    if wrote {
+        let keys = assessment.change.iter().map(|(key, value)| match value {
+            Some(value) => format!("{key}={value}"),
+            None => format!("{key} removed"),
+        });
+        let message = keys.collect::<Vec<_>>().join(", ");
+        events.push(note(EventType::Normal, EventReason::Annotated, message));
+    }
+    if let Some(wrong) = assessment.contradicted_architecture.as_ref().filter(|_| wrote) {
+        let message =
+            format!("kubernetes.io/arch={wrong} is not what these machines are, replaced");
+        events.push(note(EventType::Warning, EventReason::ArchitectureReplaced, message));
+    }
+    if !assessment.kept.is_empty() {
+        let message = format!("left as somebody set them: {}", assessment.kept.join(", "));
+        events.push(note(EventType::Normal, EventReason::UserValueKept, message));
+    }
+    if let Some(failure) = &truth.fallback {
+        let category = failure.category.as_str();
+        let message =
+            format!("the built-in catalogue answered, because the cloud did not: {category}");
+        events.push(note(EventType::Warning, EventReason::CatalogueUsed, message));
+    }
+    events
+}
+
+fn refused(refusal: &Refusal) -> EventReason {
+    match refusal {
+        Refusal::UnknownType { .. } => EventReason::FailedUpdate,
+        Refusal::BadSpec(_)
+        | Refusal::Undecodable { .. }
+        | Refusal::NoSecret(_)
+        | Refusal::CouldNotAsk(_) => EventReason::ReconcileError,
+    }
+}
+
+fn note(event_type: EventType, reason: EventReason, note: String) -> EventNote {
+    EventNote { event_type, reason, action: "Annotate", note }
+}
+
 #[cfg(test)]
 mod tests {
+    use machinist_domain::annotations::AnnotationChange;
+    use machinist_domain::capacity_annotations::Assessment;
     use machinist_domain::retry::{Failure, Retry};
     use machinist_provider::spec::SpecError;
 
     use super::*;
 
-    fn failed(category: Category) -> Report {
-        report(&Outcome::Failed(Failure {
-            category,
-            retry: Retry::Backoff,
-            message: "no".to_owned(),
-        }))
+    fn failure(category: Category) -> Failure {
+        Failure { category, retry: Retry::Backoff, message: "no".to_owned() }
+    }
+
+    fn reasons(report: &Report) -> Vec<&'static str> {
+        report.events.iter().map(|event| event.reason.as_str()).collect()
+    }
+
+    fn told(assessment: Assessment, fallback: Option<Failure>, wrote: bool) -> Report {
+        report(&Outcome::Told { truth: Truth { assessment, fallback }, wrote })
     }
 
     #[test]
-    fn what_went_well_is_quiet() {
-        assert_eq!(report(&Outcome::Annotated), Report::quiet(PassResult::Changed));
-        assert_eq!(report(&Outcome::Settled), Report::quiet(PassResult::Settled));
+    fn what_is_right_already_is_quiet_and_what_was_written_is_said() {
+        assert_eq!(told(Assessment::default(), None, false), Report::quiet(PassResult::Settled));
+        let mut change = AnnotationChange::default();
+        change.want("a/b", None, "2");
+        change.remove("a/c", Some("1"));
+        let report = told(Assessment { change, ..Assessment::default() }, None, true);
+        assert_eq!((report.result, reasons(&report)), (PassResult::Changed, vec!["Annotated"]));
+        assert_eq!(report.events[0].note, "a/b=2, a/c removed");
     }
 
     #[test]
-    fn an_unknown_type_and_a_bad_spec_have_their_own_reasons_and_wait_for_an_edit() {
+    fn what_users_set_and_what_we_replace_is_said() {
+        let assessment = Assessment {
+            kept: vec!["x/cpu"],
+            contradicted_architecture: Some("amd64".to_owned()),
+            ..Assessment::default()
+        };
+        let report = told(assessment, Some(failure(Category::Throttled)), true);
+        let expected = ["Annotated", "ArchitectureReplaced", "UserValueKept", "CatalogueUsed"];
+        assert_eq!(reasons(&report), expected);
+        assert!(report.events[3].note.contains("Throttled"));
+    }
+
+    #[test]
+    fn an_unknown_type_and_a_bad_spec_have_their_own_reasons_and_wait_for_a_change() {
         let unknown = Refusal::UnknownType { instance_type: "x9.mega".to_owned() };
         let cases = [
             (unknown, EventReason::FailedUpdate, "x9.mega"),
             (Refusal::BadSpec(SpecError::Missing), EventReason::ReconcileError, "providerSpec"),
+            (
+                Refusal::CouldNotAsk(failure(Category::Unauthorised)),
+                EventReason::ReconcileError,
+                "could not be asked",
+            ),
         ];
         for (refusal, reason, text) in cases {
             let report = report(&Outcome::Refused(refusal));
@@ -84,8 +147,9 @@ mod tests {
 
     #[test]
     fn only_failures_that_somebody_can_mend_become_events() {
-        assert!(failed(Category::Conflict).events.is_empty());
-        assert!(failed(Category::Unavailable).events.is_empty());
-        assert_eq!(failed(Category::Unauthorised).events.len(), 1);
+        let events = |category| report(&Outcome::Failed(failure(category))).events.len();
+        assert_eq!(events(Category::Conflict), 0);
+        assert_eq!(events(Category::Unavailable), 0);
+        assert_eq!(events(Category::Unauthorised), 1);
     }
 }

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use machinist_api::names;
 use machinist_api::resource::{MACHINE_SETS, Resource};
 use machinist_api::wire;
+use machinist_domain::capacity_annotations::Current;
 use machinist_domain::meta::Meta;
 use machinist_domain::shape::Shape;
 use machinist_provider::spec::{SpecError, SpecHalf};
@@ -21,20 +21,18 @@ pub struct MachineSet {
     /// What its machines ask for.
     pub shape: Result<Shape, SpecError>,
     /// What it says of their capacity.
-    pub annotations: CapacityAnnotations,
+    pub annotations: Current,
+    /// Who is in charge of it, as its status says.
+    pub authority: Authority,
 }
 
-/// The annotations that say what a machine of the set gives.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CapacityAnnotations {
-    /// `machine.openshift.io/vCPU`
-    pub vcpu: Option<Box<str>>,
-    /// `machine.openshift.io/memoryMb`
-    pub memory: Option<Box<str>>,
-    /// `machine.openshift.io/GPU`
-    pub gpu: Option<Box<str>>,
-    /// `capacity.cluster-autoscaler.kubernetes.io/labels`
-    pub labels: Option<Box<str>>,
+/// Which of OpenShift's two machine APIs is in charge of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Authority {
+    /// This one, and it is not paused.
+    Here,
+    /// The other one, or nobody while they change places.
+    Elsewhere,
 }
 
 impl Stored for MachineSet {
@@ -68,20 +66,28 @@ impl Kind for MachineSets {
     const RESOURCE: Resource = MACHINE_SETS;
 
     fn project(&self, wire: wire::MachineSet) -> MachineSet {
-        let annotation =
-            |name| wire.metadata.annotations.get(name).map(|value| Box::from(value.as_str()));
         MachineSet {
             meta: Meta::of(&wire.metadata),
             shape: match &wire.spec.template.spec.provider_spec.value {
                 None => Err(SpecError::Missing),
                 Some(raw) => self.specs.shape(raw),
             },
-            annotations: CapacityAnnotations {
-                vcpu: annotation(names::ANNOTATION_VCPU),
-                memory: annotation(names::ANNOTATION_MEMORY),
-                gpu: annotation(names::ANNOTATION_GPU),
-                labels: annotation(names::ANNOTATION_CAPACITY_LABELS),
-            },
+            annotations: Current::read(|name| {
+                wire.metadata.annotations.get(name).map(String::as_str)
+            }),
+            authority: authority(&wire.status),
         }
+    }
+}
+
+fn authority(status: &wire::MachineSetStatus) -> Authority {
+    let paused = status
+        .conditions
+        .iter()
+        .any(|condition| condition.kind == "Paused" && condition.status == "True");
+    if !paused && status.authoritative_api.as_deref() == Some("MachineAPI") {
+        Authority::Here
+    } else {
+        Authority::Elsewhere
     }
 }

@@ -4,4 +4,4 @@ mod cloud;
 mod machine_set;
 
 pub use cloud::{Certificates, Infrastructures, Leases, Secrets};
-pub use machine_set::{CapacityAnnotations, MachineSet, MachineSets};
+pub use machine_set::{Authority, MachineSet, MachineSets};

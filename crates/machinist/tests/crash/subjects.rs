@@ -5,7 +5,7 @@ use machinist::cli::{Cli, Command, RunArguments};
 use machinist_testbed::crash::{Launch, ProcessSubject, RuntimeSubject};
 use tokio_util::sync::CancellationToken;
 
-const FLAGS: [&str; 7] = [
+const FLAGS: [&str; 8] = [
     "run",
     "--controllers=annotator",
     "--metrics-bind-address=0",
@@ -13,6 +13,7 @@ const FLAGS: [&str; 7] = [
     // Longer than any run: what a fault breaks must be mended by a retry, not by the resync.
     "--sync-period=10m",
     "--time-scale=0.02",
+    "--instance-types=catalogue",
     "--workers=annotator=4",
 ];
 

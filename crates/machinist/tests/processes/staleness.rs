@@ -116,3 +116,25 @@ async fn the_verify_pass_repairs_what_the_watch_did_not_tell() -> Result<()> {
     assert_eq!(replica.patches().len(), 3, "{}", replica.proxy.log());
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_position_that_is_too_old_leads_to_a_list_at_once() -> Result<()> {
+    let scene = Scene::new("too-old").await?;
+    let replica = Replica::start(&scene, &[]).await?;
+    replica.process.wait_ready().await?;
+    // As after a restart of the API server: first it is not there, then it does not remember.
+    replica.proxy.add_rule(Rule::new(watches(), Effect::answer(503)).times(5));
+    let forgotten = replica.proxy.add_rule(Rule::new(watches(), Effect::answer(410)).times(1));
+    replica.proxy.cut_connections();
+    scene.create_set("set", SMALL).await?;
+    forgotten.hit(1, PATIENCE).await?;
+    scene.annotated("set", SMALL).await?;
+    let of_sets = replica.proxy.log().matching(&Match::any().resource("machinesets"));
+    let at = of_sets.iter().position(|entry| entry.status == Some(410)).context("a 410")?;
+    let next = of_sets.get(at + 1).context("a request after it")?;
+    assert_eq!(next.request.verb, Verb::List, "{next}");
+    // The pause after so many failures would be four seconds at least.
+    let pause = next.at.saturating_sub(of_sets[at].at);
+    assert!(pause < Duration::from_secs(2), "{pause:?}");
+    Ok(())
+}

@@ -55,16 +55,28 @@ impl<K: Kind> Cache<K> {
 
     /// Lists if there is nothing to go on from, and then watches until something is wrong.
     async fn list_then_watch(&self) -> Result<(), ApiError> {
-        if !*self.synced.borrow() || self.health.lock().must_list {
+        loop {
+            let listed = self.list_if_needed().await?;
+            match self.watch_once().await? {
+                End::Closed => return Ok(()),
+                End::TooOld => self.health.lock().must_list = true,
+            }
+            // An API server that was restarted does not know our position any more: list at once. One that does not even know the
+            // position that it has just told must not be asked in a loop.
+            if listed {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn list_if_needed(&self) -> Result<bool, ApiError> {
+        let needed = !*self.synced.borrow() || self.health.lock().must_list;
+        if needed {
             self.verify().await?;
             self.health.lock().must_list = false;
             self.synced.send_replace(true);
         }
-        match self.watch_once().await? {
-            End::Closed => {}
-            End::TooOld => self.health.lock().must_list = true,
-        }
-        Ok(())
+        Ok(needed)
     }
 
     async fn watch_once(&self) -> Result<End, ApiError> {

@@ -1,12 +1,12 @@
-//! Decisions of the annotator, one by one and as properties.
+//! Decisions of the annotator. What exactly is written is tested in `domain`, where it is worked out.
 
 use std::sync::Arc;
 
+use machinist_domain::capacity_annotations::{Current, Families, Options};
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
+use machinist_domain::retry::Retry;
 use machinist_domain::shape::{Architecture, Shape};
-use machinist_provider::spec::SpecError;
-use proptest::prelude::*;
 
 use super::*;
 use crate::kinds::MachineSet;
@@ -21,6 +21,9 @@ const CAPACITY: Capacity = Capacity {
     addresses_per_interface: 0,
 };
 
+/// What the catalogue says is different, so that one can tell who answered.
+const LISTED: Capacity = Capacity { vcpus: 99, ..CAPACITY };
+
 fn meta() -> Meta {
     Meta {
         key: ObjectKey::new("ns", "set"),
@@ -30,119 +33,110 @@ fn meta() -> Meta {
     }
 }
 
-fn snapshot(annotations: CapacityAnnotations, answer: Option<Capacity>) -> Snapshot {
-    let shape = Ok(Shape {
-        instance_type: "m6g.large".into(),
-        region: Some("eu-west-1".into()),
-        zone: None,
-        root_disk_gib: None,
-        credentials_secret: None,
-    });
-    let set = Arc::new(MachineSet { meta: meta(), shape, annotations });
-    Snapshot { meta: meta(), content: Content::Read { set, capacity: answer } }
+fn machine_set() -> MachineSet {
+    MachineSet {
+        meta: meta(),
+        shape: Ok(Shape {
+            instance_type: "m6g.large".into(),
+            region: Some("eu-west-1".into()),
+            zone: None,
+            root_disk_gib: None,
+            credentials_secret: None,
+        }),
+        annotations: Current::default(),
+        authority: Authority::Here,
+    }
 }
 
-fn known(annotations: CapacityAnnotations) -> Snapshot {
-    snapshot(annotations, Some(CAPACITY))
+fn snapshot(set: MachineSet, cloud: Cloud, catalogue: Option<Capacity>) -> Snapshot {
+    Snapshot {
+        meta: meta(),
+        content: Content::Read { set: Arc::new(set), cloud, catalogue },
+        options: Options { families: Families::OpenShift, ..Options::default() },
+        obey_migration: false,
+    }
 }
 
-fn right() -> CapacityAnnotations {
-    CapacityAnnotations {
-        vcpu: Some("2".into()),
-        memory: Some("8192".into()),
-        gpu: Some("0".into()),
-        labels: Some("kubernetes.io/arch=arm64".into()),
+fn plan(cloud: Cloud, catalogue: Option<Capacity>) -> String {
+    decide(&snapshot(machine_set(), cloud, catalogue)).to_string()
+}
+
+fn said(answer: Answer) -> Cloud {
+    Cloud::Said(answer)
+}
+
+fn unknown(category: Category) -> Cloud {
+    let retry = Retry::Backoff;
+    said(Answer::Unknown(Failure { category, retry, message: "no luck".to_owned() }))
+}
+
+#[test]
+fn the_cloud_is_believed_before_the_catalogue() {
+    let plan = plan(said(Answer::Present(CAPACITY)), Some(LISTED));
+    insta::assert_snapshot!(plan, @r#"annotate: capacity.cluster-autoscaler.kubernetes.io/labels="kubernetes.io/arch=arm64" machine.openshift.io/GPU="0" machine.openshift.io/memoryMb="8192" machine.openshift.io/vCPU="2""#);
+}
+
+#[test]
+fn a_type_that_the_cloud_does_not_list_is_unknown_also_if_the_catalogue_has_it() {
+    insta::assert_snapshot!(plan(said(Answer::Absent), Some(LISTED)), @r#"leave it: instance type "m6g.large" is unknown, annotations are left as they are"#);
+    insta::assert_snapshot!(plan(Cloud::Off, None), @r#"leave it: instance type "m6g.large" is unknown, annotations are left as they are"#);
+}
+
+#[test]
+fn the_catalogue_stands_in_where_the_cloud_could_not_be_asked() {
+    for category in [Category::Throttled, Category::Unauthorised, Category::Unavailable] {
+        let plan = decide(&snapshot(machine_set(), unknown(category), Some(LISTED)));
+        match plan {
+            Plan::Tell(Truth { fallback: Some(failure), assessment }) => {
+                assert_eq!(failure.category, category);
+                let vcpu = machinist_api::names::ANNOTATION_VCPU;
+                assert!(assessment.change.iter().any(|pair| pair == (vcpu, Some("99"))));
+            }
+            other => panic!("{category:?}: {other}"),
+        }
     }
 }
 
 #[test]
-fn a_bare_set_gets_all_four() {
-    let plan = decide(&known(CapacityAnnotations::default()));
-    insta::assert_snapshot!(plan.to_string(), @r#"annotate: capacity.cluster-autoscaler.kubernetes.io/labels="kubernetes.io/arch=arm64" machine.openshift.io/GPU="0" machine.openshift.io/memoryMb="8192" machine.openshift.io/vCPU="2""#);
+fn bad_credentials_and_bad_specs_never_fall_back() {
+    let bad = plan(unknown(Category::InvalidConfiguration), Some(LISTED));
+    insta::assert_snapshot!(bad, @"leave it: the cloud could not be asked: no luck");
+    let gone = plan(Cloud::NoSecret(ObjectKey::new("ns", "aws")), Some(LISTED));
+    insta::assert_snapshot!(gone, @"leave it: secret ns/aws does not exist");
+    let nowhere = plan(Cloud::NoRegion, Some(LISTED));
+    insta::assert_snapshot!(nowhere, @"leave it: provider spec is not valid: placement.region is missing");
 }
 
 #[test]
-fn what_is_right_is_left_alone() {
-    assert_eq!(decide(&known(right())), Plan::Settled);
-}
-
-#[test]
-fn only_what_differs_is_written_and_users_labels_stay() {
-    let annotations = CapacityAnnotations {
-        vcpu: Some("4".into()),
-        labels: Some("team=a,kubernetes.io/arch=amd64".into()),
-        ..right()
-    };
-    let plan = decide(&known(annotations));
-    insta::assert_snapshot!(plan.to_string(), @r#"annotate: capacity.cluster-autoscaler.kubernetes.io/labels="kubernetes.io/arch=arm64,team=a" machine.openshift.io/vCPU="2""#);
+fn without_an_answer_yet_it_waits() {
+    insta::assert_snapshot!(plan(said(Answer::NotAsked), Some(LISTED)), @"leave it: the cloud is being asked");
+    let none = plan(unknown(Category::Unavailable), None);
+    insta::assert_snapshot!(none, @"leave it: the cloud could not be asked: no luck");
 }
 
 #[test]
 fn a_set_that_is_being_deleted_is_left_alone_whatever_it_says() {
-    let mut dying = known(CapacityAnnotations::default());
+    let mut dying = snapshot(machine_set(), Cloud::Off, Some(LISTED));
     dying.meta.deleting = true;
     assert_eq!(decide(&dying), Plan::Deleting);
 }
 
 #[test]
-fn an_unknown_type_is_refused_and_keeps_its_annotations() {
-    let plan = decide(&snapshot(right(), None));
-    assert!(
-        matches!(plan, Plan::Refuse(Refusal::UnknownType { instance_type }) if instance_type == "m6g.large")
-    );
+fn another_machine_api_in_charge_is_obeyed_only_if_asked_to() {
+    let set = MachineSet { authority: Authority::Elsewhere, ..machine_set() };
+    let mut moved = snapshot(set, Cloud::Off, Some(LISTED));
+    assert!(matches!(decide(&moved), Plan::Tell(_)));
+    moved.obey_migration = true;
+    assert_eq!(decide(&moved), Plan::Elsewhere);
 }
 
 #[test]
 fn a_bad_spec_and_an_undecodable_object_are_refused_with_their_reason() {
-    let set = MachineSet { meta: meta(), shape: Err(SpecError::Missing), annotations: right() };
-    let bad = Content::Read { set: Arc::new(set), capacity: None };
-    let plan = decide(&Snapshot { meta: meta(), content: bad });
+    let set = MachineSet { shape: Err(SpecError::Missing), ..machine_set() };
+    let plan = decide(&snapshot(set, Cloud::NoRegion, None));
     assert_eq!(plan, Plan::Refuse(Refusal::BadSpec(SpecError::Missing)));
 
-    let odd = Content::Undecodable("expected a string".to_owned());
-    let plan = decide(&Snapshot { meta: meta(), content: odd });
-    assert!(plan.to_string().contains("expected a string"));
-}
-
-/// What the annotations are after a plan was carried out.
-fn after(mut annotations: CapacityAnnotations, plan: &Plan) -> CapacityAnnotations {
-    if let Plan::Annotate(change) = plan {
-        for (key, value) in change.iter() {
-            let value = value.map(Into::into);
-            match key {
-                names::ANNOTATION_VCPU => annotations.vcpu = value,
-                names::ANNOTATION_MEMORY => annotations.memory = value,
-                names::ANNOTATION_GPU => annotations.gpu = value,
-                names::ANNOTATION_CAPACITY_LABELS => annotations.labels = value,
-                other => panic!("the annotator has no business with {other}"),
-            }
-        }
-    }
-    annotations
-}
-
-proptest! {
-    /// Whatever stood there before, one write is enough, and nothing that a user labelled is lost.
-    #[test]
-    fn one_write_settles_any_set(
-        vcpu in proptest::option::of(".{0,5}"),
-        labels in proptest::option::of("[a-z=,/. ]{0,40}"),
-    ) {
-        let before = CapacityAnnotations {
-            vcpu: vcpu.map(Into::into),
-            labels: labels.map(Into::into),
-            ..CapacityAnnotations::default()
-        };
-        let plan = decide(&known(before.clone()));
-        let written = after(before.clone(), &plan);
-        prop_assert_eq!(decide(&known(written.clone())), Plan::Settled);
-
-        let (old, new) = (before.labels.unwrap_or_default(), written.labels.unwrap_or_default());
-        let new = machinist_domain::labels::parse(&new);
-        for (key, value) in machinist_domain::labels::parse(&old) {
-            if key != names::LABEL_ARCH {
-                prop_assert_eq!(new.get(key), Some(&value));
-            }
-        }
-    }
+    let content = Content::Undecodable("expected a string".to_owned());
+    let odd = Snapshot { content, ..snapshot(machine_set(), Cloud::Off, None) };
+    assert!(decide(&odd).to_string().contains("expected a string"));
 }

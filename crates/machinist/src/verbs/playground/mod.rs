@@ -147,6 +147,7 @@ fn run_arguments(control_plane: &ControlPlane) -> anyhow::Result<RunArguments> {
         &kubeconfig,
         "--metrics-bind-address=0",
         "--health-addr=0",
+        "--instance-types=catalogue",
     ])?;
     match cli.command {
         Command::Run(arguments) => Ok(*arguments),

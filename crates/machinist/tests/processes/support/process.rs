@@ -42,6 +42,7 @@ impl Process {
         let log = log_file(name)?;
         let child = command(Some(kubeconfig.path()))
             .args(["run", "--metrics-bind-address", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"])
+            .arg("--instance-types=catalogue")
             .args(flags)
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(&log)?)

@@ -1,0 +1,163 @@
+//! Flags of the annotator, and what they mean.
+
+use clap::{Args, ValueEnum};
+use machinist_domain::capacity_annotations::{Families, MaxPods, Options};
+
+/// Flags of the annotator that `machinist run` and `machinist annotate` share.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Annotations")]
+pub struct AnnotationArguments {
+    /// For whom to write: OpenShift's cluster-autoscaler-operator, upstream's cluster-autoscaler, or both.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "openshift,upstream",
+        value_name = "FAMILIES"
+    )]
+    pub annotations: Vec<Family>,
+    /// Whether to say how many pods a node takes: "off", "eni" (as many as the network interfaces have addresses for), or a number.
+    #[arg(long, default_value = "off", value_parser = max_pods, value_name = "N")]
+    pub max_pods: MaxPods,
+}
+
+/// For whom to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Family {
+    /// machine.openshift.io/vCPU and so on.
+    #[value(name = "openshift")]
+    OpenShift,
+    /// capacity.cluster-autoscaler.kubernetes.io/cpu and so on.
+    Upstream,
+}
+
+/// Flags of the annotator in a cluster.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Annotator")]
+pub struct AnnotatorArguments {
+    /// What to write.
+    #[command(flatten)]
+    pub annotations: AnnotationArguments,
+    /// Who is asked what a machine gives: EC2, the built-in catalogue, or the catalogue where EC2 cannot be asked.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "ec2,catalogue",
+        value_name = "SOURCES"
+    )]
+    pub instance_types: Vec<Source>,
+    /// Feature gates as OpenShift passes them. MachineAPIMigration=true keeps off objects that another machine API is in charge of.
+    #[arg(long, value_delimiter = ',', value_parser = feature_gate, value_name = "NAME=BOOL")]
+    pub feature_gates: Vec<(String, bool)>,
+}
+
+/// Who is asked what a machine gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Source {
+    /// EC2.
+    Ec2,
+    /// The built-in catalogue.
+    Catalogue,
+}
+
+const MIGRATION: &str = "MachineAPIMigration";
+
+impl AnnotationArguments {
+    /// What to write, where nobody knows more.
+    pub fn options(&self) -> Options {
+        let wants = |family| self.annotations.contains(&family);
+        let families = match (wants(Family::OpenShift), wants(Family::Upstream)) {
+            (true, false) => Families::OpenShift,
+            (false, true) => Families::Upstream,
+            _ => Families::Both,
+        };
+        Options { families, max_pods: self.max_pods, ..Options::default() }
+    }
+}
+
+impl AnnotatorArguments {
+    /// Whether a source is to be asked.
+    pub fn asks(&self, source: Source) -> bool {
+        self.instance_types.contains(&source)
+    }
+
+    /// Whether to keep off objects that another machine API is in charge of. The last word counts, as in Go.
+    pub fn obeys_migration(&self) -> bool {
+        self.feature_gates
+            .iter()
+            .rev()
+            .find(|(name, _)| name == MIGRATION)
+            .is_some_and(|gate| gate.1)
+    }
+
+    /// Gates that mean nothing here; OpenShift passes its whole list.
+    pub fn unknown_gates(&self) -> Vec<&str> {
+        self.feature_gates
+            .iter()
+            .map(|gate| gate.0.as_str())
+            .filter(|name| *name != MIGRATION)
+            .collect()
+    }
+}
+
+fn max_pods(text: &str) -> Result<MaxPods, String> {
+    match text {
+        "off" => Ok(MaxPods::Off),
+        "eni" => Ok(MaxPods::Eni),
+        number => match number.parse() {
+            Ok(number) if number > 0 => Ok(MaxPods::Number(number)),
+            _ => Err("must be off, eni or a number above zero".to_owned()),
+        },
+    }
+}
+
+fn feature_gate(text: &str) -> Result<(String, bool), String> {
+    let (name, value) = text.split_once('=').ok_or("must be NAME=true or NAME=false")?;
+    match value.trim() {
+        "true" => Ok((name.trim().to_owned(), true)),
+        "false" => Ok((name.trim().to_owned(), false)),
+        other => Err(format!("{other:?} is neither true nor false")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Flags {
+        #[command(flatten)]
+        annotator: AnnotatorArguments,
+    }
+
+    fn parse(words: &[&str]) -> Result<AnnotatorArguments, String> {
+        let words = [&["x"], words].concat();
+        Ok(Flags::try_parse_from(words).map_err(|error| error.to_string())?.annotator)
+    }
+
+    #[test]
+    fn both_families_and_both_sources_unless_somebody_says_otherwise() {
+        let default = parse(&[]).unwrap();
+        assert_eq!(default.annotations.options(), Options::default());
+        assert!(default.asks(Source::Ec2) && default.asks(Source::Catalogue));
+        let one = parse(&["--annotations=openshift", "--instance-types=catalogue"]).unwrap();
+        assert_eq!(one.annotations.options().families, Families::OpenShift);
+        assert!(!one.asks(Source::Ec2));
+        let pods = parse(&["--max-pods=58"]).unwrap().annotations.options().max_pods;
+        assert_eq!(pods, MaxPods::Number(58));
+        assert!(parse(&["--max-pods=many"]).is_err());
+    }
+
+    #[test]
+    fn gates_that_nobody_here_knows_are_accepted_and_malformed_ones_are_not() {
+        let gates = parse(&["--feature-gates=Foo=true,MachineAPIMigration=true"]).unwrap();
+        assert!(gates.obeys_migration());
+        assert_eq!(gates.unknown_gates(), ["Foo"]);
+        assert!(!parse(&[]).unwrap().obeys_migration());
+        assert!(parse(&["--feature-gates=MachineAPIMigration"]).is_err());
+        assert!(parse(&["--feature-gates=MachineAPIMigration=maybe"]).is_err());
+    }
+}
