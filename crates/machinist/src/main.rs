@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// Small and steady under many short-lived allocations, as parsing watches makes them.
 #[global_allocator]
-static ALLOCATOR: std::alloc::System = std::alloc::System;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     machinist::main()

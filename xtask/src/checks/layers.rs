@@ -30,6 +30,11 @@ const LAYERS: &[Layer] = &[
     layer("machinist-domain", &["machinist-api"], &[]),
     layer("machinist-provider", &["machinist-api", "machinist-domain"], &[]),
     layer("machinist-aws-spec", &["machinist-api", "machinist-domain", "machinist-provider"], &[]),
+    layer(
+        "machinist-provider-aws",
+        &["machinist-api", "machinist-aws-spec", "machinist-domain", "machinist-provider"],
+        &["machinist-runtime", "machinist-testbed"],
+    ),
     layer("machinist-runtime", &["machinist-api", "machinist-domain"], REAL_PARTS),
     layer(
         "machinist-controllers",
@@ -51,6 +56,7 @@ const LAYERS: &[Layer] = &[
             "machinist-controllers",
             "machinist-domain",
             "machinist-provider",
+            "machinist-provider-aws",
             "machinist-runtime",
         ],
         &["machinist-testbed"],
@@ -64,6 +70,7 @@ const LAYERS: &[Layer] = &[
             "machinist-controllers",
             "machinist-domain",
             "machinist-provider",
+            "machinist-provider-aws",
             "machinist-runtime",
             "machinist-testbed",
         ],
