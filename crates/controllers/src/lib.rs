@@ -12,10 +12,10 @@
 //! | `error.rs` | what can be wrong with an object, with category and retry | yes |
 //!
 //! [`kinds`] has what the caches store, shared by the controllers that read it; [`realms`] finds out whom to ask in a cloud, as whom;
-//! [`rival`] knows whether OpenShift's own annotator is alive; [`secrets`] reads credentials for providers.
+//! [`openshift`] knows whether this is OpenShift, and whether its own annotator is alive; [`secrets`] reads credentials for providers.
 
 pub mod annotator;
 pub mod kinds;
+pub mod openshift;
 pub mod realms;
-pub mod rival;
 pub mod secrets;

@@ -6,11 +6,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use machinist_api::resource::INFRASTRUCTURES;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::shape::Shape;
 use machinist_provider::capacity::{Credentials, Realm};
-use machinist_runtime::cache::kind::{CustomResourceDefinitions, Kind};
+use machinist_runtime::cache::kind::Kind;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{AnyCache, Cache, Scope};
 use machinist_runtime::cluster::ApiError;
@@ -18,6 +17,7 @@ use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
 
 use crate::kinds::{Certificates, Infrastructures, Secrets};
+use crate::openshift::OpenShift;
 
 /// How long an object that need not exist is waited for. It is there at once, or we may not see it.
 const PATIENCE_SHARE: u32 = 6;
@@ -52,10 +52,16 @@ pub enum RealmError {
 pub struct Realms {
     shared: Arc<Shared>,
     secrets: Mutex<HashMap<ObjectKey, Arc<Cache<Secrets>>>>,
-    certificates: Arc<Cache<Certificates>>,
-    definitions: Arc<Cache<CustomResourceDefinitions>>,
-    infrastructure: Mutex<Option<Arc<Cache<Infrastructures>>>>,
+    openshift: OpenShift,
+    settings: Mutex<Option<Settings>>,
     listener: Listener,
+}
+
+/// What only OpenShift has.
+#[derive(Clone)]
+struct Settings {
+    certificates: Arc<Cache<Certificates>>,
+    infrastructure: Arc<Cache<Infrastructures>>,
 }
 
 impl std::fmt::Debug for Realms {
@@ -68,16 +74,12 @@ impl std::fmt::Debug for Realms {
 
 impl Realms {
     /// Finds realms in the control cluster; `listener` hears of changes.
-    pub fn new(shared: &Arc<Shared>, listener: Listener) -> Self {
-        let certificates = ObjectKey::new("openshift-config-managed", "kube-cloud-config");
-        let certificates = open(shared, certificates, Certificates);
-        tell(&certificates, &listener, Concern::All);
+    pub fn new(shared: &Arc<Shared>, openshift: OpenShift, listener: Listener) -> Self {
         Self {
             shared: Arc::clone(shared),
             secrets: Mutex::default(),
-            certificates,
-            definitions: shared.caches.open(&shared.control, Scope::All, CustomResourceDefinitions),
-            infrastructure: Mutex::default(),
+            openshift,
+            settings: Mutex::default(),
             listener,
         }
     }
@@ -89,12 +91,11 @@ impl Realms {
             None => Credentials::Ambient,
             Some(name) => self.secret(ObjectKey::new(namespace, Arc::clone(name))).await?,
         };
-        Ok(Realm {
-            region,
-            credentials,
-            endpoint: self.endpoint().await,
-            ca_bundle: self.ca_bundle().await,
-        })
+        let (endpoint, ca_bundle) = match self.settings() {
+            None => (None, None),
+            Some(settings) => (self.endpoint(&settings).await, self.ca_bundle(&settings).await),
+        };
+        Ok(Realm { region, credentials, endpoint, ca_bundle })
     }
 
     async fn secret(&self, key: ObjectKey) -> Result<Credentials, RealmError> {
@@ -124,33 +125,42 @@ impl Realms {
         cache
     }
 
-    async fn ca_bundle(&self) -> Option<Arc<str>> {
-        let key = self.settled(&self.certificates).await?;
-        match self.certificates.get(&key) {
+    async fn ca_bundle(&self, settings: &Settings) -> Option<Arc<str>> {
+        let key = self.settled(&settings.certificates).await?;
+        match settings.certificates.get(&key) {
             Some(Entry::Known(map)) => map.ca_bundle.clone(),
             _ => None,
         }
     }
 
-    async fn endpoint(&self) -> Option<Arc<str>> {
-        let cache = self.infrastructure()?;
-        let key = self.settled(&cache).await?;
-        match cache.get(&key) {
+    async fn endpoint(&self, settings: &Settings) -> Option<Arc<str>> {
+        let key = self.settled(&settings.infrastructure).await?;
+        match settings.infrastructure.get(&key) {
             Some(Entry::Known(infrastructure)) => infrastructure.ec2_endpoint.clone(),
             _ => None,
         }
     }
 
-    /// OpenShift's Infrastructure, where its kind is served at all.
-    fn infrastructure(&self) -> Option<Arc<Cache<Infrastructures>>> {
-        let mut slot = self.infrastructure.lock();
-        if slot.is_none() {
-            self.definitions.get(&ObjectKey::new("", INFRASTRUCTURES.crd_name()))?;
-            let cache = open(&self.shared, ObjectKey::new("", "cluster"), Infrastructures);
-            tell(&cache, &self.listener, Concern::All);
-            *slot = Some(cache);
+    /// What OpenShift says, where this is OpenShift. Elsewhere nothing is even watched.
+    fn settings(&self) -> Option<Settings> {
+        if let Some(settings) = &*self.settings.lock() {
+            return Some(settings.clone());
         }
-        slot.clone()
+        if !self.openshift.is_here() {
+            return None;
+        }
+        let certificates = ObjectKey::new("openshift-config-managed", "kube-cloud-config");
+        let settings = Settings {
+            certificates: open(&self.shared, certificates, Certificates),
+            infrastructure: open(&self.shared, ObjectKey::new("", "cluster"), Infrastructures),
+        };
+        // Opened outside of the lock: subscribing calls the listener, which may look here again.
+        let first = self.settings.lock().replace(settings.clone()).is_none();
+        if first {
+            tell(&settings.certificates, &self.listener, Concern::All);
+            tell(&settings.infrastructure, &self.listener, Concern::All);
+        }
+        Some(settings)
     }
 
     /// Waits a little for an object that need not exist. `None`: we may not see it.

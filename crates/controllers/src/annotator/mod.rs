@@ -35,8 +35,8 @@ pub use self::plan::{Outcome, Plan, Truth};
 pub use self::report::report;
 pub use self::snapshot::{Cloud, Content, Snapshot};
 use crate::kinds::{MachineSet, MachineSets};
+use crate::openshift::{OpenShift, Rival};
 use crate::realms::{Concern, Realms};
-use crate::rival::Rival;
 
 /// What the built-in catalogue knows of an instance type.
 pub type Catalogue = fn(&str) -> Option<Capacity>;
@@ -77,8 +77,11 @@ impl Annotator {
         let sets = shared.caches.open(&shared.control, shared.scope.clone(), kind);
         let queue = Arc::<OnceLock<Arc<Queue>>>::default();
         let wake = Wake { sets: Arc::clone(&sets), queue: Arc::clone(&queue) };
+        let openshift = OpenShift::new(shared);
+        let rival = Rival::new(shared, openshift.clone());
         let realms = Realms::new(
             shared,
+            openshift,
             Arc::new(move |concern| match concern {
                 Concern::All => wake.those(|_| true),
                 Concern::Secret(key) => wake.those(|set| {
@@ -96,7 +99,7 @@ impl Annotator {
                 });
             }));
         }
-        Self { sets, realms, rival: Rival::new(shared), settings, queue }
+        Self { sets, realms, rival, settings, queue }
     }
 }
 

@@ -111,8 +111,13 @@ impl Elector {
                 }
                 Err(error) => {
                     tracing::debug!(%error, lease = %self.name.key, "the lease was not to be had");
-                    tokio::time::sleep(self.pause()).await;
+                    // Mostly somebody else was faster: then there is something to watch, at once. Where there is not, trying again has time.
                     self.look(sight).await;
+                    let next = decide(sight, &self.name.identity, self.clock.uptime());
+                    if !matches!(next, Step::Wait(_)) {
+                        tokio::time::sleep(self.pause()).await;
+                        self.look(sight).await;
+                    }
                 }
             }
         }

@@ -96,11 +96,16 @@ impl Gateway {
         let result = match &answer {
             Ok(Some(_)) => "done",
             Ok(None) => "dry-run",
+            Err(error) if error.already_exists() => "exists",
             Err(error) => error.category().as_str(),
         };
         let (verb, resource, key) = (write.verb.as_str(), write.resource.plural, write.key);
         match &answer {
             Ok(_) => {
+                tracing::info!(target: "audit", party, verb, resource, %key, %plan, result, "write");
+            }
+            // Somebody has done it before, most likely ourselves.
+            Err(error) if error.already_exists() => {
                 tracing::info!(target: "audit", party, verb, resource, %key, %plan, result, "write");
             }
             Err(error) => {
