@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use machinist_testbed::faults::{Effect, Gate, LogEntry, Match, Rule, Verb};
+use machinist_testbed::poll;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -55,6 +56,31 @@ async fn a_clean_stop_gives_the_lease_back_and_a_follower_acts_at_once() -> Resu
     println!("a follower acted {took:?} after a clean stop");
     assert!(took <= Duration::from_secs(2) * SLACK, "{took:?}");
     assert!(followers[0].leads().await?);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follower_that_lost_the_race_for_the_lease_watches_it_at_once() -> Result<()> {
+    let scene = Scene::new("race").await?;
+    let (mut leader, _) = Group::start(&scene, 1, LONG_LEASE).await?.split(&scene).await?;
+    // The second one believes that there is no Lease yet, as both do when they start together.
+    let proxy = scene.proxy().await?;
+    let first_look = Match::any().verbs([Verb::Get]).resource("leases");
+    proxy.add_rule(Rule::new(first_look, Effect::answer(404)).times(1));
+    let loser = Replica::electing_behind(proxy, &scene, LONG_LEASE, &[]).await?;
+    loser.process.wait_ready().await?;
+    poll::eventually(PATIENCE, "the lost race", || async {
+        let creates = loser.proxy.log().matching(&Match::any().verbs([Verb::Create]));
+        ensure!(creates.iter().any(|entry| entry.status == Some(409)), "{}", loser.proxy.log());
+        Ok(())
+    })
+    .await?;
+    ensure_clean_exit(&mut leader.process).await?;
+    let stopped = Instant::now();
+    scene.create_set("set", SMALL).await?;
+    scene.annotated("set", SMALL).await?;
+    let took = stopped.elapsed();
+    assert!(took <= Duration::from_secs(2) * SLACK, "{took:?}");
     Ok(())
 }
 

@@ -33,6 +33,16 @@ impl Replica {
 
     /// Starts a process that needs the lease, which lasts this long.
     pub(crate) async fn electing(scene: &Scene, lease: &str, flags: &[&str]) -> Result<Self> {
+        Self::electing_behind(scene.proxy().await?, scene, lease, flags).await
+    }
+
+    /// Starts a process that needs the lease behind a proxy that has its rules already.
+    pub(crate) async fn electing_behind(
+        proxy: Proxy,
+        scene: &Scene,
+        lease: &str,
+        flags: &[&str],
+    ) -> Result<Self> {
         let electing = [
             "--leader-elect",
             "--leader-elect-resource-namespace",
@@ -40,7 +50,7 @@ impl Replica {
             "--leader-elect-lease-duration",
             lease,
         ];
-        Self::start(scene, &[&electing, flags].concat()).await
+        Self::behind(proxy, scene, &[&electing, flags].concat()).await
     }
 
     /// Whether it says that it leads.
