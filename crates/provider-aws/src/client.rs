@@ -1,0 +1,103 @@
+//! A client of EC2 for a realm.
+//!
+//! In: a realm. Out: [`Ec2`], with the realm's credentials, endpoint and CA. Everything that the SDK would choose by itself (behaviour,
+//! retries, timeouts, name) is chosen here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_config::provider_config::ProviderConfig;
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{AppName, BehaviorVersion, Region};
+use aws_sdk_ec2::config::Builder;
+use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::secret::{SecretData, SecretReader};
+use machinist_provider::witness::Witness;
+
+use crate::credentials::{self, PROFILE};
+use crate::ec2::Ec2;
+use crate::errors::AwsError;
+use crate::quiet::quiet;
+use crate::tls::HttpClients;
+
+/// Pinned: a newer SDK must not change how we behave.
+fn behaviour() -> BehaviorVersion {
+    BehaviorVersion::v2026_01_12()
+}
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Makes clients.
+pub(crate) struct Connector {
+    pub(crate) secrets: Arc<dyn SecretReader>,
+    pub(crate) witness: Arc<dyn Witness>,
+    /// For one request, from connecting to the last byte.
+    pub(crate) request_timeout: Duration,
+    /// How many types EC2 is asked to put on a page; `None` leaves that to EC2.
+    pub(crate) page_size: Option<i32>,
+    pub(crate) http: HttpClients,
+}
+
+impl Connector {
+    /// A client for the realm. Credentials are read now and kept by the client alone.
+    pub(crate) async fn connect(&self, realm: &Realm) -> Result<Ec2, AwsError> {
+        let secret = match &realm.credentials {
+            Credentials::Ambient => None,
+            Credentials::Secret { key, .. } => {
+                let secret = |failure| AwsError::Secret { key: key.clone(), failure };
+                Some((key, self.secrets.read(key).await.map_err(secret)?))
+            }
+        };
+        let http = self.http.trusting(realm.ca_bundle.as_ref())?;
+        let region = Region::new(realm.region.to_string());
+        // The realm's asker retries; an SDK that did so too would multiply the attempts.
+        let retries = RetryConfig::standard().with_max_attempts(1);
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(CONNECT_TIMEOUT.min(self.request_timeout))
+            .operation_attempt_timeout(self.request_timeout)
+            .operation_timeout(self.request_timeout)
+            .build();
+
+        let chain = ProviderConfig::without_region()
+            .with_region(Some(region.clone()))
+            .with_behavior_version(Some(behaviour()))
+            .with_http_client(http.clone())
+            .with_retry_config(retries.clone())
+            .with_timeout_config(timeouts.clone());
+        let mut loader = aws_config::defaults(behaviour())
+            .region(region)
+            .http_client(http)
+            .retry_config(retries)
+            .timeout_config(timeouts);
+        if let Ok(name) = AppName::new("machinist") {
+            loader = loader.app_name(name);
+        }
+        let from_secret = secret.is_some();
+        loader = match secret {
+            None => loader.credentials_provider(credentials::ambient(&chain).await),
+            Some((key, data)) => {
+                let data: SecretData = data;
+                let made = credentials::from_secret(&data, &chain)
+                    .map_err(|reason| AwsError::BadSecret { key: key.clone(), reason })?;
+                loader
+                    .credentials_provider(made.provider)
+                    .profile_files(made.files)
+                    .profile_name(PROFILE)
+            }
+        };
+
+        // `AWS_ENDPOINT_URL` and `AWS_ENDPOINT_URL_EC2` come in here, whoever the credentials are from.
+        let shared = quiet(loader.load()).await;
+        let mut config = Builder::from(&shared);
+        if let Some(endpoint) = &realm.endpoint {
+            config = config.endpoint_url(&**endpoint);
+        }
+        Ok(Ec2 {
+            client: aws_sdk_ec2::Client::from_conf(config.build()),
+            from_secret,
+            witness: Arc::clone(&self.witness),
+            page_size: self.page_size,
+        })
+    }
+}

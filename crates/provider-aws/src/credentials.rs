@@ -1,0 +1,184 @@
+//! Whose word AWS is to take: credentials from a Secret, or the process's own.
+//!
+//! In: the data of a Secret. Out: a credentials provider of the SDK, and the profile that belongs to it. A Secret holds either a whole AWS
+//! configuration file under `credentials` (static keys, a session, roles, web identity) or a pair of keys; the file wins.
+//!
+//! Nothing is written to disk: the SDK reads the file from memory. Nothing is logged, see [`quiet`](crate::quiet).
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use aws_config::default_provider::credentials::DefaultCredentialsChain;
+use aws_config::imds;
+use aws_config::profile::ProfileFileCredentialsProvider;
+use aws_config::provider_config::ProviderConfig;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, future};
+use aws_runtime::env_config::file::{EnvConfigFileKind, EnvConfigFiles};
+use machinist_provider::secret::SecretData;
+
+use crate::quiet::quiet;
+
+const FILE: &str = "credentials";
+const KEY_ID: &str = "aws_access_key_id";
+const KEY: &str = "aws_secret_access_key";
+const TOKEN: &str = "aws_session_token";
+
+/// The profile of a Secret's file that counts, whatever `AWS_PROFILE` says about the process's own.
+pub(crate) const PROFILE: &str = "default";
+
+/// The instance's metadata service answers within milliseconds or, outside AWS, never.
+const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What a Secret's data comes to.
+#[derive(Debug)]
+pub(crate) struct FromSecret {
+    pub(crate) provider: SharedCredentialsProvider,
+    /// Stands for `~/.aws`, which belongs to the process and not to the Secret.
+    pub(crate) files: EnvConfigFiles,
+}
+
+/// Credentials from the data of a Secret; the error says what is missing.
+pub(crate) fn from_secret(
+    data: &SecretData,
+    config: &ProviderConfig,
+) -> Result<FromSecret, &'static str> {
+    if let Some(file) = text(data, FILE)? {
+        let files = in_memory(&unprefixed(file));
+        let provider = ProfileFileCredentialsProvider::builder()
+            .profile_files(files.clone())
+            .profile_name(PROFILE)
+            .configure(config)
+            .build();
+        return Ok(FromSecret { provider: shared(provider), files });
+    }
+    let (Some(id), Some(key)) = (text(data, KEY_ID)?, text(data, KEY)?) else {
+        return Err(
+            "it must have the key credentials, or aws_access_key_id and aws_secret_access_key",
+        );
+    };
+    let token = text(data, TOKEN)?.map(str::to_owned);
+    let keys = Credentials::new(id, key, token, None, "Secret");
+    Ok(FromSecret { provider: shared(keys), files: in_memory("") })
+}
+
+/// The process's own: environment, shared files, web identity, container, instance.
+pub(crate) async fn ambient(config: &ProviderConfig) -> SharedCredentialsProvider {
+    let metadata = imds::Client::builder()
+        .configure(config)
+        .max_attempts(1)
+        .connect_timeout(METADATA_TIMEOUT)
+        .read_timeout(METADATA_TIMEOUT)
+        .build();
+    let chain = DefaultCredentialsChain::builder().imds_client(metadata).configure(config.clone());
+    shared(quiet(chain.build()).await)
+}
+
+/// A value without the line end that `base64` in a shell leaves; an empty one is none.
+fn text<'a>(data: &'a SecretData, key: &str) -> Result<Option<&'a str>, &'static str> {
+    if data.0.contains_key(key) && data.text(key).is_none() {
+        return Err("its values must be text");
+    }
+    Ok(data.text(key).map(str::trim).filter(|value| !value.is_empty()))
+}
+
+fn in_memory(contents: &str) -> EnvConfigFiles {
+    EnvConfigFiles::builder().with_contents(EnvConfigFileKind::Credentials, contents).build()
+}
+
+/// `[profile x]` as `[x]`: people paste a config file as well as a credentials file, and the SDK takes each form only in its own file.
+fn unprefixed(file: &str) -> String {
+    let line = |line: &str| -> String {
+        let name = line.trim().strip_prefix('[').and_then(|rest| {
+            let (prefix, name) = rest.trim_start().split_once(char::is_whitespace)?;
+            (prefix == "profile").then_some(name)
+        });
+        let line = name.map_or(Cow::Borrowed(line), |name| Cow::Owned(format!("[{}", name.trim())));
+        format!("{line}\n")
+    };
+    file.lines().map(line).collect()
+}
+
+fn shared(provider: impl ProvideCredentials + 'static) -> SharedCredentialsProvider {
+    SharedCredentialsProvider::new(Quiet(provider))
+}
+
+/// A provider that logs nothing.
+#[derive(Debug)]
+struct Quiet<P>(P);
+
+impl<P: ProvideCredentials> ProvideCredentials for Quiet<P> {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        future::ProvideCredentials::new(quiet(self.0.provide_credentials()))
+    }
+
+    fn fallback_on_interrupt(&self) -> Option<Credentials> {
+        self.0.fallback_on_interrupt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn secret(pairs: &[(&str, &str)]) -> SecretData {
+        let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), value.as_bytes().to_vec());
+        SecretData(pairs.iter().map(pair).collect())
+    }
+
+    async fn credentials(data: &SecretData) -> Credentials {
+        let made = from_secret(data, &ProviderConfig::without_region()).unwrap();
+        assert!(!format!("{made:?}").contains("wJalr"), "{made:?}");
+        made.provider.provide_credentials().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_pair_of_keys_with_the_line_ends_of_a_shell() {
+        let pair = [(KEY_ID, "AKIA1\n"), (KEY, "wJalr\n"), (TOKEN, "session\n")];
+        let found = credentials(&secret(&pair)).await;
+        assert_eq!((found.access_key_id(), found.secret_access_key()), ("AKIA1", "wJalr"));
+        assert_eq!(found.session_token(), Some("session"));
+        assert_eq!(credentials(&secret(&pair[..2])).await.session_token(), None);
+    }
+
+    #[tokio::test]
+    async fn the_file_wins_and_its_default_profile_counts() {
+        let file = "[other]\naws_access_key_id=AKIA9\naws_secret_access_key=wJalr9\n\
+                    [profile default]\naws_access_key_id = AKIA2\naws_secret_access_key = wJalr2\n\
+                    aws_session_token = token2\nregion = eu-west-1\n";
+        let data = secret(&[(FILE, file), (KEY_ID, "AKIA1"), (KEY, "wJalr1")]);
+        let found = credentials(&data).await;
+        assert_eq!((found.access_key_id(), found.session_token()), ("AKIA2", Some("token2")));
+    }
+
+    #[tokio::test]
+    async fn a_file_that_names_a_program_runs_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("trace");
+        let file = format!("[default]\ncredential_process = touch {}\n", trace.display());
+        let made = from_secret(&secret(&[(FILE, &file)]), &ProviderConfig::without_region());
+        made.unwrap().provider.provide_credentials().await.unwrap_err();
+        assert!(!trace.exists());
+    }
+
+    #[test]
+    fn secrets_that_are_no_use_say_what_is_missing() {
+        let config = ProviderConfig::without_region();
+        for bad in [&[][..], &[(KEY_ID, "AKIA1")], &[(KEY_ID, "AKIA1"), (KEY, " \n")]] {
+            let reason = from_secret(&secret(bad), &config).unwrap_err();
+            assert!(reason.contains("aws_secret_access_key"), "{reason}");
+        }
+        let binary = SecretData(BTreeMap::from([(FILE.to_owned(), vec![0xff])]));
+        assert_eq!(from_secret(&binary, &config).unwrap_err(), "its values must be text");
+    }
+
+    #[test]
+    fn profile_prefixes_go_and_everything_else_stays() {
+        let file = "[default]\na = [profile x]\n  [profile  b ]\n[sso-session c]\n";
+        assert_eq!(unprefixed(file), "[default]\na = [profile x]\n[b ]\n[sso-session c]\n");
+    }
+}

@@ -1,0 +1,286 @@
+//! Why AWS could not be asked, or would not answer, and what that means for a retry.
+//!
+//! EC2's errors are codes in a text; the table of [`category_of`] is the one place that knows them. A credential error hides deep inside
+//! an SDK error, so the chain of causes is walked.
+
+use std::error::Error;
+
+use aws_credential_types::provider::error::CredentialsError;
+use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_sts::operation::assume_role::AssumeRoleError;
+use aws_sdk_sts::operation::assume_role_with_web_identity::AssumeRoleWithWebIdentityError;
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use machinist_domain::key::ObjectKey;
+use machinist_domain::retry::{Category, Classified, Failure, Retry};
+
+/// Longer texts of AWS are cut: some carry kilobytes of encoded detail that differ each time.
+const LONGEST_MESSAGE: usize = 300;
+
+/// Why there is no answer from AWS.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AwsError {
+    /// The Secret cannot be read.
+    #[error("cannot read secret {key}: {}", failure.message)]
+    Secret {
+        /// Which one.
+        key: ObjectKey,
+        /// What the reader says.
+        failure: Failure,
+    },
+    /// The Secret holds no credentials that could be used.
+    #[error("secret {key} is not valid: {reason}")]
+    BadSecret {
+        /// Which one.
+        key: ObjectKey,
+        /// What is missing.
+        reason: &'static str,
+    },
+    /// The custom CA bundle is no use.
+    #[error("the custom CA bundle holds no certificate that can be read")]
+    NoCertificate,
+    /// AWS does not know the region.
+    #[error("region {region} is not a valid region")]
+    NoSuchRegion {
+        /// Which one.
+        region: String,
+    },
+    /// The account has not switched the region on.
+    #[error("region {region} is not opted in")]
+    NotOptedIn {
+        /// Which one.
+        region: String,
+    },
+    /// No credentials came out of the chain.
+    #[error("no AWS credentials: {reason}")]
+    Credentials {
+        /// How it is to be taken.
+        category: Category,
+        /// What the chain says.
+        reason: String,
+    },
+    /// AWS answered with an error.
+    #[error("{operation} was refused with {code}: {message}")]
+    Refused {
+        /// As `DescribeInstanceTypes`.
+        operation: &'static str,
+        /// As `UnauthorizedOperation`.
+        code: String,
+        /// For people.
+        message: String,
+        /// What the code means.
+        category: Category,
+    },
+    /// No answer came, or one that makes no sense.
+    #[error("{operation} got no usable answer: {reason}")]
+    Unanswered {
+        /// As `DescribeInstanceTypes`.
+        operation: &'static str,
+        /// For people.
+        reason: String,
+    },
+}
+
+impl Classified for AwsError {
+    fn category(&self) -> Category {
+        match self {
+            // A secret that is not there is a mistake in the object that names it.
+            Self::Secret { failure, .. } if failure.category == Category::NotFound => {
+                Category::InvalidConfiguration
+            }
+            Self::Secret { failure, .. } => failure.category,
+            Self::BadSecret { .. }
+            | Self::NoCertificate
+            | Self::NoSuchRegion { .. }
+            | Self::NotOptedIn { .. } => Category::InvalidConfiguration,
+            Self::Credentials { category, .. } | Self::Refused { category, .. } => *category,
+            Self::Unanswered { .. } => Category::Unavailable,
+        }
+    }
+
+    fn retry(&self) -> Retry {
+        match (self, self.category()) {
+            (_, Category::InvalidConfiguration) => Retry::OnChange,
+            (Self::Secret { failure, .. }, _) => failure.retry,
+            _ => Retry::Backoff,
+        }
+    }
+}
+
+impl AwsError {
+    /// What an SDK error means. `from_secret`: the credentials are a Secret's, so if they are incomplete somebody must edit it.
+    pub(crate) fn of<E>(operation: &'static str, error: &SdkError<E>, from_secret: bool) -> Self
+    where
+        E: ProvideErrorMetadata + Error + 'static,
+    {
+        if let Some(cause) = find::<CredentialsError>(error) {
+            return Self::credentials(cause, from_secret);
+        }
+        let Some(code) = error.code() else {
+            return Self::Unanswered { operation, reason: short(&deepest(error)) };
+        };
+        Self::Refused {
+            operation,
+            code: code.to_owned(),
+            message: short(error.message().unwrap_or("no reason given")),
+            category: category_of(code, status(error)),
+        }
+    }
+
+    fn credentials(error: &CredentialsError, from_secret: bool) -> Self {
+        let reason = short(&deepest(error));
+        if let Some((code, message)) = refusal_of_sts(error) {
+            let message = short(message.unwrap_or("no reason given"));
+            let category = category_of(code, 400);
+            return Self::Refused { operation: "AssumeRole", code: code.into(), message, category };
+        }
+        let category = match error {
+            CredentialsError::InvalidConfiguration(_) => Category::InvalidConfiguration,
+            CredentialsError::CredentialsNotLoaded(_) if from_secret => {
+                Category::InvalidConfiguration
+            }
+            CredentialsError::ProviderTimedOut(_) => Category::Unavailable,
+            _ if find::<ConnectorError>(error).is_some() => Category::Unavailable,
+            _ => Category::Unauthorised,
+        };
+        Self::Credentials { category, reason }
+    }
+}
+
+/// What a code of EC2 or STS means, with the HTTP status for codes that are not in the table.
+fn category_of(code: &str, status: u16) -> Category {
+    match code {
+        "AccessDenied"
+        | "AccessDeniedException"
+        | "AuthFailure"
+        | "Blocked"
+        | "ExpiredToken"
+        | "ExpiredTokenException"
+        | "IDPRejectedClaim"
+        | "IncompleteSignature"
+        | "InvalidAccessKeyId"
+        | "InvalidClientTokenId"
+        | "InvalidIdentityToken"
+        | "MissingAuthenticationToken"
+        | "PendingVerification"
+        | "RequestExpired"
+        | "SignatureDoesNotMatch"
+        | "UnauthorizedOperation"
+        | "UnrecognizedClientException" => Category::Unauthorised,
+        "OptInRequired" | "RegionDisabledException" => Category::InvalidConfiguration,
+        "BandwidthLimitExceeded"
+        | "Client.RequestLimitExceeded"
+        | "EC2ThrottledException"
+        | "PriorRequestNotComplete"
+        | "RequestLimitExceeded"
+        | "RequestThrottled"
+        | "RequestThrottledException"
+        | "SlowDown"
+        | "ThrottledException"
+        | "Throttling"
+        | "ThrottlingException"
+        | "TooManyRequestsException" => Category::Throttled,
+        "IDPCommunicationError"
+        | "InternalError"
+        | "InternalFailure"
+        | "RequestTimeout"
+        | "RequestTimeoutException"
+        | "ServiceUnavailable"
+        | "Unavailable" => Category::Unavailable,
+        _ if status == 429 => Category::Throttled,
+        _ if status >= 500 => Category::Unavailable,
+        _ => Category::Unexpected,
+    }
+}
+
+fn status<E>(error: &SdkError<E>) -> u16 {
+    error.raw_response().map_or(0, |response| response.status().as_u16())
+}
+
+fn refusal_of_sts<'a>(error: &'a (dyn Error + 'static)) -> Option<(&'a str, Option<&'a str>)> {
+    fn of<E: ProvideErrorMetadata>(error: &E) -> Option<(&str, Option<&str>)> {
+        Some((error.code()?, error.message()))
+    }
+    let role = find::<AssumeRoleError>(error).and_then(of);
+    role.or_else(|| find::<AssumeRoleWithWebIdentityError>(error).and_then(of))
+}
+
+/// The first error of type `T` among the causes.
+fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    causes(error).find_map(|cause| cause.downcast_ref::<T>())
+}
+
+/// The last cause says most: those above it say "dispatch failure".
+fn deepest(error: &(dyn Error + 'static)) -> String {
+    causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+/// One line, without the encoded detail that makes each refusal of EC2 unlike the last.
+fn short(message: &str) -> String {
+    let end = message.find("Encoded authorization failure message").unwrap_or(message.len());
+    let line = message[..end].split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST_MESSAGE) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_fall_into_their_categories() {
+        let cases = [
+            ("AuthFailure", 401, Category::Unauthorised),
+            ("UnauthorizedOperation", 403, Category::Unauthorised),
+            ("ExpiredToken", 400, Category::Unauthorised),
+            ("OptInRequired", 401, Category::InvalidConfiguration),
+            ("RequestLimitExceeded", 503, Category::Throttled),
+            ("Throttling", 400, Category::Throttled),
+            ("SomethingNew", 429, Category::Throttled),
+            ("InternalError", 500, Category::Unavailable),
+            ("SomethingNew", 502, Category::Unavailable),
+            ("InvalidParameterValue", 400, Category::Unexpected),
+        ];
+        for (code, status, expected) in cases {
+            assert_eq!(category_of(code, status), expected, "{code} {status}");
+        }
+    }
+
+    #[test]
+    fn a_missing_secret_waits_for_an_edit_and_an_unreachable_one_does_not() {
+        let error = |category, retry| AwsError::Secret {
+            key: ObjectKey::new("ns", "aws"),
+            failure: Failure { category, retry, message: "no".into() },
+        };
+        let missing = error(Category::NotFound, Retry::Backoff);
+        assert_eq!(
+            (missing.category(), missing.retry()),
+            (Category::InvalidConfiguration, Retry::OnChange)
+        );
+        let down = error(Category::Unavailable, Retry::Backoff);
+        assert_eq!((down.category(), down.retry()), (Category::Unavailable, Retry::Backoff));
+        assert_eq!(down.to_string(), "cannot read secret ns/aws: no");
+    }
+
+    #[test]
+    fn incomplete_credentials_are_the_secrets_fault_or_the_machines() {
+        let none = CredentialsError::not_loaded("nothing here");
+        assert_eq!(AwsError::credentials(&none, true).retry(), Retry::OnChange);
+        let ambient = AwsError::credentials(&none, false);
+        assert_eq!((ambient.category(), ambient.retry()), (Category::Unauthorised, Retry::Backoff));
+        let slow = CredentialsError::provider_timed_out(std::time::Duration::from_secs(5));
+        assert_eq!(AwsError::credentials(&slow, true).category(), Category::Unavailable);
+    }
+
+    #[test]
+    fn messages_are_one_short_line_that_stays_the_same() {
+        let text = "You are not authorized.\nEncoded authorization failure message: x7Gh";
+        assert_eq!(short(text), "You are not authorized.");
+        assert_eq!(short(&"ä".repeat(1000)).chars().count(), LONGEST_MESSAGE + 1);
+    }
+}

@@ -1,0 +1,148 @@
+//! What comes back, and how few calls it takes.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+use machinist_domain::shape::{Architecture, Capacity, GpuVendor};
+use machinist_provider::capacity::{Answer, CapacitySource, Question};
+use machinist_provider_aws::{TypeTimings, all_types};
+use machinist_testbed::poll::eventually;
+
+use crate::stub::{Stub, page};
+use crate::support::{TYPES, World, bed, realm};
+
+#[tokio::test]
+async fn types_of_all_sorts() {
+    let (bed, world) = (bed().await, World::new());
+    let realm = realm(&bed.endpoint_url());
+    assert_eq!(world.look(&realm, "m6i.large"), Answer::NotAsked);
+    let plain = world.capacity(&realm, "m6i.large").await;
+    let expected = Capacity {
+        vcpus: 2,
+        memory_mib: 8192,
+        architecture: Architecture::Amd64,
+        gpus: 0,
+        gpu_vendor: None,
+        interfaces: 3,
+        addresses_per_interface: 10,
+    };
+    assert_eq!(plain, expected);
+    let graviton = world.capacity(&realm, "m6g.4xlarge").await;
+    assert_eq!((graviton.vcpus, graviton.architecture), (16, Architecture::Arm64));
+    let nvidia = world.capacity(&realm, "g4dn.12xlarge").await;
+    assert_eq!((nvidia.gpus, nvidia.gpu_vendor), (4, Some(GpuVendor::Nvidia)));
+    let slice = world.capacity(&realm, "g6f.2xlarge").await;
+    assert_eq!((slice.gpus, slice.gpu_vendor), (1, Some(GpuVendor::Nvidia)));
+    world.absent(&realm, "m99.mega").await;
+
+    let call = &bed.front().calls_of(TYPES)[0];
+    assert_eq!((call.region.as_str(), call.access_key_id.as_str()), ("eu-west-1", "AKIAONE"));
+    assert_eq!(call.parameters["Filter.1.Name"], "instance-type");
+    let counted = world.counter.calls.lock().clone();
+    assert!(counted.iter().all(|call| *call == (TYPES, "ok")), "{counted:?}");
+    assert_eq!(counted.len(), bed.front().calls_of(TYPES).len());
+}
+
+#[tokio::test]
+async fn fifty_that_look_at_once_make_one_call() {
+    let bed = bed().await;
+    // Long enough for fifty threads of a busy machine.
+    let timings = TypeTimings { batch_window: Duration::from_secs(1), ..TypeTimings::default() };
+    let world = World::with(timings, None);
+    let realm = realm(&bed.endpoint_url());
+    let barrier = Arc::new(Barrier::new(50));
+    let runtime = tokio::runtime::Handle::current();
+    let names = ["m5.large", "m5.xlarge", "c6i.large", "r6i.large", "m99.mega"];
+    let lookers: Vec<_> = (0..50)
+        .map(|n| {
+            let (source, barrier) = (Arc::clone(&world.source), Arc::clone(&barrier));
+            let instance_type = names[n % names.len()].into();
+            let (question, runtime) =
+                (Question { realm: realm.clone(), instance_type }, runtime.clone());
+            std::thread::spawn(move || {
+                let _inside = runtime.enter();
+                barrier.wait();
+                source.look(&question)
+            })
+        })
+        .collect();
+    for looker in lookers {
+        assert_eq!(looker.join().unwrap(), Answer::NotAsked);
+    }
+    for name in &names[..4] {
+        world.capacity(&realm, name).await;
+    }
+    assert_eq!(bed.front().calls_of(TYPES).len(), 1);
+    assert_eq!(world.tasks.load(Ordering::SeqCst), 1);
+    assert_eq!(world.told(), ["c6i.large,m5.large,m5.xlarge,m99.mega,r6i.large"]);
+    assert!(world.counter.misses.load(Ordering::Relaxed) >= 50);
+    assert_eq!(world.counter.hits.load(Ordering::Relaxed), 4);
+}
+
+#[tokio::test]
+async fn many_types_are_asked_for_in_batches_of_a_hundred() {
+    let stub = Stub::start([page(&[("t.149", 1)], None)]).await;
+    let world = World::new();
+    let realm = realm(&stub.endpoint);
+    for n in 0..150 {
+        world.look(&realm, &format!("t.{n:03}"));
+    }
+    assert_eq!(world.capacity(&realm, "t.149").await.vcpus, 1);
+    let requests = stub.requests.lock().clone();
+    let values: Vec<usize> =
+        requests.iter().map(|request| request.matches("Filter.1.Value").count()).collect();
+    assert_eq!(values, [100, 50]);
+}
+
+#[tokio::test]
+async fn every_page_is_read_also_after_an_empty_one() {
+    let pages = [
+        page(&[("a.1", 1), ("a.2", 2)], Some("second")),
+        page(&[], Some("third")),
+        page(&[("a.3", 3)], None),
+    ];
+    let stub = Stub::start(pages).await;
+    let world = World::with(TypeTimings::default(), Some(5));
+    let realm = realm(&stub.endpoint);
+    for name in ["a.1", "a.2", "a.3"] {
+        world.look(&realm, name);
+    }
+    assert_eq!(world.capacity(&realm, "a.3").await.vcpus, 3);
+    assert_eq!(world.capacity(&realm, "a.1").await.vcpus, 1);
+    let requests = stub.requests.lock().clone();
+    assert_eq!(requests.len(), 3);
+    assert!(requests.iter().all(|request| request.contains("MaxResults=5")), "{requests:?}");
+    assert!(requests[1].contains("NextToken=second"), "{}", requests[1]);
+    assert!(requests[2].contains("NextToken=third"), "{}", requests[2]);
+    assert!(requests[0].contains("app/machinist"), "{}", requests[0]);
+}
+
+#[tokio::test]
+async fn the_whole_list_for_the_catalogue() {
+    let (bed, world) = (bed().await, World::new());
+    let types = all_types(world.secrets, &realm(&bed.endpoint_url()), None).await.unwrap();
+    assert!(types.len() >= 1000, "{}", types.len());
+    assert!(types.is_sorted_by(|a, b| a.name < b.name));
+    let find = |name: &str| types.iter().find(|facts| facts.name == name).unwrap();
+    let p4 = find("p4d.24xlarge");
+    assert_eq!((p4.gpus[0].count, p4.gpus[0].name.as_str()), (8, "A100"));
+    assert_eq!(p4.instance_storage_gb, 8000);
+    assert!(types.iter().all(|facts| facts.vcpus > 0 && facts.memory_mib > 0));
+    assert!(!find("inf1.xlarge").accelerators.is_empty());
+}
+
+#[tokio::test]
+async fn tasks_end_with_the_source() {
+    let (bed, world) = (bed().await, World::new());
+    world.capacity(&realm(&bed.endpoint_url()), "m5.large").await;
+    let World { source, tasks, .. } = world;
+    assert_eq!(tasks.load(Ordering::SeqCst), 1);
+    drop(source);
+    eventually(Duration::from_secs(10), "the end of the tasks", async || {
+        anyhow::ensure!(tasks.load(Ordering::SeqCst) == 0, "still there");
+        Ok(())
+    })
+    .await
+    .unwrap();
+}

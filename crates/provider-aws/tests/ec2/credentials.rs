@@ -1,0 +1,102 @@
+//! As whom EC2 is asked.
+
+use machinist_domain::retry::{Category, Retry};
+use machinist_provider::capacity::Realm;
+use machinist_testbed::aws::AwsBed;
+
+use crate::support::{TYPES, World, bed, realm, secret};
+
+fn signers(bed: &AwsBed) -> Vec<String> {
+    bed.front().calls_of(TYPES).into_iter().map(|call| call.access_key_id).collect()
+}
+
+#[tokio::test]
+async fn a_file_wins_over_keys() {
+    let (bed, world) = (bed().await, World::new());
+    let file = "[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key = y\n\
+                aws_session_token = z\nregion = us-west-2\n";
+    let keys = [("aws_access_key_id", "AKIAKEYS"), ("aws_secret_access_key", "x")];
+    world.secrets.put("aws", &[("credentials", file), keys[0], keys[1]]);
+    world.capacity(&realm(&bed.endpoint_url()), "m5.large").await;
+    assert_eq!(signers(&bed), ["AKIAFILE"]);
+    assert_eq!(bed.front().calls_of(TYPES)[0].region, "eu-west-1", "the realm's region counts");
+}
+
+#[tokio::test]
+async fn a_role_is_assumed_with_another_profile() {
+    let (bed, world) = (bed().await, World::new());
+    let file = format!(
+        "[default]\nrole_arn = arn:aws:iam::123456789012:role/machinist\nsource_profile = base\n\
+         endpoint_url = {}\n[profile base]\naws_access_key_id = AKIABASE\n\
+         aws_secret_access_key = y\n",
+        bed.endpoint_url()
+    );
+    world.secrets.put("aws", &[("credentials", &file)]);
+    world.capacity(&realm(&bed.endpoint_url()), "m5.large").await;
+    let roles = bed.front().calls_of("AssumeRole");
+    assert_eq!(roles.len(), 1);
+    assert_eq!(roles[0].access_key_id, "AKIABASE");
+    assert!(signers(&bed)[0].starts_with("ASIA"), "{:?}", signers(&bed));
+}
+
+#[tokio::test]
+async fn a_role_is_assumed_with_a_token_file() {
+    let (bed, world) = (bed().await, World::new());
+    let token = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(token.path(), "a.b.c").unwrap();
+    let file = format!(
+        "[default]\nsts_regional_endpoints = regional\nrole_arn = arn:aws:iam::123456789012:role/m\n\
+         web_identity_token_file = {}\nendpoint_url = {}\n",
+        token.path().display(),
+        bed.endpoint_url()
+    );
+    world.secrets.put("aws", &[("credentials", &file)]);
+    world.capacity(&realm(&bed.endpoint_url()), "m5.large").await;
+    let roles = bed.front().calls_of("AssumeRoleWithWebIdentity");
+    assert_eq!(roles.len(), 1);
+    assert_eq!(roles[0].parameters["WebIdentityToken"], "a.b.c");
+}
+
+#[tokio::test]
+async fn a_missing_or_bad_secret_waits_for_a_change() {
+    let (bed, world) = (bed().await, World::new());
+    world.secrets.put("empty", &[]);
+    world.secrets.put("half", &[("aws_access_key_id", "AKIAONE")]);
+    world.secrets.put("no-default", &[("credentials", "[other]\naws_access_key_id = A\n")]);
+    world.secrets.put("no-file", &[("credentials", "hello\nworld\n")]);
+    world.secrets.put("loop", &[("credentials", "[default]\nrole_arn = a\nsource_profile = b\n[b]\nrole_arn = c\nsource_profile = default\n")]);
+    for name in ["missing", "empty", "half", "no-default", "no-file", "loop"] {
+        let realm = Realm { credentials: secret(name, 1), ..realm(&bed.endpoint_url()) };
+        let failure = world.failure(&realm, "m5.large").await;
+        let what = (failure.category, failure.retry);
+        assert_eq!(what, (Category::InvalidConfiguration, Retry::OnChange), "{name}: {failure:?}");
+    }
+    assert!(bed.front().calls_of(TYPES).is_empty());
+}
+
+#[tokio::test]
+async fn a_changed_secret_is_another_realm_and_the_old_one_goes() {
+    let (bed, world) = (bed().await, World::new());
+    world.secrets.put("aws", &[("aws_access_key_id", "AKIAONE")]);
+    let first = realm(&bed.endpoint_url());
+    world.failure(&first, "m5.large").await;
+
+    let pair = [("aws_access_key_id", "AKIATWO"), ("aws_secret_access_key", "x")];
+    world.secrets.put("aws", &pair);
+    let second = Realm { credentials: secret("aws", 2), ..first.clone() };
+    world.capacity(&second, "m5.large").await;
+    let third = Realm { credentials: secret("aws", 3), ..first };
+    world.capacity(&third, "m5.large").await;
+    assert_eq!(signers(&bed), ["AKIATWO", "AKIATWO"], "each version is asked about anew");
+    machinist_testbed::poll::eventually(
+        std::time::Duration::from_secs(10),
+        "the askers of old versions to end",
+        async || {
+            let tasks = world.tasks.load(std::sync::atomic::Ordering::SeqCst);
+            anyhow::ensure!(tasks == 1, "{tasks} tasks");
+            Ok(())
+        },
+    )
+    .await
+    .unwrap();
+}

@@ -1,0 +1,16 @@
+//! Instance types from EC2, with the real SDK over real sockets: against moto behind the front, or a stub where EC2 must say something
+//! that moto cannot (pages, other facts tomorrow, pages of HTML).
+//!
+//! Needs `python3`; moto installs itself on first use. All tests share one moto; each has a front, a source and a clock of its own.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of a test fail the test")]
+
+mod answers;
+mod credentials;
+mod failures;
+mod regions;
+mod secrecy;
+mod stub;
+mod support;
+mod time;
+mod trust;

@@ -1,0 +1,98 @@
+//! Which regions can be asked. The endpoint is the secret's own here: an endpoint of the realm vouches for any region.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use machinist_domain::retry::{Category, Retry};
+use machinist_provider::capacity::Realm;
+use machinist_testbed::aws::{AwsBed, Effect, Rule};
+
+use crate::support::{REGIONS, TYPES, World, bed, realm};
+
+/// A world whose secret `aws` leads to the bed.
+async fn world() -> (AwsBed, World) {
+    let (bed, world) = (bed().await, World::new());
+    let file = format!(
+        "[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key = y\nendpoint_url = {}\n",
+        bed.endpoint_url()
+    );
+    world.secrets.put("aws", &[("credentials", &file)]);
+    (bed, world)
+}
+
+fn region(name: &str) -> Realm {
+    Realm { region: name.into(), endpoint: None, ..realm("") }
+}
+
+#[tokio::test]
+async fn well_known_regions_are_not_looked_up() {
+    let (bed, world) = world().await;
+    world.capacity(&region("eu-west-1"), "m5.large").await;
+    world.capacity(&region("us-gov-west-1"), "m5.large").await;
+    let closed = Realm { region: "ap-southeast-4".into(), ..realm(&bed.endpoint_url()) };
+    world.capacity(&closed, "m5.large").await;
+    assert!(bed.front().calls_of(REGIONS).is_empty());
+}
+
+#[tokio::test]
+async fn invalid_and_closed_regions_are_told_apart_with_one_call() {
+    let (bed, world) = world().await;
+    let invalid = world.failure(&region("eu-nowhere-1"), "m5.large").await;
+    assert_eq!(
+        (invalid.category, invalid.retry),
+        (Category::InvalidConfiguration, Retry::OnChange)
+    );
+    assert_eq!(invalid.message, "region eu-nowhere-1 is not a valid region");
+    let closed = world.failure(&region("ap-southeast-4"), "m5.large").await;
+    assert_eq!(closed.message, "region ap-southeast-4 is not opted in");
+    assert_eq!((closed.category, closed.retry), (Category::InvalidConfiguration, Retry::OnChange));
+    world.capacity(&region("af-south-1"), "m5.large").await;
+    let calls = bed.front().calls_of(REGIONS);
+    assert_eq!(calls.len(), 1);
+    assert_eq!(calls[0].region, "us-east-1");
+    assert_eq!(calls[0].parameters["AllRegions"], "true");
+
+    // After ten minutes the region is tried again, after thirty the list is fetched anew.
+    world.clock.advance(Duration::from_mins(10));
+    world.look(&region("eu-nowhere-1"), "m5.large");
+    world.clock.advance(Duration::from_mins(20));
+    world.look(&region("eu-nowhere-1"), "m5.large");
+    world.calls(3).await;
+    assert_eq!(bed.front().calls_of(REGIONS).len(), 2);
+    assert_eq!(world.told().iter().filter(|types| *types == "m5.large").count(), 3);
+}
+
+#[tokio::test]
+async fn each_partition_answers_for_itself() {
+    let (bed, world) = world().await;
+    for (name, asked) in [("us-gov-north-9", "us-gov-west-1"), ("cn-south-9", "cn-north-1")] {
+        let failure = world.failure(&region(name), "m5.large").await;
+        assert!(failure.message.contains("not a valid region"), "{failure:?}");
+        assert_eq!(bed.front().calls_of(REGIONS).last().unwrap().region, asked);
+    }
+    assert!(bed.front().calls_of(TYPES).is_empty());
+}
+
+#[tokio::test]
+async fn who_may_not_list_regions_may_still_ask_in_one_that_exists() {
+    let (bed, world) = world().await;
+    let refusal = Effect::Refuse {
+        status: StatusCode::FORBIDDEN,
+        code: "UnauthorizedOperation".to_owned(),
+        message: "No.".to_owned(),
+    };
+    bed.front().inject(Rule::every(REGIONS, refusal));
+    world.capacity(&region("af-south-1"), "m5.large").await;
+    let failure = world.failure(&region("eu-nowhere-1"), "m5.large").await;
+    assert_eq!(failure.category, Category::Unauthorised, "{failure:?}");
+}
+
+#[tokio::test]
+async fn an_outage_is_no_bad_region() {
+    let (bed, world) = world().await;
+    bed.front().inject(Rule::next(REGIONS, Effect::Throttle));
+    let failure = world.failure(&region("af-south-1"), "m5.large").await;
+    assert_eq!(failure.category, Category::Throttled, "{failure:?}");
+    world.clock.advance(Duration::from_secs(1));
+    world.capacity(&region("af-south-1"), "m5.large").await;
+}

@@ -1,0 +1,196 @@
+//! A source with everything around it that a test wants to look at or move.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use machinist_domain::key::{ObjectKey, Version};
+use machinist_domain::retry::{Category, Failure, Retry};
+use machinist_domain::shape::Capacity;
+use machinist_provider::Pending;
+use machinist_provider::capacity::{Answer, CapacitySource, Credentials, Question, Realm};
+use machinist_provider::secret::{SecretData, SecretReader};
+use machinist_provider::witness::Witness;
+use machinist_provider_aws::{Ec2Types, Parts, TypeTimings};
+use machinist_runtime::clock::{Clock, ManualClock};
+use machinist_testbed::aws::{AwsBed, Moto, Transport};
+use machinist_testbed::poll::eventually;
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+
+pub(crate) const TYPES: &str = "DescribeInstanceTypes";
+pub(crate) const REGIONS: &str = "DescribeRegions";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The moto of this test binary. A static is never dropped: the guard ends the process.
+async fn moto() -> Arc<Moto> {
+    static MOTO: OnceCell<Arc<Moto>> = OnceCell::const_new();
+    let start = async || Moto::start().await.map(Arc::new);
+    Arc::clone(MOTO.get_or_try_init(start).await.unwrap())
+}
+
+/// moto behind a front of its own.
+pub(crate) async fn bed() -> AwsBed {
+    bed_with(Transport::Plain).await
+}
+
+pub(crate) async fn bed_with(transport: Transport) -> AwsBed {
+    AwsBed::start_before(moto().await, transport).await.unwrap()
+}
+
+/// The Secrets of a cluster.
+#[derive(Default)]
+pub(crate) struct Secrets(Mutex<BTreeMap<ObjectKey, SecretData>>);
+
+impl Secrets {
+    pub(crate) fn put(&self, name: &str, pairs: &[(&str, &str)]) {
+        let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), value.as_bytes().to_vec());
+        let data = SecretData(pairs.iter().map(pair).collect());
+        self.0.lock().insert(ObjectKey::new("ns", name), data);
+    }
+}
+
+impl SecretReader for Secrets {
+    fn read<'a>(&'a self, key: &'a ObjectKey) -> Pending<'a, Result<SecretData, Failure>> {
+        let found = self.0.lock().get(key).cloned().ok_or_else(|| Failure {
+            category: Category::NotFound,
+            retry: Retry::OnChange,
+            message: "not found".to_owned(),
+        });
+        Box::pin(std::future::ready(found))
+    }
+}
+
+/// What was counted.
+#[derive(Default)]
+pub(crate) struct Counter {
+    pub(crate) calls: Mutex<Vec<(&'static str, &'static str)>>,
+    pub(crate) hits: AtomicUsize,
+    pub(crate) misses: AtomicUsize,
+}
+
+impl Witness for Counter {
+    fn called(&self, operation: &'static str, result: &'static str) {
+        self.calls.lock().push((operation, result));
+    }
+
+    fn looked(&self, hit: bool) {
+        if hit { &self.hits } else { &self.misses }.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A source, and what it was made of.
+pub(crate) struct World {
+    pub(crate) source: Arc<Ec2Types>,
+    pub(crate) secrets: Arc<Secrets>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) counter: Arc<Counter>,
+    /// How many tasks run.
+    pub(crate) tasks: Arc<AtomicUsize>,
+    /// What listeners were told, in order.
+    pub(crate) heard: Arc<Mutex<Vec<Vec<Arc<str>>>>>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(TypeTimings::default(), None)
+    }
+
+    pub(crate) fn with(timings: TypeTimings, page_size: Option<i32>) -> Self {
+        let secrets = Arc::new(Secrets::default());
+        secrets.put("aws", &[("aws_access_key_id", "AKIAONE"), ("aws_secret_access_key", "x")]);
+        let (counter, clock) = (Arc::new(Counter::default()), Arc::new(ManualClock::default()));
+        let tasks = Arc::new(AtomicUsize::new(0));
+        let heard: Arc<Mutex<Vec<Vec<Arc<str>>>>> = Arc::default();
+        let (ticking, running, hearing) =
+            (Arc::clone(&clock), Arc::clone(&tasks), Arc::clone(&heard));
+        let source = Ec2Types::new(Parts {
+            secrets: Arc::clone(&secrets) as _,
+            witness: Arc::clone(&counter) as _,
+            clock: Arc::new(move || ticking.uptime()),
+            timings,
+            spawn: Arc::new(move |task| {
+                let running = Arc::clone(&running);
+                running.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(async move {
+                    task.await;
+                    running.fetch_sub(1, Ordering::SeqCst);
+                });
+            }),
+            page_size,
+        });
+        source.listen(Box::new(move |_, types| hearing.lock().push(types.to_vec())));
+        Self { source, secrets, clock, counter, tasks, heard }
+    }
+
+    pub(crate) fn look(&self, realm: &Realm, name: &str) -> Answer {
+        self.source.look(&Question { realm: realm.clone(), instance_type: name.into() })
+    }
+
+    /// Looks until the answer is what `wanted` takes.
+    pub(crate) async fn until<T>(
+        &self,
+        realm: &Realm,
+        name: &str,
+        wanted: impl Fn(&Answer) -> Option<T>,
+    ) -> T {
+        eventually(PATIENCE, "an answer", async || {
+            let answer = self.look(realm, name);
+            wanted(&answer).ok_or_else(|| anyhow::anyhow!("{answer:?}"))
+        })
+        .await
+        .unwrap()
+    }
+
+    pub(crate) async fn capacity(&self, realm: &Realm, name: &str) -> Capacity {
+        self.until(realm, name, |answer| match answer {
+            Answer::Present(capacity) => Some(*capacity),
+            _ => None,
+        })
+        .await
+    }
+
+    pub(crate) async fn failure(&self, realm: &Realm, name: &str) -> Failure {
+        self.until(realm, name, |answer| match answer {
+            Answer::Unknown(failure) => Some(failure.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    pub(crate) async fn absent(&self, realm: &Realm, name: &str) {
+        self.until(realm, name, |answer| matches!(answer, Answer::Absent).then_some(())).await;
+    }
+
+    /// Waits until so many calls were counted.
+    pub(crate) async fn calls(&self, count: usize) {
+        eventually(PATIENCE, "calls", async || {
+            let calls = self.counter.calls.lock().clone();
+            anyhow::ensure!(calls.len() >= count, "{calls:?}");
+            Ok(())
+        })
+        .await
+        .unwrap();
+    }
+
+    /// What was told so far, one item per call of the listener.
+    pub(crate) fn told(&self) -> Vec<String> {
+        self.heard.lock().iter().map(|types| types.join(",")).collect()
+    }
+}
+
+/// The Secret `ns/<name>` in some version.
+pub(crate) fn secret(name: &str, version: u64) -> Credentials {
+    Credentials::Secret { key: ObjectKey::new("ns", name), version: Version(version) }
+}
+
+/// A realm with the Secret `aws` at an endpoint.
+pub(crate) fn realm(endpoint: &str) -> Realm {
+    Realm {
+        region: "eu-west-1".into(),
+        credentials: secret("aws", 1),
+        endpoint: Some(endpoint.into()),
+        ca_bundle: None,
+    }
+}

@@ -1,0 +1,39 @@
+//! TLS: whom we trust.
+
+use machinist_domain::retry::Category;
+use machinist_provider::capacity::Realm;
+use machinist_testbed::aws::{Authority, Transport};
+
+use crate::support::{TYPES, World, bed_with, realm};
+
+#[tokio::test]
+async fn a_custom_ca_is_trusted_and_a_stranger_is_not() {
+    let authority = Authority::new().unwrap();
+    let bed = bed_with(Transport::Tls(authority)).await;
+    let world = World::new();
+    let stranger = realm(&bed.endpoint_url());
+    let failure = world.failure(&stranger, "m5.large").await;
+    assert_eq!(failure.category, Category::Unavailable, "{failure:?}");
+    assert!(failure.message.to_lowercase().contains("certificate"), "{failure:?}");
+    assert!(bed.front().calls_of(TYPES).is_empty());
+
+    let other = Authority::new().unwrap();
+    let trusting = |pem: &str| Realm { ca_bundle: Some(pem.into()), ..stranger.clone() };
+    let failure = world.failure(&trusting(other.ca_pem()), "m5.large").await;
+    assert_eq!(failure.category, Category::Unavailable, "{failure:?}");
+
+    // As it is in real life: comments, several certificates, one that nobody can read.
+    let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let bundle = format!("# CAs\n{}{broken}{}", other.ca_pem(), bed.ca_pem().unwrap());
+    world.capacity(&trusting(&bundle), "m5.large").await;
+    assert_eq!(bed.front().calls_of(TYPES).len(), 1);
+}
+
+#[tokio::test]
+async fn a_bundle_without_certificates_is_a_mistake() {
+    let world = World::new();
+    let realm = Realm { ca_bundle: Some("hello".into()), ..realm("https://127.0.0.1:1") };
+    let failure = world.failure(&realm, "m5.large").await;
+    assert_eq!(failure.category, Category::InvalidConfiguration);
+    assert!(failure.message.contains("CA bundle"), "{failure:?}");
+}

@@ -1,0 +1,131 @@
+//! What the environment of the process decides: ambient credentials, endpoints, the metadata service; and that nothing is left on disk.
+//!
+//! A process cannot safely change its own environment, so this test has a `main` of its own (no harness) and starts itself again as a child:
+//! with an argument it asks EC2 once and prints the answer. Needs `python3` for moto.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test's own main")]
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use machinist_domain::key::{ObjectKey, Version};
+use machinist_domain::retry::Failure;
+use machinist_provider::Pending;
+use machinist_provider::capacity::{Answer, CapacitySource, Credentials, Question, Realm};
+use machinist_provider::secret::{SecretData, SecretReader};
+use machinist_provider::witness::Unwitnessed;
+use machinist_provider_aws::{Ec2Types, Parts, TypeTimings};
+use machinist_testbed::aws::{AwsBed, Call};
+use machinist_testbed::poll::eventually;
+
+const FILE: &str = "[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key = filesecret\n";
+
+#[tokio::main]
+async fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some("ask-ambient") => println!("{:?}", ask(Credentials::Ambient).await),
+        Some("ask-secret") => {
+            let key = ObjectKey::new("ns", "aws");
+            println!("{:?}", ask(Credentials::Secret { key, version: Version(1) }).await);
+        }
+        _ => {
+            endpoints_and_identities().await;
+            no_metadata_service().await;
+            println!("test result: ok (environment)");
+        }
+    }
+}
+
+/// The child: one question, one answer.
+async fn ask(credentials: Credentials) -> Answer {
+    struct OneSecret;
+    impl SecretReader for OneSecret {
+        fn read<'a>(&'a self, _: &'a ObjectKey) -> Pending<'a, Result<SecretData, Failure>> {
+            let data = SecretData([("credentials".to_owned(), FILE.into())].into());
+            Box::pin(std::future::ready(Ok(data)))
+        }
+    }
+    let start = Instant::now();
+    let source = Ec2Types::new(Parts {
+        secrets: Arc::new(OneSecret),
+        witness: Arc::new(Unwitnessed),
+        clock: Arc::new(move || start.elapsed()),
+        timings: TypeTimings::default(),
+        spawn: Arc::new(|task| drop(tokio::spawn(task))),
+        page_size: None,
+    });
+    let realm = Realm { region: "eu-west-1".into(), credentials, endpoint: None, ca_bundle: None };
+    let question = Question { realm, instance_type: "m5.large".into() };
+    eventually(Duration::from_secs(30), "an answer", async || {
+        let answer = source.look(&question);
+        anyhow::ensure!(answer != Answer::NotAsked, "none");
+        Ok(answer)
+    })
+    .await
+    .unwrap()
+}
+
+/// Runs the child in an empty home and says what it printed; the home must be empty afterwards.
+fn child(what: &str, environment: &[(&str, &str)]) -> String {
+    let home = tempfile::tempdir().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .arg(what)
+        .env_clear()
+        .envs([("HOME", home.path()), ("TMPDIR", home.path()), ("TMP", home.path())])
+        .envs(environment.iter().copied())
+        .current_dir(home.path())
+        .output()
+        .unwrap();
+    let (printed, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{what}: {printed}{errors}");
+    assert_eq!(files(home.path()), 0, "{what} left something on disk");
+    for text in [&printed, &errors] {
+        assert!(!text.contains("filesecret") && !text.contains("envsecret"), "{text}");
+    }
+    printed.into_owned()
+}
+
+fn files(folder: &Path) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+async fn endpoints_and_identities() {
+    let bed = AwsBed::start().await.unwrap();
+    let endpoint = bed.endpoint_url();
+    let keys = [("AWS_ACCESS_KEY_ID", "AKIAENV"), ("AWS_SECRET_ACCESS_KEY", "envsecret")];
+    // Each is as [name of the endpoint's variable, who asks, who signs].
+    let cases = [
+        ("AWS_ENDPOINT_URL", "ask-ambient", "AKIAENV"),
+        ("AWS_ENDPOINT_URL_EC2", "ask-ambient", "AKIAENV"),
+        ("AWS_ENDPOINT_URL", "ask-secret", "AKIAFILE"),
+        ("AWS_ENDPOINT_URL_EC2", "ask-secret", "AKIAFILE"),
+    ];
+    for (variable, what, signer) in cases {
+        // A profile of the process's own must not touch a Secret's file.
+        let mut environment = vec![(variable, endpoint.as_str()), keys[0], keys[1]];
+        if what == "ask-secret" {
+            environment.push(("AWS_PROFILE", "somebody-else"));
+        }
+        let printed = tokio::task::block_in_place(|| child(what, &environment));
+        assert!(printed.contains("Present"), "{variable} {what}: {printed}");
+        let last: Call = bed.front().calls().pop().unwrap();
+        assert_eq!(last.access_key_id, signer, "{variable} {what}");
+        assert_eq!(last.region, "eu-west-1", "{variable} {what}");
+    }
+}
+
+/// Outside AWS there is no metadata service: somebody who never answers must not hold us up for long.
+async fn no_metadata_service() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", silent.local_addr().unwrap());
+    let environment = [
+        ("AWS_EC2_METADATA_SERVICE_ENDPOINT", endpoint.as_str()),
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
+    ];
+    let printed = tokio::task::block_in_place(|| child("ask-ambient", &environment));
+    assert!(printed.contains("Unauthorised"), "{printed}");
+    assert!(printed.contains("no AWS credentials"), "{printed}");
+}
