@@ -11,6 +11,8 @@ use machinist_control_plane::{AuditEntry, AuditLog};
 use tokio::time::Instant;
 
 const LIMIT: Duration = Duration::from_secs(180);
+/// Nothing for so long means that it was all.
+const QUIET: Duration = Duration::from_secs(2);
 /// Looking costs a little of the two cores that are being measured.
 const POLL: Duration = Duration::from_millis(250);
 
@@ -34,18 +36,28 @@ impl AuditWindow {
         Ok(())
     }
 
-    /// Waits until `party` has made `count` writes, and returns when they happened.
-    pub(crate) async fn wait_for_writes(&mut self, party: &str, count: usize) -> Result<Span> {
-        let deadline = Instant::now() + LIMIT;
+    /// Waits until `party` has written `count` times to `resource` and then, to whatever it still writes, nothing more for a while.
+    /// Returns when all of that happened.
+    pub(crate) async fn wait_for_writes(
+        &mut self,
+        party: &str,
+        resource: &str,
+        count: usize,
+    ) -> Result<Span> {
+        let (deadline, mut last) = (Instant::now() + LIMIT, (Instant::now(), 0));
         loop {
             self.refresh()?;
-            let written = self.writes(party).count();
-            if written >= count {
+            let all = self.writes(party).count();
+            if all > last.1 {
+                last = (Instant::now(), all);
+            }
+            let wanted = self.writes(party).filter(|entry| entry.resource == resource).count();
+            if wanted >= count && last.0.elapsed() >= QUIET {
                 return self.span(party);
             }
             ensure!(
                 Instant::now() < deadline,
-                "{party} made {written} of {count} writes in {LIMIT:?}"
+                "{party} wrote to {resource} {wanted} times of {count}, {all} times in all, in {LIMIT:?}"
             );
             tokio::time::sleep(POLL).await;
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use machinist_api::names;
-use machinist_api::resource::MACHINE_SETS;
+use machinist_api::resource::{EVENTS, MACHINE_SETS};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -74,10 +74,25 @@ pub(crate) async fn list(setup: &Bare, namespace: &str) -> Result<HashMap<String
     Ok(named.map(|member| (member.metadata.name.clone(), member)).collect())
 }
 
-/// Deletes them all, so that every measurement finds the API server with equally much to hold.
+/// The Events of a namespace, by name, as they are.
+pub(crate) async fn events(setup: &Bare, namespace: &str) -> Result<HashMap<String, Value>> {
+    #[derive(Deserialize)]
+    struct List {
+        items: Vec<Value>,
+    }
+    let path = EVENTS.collection_path(Some(namespace));
+    let answer = setup.send(Outgoing::get(path)).await?;
+    let list: List = serde_json::from_slice(&answer).context("not a list of Events")?;
+    let name = |event: &Value| event["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    Ok(list.items.into_iter().map(|event| (name(&event), event)).collect())
+}
+
+/// Deletes MachineSets and Events, so that every measurement finds the API server with equally much to hold.
 pub(crate) async fn delete(setup: &Bare, namespace: &str) -> Result<()> {
-    let path = MACHINE_SETS.collection_path(Some(namespace));
-    setup.send(Outgoing::delete(path)).await?;
+    for resource in [MACHINE_SETS, EVENTS] {
+        let path = resource.collection_path(Some(namespace));
+        setup.send(Outgoing::delete(path)).await?;
+    }
     Ok(())
 }
 

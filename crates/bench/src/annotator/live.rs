@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use machinist_api::resource::{EVENTS, MACHINE_SETS};
 use machinist_control_plane::AuditEntry;
 
 use crate::audit_window::{AuditWindow, Span};
@@ -44,7 +45,7 @@ impl Live {
         bed.quiet().await;
         let mut window = bed.audit_window()?;
         let running = bed.program.start(&namespace)?;
-        let span = window.wait_for_writes(ANNOTATOR, objects).await?;
+        let span = window.wait_for_writes(ANNOTATOR, MACHINE_SETS.plural, objects).await?;
         Ok(Self { namespace, window, span, running: Some(running) })
     }
 
@@ -68,7 +69,7 @@ impl Live {
             memory,
             writes: writes().count(),
             reads: self.window.reads(MACHINIST).count(),
-            events: writes().filter(|entry| entry.resource == "events").count(),
+            events: writes().filter(|entry| entry.resource == EVENTS.plural).count(),
         })
     }
 

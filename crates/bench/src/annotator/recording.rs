@@ -1,56 +1,68 @@
 //! The annotator's writes, recorded once, and replayed by a bare client on other objects with the same content.
 //!
-//! The audit log says which objects were written, in which order; the objects say what was written. The preconditions (uid and version) are
-//! those of the objects of each replay. So a replayed request is the one that machinist would send, byte for byte.
+//! The audit log says which objects were written, in which order; the objects say what was written. Uids and versions (of
+//! preconditions and of Events) are those of the objects of each replay. So a replayed request is the one that machinist would send.
 
 use std::collections::HashMap;
 
 use anyhow::{Context, Result};
-use machinist_api::resource::MACHINE_SETS;
-use serde_json::json;
+use machinist_api::resource::{EVENTS, MACHINE_SETS};
+use serde_json::{Value, json};
 
 use super::live::Live;
 use crate::bed::Bed;
-use crate::fleet::{self, Member};
+use crate::fleet::{self, Member, Metadata};
 use crate::raw::{Bare, Outgoing};
 
 /// What the replaying client calls itself.
 pub(super) const PARTY: &str = "bench-raw";
 
-/// Writes, in order.
+/// Writes, in the order in which they were answered.
 #[derive(Debug)]
-pub(super) struct Recording(Vec<Recorded>);
+pub(super) struct Recording {
+    objects: usize,
+    writes: Vec<Recorded>,
+}
 
+/// A write to one object, or about it.
 #[derive(Debug)]
-struct Recorded {
-    name: String,
-    annotations: HashMap<String, String>,
+enum Recorded {
+    Annotate { name: String, annotations: HashMap<String, String> },
+    Say { name: String, event: Value },
 }
 
 impl Recording {
     /// The writes of a run.
     pub(super) async fn of(bed: &Bed, live: &Live) -> Result<Self> {
         let mut members = fleet::list(&bed.setup, live.namespace()).await?;
+        let objects = members.len();
+        let mut events = fleet::events(&bed.setup, live.namespace()).await?;
         let recorded = live.writes().map(|entry| {
-            let member = members.remove(&entry.name);
-            let member =
-                member.with_context(|| format!("{} was written twice or is gone", entry.name))?;
-            Ok(Recorded { name: member.metadata.name, annotations: member.metadata.annotations })
+            let lost = || format!("{} {} was written twice or is gone", entry.resource, entry.name);
+            if entry.resource == EVENTS.plural {
+                let event = events.remove(&entry.name).with_context(lost)?;
+                let name = event["regarding"]["name"].as_str().with_context(lost)?.to_owned();
+                return Ok(Recorded::Say { name, event });
+            }
+            let Metadata { name, annotations, .. } =
+                members.remove(&entry.name).with_context(lost)?.metadata;
+            Ok(Recorded::Annotate { name, annotations })
         });
-        Ok(Self(recorded.collect::<Result<_>>()?))
+        let writes = recorded.collect::<Result<_>>()?;
+        Ok(Self { objects, writes })
     }
 
     /// Writes the same to fresh objects, at most `concurrency` at once. Returns how many seconds it took, by the API server's clock.
     pub(super) async fn replay(&self, bed: &Bed, raw: &Bare, concurrency: usize) -> Result<f64> {
         let namespace = bed.namespace().await?;
-        let members = fleet::create(&bed.setup, &namespace, self.0.len()).await?;
-        let requests = self.0.iter().map(|write| write.request(&namespace, &members));
+        let members = fleet::create(&bed.setup, &namespace, self.objects).await?;
+        let requests = self.writes.iter().map(|write| write.request(&namespace, &members));
         let requests = requests.collect::<Result<Vec<_>>>()?;
         bed.quiet().await;
         raw.warm_up(concurrency).await?;
         let mut window = bed.audit_window()?;
         raw.send_all(requests, concurrency).await?;
-        let span = window.wait_for_writes(PARTY, self.0.len()).await?;
+        let span = window.wait_for_writes(PARTY, MACHINE_SETS.plural, self.objects).await?;
         fleet::delete(&bed.setup, &namespace).await?;
         Ok(span.seconds())
     }
@@ -58,14 +70,26 @@ impl Recording {
 
 impl Recorded {
     fn request(&self, namespace: &str, members: &HashMap<String, Member>) -> Result<Outgoing> {
-        let fresh = members.get(&self.name);
-        let fresh = &fresh.with_context(|| format!("{} was not created", self.name))?.metadata;
-        let body = json!({"metadata": {
-            "uid": fresh.uid,
-            "resourceVersion": fresh.resource_version,
-            "annotations": self.annotations,
-        }});
-        let path = MACHINE_SETS.object_path(namespace, &self.name);
-        Ok(Outgoing::merge_patch(path, &body))
+        let (Self::Annotate { name, .. } | Self::Say { name, .. }) = self;
+        let fresh = members.get(name).with_context(|| format!("{name} was not created"))?;
+        let Metadata { uid, resource_version, .. } = &fresh.metadata;
+        Ok(match self {
+            Self::Annotate { annotations, .. } => {
+                let body = json!({"metadata": {
+                    "uid": uid, "resourceVersion": resource_version, "annotations": annotations,
+                }});
+                Outgoing::merge_patch(MACHINE_SETS.object_path(namespace, name), &body)
+            }
+            Self::Say { event, .. } => {
+                let mut body = event.clone();
+                // What the API server added goes; what named the recorded object names the fresh one.
+                body["metadata"] =
+                    json!({"namespace": namespace, "name": event["metadata"]["name"]});
+                body["regarding"]["namespace"] = json!(namespace);
+                body["regarding"]["uid"] = json!(uid);
+                body["regarding"]["resourceVersion"] = json!(resource_version);
+                Outgoing::create(EVENTS.collection_path(Some(namespace)), &body)
+            }
+        })
     }
 }
