@@ -1,13 +1,15 @@
 //! The command line: one file per verb, wiring, output.
 //!
 //! * [`cli`]: verbs and flags, [`annotator`] those of the annotator; [`exit`]: exit codes; [`logging`].
-//! * [`registry`]: which controllers there are, tied to the providers that are linked into this binary.
-//! * `verbs`: what each verb does.
+//! * [`registry`]: which controllers there are, tied to the providers that are linked into this binary (`aws`).
+//! * `manifests`: files that people keep objects in; `verbs`: what each verb does.
 
 pub mod annotator;
+mod aws;
 pub mod cli;
 mod exit;
 mod logging;
+mod manifests;
 pub mod registry;
 pub mod verbs;
 
@@ -26,6 +28,8 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => verbs::run::main(&arguments, cli.logging),
         #[cfg(feature = "playground")]
         Command::Playground(arguments) => verbs::playground::main(arguments, cli.logging),
+        Command::Annotate(arguments) => verbs::annotate::main(&arguments),
+        Command::Catalogue(arguments) => verbs::catalogue::main(&arguments),
         Command::Crds => verbs::crds::main(),
         Command::Version => verbs::version::main(),
     };

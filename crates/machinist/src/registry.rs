@@ -9,6 +9,7 @@ use machinist_controllers::kinds::MachineSets;
 use machinist_runtime::controller::start::Registration;
 
 use crate::annotator::{AnnotatorArguments, Source};
+use crate::aws;
 
 /// A name that is no controller's.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub fn all(flags: &AnnotatorArguments) -> Vec<Registration> {
     vec![Registration::new(move |shared| {
         let settings = Settings {
             options: flags.annotations.options(),
-            cloud: None,
+            cloud: flags.asks(Source::Ec2).then(|| aws::ec2_types(shared)),
             catalogue: flags.asks(Source::Catalogue).then_some(catalogue::capacity),
             obey_migration: flags.obeys_migration(),
         };

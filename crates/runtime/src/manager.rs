@@ -77,6 +77,7 @@ impl Manager {
             readiness: Arc::default(),
             clock,
             timings,
+            tasks: tasks.clone(),
         });
         Self { options, shared, tasks }
     }

@@ -24,6 +24,8 @@ pub struct Metrics {
     live_reads: Family<KindLabels, Counter>,
     repairs: Family<KindLabels, Counter>,
     events: Family<EventLabels, Counter>,
+    cloud_calls: Family<CloudLabels, Counter>,
+    type_looks: Family<LookLabels, Counter>,
     cache_synced: Family<KindLabels, Gauge>,
     cache_objects: Family<KindLabels, Gauge>,
     cache_undecodable: Family<KindLabels, Gauge>,
@@ -55,6 +57,17 @@ struct WriteLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CloudLabels {
+    operation: &'static str,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LookLabels {
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct EventLabels {
     reason: &'static str,
     result: &'static str,
@@ -72,6 +85,8 @@ impl Default for Metrics {
             live_reads: Family::default(),
             repairs: Family::default(),
             events: Family::default(),
+            cloud_calls: Family::default(),
+            type_looks: Family::default(),
             cache_synced: Family::default(),
             cache_objects: Family::default(),
             cache_undecodable: Family::default(),
@@ -87,6 +102,9 @@ impl Default for Metrics {
         reg.register("live_reads", "Reads past the cache", metrics.live_reads.clone());
         reg.register("cache_repairs", "Objects that a verify pass mended", metrics.repairs.clone());
         reg.register("events", "Events about objects", metrics.events.clone());
+        reg.register("cloud_calls", "Calls to the cloud", metrics.cloud_calls.clone());
+        let looks = metrics.type_looks.clone();
+        reg.register("instance_type_looks", "Questions about instance types", looks);
         reg.register(
             "cache_synced",
             "1 when the whole list was seen",
@@ -143,6 +161,17 @@ impl Metrics {
     /// An Event was written, failed, or left out because of its rate limit.
     pub fn event(&self, reason: &'static str, result: &'static str) {
         self.events.get_or_create(&EventLabels { reason, result }).inc();
+    }
+
+    /// The cloud was called.
+    pub fn cloud_called(&self, operation: &'static str, result: &'static str) {
+        self.cloud_calls.get_or_create(&CloudLabels { operation, result }).inc();
+    }
+
+    /// A question about an instance type was answered from memory, or not.
+    pub fn type_looked(&self, hit: bool) {
+        let result = if hit { "hit" } else { "miss" };
+        self.type_looks.get_or_create(&LookLabels { result }).inc();
     }
 
     /// The whole registry as text, with the state of the caches at this moment.

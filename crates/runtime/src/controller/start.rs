@@ -22,6 +22,7 @@ use crate::lease::Leadership;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::readiness::Readiness;
+use crate::tasks::Tasks;
 use crate::timings::Timings;
 use crate::user_agent::UserAgent;
 use crate::writer::{Gateway, Writer};
@@ -49,6 +50,8 @@ pub struct Shared {
     pub clock: SharedClock,
     /// All durations.
     pub timings: Timings,
+    /// Tasks that end with the process.
+    pub tasks: Tasks,
 }
 
 type Build<C> = Box<dyn FnOnce(&Arc<Shared>) -> C + Send>;
