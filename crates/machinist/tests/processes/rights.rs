@@ -1,80 +1,97 @@
-//! The manifests in `deploy/base` give every right that is needed: the binary works as their ServiceAccount, and nothing that it asks for is
-//! forbidden.
+//! The manifests in `deploy/` are taken by a real API server and give every right that is needed, and no more: the binary works as their
+//! ServiceAccount with the arguments of their Deployment, nothing that it asks for is forbidden, and what it need not see is.
 
-use std::path::Path;
-
-use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use anyhow::{Result, ensure};
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
-use k8s_openapi::serde::Serialize;
-use k8s_openapi::serde::de::DeserializeOwned;
-use kube::api::{Api, ListParams, PostParams};
-use kube::{Client, Resource, ResourceExt};
+use kube::Client;
+use kube::api::{Api, DeleteParams, GetParams, ListParams};
+use kube::core::Request;
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::poll;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::support::installation::{Installation, apply_file, kubectl};
 use crate::support::process::Process;
 use crate::support::replica::LEADER;
 use crate::support::scene::{LARGE, SMALL, Scene, UNKNOWN, install_crds};
 use crate::support::time::PATIENCE;
 
-/// As the manifests name them.
-const NAMESPACE: &str = "machinist-system";
-const ACCOUNT: &str = "machineset-annotator";
-/// Those that rights depend on.
-const FILES: [&str; 4] =
-    ["namespace.yaml", "service-account.yaml", "cluster-role.yaml", "role-leases.yaml"];
+/// Where the rival's Lease and, on OpenShift, everything else of machines is.
+const MACHINE_API: &str = "openshift-machine-api";
+const CONFIG: &str = "openshift-config-managed";
+/// On top of the Deployment's: lets a follower take over soon.
+const SHORT_LEASE: &str = "--leader-elect-lease-duration=3s";
 
-async fn apply_manifests(client: &Client) -> Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/base");
-    for file in FILES {
-        let text = std::fs::read_to_string(folder.join(file)).context(file)?;
-        for document in text.split("\n---\n") {
-            apply(client.clone(), serde_saphyr::from_str(document)?).await?;
-        }
-    }
-    Ok(())
-}
+#[tokio::test(flavor = "multi_thread")]
+async fn the_base_gives_the_rights_that_are_needed_and_no_more() -> Result<()> {
+    // Its own control plane: as deployed, it looks at all namespaces.
+    let control_plane = ControlPlane::start().await?;
+    install_crds(&control_plane).await?;
+    let scene = Scene::called(&control_plane, "my-machines".to_owned()).await?;
+    let installation = Installation::apply(&control_plane, "base").await?;
+    assert_eq!(installation.namespace, "machinist-system");
+    apply_file(&control_plane, "examples/role-credentials.yaml").await?;
 
-async fn apply(client: Client, document: Value) -> Result<()> {
-    match document["kind"].as_str().unwrap_or_default() {
-        "Namespace" => create::<Namespace>(Api::all(client), document).await,
-        "ClusterRole" => create::<ClusterRole>(Api::all(client), document).await,
-        "ClusterRoleBinding" => create::<ClusterRoleBinding>(Api::all(client), document).await,
-        "ServiceAccount" => {
-            create::<ServiceAccount>(Api::namespaced(client, NAMESPACE), document).await
-        }
-        "Role" => create::<Role>(Api::namespaced(client, NAMESPACE), document).await,
-        "RoleBinding" => create::<RoleBinding>(Api::namespaced(client, NAMESPACE), document).await,
-        other => anyhow::bail!("{other} is not about rights"),
-    }
-}
+    it_works(&control_plane, &scene, &installation).await?;
 
-async fn create<K>(api: Api<K>, document: Value) -> Result<()>
-where
-    K: Clone + Serialize + DeserializeOwned + std::fmt::Debug + Resource,
-{
-    let object: K = serde_json::from_value(document)?;
-    let created = api.create(&PostParams::default(), &object).await;
-    created.with_context(|| object.name_any())?;
+    let account = client_of(&control_plane, &installation).await?;
+    let secrets = "/api/v1/namespaces/my-machines/secrets";
+    may_look_at(&account, secrets, "my-aws-credentials").await?;
+    may_not_look_at(&account, secrets, "somebody-elses").await?;
+    may_not_look_at(&account, "/api/v1/namespaces/kube-system/secrets", "my-aws-credentials")
+        .await?;
+    may_not_look_at(&account, "/api/v1/namespaces/my-machines/configmaps", "any").await?;
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/machinist-system/leases";
+    may_not_look_at(&account, leases, "somebody-elses").await?;
+    let sets = "/apis/machine.openshift.io/v1beta1/namespaces/my-machines/machinesets";
+    assert_eq!(answer(&account, sets, "set", Attempt::Delete).await?, 403);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_manifests_give_every_right_that_is_needed() -> Result<()> {
-    // Its own control plane: as deployed, it looks at all namespaces.
+async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     install_crds(&control_plane).await?;
-    let scene = Scene::on(&control_plane, "rights").await?;
-    apply_manifests(&scene.client).await?;
-    let kubeconfig = control_plane.service_account_kubeconfig(NAMESPACE, ACCOUNT).await?;
-    let flags = [
-        "--leader-elect",
-        "--leader-elect-lease-duration=3s",
-        "--leader-elect-resource-namespace=machinist-system",
-    ];
+    let scene = Scene::called(&control_plane, MACHINE_API.to_owned()).await?;
+    be_openshift(&control_plane).await?;
+    let installation = Installation::apply(&control_plane, "overlays/openshift").await?;
+    assert_eq!(installation.namespace, MACHINE_API);
+
+    it_works(&control_plane, &scene, &installation).await?;
+
+    let account = client_of(&control_plane, &installation).await?;
+    for (collection, name) in [
+        ("/api/v1/namespaces/openshift-machine-api/secrets", "aws-cloud-credentials"),
+        ("/api/v1/namespaces/openshift-config-managed/configmaps", "kube-cloud-config"),
+        ("/apis/config.openshift.io/v1/infrastructures", "cluster"),
+        (
+            "/apis/coordination.k8s.io/v1/namespaces/openshift-machine-api/leases",
+            "cluster-api-provider-aws-leader",
+        ),
+    ] {
+        may_look_at(&account, collection, name).await?;
+        may_not_look_at(&account, collection, "somebody-elses").await?;
+    }
+    let user = installation.user();
+    let mut requests = control_plane.audit().read_new()?;
+    requests.retain(|entry| entry.user == user && entry.user_agent.starts_with("machinist-"));
+    let looks_at_rival = requests
+        .iter()
+        .any(|entry| entry.resource == "leases" && entry.name == "cluster-api-provider-aws-leader");
+    assert!(looks_at_rival, "nobody looked at the rival's Lease");
+    Ok(())
+}
+
+/// Runs two replicas as they are deployed: sets are annotated, trouble is told, the second takes over, nothing is forbidden.
+async fn it_works(
+    control_plane: &ControlPlane,
+    scene: &Scene,
+    installation: &Installation,
+) -> Result<()> {
+    let (namespace, account) = (&installation.namespace, &installation.account);
+    let kubeconfig = control_plane.service_account_kubeconfig(namespace, account).await?;
+    let flags = installation.flags()?;
+    let flags: Vec<_> = flags.iter().map(String::as_str).chain([SHORT_LEASE]).collect();
     let mut leader = Process::start(&kubeconfig, "rights", &flags).await?;
     leader.wait_metric(LEADER, |value| value > 0.5).await?;
     let follower = Process::start(&kubeconfig, "rights", &flags).await?;
@@ -85,7 +102,9 @@ async fn the_manifests_give_every_right_that_is_needed() -> Result<()> {
     scene.annotated("set", SMALL).await?;
     poll::eventually(PATIENCE, "an Event about the unknown type", || async {
         let events = Api::<Event>::namespaced(scene.client.clone(), &scene.namespace);
-        ensure!(!events.list(&ListParams::default()).await?.items.is_empty(), "none yet");
+        let events = events.list(&ListParams::default()).await?;
+        let told = |event: &Event| event.reason.as_deref() == Some("FailedUpdate");
+        ensure!(events.items.iter().any(told), "none yet");
         Ok(())
     })
     .await?;
@@ -93,7 +112,7 @@ async fn the_manifests_give_every_right_that_is_needed() -> Result<()> {
     scene.change_set("set", LARGE).await?;
     scene.annotated("set", LARGE).await?;
 
-    let user = format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}");
+    let user = installation.user();
     let mut requests = control_plane.audit().read_new()?;
     requests.retain(|entry| entry.user == user);
     assert!(requests.iter().any(|entry| entry.is_write() && entry.resource == "machinesets"));
@@ -101,4 +120,116 @@ async fn the_manifests_give_every_right_that_is_needed() -> Result<()> {
     let forbidden: Vec<_> = requests.iter().map(|entry| &entry.request_uri).collect();
     assert!(forbidden.is_empty(), "{forbidden:#?}");
     Ok(())
+}
+
+/// What the annotator and kustomize meet on OpenShift, as far as they look at it.
+async fn be_openshift(control_plane: &ControlPlane) -> Result<()> {
+    for (group, version, kind, plural, scope) in [
+        ("config.openshift.io", "v1", "Infrastructure", "infrastructures", "Cluster"),
+        ("monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors", "Namespaced"),
+    ] {
+        let crd = definition(group, version, kind, plural, scope);
+        control_plane.install_crds(&crd.to_string()).await?;
+    }
+    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CONFIG}},
+        {
+            "apiVersion": "config.openshift.io/v1",
+            "kind": "Infrastructure",
+            "metadata": {"name": "cluster"},
+            "status": {"platformStatus": {"aws": {"region": "us-east-1"}}},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "kube-cloud-config", "namespace": CONFIG},
+            "data": {"ca-bundle.pem": ""},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "aws-cloud-credentials", "namespace": MACHINE_API},
+            "stringData": {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "example"},
+        },
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "cluster-api-provider-aws-leader", "namespace": MACHINE_API},
+            "spec": {"holderIdentity": "rival", "leaseDurationSeconds": 120},
+        },
+    ]});
+    kubectl(control_plane, &["apply", "-f", "-"], Some(&objects.to_string())).await?;
+    // The namespace warns of pods that the restricted profile would refuse; a warning fails the installation.
+    let label = ["label", "namespace", MACHINE_API, "pod-security.kubernetes.io/warn=restricted"];
+    kubectl(control_plane, &label, None).await?;
+    Ok(())
+}
+
+fn definition(group: &str, version: &str, kind: &str, plural: &str, scope: &str) -> Value {
+    let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group,
+            "scope": scope,
+            "names": {"kind": kind, "plural": plural, "singular": kind.to_lowercase(), "listKind": format!("{kind}List")},
+            "versions": [{
+                "name": version,
+                "served": true,
+                "storage": true,
+                "schema": {"openAPIV3Schema": anything},
+            }],
+        },
+    })
+}
+
+async fn client_of(control_plane: &ControlPlane, installation: &Installation) -> Result<Client> {
+    let (namespace, account) = (&installation.namespace, &installation.account);
+    Ok(control_plane.service_account_client(namespace, account).await?)
+}
+
+/// What may be tried with an object.
+#[derive(Debug, Clone, Copy)]
+enum Attempt {
+    Get,
+    /// A list with the name as field selector. A watch is the same to RBAC.
+    ListIt,
+    ListAll,
+    Delete,
+}
+
+/// The object can be got and listed by its name.
+async fn may_look_at(client: &Client, collection: &str, name: &str) -> Result<()> {
+    for attempt in [Attempt::Get, Attempt::ListIt] {
+        let code = answer(client, collection, name, attempt).await?;
+        ensure!(code == 200 || code == 404, "{attempt:?} {name} in {collection}: {code}");
+    }
+    Ok(())
+}
+
+/// The object cannot be seen in any way.
+async fn may_not_look_at(client: &Client, collection: &str, name: &str) -> Result<()> {
+    for attempt in [Attempt::Get, Attempt::ListIt, Attempt::ListAll] {
+        let code = answer(client, collection, name, attempt).await?;
+        ensure!(code == 403, "{attempt:?} {name} in {collection}: {code}");
+    }
+    Ok(())
+}
+
+async fn answer(client: &Client, collection: &str, name: &str, attempt: Attempt) -> Result<u16> {
+    let request = Request::new(collection);
+    let by_name = ListParams::default().fields(&format!("metadata.name={name}"));
+    let request = match attempt {
+        Attempt::Get => request.get(name, &GetParams::default()),
+        Attempt::ListIt => request.list(&by_name),
+        Attempt::ListAll => request.list(&ListParams::default()),
+        Attempt::Delete => request.delete(name, &DeleteParams::default()),
+    };
+    match client.request_text(request?).await {
+        Ok(_) => Ok(200),
+        Err(kube::Error::Api(status)) => Ok(status.code),
+        Err(error) => Err(error.into()),
+    }
 }

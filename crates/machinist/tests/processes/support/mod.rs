@@ -1,7 +1,8 @@
 //! What the tests stand on: a [`process`] that runs the binary, a [`scene`] with a namespace to run it in, [`replica`]s that
-//! have a proxy each, a tiny [`http`] client, and [`time`] limits.
+//! have a proxy each, an [`installation`] of the manifests, a tiny [`http`] client, and [`time`] limits.
 
 pub(crate) mod http;
+pub(crate) mod installation;
 pub(crate) mod process;
 pub(crate) mod replica;
 pub(crate) mod scene;

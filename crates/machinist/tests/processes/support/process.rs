@@ -66,9 +66,7 @@ impl Process {
     async fn find_addresses(&self) -> Result<(SocketAddr, SocketAddr)> {
         poll::eventually(PATIENCE, "the process to listen", || async {
             let log = self.log()?;
-            let mut found = log.lines().filter_map(|line| {
-                line.split_once("listening address=")?.1.trim().parse::<SocketAddr>().ok()
-            });
+            let mut found = log.lines().filter_map(listening);
             let (first, second) = found.next().zip(found.next()).context("no two addresses yet")?;
             let (code, _) = http::get(first, "/healthz").await?;
             Ok(if code == 200 { (first, second) } else { (second, first) })
@@ -194,6 +192,12 @@ fn command(kubeconfig: Option<&Path>) -> Command {
         command.env("KUBECONFIG", path);
     }
     command
+}
+
+/// The address in a line that says so, be it for people or JSON.
+fn listening(line: &str) -> Option<SocketAddr> {
+    let (_, rest) = line.split_once("listening")?.1.split_once("address")?;
+    rest.trim_start_matches(['"', ':', '=']).split(['"', ' ']).next()?.parse().ok()
 }
 
 fn log_file(name: &str) -> Result<PathBuf> {

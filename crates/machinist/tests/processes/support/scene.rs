@@ -68,8 +68,12 @@ impl Scene {
 
     /// A new namespace on this control plane.
     pub(crate) async fn on(control_plane: &ControlPlane, name: &str) -> Result<Self> {
+        Self::called(control_plane, format!("{name}-{:06x}", fastrand::u32(..1 << 24))).await
+    }
+
+    /// The namespace of exactly this name, which must not exist yet.
+    pub(crate) async fn called(control_plane: &ControlPlane, namespace: String) -> Result<Self> {
         let client = control_plane.client()?;
-        let namespace = format!("{name}-{:06x}", fastrand::u32(..1 << 24));
         let object: Namespace = serde_json::from_value(json!({"metadata": {"name": namespace}}))?;
         Api::all(client.clone()).create(&PostParams::default(), &object).await?;
         Ok(Self { namespace, client, config: control_plane.kube_config() })
