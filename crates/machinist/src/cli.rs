@@ -1,10 +1,11 @@
 //! Verbs and flags. Parsing only: what they mean is said where they are used.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::annotator::AnnotatorArguments;
+use crate::annotator::{AnnotationArguments, AnnotatorArguments, Source};
 
 /// Runs the machines of a Kubernetes cluster.
 #[derive(Debug, Parser)]
@@ -43,6 +44,10 @@ pub enum Command {
     /// Try it: a real Kubernetes API on this machine with sample objects, until Ctrl-C.
     #[cfg(feature = "playground")]
     Playground(PlaygroundArguments),
+    /// Scale-from-zero annotations for MachineSet manifests, without a cluster or credentials.
+    Annotate(AnnotateArguments),
+    /// List instance types, or show some.
+    Catalogue(CatalogueArguments),
     /// Print the CustomResourceDefinitions for a cluster that has none.
     Crds,
     /// Print the version.
@@ -94,6 +99,59 @@ pub struct RunArguments {
     /// Multiplies backoffs, graces and timeouts, but neither the lease nor the sync period. For tests.
     #[arg(long, default_value_t = 1.0, hide = true)]
     pub time_scale: f64,
+}
+
+/// Flags of `machinist annotate`.
+#[derive(Debug, Clone, Args)]
+pub struct AnnotateArguments {
+    /// Manifests: a file of YAML or JSON, a folder of such, or "-" for stdin. May be said several times.
+    #[arg(long, short, required = true, value_name = "FILE")]
+    pub filename: Vec<PathBuf>,
+    /// How to print; by default as each document was written.
+    #[arg(long, short, value_enum, value_name = "FORMAT")]
+    pub output: Option<ManifestFormat>,
+    /// What to write.
+    #[command(flatten)]
+    pub annotations: AnnotationArguments,
+    /// Replace capacity annotations that somebody set by hand.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Who is asked what a machine gives.
+    #[arg(long, value_enum, default_value_t = Source::Catalogue, value_name = "SOURCE")]
+    pub source: Source,
+}
+
+/// How manifests are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ManifestFormat {
+    /// A stream of documents; comments and order are kept where the input was YAML.
+    Yaml,
+    /// One value after the other.
+    Json,
+}
+
+/// Flags of `machinist catalogue`.
+#[derive(Debug, Clone, Args)]
+pub struct CatalogueArguments {
+    /// Names of instance types; "*" stands for anything, "?" for one letter. All of them, if nothing is said.
+    #[arg(value_name = "PATTERN")]
+    pub patterns: Vec<String>,
+    /// How to print.
+    #[arg(long, short, value_enum, default_value_t = ListFormat::Table, value_name = "FORMAT")]
+    pub output: ListFormat,
+}
+
+/// How lists are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// For people.
+    Table,
+    /// For people with broad screens.
+    Wide,
+    /// For programs.
+    Json,
+    /// For programs and people.
+    Yaml,
 }
 
 /// Flags of `machinist playground`.

@@ -1,0 +1,216 @@
+//! A document's value, with the order of its keys.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Number;
+
+use super::stream::{Document, Notation};
+
+/// A value.
+#[derive(Debug, Clone)]
+pub(crate) enum Node {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// Reads a document; nothing but comments is null.
+    pub(crate) fn parse(document: Document<'_>) -> Result<Self, String> {
+        match document.notation {
+            Notation::Json => {
+                serde_json::from_str(document.text).map_err(|error| error.to_string())
+            }
+            Notation::Yaml => {
+                // The file is the user's own, and may be large; what an alias can blow up is still limited.
+                let options = serde_saphyr::options! {
+                    budget: None,
+                    with_snippet: false,
+                    emit_comments: false,
+                    non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString,
+                };
+                serde_saphyr::from_str_with_options(document.text, options)
+                    .map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    /// The value of a key, if this is a map that has it.
+    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
+        match self {
+            Self::Map(entries) => entries.iter().find(|entry| entry.0 == key).map(|entry| &entry.1),
+            _ => None,
+        }
+    }
+
+    /// The value of a key, to be changed.
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
+        match self {
+            Self::Map(entries) => {
+                entries.iter_mut().find(|entry| entry.0 == key).map(|entry| &mut entry.1)
+            }
+            _ => None,
+        }
+    }
+
+    /// The value at the end of a path of keys.
+    pub(crate) fn at(&self, path: &[&str]) -> Option<&Self> {
+        path.iter().try_fold(self, |node, key| node.get(key))
+    }
+
+    /// The text, if this is one.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value of a key, which is made if need be; `None` if this is neither a map nor null.
+    pub(crate) fn entry(&mut self, key: &str) -> Option<&mut Self> {
+        if matches!(self, Self::Null) {
+            *self = Self::Map(Vec::new());
+        }
+        if let Self::Map(entries) = self
+            && entries.iter().all(|entry| entry.0 != key)
+        {
+            entries.push((key.to_owned(), Self::Null));
+        }
+        self.get_mut(key)
+    }
+}
+
+/// The order of keys is kept, but means nothing.
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(one), Self::Bool(two)) => one == two,
+            (Self::Number(one), Self::Number(two)) => one == two,
+            (Self::Text(one), Self::Text(two)) => one == two,
+            (Self::List(one), Self::List(two)) => one == two,
+            (Self::Map(one), Self::Map(two)) => {
+                one.len() == two.len()
+                    && one.iter().all(|(key, value)| other.get(key) == Some(value))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Number(value) => value.serialize(serializer),
+            Self::Text(value) => serializer.serialize_str(value),
+            Self::List(items) => items.serialize(serializer),
+            Self::Map(entries) => {
+                let mut map = serializer.serialize_map(Some(entries.len()))?;
+                for (key, value) in entries {
+                    map.serialize_entry(key, value)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value that JSON has, too")
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        Node::deserialize(deserializer)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        Ok(Node::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        Ok(Node::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
+        Ok(Node::Number(value.into()))
+    }
+
+    fn visit_i128<E: serde::de::Error>(self, value: i128) -> Result<Node, E> {
+        Number::from_i128(value).map(Node::Number).ok_or_else(|| E::custom("number is too large"))
+    }
+
+    fn visit_u128<E: serde::de::Error>(self, value: u128) -> Result<Node, E> {
+        Number::from_u128(value).map(Node::Number).ok_or_else(|| E::custom("number is too large"))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Node, E> {
+        Number::from_f64(value).map(Node::Number).ok_or_else(|| E::custom("number is not finite"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Node, E> {
+        Ok(Node::Text(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Node, E> {
+        Ok(Node::Text(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Node::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut entries: Vec<(String, Node)> = Vec::new();
+        while let Some((key, value)) = map.next_entry::<String, Node>()? {
+            if entries.len() < SMALL && entries.iter().any(|entry| entry.0 == key) {
+                return Err(duplicate(&key));
+            }
+            entries.push((key, value));
+        }
+        if entries.len() > SMALL {
+            let mut keys: Vec<_> = entries.iter().map(|entry| &entry.0).collect();
+            keys.sort_unstable();
+            if let Some(twice) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
+                return Err(duplicate(twice[0]));
+            }
+        }
+        Ok(Node::Map(entries))
+    }
+}
+
+/// Up to so many keys are compared with each other; more are sorted.
+const SMALL: usize = 32;
+
+fn duplicate<E: serde::de::Error>(key: &str) -> E {
+    E::custom(format_args!("key {key:?} is there twice"))
+}

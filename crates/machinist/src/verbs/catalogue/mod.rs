@@ -1,0 +1,57 @@
+//! `machinist catalogue`: the built-in list of instance types.
+//!
+//! In: patterns. Out: a table, or JSON or YAML. Exit 1 where a pattern meets nothing: a script that asks for a type wants to know.
+
+mod pattern;
+mod view;
+
+use anyhow::ensure;
+use machinist_aws_spec::catalogue::{self, Entry};
+
+use self::view::View;
+use crate::cli::{CatalogueArguments, ListFormat};
+
+/// Lists or shows types.
+pub fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
+    let patterns = &arguments.patterns;
+    let found = matching(patterns);
+    let views: Vec<_> = found.iter().map(View::of).collect();
+    // One type that is asked for by its name is one object; everything else is a list, however many it has.
+    let shown = match (patterns.as_slice(), views.as_slice()) {
+        ([name], [one]) if !pattern::is_pattern(name) => Shown::One(one),
+        _ => Shown::Many(&views),
+    };
+    let text = match arguments.output {
+        ListFormat::Table => view::table(&found, false),
+        ListFormat::Wide => view::table(&found, true),
+        ListFormat::Json => {
+            let mut json = serde_json::to_string_pretty(&shown)?;
+            json.push('\n');
+            json
+        }
+        ListFormat::Yaml => serde_saphyr::to_string(&shown)?,
+    };
+    if !found.is_empty() {
+        super::print(&text)?;
+    }
+    let is_met =
+        |pattern: &&String| found.iter().any(|entry| pattern::matches(pattern, entry.name));
+    let missed: Vec<_> = patterns.iter().filter(|pattern| !is_met(pattern)).collect();
+    ensure!(missed.is_empty(), "not in the catalogue: {missed:?}");
+    Ok(())
+}
+
+fn matching(patterns: &[String]) -> Vec<Entry<'static>> {
+    let wanted = |entry: &Entry<'_>| {
+        patterns.is_empty() || patterns.iter().any(|pattern| pattern::matches(pattern, entry.name))
+    };
+    catalogue::entries().filter(wanted).collect()
+}
+
+/// What is printed for programs.
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum Shown<'a> {
+    One(&'a View<'a>),
+    Many(&'a [View<'a>]),
+}
