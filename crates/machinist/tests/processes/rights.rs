@@ -7,13 +7,14 @@ use kube::Client;
 use kube::api::{Api, DeleteParams, GetParams, ListParams};
 use kube::core::Request;
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::aws::AwsBed;
 use machinist_testbed::poll;
 use serde_json::{Value, json};
 
 use crate::support::installation::{Installation, apply_file, kubectl};
 use crate::support::process::Process;
 use crate::support::replica::LEADER;
-use crate::support::scene::{LARGE, SMALL, Scene, UNKNOWN, install_crds};
+use crate::support::scene::{LARGE, SMALL, Scene, Shape, UNKNOWN, install_crds, spec};
 use crate::support::time::PATIENCE;
 
 /// Where the rival's Lease and, on OpenShift, everything else of machines is.
@@ -32,7 +33,7 @@ async fn the_base_gives_the_rights_that_are_needed_and_no_more() -> Result<()> {
     assert_eq!(installation.namespace, "machinist-system");
     apply_file(&control_plane, "examples/role-credentials.yaml").await?;
 
-    it_works(&control_plane, &scene, &installation).await?;
+    it_works(&control_plane, &scene, &installation, &json!({}), &[]).await?;
 
     let account = client_of(&control_plane, &installation).await?;
     let secrets = "/api/v1/namespaces/my-machines/secrets";
@@ -48,37 +49,48 @@ async fn the_base_gives_the_rights_that_are_needed_and_no_more() -> Result<()> {
     Ok(())
 }
 
+/// What is read of OpenShift: collections, and the one object of each.
+const OF_OPENSHIFT: [(&str, &str, &str); 4] = [
+    ("/api/v1/namespaces/openshift-machine-api", "secrets", "aws-cloud-credentials"),
+    ("/api/v1/namespaces/openshift-config-managed", "configmaps", "kube-cloud-config"),
+    ("/apis/config.openshift.io/v1", "infrastructures", "cluster"),
+    (
+        "/apis/coordination.k8s.io/v1/namespaces/openshift-machine-api",
+        "leases",
+        "cluster-api-provider-aws-leader",
+    ),
+];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     install_crds(&control_plane).await?;
     let scene = Scene::called(&control_plane, MACHINE_API.to_owned()).await?;
-    be_openshift(&control_plane).await?;
+    // EC2 is found by the Infrastructure, trusted by the ConfigMap, and asked as the Secret says: without these three, nothing is annotated.
+    let aws = AwsBed::start_tls().await?;
+    be_openshift(&control_plane, &aws).await?;
     let installation = Installation::apply(&control_plane, "overlays/openshift").await?;
     assert_eq!(installation.namespace, MACHINE_API);
 
-    it_works(&control_plane, &scene, &installation).await?;
+    let provider = json!({
+        "placement": {"region": "us-east-1"},
+        "credentialsSecret": {"name": "aws-cloud-credentials"},
+    });
+    it_works(&control_plane, &scene, &installation, &provider, &["--instance-types=ec2"]).await?;
+    let told = reasons(&scene).await?;
+    assert!(!told.iter().any(|reason| reason == "CatalogueUsed"), "{told:?}");
 
-    let account = client_of(&control_plane, &installation).await?;
-    for (collection, name) in [
-        ("/api/v1/namespaces/openshift-machine-api/secrets", "aws-cloud-credentials"),
-        ("/api/v1/namespaces/openshift-config-managed/configmaps", "kube-cloud-config"),
-        ("/apis/config.openshift.io/v1/infrastructures", "cluster"),
-        (
-            "/apis/coordination.k8s.io/v1/namespaces/openshift-machine-api/leases",
-            "cluster-api-provider-aws-leader",
-        ),
-    ] {
-        may_look_at(&account, collection, name).await?;
-        may_not_look_at(&account, collection, "somebody-elses").await?;
-    }
     let user = installation.user();
     let mut requests = control_plane.audit().read_new()?;
-    requests.retain(|entry| entry.user == user && entry.user_agent.starts_with("machinist-"));
-    let looks_at_rival = requests
-        .iter()
-        .any(|entry| entry.resource == "leases" && entry.name == "cluster-api-provider-aws-leader");
-    assert!(looks_at_rival, "nobody looked at the rival's Lease");
+    requests.retain(|entry| entry.user == user && entry.code == 200);
+    let account = client_of(&control_plane, &installation).await?;
+    for (parent, resource, name) in OF_OPENSHIFT {
+        let read = requests.iter().any(|entry| entry.resource == resource && entry.name == name);
+        assert!(read, "nobody looked at {resource} {name}, so the rights to do so are idle");
+        let collection = format!("{parent}/{resource}");
+        may_look_at(&account, &collection, name).await?;
+        may_not_look_at(&account, &collection, "somebody-elses").await?;
+    }
     Ok(())
 }
 
@@ -87,24 +99,25 @@ async fn it_works(
     control_plane: &ControlPlane,
     scene: &Scene,
     installation: &Installation,
+    provider: &Value,
+    more_flags: &[&'static str],
 ) -> Result<()> {
     let (namespace, account) = (&installation.namespace, &installation.account);
     let kubeconfig = control_plane.service_account_kubeconfig(namespace, account).await?;
     let flags = installation.flags()?;
-    let flags: Vec<_> = flags.iter().map(String::as_str).chain([SHORT_LEASE]).collect();
+    let mut flags: Vec<_> = flags.iter().map(String::as_str).chain([SHORT_LEASE]).collect();
+    flags.extend(more_flags);
     let mut leader = Process::start(&kubeconfig, "rights", &flags).await?;
     leader.wait_metric(LEADER, |value| value > 0.5).await?;
     let follower = Process::start(&kubeconfig, "rights", &flags).await?;
     follower.wait_ready().await?;
 
-    scene.create_set("set", SMALL).await?;
-    scene.create_set("unknown", UNKNOWN).await?;
+    scene.create_set_with("set", spec_with(SMALL, provider)).await?;
+    scene.create_set_with("unknown", spec_with(UNKNOWN, provider)).await?;
     scene.annotated("set", SMALL).await?;
     poll::eventually(PATIENCE, "an Event about the unknown type", || async {
-        let events = Api::<Event>::namespaced(scene.client.clone(), &scene.namespace);
-        let events = events.list(&ListParams::default()).await?;
-        let told = |event: &Event| event.reason.as_deref() == Some("FailedUpdate");
-        ensure!(events.items.iter().any(told), "none yet");
+        let told = reasons(scene).await?;
+        ensure!(told.iter().any(|reason| reason == "FailedUpdate"), "there are {told:?}");
         Ok(())
     })
     .await?;
@@ -122,8 +135,23 @@ async fn it_works(
     Ok(())
 }
 
+fn spec_with(shape: Shape, provider: &Value) -> Value {
+    let mut spec = spec(shape);
+    for (field, value) in provider.as_object().into_iter().flatten() {
+        spec["template"]["spec"]["providerSpec"]["value"][field] = value.clone();
+    }
+    spec
+}
+
+/// Of the Events in the scene.
+async fn reasons(scene: &Scene) -> Result<Vec<String>> {
+    let events = Api::<Event>::namespaced(scene.client.clone(), &scene.namespace);
+    let events = events.list(&ListParams::default()).await?.items;
+    Ok(events.into_iter().filter_map(|event| event.reason).collect())
+}
+
 /// What the annotator and kustomize meet on OpenShift, as far as they look at it.
-async fn be_openshift(control_plane: &ControlPlane) -> Result<()> {
+async fn be_openshift(control_plane: &ControlPlane, aws: &AwsBed) -> Result<()> {
     for (group, version, kind, plural, scope) in [
         ("config.openshift.io", "v1", "Infrastructure", "infrastructures", "Cluster"),
         ("monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors", "Namespaced"),
@@ -137,13 +165,16 @@ async fn be_openshift(control_plane: &ControlPlane) -> Result<()> {
             "apiVersion": "config.openshift.io/v1",
             "kind": "Infrastructure",
             "metadata": {"name": "cluster"},
-            "status": {"platformStatus": {"aws": {"region": "us-east-1"}}},
+            "status": {"platformStatus": {"aws": {
+                "region": "us-east-1",
+                "serviceEndpoints": [{"name": "ec2", "url": aws.endpoint_url()}],
+            }}},
         },
         {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": "kube-cloud-config", "namespace": CONFIG},
-            "data": {"ca-bundle.pem": ""},
+            "data": {"ca-bundle.pem": aws.ca_pem()},
         },
         {
             "apiVersion": "v1",
