@@ -44,6 +44,12 @@ pub(crate) fn from_secret(
     config: &ProviderConfig,
 ) -> Result<FromSecret, &'static str> {
     if let Some(file) = text(data, FILE)? {
+        if lends_our_identity(file) {
+            return Err(
+                "endpoint_url cannot go with web_identity_token_file or credential_source: \
+                 what belongs to this process is sent to AWS alone",
+            );
+        }
         let files = in_memory(&unprefixed(file));
         let provider = ProfileFileCredentialsProvider::builder()
             .profile_files(files.clone())
@@ -80,6 +86,19 @@ fn text<'a>(data: &'a SecretData, key: &str) -> Result<Option<&'a str>, &'static
         return Err("its values must be text");
     }
     Ok(data.text(key).map(str::trim).filter(|value| !value.is_empty()))
+}
+
+/// Whether the file would have the process send its own token or credentials to a place that the file chooses. Whoever may write a Secret
+/// must not get at the identity of the process that way.
+fn lends_our_identity(file: &str) -> bool {
+    let mut names =
+        file.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name.trim());
+    let ours = |name: &str| {
+        ["web_identity_token_file", "credential_source"]
+            .iter()
+            .any(|ours| name.eq_ignore_ascii_case(ours))
+    };
+    names.clone().any(ours) && names.any(|name| name.eq_ignore_ascii_case("endpoint_url"))
 }
 
 fn in_memory(contents: &str) -> EnvConfigFiles {
@@ -171,6 +190,13 @@ mod tests {
         for bad in [&[][..], &[(KEY_ID, "AKIA1")], &[(KEY_ID, "AKIA1"), (KEY, " \n")]] {
             let reason = from_secret(&secret(bad), &config).unwrap_err();
             assert!(reason.contains("aws_secret_access_key"), "{reason}");
+        }
+        for ours in ["web_identity_token_file = /token", "CREDENTIAL_SOURCE=Environment"] {
+            let file = format!("[default]\nrole_arn = r\n{ours}\n[b]\n Endpoint_Url= http://x\n");
+            let reason = from_secret(&secret(&[(FILE, &file)]), &config).unwrap_err();
+            assert!(reason.contains("endpoint_url"), "{reason}");
+            let file = format!("[default]\nrole_arn = r\n{ours}\n# endpoint_url\n");
+            assert!(from_secret(&secret(&[(FILE, &file)]), &config).is_ok());
         }
         let binary = SecretData(BTreeMap::from([(FILE.to_owned(), vec![0xff])]));
         assert_eq!(from_secret(&binary, &config).unwrap_err(), "its values must be text");

@@ -20,6 +20,7 @@ use machinist_provider_aws::{Ec2Types, Parts, TypeTimings};
 use machinist_testbed::aws::{AwsBed, Call};
 use machinist_testbed::poll::eventually;
 
+/// What a Secret's file is, if the environment names none.
 const FILE: &str = "[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key = filesecret\n";
 
 #[tokio::main]
@@ -31,7 +32,10 @@ async fn main() {
             println!("{:?}", ask(Credentials::Secret { key, version: Version(1) }).await);
         }
         _ => {
-            endpoints_and_identities().await;
+            let bed = AwsBed::start().await.unwrap();
+            endpoints_and_identities(&bed);
+            web_identity(&bed);
+            a_proxy(&bed);
             no_metadata_service().await;
             println!("test result: ok (environment)");
         }
@@ -43,7 +47,8 @@ async fn ask(credentials: Credentials) -> Answer {
     struct OneSecret;
     impl SecretReader for OneSecret {
         fn read<'a>(&'a self, _: &'a ObjectKey) -> Pending<'a, Result<SecretData, Failure>> {
-            let data = SecretData([("credentials".to_owned(), FILE.into())].into());
+            let file = std::env::var("SECRET_FILE").unwrap_or_else(|_| FILE.to_owned());
+            let data = SecretData([("credentials".to_owned(), file.into())].into());
             Box::pin(std::future::ready(Ok(data)))
         }
     }
@@ -92,8 +97,7 @@ fn files(folder: &Path) -> usize {
     std::fs::read_dir(folder).unwrap().count()
 }
 
-async fn endpoints_and_identities() {
-    let bed = AwsBed::start().await.unwrap();
+fn endpoints_and_identities(bed: &AwsBed) {
     let endpoint = bed.endpoint_url();
     let keys = [("AWS_ACCESS_KEY_ID", "AKIAENV"), ("AWS_SECRET_ACCESS_KEY", "envsecret")];
     // Each is as [name of the endpoint's variable, who asks, who signs].
@@ -115,6 +119,43 @@ async fn endpoints_and_identities() {
         assert_eq!(last.access_key_id, signer, "{variable} {what}");
         assert_eq!(last.region, "eu-west-1", "{variable} {what}");
     }
+}
+
+/// A token file, for the process itself (IRSA) and in a Secret's file (OpenShift with STS).
+fn web_identity(bed: &AwsBed) {
+    let endpoint = bed.endpoint_url();
+    let token = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(token.path(), "a.b.c").unwrap();
+    let path = token.path().to_str().unwrap();
+    let role = "arn:aws:iam::123456789012:role/machinist";
+    let file = format!(
+        "[default]\nsts_regional_endpoints = regional\nrole_arn = {role}\n\
+         web_identity_token_file = {path}\n"
+    );
+    let irsa = [("AWS_ROLE_ARN", role), ("AWS_WEB_IDENTITY_TOKEN_FILE", path)];
+    for (what, environment) in
+        [("ask-ambient", irsa.to_vec()), ("ask-secret", vec![("SECRET_FILE", file.as_str())])]
+    {
+        let environment = [vec![("AWS_ENDPOINT_URL", endpoint.as_str())], environment].concat();
+        let printed = tokio::task::block_in_place(|| child(what, &environment));
+        assert!(printed.contains("Present"), "{what}: {printed}");
+        let calls = bed.front().calls_of("AssumeRoleWithWebIdentity");
+        assert_eq!(calls.last().unwrap().parameters["WebIdentityToken"], "a.b.c", "{what}");
+    }
+    assert_eq!(bed.front().calls_of("AssumeRoleWithWebIdentity").len(), 2);
+}
+
+/// Clusters without a way out give the proxy in the environment. The front is the proxy here: it takes any host for its own.
+fn a_proxy(bed: &AwsBed) {
+    let before = bed.front().calls_of("DescribeInstanceTypes").len();
+    let environment = [
+        ("HTTP_PROXY", bed.endpoint_url()),
+        ("AWS_ENDPOINT_URL", "http://ec2.machinist.invalid".to_owned()),
+    ];
+    let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let printed = tokio::task::block_in_place(|| child("ask-secret", &environment));
+    assert!(printed.contains("Present"), "{printed}");
+    assert_eq!(bed.front().calls_of("DescribeInstanceTypes").len(), before + 1);
 }
 
 /// Outside AWS there is no metadata service: somebody who never answers must not hold us up for long.

@@ -22,10 +22,17 @@ pub(super) async fn run(inner: Arc<Inner>, state: Arc<RealmState>) {
     stop.run_until_cancelled(Asker { inner, state, client: None }.work()).await;
 }
 
+/// If it panics, its realm is forgotten, so that the next look gets another asker.
 struct Asker {
     inner: Arc<Inner>,
     state: Arc<RealmState>,
     client: Option<Ec2>,
+}
+
+impl Drop for Asker {
+    fn drop(&mut self) {
+        self.inner.remove(&self.state);
+    }
 }
 
 impl Asker {

@@ -115,13 +115,16 @@ struct Inner {
     regions: Regions,
     clock: Arc<dyn Fn() -> Duration + Send + Sync>,
     timings: TypeTimings,
-    realms: Mutex<HashMap<Who, Vec<Arc<RealmState>>>>,
+    realms: Mutex<Realms>,
     listeners: RwLock<Vec<Arc<Listener>>>,
     stop: CancellationToken,
 }
 
-/// Region and identity: the part of a realm that is quick to hash (a CA bundle is not). Realms that differ in the rest are few.
+/// Region and identity: the part of a realm that is quick to hash (a CA bundle is not).
 type Who = (Arc<str>, Credentials);
+
+/// Realms that have region and identity in common are few.
+type Realms = HashMap<Who, Vec<Arc<RealmState>>>;
 
 /// One realm that somebody asked about.
 struct RealmState {
@@ -204,18 +207,16 @@ impl Inner {
     /// Forgets a realm that nobody asks about; false if somebody just did.
     fn forget(&self, state: &Arc<RealmState>) -> bool {
         let mut realms = self.realms.lock();
-        if !state.memory.lock().is_empty() {
-            return false;
+        let is_idle = state.memory.lock().is_empty();
+        if is_idle {
+            take_out(&mut realms, state);
         }
-        let realm = &state.realm;
-        let who = (Arc::clone(&realm.region), realm.credentials.clone());
-        if let Entry::Occupied(mut states) = realms.entry(who) {
-            states.get_mut().retain(|other| !Arc::ptr_eq(other, state));
-            if states.get().is_empty() {
-                states.remove();
-            }
-        }
-        true
+        is_idle
+    }
+
+    /// Forgets a realm whose asker is gone.
+    fn remove(&self, state: &Arc<RealmState>) {
+        take_out(&mut self.realms.lock(), state);
     }
 
     /// Tells the listeners; nothing is locked meanwhile, so that they may look.
@@ -230,8 +231,19 @@ impl Inner {
     }
 }
 
+fn take_out(realms: &mut Realms, state: &Arc<RealmState>) {
+    let realm = &state.realm;
+    let who = (Arc::clone(&realm.region), realm.credentials.clone());
+    if let Entry::Occupied(mut states) = realms.entry(who) {
+        states.get_mut().retain(|other| !Arc::ptr_eq(other, state));
+        if states.get().is_empty() {
+            states.remove();
+        }
+    }
+}
+
 /// A newer version of a Secret makes the older ones pointless: their askers would go on with credentials that were replaced.
-fn forget_superseded(realms: &mut HashMap<Who, Vec<Arc<RealmState>>>, by: &Credentials) {
+fn forget_superseded(realms: &mut Realms, by: &Credentials) {
     let Credentials::Secret { key: newer, version: newest } = by else {
         return;
     };

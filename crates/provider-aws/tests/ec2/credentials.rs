@@ -40,24 +40,6 @@ async fn a_role_is_assumed_with_another_profile() {
 }
 
 #[tokio::test]
-async fn a_role_is_assumed_with_a_token_file() {
-    let (bed, world) = (bed().await, World::new());
-    let token = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(token.path(), "a.b.c").unwrap();
-    let file = format!(
-        "[default]\nsts_regional_endpoints = regional\nrole_arn = arn:aws:iam::123456789012:role/m\n\
-         web_identity_token_file = {}\nendpoint_url = {}\n",
-        token.path().display(),
-        bed.endpoint_url()
-    );
-    world.secrets.put("aws", &[("credentials", &file)]);
-    world.capacity(&realm(&bed.endpoint_url()), "m5.large").await;
-    let roles = bed.front().calls_of("AssumeRoleWithWebIdentity");
-    assert_eq!(roles.len(), 1);
-    assert_eq!(roles[0].parameters["WebIdentityToken"], "a.b.c");
-}
-
-#[tokio::test]
 async fn a_missing_or_bad_secret_waits_for_a_change() {
     let (bed, world) = (bed().await, World::new());
     world.secrets.put("empty", &[]);
@@ -99,4 +81,12 @@ async fn a_changed_secret_is_another_realm_and_the_old_one_goes() {
     )
     .await
     .unwrap();
+}
+
+#[tokio::test]
+async fn a_panic_while_asking_does_not_silence_the_realm() {
+    let (bed, world) = (bed().await, World::new());
+    let realm = Realm { credentials: secret("panic", 1), ..realm(&bed.endpoint_url()) };
+    world.look(&realm, "m5.large");
+    world.capacity(&realm, "m5.large").await;
 }

@@ -3,7 +3,7 @@
 //!
 //! Needs `python3`; moto installs itself on first use. All tests share one moto; each has a front, a source and a clock of its own.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of a test fail the test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of a test fail the test")]
 
 mod answers;
 mod credentials;

@@ -43,6 +43,9 @@ pub(crate) async fn bed_with(transport: Transport) -> AwsBed {
 #[derive(Default)]
 pub(crate) struct Secrets(Mutex<BTreeMap<ObjectKey, SecretData>>);
 
+/// Reading this one panics the first time.
+const PANIC: &str = "panic";
+
 impl Secrets {
     pub(crate) fn put(&self, name: &str, pairs: &[(&str, &str)]) {
         let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), value.as_bytes().to_vec());
@@ -53,6 +56,11 @@ impl Secrets {
 
 impl SecretReader for Secrets {
     fn read<'a>(&'a self, key: &'a ObjectKey) -> Pending<'a, Result<SecretData, Failure>> {
+        if &*key.name == PANIC && !self.0.lock().contains_key(key) {
+            let good = [("aws_access_key_id", "AKIAONE"), ("aws_secret_access_key", "x")];
+            self.put(PANIC, &good);
+            panic!("a reader that panics once");
+        }
         let found = self.0.lock().get(key).cloned().ok_or_else(|| Failure {
             category: Category::NotFound,
             retry: Retry::OnChange,
