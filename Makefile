@@ -17,7 +17,7 @@ XTASK := $(CARGO) run $(CARGO_FLAGS) --quiet --bin xtask --
 
 .PHONY: help
 help: ## list the verbs (default)
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
 run: tools ## a real Kubernetes API with sample objects and the controllers, until Ctrl-C (ARGS=--once: prove it and exit)
@@ -59,6 +59,11 @@ bench: tools ## ratios against a limit measured in the same run, into target/ben
 .PHONY: crash
 crash: tools ## every crash point with every fault (`make test` takes a sample)
 	MACHINIST_CRASH=all $(CARGO) test $(CARGO_FLAGS) --workspace --test crash -- --nocapture $(ARGS)
+
+.PHONY: catalogue
+catalogue: ## ask EC2 (or what AWS_ENDPOINT_URL names) for its instance types and write the built-in list anew
+	$(CARGO) run $(CARGO_FLAGS) --quiet --bin machinist -- catalogue --generate > target/instance-types.tsv
+	mv target/instance-types.tsv crates/aws-spec/data/instance-types.tsv
 
 .PHONY: clean
 clean: ## remove what was built here; the control plane's own cache stays

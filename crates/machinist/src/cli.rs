@@ -139,6 +139,9 @@ pub struct CatalogueArguments {
     /// How to print.
     #[arg(long, short, value_enum, default_value_t = ListFormat::Table, value_name = "FORMAT")]
     pub output: ListFormat,
+    /// Ask EC2 for its types and print the file that the catalogue is built from. For `make catalogue`.
+    #[arg(long, hide = true, exclusive = true)]
+    pub generate: bool,
 }
 
 /// How lists are printed.

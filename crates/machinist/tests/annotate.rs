@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use machinist_aws_spec::catalogue;
+use machinist_testbed::aws::AwsBed;
 use serde_json::Value;
 
 const VCPU: &str = "/metadata/annotations/machine.openshift.io~1vCPU";
@@ -129,5 +130,25 @@ fn the_catalogue_lists_and_shows() -> Result<()> {
     let none = machinist(&["catalogue", "m99.mega"], "")?;
     assert_eq!((none.status.code(), none.stdout.len()), (Some(1), 0));
     assert!(text(&none.stderr)?.contains("m99.mega"));
+    Ok(())
+}
+
+/// What `make catalogue` does, against moto, which serves EC2's own list.
+#[tokio::test]
+async fn the_catalogue_that_is_shipped_is_the_one_that_ec2_gives() -> Result<()> {
+    let bed = AwsBed::start().await?;
+    let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_machinist"))
+        .args(["catalogue", "--generate"])
+        .env("AWS_ENDPOINT_URL", bed.endpoint_url())
+        .env("AWS_ACCESS_KEY_ID", "test")
+        .env("AWS_SECRET_ACCESS_KEY", "test")
+        .env("AWS_REGION", "us-east-1")
+        .output()
+        .await?;
+    ensure!(output.status.success(), "{}", text(&output.stderr)?);
+    let shipped = include_str!("../../aws-spec/data/instance-types.tsv");
+    let printed = text(&output.stdout)?;
+    let differ = printed.lines().zip(shipped.lines()).find(|(one, other)| one != other);
+    ensure!(printed == shipped, "run `make catalogue`; the first difference: {differ:?}");
     Ok(())
 }

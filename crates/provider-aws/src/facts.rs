@@ -4,7 +4,7 @@
 
 use aws_sdk_ec2::types::{
     FpgaInfo, GpuDeviceInfo, GpuInfo, InferenceAcceleratorInfo, InstanceTypeInfo,
-    MediaAcceleratorInfo, NeuronInfo,
+    MediaAcceleratorInfo, NetworkInfo, NeuronInfo,
 };
 
 /// What EC2 says about one instance type. Zero stands for what EC2 does not say.
@@ -22,7 +22,7 @@ pub struct TypeFacts {
     pub gpus: Vec<Device>,
     /// Other accelerators: inference, training (Neuron), media, FPGA.
     pub accelerators: Vec<Device>,
-    /// How many network interfaces it can have.
+    /// How many network interfaces its default network card can have: pods get their addresses from that one alone.
     pub max_interfaces: u32,
     /// How many IPv4 addresses each interface can have.
     pub ipv4_per_interface: u32,
@@ -65,13 +65,21 @@ impl TypeFacts {
             architectures: architectures(info),
             gpus: gpus(info),
             accelerators: accelerators(info),
-            max_interfaces: number(network.and_then(|net| net.maximum_network_interfaces)),
+            max_interfaces: number(network.and_then(interfaces)),
             ipv4_per_interface: number(network.and_then(|net| net.ipv4_addresses_per_interface)),
             instance_storage_gb: number(
                 info.instance_storage_info.as_ref().and_then(|storage| storage.total_size_in_gb),
             ),
         })
     }
+}
+
+/// Of the default card; where EC2 says nothing about cards, of all.
+fn interfaces(network: &NetworkInfo) -> Option<i32> {
+    let default = Some(network.default_network_card_index.unwrap_or(0));
+    let mut cards = network.network_cards().iter();
+    let card = cards.find(|card| card.network_card_index == default);
+    card.map_or(network.maximum_network_interfaces, |card| card.maximum_network_interfaces)
 }
 
 fn architectures(info: &InstanceTypeInfo) -> Vec<String> {
@@ -127,7 +135,7 @@ where
 mod tests {
     use super::*;
     use aws_sdk_ec2::types::{
-        FpgaDeviceInfo, InferenceDeviceInfo, InstanceStorageInfo, MemoryInfo, NetworkInfo,
+        FpgaDeviceInfo, InferenceDeviceInfo, InstanceStorageInfo, MemoryInfo, NetworkCardInfo,
         NeuronDeviceInfo, ProcessorInfo, VCpuInfo,
     };
 
@@ -136,6 +144,13 @@ mod tests {
         let gpu = GpuDeviceInfo::builder().count(8).manufacturer("NVIDIA").name("A100").build();
         let network = NetworkInfo::builder()
             .maximum_network_interfaces(60)
+            .network_cards(NetworkCardInfo::builder().network_card_index(1).build())
+            .network_cards(
+                NetworkCardInfo::builder()
+                    .network_card_index(0)
+                    .maximum_network_interfaces(15)
+                    .build(),
+            )
             .ipv4_addresses_per_interface(50)
             .build();
         let info = InstanceTypeInfo::builder()
@@ -157,7 +172,7 @@ mod tests {
             architectures: vec!["x86_64".into()],
             gpus: vec![gpu],
             accelerators: Vec::new(),
-            max_interfaces: 60,
+            max_interfaces: 15,
             ipv4_per_interface: 50,
             instance_storage_gb: 8000,
         };

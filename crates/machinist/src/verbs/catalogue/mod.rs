@@ -2,6 +2,7 @@
 //!
 //! In: patterns. Out: a table, or JSON or YAML. Exit 1 where a pattern meets nothing: a script that asks for a type wants to know.
 
+mod generate;
 mod pattern;
 mod view;
 
@@ -13,6 +14,9 @@ use crate::cli::{CatalogueArguments, ListFormat};
 
 /// Lists or shows types.
 pub fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
+    if arguments.generate {
+        return Ok(super::print(&generate::text()?)?);
+    }
     let patterns = &arguments.patterns;
     let found = matching(patterns);
     let views: Vec<_> = found.iter().map(View::of).collect();
