@@ -4,6 +4,7 @@ mod dead_files;
 mod dependencies;
 mod drift;
 mod file_length;
+mod image;
 mod layers;
 mod names;
 mod pure_stages;
@@ -33,6 +34,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("writes", writes::check),
     ("review", review::check),
     ("wording", wording::check),
+    ("image", image::check),
 ];
 
 /// Runs all checks or the named ones, prints what they find, and returns whether no error was among it.
