@@ -19,9 +19,6 @@ use parking_lot::Mutex;
 use crate::kinds::{Certificates, Infrastructures, Secrets};
 use crate::openshift::OpenShift;
 
-/// How long an object that need not exist is waited for. It is there at once, or we may not see it.
-const PATIENCE_SHARE: u32 = 6;
-
 /// What a change concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Concern {
@@ -93,20 +90,14 @@ impl Realms {
         };
         let (endpoint, ca_bundle) = match self.settings() {
             None => (None, None),
-            Some(settings) => (self.endpoint(&settings).await, self.ca_bundle(&settings).await),
+            Some(settings) => (self.endpoint(&settings).await?, self.ca_bundle(&settings).await?),
         };
         Ok(Realm { region, credentials, endpoint, ca_bundle })
     }
 
     async fn secret(&self, key: ObjectKey) -> Result<Credentials, RealmError> {
         let cache = self.secret_cache(&key);
-        let synced = tokio::time::timeout(self.shared.timings.request, cache.wait_synced());
-        if synced.await.is_err() {
-            let trouble = cache.state().trouble.unwrap_or_else(|| "no answer".to_owned());
-            let message = format!("secret {key} cannot be looked at: {trouble}");
-            return Err(ApiError::Disconnected(message).into());
-        }
-        match cache.get(&key) {
+        match self.look(&cache, &key).await? {
             None => Err(RealmError::NoSecret(key)),
             Some(entry) => Ok(Credentials::Secret { version: entry.meta().version, key }),
         }
@@ -125,20 +116,18 @@ impl Realms {
         cache
     }
 
-    async fn ca_bundle(&self, settings: &Settings) -> Option<Arc<str>> {
-        let key = self.settled(&settings.certificates).await?;
-        match settings.certificates.get(&key) {
+    async fn ca_bundle(&self, settings: &Settings) -> Result<Option<Arc<str>>, ApiError> {
+        Ok(match self.look(&settings.certificates, &certificates()).await? {
             Some(Entry::Known(map)) => map.ca_bundle.clone(),
             _ => None,
-        }
+        })
     }
 
-    async fn endpoint(&self, settings: &Settings) -> Option<Arc<str>> {
-        let key = self.settled(&settings.infrastructure).await?;
-        match settings.infrastructure.get(&key) {
+    async fn endpoint(&self, settings: &Settings) -> Result<Option<Arc<str>>, ApiError> {
+        Ok(match self.look(&settings.infrastructure, &infrastructure()).await? {
             Some(Entry::Known(infrastructure)) => infrastructure.ec2_endpoint.clone(),
             _ => None,
-        }
+        })
     }
 
     /// What OpenShift says, where this is OpenShift. Elsewhere nothing is even watched.
@@ -149,10 +138,9 @@ impl Realms {
         if !self.openshift.is_here() {
             return None;
         }
-        let certificates = ObjectKey::new("openshift-config-managed", "kube-cloud-config");
         let settings = Settings {
-            certificates: open(&self.shared, certificates, Certificates),
-            infrastructure: open(&self.shared, ObjectKey::new("", "cluster"), Infrastructures),
+            certificates: open(&self.shared, certificates(), Certificates),
+            infrastructure: open(&self.shared, infrastructure(), Infrastructures),
         };
         // Opened outside of the lock: subscribing calls the listener, which may look here again.
         let first = self.settings.lock().replace(settings.clone()).is_none();
@@ -163,17 +151,28 @@ impl Realms {
         Some(settings)
     }
 
-    /// Waits a little for an object that need not exist. `None`: we may not see it.
-    async fn settled<K: Kind>(&self, cache: &Cache<K>) -> Option<ObjectKey> {
-        if !cache.is_synced() {
-            let patience = self.shared.timings.request / PATIENCE_SHARE;
-            tokio::time::timeout(patience, cache.wait_synced()).await.ok()?;
+    /// What is there under `key`. That it may not be seen, or nobody answers, is an error: it does not mean that there is nothing.
+    async fn look<K: Kind>(
+        &self,
+        cache: &Cache<K>,
+        key: &ObjectKey,
+    ) -> Result<Option<Entry<K::Stored>>, ApiError> {
+        let synced = tokio::time::timeout(self.shared.timings.request, cache.wait_synced());
+        if synced.await.is_err() {
+            let trouble = cache.state().trouble.unwrap_or_else(|| "no answer".to_owned());
+            let message = format!("{} {key} cannot be looked at: {trouble}", K::RESOURCE);
+            return Err(ApiError::Disconnected(message));
         }
-        match cache.scope() {
-            Scope::Object(key) => Some(key.clone()),
-            Scope::All | Scope::Namespace(_) => None,
-        }
+        Ok(cache.get(key))
     }
+}
+
+fn certificates() -> ObjectKey {
+    ObjectKey::new("openshift-config-managed", "kube-cloud-config")
+}
+
+fn infrastructure() -> ObjectKey {
+    ObjectKey::new("", "cluster")
 }
 
 fn open<K: Kind>(shared: &Shared, key: ObjectKey, kind: K) -> Arc<Cache<K>> {

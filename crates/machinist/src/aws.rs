@@ -33,7 +33,6 @@ pub(crate) fn ec2_types(shared: &Shared) -> Arc<dyn CapacitySource> {
         timings: TypeTimings {
             retry_base: shared.timings.retry.base,
             retry_max: shared.timings.retry.max,
-            request_timeout: shared.timings.request,
             ..TypeTimings::default()
         },
         spawn: Arc::new(move |task| {

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::aws::AwsBed;
 use machinist_testbed::crash::{Fault, Harness, Options, Sample};
 
+use crate::broken_secret::{self, BrokenSecret};
 use crate::machine_sets::FiveMachineSets;
 use crate::subjects;
 
@@ -13,6 +15,9 @@ async fn control_plane() -> ControlPlane {
     control_plane.install_crds(&machinist::verbs::crds::yaml().unwrap()).await.unwrap();
     control_plane
 }
+
+const CATALOGUE: &str = "--instance-types=catalogue";
+const EC2: &str = "--instance-types=ec2";
 
 fn options() -> Options {
     Options { deadline: Duration::from_secs(40), ..Options::default() }
@@ -24,7 +29,7 @@ async fn every_write_of_the_annotator_survives_every_fault() {
     let control_plane = control_plane().await;
     let options = Options { sample: Sample::from_env(), ..options() };
     let servers = vec![control_plane.kube_config()];
-    let harness = Harness::new(subjects::in_process(), FiveMachineSets, servers, options);
+    let harness = Harness::new(subjects::in_process(CATALOGUE), FiveMachineSets, servers, options);
     let report = harness.run().await.unwrap();
     eprintln!("annotator, in process: {report}");
     report.check().unwrap();
@@ -40,9 +45,23 @@ async fn ten_points_survive_kill_9() {
         ..options()
     };
     let servers = vec![control_plane.kube_config()];
-    let harness = Harness::new(subjects::process(), FiveMachineSets, servers, options);
+    let harness = Harness::new(subjects::process(CATALOGUE), FiveMachineSets, servers, options);
     let report = harness.run().await.unwrap();
     eprintln!("annotator, kill -9: {report}");
     assert_eq!(report.runs, 10);
+    report.check().unwrap();
+}
+
+/// With EC2 behind it, and with credentials that break and are mended on the way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_write_survives_every_fault_while_credentials_come_and_go() {
+    let aws = AwsBed::start().await.unwrap();
+    let control_plane = control_plane().await;
+    broken_secret::point_at(&control_plane, &aws.endpoint_url()).await.unwrap();
+    let options = Options { sample: Sample::from_env(), ..options() };
+    let servers = vec![control_plane.kube_config()];
+    let harness = Harness::new(subjects::in_process(EC2), BrokenSecret, servers, options);
+    let report = harness.run().await.unwrap();
+    eprintln!("annotator with EC2: {report}");
     report.check().unwrap();
 }

@@ -2,8 +2,12 @@
 
 // Under `cfg(test)`, so that clippy knows helpers of tests for what they are.
 #[cfg(test)]
+mod broken_secret;
+#[cfg(test)]
 mod every_fault;
 #[cfg(test)]
 mod machine_sets;
+#[cfg(test)]
+mod sets;
 #[cfg(test)]
 mod subjects;

@@ -5,7 +5,7 @@ use machinist::cli::{Cli, Command, RunArguments};
 use machinist_testbed::crash::{Launch, ProcessSubject, RuntimeSubject};
 use tokio_util::sync::CancellationToken;
 
-const FLAGS: [&str; 8] = [
+const FLAGS: [&str; 7] = [
     "run",
     "--controllers=annotator",
     "--metrics-bind-address=0",
@@ -13,22 +13,22 @@ const FLAGS: [&str; 8] = [
     // Longer than any run: what a fault breaks must be mended by a retry, not by the resync.
     "--sync-period=10m",
     "--time-scale=0.02",
-    "--instance-types=catalogue",
     "--workers=annotator=4",
 ];
 
-pub(crate) fn in_process() -> RuntimeSubject {
-    RuntimeSubject::new(|launch: Launch| async move {
+/// `source` is who is asked what a machine gives: `--instance-types=…`.
+pub(crate) fn in_process(source: &'static str) -> RuntimeSubject {
+    RuntimeSubject::new(move |launch: Launch| async move {
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), &launch.kubeconfig)?;
-        let arguments = arguments(&launch, &file.path().to_string_lossy())?;
+        let arguments = arguments(&launch, &file.path().to_string_lossy(), source)?;
         machinist::verbs::run::run(&arguments, CancellationToken::new()).await
     })
 }
 
-fn arguments(launch: &Launch, kubeconfig: &str) -> anyhow::Result<RunArguments> {
+fn arguments(launch: &Launch, kubeconfig: &str, source: &str) -> anyhow::Result<RunArguments> {
     let place = ["--namespace", &launch.namespace, "--control-kubeconfig", kubeconfig];
-    let target = ["--target-kubeconfig", "none"];
+    let target = ["--target-kubeconfig", "none", source];
     let words = [&["machinist"], FLAGS.as_slice(), &place, &target].concat();
     match Cli::try_parse_from(words)?.command {
         Command::Run(arguments) => Ok(*arguments),
@@ -36,8 +36,10 @@ fn arguments(launch: &Launch, kubeconfig: &str) -> anyhow::Result<RunArguments> 
     }
 }
 
-pub(crate) fn process() -> ProcessSubject {
-    ProcessSubject::new(env!("CARGO_BIN_EXE_machinist"))
-        .args(FLAGS)
-        .args(["--namespace", "{namespace}"])
+pub(crate) fn process(source: &str) -> ProcessSubject {
+    ProcessSubject::new(env!("CARGO_BIN_EXE_machinist")).args(FLAGS).args([
+        "--namespace",
+        "{namespace}",
+        source,
+    ])
 }
