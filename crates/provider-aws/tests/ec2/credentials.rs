@@ -1,8 +1,13 @@
 //! As whom EC2 is asked.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use machinist_domain::retry::{Category, Retry};
 use machinist_provider::capacity::Realm;
+use machinist_provider_aws::TypeTimings;
 use machinist_testbed::aws::AwsBed;
+use machinist_testbed::poll::eventually;
 
 use crate::support::{TYPES, World, bed, realm, secret};
 
@@ -70,17 +75,33 @@ async fn a_changed_secret_is_another_realm_and_the_old_one_goes() {
     let third = Realm { credentials: secret("aws", 3), ..first };
     world.capacity(&third, "m5.large").await;
     assert_eq!(signers(&bed), ["AKIATWO", "AKIATWO"], "each version is asked about anew");
-    machinist_testbed::poll::eventually(
-        std::time::Duration::from_secs(10),
-        "the askers of old versions to end",
-        async || {
-            let tasks = world.tasks.load(std::sync::atomic::Ordering::SeqCst);
-            anyhow::ensure!(tasks == 1, "{tasks} tasks");
-            Ok(())
-        },
-    )
+    eventually(Duration::from_secs(10), "the askers of old versions to end", async || {
+        let tasks = world.tasks.load(Ordering::SeqCst);
+        anyhow::ensure!(tasks == 1, "{tasks} tasks");
+        Ok(())
+    })
     .await
     .unwrap();
+}
+
+#[tokio::test]
+async fn a_client_is_kept_while_it_is_used_and_goes_when_it_idles() {
+    let bed = bed().await;
+    let realm = realm(&bed.endpoint_url());
+    let world = World::new();
+    world.capacity(&realm, "m5.large").await;
+    world.capacity(&realm, "m5.xlarge").await;
+    assert_eq!(world.secrets.reads.load(Ordering::Relaxed), 1);
+
+    let timings = TypeTimings { client_idle: Duration::ZERO, ..TypeTimings::default() };
+    let world = World::with(timings, None);
+    for n in 0.. {
+        world.absent(&realm, &format!("m99.{n}")).await;
+        if world.secrets.reads.load(Ordering::Relaxed) > 1 {
+            break;
+        }
+        assert!(n < 100, "credentials are kept for ever");
+    }
 }
 
 #[tokio::test]

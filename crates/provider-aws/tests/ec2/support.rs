@@ -41,7 +41,10 @@ pub(crate) async fn bed_with(transport: Transport) -> AwsBed {
 
 /// The Secrets of a cluster.
 #[derive(Default)]
-pub(crate) struct Secrets(Mutex<BTreeMap<ObjectKey, SecretData>>);
+pub(crate) struct Secrets {
+    data: Mutex<BTreeMap<ObjectKey, SecretData>>,
+    pub(crate) reads: AtomicUsize,
+}
 
 /// Reading this one panics the first time.
 const PANIC: &str = "panic";
@@ -50,18 +53,19 @@ impl Secrets {
     pub(crate) fn put(&self, name: &str, pairs: &[(&str, &str)]) {
         let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), value.as_bytes().to_vec());
         let data = SecretData(pairs.iter().map(pair).collect());
-        self.0.lock().insert(ObjectKey::new("ns", name), data);
+        self.data.lock().insert(ObjectKey::new("ns", name), data);
     }
 }
 
 impl SecretReader for Secrets {
     fn read<'a>(&'a self, key: &'a ObjectKey) -> Pending<'a, Result<SecretData, Failure>> {
-        if &*key.name == PANIC && !self.0.lock().contains_key(key) {
+        if &*key.name == PANIC && !self.data.lock().contains_key(key) {
             let good = [("aws_access_key_id", "AKIAONE"), ("aws_secret_access_key", "x")];
             self.put(PANIC, &good);
             panic!("a reader that panics once");
         }
-        let found = self.0.lock().get(key).cloned().ok_or_else(|| Failure {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let found = self.data.lock().get(key).cloned().ok_or_else(|| Failure {
             category: Category::NotFound,
             retry: Retry::OnChange,
             message: "not found".to_owned(),
