@@ -37,6 +37,11 @@ impl Program {
         Ok(Self { path, kubeconfig, flags: flags.to_vec(), log })
     }
 
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Starts it for one namespace. What it logs goes to a file, as it would in a cluster.
     pub(crate) fn start(&self, namespace: &str) -> Result<Running> {
         let log = File::create(&self.log)

@@ -1,7 +1,7 @@
 //! `make bench`: ratios against a limit that is measured in the same run, one JSON file per benchmark.
 //!
 //! * Benchmarks: [`annotator`]. A new one is a file like it, a name in [`Benchmark`], and `docs/benchmarks.md`.
-//! * The parts that they share: [`bed`] (a real API and where files go), [`machinist`] (the program under test), [`fleet`] (the
+//! * The parts that they share: [`bed`] (a real API and where files go), [`machinist`] (the program under test), [`manifests`] (its verb `annotate`), [`fleet`] (the
 //!   objects), [`raw`] (the limit), [`audit_window`] (what reached the API), [`memory`], [`allocations`], [`statistics`], [`report`].
 //!
 //! A missed target is shown and is no failure, unless `--enforce` is given: a busy machine must not break a build.
@@ -12,6 +12,7 @@ mod audit_window;
 mod bed;
 mod fleet;
 mod machinist;
+mod manifests;
 mod memory;
 mod raw;
 mod report;

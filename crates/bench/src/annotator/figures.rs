@@ -88,7 +88,7 @@ impl Measurements {
     }
 }
 
-fn spread(report: &mut Report, key: &str, samples: &Samples) {
+pub(super) fn spread(report: &mut Report, key: &str, samples: &Samples) {
     report.add(key, samples.median(), Target::None);
     report.add(format!("{key}_min"), samples.min(), Target::None);
     report.add(format!("{key}_max"), samples.max(), Target::None);

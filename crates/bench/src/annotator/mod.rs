@@ -20,6 +20,7 @@ use self::recording::Recording;
 use crate::Options;
 use crate::allocations;
 use crate::bed::Bed;
+use crate::manifests;
 use crate::memory::Memory;
 use crate::raw::Bare;
 use crate::report::Report;
@@ -70,7 +71,12 @@ pub(crate) async fn run(options: &Options) -> Result<Report> {
         idle_requests,
         allocations,
     };
-    Ok(measurements.report())
+    let mut report = measurements.report();
+    println!("manifests without a cluster");
+    let folder = bed.control_plane.folder().join("manifests");
+    let seconds = manifests::seconds(bed.program.path(), &folder)?;
+    figures::spread(&mut report, &format!("annotate_seconds_{}", manifests::MANIFESTS), &seconds);
+    Ok(report)
 }
 
 async fn memory_on_empty_cluster(bed: &Bed, options: &Options) -> Result<Memory> {

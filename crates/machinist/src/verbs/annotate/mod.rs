@@ -11,12 +11,14 @@ mod machine_sets;
 mod printed;
 
 use std::io::Write;
+use std::num::NonZeroUsize;
 
 use anyhow::{Context, bail};
 use machinist_aws_spec::catalogue;
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::shape::{Capacity, Shape};
 
+use self::machine_sets::Found;
 use self::printed::Printed;
 use crate::annotator::Source;
 use crate::cli::{AnnotateArguments, ManifestFormat};
@@ -25,8 +27,11 @@ use crate::manifests::input::{self, Input};
 use crate::manifests::node::Node;
 use crate::manifests::stream::{self, Document, Notation};
 
+/// Fewer documents than this are not worth a thread.
+const SHARE: usize = 32;
+
 /// Says what a machine gives; `None` where nobody knows the type.
-type Known<'a> = &'a dyn Fn(&Shape) -> Option<Capacity>;
+type Known<'a> = &'a (dyn Fn(&Shape) -> Option<Capacity> + Sync);
 
 /// Annotates what the command line names.
 pub fn main(arguments: &AnnotateArguments) -> anyhow::Result<()> {
@@ -70,17 +75,27 @@ fn annotate(
     options: Options,
     known: Known<'_>,
 ) -> Annotated {
+    let documents: Vec<_> = inputs
+        .iter()
+        .flat_map(|input| {
+            stream::documents(&input.text).into_iter().map(|document| (&*input.name, document))
+        })
+        .collect();
+    let pieces = in_parallel(&documents, |(_, document)| one(*document, output, options, known));
     let mut result = Annotated::default();
     let mut printed = Printed::default();
-    for input in inputs {
-        for document in stream::documents(&input.text) {
-            let place = format!("{}:{}", input.name, document.line);
-            match one(document, &place, options, known, output, &mut result) {
-                Ok(piece) => printed.append(&piece, is_json(document, output)),
-                Err(reason) => {
-                    result.bad += 1;
-                    result.notes.push(format!("{place}: {reason}"));
-                }
+    for ((file, document), piece) in documents.iter().zip(pieces) {
+        let place = format!("{file}:{}", document.line);
+        match piece {
+            Ok(piece) => {
+                printed.append(&piece.text, is_json(*document, output));
+                result.unknown += piece.unknown;
+                let note = |(name, note)| format!("{place}: MachineSet {name}: {note}");
+                result.notes.extend(piece.notes.into_iter().map(note));
+            }
+            Err(reason) => {
+                result.bad += 1;
+                result.notes.push(format!("{place}: {reason}"));
             }
         }
     }
@@ -88,42 +103,58 @@ fn annotate(
     result
 }
 
-/// One document as it is to be printed.
+/// What became of one document.
+struct Piece {
+    text: String,
+    notes: Vec<(String, String)>,
+    unknown: usize,
+}
+
+/// One document as it is to be printed; an error means that it is bad.
 fn one(
     document: Document<'_>,
-    place: &str,
+    output: Option<ManifestFormat>,
     options: Options,
     known: Known<'_>,
-    output: Option<ManifestFormat>,
-    result: &mut Annotated,
-) -> Result<String, String> {
+) -> Result<Piece, String> {
     let mut node = Node::parse(document)?;
-    let found = machine_sets::annotate(&mut node, options, known)?;
-    let whose = |name: &str| format!("{place}: MachineSet {name}");
-    result.unknown += found.unknown;
-    result.notes.extend(found.notes.iter().map(|(name, note)| format!("{}: {note}", whose(name))));
-
-    let as_it_is = match output {
+    let Found { changes, notes, unknown } = machine_sets::annotate(&mut node, options, known)?;
+    let keeps_text = match output {
         None => true,
         Some(ManifestFormat::Json) => false,
         Some(ManifestFormat::Yaml) => document.notation == Notation::Yaml,
     };
-    if as_it_is {
-        if found.changes.is_empty() {
-            return Ok(document.text.to_owned());
-        }
-        if let Some(text) = edit::edit(document, &found.changes, &node) {
-            return Ok(text);
-        }
-    } else if matches!(node, Node::Null) {
-        return Ok(String::new());
-    }
-    written_anew(&node, is_json(document, output))
+    let edited = match (keeps_text, changes.is_empty(), &node) {
+        (true, true, _) => Some(document.text.to_owned()),
+        (true, false, _) => edit::edit(document, &changes, &node),
+        // Comments alone are no value.
+        (false, _, Node::Null) => Some(String::new()),
+        (false, _, _) => None,
+    };
+    let text = match edited {
+        Some(text) => text,
+        None => written_anew(&node, is_json(document, output))?,
+    };
+    Ok(Piece { text, notes, unknown })
 }
 
 /// Whether a document is printed as JSON.
 fn is_json(document: Document<'_>, output: Option<ManifestFormat>) -> bool {
     output.map_or(document.notation == Notation::Json, |format| format == ManifestFormat::Json)
+}
+
+/// Documents have nothing to do with each other, so every core takes a share of them. The results are in order.
+fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let share = items.len().div_ceil(cores).max(SHARE);
+    let work = &work;
+    std::thread::scope(|scope| {
+        let start = |share| scope.spawn(move || <[T]>::iter(share).map(work).collect::<Vec<R>>());
+        let workers: Vec<_> = items.chunks(share).map(start).collect();
+        let done = workers.into_iter().map(std::thread::ScopedJoinHandle::join);
+        done.flat_map(|share| share.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
 }
 
 fn written_anew(node: &Node, json: bool) -> Result<String, String> {
