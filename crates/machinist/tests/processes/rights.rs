@@ -1,8 +1,9 @@
 //! The manifests in `deploy/` are taken by a real API server and give every right that is needed, and no more: the binary works as their
 //! ServiceAccount with the arguments of their Deployment, nothing that it asks for is forbidden, and what it need not see is.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use kube::Client;
 use kube::api::{Api, DeleteParams, GetParams, ListParams};
 use kube::core::Request;
@@ -36,6 +37,7 @@ async fn the_base_gives_the_rights_that_are_needed_and_no_more() -> Result<()> {
     it_works(&control_plane, &scene, &installation, &json!({}), &[]).await?;
 
     let account = client_of(&control_plane, &installation).await?;
+    leases_come_first(&scene, &account, &installation).await?;
     let secrets = "/api/v1/namespaces/my-machines/secrets";
     may_look_at(&account, secrets, "my-aws-credentials").await?;
     may_not_look_at(&account, secrets, "somebody-elses").await?;
@@ -84,6 +86,7 @@ async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<(
     let mut requests = control_plane.audit().read_new()?;
     requests.retain(|entry| entry.user == user && entry.code == 200);
     let account = client_of(&control_plane, &installation).await?;
+    leases_come_first(&scene, &account, &installation).await?;
     for (parent, resource, name) in OF_OPENSHIFT {
         let read = requests.iter().any(|entry| entry.resource == resource && entry.name == name);
         assert!(read, "nobody looked at {resource} {name}, so the rights to do so are idle");
@@ -219,6 +222,33 @@ fn definition(group: &str, version: &str, kind: &str, plural: &str, scope: &str)
 async fn client_of(control_plane: &ControlPlane, installation: &Installation) -> Result<Client> {
     let (namespace, account) = (&installation.namespace, &installation.account);
     Ok(control_plane.service_account_client(namespace, account).await?)
+}
+
+/// The API server puts the account's requests where the FlowSchemas say: Leases into a level of their own, all else into another.
+async fn leases_come_first(
+    scene: &Scene,
+    account: &Client,
+    installation: &Installation,
+) -> Result<()> {
+    let leases =
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", installation.namespace);
+    let sets =
+        format!("/apis/machine.openshift.io/v1beta1/namespaces/{}/machinesets", scene.namespace);
+    let schemas = Api::<FlowSchema>::all(scene.client.clone());
+    for (collection, name, schema) in
+        [(leases, "machinist-annotator", "machinist-leases"), (sets, "set", "machinist")]
+    {
+        let wanted = schemas.get(schema).await?.metadata.uid.context("a uid")?;
+        poll::eventually(PATIENCE, &format!("{schema} to take effect"), || async {
+            let request = Request::new(&*collection).get(name, &GetParams::default())?;
+            let response = account.send(request.map(Into::into)).await?;
+            let found = response.headers().get("x-kubernetes-pf-flowschema-uid");
+            ensure!(found.is_some_and(|uid| uid == wanted.as_str()), "it is {found:?}");
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(())
 }
 
 /// What may be tried with an object.
