@@ -16,8 +16,8 @@ use crate::cli::{Logging, RunArguments};
 use crate::exit::Usage;
 use crate::{logging, registry};
 
-/// Threads that run tasks, whatever the number of cores: the API server is the limit, and one thread feeds it (`make bench`). Each more
-/// has a heap of its own: 1.5 MiB on two cores, and a few dozen MiB on a large node.
+/// Threads that run tasks, whatever the number of cores: the API server is the limit, and one thread feeds it (`make bench`). Each thread
+/// has a heap of its own; a second one costs about half a MiB with a thousand MachineSets.
 const THREADS: usize = 1;
 
 /// Runs until SIGTERM or SIGINT.
