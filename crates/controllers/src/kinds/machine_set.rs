@@ -3,6 +3,7 @@
 //! The provider spec is read when the object arrives, and only its result is kept: a few hundred bytes instead of a few thousand. A
 //! spec that cannot be read is stored as such, because somebody has to be told.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use machinist_api::resource::{MACHINE_SETS, Resource};
@@ -12,6 +13,7 @@ use machinist_domain::meta::Meta;
 use machinist_domain::shape::Shape;
 use machinist_provider::spec::{SpecError, SpecHalf};
 use machinist_runtime::cache::kind::{Kind, Stored};
+use parking_lot::Mutex;
 
 /// A MachineSet in a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +47,22 @@ impl Stored for MachineSet {
 #[derive(Clone)]
 pub struct MachineSets {
     specs: Arc<dyn SpecHalf>,
+    words: Arc<Words>,
+}
+
+/// Namespaces, regions and types repeat from set to set: each is stored once. There are few, so none is ever dropped.
+#[derive(Default)]
+struct Words(Mutex<HashSet<Arc<str>>>);
+
+impl Words {
+    fn share(&self, word: &mut Arc<str>) {
+        let mut words = self.0.lock();
+        if let Some(known) = words.get(word) {
+            *word = Arc::clone(known);
+        } else {
+            words.insert(Arc::clone(word));
+        }
+    }
 }
 
 impl std::fmt::Debug for MachineSets {
@@ -56,7 +74,7 @@ impl std::fmt::Debug for MachineSets {
 impl MachineSets {
     /// MachineSets whose provider specs `specs` reads.
     pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
-        Self { specs }
+        Self { specs, words: Arc::default() }
     }
 }
 
@@ -66,12 +84,21 @@ impl Kind for MachineSets {
     const RESOURCE: Resource = MACHINE_SETS;
 
     fn project(&self, wire: wire::MachineSet) -> MachineSet {
+        let mut meta = Meta::of(&wire.metadata);
+        self.words.share(&mut meta.key.namespace);
+        let mut shape = match &wire.spec.template.spec.provider_spec.value {
+            None => Err(SpecError::Missing),
+            Some(raw) => self.specs.shape(raw),
+        };
+        if let Ok(Shape { instance_type, region, zone, credentials_secret, .. }) = &mut shape {
+            self.words.share(instance_type);
+            for word in [region, zone, credentials_secret].into_iter().flatten() {
+                self.words.share(word);
+            }
+        }
         MachineSet {
-            meta: Meta::of(&wire.metadata),
-            shape: match &wire.spec.template.spec.provider_spec.value {
-                None => Err(SpecError::Missing),
-                Some(raw) => self.specs.shape(raw),
-            },
+            meta,
+            shape,
             annotations: Current::read(|name| {
                 wire.metadata.annotations.get(name).map(String::as_str)
             }),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use machinist_domain::key::ObjectKey;
-use machinist_domain::report::PassResult;
+use machinist_domain::report::{EventType, PassResult};
 use machinist_domain::retry::{Classified, Retry};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -152,7 +152,11 @@ impl<C: Controller> Driver<C> {
         let report = self.controller.report(&snapshot, &outcome, self.clock.now());
         let regarding = self.controller.regarding(&snapshot);
         for note in &report.events {
-            tracing::warn!(reason = note.reason.as_str(), note = note.note, "reported");
+            let (reason, text) = (note.reason.as_str(), &note.note);
+            match note.event_type {
+                EventType::Normal => tracing::info!(reason, note = text, "reported"),
+                EventType::Warning => tracing::warn!(reason, note = text, "reported"),
+            }
             let said = self.events.publish(&self.writer, C::NAME, regarding, note);
             if let Err(error) = said.await {
                 return (PassResult::Failed, Some(error.retry()));
