@@ -72,6 +72,8 @@ impl std::fmt::Debug for Realms {
 impl Realms {
     /// Finds realms in the control cluster; `listener` hears of changes.
     pub fn new(shared: &Arc<Shared>, openshift: OpenShift, listener: Listener) -> Self {
+        let all = Arc::clone(&listener);
+        openshift.when_here(move || all(Concern::All));
         Self {
             shared: Arc::clone(shared),
             secrets: Mutex::default(),
@@ -88,7 +90,7 @@ impl Realms {
             None => Credentials::Ambient,
             Some(name) => self.secret(ObjectKey::new(namespace, Arc::clone(name))).await?,
         };
-        let (endpoint, ca_bundle) = match self.settings() {
+        let (endpoint, ca_bundle) = match self.settings().await {
             None => (None, None),
             Some(settings) => (self.endpoint(&settings).await?, self.ca_bundle(&settings).await?),
         };
@@ -131,11 +133,11 @@ impl Realms {
     }
 
     /// What OpenShift says, where this is OpenShift. Elsewhere nothing is even watched.
-    fn settings(&self) -> Option<Settings> {
+    async fn settings(&self) -> Option<Settings> {
         if let Some(settings) = &*self.settings.lock() {
             return Some(settings.clone());
         }
-        if !self.openshift.is_here() {
+        if !self.openshift.is_here().await {
             return None;
         }
         let settings = Settings {

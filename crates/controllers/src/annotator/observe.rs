@@ -28,8 +28,8 @@ pub(super) async fn observe(
             Content::Read { set, cloud, catalogue }
         }
     };
-    let options =
-        Options { arch_only_labels: annotator.rival.is_alive(), ..annotator.settings.options };
+    let arch_only_labels = annotator.rival.is_alive().await;
+    let options = Options { arch_only_labels, ..annotator.settings.options };
     let obey_migration = annotator.settings.obey_migration;
     Ok(Some(Snapshot { meta, content, options, obey_migration }))
 }

@@ -15,6 +15,9 @@ use machinist_provider::spec::{SpecError, SpecHalf};
 use machinist_runtime::cache::kind::{Kind, Stored};
 use parking_lot::Mutex;
 
+/// How many different words are remembered.
+const MOST_WORDS: usize = 4096;
+
 /// A MachineSet in a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineSet {
@@ -50,7 +53,7 @@ pub struct MachineSets {
     words: Arc<Words>,
 }
 
-/// Namespaces, regions and types repeat from set to set: each is stored once. There are few, so none is ever dropped.
+/// Namespaces, regions and types repeat from set to set: each is stored once.
 #[derive(Default)]
 struct Words(Mutex<HashSet<Arc<str>>>);
 
@@ -60,6 +63,10 @@ impl Words {
         if let Some(known) = words.get(word) {
             *word = Arc::clone(known);
         } else {
+            // Nobody has this many in use: most belong to objects that are gone.
+            if words.len() >= MOST_WORDS {
+                words.clear();
+            }
             words.insert(Arc::clone(word));
         }
     }
