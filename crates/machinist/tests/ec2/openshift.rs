@@ -1,0 +1,67 @@
+//! What only OpenShift says: where EC2 is, and whom to trust.
+
+use anyhow::{Context, Result, ensure};
+use machinist_testbed::aws::{Authority, Transport};
+use machinist_testbed::poll;
+
+use crate::support::PATIENCE;
+use crate::support::annotator::Launch;
+use crate::support::cloud::{TYPES, cloud, cloud_over};
+use crate::support::scene::{Scene, VCPU, machine};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_endpoint_is_the_infrastructures_and_a_new_one_is_asked_at_once() -> Result<()> {
+    let scene = Scene::openshift("endpoint").await?;
+    let (first, second, ambient) = (cloud().await?, cloud().await?, cloud().await?);
+    scene.point_to(&first.endpoint_url()).await?;
+    let _annotator = Launch::new(&scene)?.asking(&ambient).start().await?;
+    scene.create("set", machine("m5.large")).await?;
+    scene.says("set", VCPU, "2").await?;
+    assert_eq!(first.front().calls_of(TYPES).len(), 1);
+
+    scene.point_to(&second.endpoint_url()).await?;
+    poll::eventually(PATIENCE, "the second endpoint to be asked", || async {
+        ensure!(!second.front().calls_of(TYPES).is_empty(), "nothing yet");
+        Ok(())
+    })
+    .await?;
+    scene.change("set", machine("m5.xlarge")).await?;
+    scene.says("set", VCPU, "4").await?;
+    assert_eq!(first.front().calls_of(TYPES).len(), 1);
+    assert!(ambient.front().calls().is_empty(), "the cluster's word counts for more");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_ca_is_trusted_from_the_moment_that_the_cluster_does() -> Result<()> {
+    let scene = Scene::openshift("trust").await?;
+    let cloud = cloud_over(Transport::Tls(Authority::new()?)).await?;
+    scene.point_to(&cloud.endpoint_url()).await?;
+    let launch = Launch::new(&scene)?.flag("--instance-types=ec2");
+    let annotator = launch.start().await?;
+    scene.create("set", machine("m5.large")).await?;
+    scene.hears("set", "ReconcileError", "could not be asked").await?;
+    assert!(!scene.annotations("set").await?.contains_key(VCPU));
+    assert!(annotator.log()?.to_lowercase().contains("certificate"));
+    assert!(cloud.front().calls().is_empty());
+
+    scene.trust(cloud.ca_pem().context("a CA")?).await?;
+    scene.says("set", VCPU, "2").await?;
+    assert_eq!(cloud.front().calls_of(TYPES).len(), 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ca_that_is_there_from_the_start_is_trusted_with_the_first_question() -> Result<()> {
+    let scene = Scene::openshift("trusted").await?;
+    let cloud = cloud_over(Transport::Tls(Authority::new()?)).await?;
+    scene.point_to(&cloud.endpoint_url()).await?;
+    scene.trust(cloud.ca_pem().context("a CA")?).await?;
+    scene.create("set", machine("m5.large")).await?;
+    let annotator = Launch::new(&scene)?.start().await?;
+    scene.says("set", VCPU, "2").await?;
+    assert!(scene.events("set", "CatalogueUsed").await?.is_empty());
+    assert!((annotator.calls("ok").await? - 1.0).abs() < 0.5);
+    assert!(annotator.calls("Unavailable").await? < 0.5);
+    Ok(())
+}

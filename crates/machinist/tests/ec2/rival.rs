@@ -1,0 +1,72 @@
+//! OpenShift's own annotator beside ours: it writes every pair of the labels that it finds, in random order, for ever.
+
+use anyhow::{Result, ensure};
+use kube::api::{Patch, PatchParams};
+use machinist_testbed::poll;
+use serde_json::json;
+
+use crate::support::annotator::Launch;
+use crate::support::cloud::cloud;
+use crate::support::scene::{LABELS, Scene, VCPU, machine, pairs};
+use crate::support::{PATIENCE, stays};
+
+const ROUNDS: usize = 40;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_that_shuffles_the_pairs_is_not_fought() -> Result<()> {
+    let (scene, cloud) = (Scene::openshift("shuffle").await?, cloud().await?);
+    scene.point_to(&cloud.endpoint_url()).await?;
+    scene.renew_rival().await?;
+    let annotator = Launch::new(&scene)?.start().await?;
+    let metadata = json!({"name": "set", "annotations": {LABELS: "team=a,tier=b"}});
+    scene.create_with(metadata, machine("m5.large")).await?;
+    scene.says("set", VCPU, "2").await?;
+
+    for _ in 0..ROUNDS {
+        scene.renew_rival().await?;
+        let annotations = scene.annotations("set").await?;
+        let mut shuffled: Vec<_> = annotations[LABELS].split(',').collect();
+        fastrand::shuffle(&mut shuffled);
+        let patch = json!({"metadata": {"annotations": {LABELS: shuffled.join(",")}}});
+        scene.sets().patch("set", &PatchParams::default(), &Patch::Merge(patch)).await?;
+    }
+    // It has seen them, and more are nothing to it.
+    poll::eventually(PATIENCE, "the shuffles to be seen", || async {
+        ensure!(annotator.passes("settled").await? > 2.5, "not yet");
+        Ok(())
+    })
+    .await?;
+    stays("nothing is written", async || {
+        let patches = scene.patches("set")?;
+        ensure!(patches == 1, "{patches} patches");
+        Ok(())
+    })
+    .await?;
+    let annotations = scene.annotations("set").await?;
+    let pairs: Vec<_> = pairs(&annotations).into_iter().collect();
+    assert_eq!(pairs, [("kubernetes.io/arch", "amd64"), ("team", "a"), ("tier", "b")]);
+    Ok(())
+}
+
+/// The catalogue answers at once, so the first pass writes; it must know by then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rival_is_known_of_before_the_first_write() -> Result<()> {
+    let scene = Scene::openshift("rival").await?;
+    scene.renew_rival().await?;
+    for name in ["a", "b", "c"] {
+        scene.create(name, machine("m5.large")).await?;
+    }
+    let _annotator = Launch::new(&scene)?.flag("--instance-types=catalogue").start().await?;
+    for name in ["a", "b", "c"] {
+        let annotations = scene.says(name, VCPU, "2").await?;
+        assert_eq!(annotations[LABELS], "kubernetes.io/arch=amd64");
+    }
+    stays("that is all", async || {
+        for name in ["a", "b", "c"] {
+            let patches = scene.patches(name)?;
+            ensure!(patches == 1, "{patches} patches of {name}");
+        }
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,125 @@
+//! OpenShift, as far as anybody here looks at it: settings of the cluster, and its own annotator.
+//!
+//! They are the cluster's and not a namespace's, so one test at a time takes place there.
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+    PostParams,
+};
+use machinist_control_plane::ControlPlane;
+use serde_json::json;
+use tokio::sync::{Mutex, OnceCell};
+
+use super::scene::{Scene, create_namespace, kind, start};
+
+static OPENSHIFT: OnceCell<ControlPlane> = OnceCell::const_new();
+static TURN: Mutex<()> = Mutex::const_new(());
+
+const CONFIG: &str = "openshift-config-managed";
+const CERTIFICATES: &str = "kube-cloud-config";
+const MACHINE_API: &str = "openshift-machine-api";
+const RIVAL: &str = "cluster-api-provider-aws-leader";
+
+impl Scene {
+    /// A new namespace on OpenShift, which says nothing of EC2 yet and has nobody else's annotator.
+    pub(crate) async fn openshift(name: &str) -> Result<Self> {
+        let turn = TURN.lock().await;
+        let control_plane = OPENSHIFT.get_or_try_init(start_openshift).await?;
+        let scene = Self::on(control_plane, name, Some(turn)).await?;
+        let now = DeleteParams::default();
+        // What a former test left. Its sets would be seen by a process that looks everywhere.
+        drop(scene.rivals_leases().delete(RIVAL, &now).await);
+        drop(scene.certificates().delete(CERTIFICATES, &now).await);
+        let sets = Api::<DynamicObject>::all_with(scene.client.clone(), &kind());
+        for set in sets.list(&ListParams::default()).await? {
+            let namespace = set.metadata.namespace.context("a namespace")?;
+            let sets =
+                Api::<DynamicObject>::namespaced_with(scene.client.clone(), &namespace, &kind());
+            sets.delete(&set.metadata.name.context("a name")?, &now).await?;
+        }
+        Ok(scene)
+    }
+
+    /// Makes OpenShift say where EC2 is.
+    pub(crate) async fn point_to(&self, endpoint: &str) -> Result<()> {
+        let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "Infrastructure");
+        let kind = ApiResource::from_gvk_with_plural(&kind, "infrastructures");
+        let objects = Api::<DynamicObject>::all_with(self.client.clone(), &kind);
+        let endpoints = json!([
+            {"name": "s3", "url": "https://127.0.0.1:9"},
+            {"name": "ec2", "url": endpoint},
+        ]);
+        let object = json!({
+            "apiVersion": "config.openshift.io/v1",
+            "kind": "Infrastructure",
+            "metadata": {"name": "cluster"},
+            "status": {"platformStatus": {"type": "AWS", "aws": {"serviceEndpoints": endpoints}}},
+        });
+        let user = PatchParams::apply("user").force();
+        objects.patch("cluster", &user, &Patch::Apply(object)).await?;
+        Ok(())
+    }
+
+    /// Makes OpenShift trust a CA.
+    pub(crate) async fn trust(&self, pem: &str) -> Result<()> {
+        let map: ConfigMap = serde_json::from_value(
+            json!({"metadata": {"name": CERTIFICATES}, "data": {"ca-bundle.pem": pem}}),
+        )?;
+        self.certificates().create(&PostParams::default(), &map).await?;
+        Ok(())
+    }
+
+    fn certificates(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.client.clone(), CONFIG)
+    }
+
+    /// OpenShift's own annotator says that it is alive.
+    pub(crate) async fn renew_rival(&self) -> Result<()> {
+        let now = jiff::Timestamp::now();
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": RIVAL},
+            "spec": {"holderIdentity": "rival", "leaseDurationSeconds": 120, "renewTime": format!("{now:.6}")},
+        });
+        let user = PatchParams::apply("rival").force();
+        self.rivals_leases().patch(RIVAL, &user, &Patch::Apply(lease)).await?;
+        Ok(())
+    }
+
+    fn rivals_leases(&self) -> Api<Lease> {
+        Api::namespaced(self.client.clone(), MACHINE_API)
+    }
+}
+
+/// What makes a cluster OpenShift, as far as anybody here looks at it.
+async fn start_openshift() -> Result<ControlPlane> {
+    let control_plane = start().await?;
+    let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "infrastructures.config.openshift.io"},
+        "spec": {
+            "group": "config.openshift.io",
+            "scope": "Cluster",
+            "names": {"kind": "Infrastructure", "plural": "infrastructures"},
+            "versions": [{
+                "name": "v1",
+                "served": true,
+                "storage": true,
+                "schema": {"openAPIV3Schema": anything},
+            }],
+        },
+    });
+    control_plane.install_crds(&crd.to_string()).await?;
+    let client = control_plane.client()?;
+    for namespace in [CONFIG, MACHINE_API] {
+        create_namespace(&client, namespace).await?;
+    }
+    Ok(control_plane)
+}

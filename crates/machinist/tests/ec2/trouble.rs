@@ -1,0 +1,91 @@
+//! EC2 cannot be asked, or not there.
+
+use anyhow::{Result, ensure};
+use machinist_testbed::aws::{Effect, Rule};
+use machinist_testbed::poll;
+use serde_json::json;
+
+use crate::support::annotator::Launch;
+use crate::support::cloud::{TYPES, cloud};
+use crate::support::scene::{Scene, VCPU, machine};
+use crate::support::{PATIENCE, stays};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_catalogue_stands_in_until_ec2_answers_again() -> Result<()> {
+    let (scene, cloud) = (Scene::plain("throttled").await?, cloud().await?);
+    cloud.front().inject(Rule::every(TYPES, Effect::Throttle));
+    let annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
+    scene.create("current", machine("m5.large")).await?;
+    // This EC2 has retired the types with AMD's GPUs; only the catalogue knows them.
+    scene.create("retired", machine("g4ad.xlarge")).await?;
+    let retired = scene.says("retired", VCPU, "4").await?;
+    assert_eq!(retired["capacity.cluster-autoscaler.kubernetes.io/gpu-type"], "amd.com/gpu");
+    for (name, vcpus) in [("current", "2"), ("retired", "4")] {
+        scene.says(name, VCPU, vcpus).await?;
+        scene.hears(name, "CatalogueUsed", "Throttled").await?;
+    }
+    assert!(annotator.calls("Throttled").await? > 0.5);
+    let series = r#"machinist_events_total{reason="CatalogueUsed",result="written"}"#;
+    assert!((annotator.metric(series).await? - 2.0).abs() < 0.5);
+    assert!(scene.events("retired", "FailedUpdate").await?.is_empty());
+
+    // Now EC2's word counts: it does not have the one, and says the same of the other.
+    cloud.front().reset().await;
+    scene.hears("retired", "FailedUpdate", "g4ad.xlarge").await?;
+    assert!(annotator.calls("ok").await? > 0.5);
+    assert_eq!((scene.patches("current")?, scene.patches("retired")?), (1, 1));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_catalogue_nothing_is_written_until_ec2_answers() -> Result<()> {
+    let (scene, cloud) = (Scene::plain("ec2-alone").await?, cloud().await?);
+    cloud.front().inject(Rule::every(TYPES, Effect::Throttle));
+    let launch = Launch::new(&scene)?.asking(&cloud).flag("--instance-types=ec2");
+    let annotator = launch.start().await?;
+    scene.create("set", machine("m5.large")).await?;
+    scene.hears("set", "ReconcileError", "RequestLimitExceeded").await?;
+    poll::eventually(PATIENCE, "some more attempts", || async {
+        let throttled = annotator.calls("Throttled").await?;
+        ensure!(throttled > 2.5, "{throttled} so far");
+        Ok(())
+    })
+    .await?;
+    assert_eq!(scene.patches("set")?, 0);
+    assert_eq!(scene.events("set", "ReconcileError").await?.len(), 1);
+
+    cloud.front().reset().await;
+    scene.says("set", VCPU, "2").await?;
+    assert!(scene.events("set", "CatalogueUsed").await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_region_that_cannot_be_used_is_told_and_the_catalogue_does_not_stand_in() -> Result<()> {
+    let (scene, cloud) = (Scene::plain("regions").await?, cloud().await?);
+    let _annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
+    let cases = [
+        ("closed", "ap-southeast-4", "region ap-southeast-4 is not opted in"),
+        ("wrong", "mars-north-1", "region mars-north-1 is not a valid region"),
+    ];
+    for (name, region, _) in cases {
+        let mut machine = machine("m5.large");
+        machine["placement"] = json!({"region": region});
+        scene.create(name, machine).await?;
+    }
+    for (name, _, reason) in cases {
+        scene.hears(name, "ReconcileError", reason).await?;
+    }
+    stays("nothing is written", async || {
+        for (name, ..) in cases {
+            ensure!(!scene.annotations(name).await?.contains_key(VCPU), "{name}");
+        }
+        Ok(())
+    })
+    .await?;
+    assert!(cloud.front().calls_of(TYPES).is_empty());
+    // Somebody who corrects it need not wait.
+    scene.change("wrong", machine("m5.large")).await?;
+    scene.says("wrong", VCPU, "2").await?;
+    Ok(())
+}
