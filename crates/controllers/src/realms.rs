@@ -11,7 +11,7 @@ use machinist_domain::shape::Shape;
 use machinist_provider::capacity::{Credentials, Realm};
 use machinist_runtime::cache::kind::Kind;
 use machinist_runtime::cache::store::Entry;
-use machinist_runtime::cache::{AnyCache, Cache, Scope};
+use machinist_runtime::cache::{Cache, Scope};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
@@ -159,13 +159,16 @@ impl Realms {
         cache: &Cache<K>,
         key: &ObjectKey,
     ) -> Result<Option<Entry<K::Stored>>, ApiError> {
-        let synced = tokio::time::timeout(self.shared.timings.request, cache.wait_synced());
-        if synced.await.is_err() {
-            let trouble = cache.state().trouble.unwrap_or_else(|| "no answer".to_owned());
-            let message = format!("{} {key} cannot be looked at: {trouble}", K::RESOURCE);
-            return Err(ApiError::Disconnected(message));
+        let patience = self.shared.timings.request;
+        let synced = tokio::time::timeout(patience, cache.wait_synced_or_trouble()).await;
+        let trouble = synced.unwrap_or_else(|_| Some("no answer".to_owned()));
+        match trouble {
+            None => Ok(cache.get(key)),
+            Some(trouble) => {
+                let message = format!("{} {key} cannot be looked at: {trouble}", K::RESOURCE);
+                Err(ApiError::Disconnected(message))
+            }
         }
-        Ok(cache.get(key))
     }
 }
 

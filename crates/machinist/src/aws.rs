@@ -1,11 +1,15 @@
-//! Ties the AWS provider to the runtime: clock, tasks, metrics and Secrets.
+//! Ties the AWS provider to the runtime (clock, tasks, metrics and Secrets), and asks EC2 for verbs that run without a cluster.
 
 use std::sync::Arc;
 
 use machinist_controllers::secrets::ClusterSecrets;
-use machinist_provider::capacity::CapacitySource;
+use machinist_domain::key::ObjectKey;
+use machinist_domain::retry::{Category, Failure, Retry};
+use machinist_provider::Pending;
+use machinist_provider::capacity::{CapacitySource, Credentials, Realm};
+use machinist_provider::secret::{SecretData, SecretReader};
 use machinist_provider::witness::Witness;
-use machinist_provider_aws::{Ec2Types, Parts, TypeTimings};
+use machinist_provider_aws::{Ec2Types, Parts, TypeFacts, TypeTimings, all_types};
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::metrics::Metrics;
 
@@ -43,4 +47,31 @@ pub(crate) fn ec2_types(shared: &Shared) -> Arc<dyn CapacitySource> {
         }),
         page_size: None,
     })
+}
+
+/// Every type that EC2 lists in a region, with credentials and endpoint as the AWS tools find them.
+pub(crate) fn listed_types(region: &str) -> anyhow::Result<Vec<TypeFacts>> {
+    let realm = Realm {
+        region: region.into(),
+        credentials: Credentials::Ambient,
+        endpoint: None,
+        ca_bundle: None,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(all_types(Arc::new(NoSecrets), &realm, None))?)
+}
+
+/// There is no cluster, so there are no Secrets; the realm names none.
+struct NoSecrets;
+
+impl SecretReader for NoSecrets {
+    fn read<'a>(&'a self, _: &'a ObjectKey) -> Pending<'a, Result<SecretData, Failure>> {
+        Box::pin(async {
+            Err(Failure {
+                category: Category::NotFound,
+                retry: Retry::OnChange,
+                message: "there is no cluster to read it from".to_owned(),
+            })
+        })
+    }
 }

@@ -39,6 +39,10 @@ pub fn decide(snapshot: &Snapshot) -> Plan {
         Knowledge::Now(capacity, fallback) => Plan::Tell(Truth {
             assessment: assess(&set.annotations, shape, &capacity, snapshot.options),
             fallback,
+            retry: match cloud {
+                Cloud::NotFoundOut(failure) => Some(failure.retry),
+                _ => None,
+            },
         }),
     }
 }
@@ -62,6 +66,10 @@ fn known(cloud: &Cloud, catalogue: Option<Capacity>) -> Knowledge {
         Cloud::Off => catalogue.map_or(Knowledge::NoSuchType, |found| Knowledge::Now(found, None)),
         Cloud::NoRegion => Knowledge::Never(Refusal::BadSpec(no_region())),
         Cloud::NoSecret(key) => Knowledge::Never(Refusal::NoSecret(key.clone())),
+        Cloud::NotFoundOut(failure) => match catalogue {
+            Some(capacity) => Knowledge::Now(capacity, Some(failure.clone())),
+            None => Knowledge::Never(Refusal::NotFoundOut(failure.clone())),
+        },
         Cloud::Said(Answer::NotAsked) => Knowledge::Later,
         Cloud::Said(Answer::Absent) => Knowledge::NoSuchType,
         Cloud::Said(Answer::Present(capacity)) => Knowledge::Now(*capacity, None),

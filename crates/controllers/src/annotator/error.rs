@@ -25,6 +25,9 @@ pub enum Refusal {
     /// The Secret that the spec names is not there.
     #[error("secret {0} does not exist")]
     NoSecret(ObjectKey),
+    /// Whom to ask, and as whom, could not be found out, and nobody else knows.
+    #[error("the cloud could not be asked: {}", .0.message)]
+    NotFoundOut(Failure),
     /// The cloud could not be asked, and nobody else knows.
     #[error("the cloud could not be asked: {}", .0.message)]
     CouldNotAsk(Failure),
@@ -37,12 +40,16 @@ impl Classified for Refusal {
             Self::BadSpec(_) | Self::Undecodable { .. } | Self::NoSecret(_) => {
                 Category::InvalidConfiguration
             }
-            Self::CouldNotAsk(failure) => failure.category,
+            Self::NotFoundOut(failure) | Self::CouldNotAsk(failure) => failure.category,
         }
     }
 
-    /// All of these wait for a change: of the object, of its Secret, or of what the cloud answers. Whoever asks the cloud asks again by itself.
+    /// Nearly all of these wait for a change: of the object, of its Secret, or of what the cloud answers. Whoever asks the cloud asks again by
+    /// itself.
     fn retry(&self) -> Retry {
-        Retry::OnChange
+        match self {
+            Self::NotFoundOut(failure) => failure.retry,
+            _ => Retry::OnChange,
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::key::ObjectKey;
+use machinist_domain::retry::Classified as _;
 use machinist_provider::capacity::Question;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
@@ -21,7 +22,7 @@ pub(super) async fn observe(
         Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
         Entry::Known(set) => {
             // What is being deleted is left alone, so nobody is asked about it.
-            let cloud = if meta.deleting { Cloud::Off } else { ask(annotator, &set).await? };
+            let cloud = if meta.deleting { Cloud::Off } else { ask(annotator, &set).await };
             let shape = set.shape.as_ref().ok();
             let catalogue = annotator.settings.catalogue.zip(shape);
             let catalogue = catalogue.and_then(|(lookup, shape)| lookup(&shape.instance_type));
@@ -34,16 +35,16 @@ pub(super) async fn observe(
     Ok(Some(Snapshot { meta, content, options, obey_migration }))
 }
 
-async fn ask(annotator: &Annotator, set: &MachineSet) -> Result<Cloud, ApiError> {
-    let Some(source) = &annotator.settings.cloud else { return Ok(Cloud::Off) };
-    let Ok(shape) = &set.shape else { return Ok(Cloud::NoRegion) };
+async fn ask(annotator: &Annotator, set: &MachineSet) -> Cloud {
+    let Some(source) = &annotator.settings.cloud else { return Cloud::Off };
+    let Ok(shape) = &set.shape else { return Cloud::NoRegion };
     match annotator.realms.realm(&set.meta.key.namespace, shape).await {
         Ok(realm) => {
             let instance_type = shape.instance_type.clone();
-            Ok(Cloud::Said(source.look(&Question { realm, instance_type })))
+            Cloud::Said(source.look(&Question { realm, instance_type }))
         }
-        Err(RealmError::NoRegion) => Ok(Cloud::NoRegion),
-        Err(RealmError::NoSecret(key)) => Ok(Cloud::NoSecret(key)),
-        Err(RealmError::Api(error)) => Err(error),
+        Err(RealmError::NoRegion) => Cloud::NoRegion,
+        Err(RealmError::NoSecret(key)) => Cloud::NoSecret(key),
+        Err(RealmError::Api(error)) => Cloud::NotFoundOut(error.failure()),
     }
 }

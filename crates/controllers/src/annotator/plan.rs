@@ -3,7 +3,7 @@
 use std::fmt;
 
 use machinist_domain::capacity_annotations::Assessment;
-use machinist_domain::retry::Failure;
+use machinist_domain::retry::{Failure, Retry};
 
 use super::error::Refusal;
 
@@ -29,6 +29,8 @@ pub struct Truth {
     pub assessment: Assessment,
     /// Why the built-in catalogue had to answer; `None` where it did not have to.
     pub fallback: Option<Failure>,
+    /// When to look again, where nobody else will bring us back.
+    pub retry: Option<Retry>,
 }
 
 impl fmt::Display for Plan {

@@ -14,7 +14,7 @@ pub fn report(outcome: &Outcome) -> Report {
         Outcome::Told { truth, wrote } => Report {
             result: if *wrote { PassResult::Changed } else { PassResult::Settled },
             events: told(truth, *wrote),
-            retry: None,
+            retry: truth.retry,
         },
         Outcome::Refused(refusal) => Report {
             result: PassResult::Refused,
@@ -71,6 +71,7 @@ fn refused(refusal: &Refusal) -> EventReason {
         Refusal::BadSpec(_)
         | Refusal::Undecodable { .. }
         | Refusal::NoSecret(_)
+        | Refusal::NotFoundOut(_)
         | Refusal::CouldNotAsk(_) => EventReason::ReconcileError,
     }
 }
@@ -97,7 +98,7 @@ mod tests {
     }
 
     fn told(assessment: Assessment, fallback: Option<Failure>, wrote: bool) -> Report {
-        report(&Outcome::Told { truth: Truth { assessment, fallback }, wrote })
+        report(&Outcome::Told { truth: Truth { assessment, fallback, retry: None }, wrote })
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
+use machinist_domain::retry::Failure;
 use machinist_domain::shape::Capacity;
 use machinist_provider::capacity::Answer;
 
@@ -48,6 +49,8 @@ pub enum Cloud {
     NoRegion,
     /// The Secret that the spec names is not there.
     NoSecret(ObjectKey),
+    /// Whom to ask, and as whom, could not be found out: it may not be read, or nobody answers.
+    NotFoundOut(Failure),
     /// It was asked.
     Said(Answer),
 }

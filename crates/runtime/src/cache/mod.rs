@@ -17,6 +17,7 @@ pub mod registry;
 pub mod store;
 mod watch;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ use futures::future::BoxFuture;
 use machinist_api::resource::{Resource, push_encoded};
 use machinist_domain::key::ObjectKey;
 use parking_lot::Mutex;
-use tokio::sync::watch as signal;
+use tokio::sync::{Notify, watch as signal};
 
 use self::kind::Kind;
 use self::store::{Change, Entry, Store};
@@ -75,6 +76,8 @@ pub struct Cache<K: Kind> {
     store: Store<K::Stored>,
     health: Mutex<Health>,
     synced: signal::Sender<bool>,
+    /// Rung when something goes wrong.
+    troubled: Notify,
     clock: SharedClock,
     timings: Timings,
     metrics: Arc<Metrics>,
@@ -141,6 +144,26 @@ impl<K: Kind> Cache<K> {
     pub async fn wait_synced(&self) {
         // The sender lives in `self`, so waiting cannot fail.
         drop(self.synced.subscribe().wait_for(|synced| *synced).await);
+    }
+
+    /// Returns `None` when the whole list has been seen once, or what is in the way of that.
+    pub async fn wait_synced_or_trouble(&self) -> Option<String> {
+        let troubled = async {
+            loop {
+                // Listening before looking: trouble that comes in between is not missed.
+                let mut news = pin!(self.troubled.notified());
+                news.as_mut().enable();
+                if let Some(trouble) = self.health.lock().trouble.clone() {
+                    return trouble;
+                }
+                news.await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.wait_synced() => None,
+            trouble = troubled => Some(trouble),
+        }
     }
 
     fn heard(&self) {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::watch as signal;
+use tokio::sync::{Notify, watch as signal};
 
 use super::kind::Kind;
 use super::store::Store;
@@ -62,6 +62,7 @@ impl Caches {
             store: Store::new(),
             health: Mutex::new(Health::default()),
             synced: signal::Sender::new(false),
+            troubled: Notify::new(),
             clock: Arc::clone(&self.clock),
             timings: self.timings,
             metrics: Arc::clone(&self.metrics),

@@ -46,6 +46,7 @@ impl<K: Kind> Cache<K> {
                 Err(error) => {
                     tracing::warn!(%error, failures, resource = %K::RESOURCE, "watch is broken, trying again");
                     self.health.lock().trouble = Some(error.to_string());
+                    self.troubled.notify_waiters();
                 }
             }
             let delay = self.timings.reconnect.delay(failures, fastrand::f64());

@@ -87,7 +87,7 @@ fn the_catalogue_stands_in_where_the_cloud_could_not_be_asked() {
     for category in [Category::Throttled, Category::Unauthorised, Category::Unavailable] {
         let plan = decide(&snapshot(machine_set(), unknown(category), Some(LISTED)));
         match plan {
-            Plan::Tell(Truth { fallback: Some(failure), assessment }) => {
+            Plan::Tell(Truth { fallback: Some(failure), assessment, retry: None }) => {
                 assert_eq!(failure.category, category);
                 let vcpu = machinist_api::names::ANNOTATION_VCPU;
                 assert!(assessment.change.iter().any(|pair| pair == (vcpu, Some("99"))));
@@ -105,6 +105,22 @@ fn bad_credentials_and_bad_specs_never_fall_back() {
     insta::assert_snapshot!(gone, @"leave it: secret ns/aws does not exist");
     let nowhere = plan(Cloud::NoRegion, Some(LISTED));
     insta::assert_snapshot!(nowhere, @"leave it: provider spec is not valid: placement.region is missing");
+}
+
+#[test]
+fn what_may_not_be_read_is_said_and_looked_at_again() {
+    let failure = Failure {
+        category: Category::Unavailable,
+        retry: Retry::Backoff,
+        message: "secrets ns/aws cannot be looked at".to_owned(),
+    };
+    let cloud = Cloud::NotFoundOut(failure);
+    let alone = decide(&snapshot(machine_set(), cloud.clone(), None));
+    insta::assert_snapshot!(alone, @"leave it: the cloud could not be asked: secrets ns/aws cannot be looked at");
+    match decide(&snapshot(machine_set(), cloud, Some(LISTED))) {
+        Plan::Tell(Truth { fallback: Some(_), retry: Some(Retry::Backoff), .. }) => {}
+        other => panic!("{other}"),
+    }
 }
 
 #[test]

@@ -1,11 +1,12 @@
-//! `machinist annotate`: scale-from-zero annotations for MachineSet manifests, without a cluster or credentials.
+//! `machinist annotate`: scale-from-zero annotations for MachineSet manifests, without a cluster; without credentials, too, unless EC2 is asked.
 //!
 //! In: YAML streams and JSON, and what is known of instance types. Out: the same documents; those of MachineSets, alone or in a List, with their
-//! annotations. [`machine_sets`] says what changes, [`edit`] makes the change in the text, so that comments and order survive.
+//! annotations. [`machine_sets`] says what changes ([`ec2`] where EC2 is to be asked), [`edit`] makes the change in the text, so that comments and order survive.
 //!
 //! Invariants: every document is semantically equal to the input but for the annotations; a document that needs no change is not touched
 //! at all; nothing is printed where any input is bad.
 
+mod ec2;
 mod edit;
 mod machine_sets;
 mod printed;
@@ -18,6 +19,7 @@ use machinist_aws_spec::catalogue;
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::shape::{Capacity, Shape};
 
+use self::ec2::Regions;
 use self::machine_sets::Found;
 use self::printed::Printed;
 use crate::annotator::Source;
@@ -35,13 +37,19 @@ type Known<'a> = &'a (dyn Fn(&Shape) -> Option<Capacity> + Sync);
 
 /// Annotates what the command line names.
 pub fn main(arguments: &AnnotateArguments) -> anyhow::Result<()> {
-    if arguments.source == Source::Ec2 {
-        return Err(anyhow::anyhow!("--source ec2: this binary cannot ask EC2 yet").context(Usage));
-    }
     let inputs = input::read(&arguments.filename).context(Usage)?;
     let options = Options { overwrite: arguments.overwrite, ..arguments.annotations.options() };
-    let known = |shape: &Shape| catalogue::capacity(&shape.instance_type);
-    let result = annotate(&inputs, arguments.output, options, &known);
+    let annotate = |known: Known<'_>| annotate(&inputs, arguments.output, options, known);
+    let result = match arguments.source {
+        Source::Catalogue => annotate(&|shape| catalogue::capacity(&shape.instance_type)),
+        Source::Ec2 => {
+            // The first time only to see which regions there are.
+            let regions = Regions::default();
+            annotate(&|shape| regions.note(shape));
+            let answers = regions.ask()?;
+            annotate(&|shape| answers.capacity(shape))
+        }
+    };
     let mut stderr = std::io::stderr().lock();
     for note in &result.notes {
         // Where stderr is closed, the exit code has to do.
