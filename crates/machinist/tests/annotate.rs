@@ -133,18 +133,43 @@ fn the_catalogue_lists_and_shows() -> Result<()> {
     Ok(())
 }
 
-/// What `make catalogue` does, against moto, which serves EC2's own list.
-#[tokio::test]
-async fn the_catalogue_that_is_shipped_is_the_one_that_ec2_gives() -> Result<()> {
-    let bed = AwsBed::start().await?;
+async fn with_ec2(bed: &AwsBed, arguments: &[&str]) -> Result<Output> {
     let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_machinist"))
-        .args(["catalogue", "--generate"])
+        .args(arguments)
         .env("AWS_ENDPOINT_URL", bed.endpoint_url())
         .env("AWS_ACCESS_KEY_ID", "test")
         .env("AWS_SECRET_ACCESS_KEY", "test")
         .env("AWS_REGION", "us-east-1")
-        .output()
-        .await?;
+        .output();
+    Ok(output.await?)
+}
+
+#[tokio::test]
+async fn ec2_is_asked_once_for_each_region_and_its_answer_counts() -> Result<()> {
+    let bed = AwsBed::start().await?;
+    let place = "          placement:\n            region: eu-west-1\n";
+    let file = tempfile::NamedTempFile::new()?;
+    // The catalogue still knows p2.xlarge; EC2 does not.
+    let manifests = ["m6g.large", "c7g.large", "p2.xlarge"].map(|name| set(name) + place).concat();
+    std::fs::write(file.path(), &manifests)?;
+    let path = file.path().to_string_lossy();
+    let output = with_ec2(&bed, &["annotate", "--source", "ec2", "-f", &path]).await?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr)?.contains("p2.xlarge"), "{}", text(&output.stderr)?);
+    let sets: Vec<Value> = serde_saphyr::from_multiple(text(&output.stdout)?)?;
+    let cpus: Vec<_> = sets.iter().map(|set| set.pointer(CPU).and_then(Value::as_str)).collect();
+    assert_eq!(cpus, [Some("2"), Some("2"), None]);
+    let calls = bed.front().calls_of("DescribeInstanceTypes");
+    let regions: HashSet<_> = calls.iter().map(|call| call.region.clone()).collect();
+    assert_eq!(regions.len(), 1, "{calls:?}");
+    Ok(())
+}
+
+/// What `make catalogue` does, against moto, which serves EC2's own list.
+#[tokio::test]
+async fn the_catalogue_that_is_shipped_is_the_one_that_ec2_gives() -> Result<()> {
+    let bed = AwsBed::start().await?;
+    let output = with_ec2(&bed, &["catalogue", "--generate"]).await?;
     ensure!(output.status.success(), "{}", text(&output.stderr)?);
     let shipped = include_str!("../../aws-spec/data/instance-types.tsv");
     let printed = text(&output.stdout)?;
