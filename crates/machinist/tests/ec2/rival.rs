@@ -56,7 +56,8 @@ async fn a_rival_is_known_of_before_the_first_write() -> Result<()> {
     for name in ["a", "b", "c"] {
         scene.create(name, machine("m5.large")).await?;
     }
-    let _annotator = Launch::new(&scene)?.flag("--instance-types=catalogue").start().await?;
+    let launch = Launch::new(&scene)?.flag("--instance-types=catalogue");
+    let _annotator = launch.flag("--sync-period=400ms").start().await?;
     for name in ["a", "b", "c"] {
         let annotations = scene.says(name, VCPU, "2").await?;
         assert_eq!(annotations[LABELS], "kubernetes.io/arch=amd64");
@@ -68,5 +69,17 @@ async fn a_rival_is_known_of_before_the_first_write() -> Result<()> {
         }
         Ok(())
     })
-    .await
+    .await?;
+    // When it has gone, the next resync writes the other pairs.
+    scene.remove_rival().await?;
+    for name in ["a", "b", "c"] {
+        poll::eventually(PATIENCE, "all pairs", || async {
+            let annotations = scene.annotations(name).await?;
+            let zone = pairs(&annotations).get("topology.kubernetes.io/zone").copied();
+            ensure!(zone == Some("eu-west-1b"), "{annotations:?}");
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! EC2 cannot be asked, or not there.
 
 use anyhow::{Result, ensure};
+use http::StatusCode;
 use machinist_testbed::aws::{Effect, Rule};
 use machinist_testbed::poll;
 use serde_json::json;
@@ -34,6 +35,27 @@ async fn the_catalogue_stands_in_until_ec2_answers_again() -> Result<()> {
     scene.hears("retired", "FailedUpdate", "g4ad.xlarge").await?;
     assert!(annotator.calls("ok").await? > 0.5);
     assert_eq!((scene.patches("current")?, scene.patches("retired")?), (1, 1));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_catalogue_stands_in_for_who_may_not_ask() -> Result<()> {
+    let (scene, cloud) = (Scene::plain("refused").await?, cloud().await?);
+    let refusal = Effect::Refuse {
+        status: StatusCode::FORBIDDEN,
+        code: "UnauthorizedOperation".to_owned(),
+        message: "You are not authorized to perform this operation.".to_owned(),
+    };
+    cloud.front().inject(Rule::every(TYPES, refusal));
+    let annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
+    scene.create("set", machine("m5.large")).await?;
+    scene.hears("set", "CatalogueUsed", "Unauthorised").await?;
+    scene.says("set", VCPU, "2").await?;
+    // "Could not ask" is not "does not exist": what the catalogue does not know, either, is no unknown type.
+    scene.create("new", machine("m99.mega")).await?;
+    scene.hears("new", "ReconcileError", "UnauthorizedOperation").await?;
+    assert!(scene.events("new", "FailedUpdate").await?.is_empty());
+    assert!(annotator.calls("Unauthorised").await? > 0.5);
     Ok(())
 }
 

@@ -120,6 +120,35 @@ async fn gpu_keys_go_when_the_type_has_none() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn pods_are_counted_as_the_interfaces_of_the_type_allow() -> Result<()> {
+    let (scene, cloud) = (Scene::plain("pods").await?, cloud().await?);
+    let _annotator = Launch::new(&scene)?.asking(&cloud).flag("--max-pods=eni").start().await?;
+    scene.create("set", machine("m5.large")).await?;
+    let annotations = scene.says("set", VCPU, "2").await?;
+    assert_eq!(annotations["capacity.cluster-autoscaler.kubernetes.io/maxPods"], "29");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resync_asks_writes_and_says_nothing() -> Result<()> {
+    let (scene, cloud) = (Scene::plain("resync").await?, cloud().await?);
+    let launch = Launch::new(&scene)?.asking(&cloud).flag("--sync-period=200ms");
+    let annotator = launch.start().await?;
+    scene.create("set", machine("m5.large")).await?;
+    scene.says("set", VCPU, "2").await?;
+    poll::eventually(PATIENCE, "some resyncs", || async {
+        let settled = annotator.passes("settled").await?;
+        ensure!(settled > 3.5, "{settled} passes so far");
+        Ok(())
+    })
+    .await?;
+    assert_eq!(scene.patches("set")?, 1);
+    assert_eq!(scene.events("set", "Annotated").await?.len(), 1);
+    assert_eq!(cloud.front().calls_of(TYPES).len(), 1);
+    Ok(())
+}
+
 /// Also if the catalogue has it: f1.2xlarge is one that EC2 has retired.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_type_that_ec2_does_not_list_is_unknown() -> Result<()> {

@@ -91,6 +91,12 @@ impl Scene {
         Ok(())
     }
 
+    /// OpenShift's own annotator is taken away.
+    pub(crate) async fn remove_rival(&self) -> Result<()> {
+        self.rivals_leases().delete(RIVAL, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
     fn rivals_leases(&self) -> Api<Lease> {
         Api::namespaced(self.client.clone(), MACHINE_API)
     }
