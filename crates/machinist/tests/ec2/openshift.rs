@@ -65,3 +65,20 @@ async fn a_ca_that_is_there_from_the_start_is_trusted_with_the_first_question() 
     assert!(annotator.calls("Unavailable").await? < 0.5);
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_becomes_openshift_later_is_heard() -> Result<()> {
+    let scene = Scene::before_openshift("late").await?;
+    let (before, after) = (cloud().await?, cloud().await?);
+    let _annotator = Launch::new(&scene)?.asking(&before).start().await?;
+    scene.create("set", machine("m5.large")).await?;
+    scene.says("set", VCPU, "2").await?;
+    assert_eq!(before.front().calls_of(TYPES).len(), 1);
+    scene.become_openshift().await?;
+    scene.point_to(&after.endpoint_url()).await?;
+    poll::eventually(PATIENCE, "the cluster's endpoint to be asked", || async {
+        ensure!(!after.front().calls_of(TYPES).is_empty(), "nothing yet");
+        Ok(())
+    })
+    .await
+}

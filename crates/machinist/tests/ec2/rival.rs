@@ -36,6 +36,7 @@ async fn a_writer_that_shuffles_the_pairs_is_not_fought() -> Result<()> {
         Ok(())
     })
     .await?;
+    scene.patched("set", 1).await?;
     stays("nothing is written", async || {
         let patches = scene.patches("set")?;
         ensure!(patches == 1, "{patches} patches");
@@ -61,6 +62,7 @@ async fn a_rival_is_known_of_before_the_first_write() -> Result<()> {
     for name in ["a", "b", "c"] {
         let annotations = scene.says(name, VCPU, "2").await?;
         assert_eq!(annotations[LABELS], "kubernetes.io/arch=amd64");
+        scene.patched(name, 1).await?;
     }
     stays("that is all", async || {
         for name in ["a", "b", "c"] {

@@ -17,6 +17,7 @@ use tokio::sync::{Mutex, OnceCell};
 use super::scene::{Scene, create_namespace, kind, start};
 
 static OPENSHIFT: OnceCell<ControlPlane> = OnceCell::const_new();
+static LATE: OnceCell<ControlPlane> = OnceCell::const_new();
 static TURN: Mutex<()> = Mutex::const_new(());
 
 const CONFIG: &str = "openshift-config-managed";
@@ -42,6 +43,17 @@ impl Scene {
             sets.delete(&set.metadata.name.context("a name")?, &now).await?;
         }
         Ok(scene)
+    }
+
+    /// A new namespace on a cluster that is not OpenShift yet. For one test only.
+    pub(crate) async fn before_openshift(name: &str) -> Result<Self> {
+        Self::on(LATE.get_or_try_init(start).await?, name, None).await
+    }
+
+    /// From now on it is.
+    pub(crate) async fn become_openshift(&self) -> Result<()> {
+        let late = LATE.get().context("before_openshift comes first")?;
+        install_openshift(late).await
     }
 
     /// Makes OpenShift say where EC2 is.
@@ -102,9 +114,14 @@ impl Scene {
     }
 }
 
-/// What makes a cluster OpenShift, as far as anybody here looks at it.
 async fn start_openshift() -> Result<ControlPlane> {
     let control_plane = start().await?;
+    install_openshift(&control_plane).await?;
+    Ok(control_plane)
+}
+
+/// What makes a cluster OpenShift, as far as anybody here looks at it.
+async fn install_openshift(control_plane: &ControlPlane) -> Result<()> {
     let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let crd = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -127,5 +144,5 @@ async fn start_openshift() -> Result<ControlPlane> {
     for namespace in [CONFIG, MACHINE_API] {
         create_namespace(&client, namespace).await?;
     }
-    Ok(control_plane)
+    Ok(())
 }

@@ -126,7 +126,19 @@ impl Scene {
         .await
     }
 
-    /// How often machinist has patched a set.
+    /// Waits until machinist has patched a set so many times, and fails if it has more often. The log comes a moment after the effect.
+    pub(crate) async fn patched(&self, name: &str, times: usize) -> Result<()> {
+        let patches = poll::eventually(PATIENCE, &format!("{times} patches of {name}"), || async {
+            let patches = self.patches(name)?;
+            ensure!(patches >= times, "{patches} so far");
+            Ok(patches)
+        })
+        .await?;
+        ensure!(patches == times, "{patches} patches of {name}, {times} are enough");
+        Ok(())
+    }
+
+    /// How often machinist has patched a set, as far as the log says yet.
     pub(crate) fn patches(&self, name: &str) -> Result<usize> {
         let mut entries = self.control_plane.audit().read_new()?;
         entries.retain(|entry| {
