@@ -9,7 +9,7 @@ use machinist_runtime::cluster::ApiError;
 
 use super::Annotator;
 use super::snapshot::{Cloud, Content, Snapshot};
-use crate::kinds::MachineSet;
+use crate::kinds::{Authority, MachineSet};
 use crate::realms::RealmError;
 
 pub(super) async fn observe(
@@ -21,8 +21,11 @@ pub(super) async fn observe(
     let content = match entry {
         Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
         Entry::Known(set) => {
-            // What is being deleted is left alone, so nobody is asked about it.
-            let cloud = if meta.deleting { Cloud::Off } else { ask(annotator, &set).await };
+            // What is being deleted or somebody else's is left alone, so nobody is asked about it.
+            let elsewhere =
+                annotator.settings.obey_migration && set.authority == Authority::Elsewhere;
+            let left = meta.deleting || elsewhere;
+            let cloud = if left { Cloud::Off } else { ask(annotator, &set).await };
             let shape = set.shape.as_ref().ok();
             let catalogue = annotator.settings.catalogue.zip(shape);
             let catalogue = catalogue.and_then(|(lookup, shape)| lookup(&shape.instance_type));

@@ -5,7 +5,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::support::annotator::Launch;
-use crate::support::cloud::cloud;
+use crate::support::cloud::{askers, cloud};
 use crate::support::scene::{Scene, VCPU, machine};
 use crate::support::stays;
 
@@ -27,10 +27,10 @@ async fn with_the_gate_only_the_api_in_charge_is_followed() -> Result<()> {
         ("paused", json!({"authoritativeAPI": "MachineAPI", "conditions": paused("True")})),
     ];
     for (name, status) in sets {
-        scene.create(name, machine("m5.large")).await?;
+        scene.create(name, machine("m5.xlarge")).await?;
         set_status(&scene, name, status).await?;
     }
-    scene.create("silent", machine("m5.large")).await?;
+    scene.create("silent", machine("m5.xlarge")).await?;
     let gate = "--feature-gates=SomethingElse=true,MachineAPIMigration=true";
     let annotator = Launch::new(&scene)?.asking(&cloud).flag(gate).start().await?;
     scene.create("ours", machine("m5.large")).await?;
@@ -43,12 +43,13 @@ async fn with_the_gate_only_the_api_in_charge_is_followed() -> Result<()> {
         Ok(())
     })
     .await?;
+    assert!(askers(&cloud, "m5.xlarge").is_empty(), "what is left alone is nobody's question");
     assert!(annotator.log()?.contains("SomethingElse"));
 
     set_status(&scene, "other", json!({"authoritativeAPI": "MachineAPI"})).await?;
     set_status(&scene, "paused", json!({"conditions": paused("False")})).await?;
-    scene.says("other", VCPU, "2").await?;
-    scene.says("paused", VCPU, "2").await?;
+    scene.says("other", VCPU, "4").await?;
+    scene.says("paused", VCPU, "4").await?;
     Ok(())
 }
 
