@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use machinist_api::resource::CUSTOM_RESOURCE_DEFINITIONS;
 use parking_lot::Mutex;
 
 use crate::cache::{AnyCache, Scope};
@@ -55,7 +56,10 @@ impl Readiness {
         for cache in caches {
             let cache_state = cache.state();
             // A single object that we may not see, or that is not served, is that object's trouble.
-            ready &= cache_state.synced || matches!(cache.scope(), Scope::Object(_));
+            let optional = matches!(cache.scope(), Scope::Object(_))
+                // Definitions only tell when to start; those who run need them no more.
+                || (cache.resource() == CUSTOM_RESOURCE_DEFINITIONS && state.waiting.is_empty());
+            ready &= cache_state.synced || optional;
             let mut what =
                 format!("cache of {} has {} objects", cache.resource(), cache_state.objects);
             if cache_state.undecodable > 0 {

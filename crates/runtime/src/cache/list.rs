@@ -32,6 +32,7 @@ impl<K: Kind> Cache<K> {
 
     async fn list_into(&self, listing: &mut Listing) -> Result<Version, ApiError> {
         let mut next = String::new();
+        let known = self.store.position();
         loop {
             let mut path = self.scope.path(K::RESOURCE);
             path.push_str("limit=");
@@ -44,6 +45,11 @@ impl<K: Kind> Cache<K> {
             let page: ListPage<'_> = serde_json::from_slice(&body)
                 .map_err(|error| ApiError::NotUnderstood(error.to_string()))?;
             let at = Version::parse(&page.metadata.resource_version);
+            // A consistent list is never older than what was known before it was asked for.
+            if at < known && next.is_empty() {
+                tracing::warn!(%at, %known, resource = %K::RESOURCE, "the cluster went back in time, forgetting everything");
+                self.store.rewind();
+            }
             for raw in page.items.unwrap_or_default() {
                 match decode(&self.kind, raw) {
                     Ok(entry) => self.store.listed(listing, &entry, at),

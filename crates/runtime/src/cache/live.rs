@@ -9,22 +9,34 @@ use super::kind::Kind;
 use super::store::Entry;
 use crate::cluster::ApiError;
 
+/// How often an object is read again because it changed meanwhile. After that the key stays uncertain, and the next pass reads it.
+const LIVE_READS: usize = 3;
+
 impl<K: Kind> Cache<K> {
     /// Asks the API server for one object, stores the answer, and returns it. `None` means that it does not exist.
     pub async fn read_live(&self, key: &ObjectKey) -> Result<Option<Entry<K::Stored>>, ApiError> {
+        for _ in 0..LIVE_READS {
+            let before = self.store.glimpse(key);
+            let entry = self.fetch(key).await?;
+            if self.store.read_live(key, entry.as_ref(), before) {
+                break;
+            }
+        }
+        Ok(self.store.get(key))
+    }
+
+    async fn fetch(&self, key: &ObjectKey) -> Result<Option<Entry<K::Stored>>, ApiError> {
         self.metrics.live_read(K::RESOURCE);
         let path = K::RESOURCE.object_path(&key.namespace, &key.name);
         match self.session.get(&path, accept_object::<K>(), self.timings.request).await {
             Ok(body) => {
                 let raw: &RawValue = serde_json::from_slice(&body)
                     .map_err(|error| ApiError::NotUnderstood(error.to_string()))?;
-                let entry = decode(&self.kind, raw).map_err(ApiError::NotUnderstood)?;
-                self.store.read_live(key, Some(&entry));
+                decode(&self.kind, raw).map(Some).map_err(ApiError::NotUnderstood)
             }
-            Err(ApiError::Refused { code: 404, .. }) => self.store.read_live(key, None),
-            Err(error) => return Err(error),
+            Err(ApiError::Refused { code: 404, .. }) => Ok(None),
+            Err(error) => Err(error),
         }
-        Ok(self.store.get(key))
     }
 
     /// What is cached under `key`, unless an answer about it was lost: then what the API server says.

@@ -90,6 +90,8 @@ struct Health {
     heard_at: Option<Duration>,
     /// What went wrong since.
     trouble: Option<String>,
+    /// When the watch that is open now was opened.
+    opened_at: Option<Duration>,
     /// Whether the watch is too far behind to go on without a list.
     must_list: bool,
 }

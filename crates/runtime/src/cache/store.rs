@@ -84,6 +84,13 @@ impl<T> Inner<T> {
     }
 }
 
+/// What the store knew before a live read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Glimpse {
+    position: Version,
+    stored: Option<Version>,
+}
+
 /// A list that is being read, page by page.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
@@ -189,14 +196,52 @@ impl<T: Stored> Store<T> {
         self.put_if(entry, |inner| version > inner.position);
     }
 
-    /// An object as a live read tells it: `None` means that it does not exist.
-    pub(super) fn read_live(&self, key: &ObjectKey, entry: Option<&Entry<T>>) {
+    /// What the store knows before a live read, to tell afterwards whether something newer came in between.
+    pub(super) fn glimpse(&self, key: &ObjectKey) -> Glimpse {
+        let inner = self.inner.read();
+        let stored = inner.objects.get(key).map(|stored| stored.meta().version);
+        Glimpse { position: inner.position, stored }
+    }
+
+    /// An object as a live read tells it: `None` means that it does not exist. Returns whether that settles it; if not, something came in
+    /// between that may be newer, and only another read can tell.
+    pub(super) fn read_live(
+        &self,
+        key: &ObjectKey,
+        entry: Option<&Entry<T>>,
+        before: Glimpse,
+    ) -> bool {
+        let mut newer = self.glimpse(key).stored != before.stored;
         if let Some(entry) = entry {
-            self.put_if(entry, |_| true);
+            self.put_if(entry, |inner| {
+                // Not there although it was read: fine, unless the watch went on and may have told of its deletion.
+                let moved = inner.position != before.position;
+                newer |= moved && !inner.objects.contains_key(key);
+                !newer
+            });
         } else {
-            self.remove_if(key, |_, _| true);
+            self.remove_if(key, |_, stored| {
+                newer |= Some(stored) != before.stored;
+                !newer
+            });
         }
-        self.inner.write().uncertain.remove(key);
+        let settled = !newer;
+        if settled {
+            self.inner.write().uncertain.remove(key);
+        }
+        settled
+    }
+
+    /// Forgets everything: the cluster was restored from a backup, and its versions have begun anew.
+    pub(super) fn rewind(&self) {
+        let gone = {
+            let mut inner = self.inner.write();
+            inner.position = Version::default();
+            std::mem::take(&mut inner.objects)
+        };
+        for (key, entry) in &gone {
+            self.tell(&Change { key, before: Some(entry), after: None });
+        }
     }
 
     /// One object of a list that is true at version `at`.

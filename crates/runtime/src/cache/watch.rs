@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use machinist_api::wire::{MetadataOnly, WatchLine};
 use machinist_domain::key::Version;
+use machinist_domain::retry::{Classified as _, Retry};
 use tokio_util::sync::CancellationToken;
 
 use super::Cache;
@@ -35,22 +36,29 @@ impl<K: Kind> Cache<K> {
     async fn follow(&self) {
         let mut failures = 0;
         loop {
-            let began = self.clock.uptime();
+            self.health.lock().opened_at = None;
             let result = self.list_then_watch().await;
-            // A watch that lives is a success, however it ends. One that ends at once, even politely, must not be asked for in a loop.
-            let lived = self.clock.uptime().saturating_sub(began);
-            failures = if lived >= self.timings.reconnect.base { 0 } else { failures + 1 };
+            // A watch that lives is a success, however it ends. One that ends at once, even politely, must not be asked for in a loop; nor
+            // must a refusal that takes its time.
+            let opened = self.health.lock().opened_at;
+            let age = opened.map(|at| self.clock.uptime().saturating_sub(at));
+            let was_good = age.is_some_and(|age| age >= self.timings.reconnect.base);
+            failures = if was_good { 0 } else { failures + 1 };
+            let mut at_least = Duration::ZERO;
             match result {
                 Ok(()) if failures == 0 => continue,
                 Ok(()) => {}
                 Err(error) => {
+                    if let Retry::After(after) = error.retry() {
+                        at_least = after;
+                    }
                     tracing::warn!(%error, failures, resource = %K::RESOURCE, "watch is broken, trying again");
                     self.health.lock().trouble = Some(error.to_string());
                     self.troubled.notify_waiters();
                 }
             }
             let delay = self.timings.reconnect.delay(failures, fastrand::f64());
-            tokio::time::sleep(delay).await;
+            tokio::time::sleep(delay.max(at_least)).await;
         }
     }
 
@@ -90,9 +98,16 @@ impl<K: Kind> Cache<K> {
         let mut lines = match self.session.lines(&path, accept_object::<K>()).await {
             Ok(lines) => lines,
             Err(ApiError::Refused { code: 410, .. }) => return Ok(End::TooOld),
+            // The cluster was restored from a backup: what we know lies in its future.
+            Err(ApiError::Refused { code: 504, message, .. })
+                if message.contains("Too large resource version") =>
+            {
+                return Ok(End::TooOld);
+            }
             Err(error) => return Err(error),
         };
         self.heard();
+        self.health.lock().opened_at = Some(self.clock.uptime());
         let patience = self.timings.watch + self.timings.watch_slack;
         loop {
             let line = tokio::time::timeout(patience, lines.next()).await;

@@ -19,6 +19,9 @@ use crate::user_agent::UserAgent;
 /// The longest line of a watch. etcd takes no object over a few MiB, so more is no object.
 const LONGEST_LINE: usize = 32 << 20;
 
+/// A server that asks for more than this does not mean it.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
+
 /// One cluster, as the process sees it.
 #[derive(Clone)]
 pub struct Cluster {
@@ -198,7 +201,7 @@ async fn within<T>(
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
+    Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))
 }
 
 #[derive(serde::Deserialize)]

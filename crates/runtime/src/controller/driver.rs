@@ -45,6 +45,10 @@ struct InHand<'a> {
 
 impl Drop for InHand<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The pass did not end. Whatever made it panic may be gone next time; until then it must not be tried in a loop.
+            self.queue.add_after_failure(&self.key, Duration::ZERO);
+        }
         self.queue.done(&self.key);
     }
 }
@@ -94,23 +98,34 @@ impl<C: Controller> Driver<C> {
         let halt = stop.child_token();
         let mut workers = JoinSet::new();
         for _ in 0..self.workers {
-            let (driver, halt) = (Arc::clone(self), halt.clone());
-            workers.spawn(async move {
-                while let Some(key) = halt.run_until_cancelled(driver.queue.take()).await {
-                    let in_hand = InHand { queue: &driver.queue, key };
-                    driver.pass(&in_hand.key).await;
-                }
-            });
+            workers.spawn(Arc::clone(self).worker(halt.clone()));
         }
-        tokio::select! {
-            () = self.leadership.wait_lost() => {}
-            () = stop.cancelled() => {}
+        loop {
+            tokio::select! {
+                () = self.leadership.wait_lost() => break,
+                () = stop.cancelled() => break,
+                // A worker ends before it is told to only by a panic, which must not cost the controller a worker.
+                Some(ended) = workers.join_next() => {
+                    if let Err(error) = ended {
+                        tracing::error!(controller = C::NAME, %error, "a pass panicked");
+                        self.metrics.reconciled(C::NAME, "panicked", Duration::ZERO);
+                    }
+                    workers.spawn(Arc::clone(self).worker(halt.clone()));
+                }
+            }
         }
         halt.cancel();
         let finish = async { while workers.join_next().await.is_some() {} };
         if tokio::time::timeout(self.timings.stop_grace, finish).await.is_err() {
             tracing::warn!(controller = C::NAME, "abandoning what did not finish in time");
             workers.shutdown().await;
+        }
+    }
+
+    async fn worker(self: Arc<Self>, halt: CancellationToken) {
+        while let Some(key) = halt.run_until_cancelled(self.queue.take()).await {
+            let in_hand = InHand { queue: &self.queue, key };
+            self.pass(&in_hand.key).await;
         }
     }
 
@@ -151,16 +166,18 @@ impl<C: Controller> Driver<C> {
         let outcome = self.controller.act(&snapshot, &plan, &self.writer).await;
         let report = self.controller.report(&snapshot, &outcome, self.clock.now());
         let regarding = self.controller.regarding(&snapshot);
+        let mut unsaid = None;
         for note in &report.events {
             let (reason, text) = (note.reason.as_str(), &note.note);
             match note.event_type {
                 EventType::Normal => tracing::info!(reason, note = text, "reported"),
                 EventType::Warning => tracing::warn!(reason, note = text, "reported"),
             }
-            let said = self.events.publish(&self.writer, C::NAME, regarding, note);
-            if let Err(error) = said.await {
-                return (PassResult::Failed, Some(error.retry()));
-            }
+            let said = self.events.publish(&self.writer, C::NAME, regarding, note).await;
+            unsaid = unsaid.or(said.err());
+        }
+        if let Some(error) = unsaid {
+            return (PassResult::Failed, Some(error.retry()));
         }
         (report.result, report.retry)
     }

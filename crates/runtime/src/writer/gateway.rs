@@ -134,7 +134,7 @@ impl Gateway {
         let body = write.body.clone();
         let sending = leadership.sending();
         let answer = session.write(method, &path, content_type, body, timeout).await;
-        if answer.as_ref().err().is_none_or(|error| error.code().is_some()) {
+        if answer.as_ref().err().is_none_or(|error| !error.may_have_happened()) {
             sending.answered();
         }
         Ok(Some(answer.map_err(|error: ApiError| WriteError::Api(error))?))

@@ -181,6 +181,18 @@ async fn no_more_objects_are_worked_on_at_once_than_the_flag_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_pass_that_panics_costs_no_worker_and_is_tried_again() {
+    let world = World::new("panic").await;
+    let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "boom"}})).unwrap();
+    world.config_maps().create(&PostParams::default(), &map).await.unwrap();
+    let running = world.run(world.options(), vec![toy::<MarkConfigMaps>(&Arc::default())]);
+    world.all_marked(1).await;
+    world.create_config_maps(4).await;
+    world.all_marked(5).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn controllers_that_read_the_same_kind_share_one_watch() {
     let world = World::new("shared").await;
     world.create_config_maps(3).await;

@@ -115,7 +115,11 @@ impl Role for MarkMachineSets {
 pub(crate) struct Acting {
     now: AtomicUsize,
     pub(crate) most: AtomicUsize,
+    panics: AtomicUsize,
 }
+
+/// How often a toy panics over an object whose name begins with `boom`: more often than it has workers.
+const PANICS: usize = 3;
 
 pub(crate) struct Toy<R: Role> {
     cache: Arc<Cache<R::Kind>>,
@@ -167,6 +171,10 @@ impl<R: Role> Controller for Toy<R> {
     }
 
     fn decide(&self, snapshot: &Arc<Marked>, _now: Timestamp) -> Plan {
+        if snapshot.meta.key.name.starts_with("boom") {
+            let panics = self.acting.panics.fetch_add(1, Ordering::SeqCst);
+            assert!(panics >= PANICS, "a bug that the object brings out");
+        }
         let mut change = AnnotationChange::default();
         change.want(MARK, snapshot.marked.then_some("seen"), "seen");
         Plan(change)

@@ -101,12 +101,47 @@ fn a_lost_answer_makes_a_key_uncertain_until_a_live_read() {
     store.mark_uncertain(&key(1));
     store.watched(&thing(1, 6));
     assert!(store.is_uncertain(&key(1)), "a watch event may be older than the lost write");
-    store.read_live(&key(1), Some(&thing(1, 7)));
+    assert!(store.read_live(&key(1), Some(&thing(1, 7)), store.glimpse(&key(1))));
     assert!(!store.is_uncertain(&key(1)));
     assert_eq!(version(&store, 1), Some(7));
     store.mark_uncertain(&key(1));
-    store.read_live(&key(1), None);
+    assert!(store.read_live(&key(1), None, store.glimpse(&key(1))));
     assert_eq!((version(&store, 1), store.is_uncertain(&key(1))), (None, false));
+}
+
+#[test]
+fn a_live_read_that_comes_late_does_not_undo_what_the_watch_told_meanwhile() {
+    let store = Store::new();
+    list(&store, &[(1, 5)], 5);
+    // Read as gone, but created again before the answer is looked at.
+    store.mark_uncertain(&key(1));
+    let before = store.glimpse(&key(1));
+    store.watched_deletion(&meta(1, 6));
+    store.watched(&thing(1, 8));
+    assert!(!store.read_live(&key(1), None, before));
+    assert_eq!((version(&store, 1), store.is_uncertain(&key(1))), (Some(8), true));
+    // Read as there, but deleted before the answer is looked at.
+    let before = store.glimpse(&key(1));
+    store.watched_deletion(&meta(1, 9));
+    assert!(!store.read_live(&key(1), Some(&thing(1, 8)), before));
+    assert_eq!(version(&store, 1), None);
+    // Unknown, read as there, and the watch went on meanwhile: nobody can tell.
+    let before = store.glimpse(&key(2));
+    store.bookmark(Version(20));
+    assert!(!store.read_live(&key(2), Some(&thing(2, 15)), before));
+    assert!(store.read_live(&key(2), Some(&thing(2, 15)), store.glimpse(&key(2))));
+    assert_eq!(version(&store, 2), Some(15));
+}
+
+#[test]
+fn a_cluster_that_was_restored_is_learnt_anew() {
+    let store = Store::new();
+    list(&store, &[(1, 50)], 60);
+    store.rewind();
+    list(&store, &[(1, 7)], 9);
+    assert_eq!(version(&store, 1), Some(7));
+    store.watched(&thing(1, 10));
+    assert_eq!(version(&store, 1), Some(10));
 }
 
 #[test]
@@ -197,7 +232,7 @@ proptest! {
                         let now = truth(&history, history.len());
                         let found = now.iter().find(|(name, _)| key(*name) == doubtful);
                         let entry = found.map(|(name, version)| thing(*name, *version));
-                        store.read_live(&doubtful, entry.as_ref());
+                        store.read_live(&doubtful, entry.as_ref(), store.glimpse(&doubtful));
                     }
                 }
                 Arrival::Answer(index) => {
@@ -210,7 +245,7 @@ proptest! {
                     let now = truth(&history, history.len());
                     let found = now.iter().find(|(found, _)| *found == name);
                     let entry = found.map(|(name, version)| thing(*name, *version));
-                    store.read_live(&key(name), entry.as_ref());
+                    store.read_live(&key(name), entry.as_ref(), store.glimpse(&key(name)));
                 }
             }
             for (name, before) in before.into_iter().enumerate() {
