@@ -24,6 +24,8 @@ use super::TypeTimings;
 const JITTER: f64 = 0.1;
 /// After this part of an answer's time it is refreshed: what is left is for retries.
 const REFRESH_AFTER: f64 = 0.8;
+/// Nobody can send us away for longer than this.
+const LONGEST_DELAY: Duration = Duration::from_hours(1);
 
 /// What is known of one realm.
 #[derive(Debug)]
@@ -218,11 +220,13 @@ impl Memory {
         let failures = before.as_ref().map_or(0, |trouble| trouble.failures).saturating_add(1);
         let delay = match failure.retry {
             Retry::OnChange => self.timings.keep_absent,
-            Retry::After(delay) => delay,
+            // Somebody who says "at once", or "next year", is not obeyed to the letter.
+            Retry::After(delay) => delay.max(self.backoff(failures, random)),
             Retry::Backoff => self.backoff(failures, random),
         };
+        let retry_at = now.saturating_add(delay.min(LONGEST_DELAY));
         let is_news = before.is_none_or(|trouble| trouble.failure.category != failure.category);
-        self.trouble = Some(Trouble { failure, failures, retry_at: now + delay });
+        self.trouble = Some(Trouble { failure, failures, retry_at });
         if !is_news {
             return Vec::new();
         }

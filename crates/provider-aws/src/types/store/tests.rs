@@ -190,6 +190,19 @@ fn failures_back_off_and_only_news_is_told() {
 }
 
 #[test]
+fn who_is_sent_away_comes_back_neither_at_once_nor_never() {
+    let mut case = Case::new();
+    case.look("a", NOW);
+    let after = |delay| failure(Category::Throttled, Retry::After(delay));
+    case.0.failed(after(Duration::ZERO), NOW, 0.0);
+    assert_eq!(case.next(NOW), wait(NOW + Duration::from_secs(1)));
+    case.0.failed(after(Duration::from_secs(30)), NOW, 0.0);
+    assert_eq!(case.next(NOW), wait(NOW + Duration::from_secs(30)));
+    case.0.failed(after(Duration::MAX), NOW, 0.0);
+    assert_eq!(case.next(NOW), wait(NOW + HOUR));
+}
+
+#[test]
 fn a_bad_configuration_is_looked_at_again_every_ten_minutes_but_not_for_ever() {
     let mut case = Case::new();
     case.look("a", NOW);
