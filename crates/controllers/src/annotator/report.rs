@@ -1,10 +1,14 @@
 //! What to tell people about a pass.
 
+use machinist_api::names::ANNOTATION_ANNOTATED;
 use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
 use machinist_domain::retry::{Category, Classified};
 
 use super::error::Refusal;
 use super::plan::{Outcome, Truth};
+
+/// How many characters of a failure's message a note has room for.
+const MESSAGE_LENGTH: usize = 200;
 
 /// Reports. Time plays no part in it.
 pub fn report(outcome: &Outcome) -> Report {
@@ -40,7 +44,9 @@ fn told(truth: &Truth, wrote: bool) -> Vec<EventNote> {
     let mut events = Vec::new();
     let assessment = &truth.assessment;
     if wrote {
-        let keys = assessment.change.iter().map(|(key, value)| match value {
+        // Our own record of what we wrote says nothing that the keys themselves do not say.
+        let told = assessment.change.iter().filter(|(key, _)| *key != ANNOTATION_ANNOTATED);
+        let keys = told.map(|(key, value)| match value {
             Some(value) => format!("{key}={value}"),
             None => format!("{key} removed"),
         });
@@ -58,8 +64,10 @@ fn told(truth: &Truth, wrote: bool) -> Vec<EventNote> {
     }
     if let Some(failure) = &truth.fallback {
         let category = failure.category.as_str();
-        let message =
-            format!("the built-in catalogue answered, because the cloud did not: {category}");
+        let cause: String = failure.message.chars().take(MESSAGE_LENGTH).collect();
+        let message = format!(
+            "the built-in catalogue answered, because the cloud did not: {category}: {cause}"
+        );
         events.push(note(EventType::Warning, EventReason::CatalogueUsed, message));
     }
     events
@@ -107,6 +115,7 @@ mod tests {
         let mut change = AnnotationChange::default();
         change.want("a/b", None, "2");
         change.remove("a/c", Some("1"));
+        change.want(ANNOTATION_ANNOTATED, None, "v1:b=2");
         let report = told(Assessment { change, ..Assessment::default() }, None, true);
         assert_eq!((report.result, reasons(&report)), (PassResult::Changed, vec!["Annotated"]));
         assert_eq!(report.events[0].note, "a/b=2, a/c removed");
@@ -122,7 +131,15 @@ mod tests {
         let report = told(assessment, Some(failure(Category::Throttled)), true);
         let expected = ["Annotated", "ArchitectureReplaced", "UserValueKept", "CatalogueUsed"];
         assert_eq!(reasons(&report), expected);
-        assert!(report.events[3].note.contains("Throttled"));
+        assert!(report.events[3].note.ends_with("the cloud did not: Throttled: no"));
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let message = "é".repeat(1000);
+        let failure = Failure { message, ..failure(Category::Unavailable) };
+        let report = told(Assessment::default(), Some(failure), false);
+        assert_eq!(report.events[0].note.matches('é').count(), MESSAGE_LENGTH);
     }
 
     #[test]
