@@ -105,6 +105,26 @@ pub struct CertificatesData {
     pub ca_bundle: Option<String>,
 }
 
+/// A Lease, as far as it says whether somebody holds it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Lease {
+    /// The metadata.
+    pub metadata: Metadata,
+    /// Who holds it, since when.
+    pub spec: LeaseSpec,
+}
+
+/// `spec` of a Lease.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LeaseSpec {
+    /// Who holds it; empty when it was given back.
+    pub holder_identity: Option<String>,
+    /// When the holder last renewed it, by the holder's clock.
+    pub renew_time: Option<String>,
+}
+
 /// What OpenShift says of the cloud that it runs on.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

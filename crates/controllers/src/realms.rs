@@ -16,6 +16,7 @@ use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
 
+use crate::first_list::{self, Unreadable};
 use crate::kinds::{Certificates, Infrastructures, Secrets};
 use crate::openshift::OpenShift;
 
@@ -40,7 +41,10 @@ pub enum RealmError {
     /// The Secret is not there.
     #[error("secret {0} does not exist")]
     NoSecret(ObjectKey),
-    /// Nobody could say.
+    /// It could not be looked at.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// It was looked at, and not understood.
     #[error(transparent)]
     Api(#[from] ApiError),
 }
@@ -90,7 +94,7 @@ impl Realms {
             None => Credentials::Ambient,
             Some(name) => self.secret(ObjectKey::new(namespace, Arc::clone(name))).await?,
         };
-        let (endpoint, ca_bundle) = match self.settings().await {
+        let (endpoint, ca_bundle) = match self.settings().await? {
             None => (None, None),
             Some(settings) => (self.endpoint(&settings).await?, self.ca_bundle(&settings).await?),
         };
@@ -118,27 +122,25 @@ impl Realms {
         cache
     }
 
-    async fn ca_bundle(&self, settings: &Settings) -> Result<Option<Arc<str>>, ApiError> {
-        Ok(match self.look(&settings.certificates, &certificates()).await? {
-            Some(Entry::Known(map)) => map.ca_bundle.clone(),
-            _ => None,
-        })
+    async fn ca_bundle(&self, settings: &Settings) -> Result<Option<Arc<str>>, RealmError> {
+        let entry = self.look(&settings.certificates, &certificates()).await?;
+        let map = understood::<Certificates>(entry)?;
+        Ok(map.and_then(|map| map.ca_bundle.clone()))
     }
 
-    async fn endpoint(&self, settings: &Settings) -> Result<Option<Arc<str>>, ApiError> {
-        Ok(match self.look(&settings.infrastructure, &infrastructure()).await? {
-            Some(Entry::Known(infrastructure)) => infrastructure.ec2_endpoint.clone(),
-            _ => None,
-        })
+    async fn endpoint(&self, settings: &Settings) -> Result<Option<Arc<str>>, RealmError> {
+        let entry = self.look(&settings.infrastructure, &infrastructure()).await?;
+        let infrastructure = understood::<Infrastructures>(entry)?;
+        Ok(infrastructure.and_then(|infrastructure| infrastructure.ec2_endpoint.clone()))
     }
 
     /// What OpenShift says, where this is OpenShift. Elsewhere nothing is even watched.
-    async fn settings(&self) -> Option<Settings> {
+    async fn settings(&self) -> Result<Option<Settings>, Unreadable> {
         if let Some(settings) = &*self.settings.lock() {
-            return Some(settings.clone());
+            return Ok(Some(settings.clone()));
         }
-        if !self.openshift.is_here().await {
-            return None;
+        if !self.openshift.is_here().await? {
+            return Ok(None);
         }
         let settings = Settings {
             certificates: open(&self.shared, certificates(), Certificates),
@@ -150,7 +152,7 @@ impl Realms {
             tell(&settings.certificates, &self.listener, Concern::All);
             tell(&settings.infrastructure, &self.listener, Concern::All);
         }
-        Some(settings)
+        Ok(Some(settings))
     }
 
     /// What is there under `key`. That it may not be seen, or nobody answers, is an error: it does not mean that there is nothing.
@@ -158,16 +160,23 @@ impl Realms {
         &self,
         cache: &Cache<K>,
         key: &ObjectKey,
-    ) -> Result<Option<Entry<K::Stored>>, ApiError> {
-        let patience = self.shared.timings.request;
-        let synced = tokio::time::timeout(patience, cache.wait_synced_or_trouble()).await;
-        let trouble = synced.unwrap_or_else(|_| Some("no answer".to_owned()));
-        match trouble {
-            None => Ok(cache.get(key)),
-            Some(trouble) => {
-                let message = format!("{} {key} cannot be looked at: {trouble}", K::RESOURCE);
-                Err(ApiError::Disconnected(message))
-            }
+    ) -> Result<Option<Entry<K::Stored>>, Unreadable> {
+        let what = || format!("{} {key}", K::RESOURCE);
+        first_list::wait(cache, what, self.shared.timings.request).await?;
+        Ok(cache.get(key))
+    }
+}
+
+/// An object that cannot be decoded is not absent: what it says might send the credentials somewhere else.
+fn understood<K: Kind>(
+    entry: Option<Entry<K::Stored>>,
+) -> Result<Option<Arc<K::Stored>>, ApiError> {
+    match entry {
+        None => Ok(None),
+        Some(Entry::Known(object)) => Ok(Some(object)),
+        Some(Entry::Undecodable(object)) => {
+            let (key, error) = (&object.meta.key, &object.error);
+            Err(ApiError::NotUnderstood(format!("{} {key}: {error}", K::RESOURCE)))
         }
     }
 }

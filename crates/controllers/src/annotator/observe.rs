@@ -48,6 +48,7 @@ async fn ask(annotator: &Annotator, set: &MachineSet) -> Cloud {
         }
         Err(RealmError::NoRegion) => Cloud::NoRegion,
         Err(RealmError::NoSecret(key)) => Cloud::NoSecret(key),
+        Err(RealmError::Unreadable(error)) => Cloud::NotFoundOut(error.failure()),
         Err(RealmError::Api(error)) => Cloud::NotFoundOut(error.failure()),
     }
 }

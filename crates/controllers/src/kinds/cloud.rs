@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use machinist_api::resource::{CONFIG_MAPS, INFRASTRUCTURES, LEASES, Resource, SECRETS};
 use machinist_api::wire;
 use machinist_domain::meta::Meta;
@@ -13,7 +14,7 @@ use machinist_runtime::cache::kind::{Kind, Stored};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Secrets;
 
-/// Leases, of which only identity and version are known.
+/// Leases, of which only who holds them is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Leases;
 
@@ -28,6 +29,16 @@ pub struct Infrastructures;
 /// An object of which only identity and version are known.
 #[derive(Debug)]
 pub struct Known(Meta);
+
+/// A Lease.
+#[derive(Debug)]
+pub struct Lease {
+    meta: Meta,
+    /// Whether anybody holds it.
+    pub held: bool,
+    /// When its holder says that it was renewed; `None` if that is no time.
+    pub renewed: Option<Timestamp>,
+}
 
 /// A ConfigMap with additional certificates.
 #[derive(Debug)]
@@ -48,6 +59,12 @@ pub struct Infrastructure {
 impl Stored for Known {
     fn meta(&self) -> &Meta {
         &self.0
+    }
+}
+
+impl Stored for Lease {
+    fn meta(&self) -> &Meta {
+        &self.meta
     }
 }
 
@@ -75,13 +92,16 @@ impl Kind for Secrets {
 }
 
 impl Kind for Leases {
-    type Wire = wire::MetadataOnly;
-    type Stored = Known;
+    type Wire = wire::Lease;
+    type Stored = Lease;
     const RESOURCE: Resource = LEASES;
-    const METADATA_ONLY: bool = true;
 
-    fn project(&self, wire: wire::MetadataOnly) -> Known {
-        Known(Meta::of(&wire.metadata))
+    fn project(&self, wire: wire::Lease) -> Lease {
+        Lease {
+            meta: Meta::of(&wire.metadata),
+            held: wire.spec.holder_identity.is_some_and(|holder| !holder.is_empty()),
+            renewed: wire.spec.renew_time.and_then(|time| time.parse().ok()),
+        }
     }
 }
 

@@ -3,5 +3,5 @@
 mod cloud;
 mod machine_set;
 
-pub use cloud::{Certificates, Infrastructures, Leases, Secrets};
+pub use cloud::{Certificates, Infrastructures, Lease, Leases, Secrets};
 pub use machine_set::{Authority, MachineSet, MachineSets};
