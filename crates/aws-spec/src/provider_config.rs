@@ -88,6 +88,9 @@ fn root_disk(devices: &[BlockDevice]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Map, Value};
+
     use super::*;
 
     fn shape(json: &str) -> Result<Shape, SpecError> {
@@ -134,5 +137,63 @@ mod tests {
         let foreign = shape(r#"{"kind":"GCPMachineProviderSpec"}"#);
         let kind = "GCPMachineProviderSpec".to_owned();
         assert_eq!(foreign, Err(SpecError::ForeignKind { kind }));
+    }
+
+    /// Mostly the names that are read, so that every field meets every type.
+    fn field() -> impl Strategy<Value = String> {
+        let known = vec![
+            "kind",
+            "instanceType",
+            "placement",
+            "region",
+            "availabilityZone",
+            "credentialsSecret",
+            "name",
+            "blockDevices",
+            "deviceName",
+            "ebs",
+            "volumeSize",
+        ];
+        prop_oneof![8 => proptest::sample::select(known).prop_map(str::to_owned), 1 => any::<String>()]
+    }
+
+    fn anything() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            Just(Value::from(KIND)),
+        ];
+        leaf.prop_recursive(5, 64, 8, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                object(inner),
+            ]
+        })
+    }
+
+    fn object(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+        proptest::collection::vec((field(), inner), 0..8)
+            .prop_map(|fields| Value::Object(fields.into_iter().collect::<Map<_, _>>()))
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_spec_holds_is_read_or_refused(
+            spec in prop_oneof![1 => anything(), 4 => object(anything())],
+        ) {
+            let kind = spec.get("kind").and_then(Value::as_str).map(str::to_owned);
+            let instance_type = spec.get("instanceType").and_then(Value::as_str);
+            match shape(&spec.to_string()) {
+                // Nothing is made up: what is read is what was there.
+                Ok(shape) => prop_assert_eq!(Some(&*shape.instance_type), instance_type),
+                Err(SpecError::ForeignKind { kind: said }) => prop_assert_eq!(Some(said), kind),
+                Err(SpecError::Invalid { reason }) => prop_assert!(!reason.is_empty()),
+                Err(SpecError::Missing) => prop_assert!(false, "it is there: {spec}"),
+            }
+        }
     }
 }
