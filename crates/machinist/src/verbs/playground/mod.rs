@@ -96,7 +96,10 @@ async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
         let wrong: Vec<_> = rows.iter().filter(|row| !samples::is_as_expected(row)).collect();
         if wrong.is_empty() {
             say(&view::table(&rows))?;
-            return say(&format!("proved: {} MachineSets say what they give", rows.len()));
+            return say(&format!(
+                "proved: {} MachineSets say what they give, or why they cannot",
+                rows.len()
+            ));
         }
         if began.elapsed() > PATIENCE {
             anyhow::bail!("not as expected after {PATIENCE:?}: {wrong:?}");

@@ -3,22 +3,40 @@
 use machinist_api::machine_set::MachineSet;
 use serde_json::json;
 
+use self::Expected::{Values, Warning};
 use super::view::Row;
 
 /// A sample to edit.
 pub(super) const FIRST: &str = "workers";
 
-/// Name, instance type, and what vCPU, memory, GPU and architecture shall be; `None` where nothing is known of the type.
-const SAMPLES: &[(&str, &str, Option<[&str; 4]>)] = &[
-    (FIRST, "m6i.xlarge", Some(["4", "16384", "0", "amd64"])),
-    ("graviton", "m7g.large", Some(["2", "8192", "0", "arm64"])),
-    ("training", "p4d.24xlarge", Some(["96", "1179648", "8", "amd64"])),
-    ("from-the-future", "m99.mega", None),
+/// What a sample should say in the end.
+enum Expected {
+    /// vCPU, memory, GPU and architecture.
+    Values([&'static str; 4]),
+    /// No values, and a Warning with this reason and these words.
+    Warning(&'static str, &'static str),
+}
+
+/// Name, instance type (if it has one), and what becomes of it.
+const SAMPLES: &[(&str, Option<&str>, Expected)] = &[
+    (FIRST, Some("m6i.xlarge"), Values(["4", "16384", "0", "amd64"])),
+    ("graviton", Some("m7g.large"), Values(["2", "8192", "0", "arm64"])),
+    ("training", Some("p4d.24xlarge"), Values(["96", "1179648", "8", "amd64"])),
+    ("from-the-future", Some("m99.mega"), Warning("FailedUpdate", "m99.mega")),
+    ("half-written", None, Warning("ReconcileError", "instanceType is missing")),
 ];
 
 pub(super) fn machine_sets() -> anyhow::Result<Vec<MachineSet>> {
     let sets = SAMPLES.iter().map(|(name, instance_type, _)| {
         let labels = json!({"machine.openshift.io/cluster-api-machineset": name});
+        let mut provider_spec = json!({
+            "apiVersion": "machine.openshift.io/v1beta1",
+            "kind": "AWSMachineProviderConfig",
+            "placement": {"region": "eu-west-1", "availabilityZone": "eu-west-1a"},
+        });
+        if let Some(instance_type) = instance_type {
+            provider_spec["instanceType"] = json!(instance_type);
+        }
         serde_json::from_value(json!({
             "apiVersion": "machine.openshift.io/v1beta1",
             "kind": "MachineSet",
@@ -28,12 +46,7 @@ pub(super) fn machine_sets() -> anyhow::Result<Vec<MachineSet>> {
                 "selector": {"matchLabels": labels},
                 "template": {
                     "metadata": {"labels": labels},
-                    "spec": {"providerSpec": {"value": {
-                        "apiVersion": "machine.openshift.io/v1beta1",
-                        "kind": "AWSMachineProviderConfig",
-                        "instanceType": instance_type,
-                        "placement": {"region": "eu-west-1", "availabilityZone": "eu-west-1a"},
-                    }}},
+                    "spec": {"providerSpec": {"value": provider_spec}},
                 },
             },
         }))
@@ -47,9 +60,13 @@ pub(super) fn is_as_expected(row: &Row) -> bool {
         return false;
     };
     let said = [&row.vcpu, &row.memory, &row.gpu, &row.architecture];
-    row.instance_type == *instance_type
+    row.instance_type == instance_type.unwrap_or_default()
         && match expected {
-            None => said.iter().all(|value| value.is_empty()) && row.note.contains(instance_type),
-            Some(values) => said.iter().zip(values).all(|(said, value)| *said == value),
+            Values(values) => said.iter().zip(values).all(|(said, value)| *said == value),
+            Warning(reason, words) => {
+                said.iter().all(|value| value.is_empty())
+                    && row.reason == *reason
+                    && row.note.contains(words)
+            }
         }
 }
