@@ -1,7 +1,7 @@
 //! The built-in catalogue of instance types: what EC2 says of each, for when EC2 cannot be asked.
 //!
 //! One text file, a line per type, sorted by name, is part of the binary. A look-up is a binary search over its lines, so nothing
-//! is parsed or allocated before somebody asks. [`write`] makes the file, from what EC2 lists and what is in the catalogue already:
+//! is parsed or allocated before somebody asks. [`write()`] makes the file, from what EC2 lists and what is in the catalogue already:
 //! types that EC2 no longer lists stay, because old manifests name them.
 //!
 //! Not here: asking EC2 (`provider-aws`).
