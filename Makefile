@@ -25,7 +25,7 @@ run: tools ## a real Kubernetes API with sample objects and the controllers, unt
 
 .PHONY: test
 test: tools ## every test; the control plane and moto are fetched or built on the first run
-	$(CARGO) test $(CARGO_FLAGS) --workspace $(ARGS)
+	$(CARGO) test $(CARGO_FLAGS) --workspace --no-fail-fast $(ARGS)
 
 .PHONY: build
 build: ## the release binary

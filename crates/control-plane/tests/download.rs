@@ -237,7 +237,7 @@ async fn the_go_build_gets_pinned_modules_and_fills_the_cache() -> Result<()> {
     let go = tools.path().join("go");
     fs::write(
         &go,
-        "#!/bin/sh\ngrep -q '^\\tk8s.io/kubernetes v1.36\\|^require k8s.io/kubernetes v1.36' go.mod || exit 1\n\
+        "#!/bin/sh\ngrep -q 'k8s.io/kubernetes v1.36' go.mod || exit 1\n\
          [ -s go.sum ] || exit 1\nargs=\"$*\"\n\
          while [ $# -gt 1 ]; do [ \"$1\" = -o ] && echo \"$args\" > \"$2\"; shift; done\n",
     )?;
