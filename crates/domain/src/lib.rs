@@ -11,6 +11,7 @@ pub mod annotations;
 pub mod capacity_annotations;
 pub mod key;
 pub mod labels;
+pub mod machine_timings;
 pub mod meta;
 pub mod report;
 pub mod retry;

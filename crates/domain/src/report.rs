@@ -110,6 +110,8 @@ impl PassResult {
 pub struct Report {
     /// For the metrics.
     pub result: PassResult,
+    /// What is to be changed in the object's status, as a merge patch of the status alone; `None` where it is right already.
+    pub status: Option<serde_json::Value>,
     /// For people who look at the object.
     pub events: Vec<EventNote>,
     /// When to come back; `None` means at the next change or resync.
@@ -119,6 +121,6 @@ pub struct Report {
 impl Report {
     /// A report with nothing to tell but its result.
     pub fn quiet(result: PassResult) -> Self {
-        Self { result, events: Vec::new(), retry: None }
+        Self { result, status: None, events: Vec::new(), retry: None }
     }
 }

@@ -24,6 +24,8 @@ pub enum Category {
     NotFound,
     /// Somebody else changed the object first.
     Conflict,
+    /// The cloud has no room, or a quota is used up.
+    CapacityExhausted,
     /// Too many requests.
     Throttled,
     /// Not allowed.
@@ -43,6 +45,7 @@ impl Category {
             Self::InvalidConfiguration => "InvalidConfiguration",
             Self::NotFound => "NotFound",
             Self::Conflict => "Conflict",
+            Self::CapacityExhausted => "CapacityExhausted",
             Self::Throttled => "Throttled",
             Self::Unauthorised => "Unauthorised",
             Self::NotLeader => "NotLeader",

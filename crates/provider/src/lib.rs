@@ -1,12 +1,13 @@
 //! The contract between controllers and a cloud, in domain terms.
 //!
 //! A provider has two halves. The spec half ([`spec`]) is pure: it reads the raw provider spec of a machine and says what it asks for. The
-//! cloud half begins with [`capacity`]: what a machine of some type gives, as the cloud says. [`secret`] is how a provider
-//! gets at credentials, and [`witness`] how its calls are counted. What creates machines comes with the controllers that do.
+//! cloud half ([`cloud`]) creates, shows and removes instances; [`capacity`] is what an instance of some type gives, as the
+//! cloud says. [`secret`] is how a provider gets at credentials, and [`witness`] how its calls are counted.
 //!
 //! No type of any cloud's SDK crosses this line.
 
 pub mod capacity;
+pub mod cloud;
 pub mod secret;
 pub mod spec;
 pub mod witness;

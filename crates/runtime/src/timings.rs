@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use machinist_domain::machine_timings::MachineTimings;
+
 use crate::backoff::Backoff;
 
 /// Backoffs, graces, periods and timeouts.
@@ -29,6 +31,8 @@ pub struct Timings {
     pub event_window: Duration,
     /// How long a step in hand may go on after the signal to stop. Giving leases back may take half of this again, and the rest a fifth.
     pub stop_grace: Duration,
+    /// How long things may take in the life of a machine.
+    pub machines: MachineTimings,
 }
 
 impl Default for Timings {
@@ -47,6 +51,7 @@ impl Default for Timings {
             // As long as API servers keep Events: one that is still true is said again when the first is gone.
             event_window: seconds(3600),
             stop_grace: seconds(5),
+            machines: MachineTimings::default(),
         }
     }
 }
@@ -68,6 +73,7 @@ impl Timings {
             lease,
             event_window,
             stop_grace,
+            machines,
         } = self;
         Self {
             request: request.mul_f64(factor),
@@ -81,6 +87,7 @@ impl Timings {
             lease: lease.mul_f64(factor),
             event_window: event_window.mul_f64(factor),
             stop_grace: stop_grace.mul_f64(factor),
+            machines: machines.scaled(factor),
         }
     }
 

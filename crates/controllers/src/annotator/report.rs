@@ -16,16 +16,19 @@ pub fn report(outcome: &Outcome) -> Report {
         Outcome::Left => Report::quiet(PassResult::Settled),
         Outcome::Waiting => Report::quiet(PassResult::Waiting),
         Outcome::Told { truth, wrote } => Report {
+            status: None,
             result: if *wrote { PassResult::Changed } else { PassResult::Settled },
             events: told(truth, *wrote),
             retry: truth.retry,
         },
         Outcome::Refused(refusal) => Report {
+            status: None,
             result: PassResult::Refused,
             events: vec![note(EventType::Warning, refused(refusal), refusal.to_string())],
             retry: Some(refusal.retry()),
         },
         Outcome::Failed(failure) => Report {
+            status: None,
             result: PassResult::Failed,
             // A conflict or a lost lease is how the protocol works; a write that the API server does not take needs somebody to look.
             events: match failure.category {
