@@ -25,6 +25,36 @@ pub const MACHINE_SETS: Resource = Resource {
     kind: "MachineSet",
 };
 
+/// Machines of OpenShift's Machine API.
+pub const MACHINES: Resource = Resource {
+    group: "machine.openshift.io",
+    version: "v1beta1",
+    plural: "machines",
+    kind: "Machine",
+};
+
+/// Nodes; cluster-scoped.
+pub const NODES: Resource = Resource { group: "", version: "v1", plural: "nodes", kind: "Node" };
+
+/// Pods.
+pub const PODS: Resource = Resource { group: "", version: "v1", plural: "pods", kind: "Pod" };
+
+/// PodDisruptionBudgets: why an eviction is refused.
+pub const POD_DISRUPTION_BUDGETS: Resource = Resource {
+    group: "policy",
+    version: "v1",
+    plural: "poddisruptionbudgets",
+    kind: "PodDisruptionBudget",
+};
+
+/// VolumeAttachments: which volumes a node still has; cluster-scoped.
+pub const VOLUME_ATTACHMENTS: Resource = Resource {
+    group: "storage.k8s.io",
+    version: "v1",
+    plural: "volumeattachments",
+    kind: "VolumeAttachment",
+};
+
 /// CustomResourceDefinitions: what tells us that a kind has begun to be served.
 pub const CUSTOM_RESOURCE_DEFINITIONS: Resource = Resource {
     group: "apiextensions.k8s.io",
@@ -56,6 +86,34 @@ pub const LEASES: Resource =
 /// Events about objects.
 pub const EVENTS: Resource =
     Resource { group: "events.k8s.io", version: "v1", plural: "events", kind: "Event" };
+
+/// A part of an object that has a path of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Subresource {
+    /// What was observed; written by controllers.
+    Status,
+    /// How many are wanted and seen, whatever the kind.
+    Scale,
+    /// Posting to it asks for a pod to be evicted.
+    Eviction,
+}
+
+impl Subresource {
+    /// The last segment of its path.
+    pub const fn segment(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Scale => "scale",
+            Self::Eviction => "eviction",
+        }
+    }
+}
+
+impl fmt::Display for Subresource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.segment())
+    }
+}
 
 impl Resource {
     /// `group/version`, or the bare version for the core group: what objects say in `apiVersion`.
@@ -99,6 +157,14 @@ impl Resource {
         push_encoded(&mut path, name);
         path
     }
+
+    /// The path of a part of one object; an empty `namespace` means that the kind is cluster-scoped.
+    pub fn subresource_path(&self, namespace: &str, name: &str, part: Subresource) -> String {
+        let mut path = self.object_path(namespace, name);
+        path.push('/');
+        path.push_str(part.segment());
+        path
+    }
 }
 
 impl fmt::Display for Resource {
@@ -139,9 +205,25 @@ mod tests {
             CUSTOM_RESOURCE_DEFINITIONS.object_path("", "x"),
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/x"
         );
-        let nodes = Resource { group: "", version: "v1", plural: "nodes", kind: "Node" };
-        assert_eq!(nodes.object_path("", "n"), "/api/v1/nodes/n");
-        assert_eq!(nodes.api_version(), "v1");
+        assert_eq!(NODES.object_path("", "n"), "/api/v1/nodes/n");
+        assert_eq!(NODES.api_version(), "v1");
+    }
+
+    #[test]
+    fn paths_of_parts() {
+        assert_eq!(
+            PODS.subresource_path("ns", "p", Subresource::Eviction),
+            "/api/v1/namespaces/ns/pods/p/eviction"
+        );
+        assert_eq!(
+            MACHINES.subresource_path("ns", "m", Subresource::Status),
+            "/apis/machine.openshift.io/v1beta1/namespaces/ns/machines/m/status"
+        );
+        assert_eq!(
+            MACHINE_SETS.subresource_path("ns", "s", Subresource::Scale),
+            "/apis/machine.openshift.io/v1beta1/namespaces/ns/machinesets/s/scale"
+        );
+        assert_eq!(NODES.subresource_path("", "n", Subresource::Status), "/api/v1/nodes/n/status");
     }
 
     #[test]

@@ -1,6 +1,4 @@
-//! Names that people and other programs know: annotations, labels, leases.
-//!
-//! A name that machinist invents lives under `machinist.dev/`; all others are somebody else's contract and must not change.
+//! Annotations that say what one machine of a set gives: for cluster-autoscaler, which must know before there is one.
 
 /// How many vCPUs a machine of this set has. Read by OpenShift's cluster-autoscaler-operator.
 pub const ANNOTATION_VCPU: &str = "machine.openshift.io/vCPU";
@@ -27,12 +25,3 @@ pub const ANNOTATION_CAPACITY_EPHEMERAL_DISK: &str =
 pub const ANNOTATION_CAPACITY_MAX_PODS: &str = "capacity.cluster-autoscaler.kubernetes.io/maxPods";
 /// What the annotator last wrote, so that it can tell its own values from a user's: `v1:` and `key=value` pairs joined by commas.
 pub const ANNOTATION_ANNOTATED: &str = "machinist.dev/annotated";
-
-/// The label that says which processor architecture a node has.
-pub const LABEL_ARCH: &str = "kubernetes.io/arch";
-/// The label that says which zone a node is in.
-pub const LABEL_ZONE: &str = "topology.kubernetes.io/zone";
-/// The label that says which region a node is in.
-pub const LABEL_REGION: &str = "topology.kubernetes.io/region";
-/// The label that says which type of machine a node is.
-pub const LABEL_INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";

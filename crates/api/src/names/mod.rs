@@ -1,0 +1,36 @@
+//! Names that people and other programs know: annotations, labels, conditions, phases, reasons, leases.
+//!
+//! A name that machinist invents lives under `machinist.dev/`; all others are somebody else's contract and must not change.
+
+mod capacity;
+mod lease;
+mod machine;
+mod node;
+mod state;
+
+pub use capacity::*;
+pub use lease::*;
+pub use machine::*;
+pub use node::*;
+pub use state::*;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What we invent is under our own domain: nobody else's tools may trip over it.
+    #[test]
+    fn our_own_names_are_under_our_own_domain() {
+        for name in [
+            ANNOTATION_ANNOTATED,
+            ANNOTATION_CREATION_ATTEMPT,
+            ANNOTATION_CREATION_TIMEOUT,
+            ANNOTATION_FORCE_DELETION,
+            ANNOTATION_NODE_METADATA,
+            ANNOTATION_ORDINALS,
+            TAG_MACHINE_UID,
+        ] {
+            assert_eq!(name.split_once('/').map(|(domain, _)| domain), Some("machinist.dev"));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What the status of a Machine or MachineSet says: phases, conditions, reasons. And the reasons of Events.
+
+/// Nothing was created yet, or it is being created.
+pub const PHASE_PROVISIONING: &str = "Provisioning";
+/// The instance is there, its Node is not.
+pub const PHASE_PROVISIONED: &str = "Provisioned";
+/// Instance and Node are there.
+pub const PHASE_RUNNING: &str = "Running";
+/// On its way out.
+pub const PHASE_DELETING: &str = "Deleting";
+/// Failed for good: nothing but deletion follows.
+pub const PHASE_FAILED: &str = "Failed";
+
+/// Whether the instance exists.
+pub const CONDITION_INSTANCE_EXISTS: &str = "InstanceExists";
+/// Whether the Node is drained, or needs no draining.
+pub const CONDITION_DRAINED: &str = "Drained";
+/// Whether a drain may begin: no preDrain hook is in the way.
+pub const CONDITION_DRAINABLE: &str = "Drainable";
+/// Whether the instance may go: no preTerminate hook is in the way.
+pub const CONDITION_TERMINABLE: &str = "Terminable";
+/// Whether somebody else is in charge of the object.
+pub const CONDITION_PAUSED: &str = "Paused";
+/// Whether all is as it should be, and if not, why.
+pub const CONDITION_READY: &str = "Ready";
+
+/// The status of a condition that holds.
+pub const STATUS_TRUE: &str = "True";
+/// The status of a condition that does not hold.
+pub const STATUS_FALSE: &str = "False";
+/// The status of a condition of which nothing can be said.
+pub const STATUS_UNKNOWN: &str = "Unknown";
+
+/// Severity of a condition: somebody has to do something.
+pub const SEVERITY_ERROR: &str = "Error";
+/// Severity of a condition: worth a look.
+pub const SEVERITY_WARNING: &str = "Warning";
+/// Severity of a condition: good to know.
+pub const SEVERITY_INFO: &str = "Info";
+
+/// Of InstanceExists: the cloud could not be asked.
+pub const REASON_ERROR_CHECKING_PROVIDER: &str = "ErrorCheckingProvider";
+/// Of InstanceExists: it was there and is no more.
+pub const REASON_INSTANCE_MISSING: &str = "InstanceMissing";
+/// Of InstanceExists: it was not created yet.
+pub const REASON_INSTANCE_NOT_CREATED: &str = "InstanceNotCreated";
+/// Of Drainable and Terminable: a lifecycle hook is in the way.
+pub const REASON_HOOK_PRESENT: &str = "HookPresent";
+/// Of Drained: the drain goes on, and the message says what is in its way.
+pub const REASON_DRAIN_ERROR: &str = "DrainError";
+/// Of Paused, where it is true.
+pub const REASON_NOT_MACHINE_API: &str = "AuthoritativeAPINotMachineAPI";
+/// Of Paused, where it is false.
+pub const REASON_MACHINE_API: &str = "AuthoritativeAPIMachineAPI";
+/// Of Ready: creation takes longer than it should, and goes on.
+pub const REASON_CREATION_TIMED_OUT: &str = "CreationTimedOut";
+
+/// `errorReason`: the cloud, or we, do not take this configuration.
+pub const ERROR_INVALID_CONFIGURATION: &str = "InvalidConfiguration";
+/// `errorReason`: the configuration was changed in a way that cannot be followed.
+pub const ERROR_UNSUPPORTED_CHANGE: &str = "UnsupportedChange";
+/// `errorReason`: the cloud has no more of what was asked for.
+pub const ERROR_INSUFFICIENT_RESOURCES: &str = "InsufficientResources";
+/// `errorReason`: the instance could not be created.
+pub const ERROR_CREATE: &str = "CreateError";
+/// `errorReason`: the instance could not be updated.
+pub const ERROR_UPDATE: &str = "UpdateError";
+/// `errorReason`: the instance could not be deleted.
+pub const ERROR_DELETE: &str = "DeleteError";
+/// `errorReason`: no Node appeared in time.
+pub const ERROR_JOIN_CLUSTER_TIMEOUT: &str = "JoinClusterTimeoutError";
+
+/// The authority that this API is one of.
+pub const AUTHORITY_MACHINE_API: &str = "MachineAPI";
+/// The authority that is Cluster API.
+pub const AUTHORITY_CLUSTER_API: &str = "ClusterAPI";
+/// The authority while it changes hands.
+pub const AUTHORITY_MIGRATING: &str = "Migrating";
+
+/// Delete policy: whichever; the default.
+pub const DELETE_POLICY_RANDOM: &str = "Random";
+/// Delete policy: the youngest first.
+pub const DELETE_POLICY_NEWEST: &str = "Newest";
+/// Delete policy: the oldest first.
+pub const DELETE_POLICY_OLDEST: &str = "Oldest";
+
+/// Event: an instance was created.
+pub const EVENT_CREATE: &str = "Create";
+/// Event: an instance, or what is known of it, was brought up to date.
+pub const EVENT_UPDATE: &str = "Update";
+/// Event: an instance was deleted.
+pub const EVENT_DELETE: &str = "Delete";
+/// Event: an instance could not be created.
+pub const EVENT_FAILED_CREATE: &str = "FailedCreate";
+/// Event: an instance could not be brought up to date.
+pub const EVENT_FAILED_UPDATE: &str = "FailedUpdate";
+/// Event: an instance could not be deleted.
+pub const EVENT_FAILED_DELETE: &str = "FailedDelete";
+/// Event: the object is not valid.
+pub const EVENT_FAILED_VALIDATE: &str = "FailedValidate";
+/// Event: there is nothing to drain, or it is not wanted.
+pub const EVENT_DRAIN_SKIPPED: &str = "DrainSkipped";
+/// Event: a hook keeps the drain from beginning.
+pub const EVENT_DRAIN_BLOCKED: &str = "DrainBlocked";
+/// Event: the drain begins.
+pub const EVENT_DRAIN_PROCEEDS: &str = "DrainProceeds";
+/// Event: the node is empty.
+pub const EVENT_DRAIN_SUCCEEDED: &str = "DrainSucceeded";
+/// Event: the drain did not finish and goes on.
+pub const EVENT_DRAIN_REQUEUED: &str = "DrainRequeued";
+/// Event: something could not be done.
+pub const EVENT_RECONCILE_ERROR: &str = "ReconcileError";

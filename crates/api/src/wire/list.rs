@@ -1,0 +1,37 @@
+//! Lists and watches, whose objects stay raw until somebody knows their kind.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// One line of a watch.
+#[derive(Debug, Deserialize)]
+pub struct WatchLine<'a> {
+    /// ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
+    #[serde(rename = "type")]
+    pub kind: &'a str,
+    /// The object, or a `Status` where the kind is ERROR.
+    #[serde(borrow)]
+    pub object: &'a RawValue,
+}
+
+/// One page of a list, its items still raw: one that cannot be decoded must not spoil the others.
+#[derive(Debug, Deserialize)]
+pub struct ListPage<'a> {
+    /// Version of the whole list and the token for the next page.
+    #[serde(default)]
+    pub metadata: ListMetadata,
+    /// The objects. The API server answers `null` for an empty list of some kinds.
+    #[serde(borrow, default)]
+    pub items: Option<Vec<&'a RawValue>>,
+}
+
+/// `metadata` of a list.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ListMetadata {
+    /// The version at which the list was true.
+    pub resource_version: String,
+    /// Token for the next page, empty on the last.
+    #[serde(rename = "continue")]
+    pub next: String,
+}

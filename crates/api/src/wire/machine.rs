@@ -1,0 +1,137 @@
+//! Machines. Provider spec and provider status stay raw: they belong to providers.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Address, Condition, Metadata, Taint, lenient};
+
+/// A Machine.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub struct Machine {
+    /// The metadata.
+    pub metadata: Metadata,
+    /// The desired state.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub spec: MachineSpec,
+    /// The observed state.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub status: MachineStatus,
+}
+
+/// `spec` of a Machine.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachineSpec {
+    /// Which of OpenShift's two machine APIs shall be in charge.
+    #[serde(rename = "authoritativeAPI")]
+    pub authoritative_api: Option<String>,
+    /// The instance, in the words that the Node uses too.
+    #[serde(rename = "providerID")]
+    pub provider_id: Option<String>,
+    /// What the Node gets.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub metadata: NodeMetadata,
+    /// Taints that the Node gets.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub taints: Vec<Taint>,
+    /// Who wants to be asked first.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub lifecycle_hooks: LifecycleHooks,
+    /// What to ask the cloud for.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub provider_spec: ProviderSpec,
+}
+
+/// `spec.metadata` of a Machine: what its Node gets.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct NodeMetadata {
+    /// Labels that the Node gets.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations that the Node gets.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// `spec.lifecycleHooks` of a Machine.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LifecycleHooks {
+    /// The machine is not drained while there are any.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub pre_drain: Vec<LifecycleHook>,
+    /// The instance is not deleted while there are any.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub pre_terminate: Vec<LifecycleHook>,
+}
+
+/// Somebody who wants to be asked first.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct LifecycleHook {
+    /// What it is for.
+    pub name: String,
+    /// Whose it is.
+    pub owner: String,
+}
+
+/// `providerSpec` of a Machine.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub struct ProviderSpec {
+    /// Belongs to a provider and stays raw until that provider reads it.
+    pub value: Option<Box<RawValue>>,
+}
+
+/// `status` of a Machine.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachineStatus {
+    /// How far it is.
+    pub phase: Option<String>,
+    /// The Node, if there is one.
+    pub node_ref: Option<NodeReference>,
+    /// Addresses of the instance.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub addresses: Vec<Address>,
+    /// Conditions, of whoever.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub conditions: Vec<Condition>,
+    /// Why it failed for good, in one word.
+    pub error_reason: Option<String>,
+    /// Why it failed for good, for people.
+    pub error_message: Option<String>,
+    /// The same as `error_reason`, where cluster-autoscaler looks.
+    pub failure_reason: Option<String>,
+    /// The same as `error_message`, where cluster-autoscaler looks.
+    pub failure_message: Option<String>,
+    /// When the status last changed.
+    #[serde(deserialize_with = "lenient::time")]
+    pub last_updated: Option<Timestamp>,
+    /// What was last done; nobody writes it any more.
+    pub last_operation: Option<Box<RawValue>>,
+    /// Belongs to a provider and stays raw until that provider reads it.
+    pub provider_status: Option<Box<RawValue>>,
+    /// Which of OpenShift's two machine APIs is in charge.
+    #[serde(rename = "authoritativeAPI")]
+    pub authoritative_api: Option<String>,
+    /// Up to which generation the object in the other API is in step.
+    pub synchronized_generation: Option<i64>,
+}
+
+/// `status.nodeRef` of a Machine.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct NodeReference {
+    /// Kind, which is Node.
+    pub kind: String,
+    /// Name of the Node.
+    pub name: String,
+    /// Uid of the Node: another one of the same name is not meant.
+    pub uid: String,
+}

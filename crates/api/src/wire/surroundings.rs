@@ -1,0 +1,88 @@
+//! What decides how a cloud is asked, and the Lease of a rival: ConfigMaps with certificates, Infrastructures, Leases.
+
+use serde::Deserialize;
+
+use super::Metadata;
+
+/// A ConfigMap with additional certificates.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct CertificatesConfigMap {
+    /// The metadata.
+    pub metadata: Metadata,
+    /// The data.
+    pub data: CertificatesData,
+}
+
+/// `data` of a ConfigMap with additional certificates.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct CertificatesData {
+    /// Certificates in PEM.
+    #[serde(rename = "ca-bundle.pem")]
+    pub ca_bundle: Option<String>,
+}
+
+/// A Lease, as far as it says whether somebody holds it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Lease {
+    /// The metadata.
+    pub metadata: Metadata,
+    /// Who holds it, since when.
+    pub spec: LeaseSpec,
+}
+
+/// `spec` of a Lease.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LeaseSpec {
+    /// Who holds it; empty when it was given back.
+    pub holder_identity: Option<String>,
+    /// When the holder last renewed it, by the holder's clock.
+    pub renew_time: Option<String>,
+}
+
+/// What OpenShift says of the cloud that it runs on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Infrastructure {
+    /// The metadata.
+    pub metadata: Metadata,
+    /// The observed state.
+    pub status: InfrastructureStatus,
+}
+
+/// `status` of an Infrastructure.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InfrastructureStatus {
+    /// The platform.
+    pub platform_status: PlatformStatus,
+}
+
+/// `status.platformStatus` of an Infrastructure.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct PlatformStatus {
+    /// The part about AWS.
+    pub aws: AwsPlatformStatus,
+}
+
+/// `status.platformStatus.aws` of an Infrastructure.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AwsPlatformStatus {
+    /// Where services are that are not where they usually are.
+    pub service_endpoints: Vec<ServiceEndpoint>,
+}
+
+/// Where a service is.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ServiceEndpoint {
+    /// The service, such as `ec2`.
+    pub name: String,
+    /// Its address.
+    pub url: String,
+}
