@@ -13,6 +13,7 @@ pub mod key;
 pub mod labels;
 pub mod machine_timings;
 pub mod meta;
+pub mod pairs;
 pub mod report;
 pub mod retry;
 pub mod shape;
