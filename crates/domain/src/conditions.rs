@@ -1,0 +1,328 @@
+//! Conditions of Machines and MachineSets, as OpenShift has them: with a severity, sorted by type.
+//!
+//! Input: the conditions that an object has, those that are wanted, and the time. Output: the whole new list, or nothing where it says all of that
+//! already. A merge patch replaces lists, so the new list has everybody's conditions in it, word for word, and whoever writes it must name the
+//! version that it was made from.
+//!
+//! `lastTransitionTime` moves when status, reason, severity or message change, as in OpenShift (Kubernetes moves it with the status alone).
+
+use std::borrow::Cow;
+
+use jiff::{Timestamp, Unit};
+use machinist_api::names;
+use machinist_api::wire;
+use serde_json::{Map, Value};
+
+/// A word that is mostly one of our own constants, and then takes no memory.
+pub type Word = Cow<'static, str>;
+
+/// A condition of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// What it is about (`type`).
+    pub kind: Word,
+    /// Whether it holds.
+    pub status: Status,
+    /// How bad it is that it does not hold. OpenShift has it only there.
+    pub severity: Option<Word>,
+    /// Why, in one word of a closed list.
+    pub reason: Option<Word>,
+    /// Why, for people.
+    pub message: Option<Box<str>>,
+    /// Since when it is so. Nobody needs to fill it in: [`set`] does.
+    pub last_transition: Option<Timestamp>,
+}
+
+/// Whether a condition holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    /// It does.
+    True,
+    /// It does not.
+    False,
+    /// Nobody knows.
+    Unknown,
+    /// Somebody else's word for something; kept as it is.
+    Other(Box<str>),
+}
+
+impl Status {
+    /// The status as objects carry it.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::True => names::STATUS_TRUE,
+            Self::False => names::STATUS_FALSE,
+            Self::Unknown => names::STATUS_UNKNOWN,
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl From<&str> for Status {
+    fn from(word: &str) -> Self {
+        match word {
+            names::STATUS_TRUE => Self::True,
+            names::STATUS_FALSE => Self::False,
+            names::STATUS_UNKNOWN => Self::Unknown,
+            other => Self::Other(other.into()),
+        }
+    }
+}
+
+impl Condition {
+    /// `kind` holds.
+    pub fn yes(kind: &'static str) -> Self {
+        Self::new(kind, Status::True)
+    }
+
+    /// `kind` does not hold, which is as bad as `severity` says.
+    pub fn no(
+        kind: &'static str,
+        severity: &'static str,
+        reason: &'static str,
+        message: impl Into<Box<str>>,
+    ) -> Self {
+        Self { severity: Some(severity.into()), ..Self::new(kind, Status::False) }
+            .because(reason, message)
+    }
+
+    /// Nobody knows whether `kind` holds.
+    pub fn unknown(kind: &'static str, reason: &'static str, message: impl Into<Box<str>>) -> Self {
+        Self::new(kind, Status::Unknown).because(reason, message)
+    }
+
+    /// The same with reason and message.
+    #[must_use]
+    pub fn because(self, reason: &'static str, message: impl Into<Box<str>>) -> Self {
+        let message = Some(message.into()).filter(|text: &Box<str>| !text.is_empty());
+        Self { reason: Some(reason.into()), message, ..self }
+    }
+
+    /// The same with another severity.
+    #[must_use]
+    pub fn severe(self, severity: &'static str) -> Self {
+        Self { severity: Some(severity.into()), ..self }
+    }
+
+    fn new(kind: &'static str, status: Status) -> Self {
+        Self {
+            kind: kind.into(),
+            status,
+            severity: None,
+            reason: None,
+            message: None,
+            last_transition: None,
+        }
+    }
+
+    /// Whether it holds.
+    pub fn is_true(&self) -> bool {
+        self.status == Status::True
+    }
+
+    /// Whether both say the same, whenever they began to.
+    pub fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self { kind, status, severity, reason, message, last_transition: _ } = self;
+        (kind, status, severity, reason, message)
+            == (&other.kind, &other.status, &other.severity, &other.reason, &other.message)
+    }
+
+    /// Reads a condition. Empty words are none: Go leaves them out.
+    pub fn read(wire: &wire::Condition) -> Self {
+        let filled = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        Self {
+            kind: word(wire.kind.clone()),
+            status: Status::from(wire.status.as_str()),
+            severity: filled(&wire.severity).map(word),
+            reason: filled(&wire.reason).map(word),
+            message: filled(&wire.message).map(String::into_boxed_str),
+            last_transition: wire.last_transition_time,
+        }
+    }
+
+    /// The condition as objects carry it.
+    pub fn to_json(&self) -> Value {
+        let mut fields = Map::new();
+        let mut put = |name: &str, text: &str| {
+            fields.insert(name.to_owned(), text.into());
+        };
+        put("type", &self.kind);
+        put("status", self.status.as_str());
+        if let Some(severity) = &self.severity {
+            put("severity", severity);
+        }
+        if let Some(reason) = &self.reason {
+            put("reason", reason);
+        }
+        if let Some(message) = &self.message {
+            put("message", message);
+        }
+        if let Some(since) = self.last_transition {
+            put("lastTransitionTime", &since.to_string());
+        }
+        Value::Object(fields)
+    }
+}
+
+/// The condition about `kind`, if there is one.
+pub fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|condition| condition.kind == kind)
+}
+
+/// The list as objects carry it.
+pub fn to_json(conditions: &[Condition]) -> Value {
+    conditions.iter().map(Condition::to_json).collect()
+}
+
+/// Reads a list.
+pub fn read(wire: &[wire::Condition]) -> Vec<Condition> {
+    wire.iter().map(Condition::read).collect()
+}
+
+/// The list with `wanted` in it: everybody else's stay, what says the same already keeps its time. `None` where nothing changes.
+pub fn set(
+    current: &[Condition],
+    wanted: impl IntoIterator<Item = Condition>,
+    now: Timestamp,
+) -> Option<Vec<Condition>> {
+    let mut list: Option<Vec<Condition>> = None;
+    for wanted in wanted {
+        let known = find(list.as_deref().unwrap_or(current), &wanted.kind);
+        if known.is_some_and(|known| known.says_the_same_as(&wanted)) {
+            continue;
+        }
+        let list = list.get_or_insert_with(|| current.to_vec());
+        list.retain(|condition| condition.kind != wanted.kind);
+        list.push(Condition { last_transition: Some(whole_seconds(now)), ..wanted });
+    }
+    list.map(sorted)
+}
+
+/// The list without the condition about `kind`. `None` where it is not there anyway.
+pub fn without(current: &[Condition], kind: &str) -> Option<Vec<Condition>> {
+    find(current, kind)?;
+    let others = current.iter().filter(|condition| condition.kind != kind);
+    Some(sorted(others.cloned().collect()))
+}
+
+fn sorted(mut list: Vec<Condition>) -> Vec<Condition> {
+    list.sort_by(|a, b| a.kind.cmp(&b.kind));
+    list
+}
+
+/// Times of objects have whole seconds.
+pub fn whole_seconds(time: Timestamp) -> Timestamp {
+    let options = jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Trunc);
+    time.round(options).unwrap_or(time)
+}
+
+/// Words that nearly every condition in a cluster consists of.
+const COMMON: [&str; 21] = [
+    names::CONDITION_INSTANCE_EXISTS,
+    names::CONDITION_DRAINED,
+    names::CONDITION_DRAINABLE,
+    names::CONDITION_TERMINABLE,
+    names::CONDITION_PAUSED,
+    names::CONDITION_READY,
+    names::SEVERITY_ERROR,
+    names::SEVERITY_WARNING,
+    names::SEVERITY_INFO,
+    names::REASON_ERROR_CHECKING_PROVIDER,
+    names::REASON_INSTANCE_MISSING,
+    names::REASON_INSTANCE_NOT_CREATED,
+    names::REASON_HOOK_PRESENT,
+    names::REASON_DRAIN_ERROR,
+    names::REASON_NOT_MACHINE_API,
+    names::REASON_MACHINE_API,
+    names::REASON_CREATION_TIMED_OUT,
+    names::ERROR_INVALID_CONFIGURATION,
+    names::PHASE_PROVISIONING,
+    names::PHASE_PROVISIONED,
+    names::PHASE_RUNNING,
+];
+
+fn word(text: String) -> Word {
+    match COMMON.iter().find(|common| **common == text) {
+        Some(common) => Cow::Borrowed(common),
+        None => Cow::Owned(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    fn read_json(value: Value) -> Condition {
+        Condition::read(&serde_json::from_value(value).unwrap())
+    }
+
+    fn not_ready(reason: &'static str, message: &str) -> Condition {
+        Condition::no("Ready", "Warning", reason, message)
+    }
+
+    #[test]
+    fn what_is_read_is_written_back_word_for_word() {
+        for value in [
+            json!({"type": "Ready", "status": "False", "severity": "Warning", "reason": "Why", "message": "because",
+                "lastTransitionTime": "2026-01-02T03:04:05Z"}),
+            json!({"type": "Theirs", "status": "Perhaps", "lastTransitionTime": "2026-01-02T03:04:05Z"}),
+        ] {
+            assert_eq!(read_json(value.clone()).to_json(), value);
+        }
+    }
+
+    #[test]
+    fn what_says_the_same_already_is_not_written() {
+        let current = set(&[], [Condition::yes("Ready")], at(10)).unwrap();
+        assert_eq!(set(&current, [Condition::yes("Ready")], at(99)), None);
+        assert_eq!(set(&current, [], at(99)), None);
+        let empty = json!({"type": "Ready", "status": "True", "reason": "", "message": ""});
+        assert_eq!(set(&[read_json(empty)], [Condition::yes("Ready")], at(99)), None);
+    }
+
+    #[test]
+    fn the_time_moves_with_status_reason_severity_and_message() {
+        let current = set(&[], [not_ready("A", "a")], at(10)).unwrap();
+        for changed in [
+            Condition::yes("Ready"),
+            not_ready("B", "a"),
+            not_ready("A", "b"),
+            not_ready("A", "a").severe("Error"),
+        ] {
+            let list = set(&current, [changed], at(20)).unwrap();
+            assert_eq!((list.len(), list[0].last_transition), (1, Some(at(20))));
+        }
+    }
+
+    #[test]
+    fn conditions_of_others_stay_and_the_list_is_sorted_by_type() {
+        let theirs = read_json(
+            json!({"type": "Zebra", "status": "Odd", "lastTransitionTime": "2026-01-02T03:04:05Z"}),
+        );
+        let list =
+            set(&[theirs.clone()], [Condition::yes("Ready"), Condition::yes("Drained")], at(5))
+                .unwrap();
+        let kinds: Vec<_> = list.iter().map(|condition| &*condition.kind).collect();
+        assert_eq!(kinds, ["Drained", "Ready", "Zebra"]);
+        assert_eq!(list[2], theirs);
+        assert_eq!(without(&list, "Ready").unwrap().len(), 2);
+        assert_eq!(without(&list, "Missing"), None);
+    }
+
+    #[test]
+    fn times_have_whole_seconds() {
+        let list = set(&[], [Condition::yes("Ready")], "2026-01-02T03:04:05.987Z".parse().unwrap());
+        assert_eq!(to_json(&list.unwrap())[0]["lastTransitionTime"], "2026-01-02T03:04:05Z");
+    }
+
+    #[test]
+    fn common_words_take_no_memory() {
+        let known = read_json(json!({"type": "InstanceExists", "status": "True"}));
+        assert!(matches!(known.kind, Cow::Borrowed(_)));
+    }
+}
