@@ -2,6 +2,9 @@
 
 mod cloud;
 mod machine_set;
+mod node;
+mod words;
 
 pub use cloud::{Certificates, Infrastructures, Lease, Leases, Secrets};
 pub use machine_set::{Authority, MachineSet, MachineSets};
+pub use node::{Node, Nodes, Readiness, Ready};

@@ -1,0 +1,121 @@
+//! Nodes as the caches store them: who they are, whether they are well, and what was put on them.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinist_api::names::{LABEL_CONTROL_PLANE, LABEL_MASTER, NODE_CONDITION_READY};
+use machinist_api::resource::{NODES, Resource};
+use machinist_api::wire;
+use machinist_domain::meta::Meta;
+use machinist_domain::pairs::Pairs;
+use machinist_domain::taint::Taint;
+use machinist_runtime::cache::kind::{Kind, Stored};
+
+use super::words::Words;
+
+/// A Node in a cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Identity and version.
+    pub meta: Meta,
+    /// The instance that it runs on.
+    pub provider_id: Option<Arc<str>>,
+    /// Labels, of whoever.
+    pub labels: Pairs,
+    /// Annotations, of whoever.
+    pub annotations: Pairs,
+    /// Taints, of whoever.
+    pub taints: Box<[Taint]>,
+    /// Whether it is cordoned.
+    pub unschedulable: bool,
+    /// Whether its kubelet is well.
+    pub readiness: Readiness,
+    /// Its addresses inside of the network, in the order that it gives.
+    pub internal_ips: Box<[Arc<str>]>,
+    /// Volumes that are attached to it.
+    pub volumes_attached: Box<[Arc<str>]>,
+}
+
+/// Whether the kubelet of a Node is well, and since when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readiness {
+    /// Whether it is.
+    pub status: Ready,
+    /// Since when; `None` where nobody said.
+    pub since: Option<Timestamp>,
+}
+
+/// Whether the kubelet of a Node is well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ready {
+    /// It says that it is.
+    Yes,
+    /// It says that it is not.
+    No,
+    /// Nothing is heard from it, or it has not said anything yet.
+    Unknown,
+}
+
+impl Node {
+    /// Whether it runs a part of the control plane.
+    pub fn is_control_plane(&self) -> bool {
+        [LABEL_CONTROL_PLANE, LABEL_MASTER].iter().any(|label| self.labels.contains(label))
+    }
+
+    /// Whether its kubelet says that it is well.
+    pub fn is_ready(&self) -> bool {
+        self.readiness.status == Ready::Yes
+    }
+}
+
+impl Stored for Node {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+/// Reads Nodes.
+#[derive(Clone, Default)]
+pub struct Nodes {
+    words: Arc<Words>,
+}
+
+impl std::fmt::Debug for Nodes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Nodes")
+    }
+}
+
+impl Kind for Nodes {
+    type Wire = wire::Node;
+    type Stored = Node;
+    const RESOURCE: Resource = NODES;
+
+    fn project(&self, wire: wire::Node) -> Node {
+        let share = |word: String| self.words.share(word);
+        let meta = Meta::of(&wire.metadata);
+        let internal = wire.status.addresses.into_iter().filter(|one| one.kind == "InternalIP");
+        let attached = wire.status.volumes_attached.into_iter();
+        Node {
+            meta,
+            provider_id: wire.spec.provider_id.filter(|id| !id.is_empty()).map(Arc::from),
+            labels: Pairs::shared(wire.metadata.labels, share),
+            annotations: Pairs::shared(wire.metadata.annotations, share),
+            taints: wire.spec.taints.into_iter().map(Taint::from).collect(),
+            unschedulable: wire.spec.unschedulable,
+            readiness: readiness(&wire.status.conditions),
+            internal_ips: internal.map(|one| Arc::from(one.address)).collect(),
+            volumes_attached: attached.map(|one| Arc::from(one.name)).collect(),
+        }
+    }
+}
+
+fn readiness(conditions: &[wire::Condition]) -> Readiness {
+    let condition = conditions.iter().find(|condition| condition.kind == NODE_CONDITION_READY);
+    let status = match condition.map(|condition| condition.status.as_str()) {
+        Some("True") => Ready::Yes,
+        Some("False") => Ready::No,
+        _ => Ready::Unknown,
+    };
+    Readiness { status, since: condition.and_then(|condition| condition.last_transition_time) }
+}

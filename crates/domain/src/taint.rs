@@ -1,0 +1,58 @@
+//! Taints: what keeps pods away from a Node.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinist_api::wire;
+use serde_json::{Value, json};
+
+/// A taint. Key and effect are its identity: a Node has at most one of each pair.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Taint {
+    /// Its name.
+    pub key: Arc<str>,
+    /// Its value; often none.
+    pub value: Option<Arc<str>>,
+    /// NoSchedule, PreferNoSchedule or NoExecute.
+    pub effect: Arc<str>,
+    /// When it was put there; only some are timed.
+    pub time_added: Option<Timestamp>,
+}
+
+impl Taint {
+    /// Whether this is the same taint, whatever its value.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.key == other.key && self.effect == other.effect
+    }
+
+    /// The taint as the API server reads it.
+    pub fn to_json(&self) -> Value {
+        let mut taint = json!({ "key": &*self.key, "effect": &*self.effect });
+        if let Some(value) = self.value.as_deref().filter(|value| !value.is_empty()) {
+            taint["value"] = json!(value);
+        }
+        if let Some(time) = self.time_added {
+            taint["timeAdded"] = json!(time.to_string());
+        }
+        taint
+    }
+}
+
+impl From<wire::Taint> for Taint {
+    fn from(wire: wire::Taint) -> Self {
+        Self {
+            key: wire.key.into(),
+            value: wire.value.filter(|value| !value.is_empty()).map(Arc::from),
+            effect: wire.effect.into(),
+            time_added: wire.time_added,
+        }
+    }
+}
+
+/// `key:effect`, its identity.
+impl fmt::Display for Taint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.key, self.effect)
+    }
+}
