@@ -1,5 +1,7 @@
 //! Metrics in Prometheus' format. One registry, passed by value: no globals, so tests can look at their own.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 use machinist_api::resource::Resource;
@@ -10,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::cache::AnyCache;
+use crate::cache::{AnyCache, CacheState};
 
 /// Every metric of the runtime.
 #[derive(Debug)]
@@ -26,6 +28,7 @@ pub struct Metrics {
     events: Family<EventLabels, Counter>,
     cloud_calls: Family<CloudLabels, Counter>,
     type_looks: Family<LookLabels, Counter>,
+    catalogue_answers: Family<CatalogueLabels, Counter>,
     cache_synced: Family<KindLabels, Gauge>,
     cache_objects: Family<KindLabels, Gauge>,
     cache_undecodable: Family<KindLabels, Gauge>,
@@ -68,6 +71,11 @@ struct LookLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CatalogueLabels {
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct EventLabels {
     reason: &'static str,
     result: &'static str,
@@ -87,6 +95,7 @@ impl Default for Metrics {
             events: Family::default(),
             cloud_calls: Family::default(),
             type_looks: Family::default(),
+            catalogue_answers: Family::default(),
             cache_synced: Family::default(),
             cache_objects: Family::default(),
             cache_undecodable: Family::default(),
@@ -105,6 +114,8 @@ impl Default for Metrics {
         reg.register("cloud_calls", "Calls to the cloud", metrics.cloud_calls.clone());
         let looks = metrics.type_looks.clone();
         reg.register("instance_type_looks", "Questions about instance types", looks);
+        let answers = metrics.catalogue_answers.clone();
+        reg.register("catalogue_answers", "Answers in place of a cloud that gave none", answers);
         reg.register(
             "cache_synced",
             "1 when the whole list was seen",
@@ -174,14 +185,24 @@ impl Metrics {
         self.type_looks.get_or_create(&LookLabels { result }).inc();
     }
 
+    /// The built-in catalogue said what a machine gives, because the cloud did not, for this reason.
+    pub fn catalogue_answered(&self, reason: &'static str) {
+        self.catalogue_answers.get_or_create(&CatalogueLabels { reason }).inc();
+    }
+
     /// The whole registry as text, with the state of the caches at this moment.
     pub fn encode(
         &self,
         caches: &[std::sync::Arc<dyn AnyCache>],
     ) -> Result<String, std::fmt::Error> {
-        for cache in caches {
-            let state = cache.state();
-            let labels = KindLabels { kind: cache.resource().kind };
+        // A kind of which no cache is open any more has no objects, and no line.
+        for family in
+            [&self.cache_synced, &self.cache_objects, &self.cache_undecodable, &self.cache_age]
+        {
+            family.clear();
+        }
+        for (kind, state) in by_kind(caches) {
+            let labels = KindLabels { kind };
             self.cache_synced.get_or_create(&labels).set(i64::from(state.synced));
             self.cache_objects.get_or_create(&labels).set(clamp(state.objects));
             self.cache_undecodable.get_or_create(&labels).set(clamp(state.undecodable));
@@ -192,6 +213,26 @@ impl Metrics {
         prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
         Ok(text)
     }
+}
+
+/// Several caches may be open for one kind, such as one for each Secret in use: together they have so many objects, all of them are synced or
+/// not, and the oldest news counts.
+fn by_kind(caches: &[std::sync::Arc<dyn AnyCache>]) -> BTreeMap<&'static str, CacheState> {
+    let mut kinds = BTreeMap::<&'static str, CacheState>::new();
+    for cache in caches {
+        let state = cache.state();
+        match kinds.entry(cache.resource().kind) {
+            Entry::Vacant(kind) => drop(kind.insert(state)),
+            Entry::Occupied(mut kind) => {
+                let kind = kind.get_mut();
+                kind.synced &= state.synced;
+                kind.objects += state.objects;
+                kind.undecodable += state.undecodable;
+                kind.age = kind.age.max(state.age);
+            }
+        }
+    }
+    kinds
 }
 
 fn pass_histogram() -> Histogram {

@@ -79,3 +79,70 @@ fn line(text: &mut String, good: bool, what: &str) {
     text.push_str(what);
     text.push('\n');
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::future::BoxFuture;
+    use machinist_api::resource::{MACHINE_SETS, Resource, SECRETS};
+    use machinist_domain::key::ObjectKey;
+
+    use super::*;
+    use crate::cache::CacheState;
+    use crate::cluster::ApiError;
+
+    /// A cache that may not list.
+    struct Forbidden(Resource, Scope);
+
+    impl AnyCache for Forbidden {
+        fn resource(&self) -> Resource {
+            self.0
+        }
+
+        fn scope(&self) -> &Scope {
+            &self.1
+        }
+
+        fn state(&self) -> CacheState {
+            let trouble = Some("the API server answered 403".to_owned());
+            CacheState { synced: false, objects: 0, undecodable: 0, age: None, trouble }
+        }
+
+        fn keys(&self) -> Vec<ObjectKey> {
+            Vec::new()
+        }
+
+        fn wait_synced(&self) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::pending())
+        }
+
+        fn verify(&self) -> BoxFuture<'_, Result<usize, ApiError>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn ready(readiness: &Readiness, resource: Resource, scope: Scope) -> bool {
+        let caches: [Arc<dyn AnyCache>; 1] = [Arc::new(Forbidden(resource, scope))];
+        let (ready, text) = readiness.describe(&caches);
+        assert!(text.contains("[-] cache of") && text.contains("403"), "{text}");
+        ready
+    }
+
+    #[test]
+    fn definitions_that_may_not_be_listed_matter_only_to_those_who_wait_for_one() {
+        let readiness = Readiness::default();
+        readiness.api_answers();
+        readiness.waits("annotator", "waits for machinesets".to_owned());
+        assert!(!ready(&readiness, CUSTOM_RESOURCE_DEFINITIONS, Scope::All));
+        readiness.runs("annotator");
+        assert!(ready(&readiness, CUSTOM_RESOURCE_DEFINITIONS, Scope::All));
+        assert!(!ready(&readiness, MACHINE_SETS, Scope::All), "this is what it works on");
+    }
+
+    #[test]
+    fn a_single_object_that_may_not_be_seen_is_that_objects_trouble() {
+        let readiness = Readiness::default();
+        readiness.api_answers();
+        assert!(ready(&readiness, SECRETS, Scope::Object(ObjectKey::new("ns", "aws"))));
+        assert!(!ready(&readiness, SECRETS, Scope::All), "somebody asked for all of them");
+    }
+}

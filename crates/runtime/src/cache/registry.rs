@@ -1,11 +1,16 @@
 //! One watch per (cluster, kind, scope), shared by all controllers that need it, opened when the first one does.
+//!
+//! A cache that was *opened* stays for as long as the process. One that is only *held* is closed when the last holder lets go: its watch ends
+//! and what it stored is forgotten. That is for scopes that come and go, such as a single Secret.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch as signal};
+use tokio_util::sync::CancellationToken;
 
 use super::kind::Kind;
 use super::store::Store;
@@ -18,20 +23,65 @@ use crate::timings::Timings;
 use crate::user_agent::UserAgent;
 
 type CacheId = (String, TypeId, Scope);
+type Open = Mutex<HashMap<CacheId, Opened>>;
 
 /// All caches of the process.
 pub struct Caches {
-    open: Mutex<HashMap<CacheId, Opened>>,
+    open: Arc<Open>,
     clock: SharedClock,
     timings: Timings,
     metrics: Arc<Metrics>,
     tasks: Tasks,
 }
 
-#[derive(Clone)]
 struct Opened {
     typed: Arc<dyn Any + Send + Sync>,
     any: Arc<dyn AnyCache>,
+    hold: Weak<Hold>,
+    /// There if somebody wants it for as long as the process.
+    kept: Option<Arc<Hold>>,
+}
+
+/// What keeps a cache open: shared by all who hold it.
+struct Hold {
+    id: CacheId,
+    stop: CancellationToken,
+    open: Weak<Open>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        if let Some(open) = self.open.upgrade() {
+            let mut open = open.lock();
+            // Somebody may have opened it anew since the last holder let go.
+            let closed = open.get(&self.id).is_some_and(|opened| opened.hold.strong_count() == 0);
+            let closed = closed.then(|| open.remove(&self.id));
+            // What subscribers hold goes with the cache, and may be anything: not under the lock.
+            drop(open);
+            drop(closed);
+        }
+    }
+}
+
+/// A cache that stays open for as long as somebody holds it.
+pub struct Held<K: Kind> {
+    cache: Arc<Cache<K>>,
+    _hold: Arc<Hold>,
+}
+
+impl<K: Kind> Deref for Held<K> {
+    type Target = Cache<K>;
+
+    fn deref(&self) -> &Cache<K> {
+        &self.cache
+    }
+}
+
+impl<K: Kind> std::fmt::Debug for Held<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Held").field(&self.cache).finish()
+    }
 }
 
 impl std::fmt::Debug for Caches {
@@ -43,17 +93,32 @@ impl std::fmt::Debug for Caches {
 impl Caches {
     /// No caches yet; those that are opened stop with `tasks`.
     pub fn new(clock: SharedClock, timings: Timings, metrics: Arc<Metrics>, tasks: Tasks) -> Self {
-        Self { open: Mutex::default(), clock, timings, metrics, tasks }
+        Self { open: Arc::default(), clock, timings, metrics, tasks }
     }
 
-    /// The cache for a kind, opened now if nobody did before. `kind` is used only by the first.
+    /// The cache for a kind, opened now if nobody did before; it stays. `kind` is used only by the first.
     pub fn open<K: Kind>(&self, cluster: &Cluster, scope: Scope, kind: K) -> Arc<Cache<K>> {
+        let Held { cache, _hold: hold } = self.find(cluster, scope, kind, true);
+        drop(hold);
+        cache
+    }
+
+    /// The cache for a kind, opened now if nobody did before, until the last holder lets go. `kind` is used only by the first.
+    pub fn hold<K: Kind>(&self, cluster: &Cluster, scope: Scope, kind: K) -> Held<K> {
+        self.find(cluster, scope, kind, false)
+    }
+
+    fn find<K: Kind>(&self, cluster: &Cluster, scope: Scope, kind: K, keep: bool) -> Held<K> {
         let id = (cluster.url().to_owned(), TypeId::of::<K>(), scope.clone());
         let mut open = self.open.lock();
-        if let Some(opened) = open.get(&id)
+        if let Some(opened) = open.get_mut(&id)
+            && let Some(hold) = opened.hold.upgrade()
             && let Ok(cache) = Arc::clone(&opened.typed).downcast::<Cache<K>>()
         {
-            return cache;
+            if keep {
+                opened.kept = Some(Arc::clone(&hold));
+            }
+            return Held { cache, _hold: hold };
         }
         let cache = Arc::new(Cache {
             kind,
@@ -67,14 +132,72 @@ impl Caches {
             timings: self.timings,
             metrics: Arc::clone(&self.metrics),
         });
-        let opened = Opened { typed: cache.clone(), any: cache.clone() };
+        let stop = self.tasks.stopping().child_token();
+        self.tasks.spawn(Arc::clone(&cache).run(stop.clone()));
+        let hold = Arc::new(Hold { id: id.clone(), stop, open: Arc::downgrade(&self.open) });
+        let opened = Opened {
+            typed: cache.clone(),
+            any: cache.clone(),
+            hold: Arc::downgrade(&hold),
+            kept: keep.then(|| Arc::clone(&hold)),
+        };
         open.insert(id, opened);
-        self.tasks.spawn(Arc::clone(&cache).run(self.tasks.stopping()));
-        cache
+        Held { cache, _hold: hold }
     }
 
     /// Every cache that is open, for readiness and metrics.
     pub fn all(&self) -> Vec<Arc<dyn AnyCache>> {
         self.open.lock().values().map(|opened| Arc::clone(&opened.any)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kind::CustomResourceDefinitions as Definitions;
+    use super::*;
+    use crate::clock::ManualClock;
+
+    fn caches() -> (Caches, Cluster) {
+        let clock: SharedClock = Arc::new(ManualClock::default());
+        let timings = Timings::default();
+        // Nobody listens there, and nobody has to.
+        let config = kube::Config::new(http::Uri::from_static("http://127.0.0.1:9"));
+        let cluster = Cluster::new(config, &timings).unwrap();
+        (Caches::new(clock, timings, Arc::default(), Tasks::default()), cluster)
+    }
+
+    fn one(name: &str) -> Scope {
+        Scope::Object(machinist_domain::key::ObjectKey::new("", name))
+    }
+
+    #[tokio::test]
+    async fn what_is_held_is_shared_and_closed_with_the_last_holder() {
+        let (caches, cluster) = caches();
+        let first = caches.hold(&cluster, one("a"), Definitions);
+        let second = caches.hold(&cluster, one("a"), Definitions);
+        let _other = caches.hold(&cluster, one("b"), Definitions);
+        assert!(Arc::ptr_eq(&first.cache, &second.cache));
+        let watching = Arc::downgrade(&first.cache);
+        drop(first);
+        assert_eq!(caches.all().len(), 2);
+        drop(second);
+        assert_eq!(caches.all().len(), 1);
+        while watching.upgrade().is_some() {
+            tokio::task::yield_now().await;
+        }
+        let anew = caches.hold(&cluster, one("a"), Definitions);
+        assert_eq!(caches.all().len(), 2);
+        drop(anew);
+    }
+
+    #[tokio::test]
+    async fn what_was_opened_stays_whoever_lets_go() {
+        let (caches, cluster) = caches();
+        let held = caches.hold(&cluster, one("a"), Definitions);
+        let opened = caches.open(&cluster, one("a"), Definitions);
+        assert!(Arc::ptr_eq(&held.cache, &opened));
+        drop(held);
+        assert_eq!(caches.all().len(), 1);
+        assert!(Arc::ptr_eq(&caches.open(&cluster, one("a"), Definitions), &opened));
     }
 }

@@ -174,3 +174,6 @@ impl<K: Kind> Cache<K> {
         self.timings.sync_period.mul_f64(1.0 - fastrand::f64() / 10.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,6 +46,12 @@ impl Cluster {
         Ok(Self { client, url, request_timeout: timings.request })
     }
 
+    /// A cluster of which a test plays the API server.
+    #[cfg(test)]
+    pub(crate) fn played_by(client: kube::Client, timings: &Timings) -> Self {
+        Self { client, url: "played".to_owned(), request_timeout: timings.request }
+    }
+
     /// Where the API server is.
     pub fn url(&self) -> &str {
         &self.url

@@ -1,0 +1,226 @@
+//! When a cache asks again, against an API server that the test plays, in time that the test makes up: every pause is exact.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream;
+use http::{Request, Response};
+use jiff::Timestamp;
+use kube::client::Body;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::cache::Scope;
+use crate::cache::kind::CustomResourceDefinitions;
+use crate::cache::registry::Caches;
+use crate::clock::Clock;
+use crate::cluster::Cluster;
+use crate::tasks::Tasks;
+use crate::timings::Timings;
+
+/// What a cache asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    List,
+    Watch,
+}
+
+/// What it is told.
+#[derive(Debug, Clone, Copy)]
+struct Reply {
+    /// How long the answer takes.
+    after: Duration,
+    code: u16,
+    retry_after: Option<u64>,
+    message: &'static str,
+    /// How long a watch stays open.
+    open_for: Duration,
+}
+
+const OK: Reply = Reply {
+    after: Duration::ZERO,
+    code: 200,
+    retry_after: None,
+    message: "",
+    open_for: Duration::ZERO,
+};
+
+const fn refusal(code: u16) -> Reply {
+    Reply { code, ..OK }
+}
+
+const fn busy(seconds: u64) -> Reply {
+    Reply { retry_after: Some(seconds), ..refusal(429) }
+}
+
+const fn open_for(seconds: u64) -> Reply {
+    Reply { open_for: Duration::from_secs(seconds), ..OK }
+}
+
+/// A clock that goes with tokio's, which the test moves.
+#[derive(Debug)]
+struct TokioClock(Instant);
+
+impl Clock for TokioClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn uptime(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// Runs a cache until it has asked `asks` times, and says when it asked for what. `script` tells what the n-th ask (from 0) is told.
+async fn asks(
+    asks: usize,
+    script: impl Fn(usize, Ask) -> Reply + Send + 'static,
+) -> Vec<(Duration, Ask)> {
+    let began = Instant::now();
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let bell = Arc::new(Notify::new());
+    let (heard, ring) = (Arc::clone(&log), Arc::clone(&bell));
+    let api_server = tower::service_fn(move |request: Request<Body>| {
+        let query = request.uri().query().unwrap_or_default();
+        let ask = if query.contains("watch=true") { Ask::Watch } else { Ask::List };
+        let n = {
+            let mut heard = heard.lock();
+            heard.push((began.elapsed(), ask));
+            heard.len() - 1
+        };
+        ring.notify_one();
+        let reply = script(n, ask);
+        async move {
+            tokio::time::sleep(reply.after).await;
+            Ok::<_, Infallible>(response(ask, reply))
+        }
+    });
+    let timings = Timings::default();
+    let cluster = Cluster::played_by(kube::Client::new(api_server, "default"), &timings);
+    let clock = Arc::new(TokioClock(began));
+    let caches = Caches::new(clock, timings, Arc::default(), Tasks::default());
+    let _cache = caches.hold(&cluster, Scope::All, CustomResourceDefinitions);
+    let enough = async {
+        while log.lock().len() < asks {
+            bell.notified().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_hours(3), enough).await.expect("it asks so often");
+    log.lock()[..asks].to_vec()
+}
+
+fn response(ask: Ask, reply: Reply) -> Response<axum::body::Body> {
+    let mut response = Response::builder().status(reply.code);
+    if let Some(seconds) = reply.retry_after {
+        response = response.header("retry-after", seconds);
+    }
+    let text = match (reply.code, ask) {
+        (200, Ask::List) => r#"{"metadata":{"resourceVersion":"7"},"items":[]}"#.to_owned(),
+        (200, Ask::Watch) => String::new(),
+        (code, _) => serde_json::json!({"code": code, "message": reply.message}).to_string(),
+    };
+    let body = stream::once(async move {
+        tokio::time::sleep(reply.open_for).await;
+        Ok::<_, Infallible>(Bytes::from(text))
+    });
+    response.body(axum::body::Body::from_stream(body)).expect("a response")
+}
+
+/// The pauses between asks.
+fn pauses(asks: &[(Duration, Ask)]) -> Vec<Duration> {
+    asks.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect()
+}
+
+/// Fails unless pauses are those of the backoff, on top of how long each answer took.
+fn assert_backs_off(pauses: &[Duration], after: Duration) {
+    let backoff = Timings::default().reconnect;
+    for (failures, pause) in (1..).zip(pauses) {
+        // Tokio's clock moves in milliseconds.
+        let least = after + backoff.delay(failures, 1.0);
+        let most = after + backoff.delay(failures, 0.0) + Duration::from_millis(10);
+        assert!((least..=most).contains(pause), "after {failures} failures: {pauses:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_is_tried_ever_more_rarely() {
+    let asked = asks(10, |_, _| refusal(500)).await;
+    assert!(asked.iter().all(|(_, ask)| *ask == Ask::List), "{asked:?}");
+    assert_backs_off(&pauses(&asked), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_fails_is_tried_ever_more_rarely_and_without_a_list() {
+    let asked = asks(10, |n, _| if n == 0 { OK } else { refusal(503) }).await;
+    assert!(asked[1..].iter().all(|(_, ask)| *ask == Ask::Watch), "{asked:?}");
+    assert_backs_off(&pauses(&asked[1..]), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_takes_its_time_is_a_failure_all_the_same() {
+    let slow = Duration::from_secs(5);
+    let asked = asks(9, move |n, _| match n {
+        0 => OK,
+        _ => Reply { after: slow, ..refusal(503) },
+    });
+    assert_backs_off(&pauses(&asked.await[1..]), slow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_ends_at_once_is_a_failure_however_polite() {
+    let asked = asks(10, |_, _| OK).await;
+    assert_backs_off(&pauses(&asked[1..]), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_lived_is_opened_again_at_once_and_forgives_what_was_before() {
+    let asked = asks(9, |n, _| match n {
+        0 => OK,
+        1..5 => refusal(503),
+        5 | 6 => open_for(60),
+        _ => refusal(503),
+    })
+    .await;
+    let pauses = pauses(&asked);
+    for lived in &pauses[5..7] {
+        assert!((60..=61).contains(&lived.as_secs()), "{pauses:?}");
+    }
+    assert_backs_off(&pauses[7..], Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_and_watches_stay_away_for_as_long_as_they_are_told() {
+    let asked = asks(4, |n, _| match n {
+        0 => busy(100),
+        2 => busy(200),
+        _ => OK,
+    })
+    .await;
+    let kinds: Vec<_> = asked.iter().map(|(_, ask)| *ask).collect();
+    assert_eq!(kinds, [Ask::List, Ask::List, Ask::Watch, Ask::Watch]);
+    let pauses = pauses(&asked);
+    assert_eq!((pauses[0].as_secs(), pauses[2].as_secs()), (100, 200), "{pauses:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_stays_away_for_ever_because_a_server_said_so() {
+    let asked = asks(2, |_, _| busy(u64::MAX)).await;
+    assert_eq!(pauses(&asked)[0].as_secs(), 3600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_position_in_the_clusters_future_leads_to_a_list_at_once() {
+    let future = Reply { message: "Too large resource version: 7, current: 3", ..refusal(504) };
+    let asked = asks(4, move |n, _| match n {
+        1 => open_for(60),
+        2 => future,
+        _ => OK,
+    })
+    .await;
+    let kinds: Vec<_> = asked.iter().map(|(_, ask)| *ask).collect();
+    assert_eq!(kinds, [Ask::List, Ask::Watch, Ask::Watch, Ask::List]);
+    assert!(pauses(&asked)[2] < Duration::from_millis(10), "{asked:?}");
+}
