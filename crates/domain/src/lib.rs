@@ -2,7 +2,7 @@
 //!
 //! * [`key`]: how an object is named in queues, caches and logs; [`meta`]: what is stored of an object's metadata.
 //! * [`retry`]: how an error is to be retried, and its category; [`report`]: what a pass has to say.
-//! * [`conditions`]: conditions of objects, merged into what others wrote.
+//! * [`conditions`]: conditions of objects, merged into what others wrote; [`machine`]: phases and authorities.
 //! * [`shape`]: what a machine would give, in no cloud's terms; [`labels`]: merging of label lists;
 //!   [`annotations`]: a change of annotations as data; [`capacity_annotations`]: what cluster-autoscaler is told of an empty set.
 //!
@@ -13,6 +13,7 @@ pub mod capacity_annotations;
 pub mod conditions;
 pub mod key;
 pub mod labels;
+pub mod machine;
 pub mod machine_timings;
 pub mod meta;
 pub mod pairs;

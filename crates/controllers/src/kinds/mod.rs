@@ -1,10 +1,14 @@
 //! What the caches store of each kind.
 
 mod cloud;
+mod machine;
 mod machine_set;
 mod node;
 mod words;
 
 pub use cloud::{Certificates, Infrastructures, Lease, Leases, Secrets};
+pub use machine::{
+    Hook, Hooks, Machine, MachineStatus, Machines, NodeRef, Owner, ProviderSpec,
+};
 pub use machine_set::{Authority, MachineSet, MachineSets};
 pub use node::{Node, Nodes, Readiness, Ready};

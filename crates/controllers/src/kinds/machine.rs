@@ -1,0 +1,281 @@
+//! Machines as the caches store them: everything that any controller of machines reads, and little else.
+//!
+//! The machines of a set have the same provider spec, so each distinct one is stored and read once. What a spec asks for, or why it
+//! cannot be read, is kept beside it: somebody will have to say it. Provider status stays raw; it belongs to the provider.
+
+mod specs;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinist_api::names::FINALIZER_MACHINE;
+use machinist_api::resource::{MACHINES, Resource};
+use machinist_api::wire;
+use machinist_domain::conditions::{self, Condition};
+use machinist_domain::key::Uid;
+use machinist_domain::machine::{MachineAuthority, Phase};
+use machinist_domain::meta::Meta;
+use machinist_domain::pairs::Pairs;
+use machinist_domain::shape::Shape;
+use machinist_domain::taint::Taint;
+use machinist_provider::cloud::{Address, AddressKind};
+use machinist_provider::spec::{SpecError, SpecHalf};
+use machinist_runtime::cache::kind::{Kind, Stored};
+use serde_json::value::RawValue;
+
+pub use self::specs::ProviderSpec;
+use self::specs::Specs;
+use super::words::Words;
+
+/// A Machine in a cache.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// Identity and version.
+    pub meta: Meta,
+    /// When it was created.
+    pub created: Timestamp,
+    /// When somebody asked for its deletion.
+    pub deletion_requested: Option<Timestamp>,
+    /// Counts the changes of its spec.
+    pub generation: i64,
+    /// Labels, of whoever.
+    pub labels: Pairs,
+    /// Annotations, of whoever.
+    pub annotations: Pairs,
+    /// Who wants to do something before it goes.
+    pub finalizers: Box<[Arc<str>]>,
+    /// The owner that manages it.
+    pub owner: Option<Arc<Owner>>,
+    /// Uids of owners that do not manage it.
+    pub other_owners: Box<[Uid]>,
+    /// What it says is its instance, word for word as its Node says it.
+    pub provider_id: Option<Arc<str>>,
+    /// Labels that its Node gets.
+    pub node_labels: Pairs,
+    /// Annotations that its Node gets.
+    pub node_annotations: Pairs,
+    /// Taints that its Node gets.
+    pub node_taints: Box<[Taint]>,
+    /// Who wants to be asked first when it goes.
+    pub hooks: Hooks,
+    /// Which machine API shall be in charge of it.
+    pub wanted_authority: MachineAuthority,
+    /// What to ask the cloud for; `None` where nothing is said.
+    pub provider_spec: Option<Arc<ProviderSpec>>,
+    /// What was observed.
+    pub status: MachineStatus,
+}
+
+/// The owner that manages a Machine.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Owner {
+    /// Group and version of its kind.
+    pub api_version: Arc<str>,
+    /// Its kind.
+    pub kind: Arc<str>,
+    /// Its name, in the Machine's namespace.
+    pub name: Arc<str>,
+    /// Its uid: another one of the same name is not meant.
+    pub uid: Uid,
+}
+
+/// Who wants to be asked first when a Machine goes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hooks {
+    /// Before its Node is drained.
+    pub pre_drain: Box<[Hook]>,
+    /// Before its instance is deleted.
+    pub pre_terminate: Box<[Hook]>,
+}
+
+/// Somebody who wants to be asked first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// What it is for.
+    pub name: Arc<str>,
+    /// Whose it is.
+    pub owner: Arc<str>,
+}
+
+/// What was observed of a Machine.
+#[derive(Debug, Clone, Default)]
+pub struct MachineStatus {
+    /// How far it is; `None` if nobody has looked at it yet.
+    pub phase: Option<Phase>,
+    /// Its Node.
+    pub node_ref: Option<NodeRef>,
+    /// Where its instance can be reached.
+    pub addresses: Box<[Address]>,
+    /// Conditions, of whoever.
+    pub conditions: Box<[Condition]>,
+    /// Why it failed for good, in one word.
+    pub error_reason: Option<Arc<str>>,
+    /// Why it failed for good, for people.
+    pub error_message: Option<Arc<str>>,
+    /// The same as `error_reason`, where the served schema has it.
+    pub failure_reason: Option<Arc<str>>,
+    /// The same as `error_message`, where the served schema has it.
+    pub failure_message: Option<Arc<str>>,
+    /// When the status last changed.
+    pub last_updated: Option<Timestamp>,
+    /// What its provider remembers about it.
+    pub provider_status: Option<Arc<RawValue>>,
+    /// Which machine API is in charge of it.
+    pub authority: MachineAuthority,
+}
+
+/// A Node as a Machine names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeRef {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its uid: another one of the same name is not meant. Empty where whoever wrote it did not say.
+    pub uid: Uid,
+}
+
+impl Machine {
+    /// What its provider spec asks for.
+    pub fn shape(&self) -> Result<&Shape, SpecError> {
+        match &self.provider_spec {
+            None => Err(SpecError::Missing),
+            Some(spec) => spec.shape.as_ref().map_err(SpecError::clone),
+        }
+    }
+
+    /// Whether it stays until its instance is gone.
+    pub fn has_finalizer(&self) -> bool {
+        self.finalizers.iter().any(|finalizer| &**finalizer == FINALIZER_MACHINE)
+    }
+
+    /// What is said about `kind`.
+    pub fn condition(&self, kind: &str) -> Option<&Condition> {
+        conditions::find(&self.status.conditions, kind)
+    }
+}
+
+impl Stored for Machine {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+/// Reads Machines with the spec halves of the providers.
+#[derive(Clone)]
+pub struct Machines {
+    specs: Arc<Specs>,
+    words: Arc<Words>,
+}
+
+impl std::fmt::Debug for Machines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Machines")
+    }
+}
+
+impl Machines {
+    /// Machines whose provider specs `specs` reads.
+    pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
+        Self { specs: Arc::new(Specs::new(specs)), words: Arc::default() }
+    }
+
+    fn pairs(&self, map: std::collections::BTreeMap<String, String>) -> Pairs {
+        Pairs::shared(map, |word| self.words.share(word))
+    }
+
+    fn hooks(&self, wire: Vec<wire::LifecycleHook>) -> Box<[Hook]> {
+        let share = |word: String| self.words.share(word);
+        wire.into_iter()
+            .map(|hook| Hook { name: share(hook.name), owner: share(hook.owner) })
+            .collect()
+    }
+
+    fn owners(&self, wire: &[wire::OwnerReference]) -> (Option<Arc<Owner>>, Box<[Uid]>) {
+        let owner = wire.iter().find(|owner| owner.controller).map(|owner| {
+            Arc::new(Owner {
+                api_version: self.words.share(&owner.api_version),
+                kind: self.words.share(&owner.kind),
+                name: self.words.share(&owner.name),
+                uid: Uid(self.words.share(&owner.uid)),
+            })
+        });
+        let others = wire.iter().filter(|owner| !owner.controller);
+        (owner, others.map(|owner| Uid(self.words.share(&owner.uid))).collect())
+    }
+
+    fn status(&self, wire: wire::MachineStatus) -> MachineStatus {
+        let share = |text: Option<String>| {
+            text.filter(|text| !text.is_empty()).map(|text| self.words.share(text))
+        };
+        let node_ref = wire
+            .node_ref
+            .filter(|node| !node.name.is_empty())
+            .map(|node| NodeRef { name: node.name.into(), uid: Uid(node.uid.into()) });
+        MachineStatus {
+            phase: wire.phase.as_deref().and_then(Phase::read),
+            node_ref,
+            addresses: wire.addresses.into_iter().filter_map(address).collect(),
+            conditions: conditions::read(&wire.conditions).into(),
+            error_reason: share(wire.error_reason),
+            error_message: share(wire.error_message),
+            failure_reason: share(wire.failure_reason),
+            failure_message: share(wire.failure_message),
+            last_updated: wire.last_updated,
+            provider_status: wire.provider_status.map(Arc::from),
+            authority: MachineAuthority::read(wire.authoritative_api.as_deref()),
+        }
+    }
+}
+
+impl Kind for Machines {
+    type Wire = wire::Machine;
+    type Stored = Machine;
+    const RESOURCE: Resource = MACHINES;
+
+    fn project(&self, wire: wire::Machine) -> Machine {
+        let wire::Machine { metadata, spec, status } = wire;
+        let mut meta = Meta::of(&metadata);
+        meta.key.namespace = self.words.share(&meta.key.namespace);
+        let created = metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH);
+        let deletion_requested = metadata.deletion_timestamp.as_deref();
+        let (owner, other_owners) = self.owners(&metadata.owner_references);
+        Machine {
+            meta,
+            created,
+            // That it is set counts more than whether it is a time.
+            deletion_requested: deletion_requested.map(|text| text.parse().unwrap_or(created)),
+            generation: metadata.generation,
+            labels: self.pairs(metadata.labels),
+            annotations: self.pairs(metadata.annotations),
+            finalizers: metadata.finalizers.iter().map(|word| self.words.share(word)).collect(),
+            owner,
+            other_owners,
+            provider_id: spec.provider_id.filter(|id| !id.is_empty()).map(Arc::from),
+            node_labels: self.pairs(spec.metadata.labels),
+            node_annotations: self.pairs(spec.metadata.annotations),
+            node_taints: spec.taints.into_iter().map(Taint::from).collect(),
+            hooks: Hooks {
+                pre_drain: self.hooks(spec.lifecycle_hooks.pre_drain),
+                pre_terminate: self.hooks(spec.lifecycle_hooks.pre_terminate),
+            },
+            wanted_authority: MachineAuthority::read(spec.authoritative_api.as_deref()),
+            provider_spec: spec.provider_spec.value.map(|raw| self.specs.share(raw)),
+            status: self.status(status),
+        }
+    }
+}
+
+/// Addresses of kinds that nobody knows are left out: nobody looks for them.
+fn address(wire: wire::Address) -> Option<Address> {
+    let kinds = [
+        AddressKind::InternalDns,
+        AddressKind::InternalIp,
+        AddressKind::ExternalDns,
+        AddressKind::ExternalIp,
+        AddressKind::Hostname,
+    ];
+    let kind = kinds.into_iter().find(|kind| kind.as_str() == wire.kind)?;
+    Some(Address { kind, address: wire.address.into() })
+}
+
+#[cfg(test)]
+mod tests;
