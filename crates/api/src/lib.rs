@@ -3,14 +3,19 @@
 //! * [`resource`] says where a kind is served and builds its paths.
 //! * [`names`] holds every annotation, label and user-visible constant of other people's and our own domains.
 //! * [`wire`] has lenient types for reading: they skip what nobody reads while the JSON is being parsed.
-//! * [`machine_set`] is the full type, from which the CustomResourceDefinition is generated ([`crds`]).
+//! * [`machine`] and [`machine_set`] are the full types, from which CustomResourceDefinitions are generated ([`crds`]); [`parts`] is
+//!   what they have in common.
 //!
 //! Nothing here does IO, and nothing here decides anything. Provider specs stay raw: they belong to providers.
 
+pub mod machine;
 pub mod machine_set;
 pub mod names;
+pub mod parts;
 pub mod resource;
 pub mod wire;
+
+mod schema;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -19,5 +24,7 @@ use kube::CustomResourceExt;
 ///
 /// `cargo xtask generate` writes them to `deploy/crds/`; `cargo xtask check drift` fails when the two differ.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    vec![machine_set::MachineSet::crd()]
+    [machine_set::MachineSet::crd(), machine::Machine::crd()]
+        .map(schema::as_openshift_has_it)
+        .into()
 }

@@ -1,86 +1,136 @@
 //! MachineSet of `machine.openshift.io/v1beta1`: the full type, from which our CustomResourceDefinition is generated.
 //!
-//! What machinist does not read yet is kept by the API server as it is (`x-kubernetes-preserve-unknown-fields`), so an
-//! object that OpenShift's own definition accepts survives a round trip. Reading goes through [`crate::wire`].
+//! Every field that OpenShift's definition has is here under the same rules. Reading goes through [`crate::wire`].
 
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::machine::MachineSpec;
+use crate::parts::{AuthoritativeApi, Condition, DesiredApi, LabelSelector, ObjectMetadata};
+use crate::schema;
+
 /// Desired state of a MachineSet.
-#[derive(CustomResource, Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "machine.openshift.io",
     version = "v1beta1",
     kind = "MachineSet",
+    doc = "A MachineSet: a number of machines that are alike.",
     namespaced,
+    derive = "PartialEq",
     status = "MachineSetStatus",
     scale(
         spec_replicas_path = ".spec.replicas",
         status_replicas_path = ".status.replicas",
         label_selector_path = ".status.labelSelector"
     ),
-    printcolumn = r#"{"name":"Desired","type":"integer","jsonPath":".spec.replicas"}"#,
-    printcolumn = r#"{"name":"Current","type":"integer","jsonPath":".status.replicas"}"#,
-    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+    printcolumn = r#"{"name":"Desired","type":"integer","jsonPath":".spec.replicas",
+        "description":"How many machines are wanted"}"#,
+    printcolumn = r#"{"name":"Current","type":"integer","jsonPath":".status.replicas",
+        "description":"How many machines there are"}"#,
+    printcolumn = r#"{"name":"Ready","type":"integer","jsonPath":".status.readyReplicas",
+        "description":"How many of them have a Node that is ready"}"#,
+    printcolumn = r#"{"name":"Available","type":"string","jsonPath":".status.availableReplicas",
+        "description":"How many of them have been ready for long enough"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp",
+        "description":"Time since the set was created"}"#
 )]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct MachineSetSpec {
+    /// Which of OpenShift's two machine APIs shall be in charge. This one, if nothing is said.
+    #[serde(rename = "authoritativeAPI", skip_serializing_if = "Option::is_none")]
+    pub authoritative_api: Option<DesiredApi>,
+    /// Which machines go first when the set shrinks. Random, if nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delete_policy: Option<DeletePolicy>,
+    /// For how many seconds a machine must be ready before it counts as available. None, if nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_ready_seconds: Option<i32>,
     /// How many machines are wanted. One, if nothing is said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = 1))]
     pub replicas: Option<i32>,
+    /// Which machines belong to the set. It must match the labels of the template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selector: Option<LabelSelector>,
     /// The machine that the set makes copies of.
-    #[serde(default)]
-    pub template: Template,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<MachineTemplate>,
+}
+
+/// Which machines go first when a set shrinks. Those marked for deletion go before all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DeletePolicy {
+    /// Whichever.
+    Random,
+    /// The youngest.
+    Newest,
+    /// The oldest.
+    Oldest,
 }
 
 /// The machine that a set makes copies of.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
-pub struct Template {
-    /// Desired state of the machine.
-    #[serde(default)]
-    pub spec: TemplateSpec,
-}
-
-/// Desired state of a machine.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
-pub struct TemplateSpec {
-    /// What to ask the cloud for.
-    #[serde(default)]
-    pub provider_spec: ProviderSpec,
-}
-
-/// What to ask the cloud for. The value belongs to a provider, which reads and checks it.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ProviderSpec {
-    /// The provider's own object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "any_object")]
-    pub value: Option<serde_json::Value>,
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineTemplate {
+    /// Labels and annotations that the machines get. Names and owners are accepted and not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<ObjectMetadata>,
+    /// Desired state of the machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spec: Option<MachineSpec>,
 }
 
 /// Observed state of a MachineSet.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+#[schemars(extend("x-kubernetes-validations" = schema::migration_rules()))]
 pub struct MachineSetStatus {
-    /// How many machines exist.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replicas: Option<i32>,
-    /// The selector as a string, for the scale subresource.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Which of OpenShift's two machine APIs is in charge.
+    #[serde(rename = "authoritativeAPI", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = schema::authority_rules()))]
+    pub authoritative_api: Option<AuthoritativeApi>,
+    /// How many machines have been ready for long enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub available_replicas: Option<i32>,
+    /// What is so, since when and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Option<Vec<Condition>>,
+    /// What is wrong for good, for people. Kept for those who wrote it; machinist uses the conditions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+    /// What is wrong for good, in one word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_reason: Option<String>,
+    /// How many machines have all labels of the template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fully_labeled_replicas: Option<i32>,
+    /// The selector as text, for the scale subresource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
     pub label_selector: Option<String>,
+    /// Up to which generation the spec was acted upon.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// How many machines have a Node that is ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready_replicas: Option<i32>,
+    /// How many machines there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// Which of the two was in charge when they last agreed.
+    #[serde(rename = "synchronizedAPI", skip_serializing_if = "Option::is_none")]
+    pub synchronized_api: Option<DesiredApi>,
+    /// Up to which generation the object in the other API is in step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub synchronized_generation: Option<i64>,
 }
 
-fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({
-        "type": "object",
-        "description": "The provider's own object.",
-        "x-kubernetes-preserve-unknown-fields": true,
-    })
+impl MachineSetSpec {
+    /// What the set's machines ask the cloud for.
+    pub fn provider_spec(&self) -> Option<&serde_json::Value> {
+        self.template.as_ref()?.spec.as_ref()?.provider_spec.as_ref()?.value.as_ref()
+    }
 }

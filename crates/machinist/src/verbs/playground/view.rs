@@ -31,7 +31,7 @@ impl Row {
         let annotations = set.metadata.annotations.as_ref();
         let annotation =
             |name: &str| annotations.and_then(|all| all.get(name)).cloned().unwrap_or_default();
-        let spec = set.spec.template.spec.provider_spec.value.as_ref();
+        let spec = set.spec.provider_spec();
         let labels = annotation(names::ANNOTATION_CAPACITY_LABELS);
         let architecture = labels
             .split(',')

@@ -1,0 +1,175 @@
+//! Machine of `machine.openshift.io/v1beta1`: the full type, from which our CustomResourceDefinition is generated.
+//!
+//! Every field that OpenShift's definition has is here under the same rules, and two more: `failureReason` and `failureMessage` in
+//! the status, because cluster-autoscaler looks for them. Reading goes through [`crate::wire`].
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::parts::{
+    Address, AuthoritativeApi, Condition, DesiredApi, ObjectMetadata, ObjectReference, Taint,
+};
+use crate::schema;
+
+/// Desired state of a Machine.
+#[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "machine.openshift.io",
+    version = "v1beta1",
+    kind = "Machine",
+    doc = "A Machine: an instance in a cloud that becomes a Node.",
+    namespaced,
+    derive = "PartialEq",
+    status = "MachineStatus",
+    printcolumn = r#"{"name":"Phase","type":"string","jsonPath":".status.phase",
+        "description":"How far the machine is"}"#,
+    printcolumn = r#"{"name":"Type","type":"string","jsonPath":".metadata.labels['machine\\.openshift\\.io/instance-type']",
+        "description":"Type of the instance"}"#,
+    printcolumn = r#"{"name":"Region","type":"string","jsonPath":".metadata.labels['machine\\.openshift\\.io/region']",
+        "description":"Region of the instance"}"#,
+    printcolumn = r#"{"name":"Zone","type":"string","jsonPath":".metadata.labels['machine\\.openshift\\.io/zone']",
+        "description":"Zone of the instance"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp",
+        "description":"Time since the machine was created"}"#,
+    printcolumn = r#"{"name":"Node","type":"string","jsonPath":".status.nodeRef.name","priority":1,
+        "description":"Node that the instance became"}"#,
+    printcolumn = r#"{"name":"ProviderID","type":"string","jsonPath":".spec.providerID","priority":1,
+        "description":"The instance, in the words of its cloud and its Node"}"#,
+    printcolumn = r#"{"name":"State","type":"string","jsonPath":".metadata.annotations['machine\\.openshift\\.io/instance-state']",
+        "priority":1,"description":"State of the instance, in the words of its cloud"}"#
+)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineSpec {
+    /// Which of OpenShift's two machine APIs shall be in charge. This one, if nothing is said.
+    #[serde(rename = "authoritativeAPI", skip_serializing_if = "Option::is_none")]
+    pub authoritative_api: Option<DesiredApi>,
+    /// Who wants to be asked before the machine is drained or its instance deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifecycle_hooks: Option<LifecycleHooks>,
+    /// Labels and annotations that the Node gets. Names and owners are accepted and not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<ObjectMetadata>,
+    /// The instance, in the words that its Node uses too. Written when the instance is known.
+    #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
+    /// What to ask the cloud for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider_spec: Option<ProviderSpec>,
+    /// Taints that the Node gets, beside those of others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub taints: Option<Vec<Taint>>,
+}
+
+/// Who wants to be asked before something cannot be undone.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LifecycleHooks {
+    /// The machine is not drained, and its instance not deleted, while there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub pre_drain: Option<Vec<LifecycleHook>>,
+    /// The instance is not deleted while there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub pre_terminate: Option<Vec<LifecycleHook>>,
+}
+
+/// Somebody who wants to be asked first, and takes the hook away when it may go on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LifecycleHook {
+    /// What the hook is for, such as `MigrateImportantApp` or `example.com/Backup`.
+    #[schemars(
+        length(min = 3, max = 256),
+        regex(
+            pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+        )
+    )]
+    pub name: String,
+    /// Whose it is, so that people know whom to ask: a controller, or a person.
+    #[schemars(length(min = 3, max = 512))]
+    pub owner: String,
+}
+
+/// What to ask the cloud for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProviderSpec {
+    /// The provider's own object, which the provider reads and checks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::any_object")]
+    pub value: Option<serde_json::Value>,
+}
+
+/// Observed state of a Machine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = schema::migration_rules()))]
+pub struct MachineStatus {
+    /// Addresses of the instance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub addresses: Option<Vec<Address>>,
+    /// Which of OpenShift's two machine APIs is in charge.
+    #[serde(rename = "authoritativeAPI", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = schema::authority_rules()))]
+    pub authoritative_api: Option<AuthoritativeApi>,
+    /// What is so, since when and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Option<Vec<Condition>>,
+    /// Why the machine failed for good, for people. Errors that may pass are in the conditions and Events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+    /// Why the machine failed for good, in one word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_reason: Option<String>,
+    /// The same as errorMessage, where cluster-autoscaler looks. Not in OpenShift's own definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_message: Option<String>,
+    /// The same as errorReason, where cluster-autoscaler looks. Not in OpenShift's own definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_reason: Option<String>,
+    /// What was last done. Kept for those who wrote it; machinist does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_operation: Option<LastOperation>,
+    /// When the status last changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_updated: Option<Time>,
+    /// The Node that the instance became.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_ref: Option<ObjectReference>,
+    /// How far the machine is: Provisioning, Provisioned, Running, Deleting or Failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The provider's own object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::any_object")]
+    pub provider_status: Option<serde_json::Value>,
+    /// Which of the two was in charge when they last agreed.
+    #[serde(rename = "synchronizedAPI", skip_serializing_if = "Option::is_none")]
+    pub synchronized_api: Option<DesiredApi>,
+    /// Up to which generation the object in the other API is in step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub synchronized_generation: Option<i64>,
+}
+
+/// What was last done with a machine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LastOperation {
+    /// What it was, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// When this was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_updated: Option<Time>,
+    /// How it went, such as Processing, Failed or Successful.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// What it was, such as Create, Update or Delete.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+}

@@ -1,0 +1,179 @@
+//! What the full types of Machines and MachineSets have in common, under the rules of OpenShift's definitions.
+//!
+//! Kubernetes has types of the same names. These differ in what the schema says of lists and maps, which decides how two writers
+//! of one list get along.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One of OpenShift's two machine APIs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DesiredApi {
+    /// This one.
+    MachineAPI,
+    /// Cluster API.
+    ClusterAPI,
+}
+
+/// Which of OpenShift's two machine APIs is in charge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum AuthoritativeApi {
+    /// This one.
+    MachineAPI,
+    /// Cluster API.
+    ClusterAPI,
+    /// Neither: they are changing places.
+    Migrating,
+}
+
+/// What is so, since when and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// Since when.
+    pub last_transition_time: Time,
+    /// Why, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Why, in one word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How bad it is: Error, Warning or Info. Only where the status is False.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub severity: Option<String>,
+    /// True, False or Unknown.
+    pub status: String,
+    /// What it is about.
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// What keeps pods away from a Node.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Taint {
+    /// NoSchedule, PreferNoSchedule or NoExecute.
+    pub effect: String,
+    /// Its name.
+    pub key: String,
+    /// When it was put there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_added: Option<Time>,
+    /// Its value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+/// An address of an instance.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Address {
+    /// The address.
+    pub address: String,
+    /// Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS.
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// Another object.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+pub struct ObjectReference {
+    /// Group and version of its kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_version: Option<String>,
+    /// Which part of it is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_path: Option<String>,
+    /// Its kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Which version of it is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_version: Option<String>,
+    /// Its uid: another one of the same name is not meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+}
+
+/// Metadata that something gets when it is created.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectMetadata {
+    /// Annotations that it gets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<BTreeMap<String, String>>,
+    /// Accepted and not used: names are made from the parent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generate_name: Option<String>,
+    /// Labels that it gets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<BTreeMap<String, String>>,
+    /// Accepted and not used: names are made from the parent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Accepted and not used: it is the parent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Accepted and not used: the owner is the parent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["uid"]))]
+    pub owner_references: Option<Vec<OwnerReference>>,
+}
+
+/// An owner of an object.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+pub struct OwnerReference {
+    /// Group and version of its kind.
+    pub api_version: String,
+    /// Whether the owner, when deleted in the foreground, waits for this object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_owner_deletion: Option<bool>,
+    /// Whether this owner is the managing controller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<bool>,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+}
+
+/// Which labels are meant. All that is said must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+pub struct LabelSelector {
+    /// Labels as these say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub match_expressions: Option<Vec<LabelExpression>>,
+    /// Labels with exactly these values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub match_labels: Option<BTreeMap<String, String>>,
+}
+
+/// What is asked of one label.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LabelExpression {
+    /// The label.
+    pub key: String,
+    /// In, NotIn, Exists or DoesNotExist.
+    pub operator: String,
+    /// What it may, or may not, be. For In and NotIn only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub values: Option<Vec<String>>,
+}

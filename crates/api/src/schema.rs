@@ -1,0 +1,70 @@
+//! Where a derived schema is not what OpenShift's definitions say: free-form objects, rules, and what must not be there.
+//!
+//! In: a derived CustomResourceDefinition. Out: one that accepts what OpenShift's accepts, and gives it back as it was.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use serde_json::{Value, json};
+
+/// An object of a provider's own: nothing in it is checked or dropped.
+pub(crate) fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+}
+
+/// Rules of `status.authoritativeAPI`.
+pub(crate) fn authority_rules() -> Value {
+    json!([{
+        "rule": "self == 'Migrating' || self == oldSelf || oldSelf == 'Migrating'",
+        "message": "authority changes hands by way of Migrating",
+    }])
+}
+
+/// Rules of a status that takes part in a migration between the two machine APIs.
+pub(crate) fn migration_rules() -> Value {
+    json!([
+        {
+            "rule": "!has(oldSelf.synchronizedGeneration) || (has(self.synchronizedGeneration) && \
+                self.synchronizedGeneration >= oldSelf.synchronizedGeneration) || \
+                (oldSelf.authoritativeAPI == 'Migrating' && self.authoritativeAPI != 'Migrating')",
+            "message": "synchronizedGeneration does not go back, except at the end of a migration",
+            "fieldPath": ".synchronizedGeneration",
+            "reason": "FieldValueInvalid",
+        },
+        {
+            "rule": "has(self.authoritativeAPI) || !has(oldSelf.authoritativeAPI)",
+            "message": "authoritativeAPI stays once it is set",
+        },
+    ])
+}
+
+/// Takes out of a derived definition what OpenShift's does not have.
+///
+/// * `nullable`: a `null` would be stored where theirs fills in the default or says no.
+/// * A required `spec`: theirs accepts an object without one.
+/// * A title, which only says the kind again.
+pub(crate) fn as_openshift_has_it(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    for version in &mut crd.spec.versions {
+        let schema = version.schema.as_mut().and_then(|it| it.open_api_v3_schema.as_mut());
+        if let Some(schema) = schema {
+            schema.required = None;
+            schema.title = None;
+            without_nulls(schema);
+        }
+    }
+    crd
+}
+
+fn without_nulls(schema: &mut JSONSchemaProps) {
+    schema.nullable = None;
+    let properties = schema.properties.as_mut().into_iter().flat_map(BTreeMap::values_mut);
+    properties.for_each(without_nulls);
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        without_nulls(items);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
+        without_nulls(values);
+    }
+}
