@@ -5,11 +5,15 @@
 use std::sync::Arc;
 
 use machinist_domain::shape::Shape;
-use machinist_provider::spec::{SpecError, SpecHalf};
+use machinist_provider::spec::{SpecError, SpecHalf, SpecKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 const KIND: &str = "AWSMachineProviderConfig";
+const KINDS: &[SpecKind] = &[
+    SpecKind { group: "machine.openshift.io", kind: KIND },
+    SpecKind { group: "awsproviderconfig.openshift.io", kind: KIND },
+];
 
 /// The spec half for AWS.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,7 +64,7 @@ impl SpecHalf for AwsSpecs {
         let config: ProviderConfig = serde_json::from_str(spec.get())
             .map_err(|error| SpecError::Invalid { reason: error.to_string() })?;
         if let Some(kind) = config.kind.filter(|kind| kind != KIND) {
-            return Err(SpecError::ForeignKind { kind });
+            return Err(SpecError::ForeignKind { kind, known: KINDS.to_vec() });
         }
         let placement = config.placement.unwrap_or_default();
         let devices = config.block_devices.unwrap_or_default();
@@ -73,6 +77,10 @@ impl SpecHalf for AwsSpecs {
             root_disk_gib: root_disk(&devices),
             credentials_secret: config.credentials_secret.and_then(|secret| text(secret.name)),
         })
+    }
+
+    fn kinds(&self) -> &[SpecKind] {
+        KINDS
     }
 }
 
@@ -136,7 +144,7 @@ mod tests {
         }
         let foreign = shape(r#"{"kind":"GCPMachineProviderSpec"}"#);
         let kind = "GCPMachineProviderSpec".to_owned();
-        assert_eq!(foreign, Err(SpecError::ForeignKind { kind }));
+        assert_eq!(foreign, Err(SpecError::ForeignKind { kind, known: KINDS.to_vec() }));
     }
 
     /// Mostly the names that are read, so that every field meets every type.
@@ -190,7 +198,7 @@ mod tests {
             match shape(&spec.to_string()) {
                 // Nothing is made up: what is read is what was there.
                 Ok(shape) => prop_assert_eq!(Some(&*shape.instance_type), instance_type),
-                Err(SpecError::ForeignKind { kind: said }) => prop_assert_eq!(Some(said), kind),
+                Err(SpecError::ForeignKind { kind: said, .. }) => prop_assert_eq!(Some(said), kind),
                 Err(SpecError::Invalid { reason }) => prop_assert!(!reason.is_empty()),
                 Err(SpecError::Missing) => prop_assert!(false, "it is there: {spec}"),
             }

@@ -2,12 +2,15 @@
 //!
 //! A provider has two halves. The spec half ([`spec`]) is pure: it reads the raw provider spec of a machine and says what it asks for. The
 //! cloud half ([`cloud`]) creates, shows and removes instances; [`capacity`] is what an instance of some type gives, as the
-//! cloud says. [`secret`] is how a provider gets at credentials, and [`witness`] how its calls are counted.
+//! cloud says. [`provider`] joins them under a name and chooses among several. [`parts`] is what a provider is given: [`secret`] is how it gets at
+//! credentials, and [`witness`] how its calls are counted.
 //!
 //! No type of any cloud's SDK crosses this line.
 
 pub mod capacity;
 pub mod cloud;
+pub mod parts;
+pub mod provider;
 pub mod secret;
 pub mod spec;
 pub mod witness;

@@ -6,12 +6,15 @@
 //! * [`machine`]: what a provider is told about a machine, and what is stored on it in the provider's own words.
 //! * [`instance`]: what a cloud says about an instance.
 //! * [`error`]: why it could not do what it was asked.
+//! * [`ownership`]: how an instance says whose it is; [`absence`]: when "not found" may be believed.
 //!
 //! Not here: waiting, retrying, batching and the lease; the controllers do that for all providers alike.
 
+pub mod absence;
 pub mod error;
 pub mod instance;
 pub mod machine;
+pub mod ownership;
 
 use std::fmt::Debug;
 
@@ -35,9 +38,12 @@ pub trait Cloud: Debug + Send + Sync {
     fn create<'a>(&'a self, machine: &'a MachineRef) -> Pending<'a, Result<Instance, CloudError>>;
 
     /// What is known of each machine's instance: one answer per machine, in the same order. The cloud is asked for all of them together.
+    ///
+    /// An instance that may exist without being shown yet is [`Sighting::Unknown`], never `Absent`: while the outcome of a stored `launch`
+    /// is not known, and for a while after an instance was made. Calling [`create`](Self::create) again is safe in either case.
     fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<Sighting>>;
 
-    /// Repairs what [`Instance::drift`] names: tags, load balancers.
+    /// Repairs what [`Instance::drift`] names: tags, load balancers. [`ErrorClass::NotFound`] where there is no instance.
     fn update<'a>(&'a self, machine: &'a MachineRef) -> Pending<'a, Result<Instance, CloudError>>;
 
     /// Removes the instance and everything that came with it. To be called again until it is [`Deletion::Gone`].

@@ -1,0 +1,91 @@
+use super::*;
+
+/// Reads one kind of one group, and says so as the instance type.
+#[derive(Debug)]
+struct One(&'static str, [SpecKind; 1]);
+
+fn one(name: &'static str, group: &'static str, kind: &'static str) -> Arc<dyn Provider> {
+    Arc::new(One(name, [SpecKind { group, kind }]))
+}
+
+impl Provider for One {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn specs(&self) -> Arc<dyn SpecHalf> {
+        Arc::new(One(self.0, self.1))
+    }
+
+    fn cloud(&self, _: &Parts) -> Arc<dyn Cloud> {
+        unreachable!("nobody calls a cloud here")
+    }
+}
+
+impl SpecHalf for One {
+    fn shape(&self, _: &RawValue) -> Result<Shape, SpecError> {
+        Ok(Shape {
+            instance_type: self.0.into(),
+            region: None,
+            zone: None,
+            root_disk_gib: None,
+            credentials_secret: None,
+        })
+    }
+
+    fn kinds(&self) -> &[SpecKind] {
+        &self.1
+    }
+}
+
+fn raw(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).unwrap()
+}
+
+fn providers() -> Providers {
+    Providers::new(vec![
+        one("first", "a.example.com", "Config"),
+        one("second", "b.example.com", "Config"),
+        one("third", "c.example.com", "OtherConfig"),
+    ])
+}
+
+#[test]
+fn the_kind_chooses_and_the_group_decides_between_equal_kinds() {
+    let cases = [
+        (r#"{"apiVersion":"a.example.com/v1","kind":"Config"}"#, "first"),
+        (r#"{"apiVersion":"b.example.com/v1beta1","kind":"Config"}"#, "second"),
+        (r#"{"apiVersion":"elsewhere.example.com/v1","kind":"Config"}"#, "first"),
+        (r#"{"kind":"OtherConfig"}"#, "third"),
+        (r#"{"instanceType":"x"}"#, "first"),
+    ];
+    for (spec, expected) in cases {
+        let spec = raw(spec);
+        assert_eq!(providers().choose(&spec).unwrap().name(), expected, "{spec}");
+        assert_eq!(&*providers().shape(&spec).unwrap().instance_type, expected, "{spec}");
+        assert_eq!(providers().validate(&spec), []);
+    }
+}
+
+#[test]
+fn a_foreign_kind_is_told_with_those_that_are_read() {
+    let spec = raw(r#"{"apiVersion":"x/v1","kind":"GCPMachineProviderSpec"}"#);
+    let error = providers().choose(&spec).unwrap_err().to_string();
+    assert!(error.contains("GCPMachineProviderSpec"), "{error}");
+    assert!(
+        error.ends_with(
+            "they read Config.a.example.com, Config.b.example.com, OtherConfig.c.example.com"
+        ),
+        "{error}"
+    );
+    assert_eq!(providers().validate(&spec)[0].message, error);
+}
+
+#[test]
+fn what_is_no_spec_is_for_nobody() {
+    for spec in ["[]", "null", "5", r#"{"kind":5}"#] {
+        let error = providers().choose(&raw(spec)).unwrap_err();
+        assert!(matches!(error, SpecError::Invalid { .. }), "{spec}: {error}");
+    }
+    assert!(Providers::default().choose(&raw("{}")).is_err());
+}
