@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use http::{HeaderValue, header};
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
+use parking_lot::RwLock;
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -50,8 +51,12 @@ impl Proxy {
         let upstream = Arc::new(Upstream::new(api_server, options.pass_credentials)?);
         let listener = TcpListener::bind("127.0.0.1:0").await.context("a port for the proxy")?;
         let address = listener.local_addr()?;
-        let shared =
-            Arc::new(Shared { rules: Rulebook::default(), log: RequestLog::new(), upstream });
+        let shared = Arc::new(Shared {
+            rules: Rulebook::default(),
+            log: RequestLog::new(),
+            upstream,
+            routes: RwLock::default(),
+        });
         let network = Network::default();
         let stop = CancellationToken::new();
         let accepting = accept(listener, Arc::clone(&shared), network.clone(), stop.clone());
@@ -62,6 +67,16 @@ impl Proxy {
     /// Where clients connect to: `http://127.0.0.1:port`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Puts another service behind the same port, so that one log has the order of everything and rules hold for all. Returns where
+    /// clients find it; requests to it are described with `name` as their group.
+    pub fn join(&self, name: &str, service: &str) -> Result<String> {
+        let under = format!("/clouds/{name}");
+        let service = kube::Config::new(service.parse().context("URL of a service")?);
+        let upstream = Upstream::beside(&service, &under)?;
+        self.shared.routes.write().push(Arc::new(upstream));
+        Ok(format!("{}{under}", self.url()))
     }
 
     /// A client configuration for this proxy with the given `User-Agent`, without retries.

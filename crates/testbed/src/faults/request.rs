@@ -72,7 +72,7 @@ pub struct ApiRequest {
     pub user_agent: String,
     /// What it does.
     pub verb: Verb,
-    /// API group, empty for the core group.
+    /// API group, empty for the core group; for a cloud behind the same proxy its name.
     pub group: String,
     /// Plural name of the resource, empty for a path that is none.
     pub resource: String,
@@ -167,7 +167,7 @@ impl Target {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (group, mut rest) = match parts.as_slice() {
             ["api", _version, rest @ ..] => ("", rest),
-            ["apis", group, _version, rest @ ..] => (*group, rest),
+            ["apis" | "clouds", group, _version, rest @ ..] => (*group, rest),
             _ => return Self::default(),
         };
         let mut namespace = None;
@@ -250,6 +250,7 @@ mod tests {
                 "patch machinesets/status m/s [machine.openshift.io]",
             ),
             ("POST", "/api/v1/namespaces/a/pods/p/eviction", "create pods/eviction a/p []"),
+            ("DELETE", "/clouds/sim/v1/instances/i-1", "delete instances i-1 [sim]"),
         ];
         for (method, uri, expected) in cases {
             assert_eq!(describe(method, uri, ""), expected, "{method} {uri}");

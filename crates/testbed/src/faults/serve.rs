@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::{Request, Response, header, request, response};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use parking_lot::RwLock;
 use tokio::time::Instant;
 
 use super::{
@@ -26,6 +27,16 @@ pub(super) struct Shared {
     pub(super) rules: Rulebook,
     pub(super) log: RequestLog,
     pub(super) upstream: Arc<Upstream>,
+    /// Other services that are reached through the same port, each under a path of its own.
+    pub(super) routes: RwLock<Vec<Arc<Upstream>>>,
+}
+
+impl Shared {
+    fn upstream(&self, path: &str) -> Arc<Upstream> {
+        let routes = self.routes.read();
+        let route = routes.iter().find(|route| path.starts_with(route.under()));
+        Arc::clone(route.unwrap_or(&self.upstream))
+    }
 }
 
 /// Serves one request; an error closes the connection.
@@ -39,7 +50,7 @@ pub(super) async fn serve(
     let request = Arc::new(ApiRequest::new(&head, body));
     let ticket = shared.log.open(Arc::clone(&request));
     let effect = shared.rules.effect_for(&request);
-    let upstream = Arc::clone(&shared.upstream);
+    let upstream = shared.upstream(&request.path);
     Exchange { upstream, head, request, ticket }.run(effect).await
 }
 

@@ -24,9 +24,20 @@ pub(super) struct Upstream {
     base: Uri,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     pass_credentials: bool,
+    under: String,
 }
 
 impl Upstream {
+    /// A service that is reached under this path, which it does not see itself.
+    pub(super) fn beside(service: &kube::Config, under: &str) -> Result<Self> {
+        Ok(Self { under: under.to_owned(), ..Self::new(service, true)? })
+    }
+
+    /// The path under which it is reached, empty for all.
+    pub(super) fn under(&self) -> &str {
+        &self.under
+    }
+
     /// `api_server` names the server and, unless the caller's own credentials are passed on, the identity.
     pub(super) fn new(api_server: &kube::Config, pass_credentials: bool) -> Result<Self> {
         let mut config = api_server.clone();
@@ -38,7 +49,8 @@ impl Upstream {
         }
         let connector = config.rustls_https_connector().context("TLS to the API server")?;
         let client = Client::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { base: config.cluster_url, client, pass_credentials })
+        let under = String::new();
+        Ok(Self { base: config.cluster_url, client, pass_credentials, under })
     }
 
     /// Sends one request and returns as soon as the head of the answer is there.
@@ -57,6 +69,7 @@ impl Upstream {
 
     fn uri(&self, parts: &Parts) -> Result<Uri, http::Error> {
         let asked = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let asked = asked.strip_prefix(&self.under).unwrap_or(asked);
         let mut uri = self.base.clone().into_parts();
         let prefix = self.base.path().trim_end_matches('/');
         uri.path_and_query = Some(format!("{prefix}{asked}").parse()?);
