@@ -94,7 +94,8 @@ impl Condition {
     /// The same with reason and message.
     #[must_use]
     pub fn because(self, reason: &'static str, message: impl Into<Box<str>>) -> Self {
-        let message = Some(message.into()).filter(|text: &Box<str>| !text.is_empty());
+        let message = message.into();
+        let message = if message.is_empty() { None } else { Some(message) };
         Self { reason: Some(reason.into()), message, ..self }
     }
 
@@ -305,7 +306,7 @@ mod tests {
             json!({"type": "Zebra", "status": "Odd", "lastTransitionTime": "2026-01-02T03:04:05Z"}),
         );
         let list =
-            set(&[theirs.clone()], [Condition::yes("Ready"), Condition::yes("Drained")], at(5))
+            set(std::slice::from_ref(&theirs), [Condition::yes("Ready"), Condition::yes("Drained")], at(5))
                 .unwrap();
         let kinds: Vec<_> = list.iter().map(|condition| &*condition.kind).collect();
         assert_eq!(kinds, ["Drained", "Ready", "Zebra"]);

@@ -2,7 +2,9 @@
 //!
 //! * [`key`]: how an object is named in queues, caches and logs; [`meta`]: what is stored of an object's metadata.
 //! * [`retry`]: how an error is to be retried, and its category; [`report`]: what a pass has to say.
-//! * [`conditions`]: conditions of objects, merged into what others wrote; [`machine`]: phases and authorities.
+//! * [`conditions`]: conditions of objects, merged into what others wrote; [`machine`]: phases and authorities;
+//!   [`selector`]: label selectors; [`ordinals`]: numbers and names of children; [`hash`]: what those follow from.
+//! * [`drain`]: which pods of a node go, and how far that is.
 //! * [`shape`]: what a machine would give, in no cloud's terms; [`labels`]: merging of label lists;
 //!   [`annotations`]: a change of annotations as data; [`capacity_annotations`]: what cluster-autoscaler is told of an empty set.
 //!
@@ -11,13 +13,17 @@
 pub mod annotations;
 pub mod capacity_annotations;
 pub mod conditions;
+pub mod drain;
+pub mod hash;
 pub mod key;
 pub mod labels;
 pub mod machine;
 pub mod machine_timings;
 pub mod meta;
+pub mod ordinals;
 pub mod pairs;
 pub mod report;
 pub mod retry;
+pub mod selector;
 pub mod shape;
 pub mod taint;

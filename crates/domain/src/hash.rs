@@ -1,0 +1,20 @@
+//! A hash that is the same in every release, because names and rankings follow from it. Not for anything that an attacker may choose.
+
+/// FNV-1a with 64 bits.
+pub fn fnv1a(bytes: &[u8]) -> u64 {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The published test values.
+    #[test]
+    fn it_is_the_hash_that_it_says_it_is() {
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+}

@@ -1,0 +1,295 @@
+//! Label selectors: reading one from an object, checking it, matching labels, and its text form for the scale subresource.
+//!
+//! Kubernetes' rules: all requirements must hold; `NotIn` and `DoesNotExist` hold where the label is missing. A selector without any requirement
+//! would mean everything, which no MachineSet can mean, so it cannot be built.
+
+use std::fmt;
+
+use machinist_api::wire;
+
+use crate::pairs::Pairs;
+
+/// The longest name or value of a label.
+const LONGEST: usize = 63;
+/// The longest prefix of a label's name.
+const LONGEST_PREFIX: usize = 253;
+
+/// Which labels are meant. Never empty, always valid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selector(Box<[Requirement]>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Requirement {
+    key: Box<str>,
+    test: Test,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Test {
+    Equals(Box<str>),
+    In(Box<[Box<str>]>),
+    NotIn(Box<[Box<str>]>),
+    Exists,
+    DoesNotExist,
+}
+
+/// Why a selector is no use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectorError {
+    /// It would select everything.
+    #[error("spec.selector is empty, which would select everything")]
+    Empty,
+    /// A label cannot have this name.
+    #[error("spec.selector: {0:?} is no name of a label")]
+    BadKey(String),
+    /// A label cannot have this value.
+    #[error("spec.selector: {value:?} is no value of label {key}")]
+    BadValue {
+        /// The label.
+        key: String,
+        /// The value.
+        value: String,
+    },
+    /// Nobody knows this operator.
+    #[error(
+        "spec.selector: operator {operator:?} of label {key} is not In, NotIn, Exists or DoesNotExist"
+    )]
+    BadOperator {
+        /// The label.
+        key: String,
+        /// The operator.
+        operator: String,
+    },
+    /// The operator needs values and has none, or has some and wants none.
+    #[error("spec.selector: operator {operator} of label {key} has the wrong number of values")]
+    BadCount {
+        /// The label.
+        key: String,
+        /// The operator.
+        operator: String,
+    },
+}
+
+impl Selector {
+    /// Reads and checks a selector.
+    pub fn read(wire: &wire::LabelSelector) -> Result<Self, SelectorError> {
+        let mut requirements = Vec::new();
+        for (key, value) in &wire.match_labels {
+            let test = Test::Equals(checked_value(key, value)?);
+            requirements.push(Requirement { key: checked_key(key)?, test });
+        }
+        for expression in &wire.match_expressions {
+            requirements.push(Requirement {
+                key: checked_key(&expression.key)?,
+                test: Test::read(expression)?,
+            });
+        }
+        if requirements.is_empty() {
+            return Err(SelectorError::Empty);
+        }
+        // Stable, so that the text is the same for the same object.
+        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(Self(requirements.into()))
+    }
+
+    /// Whether it selects an object with these labels.
+    pub fn matches(&self, labels: &Pairs) -> bool {
+        self.matches_by(|name| labels.get(name))
+    }
+
+    /// Whether it selects an object whose labels `get` looks up.
+    pub fn matches_by<'a>(&self, get: impl Fn(&str) -> Option<&'a str>) -> bool {
+        self.0.iter().all(|requirement| requirement.test.holds(get(&requirement.key)))
+    }
+}
+
+impl Test {
+    fn read(wire: &wire::LabelExpression) -> Result<Self, SelectorError> {
+        let (key, operator) = (wire.key.clone(), wire.operator.clone());
+        let values = || -> Result<Box<[Box<str>]>, SelectorError> {
+            let mut values = Vec::with_capacity(wire.values.len());
+            for value in &wire.values {
+                values.push(checked_value(&wire.key, value)?);
+            }
+            values.sort();
+            values.dedup();
+            Ok(values.into())
+        };
+        match (operator.as_str(), wire.values.is_empty()) {
+            ("In", false) => Ok(Self::In(values()?)),
+            ("NotIn", false) => Ok(Self::NotIn(values()?)),
+            ("Exists", true) => Ok(Self::Exists),
+            ("DoesNotExist", true) => Ok(Self::DoesNotExist),
+            ("In" | "NotIn" | "Exists" | "DoesNotExist", _) => {
+                Err(SelectorError::BadCount { key, operator })
+            }
+            _ => Err(SelectorError::BadOperator { key, operator }),
+        }
+    }
+
+    fn holds(&self, value: Option<&str>) -> bool {
+        let among = |values: &[Box<str>]| {
+            value.is_some_and(|value| values.iter().any(|one| **one == *value))
+        };
+        match self {
+            Self::Equals(wanted) => value == Some(&**wanted),
+            Self::In(values) => among(values),
+            Self::NotIn(values) => !among(values),
+            Self::Exists => value.is_some(),
+            Self::DoesNotExist => value.is_none(),
+        }
+    }
+}
+
+/// The form that `kubectl get -l` and `status.labelSelector` have.
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, Requirement { key, test }) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str(",")?;
+            }
+            match test {
+                Test::Equals(value) => write!(f, "{key}={value}")?,
+                Test::In(values) => write!(f, "{key} in ({})", values.join(","))?,
+                Test::NotIn(values) => write!(f, "{key} notin ({})", values.join(","))?,
+                Test::Exists => f.write_str(key)?,
+                Test::DoesNotExist => write!(f, "!{key}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn checked_key(key: &str) -> Result<Box<str>, SelectorError> {
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    let good = is_word(name) && prefix.is_none_or(is_domain);
+    if good { Ok(key.into()) } else { Err(SelectorError::BadKey(key.to_owned())) }
+}
+
+fn checked_value(key: &str, value: &str) -> Result<Box<str>, SelectorError> {
+    if value.is_empty() || is_word(value) {
+        Ok(value.into())
+    } else {
+        Err(SelectorError::BadValue { key: key.to_owned(), value: value.to_owned() })
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=LONGEST).contains(&text.len()) && text.bytes().all(inner) && ends_well(text)
+}
+
+fn is_domain(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    text.len() <= LONGEST_PREFIX
+        && text.split('.').all(|part| part.bytes().all(inner) && ends_well(part))
+}
+
+fn ends_well(text: &str) -> bool {
+    let outer = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    outer(text.as_bytes().first()) && outer(text.as_bytes().last())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(value: Value) -> Result<Selector, SelectorError> {
+        Selector::read(&serde_json::from_value(value).unwrap())
+    }
+
+    fn expression(operator: &str, values: &[&str]) -> Value {
+        json!({"matchExpressions": [{"key": "tier", "operator": operator, "values": values}]})
+    }
+
+    #[test]
+    fn requirements_hold_as_kubernetes_has_them() {
+        let (web, db) = (Pairs::from([("tier", "web")]), Pairs::from([("tier", "db")]));
+        let none = Pairs::default();
+        for (selector, expected) in [
+            (json!({"matchLabels": {"tier": "web"}}), [true, false, false]),
+            (expression("In", &["web", "db"]), [true, true, false]),
+            (expression("NotIn", &["web"]), [false, true, true]),
+            (expression("Exists", &[]), [true, true, false]),
+            (expression("DoesNotExist", &[]), [false, false, true]),
+        ] {
+            let read = read(selector.clone()).unwrap();
+            assert_eq!(
+                [&web, &db, &none].map(|labels| read.matches(labels)),
+                expected,
+                "{selector}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_requirement_must_hold() {
+        let selector = read(json!({"matchLabels": {"a": "1", "b": "2"}})).unwrap();
+        assert!(selector.matches(&Pairs::from([("a", "1"), ("b", "2"), ("c", "3")])));
+        assert!(!selector.matches(&Pairs::from([("a", "1")])));
+    }
+
+    #[test]
+    fn the_text_is_what_kubectl_takes() {
+        let text = |value| read(value).unwrap().to_string();
+        assert_eq!(text(json!({"matchLabels": {"b": "2", "a/x": ""}})), "a/x=,b=2");
+        assert_eq!(text(expression("In", &["web", "db", "web"])), "tier in (db,web)");
+        assert_eq!(text(expression("NotIn", &["x"])), "tier notin (x)");
+        assert_eq!(text(expression("Exists", &[])), "tier");
+        assert_eq!(text(expression("DoesNotExist", &[])), "!tier");
+    }
+
+    #[test]
+    fn bad_selectors_say_what_is_wrong_and_where() {
+        let long = "x".repeat(64);
+        for (selector, text) in [
+            (json!({}), "empty"),
+            (json!({"matchLabels": {}, "matchExpressions": []}), "empty"),
+            (json!({"matchLabels": {"-a": "1"}}), "\"-a\" is no name"),
+            (json!({"matchLabels": {"Up.per/a": "1"}}), "\"Up.per/a\" is no name"),
+            (json!({"matchLabels": {"a/b/c": "1"}}), "\"a/b/c\" is no name"),
+            (json!({"matchLabels": {long: "1"}}), "is no name"),
+            (json!({"matchLabels": {"a": "b c"}}), "\"b c\" is no value of label a"),
+            (expression("Gt", &["1"]), "operator \"Gt\" of label tier"),
+            (expression("In", &[]), "wrong number of values"),
+            (expression("Exists", &["1"]), "wrong number of values"),
+        ] {
+            let error = read(selector.clone()).unwrap_err().to_string();
+            assert!(
+                error.starts_with("spec.selector") && error.contains(text),
+                "{selector}: {error}"
+            );
+        }
+    }
+
+    proptest! {
+        /// `In` and `NotIn` are opposites for every label, and so are `Exists` and `DoesNotExist`.
+        #[test]
+        fn opposites_are_opposites(value in proptest::option::of("[a-c]"), listed in proptest::collection::vec("[a-c]", 1..4)) {
+            let holds = |operator: &str, values: &[String]| {
+                let wire = wire::LabelSelector {
+                    match_expressions: vec![wire::LabelExpression { key: "k".into(), operator: operator.into(), values: values.to_vec() }],
+                    ..wire::LabelSelector::default()
+                };
+                Selector::read(&wire).unwrap().matches_by(|_| value.as_deref())
+            };
+            prop_assert_ne!(holds("In", &listed), holds("NotIn", &listed));
+            prop_assert_ne!(holds("Exists", &[]), holds("DoesNotExist", &[]));
+        }
+
+        /// Whatever is accepted can be printed without characters that would change its meaning.
+        #[test]
+        fn nothing_in_a_selector_breaks_its_text(key in ".{0,8}", value in ".{0,8}") {
+            if let Ok(selector) = read(json!({"matchLabels": {key.clone(): value.clone()}})) {
+                prop_assert_eq!(selector.to_string(), format!("{key}={value}"));
+                prop_assert!(!selector.to_string().contains([',', ' ', '(', ')', '!']));
+            }
+        }
+    }
+}
