@@ -39,6 +39,18 @@ pub const NODES: Resource = Resource { group: "", version: "v1", plural: "nodes"
 /// Pods.
 pub const PODS: Resource = Resource { group: "", version: "v1", plural: "pods", kind: "Pod" };
 
+/// DaemonSets: whose pods a drain leaves.
+pub const DAEMON_SETS: Resource =
+    Resource { group: "apps", version: "v1", plural: "daemonsets", kind: "DaemonSet" };
+
+/// PersistentVolumeClaims: which volume a pod has.
+pub const PERSISTENT_VOLUME_CLAIMS: Resource = Resource {
+    group: "",
+    version: "v1",
+    plural: "persistentvolumeclaims",
+    kind: "PersistentVolumeClaim",
+};
+
 /// PodDisruptionBudgets: why an eviction is refused.
 pub const POD_DISRUPTION_BUDGETS: Resource = Resource {
     group: "policy",

@@ -13,6 +13,18 @@ pub enum EventReason {
     ArchitectureReplaced,
     /// The cloud could not be asked, so the built-in catalogue answered.
     CatalogueUsed,
+    /// A hook keeps a drain from beginning.
+    DrainBlocked,
+    /// A drain ended without everything being gone: nobody is waited for any longer.
+    DrainForced,
+    /// A drain begins to move pods.
+    DrainProceeds,
+    /// Something is in the way of a drain; it goes on.
+    DrainRequeued,
+    /// There is nothing to drain, or it is not wanted.
+    DrainSkipped,
+    /// The node is empty.
+    DrainSucceeded,
     /// The instance type is not known, so the object is left as it was.
     FailedUpdate,
     /// The object or something that it refers to is not valid, or the cloud could not be asked.
@@ -23,10 +35,16 @@ pub enum EventReason {
 
 impl EventReason {
     /// Every reason, for docs and tests.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 12] = [
         Self::Annotated,
         Self::ArchitectureReplaced,
         Self::CatalogueUsed,
+        Self::DrainBlocked,
+        Self::DrainForced,
+        Self::DrainProceeds,
+        Self::DrainRequeued,
+        Self::DrainSkipped,
+        Self::DrainSucceeded,
         Self::FailedUpdate,
         Self::ReconcileError,
         Self::UserValueKept,
@@ -38,6 +56,12 @@ impl EventReason {
             Self::Annotated => "Annotated",
             Self::ArchitectureReplaced => "ArchitectureReplaced",
             Self::CatalogueUsed => "CatalogueUsed",
+            Self::DrainBlocked => "DrainBlocked",
+            Self::DrainForced => "DrainForced",
+            Self::DrainProceeds => "DrainProceeds",
+            Self::DrainRequeued => "DrainRequeued",
+            Self::DrainSkipped => "DrainSkipped",
+            Self::DrainSucceeded => "DrainSucceeded",
             Self::FailedUpdate => "FailedUpdate",
             Self::ReconcileError => "ReconcileError",
             Self::UserValueKept => "UserValueKept",

@@ -17,6 +17,8 @@ pub const LABEL_MASTER: &str = "node-role.kubernetes.io/master";
 pub const ANNOTATION_MACHINE: &str = "machine.openshift.io/machine";
 /// On a Node: which labels, annotations and taints were put there from the Machine, so that they can be taken off again. Versioned.
 pub const ANNOTATION_NODE_METADATA: &str = "machinist.dev/node-metadata";
+/// On a Node: when its drain began, and whether the cordon is ours. Versioned.
+pub const ANNOTATION_DRAIN: &str = "machinist.dev/drain";
 /// On a Pod: it only mirrors a static pod of the kubelet and cannot be evicted.
 pub const ANNOTATION_MIRROR_POD: &str = "kubernetes.io/config.mirror";
 

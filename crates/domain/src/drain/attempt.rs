@@ -1,0 +1,115 @@
+//! A refused eviction, and when it is tried again.
+//!
+//! A budget that refuses is an answer, not a fault: the pod gets a pause of its own that doubles, and the others go on. All of this may be
+//! forgotten at any time; the budget will say the same again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::hash::fnv1a;
+use crate::key::Uid;
+use crate::machine_timings::MachineTimings;
+use crate::retry::{Failure, Retry};
+
+/// The evictions of one pod that were refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// How often in a row.
+    pub refusals: u32,
+    /// How often it could not be removed by force either.
+    pub force_failures: u32,
+    /// When it was last tried.
+    pub at: Timestamp,
+    /// How long whoever refused wants to be left alone.
+    pub retry_after: Duration,
+    /// What was said, for people.
+    pub why: Arc<str>,
+}
+
+impl Attempt {
+    /// What is known after another refusal.
+    #[must_use]
+    pub fn after(before: Option<&Self>, forced: bool, failure: &Failure, now: Timestamp) -> Self {
+        let (refusals, force_failures) =
+            before.map_or((0, 0), |before| (before.refusals, before.force_failures));
+        Self {
+            refusals: refusals.saturating_add(u32::from(!forced)),
+            force_failures: force_failures.saturating_add(u32::from(forced)),
+            at: now,
+            retry_after: match failure.retry {
+                Retry::After(pause) => pause,
+                _ => Duration::ZERO,
+            },
+            why: failure.message.as_str().into(),
+        }
+    }
+
+    /// When the eviction of the pod `uid` is tried again.
+    pub fn next(&self, uid: &Uid, timings: &MachineTimings) -> Timestamp {
+        let doublings = self.refusals.saturating_sub(1).min(20);
+        let full = timings.eviction_retry.saturating_mul(1 << doublings);
+        let full = full.min(timings.eviction_retry_max);
+        // Pods that were refused together do not come back together.
+        let pause = full.mul_f64(1.0 - jitter(uid) / 4.0);
+        let pause = pause.max(self.retry_after.min(timings.eviction_retry_max));
+        self.at.checked_add(pause).unwrap_or(Timestamp::MAX)
+    }
+}
+
+/// A number in 0..1 that is always the same for the same pod.
+fn jitter(uid: &Uid) -> f64 {
+    f64::from(fnv1a(uid.0.as_bytes()).to_le_bytes()[0]) / f64::from(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::retry::Category;
+
+    fn failure(retry: Retry) -> Failure {
+        Failure { category: Category::Throttled, retry, message: "no".to_owned() }
+    }
+
+    fn pause(refusals: u32, retry: Retry) -> Duration {
+        let (timings, now) = (MachineTimings::default(), Timestamp::UNIX_EPOCH);
+        let mut attempt = None;
+        for _ in 0..refusals {
+            attempt = Some(Attempt::after(attempt.as_ref(), false, &failure(retry), now));
+        }
+        let next = attempt.unwrap().next(&Uid("pod".into()), &timings);
+        next.duration_since(now).unsigned_abs()
+    }
+
+    #[test]
+    fn pauses_double_up_to_two_minutes_and_are_never_shorter_than_three_quarters() {
+        for (refusals, full) in [(1, 5), (2, 10), (3, 20), (4, 40), (5, 80), (6, 120), (60, 120)] {
+            let pause = pause(refusals, Retry::Backoff);
+            let full = Duration::from_secs(full);
+            assert!(pause <= full && pause >= full.mul_f64(0.75), "{refusals}: {pause:?}");
+        }
+    }
+
+    #[test]
+    fn who_asks_for_a_longer_pause_gets_it_within_reason() {
+        let seconds = Duration::from_secs;
+        assert_eq!(pause(1, Retry::After(seconds(17))), seconds(17));
+        assert_eq!(pause(1, Retry::After(seconds(86_400))), seconds(120));
+    }
+
+    #[test]
+    fn pods_come_back_at_different_times() {
+        let spread: std::collections::BTreeSet<_> =
+            (0..100).map(|n| format!("{:.1}", jitter(&Uid(n.to_string().into())))).collect();
+        assert!(spread.len() > 5, "{spread:?}");
+    }
+
+    #[test]
+    fn failures_of_force_are_counted_apart() {
+        let now = Timestamp::UNIX_EPOCH;
+        let refused = Attempt::after(None, false, &failure(Retry::Backoff), now);
+        let forced = Attempt::after(Some(&refused), true, &failure(Retry::Backoff), now);
+        assert_eq!((forced.refusals, forced.force_failures), (1, 1));
+    }
+}

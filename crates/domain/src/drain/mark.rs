@@ -1,0 +1,64 @@
+//! What is written on a Node when its drain begins: when that was, and whether the cordon is ours.
+//!
+//! The Node is the right place. It lives exactly as long as there is something to drain, and the write that cordons it carries the mark along.
+//! A machine's `deletionTimestamp` would not do: hooks and other control-plane nodes may keep a drain from beginning for hours.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+/// The value of the annotation `machinist.dev/drain`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// When the drain began.
+    pub started: Timestamp,
+    /// Whether the Node could still take pods before.
+    pub cordoned: bool,
+}
+
+impl Mark {
+    /// Reads the annotation. What nobody understands is as good as nothing.
+    pub fn read(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let ("v1", started, cordon) = (words.next()?, words.next()?, words.next()?) else {
+            return None;
+        };
+        let cordoned = match cordon {
+            "cordoned" => true,
+            "found-cordoned" => false,
+            _ => return None,
+        };
+        Some(Self { started: started.parse().ok()?, cordoned })
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cordon = if self.cordoned { "cordoned" } else { "found-cordoned" };
+        write!(f, "v1 {} {cordon}", self.started)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_what_is_not_understood_is_nothing() {
+        for cordoned in [true, false] {
+            let mark = Mark { started: "2026-01-02T03:04:05Z".parse().unwrap(), cordoned };
+            assert_eq!(Mark::read(&mark.to_string()), Some(mark));
+        }
+        let text = Mark { started: Timestamp::UNIX_EPOCH, cordoned: true }.to_string();
+        assert_eq!(text, "v1 1970-01-01T00:00:00Z cordoned");
+        for text in [
+            "",
+            "v1",
+            "v1 yesterday cordoned",
+            "v2 1970-01-01T00:00:00Z cordoned",
+            "v1 1970-01-01T00:00:00Z x",
+        ] {
+            assert_eq!(Mark::read(text), None, "{text:?}");
+        }
+    }
+}
