@@ -1,7 +1,7 @@
 //! The API server's audit log: what really reached it, from whom, and how it was answered.
 //!
-//! The API server writes one JSON line per finished request (level Metadata, so no bodies and no secrets). [`AuditLog`] is a
-//! reader with a position: every call returns what is new since the last one. A line that is still being written stays
+//! The API server writes one JSON line per finished request (level Metadata, so no bodies and no secrets; another policy is a flag, see
+//! [`POLICY_WITH_BODIES`]). [`AuditLog`] is a reader with a position: every call returns what is new since the last one. A line that is still being written stays
 //! for the next call.
 
 use std::fs::File;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::Value;
 
 /// Everything, without bodies. `RequestReceived` would double the number of lines and says nothing about the outcome.
 pub(crate) const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
@@ -17,6 +18,21 @@ kind: Policy
 omitStages: [RequestReceived]
 rules:
 - level: Metadata
+";
+
+/// The bodies of writes, too, apart from those that may hold secrets. For a file that `--audit-policy-file` names.
+pub const POLICY_WITH_BODIES: &str = "apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  verbs: [get, list, watch]
+- level: Metadata
+  resources:
+  - group: \"\"
+    resources: [secrets, serviceaccounts/token]
+  - group: authentication.k8s.io
+- level: RequestResponse
 ";
 
 /// The log could not be read.
@@ -69,6 +85,10 @@ pub struct AuditEntry {
     pub code: u16,
     /// Path and query.
     pub request_uri: String,
+    /// What was sent, if the policy is to log it.
+    pub request: Option<Value>,
+    /// The object as it was afterwards, or a `Status`, if the policy is to log it.
+    pub response: Option<Value>,
 }
 
 impl AuditEntry {
@@ -152,6 +172,8 @@ struct Event {
     object_ref: ObjectRef,
     #[serde(default)]
     response_status: ResponseStatus,
+    request_object: Option<Value>,
+    response_object: Option<Value>,
     request_received_timestamp: Timestamp,
     stage_timestamp: Timestamp,
 }
@@ -194,6 +216,8 @@ impl From<Event> for AuditEntry {
             name: event.object_ref.name,
             code: event.response_status.code,
             request_uri: event.request_uri,
+            request: event.request_object,
+            response: event.response_object,
         }
     }
 }

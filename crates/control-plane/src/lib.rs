@@ -16,6 +16,7 @@
 //! - [`Builder`] chooses the version and the companions: kube-controller-manager, kube-scheduler, kwok.
 //! - [`binaries`] says where the programs come from.
 //! - [`AuditLog`] reads what reached the API server.
+//! - [`openshift_crds`] gets the definitions of Machines and MachineSets that OpenShift ships.
 //!
 //! Everything listens on 127.0.0.1 only, with certificates of its own. Nothing here knows about machinist's
 //! kinds, faults or the cloud.
@@ -34,14 +35,16 @@ mod extras;
 mod folder;
 mod guard;
 mod kubeconfig;
+mod openshift;
 mod ports;
 mod process;
 mod service_account;
 mod version;
 
-pub use audit::{AuditEntry, AuditError, AuditLog};
+pub use audit::{AuditEntry, AuditError, AuditLog, POLICY_WITH_BODIES};
 pub use builder::Builder;
 pub use certificates::Identity;
 pub use control_plane::ControlPlane;
 pub use error::Error;
+pub use openshift::{FeatureSet, openshift_crds};
 pub use version::{ETCD_VERSION, KWOK_VERSION, KubernetesVersion};

@@ -3,4 +3,5 @@
 pub mod aws;
 pub mod crash;
 pub mod faults;
+pub mod ownership;
 pub mod poll;
