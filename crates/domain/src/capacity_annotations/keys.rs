@@ -86,7 +86,7 @@ impl Label {
 }
 
 /// What the marker calls it. No two keys and pairs have the same last part.
-fn short(name: &'static str) -> &'static str {
+pub(super) fn short(name: &'static str) -> &'static str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
@@ -94,13 +94,14 @@ fn short(name: &'static str) -> &'static str {
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::super::marker::KEPT;
     use super::*;
 
     #[test]
     fn short_names_are_unique() {
         let keys = Key::ALL.map(Key::short);
         let labels = Label::ALL.map(Label::short);
-        let unique: BTreeSet<_> = keys.iter().chain(&labels).collect();
-        assert_eq!(unique.len(), Key::ALL.len() + Label::ALL.len());
+        let unique: BTreeSet<_> = keys.iter().chain(&labels).chain([&KEPT]).collect();
+        assert_eq!(unique.len(), Key::ALL.len() + Label::ALL.len() + 1);
     }
 }

@@ -1,9 +1,12 @@
 //! The marker: what the annotator last wrote, kept beside it.
 //!
 //! `v1:cpu=4,memory=16384Mi,arch=amd64,…` A key whose value is still what the marker says is ours; anything else that stands there is a
-//! user's. No value of ours has a comma in it (see `wanted`), so nothing is escaped.
+//! user's. No value of ours has a comma in it (see `wanted`), so nothing is escaped. `kept=cpu/memory` at its end lists the keys of a user's that
+//! were left, so that this is told once and not for as long as it is true.
 
 const PREFIX: &str = "v1:";
+/// What the marker calls the list of keys that were left. No key or label pair has this name.
+pub(super) const KEPT: &str = "kept";
 
 /// What was found where the marker is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +32,11 @@ impl<'a> Marker<'a> {
         let Self::Wrote(pairs) = self else { return None };
         let mut pairs = pairs.split(',').filter_map(|pair| pair.split_once('='));
         pairs.find_map(|(name, value)| (name == short).then_some(value))
+    }
+
+    /// Whether somebody heard that a user's key of this short name is left.
+    pub(super) fn told_kept(&self, short: &str) -> bool {
+        self.wrote(KEPT).is_some_and(|list| list.split('/').any(|name| name == short))
     }
 }
 
@@ -58,6 +66,13 @@ impl Record {
         self.0.push_str(value);
     }
 
+    /// The short names of the keys that were left, after everything else.
+    pub(super) fn add_kept(&mut self, shorts: &[&str]) {
+        if !shorts.is_empty() {
+            self.add(KEPT, &shorts.join("/"));
+        }
+    }
+
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
@@ -76,6 +91,19 @@ mod tests {
         let marker = Marker::read(Some(record.as_str()));
         assert_eq!(marker.wrote("gpu-type"), Some("nvidia.com/gpu"));
         assert_eq!(marker.wrote("gpu"), None);
+    }
+
+    #[test]
+    fn what_was_kept_is_remembered_by_name() {
+        let mut record = Record::default();
+        record.add_kept(&[]);
+        assert_eq!(record.as_str(), "v1:");
+        record.add("memory", "8Mi");
+        record.add_kept(&["cpu", "gpu-count"]);
+        assert_eq!(record.as_str(), "v1:memory=8Mi,kept=cpu/gpu-count");
+        let marker = Marker::read(Some(record.as_str()));
+        assert!(marker.told_kept("cpu") && marker.told_kept("gpu-count"));
+        assert!(!marker.told_kept("gpu") && !marker.told_kept("memory"));
     }
 
     #[test]

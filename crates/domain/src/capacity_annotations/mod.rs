@@ -87,6 +87,8 @@ pub struct Assessment {
     pub change: AnnotationChange,
     /// Keys that somebody set by hand to something else than what we would say; they are left.
     pub kept: Vec<&'static str>,
+    /// Those of them that nobody has heard of yet. The marker remembers who has.
+    pub newly_kept: Vec<&'static str>,
     /// The architecture that somebody else wrote and that is wrong; it is replaced.
     pub contradicted_architecture: Option<String>,
 }
@@ -104,6 +106,8 @@ pub fn assess(
     let mut assessment = Assessment::default();
     assess_keys(current, &wanted, &marker, &mut record, &mut assessment);
     assess_labels(current, &wanted, &marker, &mut record, &mut assessment);
+    let kept: Vec<_> = assessment.kept.iter().map(|name| keys::short(name)).collect();
+    record.add_kept(&kept);
 
     let now = current.get(names::ANNOTATION_ANNOTATED);
     if marker != Marker::Newer || options.overwrite {
@@ -138,6 +142,9 @@ fn assess_keys(
             record.add(key.short(), &value);
         } else if now != Some(&*value) && *marker != Marker::Newer {
             assessment.kept.push(name);
+            if !marker.told_kept(key.short()) {
+                assessment.newly_kept.push(name);
+            }
         }
     }
 }

@@ -155,10 +155,18 @@ fn a_users_key_is_kept_and_told_unless_it_is_to_be_overwritten() {
     assert_eq!(annotations[names::ANNOTATION_CAPACITY_CPU], "3500m");
     assert_eq!(told.kept, [names::ANNOTATION_CAPACITY_CPU], "the memory is what we would say");
 
+    assert_eq!(told.newly_kept, told.kept);
+
+    // That is told once, for as long as it is true.
+    let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
+    assert_eq!((told.kept.len(), told.newly_kept.len()), (1, 0));
+    assert!(told.change.is_empty(), "{told:?}");
+
     // Neither is ours, not even the one that happened to be right.
     let larger = Capacity { vcpus: 8, memory_mib: 32768, ..PLAIN };
     let told = annotate(&mut annotations, &shape("m6i.2xlarge"), &larger, both());
     assert_eq!(told.kept, [names::ANNOTATION_CAPACITY_CPU, names::ANNOTATION_CAPACITY_MEMORY]);
+    assert_eq!(told.newly_kept, [names::ANNOTATION_CAPACITY_MEMORY]);
 
     let options = Options { overwrite: true, ..both() };
     let told = annotate(&mut annotations, &shape("m6i.2xlarge"), &larger, options);
@@ -168,6 +176,11 @@ fn a_users_key_is_kept_and_told_unless_it_is_to_be_overwritten() {
     // From now on they are.
     annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
     assert_eq!(annotations[names::ANNOTATION_CAPACITY_CPU], "4");
+
+    // Somebody who sets one once more is told once more.
+    annotations.insert(names::ANNOTATION_CAPACITY_CPU.to_owned(), "3".to_owned());
+    let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
+    assert_eq!(told.newly_kept, [names::ANNOTATION_CAPACITY_CPU]);
 }
 
 #[test]
@@ -302,7 +315,7 @@ fn value() -> impl Strategy<Value = String> {
         ".{0,40}",
         "[a-z=,/. ]{0,40}",
         "(kubernetes.io/arch|topology.kubernetes.io/zone|team)=[a-c]{0,2}(,x=[a-c, ]{0,3}){0,2}",
-        "v[0-9]:(cpu|zone|maxPods|arch)=[0-9a-c]{0,2}(,memory=[0-9]{1,2})?",
+        "v[0-9]:(cpu|zone|maxPods|arch)=[0-9a-c]{0,2}(,memory=[0-9]{1,2})?(,kept=[a-z/-]{0,9})?",
         "[0-9]{1,2}",
     ]
 }
@@ -333,7 +346,8 @@ proptest! {
             annotate(&mut annotations, shape, capacity, options);
             let again = assess(&read(&annotations), shape, capacity, options);
             prop_assert!(again.change.is_empty(), "{again:?} after {annotations:?}");
-            prop_assert_eq!(again.contradicted_architecture, None);
+            prop_assert_eq!(&again.contradicted_architecture, &None);
+            prop_assert!(again.newly_kept.is_empty(), "{again:?} after {annotations:?}");
         }
         let list = |annotations: &Annotations| {
             annotations.get(names::ANNOTATION_CAPACITY_LABELS).cloned().unwrap_or_default()
