@@ -13,6 +13,10 @@ pub enum Retry {
     After(Duration),
     /// Exponentially, with jitter, per object.
     Backoff,
+    /// Somebody else was faster: as [`Backoff`](Self::Backoff), but beginning ten times sooner, since a second look mostly mends it.
+    Soon,
+    /// Nothing failed: what is waited for tells nobody when it comes, so it is looked at again then.
+    Again(Duration),
 }
 
 /// What went wrong, in one word that is stable enough for an alert.

@@ -16,7 +16,7 @@ use crate::cluster::Cluster;
 use crate::cluster::wait::wait_ready;
 use crate::controller::start::{Registration, Shared, Start};
 use crate::events::Events;
-use crate::lease::{Elector, Leadership, LeaseName};
+use crate::lease::{Candidate, Elector, Leadership};
 use crate::metrics::Metrics;
 use crate::tasks::Tasks;
 use crate::timings::Timings;
@@ -67,11 +67,11 @@ impl Manager {
         let window = timings.event_window;
         let identity = options.identity.clone();
         let shared = Arc::new(Shared {
-            control,
-            target,
+            control: control.counted_by(metrics.clone()),
+            target: target.map(|target| target.counted_by(metrics.clone())),
             scope: options.scope.clone(),
             caches,
-            gateway: Arc::new(Gateway::new(options.dry_run, metrics.clone())),
+            gateway: Arc::new(Gateway::new(options.dry_run, timings.cloud_call, metrics.clone())),
             events: Arc::new(Events::new(window, clock.clone(), metrics.clone(), identity)),
             metrics,
             readiness: Arc::default(),
@@ -148,11 +148,11 @@ impl Manager {
         if !needed || self.options.dry_run {
             return Leadership::NotNeeded;
         }
-        let name = LeaseName {
+        let name = Candidate {
             controller: controller.name,
             key: ObjectKey::new(
                 self.options.lease_namespace.as_str(),
-                format!("machinist-{}", controller.name),
+                controller.lease.of(controller.name),
             ),
             identity: self.options.identity.clone(),
         };

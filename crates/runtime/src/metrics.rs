@@ -27,6 +27,7 @@ pub struct Metrics {
     repairs: Family<KindLabels, Counter>,
     events: Family<EventLabels, Counter>,
     cloud_calls: Family<CloudLabels, Counter>,
+    cloud_writes: Family<CloudWriteLabels, Counter>,
     type_looks: Family<LookLabels, Counter>,
     catalogue_answers: Family<CatalogueLabels, Counter>,
     cache_synced: Family<KindLabels, Gauge>,
@@ -66,6 +67,14 @@ struct CloudLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CloudWriteLabels {
+    controller: &'static str,
+    provider: &'static str,
+    verb: &'static str,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LookLabels {
     result: &'static str,
 }
@@ -94,6 +103,7 @@ impl Default for Metrics {
             repairs: Family::default(),
             events: Family::default(),
             cloud_calls: Family::default(),
+            cloud_writes: Family::default(),
             type_looks: Family::default(),
             catalogue_answers: Family::default(),
             cache_synced: Family::default(),
@@ -112,6 +122,7 @@ impl Default for Metrics {
         reg.register("cache_repairs", "Objects that a verify pass mended", metrics.repairs.clone());
         reg.register("events", "Events about objects", metrics.events.clone());
         reg.register("cloud_calls", "Calls to the cloud", metrics.cloud_calls.clone());
+        reg.register("cloud_writes", "Changes to a cloud", metrics.cloud_writes.clone());
         let looks = metrics.type_looks.clone();
         reg.register("instance_type_looks", "Questions about instance types", looks);
         let answers = metrics.catalogue_answers.clone();
@@ -177,6 +188,18 @@ impl Metrics {
     /// The cloud was called.
     pub fn cloud_called(&self, operation: &'static str, result: &'static str) {
         self.cloud_calls.get_or_create(&CloudLabels { operation, result }).inc();
+    }
+
+    /// A change to a cloud was answered, refused or left out.
+    pub fn changed_cloud(
+        &self,
+        controller: &'static str,
+        provider: &'static str,
+        verb: &'static str,
+        result: &'static str,
+    ) {
+        let labels = CloudWriteLabels { controller, provider, verb, result };
+        self.cloud_writes.get_or_create(&labels).inc();
     }
 
     /// A question about an instance type was answered from memory, or not.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use machinist_domain::key::ObjectKey;
+use machinist_domain::retry::Retry;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -54,15 +55,36 @@ impl Queue {
 
     /// Wants `key` again after a delay that grows with every failure in a row and is no shorter than `at_least`. Returns the delay.
     pub fn add_after_failure(&self, key: &ObjectKey, at_least: Duration) -> Duration {
-        let failures = {
-            let mut state = self.state.lock();
-            let failures = state.failures.entry(key.clone()).or_insert(0);
-            *failures = failures.saturating_add(1);
-            *failures
-        };
-        let delay = self.backoff.delay(failures, fastrand::f64()).max(at_least);
+        let delay = self.backoff.delay(self.count_failure(key), fastrand::f64()).max(at_least);
         self.add_after(key, delay);
         delay
+    }
+
+    fn count_failure(&self, key: &ObjectKey) -> u32 {
+        let mut state = self.state.lock();
+        let failures = state.failures.entry(key.clone()).or_insert(0);
+        *failures = failures.saturating_add(1);
+        *failures
+    }
+
+    /// Wants `key` again as the pass over it said.
+    pub fn retry(&self, key: &ObjectKey, retry: Option<Retry>) {
+        match retry {
+            None | Some(Retry::OnChange) => self.forget_failures(key),
+            Some(Retry::Again(delay)) => {
+                self.forget_failures(key);
+                // A deadline that is just over may come out as nothing: that must not become a loop.
+                self.add_after(key, delay.max(self.backoff.base / 100));
+            }
+            // At least the backoff: a server that says "at once" for ever must not be believed.
+            Some(Retry::After(delay)) => drop(self.add_after_failure(key, delay)),
+            Some(Retry::Backoff) => drop(self.add_after_failure(key, Duration::ZERO)),
+            Some(Retry::Soon) => {
+                let soon = Backoff { base: self.backoff.base / 10, ..self.backoff };
+                let delay = soon.delay(self.count_failure(key), fastrand::f64());
+                self.add_after(key, delay);
+            }
+        }
     }
 
     /// The last attempt at `key` went well, or another one would not help.

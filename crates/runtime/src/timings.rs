@@ -11,6 +11,8 @@ use crate::backoff::Backoff;
 pub struct Timings {
     /// The longest that one request may take, apart from lists and watches.
     pub request: Duration,
+    /// The longest that one call which changes a cloud may take.
+    pub cloud_call: Duration,
     /// The longest that one page of a list may take.
     pub list_page: Duration,
     /// How long the API server is asked to keep a watch open.
@@ -40,6 +42,7 @@ impl Default for Timings {
         let seconds = Duration::from_secs;
         Self {
             request: seconds(30),
+            cloud_call: seconds(60),
             list_page: seconds(60),
             watch: seconds(290),
             watch_slack: seconds(30),
@@ -63,6 +66,7 @@ impl Timings {
         // Destructured without `..`: a new duration that is not scaled does not compile.
         let Self {
             request,
+            cloud_call,
             list_page,
             watch,
             watch_slack,
@@ -77,6 +81,7 @@ impl Timings {
         } = self;
         Self {
             request: request.mul_f64(factor),
+            cloud_call: cloud_call.mul_f64(factor),
             list_page: list_page.mul_f64(factor),
             watch: watch.mul_f64(factor),
             watch_slack: watch_slack.mul_f64(factor),

@@ -21,6 +21,12 @@ impl UserAgent {
     pub const START: Self = user_agent!("machinist-start");
     /// Writes of the annotator.
     pub const ANNOTATOR: Self = user_agent!("machinist-annotator");
+    /// Writes of the machine controller.
+    pub const MACHINE: Self = user_agent!("machinist-machine");
+    /// Writes of the MachineSet controller.
+    pub const MACHINE_SET: Self = user_agent!("machinist-machineset");
+    /// Writes of the node link controller.
+    pub const NODE_LINK: Self = user_agent!("machinist-nodelink");
 
     /// The header's value.
     pub fn as_str(self) -> &'static str {

@@ -221,8 +221,8 @@ impl Memory {
         let delay = match failure.retry {
             Retry::OnChange => self.timings.keep_absent,
             // Somebody who says "at once", or "next year", is not obeyed to the letter.
-            Retry::After(delay) => delay.max(self.backoff(failures, random)),
-            Retry::Backoff => self.backoff(failures, random),
+            Retry::After(delay) | Retry::Again(delay) => delay.max(self.backoff(failures, random)),
+            Retry::Backoff | Retry::Soon => self.backoff(failures, random),
         };
         let retry_at = now.saturating_add(delay.min(LONGEST_DELAY));
         let is_news = before.is_none_or(|trouble| trouble.failure.category != failure.category);

@@ -19,7 +19,7 @@ const PAGE: u32 = 100;
 impl<K: Kind> Cache<K> {
     /// Lists everything once and makes the store agree with it. Returns how many objects had to be changed.
     pub async fn verify(&self) -> Result<usize, ApiError> {
-        let mut listing = Listing::default();
+        let mut listing = self.store.listing();
         let at = self.list_into(&mut listing).await?;
         self.store.listing_done(&mut listing, at);
         for key in std::mem::take(&mut listing.doubtful) {

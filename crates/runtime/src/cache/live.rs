@@ -1,6 +1,7 @@
 //! Reading past the cache, where only the truth will do: after a lost answer, and before a critical step. Counted, because it costs a request.
 
 use machinist_domain::key::ObjectKey;
+use machinist_domain::meta::Meta;
 use serde_json::value::RawValue;
 
 use super::Cache;
@@ -44,15 +45,35 @@ impl<K: Kind> Cache<K> {
         if self.is_uncertain(key) { self.read_live(key).await } else { Ok(self.get(key)) }
     }
 
-    /// Stores what the API server answered to a write of ours, so that the next pass sees it whatever the watch does.
-    pub(crate) fn learn_written(&self, body: &[u8]) {
-        let decoded = serde_json::from_slice::<&RawValue>(body)
-            .map_err(|error| error.to_string())
-            .and_then(|raw| decode(&self.kind, raw));
-        match decoded {
-            Ok(entry) => self.store.written(&entry),
-            Err(error) => tracing::warn!(%error, "an answer to a write was not understood"),
+    /// Reads those of `keys` about which an answer was lost, so that what is cached under all of them is certain.
+    pub async fn certain_among<'a>(
+        &self,
+        keys: impl Iterator<Item = &'a ObjectKey> + Send,
+    ) -> Result<(), ApiError> {
+        let uncertain: Vec<_> = keys.filter(|key| self.is_uncertain(key)).cloned().collect();
+        for key in uncertain {
+            self.read_live(&key).await?;
         }
+        Ok(())
+    }
+
+    /// Stores what the API server answered to a write of ours, so that the next pass sees it whatever the watch does.
+    pub(crate) fn learn_written(&self, body: &[u8]) -> Result<Meta, String> {
+        let raw: &RawValue = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+        let entry = decode(&self.kind, raw)?;
+        self.store.written(&entry);
+        Ok(entry.meta().clone())
+    }
+
+    /// Whether the object with this very uid is here.
+    pub(crate) fn holds(&self, meta: &Meta) -> bool {
+        self.store.get(&meta.key).is_some_and(|entry| entry.meta().uid == meta.uid)
+    }
+
+    /// Forgets an object, because the API server answered to a deletion of ours that it is gone; `seen` says whether it was here when the
+    /// deletion went out. Nothing older brings it back.
+    pub(crate) fn learn_gone(&self, meta: &Meta, seen: bool) {
+        self.store.deleted(meta, seen);
     }
 }
 

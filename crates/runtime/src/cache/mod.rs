@@ -1,7 +1,8 @@
 //! Caches: what the cluster looks like, as far as controllers want to know.
 //!
 //! * [`kind`]: what is read of a kind and what is stored of it; [`decode`]: from JSON to that, one bad object at a time.
-//! * [`store`]: the objects, and the rules by which an older truth never replaces a newer one.
+//! * [`store`]: the objects, and the rules by which an older truth never replaces a newer one; [`index`]: finding them by something else than
+//!   their key.
 //! * [`list`], [`watch`]: how the store is filled and kept; [`live`]: reading past it, where that matters.
 //! * [`registry`]: one watch per (cluster, kind, scope), shared by all controllers.
 //!
@@ -10,6 +11,7 @@
 //! Changes are handed to subscribers by a plain call that must not block; there is no channel that could fill up.
 
 pub mod decode;
+pub mod index;
 pub mod kind;
 mod list;
 mod live;
@@ -27,6 +29,7 @@ use machinist_domain::key::ObjectKey;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch as signal};
 
+use self::index::Index;
 use self::kind::Kind;
 use self::store::{Change, Entry, Store};
 use crate::clock::SharedClock;
@@ -89,7 +92,7 @@ struct Health {
     /// When the cluster last told us anything.
     heard_at: Option<Duration>,
     /// What went wrong since.
-    trouble: Option<String>,
+    trouble: Option<ApiError>,
     /// When the watch that is open now was opened.
     opened_at: Option<Duration>,
     /// Whether the watch is too far behind to go on without a list.
@@ -132,6 +135,24 @@ impl<K: Kind> Cache<K> {
         self.store.select(wanted)
     }
 
+    /// An index of the objects that are understood, by the terms that `of` makes of each. It agrees with the cache at every moment.
+    pub fn index(&self, of: fn(&K::Stored) -> Vec<Arc<str>>) -> Arc<Index> {
+        self.index_entries(move |entry| match entry {
+            Entry::Known(object) => of(object),
+            Entry::Undecodable(_) => Vec::new(),
+        })
+    }
+
+    /// The same of all objects, those that cannot be decoded included: they still have labels and owners.
+    pub fn index_entries(
+        &self,
+        of: impl Fn(&Entry<K::Stored>) -> Vec<Arc<str>> + Send + Sync + 'static,
+    ) -> Arc<Index> {
+        let index = Arc::<Index>::default();
+        self.store.add_indexer(index::keeper(Arc::clone(&index), of));
+        index
+    }
+
     /// Calls `subscriber` for every change from now on, and once for everything that is there already. It must not block.
     pub fn subscribe(&self, subscriber: impl Fn(&Change<'_, K::Stored>) + Send + Sync + 'static) {
         self.store.subscribe(Box::new(subscriber));
@@ -149,7 +170,7 @@ impl<K: Kind> Cache<K> {
     }
 
     /// Returns `None` when the whole list has been seen once, or what is in the way of that.
-    pub async fn wait_synced_or_trouble(&self) -> Option<String> {
+    pub async fn wait_synced_or_trouble(&self) -> Option<ApiError> {
         let troubled = async {
             loop {
                 // Listening before looking: trouble that comes in between is not missed.
@@ -234,7 +255,7 @@ impl<K: Kind> AnyCache for Cache<K> {
             objects: self.store.len(),
             undecodable: self.store.undecodable(),
             age: health.heard_at.map(|at| self.clock.uptime().saturating_sub(at)),
-            trouble: health.trouble,
+            trouble: health.trouble.map(|error| error.to_string()),
         }
     }
 }

@@ -6,17 +6,20 @@
 //! * From the watch, what is at or below the position is known already.
 //! * An answer to a write that is at or below the position is either known or was undone since: it is ignored.
 //! * An object that a list does not have is removed only if it is not newer than the list.
+//! * An object whose deletion was answered with "gone" does not come back, by whichever way: its uid is kept (a *tombstone*) until the watch has
+//!   told of the deletion, or a list that was begun later does not have it.
 //! * An object that a list has and the store has not, although the position is past the list, may have been deleted in between: it is *doubtful*,
 //!   and a live read decides.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use machinist_domain::key::{ObjectKey, Version};
+use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
 use parking_lot::RwLock;
 
 use super::decode::Undecodable;
+use super::index::Indexer;
 use super::kind::Stored;
 
 /// An object in a store.
@@ -71,9 +74,26 @@ struct Inner<T> {
     objects: HashMap<ObjectKey, Entry<T>>,
     position: Version,
     uncertain: HashSet<ObjectKey>,
+    /// What is gone although the watch has not said so yet, and how many lists had been begun by then.
+    tombstones: HashMap<Uid, u64>,
+    /// How many lists have been begun.
+    lists: u64,
+    /// Told of every change while the store is locked, so that they agree with it.
+    indexers: Vec<Indexer<T>>,
 }
 
 impl<T> Inner<T> {
+    fn replace(&mut self, key: &ObjectKey, after: Option<&Entry<T>>) -> Option<Entry<T>> {
+        let before = match after {
+            Some(entry) => self.objects.insert(key.clone(), entry.clone()),
+            None => self.objects.remove(key),
+        };
+        for indexer in &self.indexers {
+            indexer(before.as_ref(), after);
+        }
+        before
+    }
+
     /// Moves the position on; `false` if everything up to `version` was known already.
     fn advance(&mut self, version: Version) -> bool {
         let news = version > self.position;
@@ -92,8 +112,10 @@ pub(super) struct Glimpse {
 }
 
 /// A list that is being read, page by page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Listing {
+    /// Which list it is.
+    number: u64,
     seen: HashSet<ObjectKey>,
     /// How many objects the list changed.
     pub(super) repairs: usize,
@@ -108,6 +130,9 @@ impl<T: Stored> Store<T> {
                 objects: HashMap::new(),
                 position: Version::default(),
                 uncertain: HashSet::new(),
+                tombstones: HashMap::new(),
+                lists: 0,
+                indexers: Vec::new(),
             }),
             subscribers: RwLock::new(Vec::new()),
         }
@@ -162,6 +187,15 @@ impl<T: Stored> Store<T> {
         subscribers.push(subscriber);
     }
 
+    /// Keeps an index of everything that is here and will be.
+    pub(super) fn add_indexer(&self, indexer: Indexer<T>) {
+        let mut inner = self.inner.write();
+        for entry in inner.objects.values() {
+            indexer(None, Some(entry));
+        }
+        inner.indexers.push(indexer);
+    }
+
     /// Tells subscribers of everything once more, although nothing changed.
     pub(super) fn tell_all(&self) {
         let present: Vec<_> = self.inner.read().objects.values().cloned().collect();
@@ -180,9 +214,28 @@ impl<T: Stored> Store<T> {
     /// A deletion as the watch tells it; the version is that of the deletion.
     pub(super) fn watched_deletion(&self, meta: &Meta) {
         self.remove_if(&meta.key, |inner, stored| {
-            inner.advance(meta.version) && stored <= meta.version
+            inner.advance(meta.version) && stored.version <= meta.version
         });
-        self.bookmark(meta.version);
+        let mut inner = self.inner.write();
+        inner.advance(meta.version);
+        inner.tombstones.remove(&meta.uid);
+    }
+
+    /// The object with this uid is gone, as the answer to a deletion of ours tells it. `seen` says whether it was here when the deletion went
+    /// out: if it was and is not now, watch or list have told already.
+    pub(super) fn deleted(&self, meta: &Meta, seen: bool) {
+        let removed = self.remove_if(&meta.key, |inner, stored| {
+            let same = stored.uid == meta.uid;
+            if same {
+                inner.tombstones.insert(meta.uid.clone(), inner.lists);
+            }
+            same
+        });
+        if !removed && !seen {
+            let mut inner = self.inner.write();
+            let lists = inner.lists;
+            inner.tombstones.insert(meta.uid.clone(), lists);
+        }
     }
 
     /// Everything up to `version` has been told.
@@ -214,6 +267,8 @@ impl<T: Stored> Store<T> {
         let mut newer = self.glimpse(key).stored != before.stored;
         if let Some(entry) = entry {
             self.put_if(entry, |inner| {
+                // Read before it was deleted: what is there now is not known.
+                newer |= inner.tombstones.contains_key(&entry.meta().uid);
                 // Not there although it was read: fine, unless the watch went on and may have told of its deletion.
                 let moved = inner.position != before.position;
                 newer |= moved && !inner.objects.contains_key(key);
@@ -221,7 +276,7 @@ impl<T: Stored> Store<T> {
             });
         } else {
             self.remove_if(key, |_, stored| {
-                newer |= Some(stored) != before.stored;
+                newer |= Some(stored.version) != before.stored;
                 !newer
             });
         }
@@ -237,11 +292,21 @@ impl<T: Stored> Store<T> {
         let gone = {
             let mut inner = self.inner.write();
             inner.position = Version::default();
-            std::mem::take(&mut inner.objects)
+            inner.tombstones.clear();
+            let keys: Vec<_> = inner.objects.keys().cloned().collect();
+            let remove = |key: ObjectKey| inner.replace(&key, None).map(|entry| (key, entry));
+            keys.into_iter().filter_map(remove).collect::<Vec<_>>()
         };
         for (key, entry) in &gone {
             self.tell(&Change { key, before: Some(entry), after: None });
         }
+    }
+
+    /// A list is about to be asked for.
+    pub(super) fn listing(&self) -> Listing {
+        let mut inner = self.inner.write();
+        inner.lists += 1;
+        Listing { number: inner.lists, seen: HashSet::new(), repairs: 0, doubtful: Vec::new() }
     }
 
     /// One object of a list that is true at version `at`.
@@ -249,7 +314,8 @@ impl<T: Stored> Store<T> {
         let key = entry.meta().key.clone();
         let mut doubtful = false;
         let repaired = self.put_if(entry, |inner| {
-            doubtful = inner.position > at && !inner.objects.contains_key(&key);
+            let buried = inner.tombstones.contains_key(&entry.meta().uid);
+            doubtful = !buried && inner.position > at && !inner.objects.contains_key(&key);
             !doubtful
         });
         listing.repairs += usize::from(repaired);
@@ -267,9 +333,13 @@ impl<T: Stored> Store<T> {
             inner.objects.values().filter(missing).map(|entry| entry.meta().key.clone()).collect()
         };
         for key in gone {
-            listing.repairs += usize::from(self.remove_if(&key, |_, stored| stored <= at));
+            let repaired = self.remove_if(&key, |_, stored| stored.version <= at);
+            listing.repairs += usize::from(repaired);
         }
-        self.bookmark(at);
+        let mut inner = self.inner.write();
+        inner.advance(at);
+        // A list that was asked for after a deletion knows of it.
+        inner.tombstones.retain(|_, lists| *lists >= listing.number);
     }
 
     /// Stores an object if it is newer than the stored one and `condition`, under the same lock, holds.
@@ -279,30 +349,31 @@ impl<T: Stored> Store<T> {
             let mut inner = self.inner.write();
             let stored = inner.objects.get(&key);
             let newer = stored.is_none_or(|stored| stored.meta().version < entry.meta().version);
-            if !condition(&mut inner) || !newer {
+            let wanted = condition(&mut inner);
+            if !wanted || !newer || inner.tombstones.contains_key(&entry.meta().uid) {
                 return false;
             }
-            inner.objects.insert(key.clone(), entry.clone())
+            inner.replace(&key, Some(entry))
         };
         self.tell(&Change { key: &key, before: before.as_ref(), after: Some(entry) });
         true
     }
 
-    /// Removes an object if `condition`, under the same lock, holds for its version.
+    /// Removes an object if `condition`, under the same lock, holds for it.
     fn remove_if(
         &self,
         key: &ObjectKey,
-        condition: impl FnOnce(&mut Inner<T>, Version) -> bool,
+        condition: impl FnOnce(&mut Inner<T>, &Meta) -> bool,
     ) -> bool {
         let before = {
             let mut inner = self.inner.write();
-            let Some(stored) = inner.objects.get(key).map(|stored| stored.meta().version) else {
+            let Some(stored) = inner.objects.get(key).map(|stored| stored.meta().clone()) else {
                 return false;
             };
-            if !condition(&mut inner, stored) {
+            if !condition(&mut inner, &stored) {
                 return false;
             }
-            inner.objects.remove(key)
+            inner.replace(key, None)
         };
         self.tell(&Change { key, before: before.as_ref(), after: None });
         true

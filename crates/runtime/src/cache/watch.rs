@@ -16,7 +16,7 @@ use super::decode::decode;
 use super::kind::Kind;
 use super::live::accept_object;
 use crate::cluster::ApiError;
-use crate::cluster::session::refused_in_stream;
+use crate::cluster::status::refused_in_stream;
 
 /// Why a watch ended.
 enum End {
@@ -53,7 +53,7 @@ impl<K: Kind> Cache<K> {
                         at_least = after;
                     }
                     tracing::warn!(%error, failures, resource = %K::RESOURCE, "watch is broken, trying again");
-                    self.health.lock().trouble = Some(error.to_string());
+                    self.health.lock().trouble = Some(error);
                     self.troubled.notify_waiters();
                 }
             }

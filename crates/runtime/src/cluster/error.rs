@@ -15,7 +15,7 @@ pub enum ApiError {
     Refused {
         /// HTTP status.
         code: u16,
-        /// The machine-readable reason of the `Status`.
+        /// The machine-readable reason of the `Status`; where it names a more exact cause that we know, that one.
         reason: String,
         /// For people.
         message: String,
@@ -76,6 +76,7 @@ impl Classified for ApiError {
         match self {
             Self::Refused { retry_after: Some(after), .. } => Retry::After(*after),
             Self::Refused { code: 400 | 422, .. } => Retry::OnChange,
+            Self::Refused { code: 409, .. } => Retry::Soon,
             _ => Retry::Backoff,
         }
     }
@@ -112,7 +113,7 @@ mod tests {
     #[test]
     fn every_answer_has_a_category_and_a_way_to_retry() {
         let cases = [
-            (refused(409, None), Category::Conflict, Retry::Backoff, false),
+            (refused(409, None), Category::Conflict, Retry::Soon, false),
             (refused(422, None), Category::InvalidConfiguration, Retry::OnChange, false),
             (refused(403, None), Category::Unauthorised, Retry::Backoff, false),
             (

@@ -4,6 +4,7 @@
 //! that skip what nobody reads, one object of a list that cannot be decoded, headers of an answer (`Retry-After`), and a
 //! deadline on every request. Its own retries are turned off: the queue alone decides when something is tried again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -11,8 +12,11 @@ use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::BodyExt;
 use kube::client::{Body, ClientBuilder};
+use machinist_api::resource::Resource;
 
 use super::error::ApiError;
+use super::status::refused;
+use crate::metrics::Metrics;
 use crate::timings::Timings;
 use crate::user_agent::UserAgent;
 
@@ -28,6 +32,7 @@ pub struct Cluster {
     client: kube::Client,
     url: String,
     request_timeout: Duration,
+    metrics: Option<Arc<Metrics>>,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -43,13 +48,19 @@ impl Cluster {
         config.default_retry = false;
         let url = config.cluster_url.to_string();
         let client = ClientBuilder::try_from(config)?.build();
-        Ok(Self { client, url, request_timeout: timings.request })
+        Ok(Self { client, url, request_timeout: timings.request, metrics: None })
     }
 
     /// A cluster of which a test plays the API server.
     #[cfg(test)]
     pub(crate) fn played_by(client: kube::Client, timings: &Timings) -> Self {
         Self { client, url: "played".to_owned(), request_timeout: timings.request }
+    }
+
+    /// The same cluster; what is read there past the caches is counted.
+    #[must_use]
+    pub fn counted_by(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics: Some(metrics), ..self }
     }
 
     /// Where the API server is.
@@ -74,6 +85,12 @@ impl Session {
     /// The longest that one request may take.
     pub fn request_timeout(&self) -> Duration {
         self.cluster.request_timeout
+    }
+
+    pub(super) fn count_live_read(&self, resource: Resource) {
+        if let Some(metrics) = &self.cluster.metrics {
+            metrics.live_read(resource);
+        }
     }
 
     /// Reads a whole answer.
@@ -208,28 +225,4 @@ async fn within<T>(
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))
-}
-
-#[derive(serde::Deserialize)]
-#[serde(default)]
-#[derive(Default)]
-struct Status {
-    reason: String,
-    message: String,
-    code: u16,
-}
-
-/// An error from a `Status`, or from whatever else stands in its place (a load balancer's page, say).
-fn refused(code: u16, retry_after: Option<Duration>, body: &[u8]) -> ApiError {
-    let status: Status = serde_json::from_slice(body).unwrap_or_else(|_| Status {
-        message: String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned(),
-        ..Status::default()
-    });
-    ApiError::Refused { code, reason: status.reason, message: status.message, retry_after }
-}
-
-/// The error that stands in an ERROR line of a watch.
-pub(crate) fn refused_in_stream(body: &str) -> ApiError {
-    let code = serde_json::from_str::<Status>(body).map_or(500, |status| status.code);
-    refused(code, None, body.as_bytes())
 }

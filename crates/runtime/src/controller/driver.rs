@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use machinist_domain::key::ObjectKey;
-use machinist_domain::report::{EventType, PassResult};
+use machinist_domain::report::{EventNote, EventType, PassResult};
 use machinist_domain::retry::{Classified, Retry};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -16,12 +16,12 @@ use tracing::Instrument;
 
 use super::Controller;
 use crate::clock::SharedClock;
-use crate::events::Events;
+use crate::events::{Events, Regarding};
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::timings::Timings;
-use crate::writer::Writer;
+use crate::writer::{WriteError, Writer};
 
 /// Everything that the passes of one controller need.
 pub(super) struct Driver<C> {
@@ -87,9 +87,9 @@ impl<C: Controller> Driver<C> {
                 let delay = self.timings.reconnect.delay(failures, fastrand::f64());
                 tokio::time::sleep(delay).await;
             }
-            for key in cache.keys() {
-                self.queue.add(&key);
-            }
+        }
+        for key in self.controller.caches().first().map(|cache| cache.keys()).unwrap_or_default() {
+            self.queue.add(&key);
         }
     }
 
@@ -139,16 +139,7 @@ impl<C: Controller> Driver<C> {
             result.as_str(),
             self.clock.uptime().saturating_sub(began),
         );
-        match retry {
-            None | Some(Retry::OnChange) => self.queue.forget_failures(key),
-            Some(Retry::After(delay)) => {
-                // At least the backoff: a server that says "at once" for ever must not be believed.
-                self.queue.add_after_failure(key, delay);
-            }
-            Some(Retry::Backoff) => {
-                self.queue.add_after_failure(key, Duration::ZERO);
-            }
-        }
+        self.queue.retry(key, retry);
         self.metrics.queue_depth(C::NAME, self.queue.depth());
     }
 
@@ -165,20 +156,37 @@ impl<C: Controller> Driver<C> {
         tracing::debug!(%plan, "decided");
         let outcome = self.controller.act(&snapshot, &plan, &self.writer).await;
         let report = self.controller.report(&snapshot, &outcome, self.clock.now());
-        let regarding = self.controller.regarding(&snapshot);
+        let mut unwritten = None;
+        if let Some(status) = &report.status {
+            let wrote = self.controller.write_status(&snapshot, &outcome, status, &self.writer);
+            match wrote.await {
+                Ok(_) => {}
+                // Whoever deleted it has no use for its status.
+                Err(error) if error.not_found() => return (report.result, None),
+                Err(error) => unwritten = Some(error),
+            }
+        }
+        // What has happened has happened, whatever became of the status: the next pass will not say it again.
+        let unsaid = self.say(&self.controller.regarding(&snapshot), &report.events).await;
+        match unwritten.or(unsaid) {
+            // The report's own retry may be more patient than a missing status allows.
+            Some(error) => (PassResult::Failed, Some(error.retry())),
+            None => (report.result, report.retry),
+        }
+    }
+
+    /// Writes Events; returns the last error.
+    async fn say(&self, regarding: &Regarding<'_>, notes: &[EventNote]) -> Option<WriteError> {
         let mut unsaid = None;
-        for note in &report.events {
+        for note in notes {
             let (reason, text) = (note.reason.as_str(), &note.note);
             match note.event_type {
                 EventType::Normal => tracing::info!(reason, note = text, "reported"),
                 EventType::Warning => tracing::warn!(reason, note = text, "reported"),
             }
-            let said = self.events.publish(&self.writer, C::NAME, regarding, note).await;
-            unsaid = unsaid.or(said.err());
+            let said = self.events.publish(&self.writer, C::NAME, *regarding, note).await;
+            unsaid = said.err().or(unsaid);
         }
-        if let Some(error) = unsaid {
-            return (PassResult::Failed, Some(error.retry()));
-        }
-        (report.result, report.retry)
+        unsaid
     }
 }

@@ -12,14 +12,17 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use machinist_api::resource::Resource;
 use machinist_domain::key::ObjectKey;
+use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
+use serde_json::Value;
 
 use crate::cache::AnyCache;
 use crate::cluster::ApiError;
 use crate::events::Regarding;
+use crate::lease::LeaseName;
 use crate::queue::Queue;
 use crate::user_agent::UserAgent;
-use crate::writer::Writer;
+use crate::writer::{WriteError, Writer};
 
 /// A controller in four stages.
 pub trait Controller: Send + Sync + 'static {
@@ -38,10 +41,13 @@ pub trait Controller: Send + Sync + 'static {
     const REQUIRES: &'static [Resource];
     /// Whether it needs a lease unless the user says otherwise.
     const ELECTS: bool;
+    /// Which Lease it holds where it needs one.
+    const LEASE: LeaseName = LeaseName::Own;
     /// How many objects are worked on at once, unless the user says otherwise.
     const WORKERS: usize;
 
-    /// The caches that it reads. The driver waits for them, and verifies them before the first decision of a new leader.
+    /// The caches that it reads, first the one whose objects are the keys of its queue. The driver waits for them, and verifies them before the
+    /// first decision of a new leader.
     fn caches(&self) -> Vec<Arc<dyn AnyCache>>;
 
     /// Puts a key into the queue whenever something changes that concerns it.
@@ -66,6 +72,20 @@ pub trait Controller: Send + Sync + 'static {
 
     /// Says what came of it; pure.
     fn report(&self, snapshot: &Self::Snapshot, outcome: &Self::Outcome, now: Timestamp) -> Report;
+
+    /// Writes what `report` says about the status: a merge patch of the status alone, never empty. `None` means that nothing was written.
+    ///
+    /// For controllers whose reports have one; the driver calls it before it writes Events.
+    fn write_status(
+        &self,
+        snapshot: &Self::Snapshot,
+        outcome: &Self::Outcome,
+        status: &Value,
+        writer: &Writer,
+    ) -> impl Future<Output = Result<Option<Meta>, WriteError>> + Send {
+        let _ = (snapshot, outcome, status, writer);
+        std::future::ready(Ok(None))
+    }
 
     /// The object that Events of this pass are about.
     fn regarding<'a>(&self, snapshot: &'a Self::Snapshot) -> Regarding<'a>;

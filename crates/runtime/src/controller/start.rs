@@ -18,7 +18,7 @@ use crate::cache::{AnyCache, Scope};
 use crate::clock::SharedClock;
 use crate::cluster::Cluster;
 use crate::events::Events;
-use crate::lease::Leadership;
+use crate::lease::{Leadership, LeaseName};
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::readiness::Readiness;
@@ -62,6 +62,8 @@ pub struct Registration {
     pub name: &'static str,
     /// Whether it needs a lease unless the user says otherwise.
     pub elects: bool,
+    /// Which Lease that is.
+    pub lease: LeaseName,
     /// How many objects are worked on at once, unless the user says otherwise.
     pub workers: usize,
     start: Box<dyn FnOnce(Start) -> BoxFuture<'static, ()> + Send>,
@@ -93,6 +95,7 @@ impl Registration {
         Self {
             name: C::NAME,
             elects: C::ELECTS,
+            lease: C::LEASE,
             workers: C::WORKERS,
             start: Box::new(|start| Box::pin(run(build, start))),
         }
@@ -118,7 +121,8 @@ async fn run<C: Controller>(build: Build<C>, start: Start) {
     let driver = Driver {
         controller: build(&shared),
         queue: Arc::new(Queue::new(shared.timings.retry)),
-        writer: Writer::new(shared.gateway.clone(), session, C::NAME, leadership.clone()),
+        writer: Writer::new(shared.gateway.clone(), session, C::NAME, leadership.clone())
+            .with_target(shared.target.as_ref().map(|target| target.session(C::USER_AGENT))),
         leadership,
         events: shared.events.clone(),
         metrics: shared.metrics.clone(),

@@ -24,9 +24,28 @@ use crate::metrics::Metrics;
 use crate::timings::Timings;
 use crate::writer::{Gateway, Verb, Write, WriteError};
 
+/// Which Lease a controller holds. Every controller has one of its own, whatever else runs in the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeaseName {
+    /// `machinist-<controller>`.
+    Own,
+    /// The one that another system's controller of the same purpose holds, too: so never both of them run.
+    Shared(&'static str),
+}
+
+impl LeaseName {
+    /// The name of the Lease object.
+    pub fn of(self, controller: &str) -> String {
+        match self {
+            Self::Own => format!("machinist-{controller}"),
+            Self::Shared(name) => name.to_owned(),
+        }
+    }
+}
+
 /// Where a lease is and who wants it.
 #[derive(Debug, Clone)]
-pub struct LeaseName {
+pub struct Candidate {
     /// Whose lease, for logs and metrics.
     pub controller: &'static str,
     /// Namespace and name of the Lease.
@@ -38,7 +57,7 @@ pub struct LeaseName {
 /// Takes, renews and gives back one lease.
 #[derive(Debug)]
 pub struct Elector {
-    name: LeaseName,
+    name: Candidate,
     session: Session,
     gateway: Arc<Gateway>,
     clock: SharedClock,
@@ -51,7 +70,7 @@ pub struct Elector {
 impl Elector {
     /// An elector, which does nothing until it is run.
     pub fn new(
-        name: LeaseName,
+        name: Candidate,
         session: Session,
         gateway: Arc<Gateway>,
         clock: SharedClock,
@@ -222,12 +241,9 @@ impl Elector {
     }
 
     async fn send(&self, spoken: &Spoken, create: bool, plan: &str) -> Result<Record, WriteError> {
-        let write = Write {
-            verb: if create { Verb::Create } else { Verb::Replace },
-            resource: LEASES,
-            key: &self.name.key,
-            body: spoken.to_json(&self.name.key).to_string().into(),
-        };
+        let verb = if create { Verb::Create } else { Verb::Replace };
+        let body = spoken.to_json(&self.name.key);
+        let write = Write::whole(verb, LEASES, &self.name.key, &body);
         // The lease is what gives the right to write, so writing it cannot need that right.
         let answer = self
             .gateway

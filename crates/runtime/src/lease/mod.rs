@@ -12,5 +12,5 @@ pub mod leadership;
 pub mod record;
 mod rules;
 
-pub use self::elector::{Elector, LeaseName};
+pub use self::elector::{Candidate, Elector, LeaseName};
 pub use self::leadership::Leadership;

@@ -5,12 +5,14 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use machinist_api::resource::Resource;
+use machinist_api::resource::{Resource, Subresource};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Classified;
+use serde_json::Value;
 
 use super::error::WriteError;
 use crate::cluster::{ApiError, Session};
@@ -26,6 +28,8 @@ pub enum Verb {
     Replace,
     /// Some fields.
     MergePatch,
+    /// No object any more.
+    Delete,
 }
 
 impl Verb {
@@ -34,6 +38,7 @@ impl Verb {
             Self::Create => "create",
             Self::Replace => "update",
             Self::MergePatch => "patch",
+            Self::Delete => "delete",
         }
     }
 }
@@ -47,20 +52,47 @@ pub struct Write<'a> {
     pub resource: Resource,
     /// Which object.
     pub key: &'a ObjectKey,
-    /// The object or patch, preconditions included.
+    /// Which part of it; `None` means the whole.
+    pub part: Option<Subresource>,
+    /// The object, options or patch, preconditions included.
     pub body: Bytes,
 }
 
-impl Write<'_> {
+impl<'a> Write<'a> {
+    /// A write of a whole object.
+    pub fn whole(verb: Verb, resource: Resource, key: &'a ObjectKey, body: &Value) -> Self {
+        Self { verb, resource, key, part: None, body: body.to_string().into() }
+    }
+
     fn request(&self) -> (Method, String, &'static str) {
-        let object = || self.resource.object_path(&self.key.namespace, &self.key.name);
+        let ObjectKey { namespace, name } = self.key;
+        let object = || match self.part {
+            None => self.resource.object_path(namespace, name),
+            Some(part) => self.resource.subresource_path(namespace, name, part),
+        };
         match self.verb {
+            // A part is created below the object that is there.
+            Verb::Create if self.part.is_some() => (Method::POST, object(), "application/json"),
             Verb::Create => {
-                let namespace = Some(&*self.key.namespace).filter(|name| !name.is_empty());
+                let namespace = Some(&**namespace).filter(|name| !name.is_empty());
                 (Method::POST, self.resource.collection_path(namespace), "application/json")
             }
             Verb::Replace => (Method::PUT, object(), "application/json"),
             Verb::MergePatch => (Method::PATCH, object(), "application/merge-patch+json"),
+            Verb::Delete => (Method::DELETE, object(), "application/json"),
+        }
+    }
+
+    /// The verb as people read it: an eviction is a create for the API server alone.
+    fn verb(&self) -> &'static str {
+        if self.part == Some(Subresource::Eviction) { "evict" } else { self.verb.as_str() }
+    }
+
+    /// What is written, in the words of a role.
+    fn resource(&self) -> String {
+        match self.part {
+            None => self.resource.plural.to_owned(),
+            Some(part) => format!("{}/{part}", self.resource.plural),
         }
     }
 }
@@ -69,13 +101,22 @@ impl Write<'_> {
 #[derive(Debug)]
 pub struct Gateway {
     dry_run: bool,
+    cloud_limit: Duration,
     metrics: Arc<Metrics>,
 }
 
 impl Gateway {
-    /// A gateway that, in a dry run, sends nothing.
-    pub fn new(dry_run: bool, metrics: Arc<Metrics>) -> Self {
-        Self { dry_run, metrics }
+    /// A gateway that, in a dry run, sends nothing. A change to a cloud takes no longer than `cloud_limit`.
+    pub fn new(dry_run: bool, cloud_limit: Duration, metrics: Arc<Metrics>) -> Self {
+        Self { dry_run, cloud_limit, metrics }
+    }
+
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    pub(super) fn cloud_limit(&self) -> Duration {
+        self.cloud_limit
     }
 
     /// Whether nothing is sent.
@@ -97,15 +138,16 @@ impl Gateway {
             Ok(Some(_)) => "done",
             Ok(None) => "dry-run",
             Err(error) if error.already_exists() => "exists",
+            Err(error) if error.disruption_budget().is_some() => "budget",
             Err(error) => error.category().as_str(),
         };
-        let (verb, resource, key) = (write.verb.as_str(), write.resource.plural, write.key);
+        let (verb, resource, key) = (write.verb(), write.resource(), write.key);
         match &answer {
             Ok(_) => {
                 tracing::info!(target: "audit", party, verb, resource, %key, %plan, result, "write");
             }
-            // Somebody has done it before, most likely ourselves.
-            Err(error) if error.already_exists() => {
+            // Somebody has done it before, most likely ourselves; or a budget says "not yet".
+            Err(error) if error.already_exists() || error.disruption_budget().is_some() => {
                 tracing::info!(target: "audit", party, verb, resource, %key, %plan, result, "write");
             }
             Err(error) => {

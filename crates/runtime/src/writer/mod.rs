@@ -1,24 +1,28 @@
-//! The one writer: every write to Kubernetes goes through here, whoever wants it.
+//! The one writer: every write to Kubernetes and every change to a cloud goes through here, whoever wants it.
 //!
 //! [`gateway`] sends: it asks for the lease, bounds the time by what is left of it, leaves everything out in a dry run, counts, and writes one
-//! audit line. [`Writer`] is a controller's door to it: each method builds one kind of write with its preconditions, and
-//! tells the cache what came of it. [`error`] says why a write did not happen, or may have.
+//! audit line. [`Writer`] is a controller's door to it, one file for each kind of write: [`create`], [`patch`], [`delete`], [`evict`], and
+//! [`cloud`] for what is not Kubernetes. Each builds the write with its preconditions, and tells the cache what came of it, or that
+//! nobody knows ([`doubt`]). [`error`] says why a write did not happen, or may have.
 
+pub mod cloud;
+mod create;
+mod delete;
+mod doubt;
 pub mod error;
+mod evict;
 pub mod gateway;
+mod patch;
 
 use std::fmt::Display;
 use std::sync::Arc;
 
-use machinist_domain::annotations::AnnotationChange;
-use machinist_domain::key::ObjectKey;
-use machinist_domain::meta::Meta;
-use serde_json::json;
+use serde_json::{Map, Value};
 
+pub use self::cloud::{CloudCall, CloudWriteError};
 pub use self::error::WriteError;
 pub use self::gateway::{Gateway, Verb, Write};
-use crate::cache::Cache;
-use crate::cache::kind::Kind;
+pub use self::patch::{Guard, Part};
 use crate::cluster::Session;
 use crate::lease::Leadership;
 
@@ -33,77 +37,39 @@ pub enum Written {
     LeftOut,
 }
 
-/// A controller's way to write to one cluster.
+/// A controller's way to write: to the cluster that holds the objects, to the one that has the nodes ([`Writer::target`]), and to clouds.
 #[derive(Debug, Clone)]
 pub struct Writer {
     gateway: Arc<Gateway>,
-    session: Session,
+    /// `None` if there is no such cluster.
+    session: Option<Session>,
     controller: &'static str,
     leadership: Leadership,
+    /// `None` if this is the target cluster, too.
+    target: Option<Arc<Writer>>,
 }
 
 impl Writer {
-    /// A way to write for `controller`, while `leadership` lasts.
+    /// A way to write for `controller`, while `leadership` lasts, to a cluster that has the nodes, too.
     pub fn new(
         gateway: Arc<Gateway>,
         session: Session,
         controller: &'static str,
         leadership: Leadership,
     ) -> Self {
-        Self { gateway, session, controller, leadership }
+        Self { gateway, session: Some(session), controller, leadership, target: None }
     }
 
-    /// Sets and removes annotations of an object, if it is still the one that was decided about: both uid and version must match.
-    pub async fn annotate<K: Kind>(
-        &self,
-        cache: &Cache<K>,
-        meta: &Meta,
-        change: &AnnotationChange,
-        plan: &(dyn Display + Sync),
-    ) -> Result<Written, WriteError> {
-        if change.is_empty() {
-            return Ok(Written::Nothing);
-        }
-        // A merge patch removes what it says is null.
-        let annotations: serde_json::Map<_, _> =
-            change.iter().map(|(key, value)| (key.to_owned(), json!(value))).collect();
-        let body = json!({"metadata": {
-            "uid": &*meta.uid.0,
-            "resourceVersion": meta.version.to_string(),
-            "annotations": annotations,
-        }});
-        let write = Write {
-            verb: Verb::MergePatch,
-            resource: K::RESOURCE,
-            key: &meta.key,
-            body: body.to_string().into(),
-        };
-        let sent = self.send(&write, plan).await;
-        match &sent {
-            Ok(Some(answer)) => cache.learn_written(answer),
-            Err(error) if error.leaves_doubt() => cache.mark_uncertain(&meta.key),
-            Ok(None) | Err(_) => {}
-        }
-        sent.map(|answer| if answer.is_some() { Written::Done } else { Written::LeftOut })
+    /// The same, but the nodes are in another cluster, or nowhere: then writing there is an error.
+    #[must_use]
+    pub fn with_target(self, session: Option<Session>) -> Self {
+        let target = Self { session, target: None, ..self.clone() };
+        Self { target: Some(Arc::new(target)), ..self }
     }
 
-    /// Creates an Event. What it says is the caller's; how often it may say it, too.
-    pub(crate) async fn create_event(
-        &self,
-        namespace: &str,
-        event: &serde_json::Value,
-        plan: &(dyn Display + Sync),
-    ) -> Result<Written, WriteError> {
-        let name = event["metadata"]["name"].as_str().unwrap_or_default();
-        let key = ObjectKey::new(namespace, name);
-        let write = Write {
-            verb: Verb::Create,
-            resource: machinist_api::resource::EVENTS,
-            key: &key,
-            body: event.to_string().into(),
-        };
-        let answer = self.send(&write, plan).await?;
-        Ok(if answer.is_some() { Written::Done } else { Written::LeftOut })
+    /// The same writer on the cluster that has the nodes.
+    pub fn target(&self) -> &Self {
+        self.target.as_deref().unwrap_or(self)
     }
 
     async fn send(
@@ -111,6 +77,14 @@ impl Writer {
         write: &Write<'_>,
         plan: &(dyn Display + Sync),
     ) -> Result<Option<bytes::Bytes>, WriteError> {
-        self.gateway.send(&self.session, self.controller, &self.leadership, write, plan).await
+        let no_target = WriteError::NoTarget { controller: self.controller };
+        let session = self.session.as_ref().ok_or(no_target)?;
+        self.gateway.send(session, self.controller, &self.leadership, write, plan).await
     }
+}
+
+/// The metadata of an object that is to be written, made if it has none. `None` if it is no object.
+fn metadata_of(body: &mut Value) -> Option<&mut Map<String, Value>> {
+    let metadata = body.as_object_mut()?.entry("metadata").or_insert_with(|| Map::new().into());
+    metadata.as_object_mut()
 }

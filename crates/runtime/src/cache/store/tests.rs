@@ -33,7 +33,7 @@ fn version(store: &Store<Thing>, name: usize) -> Option<u64> {
 }
 
 fn list(store: &Store<Thing>, objects: &[(usize, u64)], at: u64) -> Listing {
-    let mut listing = Listing::default();
+    let mut listing = store.listing();
     for (name, version) in objects {
         store.listed(&mut listing, &thing(*name, *version), Version(at));
     }

@@ -1,0 +1,106 @@
+//! The one way out for calls that change a cloud.
+//!
+//! The same rules as for writes to Kubernetes: nothing is begun without the lease nor in a dry run, nothing is waited for longer than the lease
+//! lasts, and every call leaves one audit line and one count. What the call is, is the caller's; nothing here knows any cloud.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use machinist_domain::key::ObjectKey;
+use machinist_domain::retry::{Category, Classified, Retry};
+
+use super::Writer;
+
+/// What is called, about whom: for the audit line and the metric.
+#[derive(Debug, Clone, Copy)]
+pub struct CloudCall<'a> {
+    /// Which provider; one of the few that are built in.
+    pub provider: &'static str,
+    /// What is to be done: `create`, `update`, `delete`.
+    pub verb: &'static str,
+    /// The Machine that it is about.
+    pub key: &'a ObjectKey,
+}
+
+/// Why a change to a cloud has no good answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CloudWriteError<E: std::error::Error> {
+    /// The lease is somebody else's, or ran out: nothing was begun.
+    #[error("not called: {controller} does not hold its lease")]
+    NotLeader {
+        /// Whose lease.
+        controller: &'static str,
+    },
+    /// It took too long, and was given up: it may have happened.
+    #[error("no answer from the cloud within {0:?}")]
+    TimedOut(Duration),
+    /// The cloud said no, or nobody knows what it did.
+    #[error(transparent)]
+    Cloud(E),
+}
+
+impl<E: Classified> Classified for CloudWriteError<E> {
+    fn category(&self) -> Category {
+        match self {
+            Self::NotLeader { .. } => Category::NotLeader,
+            Self::TimedOut(_) => Category::Unavailable,
+            Self::Cloud(error) => error.category(),
+        }
+    }
+
+    fn retry(&self) -> Retry {
+        match self {
+            Self::NotLeader { .. } | Self::TimedOut(_) => Retry::Backoff,
+            Self::Cloud(error) => error.retry(),
+        }
+    }
+}
+
+impl Writer {
+    /// Carries out `work`, which changes a cloud. `None` means that it was left out because this is a dry run.
+    pub async fn change_cloud<T, E: Classified>(
+        &self,
+        call: CloudCall<'_>,
+        plan: &(dyn Display + Sync),
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<Option<T>, CloudWriteError<E>> {
+        let answer = self.change_cloud_if_allowed(work).await;
+        let result = match &answer {
+            Ok(Some(_)) => "done",
+            Ok(None) => "dry-run",
+            Err(error) => error.category().as_str(),
+        };
+        let (party, CloudCall { provider, verb, key }) = (self.controller, call);
+        match &answer {
+            Ok(_) => {
+                tracing::info!(target: "audit", party, provider, verb, %key, %plan, result, "cloud");
+            }
+            Err(error) => {
+                tracing::warn!(target: "audit", party, provider, verb, %key, %plan, result, %error, "cloud");
+            }
+        }
+        self.gateway.metrics().changed_cloud(party, provider, verb, result);
+        answer
+    }
+
+    async fn change_cloud_if_allowed<T, E: Classified>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<Option<T>, CloudWriteError<E>> {
+        if self.gateway.is_dry_run() {
+            return Ok(None);
+        }
+        let limit = self.gateway.cloud_limit();
+        let left = self.leadership.time_left(limit);
+        let left = left.ok_or(CloudWriteError::NotLeader { controller: self.controller })?;
+        let sending = self.leadership.sending();
+        let answer = tokio::time::timeout(left, work).await;
+        let answer = answer.map_err(|_| CloudWriteError::TimedOut(left))?;
+        let clear =
+            |error: &E| !matches!(error.category(), Category::Unavailable | Category::Unexpected);
+        if answer.as_ref().err().is_none_or(clear) {
+            sending.answered();
+        }
+        answer.map(Some).map_err(CloudWriteError::Cloud)
+    }
+}
