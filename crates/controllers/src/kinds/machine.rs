@@ -46,8 +46,8 @@ pub struct Machine {
     pub finalizers: Box<[Arc<str>]>,
     /// The owner that manages it.
     pub owner: Option<Arc<Owner>>,
-    /// Uids of owners that do not manage it.
-    pub other_owners: Box<[Uid]>,
+    /// Owners that do not manage it, word for word: whoever changes the list of owners writes all of it.
+    pub other_owners: Box<[wire::OwnerReference]>,
     /// What it says is its instance, word for word as its Node says it.
     pub provider_id: Option<Arc<str>>,
     /// Labels that its Node gets.
@@ -189,7 +189,10 @@ impl Machines {
             .collect()
     }
 
-    fn owners(&self, wire: &[wire::OwnerReference]) -> (Option<Arc<Owner>>, Box<[Uid]>) {
+    fn owners(
+        &self,
+        wire: &[wire::OwnerReference],
+    ) -> (Option<Arc<Owner>>, Box<[wire::OwnerReference]>) {
         let owner = wire.iter().find(|owner| owner.controller).map(|owner| {
             Arc::new(Owner {
                 api_version: self.words.share(&owner.api_version),
@@ -199,7 +202,7 @@ impl Machines {
             })
         });
         let others = wire.iter().filter(|owner| !owner.controller);
-        (owner, others.map(|owner| Uid(self.words.share(&owner.uid))).collect())
+        (owner, others.cloned().collect())
     }
 
     fn status(&self, wire: wire::MachineStatus) -> MachineStatus {

@@ -1,9 +1,11 @@
-//! MachineSets as the caches store them: identity, shape, and the annotations that say what the shape gives.
+//! MachineSets as the caches store them: identity, shape, the annotations that say what the shape gives, and what the set says of its machines.
 //!
 //! The provider spec is read when the object arrives, and only its result is kept: a few hundred bytes instead of a few thousand. A
-//! spec that cannot be read is stored as such, because somebody has to be told.
+//! spec that cannot be read is stored as such, because somebody has to be told. Who makes machines from a set needs its template as well
+//! ([`MachineSets::with_children`]); a process that only annotates does not pay for it.
 
-use std::collections::HashSet;
+mod children;
+
 use std::sync::Arc;
 
 use machinist_api::resource::{MACHINE_SETS, Resource};
@@ -13,10 +15,10 @@ use machinist_domain::meta::Meta;
 use machinist_domain::shape::Shape;
 use machinist_provider::spec::{SpecError, SpecHalf};
 use machinist_runtime::cache::kind::{Kind, Stored};
-use parking_lot::Mutex;
 
-/// How many different words are remembered.
-const MOST_WORDS: usize = 4096;
+use self::children::Texts;
+pub use self::children::{Children, DeletePolicy, MachineSetStatus, Template, UnknownDeletePolicy};
+use super::words::Words;
 
 /// A MachineSet in a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct MachineSet {
     pub annotations: Current,
     /// Who is in charge of it, as its status says.
     pub authority: Authority,
+    /// What it says of its machines; `None` unless somebody asked for it.
+    pub children: Option<Box<Children>>,
 }
 
 /// Which of OpenShift's two machine APIs is in charge of an object.
@@ -51,37 +55,28 @@ impl Stored for MachineSet {
 pub struct MachineSets {
     specs: Arc<dyn SpecHalf>,
     words: Arc<Words>,
-}
-
-/// Namespaces, regions and types repeat from set to set: each is stored once.
-#[derive(Default)]
-struct Words(Mutex<HashSet<Arc<str>>>);
-
-impl Words {
-    fn share(&self, word: &mut Arc<str>) {
-        let mut words = self.0.lock();
-        if let Some(known) = words.get(word) {
-            *word = Arc::clone(known);
-        } else {
-            // Nobody has this many in use: most belong to objects that are gone.
-            if words.len() >= MOST_WORDS {
-                words.clear();
-            }
-            words.insert(Arc::clone(word));
-        }
-    }
+    /// Templates that somebody has; `None` where nobody wants any.
+    texts: Option<Arc<Texts>>,
 }
 
 impl std::fmt::Debug for MachineSets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("MachineSets")
+        f.debug_struct("MachineSets")
+            .field("with_children", &self.texts.is_some())
+            .finish_non_exhaustive()
     }
 }
 
 impl MachineSets {
     /// MachineSets whose provider specs `specs` reads.
     pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
-        Self { specs, words: Arc::default() }
+        Self { specs, words: Arc::default(), texts: None }
+    }
+
+    /// The same, with what the sets say of their machines. Controllers share a cache, so all of them must be given the same.
+    #[must_use]
+    pub fn with_children(self) -> Self {
+        Self { texts: Some(Arc::default()), ..self }
     }
 }
 
@@ -92,25 +87,24 @@ impl Kind for MachineSets {
 
     fn project(&self, wire: wire::MachineSet) -> MachineSet {
         let mut meta = Meta::of(&wire.metadata);
-        self.words.share(&mut meta.key.namespace);
+        let share = |word: &mut Arc<str>| *word = self.words.share(&**word);
+        share(&mut meta.key.namespace);
         let mut shape = match &wire.spec.template.spec.provider_spec.value {
             None => Err(SpecError::Missing),
             Some(raw) => self.specs.shape(raw),
         };
         if let Ok(Shape { instance_type, region, zone, credentials_secret, .. }) = &mut shape {
-            self.words.share(instance_type);
+            share(instance_type);
             for word in [region, zone, credentials_secret].into_iter().flatten() {
-                self.words.share(word);
+                share(word);
             }
         }
-        MachineSet {
-            meta,
-            shape,
-            annotations: Current::read(|name| {
-                wire.metadata.annotations.get(name).map(String::as_str)
-            }),
-            authority: authority(&wire.status),
-        }
+        let annotations =
+            Current::read(|name| wire.metadata.annotations.get(name).map(String::as_str));
+        let authority = authority(&wire.status);
+        let children =
+            self.texts.as_ref().map(|texts| Box::new(Children::read(wire, &self.words, texts)));
+        MachineSet { meta, shape, annotations, authority, children }
     }
 }
 
@@ -125,3 +119,6 @@ fn authority(status: &wire::MachineSetStatus) -> Authority {
         Authority::Elsewhere
     }
 }
+
+#[cfg(test)]
+mod tests;

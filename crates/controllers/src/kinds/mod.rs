@@ -7,8 +7,9 @@ mod node;
 mod words;
 
 pub use cloud::{Certificates, Infrastructures, Lease, Leases, Secrets};
-pub use machine::{
-    Hook, Hooks, Machine, MachineStatus, Machines, NodeRef, Owner, ProviderSpec,
+pub use machine::{Hook, Hooks, Machine, MachineStatus, Machines, NodeRef, Owner, ProviderSpec};
+pub use machine_set::{
+    Authority, Children, DeletePolicy, MachineSet, MachineSetStatus, MachineSets, Template,
+    UnknownDeletePolicy,
 };
-pub use machine_set::{Authority, MachineSet, MachineSets};
 pub use node::{Node, Nodes, Readiness, Ready};
