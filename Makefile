@@ -20,7 +20,7 @@ help: ## list the verbs (default)
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: tools ## a real Kubernetes API with sample objects and the controllers, until Ctrl-C (ARGS=--once: prove it and exit)
+run: programs ## a real Kubernetes API with sample objects and the controllers, until Ctrl-C (ARGS=--once: prove it and exit)
 	@$(CARGO) run $(CARGO_FLAGS) --quiet --bin machinist -- playground $(ARGS)
 
 .PHONY: test
@@ -71,10 +71,19 @@ clean: ## remove what was built here; the control plane's own cache stays
 
 # === not verbs ===
 
+# What `run` cannot do without; the playground asks no AWS, so it needs no moto.
+.PHONY: programs
+programs: TOOLS := $(CARGO) go
+programs: check-tools
+
 # The tests fetch everything else by themselves.
 .PHONY: tools
-tools:
-	@missing=; for tool in $(CARGO) go python3; do command -v "$$tool" >/dev/null || missing="$$missing $$tool"; done; \
+tools: TOOLS := $(CARGO) go python3
+tools: check-tools
+
+.PHONY: check-tools
+check-tools:
+	@missing=; for tool in $(TOOLS); do command -v "$$tool" >/dev/null || missing="$$missing $$tool"; done; \
 	if [ -n "$$missing" ]; then \
 	  echo "not found in PATH:$$missing" >&2; \
 	  echo "  cargo    builds machinist: https://rustup.rs" >&2; \

@@ -8,19 +8,29 @@ use std::time::Duration;
 use machinist_domain::retry::{Category, Classified, Retry};
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::kind::Kind;
+use machinist_runtime::cluster::ApiError;
 
 /// Something that cannot be looked at.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("{what} cannot be looked at: {trouble}")]
 pub struct Unreadable {
     what: String,
-    trouble: String,
+    trouble: Trouble,
+}
+
+/// What is in the way.
+#[derive(Debug, Clone, thiserror::Error)]
+enum Trouble {
+    #[error("no answer")]
+    NoAnswer,
+    #[error(transparent)]
+    Api(ApiError),
 }
 
 impl Unreadable {
-    /// Whether the API server said that we may not. A cache tells its trouble only in words.
+    /// Whether the API server said that we may not.
     pub(crate) fn is_forbidden(&self) -> bool {
-        self.trouble.starts_with("the API server answered 403 ")
+        matches!(&self.trouble, Trouble::Api(error) if error.code() == Some(403))
     }
 }
 
@@ -42,10 +52,12 @@ pub(crate) async fn wait<K: Kind>(
     patience: Duration,
 ) -> Result<(), Unreadable> {
     let synced = tokio::time::timeout(patience, cache.wait_synced_or_trouble()).await;
-    match synced.unwrap_or_else(|_| Some("no answer".to_owned())) {
-        None => Ok(()),
-        Some(trouble) => Err(Unreadable { what: what(), trouble }),
-    }
+    let trouble = match synced {
+        Ok(None) => return Ok(()),
+        Ok(Some(error)) => Trouble::Api(error),
+        Err(_) => Trouble::NoAnswer,
+    };
+    Err(Unreadable { what: what(), trouble })
 }
 
 /// Waits for a list that everybody needs. Where no answer comes, only the first who ask wait for it; the others see only whether it came since.
@@ -71,12 +83,10 @@ impl FirstList {
 
 #[cfg(test)]
 mod tests {
-    use machinist_runtime::cluster::ApiError;
-
     use super::*;
 
-    fn unreadable(trouble: &ApiError) -> Unreadable {
-        Unreadable { what: "secrets ns/aws".to_owned(), trouble: trouble.to_string() }
+    fn unreadable(trouble: ApiError) -> Unreadable {
+        Unreadable { what: "secrets ns/aws".to_owned(), trouble: Trouble::Api(trouble) }
     }
 
     fn refused(code: u16, reason: &str) -> ApiError {
@@ -86,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_as_what_it_is() {
-        let failure = unreadable(&refused(403, "Forbidden")).failure();
+        let failure = unreadable(refused(403, "Forbidden")).failure();
         let message = "secrets ns/aws cannot be looked at: the API server answered 403 Forbidden: not 403 for fun";
         assert_eq!(failure.message, message);
         assert_eq!((failure.category, failure.retry), (Category::Unauthorised, Retry::Backoff));
@@ -96,10 +106,11 @@ mod tests {
     fn other_trouble_does_not_pass_for_a_refusal() {
         let troubles = [
             refused(500, "InternalError"),
+            refused(401, "Unauthorized"),
             ApiError::Disconnected("reset by 403 peers".to_owned()),
         ];
         for trouble in troubles {
-            let failure = unreadable(&trouble).failure();
+            let failure = unreadable(trouble).failure();
             assert_eq!(failure.category, Category::Unavailable, "{}", failure.message);
         }
     }

@@ -2,8 +2,12 @@
 //!
 //! Input: the shape of a machine and the namespace that it is in. Output: a [`Realm`]. Each source is a watch on a single named object, so that a
 //! role can name it; none of them has to exist. Whoever listens hears which objects a change concerns.
+//!
+//! `watched_secrets` has the versions of Secrets; [`leavers`] knows which of them objects have stopped naming.
 
-use std::collections::HashMap;
+pub mod leavers;
+mod watched_secrets;
+
 use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;
@@ -17,8 +21,11 @@ use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
 
 use crate::first_list::{self, Unreadable};
-use crate::kinds::{Certificates, Infrastructures, Secrets};
+use crate::kinds::{Certificates, Infrastructures};
 use crate::openshift::OpenShift;
+
+pub use self::watched_secrets::SecretScope;
+use self::watched_secrets::WatchedSecrets;
 
 /// What a change concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +59,7 @@ pub enum RealmError {
 /// Finds realms.
 pub struct Realms {
     shared: Arc<Shared>,
-    secrets: Mutex<HashMap<ObjectKey, Arc<Cache<Secrets>>>>,
+    secrets: WatchedSecrets,
     openshift: OpenShift,
     settings: Mutex<Option<Settings>>,
     listener: Listener,
@@ -67,20 +74,23 @@ struct Settings {
 
 impl std::fmt::Debug for Realms {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Realms")
-            .field("secrets", &self.secrets.lock().len())
-            .finish_non_exhaustive()
+        f.debug_struct("Realms").field("secrets", &self.secrets.len()).finish_non_exhaustive()
     }
 }
 
 impl Realms {
     /// Finds realms in the control cluster; `listener` hears of changes.
-    pub fn new(shared: &Arc<Shared>, openshift: OpenShift, listener: Listener) -> Self {
+    pub fn new(
+        shared: &Arc<Shared>,
+        openshift: OpenShift,
+        secrets: SecretScope,
+        listener: Listener,
+    ) -> Self {
         let all = Arc::clone(&listener);
         openshift.when_here(move || all(Concern::All));
         Self {
             shared: Arc::clone(shared),
-            secrets: Mutex::default(),
+            secrets: WatchedSecrets::new(shared, secrets, &listener),
             openshift,
             settings: Mutex::default(),
             listener,
@@ -101,25 +111,16 @@ impl Realms {
         Ok(Realm { region, credentials, endpoint, ca_bundle })
     }
 
-    async fn secret(&self, key: ObjectKey) -> Result<Credentials, RealmError> {
-        let cache = self.secret_cache(&key);
-        match self.look(&cache, &key).await? {
-            None => Err(RealmError::NoSecret(key)),
-            Some(entry) => Ok(Credentials::Secret { version: entry.meta().version, key }),
-        }
+    /// Nobody names this Secret any more.
+    pub fn let_go(&self, secret: &ObjectKey) {
+        self.secrets.let_go(secret);
     }
 
-    fn secret_cache(&self, key: &ObjectKey) -> Arc<Cache<Secrets>> {
-        if let Some(cache) = self.secrets.lock().get(key) {
-            return Arc::clone(cache);
+    async fn secret(&self, key: ObjectKey) -> Result<Credentials, RealmError> {
+        match self.secrets.version(&key).await? {
+            None => Err(RealmError::NoSecret(key)),
+            Some(version) => Ok(Credentials::Secret { version, key }),
         }
-        // Opened outside of the lock: subscribing calls the listener, which may look here again.
-        let cache = open(&self.shared, key.clone(), Secrets);
-        let first = self.secrets.lock().insert(key.clone(), Arc::clone(&cache)).is_none();
-        if first {
-            tell(&cache, &self.listener, Concern::Secret(key.clone()));
-        }
-        cache
     }
 
     async fn ca_bundle(&self, settings: &Settings) -> Result<Option<Arc<str>>, RealmError> {

@@ -66,6 +66,9 @@ pub trait CapacitySource: Send + Sync {
     /// What is known now; never waits. What is not known yet is asked for in the background.
     fn look(&self, question: &Question) -> Answer;
 
+    /// Nobody asks in the name of this Secret any more.
+    fn forget(&self, secret: &ObjectKey);
+
     /// Calls `listener` whenever an answer comes or changes. It must not block.
     fn listen(&self, listener: Listener);
 }

@@ -20,11 +20,13 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::report::Report;
 use machinist_domain::shape::Capacity;
 use machinist_provider::capacity::CapacitySource;
+use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{AnyCache, Cache};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::events::Regarding;
+use machinist_runtime::metrics::Metrics;
 use machinist_runtime::queue::Queue;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::Writer;
@@ -36,7 +38,8 @@ pub use self::report::report;
 pub use self::snapshot::{Cloud, Content, Snapshot};
 use crate::kinds::{MachineSet, MachineSets};
 use crate::openshift::{OpenShift, Rival};
-use crate::realms::{Concern, Realms};
+use crate::realms::leavers::Leavers;
+use crate::realms::{Concern, Realms, SecretScope};
 
 /// What the built-in catalogue knows of an instance type.
 pub type Catalogue = fn(&str) -> Option<Capacity>;
@@ -52,6 +55,8 @@ pub struct Settings {
     pub catalogue: Option<Catalogue>,
     /// Whether to keep off objects that another machine API is in charge of.
     pub obey_migration: bool,
+    /// How Secrets are watched.
+    pub secrets: SecretScope,
 }
 
 impl std::fmt::Debug for Settings {
@@ -67,6 +72,8 @@ pub struct Annotator {
     realms: Realms,
     rival: Rival,
     settings: Settings,
+    metrics: Arc<Metrics>,
+    leavers: Arc<Leavers>,
     /// Known when the driver subscribes; what is heard before is in the caches by then.
     queue: Arc<OnceLock<Arc<Queue>>>,
 }
@@ -82,13 +89,10 @@ impl Annotator {
         let realms = Realms::new(
             shared,
             openshift,
+            settings.secrets,
             Arc::new(move |concern| match concern {
                 Concern::All => wake.those(|_| true),
-                Concern::Secret(key) => wake.those(|set| {
-                    let secret = set.shape.as_ref().ok();
-                    let secret = secret.and_then(|shape| shape.credentials_secret.as_deref());
-                    set.meta.key.namespace == key.namespace && secret == Some(&*key.name)
-                }),
+                Concern::Secret(key) => wake.those(|set| names(set, &key)),
             }),
         );
         if let Some(cloud) = &settings.cloud {
@@ -99,8 +103,34 @@ impl Annotator {
                 });
             }));
         }
-        Self { sets, realms, rival, settings, queue }
+        let (metrics, leavers) = (Arc::clone(&shared.metrics), Arc::default());
+        Self { sets, realms, rival, settings, metrics, leavers, queue }
     }
+
+    /// Closes the watches of Secrets that this object was the last to name, and forgets what was asked in their name.
+    fn let_go_of_secrets(&self, key: &ObjectKey) {
+        for secret in self.leavers.take(key) {
+            if self.sets.select(|set| names(set, &secret)).is_empty() {
+                self.realms.let_go(&secret);
+                if let Some(cloud) = &self.settings.cloud {
+                    cloud.forget(&secret);
+                }
+            }
+        }
+    }
+}
+
+/// Whether the set's machines are asked about in the name of this Secret.
+fn names(set: &MachineSet, secret: &ObjectKey) -> bool {
+    let named = set.shape.as_ref().ok().and_then(|shape| shape.credentials_secret.as_deref());
+    set.meta.key.namespace == secret.namespace && named == Some(&*secret.name)
+}
+
+/// The Secret in whose name a set's machines are asked about.
+fn secret_of(entry: &Entry<MachineSet>) -> Option<ObjectKey> {
+    let Entry::Known(set) = entry else { return None };
+    let name = set.shape.as_ref().ok()?.credentials_secret.as_ref()?;
+    Some(ObjectKey::new(Arc::clone(&set.meta.key.namespace), Arc::clone(name)))
 }
 
 /// Brings MachineSets back whose surroundings have changed.
@@ -136,10 +166,12 @@ impl Controller for Annotator {
 
     fn subscribe(&self, queue: &Arc<Queue>) {
         let queue = self.queue.get_or_init(|| Arc::clone(queue)).clone();
+        let leavers = Arc::clone(&self.leavers);
         self.sets.subscribe(move |change| {
-            if change.after.is_some() {
-                queue.add(change.key);
-            }
+            let [before, after] = [change.before, change.after].map(|entry| secret_of(entry?));
+            leavers.changed(change.key, before.as_ref(), after.as_ref());
+            // One that is gone is looked at once more, because it may have left a watch behind.
+            queue.add(change.key);
         });
     }
 
@@ -152,6 +184,9 @@ impl Controller for Annotator {
     }
 
     async fn act(&self, snapshot: &Snapshot, plan: &Plan, writer: &Writer) -> Outcome {
+        if let Plan::Tell(Truth { fallback: Some(failure), .. }) = plan {
+            self.metrics.catalogue_answered(failure.category.as_str());
+        }
         act::act(&self.sets, snapshot, plan, writer).await
     }
 

@@ -16,6 +16,7 @@ pub(super) async fn observe(
     annotator: &Annotator,
     key: &ObjectKey,
 ) -> Result<Option<Snapshot>, ApiError> {
+    annotator.let_go_of_secrets(key);
     let Some(entry) = annotator.sets.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
     let content = match entry {

@@ -61,8 +61,8 @@ fn told(truth: &Truth, wrote: bool) -> Vec<EventNote> {
             format!("kubernetes.io/arch={wrong} is not what these machines are, replaced");
         events.push(note(EventType::Warning, EventReason::ArchitectureReplaced, message));
     }
-    if !assessment.kept.is_empty() {
-        let message = format!("left as somebody set them: {}", assessment.kept.join(", "));
+    if wrote && !assessment.newly_kept.is_empty() {
+        let message = format!("left as somebody set them: {}", assessment.newly_kept.join(", "));
         events.push(note(EventType::Normal, EventReason::UserValueKept, message));
     }
     if let Some(failure) = &truth.fallback {
@@ -127,11 +127,15 @@ mod tests {
     #[test]
     fn what_users_set_and_what_we_replace_is_said() {
         let assessment = Assessment {
-            kept: vec!["x/cpu"],
+            kept: vec!["x/cpu", "x/memory"],
+            newly_kept: vec!["x/cpu"],
             contradicted_architecture: Some("amd64".to_owned()),
             ..Assessment::default()
         };
+        let repeated = told(Assessment { newly_kept: vec![], ..assessment.clone() }, None, false);
+        assert_eq!(reasons(&repeated), [""; 0], "what somebody set is told once");
         let report = told(assessment, Some(failure(Category::Throttled)), true);
+        assert_eq!(report.events[2].note, "left as somebody set them: x/cpu");
         let expected = ["Annotated", "ArchitectureReplaced", "UserValueKept", "CatalogueUsed"];
         assert_eq!(reasons(&report), expected);
         assert!(report.events[3].note.ends_with("the cloud did not: Throttled: no"));

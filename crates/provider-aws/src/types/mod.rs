@@ -18,6 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinist_domain::key::{ObjectKey, Version};
 use machinist_provider::Pending;
 use machinist_provider::capacity::{
     Answer, CapacitySource, Credentials, Listener, Question, Realm,
@@ -172,6 +173,10 @@ impl CapacitySource for Ec2Types {
         look.answer
     }
 
+    fn forget(&self, secret: &ObjectKey) {
+        forget_where(&mut self.inner.realms.lock(), |key, _| key == secret);
+    }
+
     fn listen(&self, listener: Listener) {
         self.inner.listeners.write().push(Arc::new(listener));
     }
@@ -244,11 +249,15 @@ fn take_out(realms: &mut Realms, state: &Arc<RealmState>) {
 
 /// A newer version of a Secret makes the older ones pointless: their askers would go on with credentials that were replaced.
 fn forget_superseded(realms: &mut Realms, by: &Credentials) {
-    let Credentials::Secret { key: newer, version: newest } = by else {
-        return;
-    };
+    if let Credentials::Secret { key: newer, version: newest } = by {
+        forget_where(realms, |key, version| key == newer && version < newest);
+    }
+}
+
+/// Forgets the realms of some Secrets; their askers end.
+fn forget_where(realms: &mut Realms, gone: impl Fn(&ObjectKey, &Version) -> bool) {
     realms.retain(|(_, credentials), states| match credentials {
-        Credentials::Secret { key, version } if key == newer && version < newest => {
+        Credentials::Secret { key, version } if gone(key, version) => {
             for state in states {
                 state.memory.lock().clear();
                 state.wake.notify_one();

@@ -45,6 +45,7 @@ fn machine_set() -> MachineSet {
         }),
         annotations: Current::default(),
         authority: Authority::Here,
+        children: None,
     }
 }
 

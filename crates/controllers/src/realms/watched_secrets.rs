@@ -1,0 +1,109 @@
+//! Which version of a Secret there is: from a watch on each that is named, or, on request, from one watch on all.
+//!
+//! Only metadata is asked for, in either way. A watch on one object needs no right on any other; it is opened when the Secret is first asked about,
+//! and closed when nobody names it any more. Whoever listens hears of changes of Secrets that were asked about, and of no others.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use machinist_domain::key::{ObjectKey, Version};
+use machinist_runtime::cache::kind::Stored;
+use machinist_runtime::cache::registry::Held;
+use machinist_runtime::cache::store::Change;
+use machinist_runtime::cache::{Cache, Scope};
+use machinist_runtime::controller::start::Shared;
+use parking_lot::Mutex;
+
+use super::{Concern, Listener};
+use crate::first_list::{self, Unreadable};
+use crate::kinds::Secrets;
+
+/// How Secrets are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretScope {
+    /// Each that is named by itself, so that a role can name them.
+    Named,
+    /// All of the scope that the process looks at, with one watch.
+    All,
+}
+
+/// The Secrets that somebody asked about. Each has a watch of its own, or none where one watch has all of them.
+type InUse = Mutex<HashMap<ObjectKey, Option<Arc<Held<Secrets>>>>>;
+
+/// Knows the versions of Secrets.
+pub(super) struct WatchedSecrets {
+    shared: Arc<Shared>,
+    listener: Listener,
+    in_use: Arc<InUse>,
+    all: Option<Arc<Cache<Secrets>>>,
+}
+
+impl WatchedSecrets {
+    pub(super) fn new(shared: &Arc<Shared>, scope: SecretScope, listener: &Listener) -> Self {
+        let in_use = Arc::<InUse>::default();
+        let all = (scope == SecretScope::All).then(|| {
+            let all = shared.caches.open(&shared.control, shared.scope.clone(), Secrets);
+            let (in_use, listener) = (Arc::clone(&in_use), Arc::clone(listener));
+            all.subscribe(move |change| {
+                if is_news(change) && in_use.lock().contains_key(change.key) {
+                    listener(Concern::Secret(change.key.clone()));
+                }
+            });
+            all
+        });
+        Self { shared: Arc::clone(shared), listener: Arc::clone(listener), in_use, all }
+    }
+
+    /// The version of a Secret; `None` if it is not there.
+    pub(super) async fn version(&self, key: &ObjectKey) -> Result<Option<Version>, Unreadable> {
+        let what = || format!("secrets {key}");
+        let patience = self.shared.timings.request;
+        let entry = if let Some(all) = &self.all {
+            // Noted before it is looked at: a change after that is heard.
+            self.in_use.lock().entry(key.clone()).or_default();
+            first_list::wait(all, what, patience).await?;
+            all.get(key)
+        } else {
+            let one = self.watch(key);
+            first_list::wait(&one, what, patience).await?;
+            one.get(key)
+        };
+        Ok(entry.map(|entry| entry.meta().version))
+    }
+
+    /// Nobody names it any more.
+    pub(super) fn let_go(&self, key: &ObjectKey) {
+        let watch = self.in_use.lock().remove(key);
+        // Not under the lock: whoever lets go last closes the watch.
+        drop(watch);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.in_use.lock().len()
+    }
+
+    fn watch(&self, key: &ObjectKey) -> Arc<Held<Secrets>> {
+        if let Some(Some(watch)) = self.in_use.lock().get(key) {
+            return Arc::clone(watch);
+        }
+        // Opened outside of the lock: subscribing calls the listener, which may look here again.
+        let scope = Scope::Object(key.clone());
+        let watch = Arc::new(self.shared.caches.hold(&self.shared.control, scope, Secrets));
+        let before = self.in_use.lock().insert(key.clone(), Some(Arc::clone(&watch)));
+        if before.is_none() {
+            let (key, listener) = (key.clone(), Arc::clone(&self.listener));
+            watch.subscribe(move |change| {
+                if is_news(change) {
+                    listener(Concern::Secret(key.clone()));
+                }
+            });
+        }
+        watch
+    }
+}
+
+/// Whether it differs from what was told before; a resync tells everything again.
+fn is_news<T: Stored>(change: &Change<'_, T>) -> bool {
+    let before = change.before.map(|entry| entry.meta().version);
+    before != change.after.map(|entry| entry.meta().version)
+}
