@@ -3,7 +3,6 @@
 //! Every field that OpenShift's definition has is here under the same rules, and two more: `failureReason` and `failureMessage` in
 //! the status, because cluster-autoscaler looks for them. Reading goes through [`crate::wire`].
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -135,8 +134,9 @@ pub struct MachineStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_operation: Option<LastOperation>,
     /// When the status last changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_updated: Option<Time>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub last_updated: Option<String>,
     /// The Node that the instance became.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_ref: Option<ObjectReference>,
@@ -164,8 +164,9 @@ pub struct LastOperation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// When this was written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_updated: Option<Time>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub last_updated: Option<String>,
     /// How it went, such as Processing, Failed or Successful.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,

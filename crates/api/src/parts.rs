@@ -1,13 +1,15 @@
 //! What the full types of Machines and MachineSets have in common, under the rules of OpenShift's definitions.
 //!
 //! Kubernetes has types of the same names. These differ in what the schema says of lists and maps, which decides how two writers
-//! of one list get along.
+//! of one list get along. Times are text: the API server takes `9999-12-31T23:59:59Z` for one, many a library does not, and whoever
+//! wrote it gets it back.
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::schema;
 
 /// One of OpenShift's two machine APIs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -30,11 +32,12 @@ pub enum AuthoritativeApi {
 }
 
 /// What is so, since when and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
     /// Since when.
-    pub last_transition_time: Time,
+    #[schemars(schema_with = "schema::time")]
+    pub last_transition_time: String,
     /// Why, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -60,8 +63,9 @@ pub struct Taint {
     /// Its name.
     pub key: String,
     /// When it was put there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub time_added: Option<Time>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub time_added: Option<String>,
     /// Its value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,

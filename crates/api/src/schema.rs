@@ -14,6 +14,11 @@ pub(crate) fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema 
     schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
 
+/// A time, kept as the text that it is.
+pub(crate) fn time(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "string", "format": "date-time"})
+}
+
 /// Rules of `status.authoritativeAPI`.
 pub(crate) fn authority_rules() -> Value {
     json!([{

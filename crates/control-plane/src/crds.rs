@@ -28,7 +28,7 @@ pub(crate) async fn install(client: Client, yaml: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn parse(yaml: &str) -> Result<Vec<CustomResourceDefinition>, Error> {
+pub(crate) fn parse(yaml: &str) -> Result<Vec<CustomResourceDefinition>, Error> {
     let bad = |index: usize, reason: String| Error::Manifest { index: index + 1, reason };
     let documents: Vec<Option<serde_json::Value>> =
         serde_saphyr::from_multiple(yaml).map_err(|error| bad(0, error.to_string()))?;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::binaries::NotFound;
+use crate::binaries::{BuildError, NotFound};
 
 /// A control plane could not be started or used.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +13,9 @@ pub enum Error {
     /// A program could not be had.
     #[error(transparent)]
     Binary(#[from] NotFound),
+    /// OpenShift's definitions could not be had.
+    #[error("cannot get OpenShift's definitions with Go: {0}")]
+    OpenShift(#[source] BuildError),
     /// A file or folder could not be used.
     #[error("cannot {what} {path}")]
     File {

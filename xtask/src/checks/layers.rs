@@ -26,7 +26,7 @@ const REAL_PARTS: &[&str] = &["machinist-control-plane", "machinist-testbed"];
 
 /// From the bottom to the top.
 const LAYERS: &[Layer] = &[
-    layer("machinist-api", &[], &[]),
+    layer("machinist-api", &[], &["machinist-control-plane"]),
     layer("machinist-domain", &["machinist-api"], &[]),
     layer("machinist-provider", &["machinist-api", "machinist-domain"], &[]),
     layer("machinist-aws-spec", &["machinist-api", "machinist-domain", "machinist-provider"], &[]),

@@ -123,7 +123,11 @@ pub(super) async fn build(
 }
 
 /// Runs Go without any influence from a surrounding workspace or from the user's build flags.
-async fn go(program: &Path, folder: &Path, arguments: &[&str]) -> Result<String, BuildError> {
+pub(crate) async fn go(
+    program: &Path,
+    folder: &Path,
+    arguments: &[&str],
+) -> Result<String, BuildError> {
     let output = Command::new(program)
         .args(arguments)
         .current_dir(folder)

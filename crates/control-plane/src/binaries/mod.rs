@@ -15,6 +15,7 @@ mod release;
 mod source;
 
 pub use build::BuildError;
+pub(crate) use build::go as run_go;
 pub use cache::CacheError;
 pub use download::DownloadError;
 pub use error::{Attempt, NotFound};
