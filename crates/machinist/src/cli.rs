@@ -76,8 +76,11 @@ pub struct RunArguments {
     #[arg(long, value_name = "NAMESPACE")]
     pub leader_elect_resource_namespace: Option<String>,
     /// How long a lease lasts without being renewed.
-    #[arg(long, default_value = "120s", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "120s", value_parser = lease_duration, value_name = "DURATION")]
     pub leader_elect_lease_duration: Duration,
+    /// Take the leases from whoever holds them, once, at the start. Nothing is written before the former holder must have noticed.
+    #[arg(long)]
+    pub take_over: bool,
     /// Cluster with the objects: a path or "in-cluster". Without it and --target-kubeconfig: one cluster, found as kubectl finds it.
     #[arg(long, value_name = "PATH")]
     pub control_kubeconfig: Option<String>,
@@ -85,7 +88,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "PATH")]
     pub target_kubeconfig: Option<String>,
     /// How often everything is listed again and compared; a little earlier by chance, never later.
-    #[arg(long, default_value = "10m", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "10m", value_parser = sync_period, value_name = "DURATION")]
     pub sync_period: Duration,
     /// How many objects a controller works on at once.
     #[arg(long, value_parser = workers, value_name = "CONTROLLER=N")]
@@ -140,6 +143,7 @@ pub struct CatalogueArguments {
     #[arg(long, short, value_enum, default_value_t = ListFormat::Table, value_name = "FORMAT")]
     pub output: ListFormat,
     /// Ask EC2 for its types and print the file that the catalogue is built from. For `make catalogue`.
+    #[cfg(feature = "aws")]
     #[arg(long, hide = true, exclusive = true)]
     pub generate: bool,
 }
@@ -166,11 +170,25 @@ pub struct PlaygroundArguments {
     pub once: bool,
 }
 
+/// A Lease says in whole seconds how long it lasts.
+const SHORTEST_LEASE: Duration = Duration::from_secs(1);
+
+/// Everything is listed that often.
+const SHORTEST_SYNC_PERIOD: Duration = Duration::from_millis(100);
+
+fn lease_duration(text: &str) -> Result<Duration, String> {
+    duration(text, SHORTEST_LEASE)
+}
+
+fn sync_period(text: &str) -> Result<Duration, String> {
+    duration(text, SHORTEST_SYNC_PERIOD)
+}
+
 /// A duration as Go writes it: `120s`, `10m`, `1h30m`, `500ms`.
-fn duration(text: &str) -> Result<Duration, String> {
+fn duration(text: &str, shortest: Duration) -> Result<Duration, String> {
     let signed: jiff::SignedDuration = text.parse().map_err(|error| format!("{error}"))?;
     let duration = Duration::try_from(signed).map_err(|_| "must not be negative".to_owned())?;
-    if duration.is_zero() { Err("must not be zero".to_owned()) } else { Ok(duration) }
+    if duration < shortest { Err(format!("must be {shortest:?} at least")) } else { Ok(duration) }
 }
 
 fn workers(text: &str) -> Result<(String, usize), String> {
@@ -186,15 +204,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_as_go_writes_them() {
+    fn durations_as_go_writes_them_and_none_that_is_nonsense() {
         for (text, milliseconds) in
             [("120s", 120_000), ("10m", 600_000), ("1h30m", 5_400_000), ("500ms", 500)]
         {
-            assert_eq!(duration(text).unwrap().as_millis(), milliseconds, "{text}");
+            assert_eq!(sync_period(text).unwrap().as_millis(), milliseconds, "{text}");
         }
-        for text in ["", "5", "-3s", "0s", "soon"] {
-            assert!(duration(text).is_err(), "{text}");
+        for text in ["", "5", "-3s", "0s", "1ms", "soon"] {
+            assert!(sync_period(text).is_err(), "{text}");
         }
+        assert!(lease_duration("1s").is_ok() && lease_duration("999ms").is_err());
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct Options {
     pub leader_elect: Option<bool>,
     /// Where the leases are.
     pub lease_namespace: String,
+    /// Whether to take leases once, at the start, from those who hold them.
+    pub take_over: bool,
     /// Who we are, unique for this process.
     pub identity: String,
     /// Workers per controller, where it is not the controller's own number.
@@ -155,6 +157,7 @@ impl Manager {
                 controller.lease.of(controller.name),
             ),
             identity: self.options.identity.clone(),
+            take_over: self.options.take_over,
         };
         let elector = Elector::new(
             name,
@@ -163,6 +166,7 @@ impl Manager {
             self.shared.clock.clone(),
             self.shared.timings,
             self.shared.metrics.clone(),
+            self.shared.readiness.clone(),
         );
         let leadership = elector.leadership();
         electing.spawn(elector.run(electing.stopping()));

@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 use machinist_api::resource::Resource;
+use machinist_domain::key::ObjectKey;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -22,6 +23,7 @@ pub struct Metrics {
     durations: Family<ControllerLabels, Histogram>,
     depths: Family<ControllerLabels, Gauge>,
     leaders: Family<ControllerLabels, Gauge>,
+    lease_holders: Family<LeaseLabels, Gauge>,
     writes: Family<WriteLabels, Counter>,
     live_reads: Family<KindLabels, Counter>,
     repairs: Family<KindLabels, Counter>,
@@ -39,6 +41,12 @@ pub struct Metrics {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ControllerLabels {
     controller: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LeaseLabels {
+    lease: String,
+    holder: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -98,6 +106,7 @@ impl Default for Metrics {
             reconciles: Family::default(),
             depths: Family::default(),
             leaders: Family::default(),
+            lease_holders: Family::default(),
             writes: Family::default(),
             live_reads: Family::default(),
             repairs: Family::default(),
@@ -117,6 +126,7 @@ impl Default for Metrics {
         reg.register("reconcile_duration_seconds", "Time of a pass", metrics.durations.clone());
         reg.register("queue_depth", "Keys that wait", metrics.depths.clone());
         reg.register("leader", "1 where this process holds the lease", metrics.leaders.clone());
+        reg.register("lease_holder", "1 for who holds a lease", metrics.lease_holders.clone());
         reg.register("writes", "Writes to Kubernetes", metrics.writes.clone());
         reg.register("live_reads", "Reads past the cache", metrics.live_reads.clone());
         reg.register("cache_repairs", "Objects that a verify pass mended", metrics.repairs.clone());
@@ -155,6 +165,16 @@ impl Metrics {
     /// Whether this process holds the controller's lease.
     pub fn leader(&self, controller: &'static str, leads: bool) {
         self.leaders.get_or_create(&ControllerLabels { controller }).set(i64::from(leads));
+    }
+
+    /// A lease has another holder; one line for each lease that somebody holds. An empty name is nobody's.
+    pub fn lease_changed_hands(&self, lease: &ObjectKey, before: &str, holder: &str) {
+        let labels =
+            |holder: &str| LeaseLabels { lease: lease.to_string(), holder: holder.to_owned() };
+        self.lease_holders.remove(&labels(before));
+        if !holder.is_empty() {
+            self.lease_holders.get_or_create(&labels(holder)).set(1);
+        }
     }
 
     /// A write was sent, refused or left out.

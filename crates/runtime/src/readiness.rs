@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use machinist_api::resource::CUSTOM_RESOURCE_DEFINITIONS;
+use machinist_domain::key::ObjectKey;
 use parking_lot::Mutex;
 
 use crate::cache::{AnyCache, Scope};
@@ -19,6 +20,8 @@ struct State {
     api_answers: bool,
     waiting: BTreeMap<&'static str, String>,
     running: BTreeSet<&'static str>,
+    /// Who holds which lease, in words.
+    leases: BTreeMap<&'static str, String>,
 }
 
 impl Readiness {
@@ -39,6 +42,22 @@ impl Readiness {
         state.running.insert(controller);
     }
 
+    /// The lease of a controller changed hands; nobody's hands are empty.
+    pub fn lease_is_held(
+        &self,
+        controller: &'static str,
+        lease: &ObjectKey,
+        holder: &str,
+        ours: bool,
+    ) {
+        let who = match holder {
+            "" => "nobody".to_owned(),
+            holder if ours => format!("{holder}, which is this process"),
+            holder => format!("{holder}, so controller {controller} follows"),
+        };
+        self.state.lock().leases.insert(controller, format!("lease {lease} is held by {who}"));
+    }
+
     /// Whether the process is ready, and why (not), one line for each part.
     ///
     /// A controller that waits for a definition which the cluster does not have is not a reason to be unready: it will start by itself.
@@ -52,6 +71,9 @@ impl Readiness {
         }
         for (controller, reason) in &state.waiting {
             line(&mut text, true, &format!("controller {controller} {reason}"));
+        }
+        for lease in state.leases.values() {
+            line(&mut text, true, lease);
         }
         for cache in caches {
             let cache_state = cache.state();

@@ -70,6 +70,7 @@ pub async fn run(arguments: &RunArguments, stop: CancellationToken) -> anyhow::R
         scope: arguments.namespace.clone().map_or(Scope::All, Scope::Namespace),
         leader_elect: arguments.leader_elect,
         lease_namespace,
+        take_over: arguments.take_over,
         identity: identity(),
         workers: arguments.workers.iter().cloned().collect(),
         dry_run: arguments.dry_run,

@@ -54,7 +54,7 @@ impl Cluster {
     /// A cluster of which a test plays the API server.
     #[cfg(test)]
     pub(crate) fn played_by(client: kube::Client, timings: &Timings) -> Self {
-        Self { client, url: "played".to_owned(), request_timeout: timings.request }
+        Self { client, url: "played".to_owned(), request_timeout: timings.request, metrics: None }
     }
 
     /// The same cluster; what is read there past the caches is counted.

@@ -10,48 +10,27 @@ use std::time::Duration;
 use bytes::Bytes;
 use machinist_api::resource::{LEASES, push_encoded};
 use machinist_api::wire::WatchLine;
-use machinist_domain::key::ObjectKey;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::leadership::{Leadership, Unanswered};
+use super::name::Candidate;
 use super::record::{Record, Spoken};
-use super::rules::{Sight, Step, decide};
+use super::rules::{Claim, Sight, Step, decide};
 use crate::clock::SharedClock;
 use crate::cluster::session::Lines;
 use crate::cluster::{ApiError, Session};
 use crate::metrics::Metrics;
+use crate::readiness::Readiness;
 use crate::timings::Timings;
 use crate::writer::{Gateway, Verb, Write, WriteError};
 
-/// Which Lease a controller holds. Every controller has one of its own, whatever else runs in the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeaseName {
-    /// `machinist-<controller>`.
-    Own,
-    /// The one that another system's controller of the same purpose holds, too: so never both of them run.
-    Shared(&'static str),
-}
-
-impl LeaseName {
-    /// The name of the Lease object.
-    pub fn of(self, controller: &str) -> String {
-        match self {
-            Self::Own => format!("machinist-{controller}"),
-            Self::Shared(name) => name.to_owned(),
-        }
-    }
-}
-
-/// Where a lease is and who wants it.
-#[derive(Debug, Clone)]
-pub struct Candidate {
-    /// Whose lease, for logs and metrics.
-    pub controller: &'static str,
-    /// Namespace and name of the Lease.
-    pub key: ObjectKey,
-    /// Unique for this process.
-    pub identity: String,
+/// A lease that was just taken.
+struct Gained {
+    /// Until when it allows to write, unless it is renewed.
+    until: Duration,
+    /// Until when nothing is written all the same, because it was taken from somebody who may not know yet.
+    quiet_until: Duration,
 }
 
 /// Takes, renews and gives back one lease.
@@ -63,6 +42,7 @@ pub struct Elector {
     clock: SharedClock,
     timings: Timings,
     metrics: Arc<Metrics>,
+    readiness: Arc<Readiness>,
     until: watch::Sender<Option<Duration>>,
     unanswered: Unanswered,
 }
@@ -76,10 +56,22 @@ impl Elector {
         clock: SharedClock,
         timings: Timings,
         metrics: Arc<Metrics>,
+        readiness: Arc<Readiness>,
     ) -> Self {
         let until = watch::Sender::new(None);
         metrics.leader(name.controller, false);
-        Self { name, session, gateway, clock, timings, metrics, until, unanswered: Arc::default() }
+        readiness.lease_is_held(name.controller, &name.key, "", false);
+        Self {
+            name,
+            session,
+            gateway,
+            clock,
+            timings,
+            metrics,
+            readiness,
+            until,
+            unanswered: Arc::default(),
+        }
     }
 
     /// What writers look at.
@@ -95,9 +87,11 @@ impl Elector {
     pub async fn run(self, stop: CancellationToken) {
         let mut sight = Sight { record: None, changed: self.clock.uptime() };
         let elect = async {
+            let mut force = self.name.take_over;
             loop {
-                self.follow(&mut sight).await;
-                self.lead(&mut sight).await;
+                let gained = self.follow(&mut sight, force).await;
+                force = false;
+                self.lead(&mut sight, gained).await;
             }
         };
         stop.run_until_cancelled(elect).await;
@@ -105,11 +99,12 @@ impl Elector {
     }
 
     /// Returns when the lease is ours.
-    async fn follow(&self, sight: &mut Sight) {
+    async fn follow(&self, sight: &mut Sight, force: bool) -> Gained {
         let mut news = None;
+        let claim = Claim { me: &self.name.identity, duration: self.timings.lease, force };
         self.look(sight).await;
         loop {
-            let step = decide(sight, &self.name.identity, self.clock.uptime());
+            let step = decide(sight, claim, self.clock.uptime());
             let spoken = match &step {
                 Step::Wait(expiry) => {
                     self.watch_until(sight, *expiry, &mut news).await;
@@ -118,21 +113,18 @@ impl Elector {
                 Step::Create => {
                     Spoken::first(&self.name.identity, self.timings.lease, self.clock.now())
                 }
-                Step::Take(record) => {
+                Step::Take(record) | Step::TakeOver(record) => {
                     record.held_by(&self.name.identity, self.timings.lease, self.clock.now())
                 }
             };
             let sent = self.clock.uptime();
             match self.write(sight, &spoken, step == Step::Create).await {
-                Ok(()) => {
-                    self.gained(sent);
-                    return;
-                }
+                Ok(()) => return self.gained(&step, sent),
                 Err(error) => {
                     tracing::debug!(%error, lease = %self.name.key, "the lease was not to be had");
                     // Mostly somebody else was faster: then there is something to watch, at once. Where there is not, trying again has time.
                     self.look(sight).await;
-                    let next = decide(sight, &self.name.identity, self.clock.uptime());
+                    let next = decide(sight, claim, self.clock.uptime());
                     if !matches!(next, Step::Wait(_)) {
                         tokio::time::sleep(self.pause()).await;
                         self.look(sight).await;
@@ -143,10 +135,17 @@ impl Elector {
     }
 
     /// Renews; returns when the lease is lost.
-    async fn lead(&self, sight: &mut Sight) {
-        let mut until = self.until.borrow().unwrap_or_default();
+    async fn lead(&self, sight: &mut Sight, gained: Gained) {
+        let Gained { mut until, quiet_until } = gained;
         loop {
-            tokio::time::sleep(self.timings.lease_retry()).await;
+            let silence = quiet_until.saturating_sub(self.clock.uptime());
+            let mut pause = self.timings.lease_retry();
+            if silence.is_zero() {
+                self.may_write(until);
+            } else {
+                pause = pause.min(silence);
+            }
+            tokio::time::sleep(pause).await;
             let sent = self.clock.uptime();
             if sent >= until {
                 return self.lost("it could not be renewed in time");
@@ -159,14 +158,12 @@ impl Elector {
             match tokio::time::timeout(left, self.write(sight, &spoken, false)).await {
                 Ok(Ok(())) => {
                     until = sent + self.timings.renew_deadline();
-                    self.until.send_replace(Some(until));
                 }
                 Err(_) => return self.lost("it could not be renewed in time"),
                 Ok(Err(WriteError::Api(ApiError::Refused { code: 404 | 409, .. }))) => {
                     // Somebody else's, or ours with an answer that was lost: the Lease tells.
                     self.look(sight).await;
-                    let holder = sight.record.as_ref().map(|record| record.holder.as_str());
-                    if holder != Some(&self.name.identity) {
+                    if sight.holder() != self.name.identity {
                         return self.lost("somebody else has it");
                     }
                 }
@@ -177,10 +174,20 @@ impl Elector {
         }
     }
 
-    fn gained(&self, sent: Duration) {
-        tracing::info!(controller = self.name.controller, lease = %self.name.key, "leading");
-        self.metrics.leader(self.name.controller, true);
-        self.until.send_replace(Some(sent + self.timings.renew_deadline()));
+    fn gained(&self, step: &Step, sent: Duration) -> Gained {
+        let mut quiet_until = sent;
+        if let Step::TakeOver(record) = step {
+            quiet_until += record.lasts(self.timings.lease);
+            tracing::warn!(lease = %self.name.key, from = record.holder, "lease taken over, waiting until its holder must have noticed");
+        }
+        Gained { until: sent + self.timings.renew_deadline(), quiet_until }
+    }
+
+    fn may_write(&self, until: Duration) {
+        if self.until.send_replace(Some(until)).is_none() {
+            tracing::info!(controller = self.name.controller, lease = %self.name.key, "leading");
+            self.metrics.leader(self.name.controller, true);
+        }
     }
 
     fn lost(&self, reason: &str) {
@@ -190,9 +197,10 @@ impl Elector {
     }
 
     async fn release(&self, sight: &Sight) {
-        let leads = self.until.send_replace(None).is_some();
+        self.until.send_replace(None);
         self.metrics.leader(self.name.controller, false);
-        let Some(record) = sight.record.as_ref().filter(|_| leads) else { return };
+        let ours = |record: &&Record| record.holder == self.name.identity;
+        let Some(record) = sight.record.as_ref().filter(ours) else { return };
         if self.has_write_under_way() {
             tracing::warn!(lease = %self.name.key, "lease not given back: a write may still land, so it has to run out");
             return;
@@ -236,8 +244,25 @@ impl Elector {
         create: bool,
     ) -> Result<(), WriteError> {
         let record = self.send(spoken, create, "hold the lease").await?;
-        sight.see(Some(record), self.clock.uptime());
+        self.see(sight, Some(record));
         Ok(())
+    }
+
+    /// Takes in what the lease says, and tells if that is news.
+    fn see(&self, sight: &mut Sight, record: Option<Record>) {
+        let before = sight.holder().to_owned();
+        sight.see(record, self.clock.uptime());
+        let holder = sight.holder();
+        if holder == before {
+            return;
+        }
+        let ours = holder == self.name.identity;
+        let Candidate { controller, key, .. } = &self.name;
+        if !ours && !holder.is_empty() {
+            tracing::info!(controller, lease = %key, holder, "following");
+        }
+        self.metrics.lease_changed_hands(key, &before, holder);
+        self.readiness.lease_is_held(controller, key, holder, ours);
     }
 
     async fn send(&self, spoken: &Spoken, create: bool, plan: &str) -> Result<Record, WriteError> {
@@ -257,7 +282,7 @@ impl Elector {
     async fn look(&self, sight: &mut Sight) {
         loop {
             match self.read().await {
-                Ok(record) => return sight.see(record, self.clock.uptime()),
+                Ok(record) => return self.see(sight, record),
                 Err(error) => {
                     tracing::warn!(%error, lease = %self.name.key, "the lease cannot be read");
                     if self.until.borrow().is_some_and(|until| self.clock.uptime() >= until) {
@@ -288,14 +313,14 @@ impl Elector {
             Ok(line) => line.and_then(|line| take_line(&line)),
         };
         match seen {
-            Ok(record) => sight.see(record, self.clock.uptime()),
+            Ok(record) => self.see(sight, record),
             Err(error) => {
                 tracing::debug!(%error, lease = %self.name.key, "watching the lease failed");
                 *news = None;
                 let left = expiry.saturating_sub(self.clock.uptime());
                 tokio::time::sleep(self.pause().min(left)).await;
                 if let Ok(record) = self.read().await {
-                    sight.see(record, self.clock.uptime());
+                    self.see(sight, record);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Leases: who may write, for how long.
 //!
-//! * [`record`]: a Lease as it stands in the cluster; [`rules`]: what to do about it, as a pure function.
+//! * [`name`]: which Lease; [`record`]: a Lease as it stands in the cluster; [`rules`]: what to do about it, as a pure function.
 //! * [`elector`]: takes, renews, gives back; [`leadership`]: what a writer sees of all this.
 //!
 //! The crates that exist for this are not used: they trust the other side's clock, or write without comparing versions, so that two
@@ -9,8 +9,10 @@
 
 pub mod elector;
 pub mod leadership;
+pub mod name;
 pub mod record;
 mod rules;
 
-pub use self::elector::{Candidate, Elector, LeaseName};
+pub use self::elector::Elector;
 pub use self::leadership::Leadership;
+pub use self::name::{Candidate, LeaseName};

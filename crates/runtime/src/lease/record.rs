@@ -1,4 +1,6 @@
-//! A Lease as it stands in the cluster.
+//! A Lease as it stands in the cluster, in the form that client-go's leader election reads and writes.
+//!
+//! Whoever else holds the same Lease may keep more in it (labels, owners, fields of a later version): what we do not write stays as it was.
 
 use std::time::Duration;
 
@@ -14,14 +16,16 @@ use serde_json::{Value, json};
 pub(super) struct Record {
     /// Who holds it; empty if nobody does.
     pub(super) holder: String,
-    /// How long it lasts without being renewed.
-    pub(super) duration: Duration,
+    /// How long it lasts without being renewed, if the holder says.
+    duration: Option<Duration>,
     /// How often it changed hands.
-    pub(super) transitions: i64,
+    transitions: i64,
     /// When the holder got it, as the holder wrote it.
-    pub(super) acquired: Option<String>,
+    acquired: Option<String>,
     /// The version, for comparing and replacing.
     pub(super) version: String,
+    /// All of it.
+    whole: Value,
 }
 
 #[derive(Deserialize)]
@@ -43,14 +47,20 @@ struct Spec {
 impl Record {
     pub(super) fn parse(json: &[u8]) -> Result<Self, serde_json::Error> {
         let Wire { metadata, spec } = serde_json::from_slice(json)?;
-        let seconds = spec.lease_duration_seconds.and_then(|s| u64::try_from(s).ok());
+        let seconds = spec.lease_duration_seconds.and_then(|seconds| seconds.try_into().ok());
         Ok(Self {
             holder: spec.holder_identity.unwrap_or_default(),
-            duration: Duration::from_secs(seconds.unwrap_or(0).max(1)),
+            duration: seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs),
             transitions: spec.lease_transitions.unwrap_or(0),
             acquired: spec.acquire_time,
             version: metadata.resource_version,
+            whole: serde_json::from_slice(json)?,
         })
+    }
+
+    /// How long it lasts without being renewed; `unsaid` if the holder does not say.
+    pub(super) fn lasts(&self, unsaid: Duration) -> Duration {
+        self.duration.unwrap_or(unsaid)
     }
 
     /// The Lease in the hands of `holder`, as it is to be written over this one.
@@ -62,7 +72,7 @@ impl Record {
             transitions: if same { self.transitions } else { self.transitions + 1 },
             acquired: self.acquired.clone().filter(|_| same).unwrap_or_else(|| micro(now)),
             renewed: micro(now),
-            version: Some(self.version.clone()),
+            over: Some(self.whole.clone()),
         }
     }
 
@@ -74,7 +84,7 @@ impl Record {
             transitions: self.transitions,
             acquired: micro(now),
             renewed: micro(now),
-            version: Some(self.version.clone()),
+            over: Some(self.whole.clone()),
         }
     }
 }
@@ -87,8 +97,8 @@ pub(super) struct Spoken {
     transitions: i64,
     acquired: String,
     renewed: String,
-    /// The version that it replaces; `None` where it is created.
-    version: Option<String>,
+    /// The Lease that it replaces, its version included; `None` where it is created.
+    over: Option<Value>,
 }
 
 impl Spoken {
@@ -101,31 +111,64 @@ impl Spoken {
             transitions: 0,
             acquired: now.clone(),
             renewed: now,
-            version: None,
+            over: None,
         }
     }
 
     pub(super) fn to_json(&self, key: &ObjectKey) -> Value {
-        let mut metadata = json!({"namespace": &*key.namespace, "name": &*key.name});
-        if let Some(version) = &self.version {
-            metadata["resourceVersion"] = json!(version);
+        let mut lease = self.over.clone().unwrap_or_else(|| {
+            json!({
+                "apiVersion": LEASES.api_version(),
+                "kind": LEASES.kind,
+                "metadata": {"namespace": &*key.namespace, "name": &*key.name},
+            })
+        });
+        if !lease["spec"].is_object() {
+            lease["spec"] = json!({});
         }
-        json!({
-            "apiVersion": LEASES.api_version(),
-            "kind": LEASES.kind,
-            "metadata": metadata,
-            "spec": {
-                "holderIdentity": self.holder,
-                // Rounded up: a follower that waits longer is slow, one that waits shorter is wrong.
-                "leaseDurationSeconds": self.duration.as_secs() + u64::from(self.duration.subsec_nanos() > 0),
-                "leaseTransitions": self.transitions,
-                "acquireTime": self.acquired,
-                "renewTime": self.renewed,
-            },
-        })
+        let spec = &mut lease["spec"];
+        spec["holderIdentity"] = json!(self.holder);
+        // Rounded up: a follower that waits longer is slow, one that waits shorter is wrong.
+        let seconds = self.duration.as_secs() + u64::from(self.duration.subsec_nanos() > 0);
+        spec["leaseDurationSeconds"] = json!(seconds);
+        spec["leaseTransitions"] = json!(self.transitions);
+        spec["acquireTime"] = json!(self.acquired);
+        spec["renewTime"] = json!(self.renewed);
+        lease
     }
 }
 
 fn micro(time: Timestamp) -> String {
     format!("{time:.6}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_else_keeps_in_the_lease_stays() {
+        let theirs = json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"namespace": "ns", "name": "x", "resourceVersion": "7", "labels": {"a": "b"}},
+            "spec": {"holderIdentity": "go", "leaseDurationSeconds": 137, "leaseTransitions": 3,
+                "acquireTime": "2026-01-02T03:04:05.000006Z", "strategy": "OldestEmulationVersion"},
+        });
+        let record = Record::parse(theirs.to_string().as_bytes()).unwrap();
+        assert_eq!(record.lasts(Duration::ZERO), Duration::from_secs(137));
+        let key = ObjectKey::new("ns", "x");
+        let now = Timestamp::UNIX_EPOCH;
+        let ours = record.held_by("me", Duration::from_millis(1500), now).to_json(&key);
+        assert_eq!(ours["metadata"], theirs["metadata"], "the version that it replaces among it");
+        let spec = json!({"holderIdentity": "me", "leaseDurationSeconds": 2, "leaseTransitions": 4,
+            "acquireTime": "1970-01-01T00:00:00.000000Z", "renewTime": "1970-01-01T00:00:00.000000Z",
+            "strategy": "OldestEmulationVersion"});
+        assert_eq!(ours["spec"], spec);
+        // A renewal is no change of hands.
+        let again = Record::parse(ours.to_string().as_bytes()).unwrap();
+        let again = again.held_by("me", Duration::from_secs(2), Timestamp::MAX).to_json(&key);
+        assert_eq!(again["spec"]["leaseTransitions"], 4);
+        assert_eq!(again["spec"]["acquireTime"], ours["spec"]["acquireTime"]);
+    }
 }

@@ -80,6 +80,7 @@ impl World {
             scope: Scope::Namespace(self.namespace.clone()),
             leader_elect: None,
             lease_namespace: self.namespace.clone(),
+            take_over: false,
             identity: format!("test-{:x}", fastrand::u64(..)),
             workers: HashMap::new(),
             dry_run: false,
