@@ -27,6 +27,8 @@ pub enum EventReason {
     DrainSucceeded,
     /// The instance type is not known, so the object is left as it was.
     FailedUpdate,
+    /// It is not clear which Machine a Node belongs to.
+    NodeNotLinked,
     /// The object or something that it refers to is not valid, or the cloud could not be asked.
     ReconcileError,
     /// Somebody set a value by hand that is not what we would say; it is left.
@@ -35,7 +37,7 @@ pub enum EventReason {
 
 impl EventReason {
     /// Every reason, for docs and tests.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Annotated,
         Self::ArchitectureReplaced,
         Self::CatalogueUsed,
@@ -46,6 +48,7 @@ impl EventReason {
         Self::DrainSkipped,
         Self::DrainSucceeded,
         Self::FailedUpdate,
+        Self::NodeNotLinked,
         Self::ReconcileError,
         Self::UserValueKept,
     ];
@@ -63,6 +66,7 @@ impl EventReason {
             Self::DrainSkipped => "DrainSkipped",
             Self::DrainSucceeded => "DrainSucceeded",
             Self::FailedUpdate => "FailedUpdate",
+            Self::NodeNotLinked => "NodeNotLinked",
             Self::ReconcileError => "ReconcileError",
             Self::UserValueKept => "UserValueKept",
         }

@@ -1,0 +1,54 @@
+//! Decides about a Node; pure.
+
+use jiff::Timestamp;
+use machinist_domain::conditions::whole_seconds;
+use machinist_domain::key::ObjectKey;
+use serde_json::{Value, json};
+
+use super::error::Refusal;
+use super::metadata;
+use super::plan::{Link, Plan, Why};
+use super::snapshot::{Owner, Snapshot};
+use crate::kinds::{Machine, Node};
+
+/// Decides what to do.
+pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
+    let node = &*snapshot.node;
+    if node.meta.deleting {
+        return Plan::Leave(Why::NodeDeleting);
+    }
+    let machine = match &snapshot.owner {
+        Owner::Nobody => return Plan::Leave(Why::NoMachine),
+        Owner::Disputed(machines) => return Plan::Refuse(Refusal::Disputed(machines.clone())),
+        Owner::Double { machine, others } => {
+            let (machine, others) = (machine.clone(), others.clone());
+            return Plan::Refuse(Refusal::Double { machine, others });
+        }
+        Owner::Machine(machine) => &**machine,
+    };
+    if machine.meta.deleting {
+        return Plan::Leave(Why::MachineDeleting);
+    }
+    let link = Link { machine: node_ref(machine, node, now), node: metadata::patch(machine, node) };
+    if link.machine.is_none() && link.node.is_none() {
+        return Plan::Leave(Why::Linked);
+    }
+    Plan::Link(link)
+}
+
+/// The Machine's status follows the Node's uid: another Node of the same name is another Node.
+fn node_ref(machine: &Machine, node: &Node, now: Timestamp) -> Option<Value> {
+    let ObjectKey { name, .. } = &node.meta.key;
+    let uid = &node.meta.uid;
+    let known = machine.status.node_ref.as_ref();
+    if known.is_some_and(|known| known.name == *name && known.uid == *uid) {
+        return None;
+    }
+    Some(json!({
+        "nodeRef": {"kind": "Node", "name": &**name, "uid": &*uid.0},
+        "lastUpdated": whole_seconds(now).to_string(),
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! Decisions about Nodes, as JSON in and JSON out.
+
+use std::sync::Arc;
+
+use machinist_api::wire;
+use machinist_domain::shape::Shape;
+use machinist_provider::spec::{SpecError, SpecHalf};
+use machinist_runtime::cache::kind::Kind as _;
+use serde_json::value::RawValue;
+
+use super::*;
+use crate::kinds::{Machines, Nodes};
+
+struct NoSpecs;
+
+impl SpecHalf for NoSpecs {
+    fn shape(&self, _: &RawValue) -> Result<Shape, SpecError> {
+        Err(SpecError::Missing)
+    }
+}
+
+fn now() -> Timestamp {
+    "2026-03-01T12:00:00.7Z".parse().unwrap()
+}
+
+fn machine(spec: Value, node_ref: Value) -> Arc<Machine> {
+    let wire: wire::Machine = serde_json::from_str(
+        &json!({
+            "metadata": {"namespace": "prod", "name": "m", "uid": "m-uid", "resourceVersion": "7"},
+            "spec": spec,
+            "status": {"nodeRef": node_ref},
+        })
+        .to_string(),
+    )
+    .unwrap();
+    Arc::new(Machines::new(Arc::new(NoSpecs)).project(wire))
+}
+
+fn linked() -> Value {
+    json!({"kind": "Node", "name": "n", "uid": "n-uid"})
+}
+
+fn node(metadata: Value, spec: Value) -> Arc<Node> {
+    let mut node = json!({
+        "metadata": {"name": "n", "uid": "n-uid", "resourceVersion": "9"},
+        "spec": spec,
+    });
+    for (field, value) in metadata.as_object().unwrap() {
+        node["metadata"][field] = value.clone();
+    }
+    Arc::new(Nodes::default().project(serde_json::from_value(node).unwrap()))
+}
+
+/// A Node that names its Machine and remembers what was put on it.
+fn known(put: Value, mut metadata: Value, spec: Value) -> Arc<Node> {
+    metadata["annotations"]["machine.openshift.io/machine"] = json!("prod/m");
+    metadata["annotations"]["machinist.dev/node-metadata"] = json!(put.to_string());
+    node(metadata, spec)
+}
+
+fn plan(machine: &Arc<Machine>, node: Arc<Node>) -> Plan {
+    decide(&Snapshot { node, owner: Owner::Machine(Arc::clone(machine)) }, now())
+}
+
+fn node_patch(plan: Plan) -> Value {
+    match plan {
+        Plan::Link(Link { machine: None, node: Some(patch) }) => patch,
+        other => panic!("expected a patch of the node alone, got {other}"),
+    }
+}
+
+#[test]
+fn a_new_node_and_its_machine_learn_of_each_other() {
+    let plan = plan(&machine(json!({}), Value::Null), node(json!({}), json!({})));
+    let expected = Link {
+        machine: Some(json!({
+            "nodeRef": {"kind": "Node", "name": "n", "uid": "n-uid"},
+            "lastUpdated": "2026-03-01T12:00:00Z",
+        })),
+        node: Some(
+            json!({"metadata": {"annotations": {"machine.openshift.io/machine": "prod/m"}}}),
+        ),
+    };
+    assert_eq!(plan, Plan::Link(expected));
+}
+
+#[test]
+fn a_node_of_the_same_name_with_another_uid_is_another_node() {
+    let old = json!({"kind": "Node", "name": "n", "uid": "old"});
+    let plan = plan(&machine(json!({}), old), node(json!({}), json!({})));
+    let Plan::Link(Link { machine: Some(status), .. }) = plan else { panic!("{plan}") };
+    assert_eq!(status["nodeRef"]["uid"], "n-uid");
+}
+
+#[test]
+fn what_is_linked_is_left() {
+    let node = node(json!({"annotations": {"machine.openshift.io/machine": "prod/m"}}), json!({}));
+    assert_eq!(plan(&machine(json!({}), linked()), node), Plan::Leave(Why::Linked));
+}
+
+#[test]
+fn nothing_is_linked_that_is_on_its_way_out() {
+    let gone = json!({"deletionTimestamp": "2026-03-01T11:00:00Z"});
+    let deleting = plan(&machine(json!({}), Value::Null), node(gone, json!({})));
+    assert_eq!(deleting, Plan::Leave(Why::NodeDeleting));
+
+    let mut machine = (*machine(json!({}), Value::Null)).clone();
+    machine.meta.deleting = true;
+    let plan = plan(&Arc::new(machine), node(json!({}), json!({})));
+    assert_eq!(plan, Plan::Leave(Why::MachineDeleting));
+}
+
+#[test]
+fn what_is_not_clear_is_refused() {
+    let snapshot = |owner| Snapshot { node: node(json!({}), json!({})), owner };
+    assert_eq!(decide(&snapshot(Owner::Nobody), now()), Plan::Leave(Why::NoMachine));
+    let two = vec![ObjectKey::new("a", "x"), ObjectKey::new("b", "y")];
+    let disputed = decide(&snapshot(Owner::Disputed(two.clone())), now());
+    assert_eq!(disputed, Plan::Refuse(Refusal::Disputed(two)));
+    assert!(disputed.to_string().contains("a/x, b/y"));
+}
+
+#[test]
+fn the_node_gets_what_the_machine_wants_there_and_remembers_it() {
+    let spec = json!({
+        "metadata": {"labels": {"tier": "gold", "zone": "a"}, "annotations": {"note": "x"}},
+        "taints": [{"key": "dedicated", "value": "db", "effect": "NoSchedule"}],
+    });
+    // Somebody else has put the same zone there before: it is theirs.
+    let node = node(
+        json!({"labels": {"zone": "a"}, "annotations": {"machine.openshift.io/machine": "prod/m"}}),
+        json!({"taints": [{"key": "other", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}]}),
+    );
+    let patch = node_patch(plan(&machine(spec, linked()), node));
+    let put =
+        r#"{"annotations":["note"],"labels":["tier"],"taints":["dedicated:NoSchedule"],"v":1}"#;
+    let expected = json!({
+        "metadata": {
+            "labels": {"tier": "gold"},
+            "annotations": {"note": "x", "machinist.dev/node-metadata": put},
+        },
+        "spec": {"taints": [
+            {"key": "other", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
+            {"key": "dedicated", "value": "db", "effect": "NoSchedule"},
+        ]},
+    });
+    assert_eq!(patch, expected);
+}
+
+#[test]
+fn what_leaves_the_machine_leaves_the_node_and_what_others_put_there_stays() {
+    let put = json!({"v": 1, "labels": ["tier"], "annotations": ["note"], "taints": ["dedicated:NoSchedule"]});
+    let node = known(
+        put,
+        json!({"labels": {"tier": "gold", "zone": "a"}, "annotations": {"note": "x"}}),
+        json!({"taints": [
+            {"key": "dedicated", "effect": "NoSchedule"},
+            {"key": "dedicated", "effect": "NoExecute"},
+        ]}),
+    );
+    let patch = node_patch(plan(&machine(json!({}), linked()), node));
+    let expected = json!({
+        "metadata": {
+            "labels": {"tier": null},
+            "annotations": {"note": null, "machinist.dev/node-metadata": null},
+        },
+        "spec": {"taints": [{"key": "dedicated", "effect": "NoExecute"}]},
+    });
+    assert_eq!(patch, expected);
+}
+
+#[test]
+fn a_label_that_somebody_changed_is_put_right() {
+    let spec = json!({"metadata": {"labels": {"tier": "gold"}}});
+    let node =
+        known(json!({"v": 1, "labels": ["tier"]}), json!({"labels": {"tier": "tin"}}), json!({}));
+    let patch = node_patch(plan(&machine(spec, linked()), node));
+    assert_eq!(patch, json!({"metadata": {"labels": {"tier": "gold"}}}));
+}
+
+#[test]
+fn a_taint_of_somebody_else_is_good_enough_whatever_its_value() {
+    let spec = json!({"taints": [{"key": "dedicated", "value": "db", "effect": "NoSchedule"}]});
+    let node = node(
+        json!({"annotations": {"machine.openshift.io/machine": "prod/m"}}),
+        json!({"taints": [{"key": "dedicated", "value": "web", "effect": "NoSchedule"}]}),
+    );
+    assert_eq!(plan(&machine(spec, linked()), node), Plan::Leave(Why::Linked));
+}
+
+#[test]
+fn what_a_newer_version_remembered_is_not_taken_off() {
+    let node =
+        known(json!({"v": 2, "labels": ["tier"]}), json!({"labels": {"tier": "gold"}}), json!({}));
+    // Its note stays, too: an older machinist ignores what it does not understand.
+    assert_eq!(plan(&machine(json!({}), linked()), node), Plan::Leave(Why::Linked));
+}
+
+#[test]
+fn a_machine_cannot_say_that_its_node_is_anothers() {
+    let spec =
+        json!({"metadata": {"annotations": {"machine.openshift.io/machine": "kube-system/x"}}});
+    let node = node(json!({"annotations": {"machine.openshift.io/machine": "prod/m"}}), json!({}));
+    assert_eq!(plan(&machine(spec, linked()), node), Plan::Leave(Why::Linked));
+}
+
+proptest::proptest! {
+    /// Applying the patch leaves nothing more to do, and touches nothing that is not wanted or was put there before.
+    #[test]
+    fn one_patch_settles_a_node(
+        wanted in proptest::collection::btree_map("[a-d]", "[x-z]", 0..4),
+        there in proptest::collection::btree_map("[a-f]", "[x-z]", 0..5),
+        put in proptest::collection::btree_set("[a-f]", 0..4),
+    ) {
+        let machine = machine(json!({"metadata": {"labels": wanted}}), linked());
+        let put = json!({"v": 1, "labels": put});
+        let before = known(put.clone(), json!({"labels": there}), json!({}));
+        let mut labels = there.clone();
+        let mut remembered = put.to_string();
+        if let Plan::Link(Link { node: Some(patch), .. }) = plan(&machine, before) {
+            let changes = patch["metadata"]["labels"].as_object().cloned().unwrap_or_default();
+            for (name, value) in changes {
+                match value.as_str() {
+                    Some(value) => labels.insert(name, value.to_owned()),
+                    None => labels.remove(&name),
+                };
+            }
+            let note = &patch["metadata"]["annotations"]["machinist.dev/node-metadata"];
+            if let Some(text) = note.as_str() {
+                text.clone_into(&mut remembered);
+            }
+        }
+        for (name, value) in &wanted {
+            proptest::prop_assert_eq!(labels.get(name), Some(value));
+        }
+        for (name, value) in &there {
+            let touched = wanted.contains_key(name) || put["labels"].as_array().unwrap().contains(&json!(name));
+            proptest::prop_assert!(touched || labels.get(name) == Some(value));
+        }
+        let after = known(serde_json::from_str(&remembered).unwrap(), json!({"labels": labels}), json!({}));
+        let again = plan(&machine, after);
+        let settled = match &again {
+            Plan::Leave(Why::Linked) => true,
+            // An empty note is taken off rather than written.
+            Plan::Link(Link { node: Some(patch), .. }) => patch["metadata"].get("labels").is_none(),
+            _ => false,
+        };
+        proptest::prop_assert!(settled, "{}", again);
+    }
+}

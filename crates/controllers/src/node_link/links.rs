@@ -1,0 +1,65 @@
+//! Who may belong to whom: Machines and Nodes by provider id and by address.
+
+use std::sync::Arc;
+
+use machinist_domain::key::ObjectKey;
+use machinist_provider::cloud::AddressKind;
+use machinist_runtime::cache::Cache;
+use machinist_runtime::cache::index::Index;
+
+use crate::kinds::{Machine, Machines, Node, Nodes};
+
+/// Finds Machines for a Node, and Nodes for a Machine.
+#[derive(Debug, Clone)]
+pub(super) struct Links {
+    pub(super) nodes_by_provider_id: Arc<Index>,
+    nodes_by_address: Arc<Index>,
+    machines_by_provider_id: Arc<Index>,
+    machines_by_address: Arc<Index>,
+}
+
+impl Links {
+    pub(super) fn new(machines: &Cache<Machines>, nodes: &Cache<Nodes>) -> Self {
+        Self {
+            nodes_by_provider_id: nodes.index(|node| node.provider_id.iter().cloned().collect()),
+            // The first address speaks for the Node; a Machine may be found by any of its own.
+            nodes_by_address: nodes
+                .index(|node| node.internal_ips.first().cloned().into_iter().collect()),
+            machines_by_provider_id: machines
+                .index(|machine| machine.provider_id.iter().cloned().collect()),
+            machines_by_address: machines.index(|machine| internal_ips(machine).cloned().collect()),
+        }
+    }
+
+    /// Machines that may be this Node's: by provider id, and only if there is none, by address.
+    pub(super) fn machines_of(&self, node: &Node) -> Vec<ObjectKey> {
+        let by_id = node.provider_id.as_deref().map(|id| self.machines_by_provider_id.get(id));
+        let by_id = by_id.unwrap_or_default();
+        if !by_id.is_empty() {
+            return by_id;
+        }
+        let address = node.internal_ips.first();
+        address.map(|address| self.machines_by_address.get(address)).unwrap_or_default()
+    }
+
+    /// Nodes that a change of this Machine may concern.
+    pub(super) fn nodes_of(&self, machine: &Machine) -> Vec<ObjectKey> {
+        let mut nodes = Vec::new();
+        if let Some(id) = &machine.provider_id {
+            nodes.extend(self.nodes_by_provider_id.get(id));
+        }
+        for address in internal_ips(machine) {
+            nodes.extend(self.nodes_by_address.get(address));
+        }
+        if let Some(node) = &machine.status.node_ref {
+            nodes.push(ObjectKey::new("", Arc::clone(&node.name)));
+        }
+        nodes
+    }
+}
+
+fn internal_ips(machine: &Machine) -> impl Iterator<Item = &Arc<str>> {
+    let internal =
+        machine.status.addresses.iter().filter(|one| one.kind == AddressKind::InternalIp);
+    internal.map(|one| &one.address)
+}

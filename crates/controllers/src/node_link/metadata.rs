@@ -1,0 +1,134 @@
+//! What a Machine wants on its Node: labels, annotations and taints; pure.
+//!
+//! What is put there is remembered on the Node (`machinist.dev/node-metadata`), so that it can be taken off again when it leaves the Machine. What
+//! others put there stays: a label that is there already with the wanted value is theirs and is not remembered.
+
+use std::collections::BTreeSet;
+
+use machinist_api::names::{ANNOTATION_MACHINE, ANNOTATION_NODE_METADATA};
+use machinist_domain::pairs::Pairs;
+use machinist_domain::taint::Taint;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::kinds::{Machine, Node};
+
+/// The form in which we remember. Other versions are left as they are: what a newer machinist put there, it takes off.
+const FORM: u32 = 1;
+
+/// What was put on a Node from its Machine.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Put {
+    v: u32,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    labels: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    annotations: BTreeSet<String>,
+    /// Each as `key:effect`.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    taints: BTreeSet<String>,
+}
+
+impl Put {
+    fn read(node: &Node) -> Self {
+        let stored = node.annotations.get(ANNOTATION_NODE_METADATA);
+        let stored = stored.and_then(|text| serde_json::from_str::<Self>(text).ok());
+        stored.filter(|put| put.v == FORM).unwrap_or(Self { v: FORM, ..Self::default() })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.annotations.is_empty() && self.taints.is_empty()
+    }
+}
+
+/// A merge patch that makes the Node right; `None`: it is right. It is computed from this version of the Node and holds for no other.
+pub(super) fn patch(machine: &Machine, node: &Node) -> Option<Value> {
+    let before = Put::read(node);
+    let mut after = Put { v: FORM, ..Put::default() };
+    let labels = pairs(&machine.node_labels, &node.labels, &before.labels, &mut after.labels);
+    let mut annotations = pairs(
+        &machine.node_annotations,
+        &node.annotations,
+        &before.annotations,
+        &mut after.annotations,
+    );
+    let taints = taints(machine, node, &before, &mut after);
+
+    let key = machine.meta.key.to_string();
+    if node.annotations.get(ANNOTATION_MACHINE) != Some(&key) {
+        annotations.insert(ANNOTATION_MACHINE.to_owned(), json!(key));
+    }
+    if after != before {
+        let put = if after.is_empty() { Value::Null } else { json!(json!(after).to_string()) };
+        annotations.insert(ANNOTATION_NODE_METADATA.to_owned(), put);
+    }
+
+    let mut patch = Map::new();
+    let mut metadata = Map::new();
+    for (field, changes) in [("labels", labels), ("annotations", annotations)] {
+        if !changes.is_empty() {
+            metadata.insert(field.to_owned(), Value::Object(changes));
+        }
+    }
+    if !metadata.is_empty() {
+        patch.insert("metadata".to_owned(), Value::Object(metadata));
+    }
+    if let Some(taints) = taints {
+        patch.insert("spec".to_owned(), json!({ "taints": taints }));
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+/// Changes that make `there` have what is wanted, and not what was wanted before. A merge patch removes what it says is null.
+fn pairs(
+    wanted: &Pairs,
+    there: &Pairs,
+    before: &BTreeSet<String>,
+    after: &mut BTreeSet<String>,
+) -> Map<String, Value> {
+    let mut changes = Map::new();
+    // These two say who the Node is; a Machine that names them is not believed.
+    let ours = |name: &str| name == ANNOTATION_MACHINE || name == ANNOTATION_NODE_METADATA;
+    for (name, value) in wanted.iter().filter(|(name, _)| !ours(name)) {
+        let right = there.get(name) == Some(value);
+        if !right {
+            changes.insert(name.to_owned(), json!(value));
+        }
+        if !right || before.contains(name) {
+            after.insert(name.to_owned());
+        }
+    }
+    for name in before.iter().filter(|name| !ours(name) && !wanted.contains(name)) {
+        if there.contains(name) {
+            changes.insert(name.clone(), Value::Null);
+        }
+    }
+    changes
+}
+
+/// All taints that the Node should have; `None` if it has them. A patch replaces the list, so those of others are in it.
+fn taints(machine: &Machine, node: &Node, before: &Put, after: &mut Put) -> Option<Vec<Value>> {
+    let ours = |taint: &Taint| before.taints.contains(&taint.to_string());
+    let mut taints: Vec<Taint> = Vec::new();
+    for taint in &node.taints {
+        let wanted = machine.node_taints.iter().find(|wanted| wanted.is_same(taint));
+        match wanted {
+            // Ours follows the Machine in its value; one of somebody else's is good enough whatever its value.
+            Some(wanted) if ours(taint) => {
+                taints.push(Taint { value: wanted.value.clone(), ..taint.clone() });
+            }
+            None if ours(taint) => {}
+            _ => taints.push(taint.clone()),
+        }
+    }
+    for wanted in &machine.node_taints {
+        if ours(wanted) {
+            after.taints.insert(wanted.to_string());
+        }
+        if !taints.iter().any(|taint| taint.is_same(wanted)) {
+            taints.push(wanted.clone());
+            after.taints.insert(wanted.to_string());
+        }
+    }
+    (*taints != *node.taints).then(|| taints.iter().map(Taint::to_json).collect())
+}

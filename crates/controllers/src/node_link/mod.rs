@@ -1,0 +1,118 @@
+//! The nodelink controller: makes Machine and Node know of each other.
+//!
+//! Input: Nodes and Machines. A Node belongs to the Machine with the same provider id; where one of them has none, to the one with its
+//! address. Output: `status.nodeRef` of the Machine; on the Node an annotation that names the Machine, and the labels, annotations and taints that the
+//! Machine wants there ([`metadata`]).
+//!
+//! It creates and deletes nothing. Not here: what a Machine's phase makes of its Node (`machine`).
+
+mod act;
+mod decide;
+mod error;
+mod links;
+mod metadata;
+mod observe;
+mod plan;
+mod report;
+mod snapshot;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinist_api::names::LEASE_NODE_LINK;
+use machinist_api::resource::{MACHINES, NODES, Resource};
+use machinist_domain::key::ObjectKey;
+use machinist_domain::report::Report;
+use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cache::{AnyCache, Cache, Scope};
+use machinist_runtime::cluster::ApiError;
+use machinist_runtime::controller::Controller;
+use machinist_runtime::controller::start::Shared;
+use machinist_runtime::events::Regarding;
+use machinist_runtime::lease::LeaseName;
+use machinist_runtime::queue::Queue;
+use machinist_runtime::user_agent::UserAgent;
+use machinist_runtime::writer::Writer;
+
+pub use self::decide::decide;
+pub use self::error::Refusal;
+use self::links::Links;
+pub use self::plan::{Link, Outcome, Plan, Why};
+pub use self::report::report;
+pub use self::snapshot::{Owner, Snapshot};
+use crate::kinds::{Machines, Nodes};
+
+/// The nodelink controller.
+#[derive(Debug)]
+pub struct NodeLink {
+    nodes: Arc<Cache<Nodes>>,
+    machines: Arc<Cache<Machines>>,
+    links: Links,
+}
+
+impl NodeLink {
+    /// A controller that links Machines of the control cluster, read as `kind` does, with Nodes of the target cluster.
+    pub fn new(shared: &Arc<Shared>, kind: Machines) -> Self {
+        let machines = shared.caches.open(&shared.control, shared.scope.clone(), kind);
+        let cluster = shared.target.as_ref().unwrap_or(&shared.control);
+        let nodes = shared.caches.open(cluster, Scope::All, Nodes::default());
+        let links = Links::new(&machines, &nodes);
+        Self { nodes, machines, links }
+    }
+}
+
+impl Controller for NodeLink {
+    type Snapshot = Snapshot;
+    type Plan = Plan;
+    type Outcome = Outcome;
+
+    const NAME: &'static str = "nodelink";
+    const USER_AGENT: UserAgent = UserAgent::NODE_LINK;
+    const REQUIRES: &'static [Resource] = &[MACHINES];
+    const ELECTS: bool = true;
+    const LEASE: LeaseName = LeaseName::Shared(LEASE_NODE_LINK);
+    const WORKERS: usize = 16;
+
+    fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
+        vec![self.nodes.clone(), self.machines.clone()]
+    }
+
+    fn subscribe(&self, queue: &Arc<Queue>) {
+        let nodes = Arc::clone(queue);
+        self.nodes.subscribe(move |change| {
+            if change.after.is_some() {
+                nodes.add(change.key);
+            }
+        });
+        let (queue, links) = (Arc::clone(queue), self.links.clone());
+        self.machines.subscribe(move |change| {
+            for entry in [change.before, change.after].into_iter().flatten() {
+                if let Entry::Known(machine) = entry {
+                    for node in links.nodes_of(machine) {
+                        queue.add(&node);
+                    }
+                }
+            }
+        });
+    }
+
+    async fn observe(&self, key: &ObjectKey) -> Result<Option<Snapshot>, ApiError> {
+        observe::observe(self, key).await
+    }
+
+    fn decide(&self, snapshot: &Snapshot, now: Timestamp) -> Plan {
+        decide(snapshot, now)
+    }
+
+    async fn act(&self, snapshot: &Snapshot, plan: &Plan, writer: &Writer) -> Outcome {
+        act::act(self, snapshot, plan, writer).await
+    }
+
+    fn report(&self, _snapshot: &Snapshot, outcome: &Outcome, _now: Timestamp) -> Report {
+        report(outcome)
+    }
+
+    fn regarding<'a>(&self, snapshot: &'a Snapshot) -> Regarding<'a> {
+        Regarding { resource: NODES, meta: &snapshot.node.meta }
+    }
+}

@@ -1,0 +1,69 @@
+//! Gathers a snapshot from the caches: the Node, and the Machine that has its instance.
+
+use std::sync::Arc;
+
+use machinist_domain::key::ObjectKey;
+use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cluster::ApiError;
+
+use super::NodeLink;
+use super::snapshot::{Owner, Snapshot};
+use crate::kinds::{Machine, Node};
+
+pub(super) async fn observe(
+    controller: &NodeLink,
+    key: &ObjectKey,
+) -> Result<Option<Snapshot>, ApiError> {
+    let Some(Entry::Known(node)) = controller.nodes.get_certain(key).await? else {
+        return Ok(None);
+    };
+    let owner = owner(controller, &node).await?;
+    Ok(Some(Snapshot { node, owner }))
+}
+
+async fn owner(controller: &NodeLink, node: &Node) -> Result<Owner, ApiError> {
+    let mut machines = Vec::new();
+    for key in controller.links.machines_of(node) {
+        if let Some(Entry::Known(machine)) = controller.machines.get_certain(&key).await?
+            && is_claim(&machine, node)
+        {
+            machines.push(machine);
+        }
+    }
+    let machine = match machines.as_slice() {
+        [] => return Ok(Owner::Nobody),
+        [machine] => Arc::clone(machine),
+        several => {
+            let mut keys: Vec<_> = several.iter().map(|one| one.meta.key.clone()).collect();
+            keys.sort();
+            return Ok(Owner::Disputed(keys));
+        }
+    };
+    let others = other_nodes(controller, node);
+    // The one that the Machine names stays its Node, whatever else turns up.
+    let linked = machine.status.node_ref.as_ref();
+    if others.is_empty() || linked.is_some_and(|linked| linked.uid == node.meta.uid) {
+        return Ok(Owner::Machine(machine));
+    }
+    Ok(Owner::Double { machine: machine.meta.key.clone(), others })
+}
+
+/// Whether the Machine says that this is its Node. An address alone does not count where both name an instance: addresses are used again.
+fn is_claim(machine: &Machine, node: &Node) -> bool {
+    match (&machine.provider_id, &node.provider_id) {
+        (Some(wanted), Some(there)) => wanted == there,
+        _ => true,
+    }
+}
+
+/// Other Nodes of the same instance that are not on their way out.
+fn other_nodes(controller: &NodeLink, node: &Node) -> Vec<ObjectKey> {
+    let Some(id) = &node.provider_id else { return Vec::new() };
+    let mut others = controller.links.nodes_by_provider_id.get(id);
+    others.retain(|key| {
+        *key != node.meta.key
+            && controller.nodes.get(key).is_some_and(|other| !other.meta().deleting)
+    });
+    others.sort();
+    others
+}
