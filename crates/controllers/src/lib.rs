@@ -18,6 +18,8 @@
 pub mod annotator;
 mod first_list;
 pub mod kinds;
+pub mod machine;
+pub mod node_link;
 pub mod openshift;
 pub mod realms;
 pub mod secrets;

@@ -1,0 +1,114 @@
+//! Carries a verdict out: a cordon, or a bounded number of pods at once.
+
+use std::fmt::Display;
+
+use futures::StreamExt as _;
+use machinist_api::names::ANNOTATION_DRAIN;
+use machinist_domain::drain::Mark;
+use machinist_domain::key::Uid;
+use machinist_domain::retry::{Category, Classified, Failure};
+use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
+use serde_json::json;
+
+use super::Drainer;
+use super::observe::cordoned_peers;
+use super::plan::{Cordoned, Done, Effect, Verdict};
+use super::snapshot::{Node, View};
+
+/// How many pods of one node are asked to go at the same time.
+const PODS_AT_ONCE: usize = 16;
+
+pub(super) async fn act(
+    drainer: &Drainer,
+    view: &View,
+    verdict: &Verdict,
+    writer: &Writer,
+) -> Done {
+    let writer = writer.target();
+    let mut done = Done::default();
+    let mark = verdict.effects.iter().find_map(|effect| match effect {
+        Effect::Cordon(mark) => Some(*mark),
+        Effect::Evict(_) | Effect::Delete(_) => None,
+    });
+    if let (Some(mark), Some(Some(node))) = (mark, view.node.known()) {
+        let locked = verdict.force.is_none() && node.control_plane && !node.cordoned;
+        done.cordon = Some(if locked {
+            let _guard = drainer.control_plane.lock().await;
+            // Looked at again under the lock: another worker may have been faster, and its write is in the cache.
+            match cordoned_peers(drainer, &node.meta.key) {
+                peers if peers.is_empty() => cordon(drainer, node, mark, verdict, writer).await,
+                peers => Cordoned::Waits(peers),
+            }
+        } else {
+            cordon(drainer, node, mark, verdict, writer).await
+        });
+        done.wrote = done.cordon == Some(Cordoned::Done);
+    }
+    let removals = verdict.effects.iter().filter_map(|effect| remove(effect, verdict, writer));
+    let mut answers = futures::stream::iter(removals).buffer_unordered(PODS_AT_ONCE);
+    while let Some((uid, answer)) = answers.next().await {
+        match answer {
+            Ok(Some(())) => {
+                done.wrote = true;
+                done.accepted.push(uid);
+            }
+            Ok(None) => {}
+            Err(error) => done.refused.push((uid, failure(&error))),
+        }
+    }
+    drainer.memory.learn(view, &done, drainer.clock.now());
+    if verdict.is_done() {
+        drainer.forget(&view.subject.uid);
+    }
+    done
+}
+
+async fn cordon(
+    drainer: &Drainer,
+    node: &Node,
+    mark: Mark,
+    plan: &(dyn Display + Sync),
+    writer: &Writer,
+) -> Cordoned {
+    let patch = json!({
+        "metadata": {"annotations": {ANNOTATION_DRAIN: mark.to_string()}},
+        "spec": {"unschedulable": true},
+    });
+    let patched = writer.patch(&drainer.nodes, &node.meta, Part::Object, Guard::Uid, patch, plan);
+    match patched.await {
+        Ok(_) => Cordoned::Done,
+        // It went away; the next pass will see that.
+        Err(error) if error.category() == Category::NotFound => Cordoned::Done,
+        Err(error) => Cordoned::Failed(error.failure()),
+    }
+}
+
+fn remove<'a>(
+    effect: &'a Effect,
+    plan: &'a Verdict,
+    writer: &'a Writer,
+) -> Option<impl Future<Output = (Uid, Result<Option<()>, WriteError>)> + 'a> {
+    let (removal, gently) = match effect {
+        Effect::Cordon(_) => return None,
+        Effect::Evict(removal) => (removal, true),
+        Effect::Delete(removal) => (removal, false),
+    };
+    Some(async move {
+        let (pod, uid, grace) = (&removal.pod, &removal.uid, removal.grace);
+        let answer = if gently {
+            writer.evict(pod, uid, grace, plan).await
+        } else {
+            writer.delete_pod(pod, uid, grace, plan).await
+        };
+        (uid.clone(), answer)
+    })
+}
+
+/// What a budget says of itself is clearer than the answer around it.
+fn failure(error: &WriteError) -> Failure {
+    let failure = error.failure();
+    match error.disruption_budget() {
+        Some(budget) => Failure { message: budget.to_owned(), ..failure },
+        None => failure,
+    }
+}

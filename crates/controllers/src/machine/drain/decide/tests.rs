@@ -1,0 +1,464 @@
+//! Every rule of a drain in a table, and what must hold whatever is seen.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use machinist_domain::drain::{Attempt, Termination};
+use machinist_domain::key::{ObjectKey, Uid, Version};
+use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::meta::Meta;
+use machinist_domain::retry::{Failure, Retry};
+use proptest::prelude::*;
+
+use super::*;
+use crate::kinds::{Hook, NodeRef};
+use crate::machine::drain::snapshot::{StoredStep, Subject};
+
+const NOW: i64 = 1_000_000;
+
+pub(in crate::machine::drain) fn now() -> Timestamp {
+    Timestamp::from_second(NOW).unwrap()
+}
+
+fn ago(seconds: i64) -> Timestamp {
+    Timestamp::from_second(NOW - seconds).unwrap()
+}
+
+pub(in crate::machine::drain) fn node() -> Node {
+    Node {
+        meta: Meta {
+            key: ObjectKey::new("", "n"),
+            uid: Uid("node".into()),
+            version: Version(1),
+            deleting: false,
+        },
+        control_plane: false,
+        cordoned: true,
+        unreachable: false,
+        mark: Some(Mark { started: ago(60), cordoned: true }),
+        volumes_attached: Box::default(),
+    }
+}
+
+pub(in crate::machine::drain) fn pod(name: &str) -> Pod {
+    Pod {
+        key: ObjectKey::new("ns", name),
+        uid: Uid(name.into()),
+        mirror: false,
+        daemon_set: None,
+        finished: false,
+        priority: 0,
+        termination: None,
+        claims: Box::default(),
+    }
+}
+
+fn leaving(name: &str) -> Pod {
+    let end = Termination { ends: Timestamp::from_second(NOW + 30).ok(), grace: Some(30) };
+    Pod { termination: Some(end), ..pod(name) }
+}
+
+fn daemon(name: &str) -> Pod {
+    Pod { daemon_set: Some(ObjectKey::new("ns", "set")), ..pod(name) }
+}
+
+pub(in crate::machine::drain) fn failure() -> Failure {
+    let message = "the disruption budget web says no".to_owned();
+    Failure { category: Category::Throttled, retry: Retry::Backoff, message }
+}
+
+pub(in crate::machine::drain) fn refused(seconds_ago: i64) -> Attempt {
+    Attempt::after(None, false, &failure(), ago(seconds_ago))
+}
+
+/// A drain that has begun, of a node with these pods, whose DaemonSets live, without volumes.
+pub(in crate::machine::drain) fn view(pods: Vec<Pod>) -> View {
+    let subject = Subject {
+        uid: Uid("machine".into()),
+        node_ref: Some(NodeRef { name: "n".into(), uid: Uid("node".into()) }),
+        provider_id: None,
+        hooks: Box::default(),
+        excluded: false,
+        forced: false,
+        stored: None,
+    };
+    let mut view = View::new(subject, MachineTimings::default(), HashMap::new());
+    view.node = Sight::Known(Some(node()));
+    view.pods = Sight::Known(pods);
+    view.orphaned = Sight::Known(BTreeSet::new());
+    view.volumes = Sight::Known(Vec::new());
+    view
+}
+
+pub(in crate::machine::drain) fn with(mut view: View, change: impl FnOnce(&mut View)) -> View {
+    change(&mut view);
+    view
+}
+
+fn of_node(change: impl FnOnce(&mut Node)) -> View {
+    with(view(Vec::new()), |view| {
+        let mut seen = node();
+        change(&mut seen);
+        view.node = Sight::Known(Some(seen));
+    })
+}
+
+pub(in crate::machine::drain) fn at_step(step: Step, seconds_ago: i64) -> StoredStep {
+    StoredStep { step, since: Some(ago(seconds_ago)) }
+}
+
+fn effects(verdict: &Verdict) -> Vec<String> {
+    let tell = |effect: &Effect| match effect {
+        Effect::Cordon(mark) => format!("cordon {mark}"),
+        Effect::Evict(removal) => format!("evict {} {:?}", removal.pod.name, removal.grace),
+        Effect::Delete(removal) => format!("delete {} {:?}", removal.pod.name, removal.grace),
+    };
+    verdict.effects.iter().map(tell).collect()
+}
+
+fn check(name: &str, view: &View, step: Step, wanted: &[&str], again: Option<u64>) {
+    assert_eq!(next_look(view, now()), None, "{name}: looks");
+    let verdict = decide(view, now());
+    assert_eq!(verdict.step, step, "{name}");
+    assert_eq!(effects(&verdict), wanted, "{name}");
+    assert_eq!(verdict.again, again.map(Duration::from_secs), "{name}");
+}
+
+#[test]
+fn what_keeps_a_drain_from_beginning() {
+    let hook = Hook { name: "quorum".into(), owner: "etcd".into() };
+    let hooked = |view: View| with(view, |view| view.subject.hooks = [hook.clone()].into());
+    let excluded = with(view(Vec::new()), |view| view.subject.excluded = true);
+    let nodeless = with(view(Vec::new()), |view| view.subject.node_ref = None);
+    let forced = with(view(vec![pod("a")]), |view| view.subject.forced = true);
+    for (name, held) in [
+        ("hook", view(vec![pod("a")])),
+        ("hook, excluded", excluded.clone()),
+        ("hook, no node", nodeless.clone()),
+        ("hook, forced", forced),
+    ] {
+        check(name, &hooked(held), Step::WaitingForHooks, &[], None);
+    }
+    check("excluded", &excluded, Step::Skipped, &[], None);
+    check("no node", &nodeless, Step::Skipped, &[], None);
+    let gone = with(view(Vec::new()), |view| view.node = Sight::Known(None));
+    check("gone", &gone, Step::NodeGone, &[], None);
+    let unknown = with(view(Vec::new()), |view| view.node = Sight::Unknown(failure()));
+    check("unknown", &unknown, Step::CannotLook, &[], Some(20));
+}
+
+#[test]
+fn a_node_is_cordoned_once_and_the_time_is_written_down() {
+    let fresh = of_node(|node| (node.cordoned, node.mark) = (false, None));
+    let at = now();
+    let ours = format!("cordon v1 {at} cordoned");
+    check("fresh", &fresh, Step::Cordoning, &[&ours], Some(0));
+    let theirs = of_node(|node| node.mark = None);
+    let theirs_mark = format!("cordon v1 {at} found-cordoned");
+    check("cordoned by others", &theirs, Step::Cordoning, &[&theirs_mark], Some(0));
+    let uncordoned = of_node(|node| node.cordoned = false);
+    let old = format!("cordon v1 {} cordoned", ago(60));
+    check("uncordoned in the middle", &uncordoned, Step::Cordoning, &[&old], Some(0));
+}
+
+#[test]
+fn one_control_plane_node_at_a_time() {
+    let fresh = |change: fn(&mut Node)| {
+        let fresh = of_node(|node| {
+            (node.cordoned, node.mark, node.control_plane) = (false, None, true);
+            change(node);
+        });
+        with(fresh, |view| view.cordoned_peers = vec!["other".into()])
+    };
+    let step = |view: &View| decide(view, now()).step;
+    check("peer cordoned", &fresh(|_| {}), Step::WaitingForControlPlane, &[], Some(20));
+    assert_eq!(step(&fresh(|node| node.cordoned = true)), Step::Cordoning, "cordoned itself");
+    assert_eq!(step(&fresh(|node| node.control_plane = false)), Step::Cordoning, "a worker");
+    let alone = with(fresh(|_| {}), |view| view.cordoned_peers.clear());
+    assert_eq!(step(&alone), Step::Cordoning, "no peer");
+    let forced = with(fresh(|_| {}), |view| view.subject.forced = true);
+    assert_eq!(step(&forced), Step::Forced, "nobody is waited for");
+}
+
+#[test]
+fn pods_are_evicted_the_important_ones_first() {
+    let important = Pod { priority: 9, ..pod("z") };
+    let mirror = Pod { mirror: true, ..pod("m") };
+    let pods = vec![pod("b"), pod("a"), important, mirror, daemon("d"), leaving("l")];
+    let wanted = ["evict z None", "evict a None", "evict b None"];
+    check("evict", &view(pods), Step::Evicting, &wanted, Some(5));
+}
+
+#[test]
+fn who_was_refused_has_a_pause_of_its_own_and_holds_nobody_up() {
+    let pods = vec![pod("a"), pod("b"), pod("c")];
+    let refusing = with(view(pods), |view| {
+        view.attempts =
+            HashMap::from([(Uid("a".into()), refused(0)), (Uid("b".into()), refused(60))]);
+    });
+    let verdict = decide(&refusing, now());
+    assert_eq!(effects(&verdict), ["evict b None", "evict c None"]);
+    let only = with(view(vec![pod("a")]), |view| {
+        let third = Attempt { refusals: 6, ..refused(0) };
+        view.attempts = HashMap::from([(Uid("a".into()), third)]);
+    });
+    let again = decide(&only, now()).again.unwrap();
+    assert!(again >= Duration::from_secs(90) && again <= Duration::from_secs(120), "{again:?}");
+}
+
+#[test]
+fn at_an_unreachable_node_grace_is_short_and_nobody_is_waited_for() {
+    let over = Termination { ends: Timestamp::from_second(NOW - 5).ok(), grace: Some(30) };
+    let over = Pod { termination: Some(over), ..pod("over") };
+    let silent = |pods| {
+        with(view(pods), |view| {
+            view.node = Sight::Known(Some(Node { unreachable: true, ..node() }));
+        })
+    };
+    let wanted = ["evict a Some(1)", "evict l Some(1)"];
+    let pods = vec![pod("a"), leaving("l"), over.clone()];
+    check("silent", &silent(pods), Step::Evicting, &wanted, Some(5));
+    check("nobody waits", &silent(vec![over]), Step::Succeeded, &[], None);
+    let budget = with(silent(vec![pod("a")]), |view| {
+        view.attempts = HashMap::from([(Uid("a".into()), refused(0))]);
+    });
+    assert_eq!(effects(&decide(&budget, now())), Vec::<String>::new(), "budgets are honoured");
+}
+
+#[test]
+fn an_empty_node_is_drained_when_its_volumes_are_off_or_given_up_on() {
+    let attached = |stored| {
+        with(view(vec![daemon("d")]), |view| {
+            view.volumes = Sight::Known(vec!["pv".into()]);
+            view.subject.stored = stored;
+        })
+    };
+    check("empty", &view(vec![daemon("d")]), Step::Succeeded, &[], None);
+    let waiting = Step::WaitingForVolumes;
+    check("attached", &attached(None), waiting, &[], Some(5));
+    check("attached, for a while", &attached(Some(at_step(waiting, 118))), waiting, &[], Some(2));
+    check("given up", &attached(Some(at_step(waiting, 120))), Step::VolumesLeft, &[], None);
+    let unknown = with(attached(None), |view| view.volumes = Sight::Unknown(failure()));
+    check("unknown", &unknown, waiting, &[], Some(5));
+}
+
+#[test]
+fn what_cannot_be_seen_is_not_empty() {
+    let pods = with(view(Vec::new()), |view| view.pods = Sight::Unknown(failure()));
+    check("pods", &pods, Step::CannotLook, &[], Some(5));
+    let sets = with(view(vec![daemon("d")]), |view| view.orphaned = Sight::Unknown(failure()));
+    check("DaemonSets", &sets, Step::CannotLook, &[], Some(5));
+    let orphans = with(view(vec![daemon("d")]), |view| {
+        view.orphaned = Sight::Known(BTreeSet::from([ObjectKey::new("ns", "set")]));
+    });
+    check("orphaned", &orphans, Step::Evicting, &["evict d None"], Some(5));
+}
+
+#[test]
+fn after_the_deadline_nobody_is_asked_any_more() {
+    let late = |pods| {
+        with(view(pods), |view| {
+            let mark = Some(Mark { started: ago(7200), cordoned: true });
+            view.node = Sight::Known(Some(Node { mark, ..node() }));
+        })
+    };
+    let pods = vec![pod("a"), leaving("l"), daemon("d")];
+    let wanted = ["delete a Some(0)", "delete l Some(0)"];
+    check("late", &late(pods), Step::Forcing, &wanted, Some(0));
+    check("late, empty", &late(Vec::new()), Step::Forced, &[], None);
+    let dropped = Termination { ends: Some(now()), grace: Some(0) };
+    let dropped = Pod { termination: Some(dropped), ..pod("stuck") };
+    check("late, a finalizer", &late(vec![dropped]), Step::Forced, &[], None);
+    let stubborn = |failures, seconds_ago| {
+        with(late(vec![pod("a")]), |view| {
+            let attempt = Attempt { force_failures: failures, ..refused(seconds_ago) };
+            view.attempts = HashMap::from([(Uid("a".into()), attempt)]);
+        })
+    };
+    check("refused gently", &stubborn(0, 0), Step::Forcing, &["delete a Some(0)"], Some(0));
+    check("failed just now", &stubborn(1, 0), Step::Forcing, &[], Some(5));
+    check("failed before", &stubborn(1, 9), Step::Forcing, &["delete a Some(0)"], Some(0));
+    check("failed often", &stubborn(FORCE_TRIES, 9), Step::Forced, &[], None);
+    let blind = |category| {
+        with(late(Vec::new()), |view| {
+            view.pods = Sight::Unknown(Failure { category, ..failure() });
+        })
+    };
+    check("blind for now", &blind(Category::Unavailable), Step::CannotLook, &[], Some(5));
+    check("blind for good", &blind(Category::Unauthorised), Step::Forced, &[], None);
+}
+
+#[test]
+fn nothing_is_waited_for_beyond_the_deadline() {
+    let nearly = with(view(vec![leaving("l")]), |view| {
+        let mark = Some(Mark { started: ago(7198), cordoned: true });
+        view.node = Sight::Known(Some(Node { mark, ..node() }));
+    });
+    check("nearly", &nearly, Step::Evicting, &[], Some(2));
+}
+
+#[test]
+fn the_deadline_counts_from_the_mark_or_from_where_it_cannot_be_written() {
+    let unmarked = |stored| {
+        with(of_node(|node| (node.cordoned, node.mark) = (false, None)), |view| {
+            view.subject.stored = stored;
+        })
+    };
+    let force = |stored| unmarked(stored).force(now());
+    assert_eq!(force(Some(at_step(Step::WaitingForHooks, 90_000))), None, "hooks cost no time");
+    assert_eq!(force(Some(at_step(Step::WaitingForControlPlane, 90_000))), None, "nor do peers");
+    assert_eq!(force(Some(at_step(Step::Cordoning, 7200))), Some(Force::TimedOut));
+}
+
+#[test]
+fn what_is_done_stays_done() {
+    for step in Step::ALL.into_iter().filter(|step| step.is_done()) {
+        let done = with(view(vec![pod("a")]), |view| view.subject.stored = Some(at_step(step, 1)));
+        check(step.as_str(), &done, step, &[], None);
+    }
+}
+
+#[test]
+fn every_look_waits_for_the_one_before() {
+    let mut view = View::new(view(Vec::new()).subject, MachineTimings::default(), HashMap::new());
+    assert_eq!(next_look(&view, now()), Some(Look::Node));
+    view.node = Sight::Known(Some(Node { mark: None, ..node() }));
+    assert_eq!(next_look(&view, now()), None, "pods are not listed before the drain has begun");
+    view.node = Sight::Known(Some(node()));
+    assert_eq!(next_look(&view, now()), Some(Look::Pods));
+    view.pods = Sight::Known(vec![pod("a"), daemon("d")]);
+    assert_eq!(next_look(&view, now()), None, "DaemonSets matter only at the end");
+    view.pods = Sight::Known(vec![daemon("d")]);
+    assert_eq!(next_look(&view, now()), Some(Look::DaemonSets));
+    view.orphaned = Sight::Known(BTreeSet::new());
+    assert_eq!(next_look(&view, now()), Some(Look::Volumes));
+    view.volumes = Sight::Known(Vec::new());
+    assert_eq!(next_look(&view, now()), None);
+}
+
+prop_compose! {
+    fn any_pod()(
+        name in 0..400_u32, mirror in proptest::bool::weighted(0.1), daemon in proptest::option::weighted(0.2, 0..3_u8),
+        finished in proptest::bool::weighted(0.1), priority in -5..5_i32,
+        end in proptest::option::weighted(0.3, (proptest::option::of(-100..100_i64), proptest::option::of(0..60_i64))),
+    ) -> Pod {
+        Pod {
+            mirror,
+            daemon_set: daemon.map(|set| ObjectKey::new("ns", format!("set-{set}"))),
+            finished,
+            priority,
+            termination: end.map(|(ends, grace)| Termination { ends: ends.map(ago), grace }),
+            ..pod(&format!("p{name}"))
+        }
+    }
+}
+
+/// Pods with different names.
+fn any_pods() -> impl Strategy<Value = Vec<Pod>> {
+    proptest::collection::vec(any_pod(), 0..150).prop_map(|mut pods| {
+        let mut names = BTreeSet::new();
+        pods.retain(|pod| names.insert(pod.key.clone()));
+        pods
+    })
+}
+
+fn any_sight<T: std::fmt::Debug + Clone + 'static>(
+    known: impl Strategy<Value = T> + 'static,
+) -> impl Strategy<Value = Sight<T>> {
+    prop_oneof![
+        8 => known.prop_map(Sight::Known),
+        1 => Just(Sight::Unknown(failure())),
+        1 => Just(Sight::NotAsked),
+    ]
+}
+
+prop_compose! {
+    fn any_view()(
+        pods in any_sight(any_pods()),
+        orphaned in any_sight(proptest::collection::btree_set((0..3_u8).prop_map(|set| ObjectKey::new("ns", format!("set-{set}"))), 0..2)),
+        volumes in any_sight(proptest::collection::vec(Just(Arc::<str>::from("pv")), 0..2)),
+        flags in any::<[bool; 4]>(), forced in proptest::bool::weighted(0.1),
+        started in proptest::option::weighted(0.9, 0..8000_i64),
+        stored in proptest::option::of((0..9_usize, 0..8000_i64)),
+        refusals in proptest::collection::hash_map(0..400_u32, (0..8_u32, 0..4_u32, 0..200_i64), 0..40),
+    ) -> View {
+        let mut view = view(Vec::new());
+        (view.pods, view.orphaned, view.volumes) = (pods, orphaned, volumes);
+        let [cordoned, unreachable, control_plane, peer] = flags;
+        let mark = started.map(|started| Mark { started: ago(started), cordoned: true });
+        view.node = Sight::Known(Some(Node { control_plane, cordoned, unreachable, mark, ..node() }));
+        view.cordoned_peers = peer.then(|| "other".into()).into_iter().collect();
+        view.subject.forced = forced;
+        view.subject.stored = stored.map(|(at, since)| at_step(Step::ALL[at], since));
+        view.attempts = refusals.into_iter().map(|(name, (refusals, force_failures, since))| {
+            (Uid(format!("p{name}").into()), Attempt { refusals, force_failures, ..refused(since) })
+        }).collect();
+        view
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_seen(view in any_view()) {
+        prop_assume!(next_look(&view, now()).is_none());
+        let verdict = decide(&view, now());
+        let fates: HashMap<_, _> = view.fates(now()).map(|(pod, fate)| (pod.key.clone(), fate)).collect();
+        let pods: HashMap<_, _> = view.fates(now()).map(|(pod, _)| (pod.key.clone(), pod)).collect();
+        // Bounded, and at most one effect on which the next pass depends.
+        prop_assert!(verdict.effects.len() <= PODS_PER_PASS + 1);
+        let orphaned = view.orphaned.known().cloned().unwrap_or_default();
+        for effect in &verdict.effects {
+            let (Effect::Evict(removal) | Effect::Delete(removal)) = effect else { continue };
+            let pod = pods[&removal.pod];
+            prop_assert!(!pod.mirror, "a mirror pod is left alone");
+            let lives = pod.daemon_set.as_ref().is_some_and(|set| !orphaned.contains(set));
+            prop_assert!(!lives || pod.finished, "a pod that its DaemonSet would start again is left alone");
+            prop_assert!(verdict.force.is_some() || matches!(effect, Effect::Evict(_)), "budgets are honoured unless forced");
+        }
+        // Nothing goes out before the node is cordoned and the drain has begun.
+        let prepared = view.node.known().and_then(Option::as_ref).is_some_and(Node::is_prepared);
+        if !prepared && verdict.force.is_none() {
+            prop_assert!(!verdict.effects.iter().any(|effect| !matches!(effect, Effect::Cordon(_))));
+        }
+        // A node is drained only if it is empty and its volumes are off.
+        if verdict.step == Step::Succeeded {
+            prop_assert!(view.pods.known().is_some());
+            prop_assert!(!fates.values().any(|fate| fate.holds_up()));
+            prop_assert_eq!(view.volumes.known().map(Vec::len), Some(0));
+        }
+        if verdict.step == Step::VolumesLeft {
+            prop_assert!(!fates.values().any(|fate| fate.holds_up()));
+        }
+        prop_assert_eq!(verdict.step == Step::Forced, verdict.force.is_some() && verdict.is_done());
+        // Who is not done comes back.
+        prop_assert_eq!(verdict.is_done(), verdict.again.is_none());
+        // Coming back at once means that something was done.
+        if verdict.again == Some(Duration::ZERO) {
+            prop_assert!(!verdict.effects.is_empty());
+        }
+    }
+
+    /// If everything that is asked for happens, a drain ends, and it gets closer to its end with every pass.
+    #[test]
+    fn a_drain_makes_progress(pods in any_pods(), unreachable: bool) {
+        let mut view = view(pods);
+        view.node = Sight::Known(Some(Node { unreachable, ..node() }));
+        let mut left = usize::MAX;
+        for _ in 0..10 {
+            let verdict = decide(&view, now());
+            if verdict.is_done() {
+                return Ok(());
+            }
+            let gone: BTreeSet<_> = verdict.effects.iter().filter_map(|effect| match effect {
+                Effect::Evict(removal) | Effect::Delete(removal) => Some(removal.pod.clone()),
+                Effect::Cordon(_) => None,
+            }).collect();
+            if let Sight::Known(pods) = &mut view.pods {
+                pods.retain(|pod| !gone.contains(&pod.key) && pod.termination.is_none());
+                prop_assert!(pods.len() < left || pods.is_empty());
+                left = pods.len();
+            }
+        }
+        prop_assert!(false, "still not done");
+    }
+}

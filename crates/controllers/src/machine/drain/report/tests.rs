@@ -1,0 +1,151 @@
+//! What is said at every step, and that it is said once.
+
+use std::collections::HashMap;
+
+use machinist_domain::conditions::Status;
+use machinist_domain::drain::Mark;
+use machinist_domain::retry::Category;
+
+use super::*;
+use crate::kinds::Hook;
+use crate::machine::drain::decide::decide;
+use crate::machine::drain::decide::tests::{at_step, failure, node, now, pod, refused, view, with};
+use crate::machine::drain::snapshot::Node;
+
+fn told(view: &View, done: &Done) -> (Step, String, Vec<&'static str>) {
+    let told = report(view, &decide(view, now()), done, now());
+    let message = told.condition.and_then(|condition| condition.message).unwrap_or_default();
+    (told.step, message.into(), told.events.iter().map(|event| event.reason.as_str()).collect())
+}
+
+fn after(view: View, step: Step) -> View {
+    with(view, |view| view.subject.stored = Some(at_step(step, 10)))
+}
+
+fn accepted(names: &[&str]) -> Done {
+    let accepted = names.iter().map(|name| Uid((*name).into())).collect();
+    Done { accepted, wrote: true, ..Done::default() }
+}
+
+fn refusing(names: &[&str]) -> Done {
+    let refused = names.iter().map(|name| (Uid((*name).into()), failure())).collect();
+    Done { refused, ..Done::default() }
+}
+
+#[test]
+fn a_refusal_names_the_pod_and_the_budget_and_is_an_event_once() {
+    let there = view(vec![pod("a"), pod("web")]);
+    let (step, message, events) =
+        told(&there, &Done { accepted: accepted(&["a"]).accepted, ..refusing(&["web"]) });
+    assert_eq!(step, Step::EvictionBlocked);
+    assert_eq!(
+        message,
+        "2 pods are still on the node: ns/web (the disruption budget web says no), ns/a"
+    );
+    assert_eq!(events, ["DrainProceeds", "DrainRequeued"]);
+    let known = with(after(view(vec![pod("web")]), step), |view| {
+        view.attempts = HashMap::from([(Uid("web".into()), refused(1))]);
+    });
+    let (again, same, events) = told(&known, &Done::default());
+    assert_eq!((again, events), (step, Vec::new()), "it was said");
+    assert_eq!(same, "1 pod is still on the node: ns/web (the disruption budget web says no)");
+}
+
+#[test]
+fn a_refused_pod_that_goes_is_no_longer_said_to_be_refused() {
+    let known = with(after(view(vec![pod("web")]), Step::EvictionBlocked), |view| {
+        view.attempts = HashMap::from([(Uid("web".into()), refused(60))]);
+    });
+    let (step, message, events) = told(&known, &accepted(&["web"]));
+    assert_eq!(step, Step::WaitingForPods);
+    assert_eq!((message.as_str(), events), ("1 pod is still on the node: ns/web", Vec::new()));
+}
+
+#[test]
+fn pods_that_nobody_has_asked_yet_are_still_to_be_evicted() {
+    let there = view(vec![pod("a"), pod("b")]);
+    assert_eq!(told(&there, &accepted(&["a"])).0, Step::Evicting);
+    assert_eq!(told(&there, &accepted(&["a", "b"])).0, Step::WaitingForPods);
+}
+
+#[test]
+fn a_cordon_is_silent_unless_it_fails() {
+    let fresh = with(view(Vec::new()), |view| {
+        view.node = Sight::Known(Some(Node { cordoned: false, mark: None, ..node() }));
+    });
+    let verdict = decide(&fresh, now());
+    let cordoned = |cordon| Done { cordon: Some(cordon), ..Done::default() };
+    let quiet = report(&fresh, &verdict, &cordoned(Cordoned::Done), now());
+    assert_eq!((quiet.condition, quiet.events.len()), (None, 0));
+    let (step, message, events) = told(&fresh, &cordoned(Cordoned::Failed(failure())));
+    assert_eq!((step, events), (Step::Cordoning, vec!["DrainRequeued"]));
+    assert!(message.contains("cannot be cordoned"), "{message}");
+    let (step, message, events) = told(&fresh, &cordoned(Cordoned::Waits(vec!["cp-2".into()])));
+    assert_eq!((step, events), (Step::WaitingForControlPlane, vec!["DrainRequeued"]));
+    assert!(message.contains("cp-2 is cordoned"), "{message}");
+}
+
+#[test]
+fn ends_are_true_and_say_how() {
+    let late = Some(Mark { started: jiff::Timestamp::UNIX_EPOCH, cordoned: true });
+    let skipped = with(view(Vec::new()), |view| view.subject.excluded = true);
+    let gone = with(view(Vec::new()), |view| view.node = Sight::Known(None));
+    let volumes = with(after(view(Vec::new()), Step::WaitingForVolumes), |view| {
+        view.subject.stored = Some(at_step(Step::WaitingForVolumes, 1000));
+        view.volumes = Sight::Known(vec!["pv-1".into()]);
+    });
+    let forced = with(view(Vec::new()), |view| view.subject.forced = true);
+    let timed_out = with(view(Vec::new()), |view| {
+        view.node = Sight::Known(Some(Node { mark: late, ..node() }));
+    });
+    let cases = [
+        (view(Vec::new()), Step::Succeeded, "DrainSucceeded", "drained"),
+        (skipped, Step::Skipped, "DrainSkipped", "exclude-node-draining"),
+        (gone, Step::NodeGone, "DrainSucceeded", "does not exist"),
+        (volumes, Step::VolumesLeft, "DrainForced", "pv-1"),
+        (forced, Step::Forced, "DrainForced", "force-deletion"),
+        (timed_out, Step::Forced, "DrainForced", "too long"),
+    ];
+    for (view, step, event, text) in cases {
+        let told = report(&view, &decide(&view, now()), &Done::default(), now());
+        let condition = told.condition.unwrap();
+        assert_eq!(
+            (condition.status, condition.reason.as_deref()),
+            (Status::True, Some(step.as_str()))
+        );
+        assert_eq!(condition.severity, None, "OpenShift has one only where it is False");
+        let message = condition.message.unwrap();
+        assert!(message.contains(text), "{message}");
+        assert_eq!(told.events.len(), 1, "{step:?}");
+        assert_eq!(told.events[0].reason.as_str(), event);
+    }
+}
+
+#[test]
+fn what_is_settled_is_left_alone() {
+    let done = after(view(Vec::new()), Step::Forced);
+    let told = report(&done, &decide(&done, now()), &Done::default(), now());
+    assert_eq!((told.condition, told.events.len()), (None, 0));
+}
+
+#[test]
+fn hooks_are_named() {
+    let hooked = with(view(Vec::new()), |view| {
+        view.subject.hooks = [Hook { name: "quorum".into(), owner: "etcd".into() }].into();
+    });
+    let (step, message, events) = told(&hooked, &Done::default());
+    assert_eq!((step, events), (Step::WaitingForHooks, vec!["DrainBlocked"]));
+    assert_eq!(message, "waits for preDrain hooks: quorum (etcd)");
+    assert_eq!(told(&after(hooked, step), &Done::default()).2, Vec::<&str>::new());
+}
+
+#[test]
+fn what_cannot_be_seen_says_why() {
+    let blind = with(view(Vec::new()), |view| {
+        let category = Category::Unauthorised;
+        view.pods = Sight::Unknown(machinist_domain::retry::Failure { category, ..failure() });
+    });
+    let (step, message, events) = told(&blind, &Done::default());
+    assert_eq!((step, events), (Step::CannotLook, vec!["DrainRequeued"]));
+    assert!(message.starts_with("the pods of the node cannot be listed"), "{message}");
+}

@@ -1,0 +1,3 @@
+//! The machine controller: makes an instance for every Machine, watches over it, and removes it.
+
+pub mod drain;
