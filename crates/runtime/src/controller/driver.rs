@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::Controller;
+use super::unsaid::Unsaid;
 use crate::clock::SharedClock;
 use crate::events::{Events, Regarding};
 use crate::lease::Leadership;
@@ -30,6 +31,7 @@ pub(super) struct Driver<C> {
     pub(super) writer: Writer,
     pub(super) leadership: Leadership,
     pub(super) events: Arc<Events>,
+    pub(super) unsaid: Unsaid,
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: SharedClock,
     pub(super) timings: Timings,
@@ -146,7 +148,10 @@ impl<C: Controller> Driver<C> {
     async fn stages(&self, key: &ObjectKey) -> (PassResult, Option<Retry>) {
         let snapshot = match self.controller.observe(key).await {
             Ok(Some(snapshot)) => snapshot,
-            Ok(None) => return (PassResult::Settled, None),
+            Ok(None) => {
+                self.unsaid.forget(key);
+                return (PassResult::Settled, None);
+            }
             Err(error) => {
                 tracing::warn!(%error, "could not look");
                 return (PassResult::Failed, Some(error.retry()));
@@ -167,7 +172,7 @@ impl<C: Controller> Driver<C> {
             }
         }
         // What has happened has happened, whatever became of the status: the next pass will not say it again.
-        let unsaid = self.say(&self.controller.regarding(&snapshot), &report.events).await;
+        let unsaid = self.say(key, &self.controller.regarding(&snapshot), &report.events).await;
         match unwritten.or(unsaid) {
             // The report's own retry may be more patient than a missing status allows.
             Some(error) => (PassResult::Failed, Some(error.retry())),
@@ -175,18 +180,37 @@ impl<C: Controller> Driver<C> {
         }
     }
 
-    /// Writes Events; returns the last error.
-    async fn say(&self, regarding: &Regarding<'_>, notes: &[EventNote]) -> Option<WriteError> {
-        let mut unsaid = None;
+    /// Writes Events, after those that could not be written before; returns the last error.
+    async fn say(
+        &self,
+        key: &ObjectKey,
+        regarding: &Regarding<'_>,
+        notes: &[EventNote],
+    ) -> Option<WriteError> {
         for note in notes {
             let (reason, text) = (note.reason.as_str(), &note.note);
             match note.event_type {
                 EventType::Normal => tracing::info!(reason, note = text, "reported"),
                 EventType::Warning => tracing::warn!(reason, note = text, "reported"),
             }
-            let said = self.events.publish(&self.writer, C::NAME, *regarding, note).await;
-            unsaid = said.err().or(unsaid);
         }
-        unsaid
+        let uid = &regarding.meta.uid;
+        let mut all = self.unsaid.take(key, uid);
+        all.retain(|note| !notes.contains(note));
+        all.extend_from_slice(notes);
+        let (mut unsaid, mut error) = (Vec::new(), None);
+        for note in all {
+            if let Err(refusal) =
+                self.events.publish(&self.writer, C::NAME, *regarding, &note).await
+            {
+                // One that the API server does not take as it is will not be taken later, either.
+                if refusal.retry() != Retry::OnChange {
+                    unsaid.push(note);
+                }
+                error = Some(refusal);
+            }
+        }
+        self.unsaid.keep(key, uid, unsaid);
+        error
     }
 }

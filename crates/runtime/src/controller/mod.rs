@@ -5,6 +5,7 @@
 
 mod driver;
 pub mod start;
+mod unsaid;
 
 use std::fmt::Display;
 use std::sync::Arc;

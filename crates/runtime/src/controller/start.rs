@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Controller;
 use super::driver::Driver;
+use super::unsaid::Unsaid;
 use crate::cache::kind::CustomResourceDefinitions;
 use crate::cache::registry::Caches;
 use crate::cache::{AnyCache, Scope};
@@ -125,6 +126,7 @@ async fn run<C: Controller>(build: Build<C>, start: Start) {
             .with_target(shared.target.as_ref().map(|target| target.session(C::USER_AGENT))),
         leadership,
         events: shared.events.clone(),
+        unsaid: Unsaid::default(),
         metrics: shared.metrics.clone(),
         clock: shared.clock.clone(),
         timings: shared.timings,
