@@ -7,12 +7,20 @@ use crate::retry::Retry;
 /// The reasons that machinist's Events carry. People write alerts on them: none is renamed or reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventReason {
+    /// A machine that nobody managed has a manager now.
+    Adopted,
     /// Annotations were written for the first time, or say something else now.
     Annotated,
     /// Somebody had written a processor architecture that is not the machine's.
     ArchitectureReplaced,
     /// The cloud could not be asked, so the built-in catalogue answered.
     CatalogueUsed,
+    /// An instance was created.
+    Create,
+    /// A creation takes longer than it should, and goes on.
+    CreationTimedOut,
+    /// An instance is gone, as it was to be.
+    Delete,
     /// A hook keeps a drain from beginning.
     DrainBlocked,
     /// A drain ended without everything being gone: nobody is waited for any longer.
@@ -25,49 +33,85 @@ pub enum EventReason {
     DrainSkipped,
     /// The node is empty.
     DrainSucceeded,
+    /// Something could not be created.
+    FailedCreate,
+    /// Something could not be deleted.
+    FailedDelete,
     /// The instance type is not known, so the object is left as it was.
     FailedUpdate,
+    /// The object is not valid.
+    FailedValidate,
+    /// A machine failed for good.
+    MachineFailed,
     /// It is not clear which Machine a Node belongs to.
     NodeNotLinked,
     /// The object or something that it refers to is not valid, or the cloud could not be asked.
     ReconcileError,
+    /// A machine that is not selected any more has no manager now.
+    Released,
+    /// Machines were created or deleted, because another number of them is wanted than there was.
+    Scaled,
+    /// An instance was repaired in place.
+    Update,
     /// Somebody set a value by hand that is not what we would say; it is left.
     UserValueKept,
 }
 
 impl EventReason {
     /// Every reason, for docs and tests.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 24] = [
+        Self::Adopted,
         Self::Annotated,
         Self::ArchitectureReplaced,
         Self::CatalogueUsed,
+        Self::Create,
+        Self::CreationTimedOut,
+        Self::Delete,
         Self::DrainBlocked,
         Self::DrainForced,
         Self::DrainProceeds,
         Self::DrainRequeued,
         Self::DrainSkipped,
         Self::DrainSucceeded,
+        Self::FailedCreate,
+        Self::FailedDelete,
         Self::FailedUpdate,
+        Self::FailedValidate,
+        Self::MachineFailed,
         Self::NodeNotLinked,
         Self::ReconcileError,
+        Self::Released,
+        Self::Scaled,
+        Self::Update,
         Self::UserValueKept,
     ];
 
     /// The reason as Events carry it.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Adopted => "Adopted",
             Self::Annotated => "Annotated",
             Self::ArchitectureReplaced => "ArchitectureReplaced",
             Self::CatalogueUsed => "CatalogueUsed",
+            Self::Create => "Create",
+            Self::CreationTimedOut => "CreationTimedOut",
+            Self::Delete => "Delete",
             Self::DrainBlocked => "DrainBlocked",
             Self::DrainForced => "DrainForced",
             Self::DrainProceeds => "DrainProceeds",
             Self::DrainRequeued => "DrainRequeued",
             Self::DrainSkipped => "DrainSkipped",
             Self::DrainSucceeded => "DrainSucceeded",
+            Self::FailedCreate => "FailedCreate",
+            Self::FailedDelete => "FailedDelete",
             Self::FailedUpdate => "FailedUpdate",
+            Self::FailedValidate => "FailedValidate",
+            Self::MachineFailed => "Failed",
             Self::NodeNotLinked => "NodeNotLinked",
             Self::ReconcileError => "ReconcileError",
+            Self::Released => "Released",
+            Self::Scaled => "Scaled",
+            Self::Update => "Update",
             Self::UserValueKept => "UserValueKept",
         }
     }
