@@ -99,17 +99,27 @@ impl Verdict {
     }
 }
 
-/// A client of the shared API server.
+/// A client of an API server.
 pub(crate) struct Server {
     client: Client,
 }
 
 impl Server {
+    /// The one that all tests share, with everybody's definitions.
     pub(crate) async fn get() -> Result<Self> {
         static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
-        let control_plane = SHARED.get_or_try_init(start).await?;
+        let started = SHARED.get_or_try_init(async || {
+            let control_plane = ControlPlane::start().await?;
+            install(&control_plane, &Whose::ALL).await?;
+            anyhow::Ok(control_plane)
+        });
+        Self::of(started.await?, &Whose::ALL).await
+    }
+
+    /// One that has these definitions already.
+    pub(crate) async fn of(control_plane: &ControlPlane, all: &[Whose]) -> Result<Self> {
         let server = Self { client: control_plane.client()? };
-        for whose in Whose::ALL {
+        for whose in all {
             for (plural, _) in KINDS {
                 server.wait_served(&whose.collection(plural)).await?;
             }
@@ -205,14 +215,12 @@ impl Server {
     }
 }
 
-async fn start() -> Result<ControlPlane> {
-    let control_plane = ControlPlane::start().await?;
+pub(crate) async fn install(control_plane: &ControlPlane, all: &[Whose]) -> Result<()> {
     let mut documents = Vec::new();
-    for whose in Whose::ALL {
+    for whose in all {
         let definitions = whose.definitions().await?;
         ensure!(definitions.len() == KINDS.len(), "{whose:?} has {} kinds", definitions.len());
         documents.extend(definitions.iter().map(Value::to_string));
     }
-    control_plane.install_crds(&documents.join("\n---\n")).await?;
-    Ok(control_plane)
+    Ok(control_plane.install_crds(&documents.join("\n---\n")).await?)
 }
