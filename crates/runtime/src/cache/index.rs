@@ -91,3 +91,6 @@ pub(super) fn keeper<T: super::kind::Stored>(
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

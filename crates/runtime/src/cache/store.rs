@@ -6,8 +6,8 @@
 //! * From the watch, what is at or below the position is known already.
 //! * An answer to a write that is at or below the position is either known or was undone since: it is ignored.
 //! * An object that a list does not have is removed only if it is not newer than the list.
-//! * An object whose deletion was answered with "gone" does not come back, by whichever way: its uid is kept (a *tombstone*) until the watch has
-//!   told of the deletion, or a list that was begun later does not have it.
+//! * An object that is gone, as a live read or the answer to a deletion of ours says, does not come back by any way: its uid is kept (a
+//!   *tombstone*) until the watch has told of the deletion, or a list was read that was begun later.
 //! * An object that a list has and the store has not, although the position is past the list, may have been deleted in between: it is *doubtful*,
 //!   and a live read decides.
 
@@ -83,6 +83,11 @@ struct Inner<T> {
 }
 
 impl<T> Inner<T> {
+    /// Keeps the object with this uid from coming back.
+    fn bury(&mut self, uid: &Uid) {
+        self.tombstones.insert(uid.clone(), self.lists);
+    }
+
     fn replace(&mut self, key: &ObjectKey, after: Option<&Entry<T>>) -> Option<Entry<T>> {
         let before = match after {
             Some(entry) => self.objects.insert(key.clone(), entry.clone()),
@@ -227,14 +232,12 @@ impl<T: Stored> Store<T> {
         let removed = self.remove_if(&meta.key, |inner, stored| {
             let same = stored.uid == meta.uid;
             if same {
-                inner.tombstones.insert(meta.uid.clone(), inner.lists);
+                inner.bury(&meta.uid);
             }
             same
         });
         if !removed && !seen {
-            let mut inner = self.inner.write();
-            let lists = inner.lists;
-            inner.tombstones.insert(meta.uid.clone(), lists);
+            self.inner.write().bury(&meta.uid);
         }
     }
 
@@ -275,8 +278,11 @@ impl<T: Stored> Store<T> {
                 !newer
             });
         } else {
-            self.remove_if(key, |_, stored| {
+            self.remove_if(key, |inner, stored| {
                 newer |= Some(stored.version) != before.stored;
+                if !newer {
+                    inner.bury(&stored.uid);
+                }
                 !newer
             });
         }

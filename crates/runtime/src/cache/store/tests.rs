@@ -1,5 +1,6 @@
 //! The store under every order in which watch, lists, answers and live reads can overtake each other.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use machinist_domain::key::Uid;
@@ -26,6 +27,15 @@ fn key(name: usize) -> ObjectKey {
 
 fn thing(name: usize, version: u64) -> Entry<Thing> {
     Entry::Known(Arc::new(Thing(meta(name, version))))
+}
+
+/// The object as it was born again under the same name.
+fn thing_with(uid: &str, name: usize, version: u64) -> Entry<Thing> {
+    Entry::Known(Arc::new(Thing(Meta { uid: Uid(uid.into()), ..meta(name, version) })))
+}
+
+fn uid(store: &Store<Thing>, name: usize) -> Option<Uid> {
+    store.get(&key(name)).map(|entry| entry.meta().uid.clone())
 }
 
 fn version(store: &Store<Thing>, name: usize) -> Option<u64> {
@@ -110,6 +120,70 @@ fn a_lost_answer_makes_a_key_uncertain_until_a_live_read() {
 }
 
 #[test]
+fn a_deletion_counts_from_its_answer_on_and_nothing_older_undoes_it() {
+    let store = Store::new();
+    list(&store, &[(1, 5)], 5);
+    let mut earlier = store.listing();
+    let before = store.glimpse(&key(1));
+    store.deleted(&meta(1, 5), true);
+    assert_eq!(version(&store, 1), None);
+    store.watched(&thing(1, 6));
+    assert_eq!(version(&store, 1), None, "an event from before the deletion");
+    store.written(&thing(1, 9));
+    assert_eq!(version(&store, 1), None, "an answer from before the deletion");
+    assert!(!store.read_live(&key(1), Some(&thing(1, 9)), before), "a read from before it");
+    store.listed(&mut earlier, &thing(1, 6), Version(6));
+    store.listing_done(&mut earlier, Version(6));
+    assert_eq!(version(&store, 1), None, "a list that was begun before it");
+    store.watched_deletion(&meta(1, 10));
+    assert!(store.inner.read().tombstones.is_empty(), "the watch has told");
+}
+
+#[test]
+fn a_tombstone_stands_until_a_later_list_and_concerns_one_uid() {
+    let store = Store::new();
+    list(&store, &[(1, 5)], 5);
+    store.deleted(&meta(1, 5), true);
+    // Somebody made another one of that name.
+    store.written(&thing_with("another", 1, 8));
+    assert_eq!((version(&store, 1), uid(&store, 1)), (Some(8), Some(Uid("another".into()))));
+    // The deletion of the first is not repeated on the second.
+    store.deleted(&meta(1, 5), true);
+    assert_eq!(version(&store, 1), Some(8));
+    let mut listing = store.listing();
+    store.listed(&mut listing, &thing_with("another", 1, 8), Version(9));
+    store.listing_done(&mut listing, Version(9));
+    assert!(store.inner.read().tombstones.is_empty());
+    store.watched(&thing(1, 6));
+    assert_eq!(version(&store, 1), Some(8));
+}
+
+#[test]
+fn what_the_watch_told_before_the_answer_leaves_no_tombstone() {
+    let store = Store::new();
+    list(&store, &[(1, 5)], 5);
+    store.watched_deletion(&meta(1, 7));
+    store.deleted(&meta(1, 5), true);
+    assert!(store.inner.read().tombstones.is_empty());
+    // One that was never seen here may still come.
+    store.deleted(&meta(2, 6), false);
+    store.watched(&thing(2, 8));
+    assert_eq!(version(&store, 2), None);
+}
+
+#[test]
+fn an_object_that_a_live_read_missed_is_not_brought_back_by_an_older_event() {
+    let store = Store::new();
+    list(&store, &[(1, 5)], 5);
+    assert!(store.read_live(&key(1), None, store.glimpse(&key(1))));
+    store.watched(&thing(1, 7));
+    assert_eq!(version(&store, 1), None);
+    store.watched_deletion(&meta(1, 8));
+    store.watched(&thing_with("another", 1, 9));
+    assert_eq!(version(&store, 1), Some(9));
+}
+
+#[test]
 fn a_live_read_that_comes_late_does_not_undo_what_the_watch_told_meanwhile() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
@@ -163,17 +237,24 @@ fn a_subscriber_hears_of_everything_that_is_there_and_of_every_change_once() {
 /// What happened in the cluster, one version after the other: an object was written, or deleted.
 type History = Vec<(usize, bool)>;
 
-/// The truth at a version: name and version of every object that exists.
-fn truth(history: &History, at: usize) -> Vec<(usize, u64)> {
-    let mut objects = std::collections::BTreeMap::new();
+/// The truth at a version: every object that exists, born anew under another uid after each deletion.
+fn truth(history: &History, at: usize) -> Vec<Meta> {
+    let mut objects = BTreeMap::new();
     for (index, (name, exists)) in history.iter().take(at).enumerate() {
         if *exists {
-            objects.insert(*name, index as u64 + 1);
+            let version = Version(index as u64 + 1);
+            let uid = Uid(format!("{name}-{index}").into());
+            let born = || Meta { uid, ..meta(*name, version.0) };
+            objects.entry(*name).or_insert_with(born).version = version;
         } else {
             objects.remove(name);
         }
     }
-    objects.into_iter().collect()
+    objects.into_values().collect()
+}
+
+fn known(meta: Meta) -> Entry<Thing> {
+    Entry::Known(Arc::new(Thing(meta)))
 }
 
 /// One thing that reaches the store.
@@ -183,7 +264,7 @@ enum Arrival {
     Watch,
     /// A list, as of some version that is not in the future of the cluster.
     List(prop::sample::Index),
-    /// The answer to a write of ours, however late.
+    /// The answer to a write or deletion of ours, however late.
     Answer(prop::sample::Index),
     /// A live read, now.
     Live(usize),
@@ -193,74 +274,120 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let arrival = prop_oneof![
         4 => Just(Arrival::Watch),
         1 => any::<prop::sample::Index>().prop_map(Arrival::List),
-        2 => any::<prop::sample::Index>().prop_map(Arrival::Answer),
+        3 => any::<prop::sample::Index>().prop_map(Arrival::Answer),
         1 => (0..3_usize).prop_map(Arrival::Live),
     ];
     prop::collection::vec(arrival, 0..60)
 }
 
+/// A store, the cluster's history, and how much of it is known by which way.
+struct Scene {
+    store: Store<Thing>,
+    history: History,
+    watched: usize,
+    /// The latest deletion that was answered: a list that begins afterwards is not older.
+    floor: usize,
+    /// What was told to be gone.
+    gone: HashSet<Uid>,
+}
+
+impl Scene {
+    fn new(history: History) -> Self {
+        let scene =
+            Self { store: Store::new(), history, watched: 0, floor: 0, gone: HashSet::new() };
+        scene.list(0);
+        scene
+    }
+
+    fn now(&self) -> Vec<Meta> {
+        truth(&self.history, self.history.len())
+    }
+
+    fn object_at(&self, name: usize, at: usize) -> Option<Meta> {
+        truth(&self.history, at).into_iter().find(|object| object.key == key(name))
+    }
+
+    fn list(&self, at: usize) {
+        let mut listing = self.store.listing();
+        let version = Version(at as u64);
+        for object in truth(&self.history, at) {
+            self.store.listed(&mut listing, &known(object), version);
+        }
+        self.store.listing_done(&mut listing, version);
+        for key in listing.doubtful {
+            self.read(&key);
+        }
+    }
+
+    fn read(&self, key: &ObjectKey) {
+        let entry = self.now().into_iter().find(|object| object.key == *key).map(known);
+        self.store.read_live(key, entry.as_ref(), self.store.glimpse(key));
+    }
+
+    fn watch(&mut self) {
+        let Some((name, exists)) = self.history.get(self.watched).copied() else { return };
+        let before = self.object_at(name, self.watched);
+        self.watched += 1;
+        match (self.object_at(name, self.watched), before) {
+            (Some(object), _) => self.store.watched(&known(object)),
+            // A deletion has a version of its own.
+            (None, Some(object)) => {
+                let version = Version(self.watched as u64);
+                self.store.watched_deletion(&Meta { version, ..object });
+            }
+            (None, None) => assert!(!exists),
+        }
+    }
+
+    fn answer(&mut self, at: usize) {
+        let name = self.history[at].0;
+        match (self.object_at(name, at + 1), self.object_at(name, at)) {
+            (Some(object), _) => self.store.written(&known(object)),
+            (None, Some(object)) => {
+                let seen = uid(&self.store, name).as_ref() == Some(&object.uid);
+                self.store.deleted(&object, seen);
+                self.floor = self.floor.max(at + 1);
+                self.gone.insert(object.uid);
+            }
+            (None, None) => {}
+        }
+    }
+}
+
 proptest! {
-    /// However watch, lists, answers and live reads overtake each other: no object ever becomes older, and when the watch has told everything
-    /// and the doubtful are read, the store is the truth.
+    /// However watch, lists, answers and live reads overtake each other: no object ever becomes older, none comes back that was told to be gone,
+    /// and when the watch has told everything and the doubtful are read, the store is the truth.
     #[test]
     fn the_store_never_goes_back_and_ends_up_right(
         history in prop::collection::vec((0..3_usize, prop::bool::weighted(0.7)), 1..25),
         arrivals in arrivals(),
     ) {
-        let store = Store::new();
-        list(&store, &truth(&history, 0), 0);
-        let mut watched = 0;
-        let step = |watched: &mut usize| {
-            if let Some((name, exists)) = history.get(*watched) {
-                *watched += 1;
-                let at = *watched as u64;
-                if *exists {
-                    store.watched(&thing(*name, at));
-                } else {
-                    store.watched_deletion(&meta(*name, at));
-                }
-            }
-        };
+        let mut scene = Scene::new(history);
         for arrival in arrivals {
-            let before: Vec<_> = (0..3).map(|name| version(&store, name)).collect();
+            let before: Vec<_> = (0..3).map(|name| version(&scene.store, name)).collect();
             match arrival {
-                Arrival::Watch => step(&mut watched),
+                Arrival::Watch => scene.watch(),
                 Arrival::List(index) => {
-                    let at = index.index(history.len() + 1);
-                    let listing = list(&store, &truth(&history, at), at as u64);
-                    for doubtful in listing.doubtful {
-                        let now = truth(&history, history.len());
-                        let found = now.iter().find(|(name, _)| key(*name) == doubtful);
-                        let entry = found.map(|(name, version)| thing(*name, *version));
-                        store.read_live(&doubtful, entry.as_ref(), store.glimpse(&doubtful));
-                    }
+                    let at = index.index(scene.history.len() + 1).max(scene.floor);
+                    scene.list(at);
                 }
-                Arrival::Answer(index) => {
-                    let at = index.index(history.len());
-                    if let (name, true) = history[at] {
-                        store.written(&thing(name, at as u64 + 1));
-                    }
-                }
-                Arrival::Live(name) => {
-                    let now = truth(&history, history.len());
-                    let found = now.iter().find(|(found, _)| *found == name);
-                    let entry = found.map(|(name, version)| thing(*name, *version));
-                    store.read_live(&key(name), entry.as_ref(), store.glimpse(&key(name)));
-                }
+                Arrival::Answer(index) => scene.answer(index.index(scene.history.len())),
+                Arrival::Live(name) => scene.read(&key(name)),
             }
             for (name, before) in before.into_iter().enumerate() {
-                if let (Some(before), Some(after)) = (before, version(&store, name)) {
+                if let (Some(before), Some(after)) = (before, version(&scene.store, name)) {
                     prop_assert!(after >= before, "object {} went from {} to {}", name, before, after);
                 }
+                let back = uid(&scene.store, name).filter(|uid| scene.gone.contains(uid));
+                prop_assert_eq!(back, None);
             }
         }
-        while watched < history.len() {
-            step(&mut watched);
+        while scene.watched < scene.history.len() {
+            scene.watch();
         }
         for name in 0..3 {
-            let now = truth(&history, history.len());
-            let expected = now.iter().find(|(found, _)| *found == name).map(|(_, version)| *version);
-            prop_assert_eq!(version(&store, name), expected);
+            let expected = scene.object_at(name, scene.history.len());
+            prop_assert_eq!(version(&scene.store, name), expected.map(|object| object.version.0));
         }
     }
 }

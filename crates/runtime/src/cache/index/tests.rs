@@ -1,0 +1,92 @@
+//! An index beside its store, however objects come and go.
+
+use machinist_domain::key::{Uid, Version};
+use machinist_domain::meta::Meta;
+
+use super::super::kind::Stored;
+use super::super::store::Store;
+use super::*;
+
+/// An object that belongs to some sets.
+#[derive(Debug)]
+struct Member {
+    meta: Meta,
+    sets: Vec<Arc<str>>,
+}
+
+impl Stored for Member {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+fn meta(name: &str, version: u64) -> Meta {
+    let (key, uid) = (ObjectKey::new("ns", name), Uid(name.into()));
+    Meta { key, uid, version: Version(version), deleting: false }
+}
+
+fn member(name: &str, version: u64, sets: &[&str]) -> Entry<Member> {
+    let sets = sets.iter().map(|set| Arc::from(*set)).collect();
+    Entry::Known(Arc::new(Member { meta: meta(name, version), sets }))
+}
+
+fn sets_of(entry: &Entry<Member>) -> Vec<Arc<str>> {
+    match entry {
+        Entry::Known(member) => member.sets.clone(),
+        Entry::Undecodable(_) => Vec::new(),
+    }
+}
+
+fn indexed(store: &Store<Member>) -> Arc<Index> {
+    let index = Arc::<Index>::default();
+    store.add_indexer(keeper(Arc::clone(&index), sets_of));
+    index
+}
+
+fn names(index: &Index, term: &str) -> Vec<String> {
+    index.get(term).iter().map(|key| key.name.to_string()).collect()
+}
+
+#[test]
+fn an_index_has_what_was_there_before_and_what_comes() {
+    let store = Store::new();
+    store.watched(&member("a", 1, &["blue"]));
+    let index = indexed(&store);
+    assert_eq!(names(&index, "blue"), ["a"]);
+    store.watched(&member("c", 2, &["blue"]));
+    // A write of our own, of which the watch knows nothing yet.
+    store.written(&member("b", 9, &["blue", "red"]));
+    assert_eq!(names(&index, "blue"), ["a", "b", "c"]);
+    assert_eq!(names(&index, "red"), ["b"]);
+    assert_eq!(names(&index, "green"), Vec::<String>::new());
+}
+
+#[test]
+fn an_object_that_changes_sets_leaves_the_old_one() {
+    let store = Store::new();
+    let index = indexed(&store);
+    store.watched(&member("a", 1, &["blue", "red"]));
+    store.written(&member("a", 5, &["red", "green"]));
+    let now = ["blue", "red", "green"].map(|set| names(&index, set).len());
+    assert_eq!(now, [0, 1, 1]);
+    // The watch is late, and does not bring the old sets back.
+    store.watched(&member("a", 3, &["blue"]));
+    assert_eq!(names(&index, "blue"), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_gone_is_gone_from_the_index_by_whichever_way_and_leaves_nothing_behind() {
+    let store = Store::new();
+    let index = indexed(&store);
+    for (name, version) in [("a", 1), ("b", 2), ("c", 3), ("d", 4)] {
+        store.watched(&member(name, version, &["blue"]));
+    }
+    store.watched_deletion(&meta("a", 5));
+    store.deleted(&meta("b", 2), true);
+    let mut listing = store.listing();
+    store.listed(&mut listing, &member("d", 4, &["blue"]), Version(6));
+    store.listing_done(&mut listing, Version(6));
+    assert_eq!(names(&index, "blue"), ["d"]);
+    store.rewind();
+    assert!(index.by_term.read().is_empty());
+}
