@@ -19,6 +19,7 @@ pub mod key;
 pub mod labels;
 pub mod machine;
 pub mod machine_timings;
+pub mod membership;
 pub mod meta;
 pub mod ordinals;
 pub mod pairs;

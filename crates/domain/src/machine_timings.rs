@@ -29,6 +29,8 @@ pub struct MachineTimings {
     pub domain_pause_max: Duration,
     /// The first shared pause.
     pub domain_pause: Duration,
+    /// How long changes of machines are collected before their set is looked at.
+    pub children: Duration,
 }
 
 impl Default for MachineTimings {
@@ -47,6 +49,7 @@ impl Default for MachineTimings {
             volume_detach: seconds(120),
             domain_pause_max: seconds(10 * 60),
             domain_pause: seconds(5),
+            children: Duration::from_millis(200),
         }
     }
 }
@@ -69,6 +72,7 @@ impl MachineTimings {
             volume_detach,
             domain_pause_max,
             domain_pause,
+            children,
         } = self;
         Self {
             creation: creation.mul_f64(factor),
@@ -83,6 +87,7 @@ impl MachineTimings {
             volume_detach: volume_detach.mul_f64(factor),
             domain_pause_max: domain_pause_max.mul_f64(factor),
             domain_pause: domain_pause.mul_f64(factor),
+            children: children.mul_f64(factor),
         }
     }
 }

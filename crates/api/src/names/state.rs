@@ -24,6 +24,9 @@ pub const CONDITION_PAUSED: &str = "Paused";
 /// Whether all is as it should be, and if not, why.
 pub const CONDITION_READY: &str = "Ready";
 
+/// Of a MachineSet: machines cannot be created, deleted or counted, and why. Not there where they can.
+pub const CONDITION_REPLICA_FAILURE: &str = "ReplicaFailure";
+
 /// The status of a condition that holds.
 pub const STATUS_TRUE: &str = "True";
 /// The status of a condition that does not hold.

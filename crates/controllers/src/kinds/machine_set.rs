@@ -32,7 +32,7 @@ pub struct MachineSet {
     /// Who is in charge of it, as its status says.
     pub authority: Authority,
     /// What it says of its machines; `None` unless somebody asked for it.
-    pub children: Option<Box<Children>>,
+    pub children: Option<Arc<Children>>,
 }
 
 /// Which of OpenShift's two machine APIs is in charge of an object.
@@ -103,7 +103,7 @@ impl Kind for MachineSets {
             Current::read(|name| wire.metadata.annotations.get(name).map(String::as_str));
         let authority = authority(&wire.status);
         let children =
-            self.texts.as_ref().map(|texts| Box::new(Children::read(wire, &self.words, texts)));
+            self.texts.as_ref().map(|texts| Arc::new(Children::read(wire, &self.words, texts)));
         MachineSet { meta, shape, annotations, authority, children }
     }
 }

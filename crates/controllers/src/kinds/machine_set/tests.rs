@@ -35,7 +35,8 @@ fn read(kind: &MachineSets, value: &Value) -> MachineSet {
 }
 
 fn children(value: &Value) -> Children {
-    *read(&MachineSets::new(Arc::new(Nothing)).with_children(), value).children.unwrap()
+    let set = read(&MachineSets::new(Arc::new(Nothing)).with_children(), value);
+    Arc::unwrap_or_clone(set.children.unwrap())
 }
 
 #[test]
@@ -61,14 +62,14 @@ fn the_spec_of_the_template_is_kept_word_for_word() {
 #[test]
 fn identical_templates_are_stored_once() {
     let kind = MachineSets::new(Arc::new(Nothing)).with_children();
-    let spec = |name| read(&kind, &object(name)).children.unwrap().template.spec.unwrap();
+    let spec = |name| read(&kind, &object(name)).children.unwrap().template.spec.clone().unwrap();
     let (first, second) = (spec("a"), spec("b"));
     assert!(Arc::ptr_eq(&first, &second));
 }
 
 #[test]
 fn a_process_that_only_annotates_pays_one_word_for_it() {
-    assert_eq!(size_of::<Option<Box<Children>>>(), size_of::<usize>());
+    assert_eq!(size_of::<Option<Arc<Children>>>(), size_of::<usize>());
 }
 
 #[test]

@@ -1,0 +1,93 @@
+//! Who belongs to whom, in the terms of the caches: the index of machines by their manager, and the sets that a change concerns.
+
+use std::sync::Arc;
+
+use machinist_api::resource::MACHINE_SETS;
+use machinist_domain::key::{ObjectKey, Version};
+use machinist_domain::meta::Meta;
+use machinist_runtime::cache::Cache;
+use machinist_runtime::cache::store::Entry;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+
+use crate::kinds::{Machine, MachineSets};
+
+/// Past this many, refusals are forgotten: asking again is harmless.
+const MOST_REFUSALS: usize = 1024;
+
+/// The uid of whoever manages a machine.
+pub(super) fn uid_of_manager(entry: &Entry<Machine>) -> Option<&str> {
+    match entry {
+        Entry::Known(machine) => machine.owner.as_ref().map(|owner| &*owner.uid.0),
+        Entry::Undecodable(object) => {
+            object.owners.iter().find(|owner| owner.controller).map(|owner| &*owner.uid)
+        }
+    }
+}
+
+/// The term under which machines of a namespace that nobody manages are found. No uid has a slash.
+pub(super) fn orphans_of(namespace: &str) -> String {
+    format!("orphans/{namespace}")
+}
+
+/// The terms under which a machine is found: its manager's uid, or that it has none.
+pub(super) fn by_manager(entry: &Entry<Machine>) -> Vec<Arc<str>> {
+    match entry {
+        Entry::Known(machine) => match &machine.owner {
+            Some(owner) => vec![Arc::clone(&owner.uid.0)],
+            None => vec![orphans_of(&machine.meta.key.namespace).into()],
+        },
+        // Nobody adopts what cannot be read.
+        Entry::Undecodable(_) => uid_of_manager(entry).map(Arc::from).into_iter().collect(),
+    }
+}
+
+/// The term under which a machine is found by its Node.
+pub(super) fn by_node(machine: &Machine) -> Vec<Arc<str>> {
+    machine.status.node_ref.iter().map(|node| Arc::clone(&node.name)).collect()
+}
+
+/// The sets that a machine concerns: the one that manages it, or, if nobody does, those that select it.
+pub(super) fn sets_of(entry: &Entry<Machine>, sets: &Cache<MachineSets>) -> Vec<ObjectKey> {
+    let namespace = &entry.meta().key.namespace;
+    let set = |kind: &str, name: Arc<str>| {
+        let is_set = kind == MACHINE_SETS.kind;
+        is_set.then(|| ObjectKey { namespace: Arc::clone(namespace), name })
+    };
+    match entry {
+        Entry::Known(machine) => match &machine.owner {
+            Some(owner) => set(&owner.kind, Arc::clone(&owner.name)).into_iter().collect(),
+            None => sets.select(|set| {
+                set.meta.key.namespace == *namespace
+                    && set.children.as_ref().is_some_and(|says| {
+                        says.selector.as_ref().is_ok_and(|one| one.matches(&machine.labels))
+                    })
+            }),
+        },
+        Entry::Undecodable(object) => {
+            let owner = object.owners.iter().find(|owner| owner.controller);
+            owner
+                .and_then(|owner| set(&owner.kind, owner.name.as_str().into()))
+                .into_iter()
+                .collect()
+        }
+    }
+}
+
+/// Machines that could not be adopted or released, in the version that was tried. Forgetting them costs an attempt and nothing else.
+#[derive(Debug, Default)]
+pub(super) struct Refused(Mutex<HashMap<Arc<str>, Version>>);
+
+impl Refused {
+    pub(super) fn has(&self, machine: &Meta) -> bool {
+        self.0.lock().get(&machine.uid.0) == Some(&machine.version)
+    }
+
+    pub(super) fn add(&self, machine: &Meta) {
+        let mut refused = self.0.lock();
+        if refused.len() >= MOST_REFUSALS {
+            refused.clear();
+        }
+        refused.insert(Arc::clone(&machine.uid.0), machine.version);
+    }
+}

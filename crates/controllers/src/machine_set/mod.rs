@@ -1,0 +1,188 @@
+//! The MachineSet controller: keeps as many machines of a kind as a MachineSet wants.
+//!
+//! Input: MachineSets, their Machines, and the Nodes of these. Output: Machines, created from the set's template, adopted, released and deleted; the
+//! set's status, and Events. A Machine is made and removed by `machine`; here it is only asked for.
+//!
+//! Invariants: whatever the caches have not seen yet and whenever the process dies, no more machines are made than the set wants (`decide`); a
+//! deletion is asked for only if the set, read live, still wants it; machines of others are not touched.
+//!
+//! A set is looked at as soon as it changes. Changes of its machines and nodes are collected for a moment ([`MachineTimings::children`]), so that the
+//! status of a set of thousands is not written thousands of times while they come up.
+//!
+//! [`MachineTimings::children`]: machinist_domain::machine_timings::MachineTimings::children
+
+mod act;
+mod decide;
+mod error;
+mod family;
+mod observe;
+mod plan;
+mod report;
+mod snapshot;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use machinist_api::names::LEASE_MACHINE_SET;
+use machinist_api::resource::{MACHINE_SETS, MACHINES, Resource};
+use machinist_domain::key::ObjectKey;
+use machinist_domain::meta::Meta;
+use machinist_domain::report::Report;
+use machinist_runtime::cache::index::Index;
+use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cache::{AnyCache, Cache, Scope};
+use machinist_runtime::cluster::ApiError;
+use machinist_runtime::controller::Controller;
+use machinist_runtime::controller::start::Shared;
+use machinist_runtime::events::Regarding;
+use machinist_runtime::lease::LeaseName;
+use machinist_runtime::queue::Queue;
+use machinist_runtime::user_agent::UserAgent;
+use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
+use serde_json::{Value, json};
+
+pub use self::decide::decide;
+pub use self::error::Refusal;
+use self::family::Refused;
+pub use self::plan::{MOST_PER_PASS, Outcome, Plan, Why};
+pub use self::report::report;
+pub use self::snapshot::{Content, Family, Member, ReadySince, Seen, Snapshot};
+use crate::kinds::{MachineSets, Machines, Nodes};
+
+/// How to look after MachineSets.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Settings {
+    /// Whether to keep off objects that another machine API is in charge of.
+    pub obey_migration: bool,
+}
+
+/// The MachineSet controller.
+#[derive(Debug)]
+pub struct MachineSetController {
+    sets: Arc<Cache<MachineSets>>,
+    machines: Arc<Cache<Machines>>,
+    nodes: Arc<Cache<Nodes>>,
+    by_manager: Arc<Index>,
+    by_node: Arc<Index>,
+    refused: Refused,
+    settings: Settings,
+    /// How long changes of machines are collected.
+    gather: Duration,
+    no_namespace: Arc<str>,
+}
+
+impl MachineSetController {
+    /// A controller that reads MachineSets and Machines as these kinds do. Where another controller of the process reads MachineSets, too, it must
+    /// be given the same kind, with the sets' children.
+    pub fn new(
+        shared: &Arc<Shared>,
+        sets: MachineSets,
+        machines: Machines,
+        settings: Settings,
+    ) -> Self {
+        let (caches, scope) = (&shared.caches, &shared.scope);
+        let machines = caches.open(&shared.control, scope.clone(), machines);
+        let nodes_cluster = shared.target.as_ref().unwrap_or(&shared.control);
+        Self {
+            sets: caches.open(&shared.control, scope.clone(), sets),
+            nodes: caches.open(nodes_cluster, Scope::All, Nodes::default()),
+            by_manager: machines.index_entries(family::by_manager),
+            by_node: machines.index(family::by_node),
+            machines,
+            refused: Refused::default(),
+            settings,
+            gather: shared.timings.machines.children,
+            no_namespace: "".into(),
+        }
+    }
+}
+
+impl Controller for MachineSetController {
+    type Snapshot = Snapshot;
+    type Plan = Plan;
+    type Outcome = Outcome;
+
+    const NAME: &'static str = "machineset";
+    const USER_AGENT: UserAgent = UserAgent::MACHINE_SET;
+    const REQUIRES: &'static [Resource] = &[MACHINE_SETS, MACHINES];
+    const ELECTS: bool = true;
+    const LEASE: LeaseName = LeaseName::Shared(LEASE_MACHINE_SET);
+    const WORKERS: usize = 8;
+
+    fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
+        vec![self.sets.clone(), self.machines.clone(), self.nodes.clone()]
+    }
+
+    fn subscribe(&self, queue: &Arc<Queue>) {
+        let for_sets = Arc::clone(queue);
+        self.sets.subscribe(move |change| {
+            if change.after.is_some() {
+                for_sets.add(change.key);
+            }
+        });
+        let gather = self.gather;
+        let (for_machines, sets) = (Arc::clone(queue), Arc::clone(&self.sets));
+        self.machines.subscribe(move |change| {
+            for entry in [change.before, change.after].into_iter().flatten() {
+                for set in family::sets_of(entry, &sets) {
+                    for_machines.add_after(&set, gather);
+                }
+            }
+        });
+        let (for_nodes, sets) = (Arc::clone(queue), Arc::clone(&self.sets));
+        let (machines, by_node) = (Arc::clone(&self.machines), Arc::clone(&self.by_node));
+        self.nodes.subscribe(move |change| {
+            let state = |entry: Option<&Entry<_>>| match entry {
+                Some(Entry::Known(node)) => {
+                    let node: &crate::kinds::Node = node;
+                    Some((node.meta.uid.clone(), node.readiness.clone()))
+                }
+                _ => None,
+            };
+            // Nodes say every few minutes that they are alive; that concerns nobody.
+            if state(change.before) == state(change.after) {
+                return;
+            }
+            for machine in by_node.get(&change.key.name) {
+                let Some(entry) = machines.get(&machine) else { continue };
+                for set in family::sets_of(&entry, &sets) {
+                    for_nodes.add_after(&set, gather);
+                }
+            }
+        });
+    }
+
+    async fn observe(&self, key: &ObjectKey) -> Result<Option<Snapshot>, ApiError> {
+        observe::observe(self, key).await
+    }
+
+    fn decide(&self, snapshot: &Snapshot, now: Timestamp) -> Plan {
+        decide(snapshot, now)
+    }
+
+    async fn act(&self, snapshot: &Snapshot, plan: &Plan, writer: &Writer) -> Outcome {
+        act::act(self, snapshot, plan, writer).await
+    }
+
+    fn report(&self, snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report {
+        report(snapshot, outcome, now)
+    }
+
+    async fn write_status(
+        &self,
+        snapshot: &Snapshot,
+        _outcome: &Outcome,
+        status: &Value,
+        writer: &Writer,
+    ) -> Result<Option<Meta>, WriteError> {
+        // Counts are ours alone; the list of conditions is everybody's.
+        let guard = if status.get("conditions").is_some() { Guard::Version } else { Guard::Uid };
+        let patch = json!({ "status": status });
+        writer.patch(&self.sets, &snapshot.meta, Part::Status, guard, patch, &"say how it is").await
+    }
+
+    fn regarding<'a>(&self, snapshot: &'a Snapshot) -> Regarding<'a> {
+        Regarding { resource: MACHINE_SETS, meta: &snapshot.meta }
+    }
+}

@@ -1,0 +1,212 @@
+//! What to tell people about a pass: Events, the set's status, and when to come back.
+
+mod status;
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::names::{CONDITION_PAUSED, ERROR_INVALID_CONFIGURATION, REASON_NOT_MACHINE_API};
+use machinist_domain::conditions::{self, Condition};
+use machinist_domain::key::ObjectKey;
+use machinist_domain::machine::MachineAuthority;
+use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
+use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
+use serde_json::{Value, json};
+
+use self::status::{Changes, Trouble};
+use super::error::Refusal;
+use super::plan::{Outcome, Why, names};
+use super::snapshot::{Content, Family, Snapshot};
+
+/// Past this, a time that was waited for is not just now.
+const A_MOMENT: SignedDuration = SignedDuration::from_millis(1);
+
+/// Reports.
+pub fn report(snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report {
+    let Content::Read(family) = &snapshot.content else { return unreadable(outcome) };
+    let teller = Teller { family, obey_migration: snapshot.obey_migration, now };
+    let quiet = |result| Report::quiet(result);
+    match outcome {
+        Outcome::Left(Why::Settled) => teller.settled(),
+        Outcome::Left(Why::Deleting) | Outcome::DryRun => quiet(PassResult::Settled),
+        Outcome::Left(Why::Elsewhere(authority)) => {
+            Report { status: teller.paused(*authority), ..quiet(PassResult::Settled) }
+        }
+        Outcome::Left(Why::NotAssigned(to)) => {
+            let status = to.as_str().map(|to| json!({"authoritativeAPI": to}));
+            Report { status, ..quiet(PassResult::Waiting) }
+        }
+        Outcome::Void => Report { retry: Some(Retry::Soon), ..quiet(PassResult::Waiting) },
+        Outcome::Refused(refusal) => teller.refused(refusal),
+        Outcome::Claimed { adopted, released, failure } => {
+            teller.claimed(adopted, released, failure.as_ref())
+        }
+        // The set has changed by that, so it is looked at again at once.
+        Outcome::Moved(Ok(())) => quiet(PassResult::Changed),
+        Outcome::Moved(Err(failure)) => {
+            teller.failed(EventReason::ReconcileError, Changes::default(), failure)
+        }
+        Outcome::Created { made, met, failure } => teller.created(made, *met, failure.as_ref()),
+        Outcome::Deleted { gone, failure } => teller.deleted(gone, failure.as_ref()),
+    }
+}
+
+/// A set that cannot be decoded has no status that could be compared, so only an Event tells.
+fn unreadable(outcome: &Outcome) -> Report {
+    match outcome {
+        Outcome::Refused(refusal) => Report {
+            events: vec![warning(EventReason::ReconcileError, refusal.to_string())],
+            retry: Some(refusal.retry()),
+            ..Report::quiet(PassResult::Refused)
+        },
+        _ => Report::quiet(PassResult::Settled),
+    }
+}
+
+struct Teller<'a> {
+    family: &'a Family,
+    obey_migration: bool,
+    now: Timestamp,
+}
+
+impl Teller<'_> {
+    fn status(&self, changes: Changes<'_>, trouble: Trouble<'_>) -> Option<Value> {
+        status::patch(self.family, changes, trouble, self.obey_migration, self.now)
+    }
+
+    fn settled(&self) -> Report {
+        Report {
+            status: self.status(Changes::default(), Trouble::None),
+            retry: self.next_available(),
+            ..Report::quiet(PassResult::Settled)
+        }
+    }
+
+    fn refused(&self, refusal: &Refusal) -> Report {
+        let message = refusal.to_string();
+        let trouble = Trouble::ForGood { reason: ERROR_INVALID_CONFIGURATION, message: &message };
+        Report {
+            result: PassResult::Refused,
+            status: self.status(Changes::default(), trouble),
+            events: vec![warning(EventReason::ReconcileError, message.clone())],
+            retry: Some(refusal.retry()),
+        }
+    }
+
+    fn claimed(
+        &self,
+        adopted: &[ObjectKey],
+        released: &[ObjectKey],
+        failure: Option<&Failure>,
+    ) -> Report {
+        let mut report = match failure {
+            Some(failure) => self.failed(EventReason::ReconcileError, Changes::default(), failure),
+            // The machines have changed by that, which brings us back; they are counted then.
+            None => Report::quiet(PassResult::Changed),
+        };
+        for (reason, keys) in [(EventReason::Adopted, adopted), (EventReason::Released, released)] {
+            if !keys.is_empty() {
+                let names = names(keys.iter().map(|key| &*key.name));
+                report.events.insert(0, note(EventType::Normal, reason, names));
+            }
+        }
+        report
+    }
+
+    fn created(&self, made: &[ObjectKey], met: usize, failure: Option<&Failure>) -> Report {
+        let changes = Changes { made: made.len(), gone: &[] };
+        let mut report = match failure {
+            Some(failure) => self.failed(EventReason::FailedCreate, changes, failure),
+            None => self.changed(changes),
+        };
+        if met > 0 && report.retry.is_none() {
+            report.retry = Some(Retry::Soon);
+        }
+        if !made.is_empty() {
+            let text = format!("created {}", names(made.iter().map(|key| &*key.name)));
+            report.events.insert(0, note(EventType::Normal, EventReason::Scaled, text));
+        }
+        report
+    }
+
+    fn deleted(&self, gone: &[ObjectKey], failure: Option<&Failure>) -> Report {
+        let changes = Changes { made: 0, gone };
+        let mut report = match failure {
+            Some(failure) => self.failed(EventReason::FailedDelete, changes, failure),
+            None => self.changed(changes),
+        };
+        if !gone.is_empty() {
+            let text = format!("deleted {}", names(gone.iter().map(|key| &*key.name)));
+            report.events.insert(0, note(EventType::Normal, EventReason::Scaled, text));
+        }
+        report
+    }
+
+    fn changed(&self, changes: Changes<'_>) -> Report {
+        Report {
+            result: PassResult::Changed,
+            status: self.status(changes, Trouble::None),
+            events: Vec::new(),
+            retry: self.next_available(),
+        }
+    }
+
+    fn failed(&self, reason: EventReason, changes: Changes<'_>, failure: &Failure) -> Report {
+        let result = PassResult::Failed;
+        let retry = Some(failure.retry);
+        if is_how_it_works(failure.category) {
+            let status = self.status(changes, Trouble::AsBefore);
+            return Report { result, status, events: Vec::new(), retry };
+        }
+        let trouble = Trouble::ForNow { reason: reason.as_str(), message: &failure.message };
+        let text = format!("{}: {}", failure.category.as_str(), failure.message);
+        let events = vec![warning(reason, text)];
+        Report { result, status: self.status(changes, trouble), events, retry }
+    }
+
+    /// When the next machine has been ready for long enough: nobody tells us that.
+    fn next_available(&self) -> Option<Retry> {
+        let min_ready = SignedDuration::try_from(self.family.says.min_ready).ok()?;
+        let seen = self.family.members.iter().filter_map(|member| member.seen.as_ref());
+        let times = seen.filter_map(|seen| seen.available_at(min_ready));
+        let next = times.filter(|at| *at >= self.now).min()?;
+        let wait = self.now.duration_until(next).checked_add(A_MOMENT)?;
+        wait.try_into().ok().map(Retry::Again)
+    }
+
+    fn paused(&self, authority: MachineAuthority) -> Option<Value> {
+        let api = authority.as_str()?;
+        let paused = Condition::yes(CONDITION_PAUSED)
+            .because(REASON_NOT_MACHINE_API, format!("The AuthoritativeAPI is set to {api}"));
+        let list = conditions::set(&self.family.says.status.conditions, [paused], self.now)?;
+        Some(json!({"conditions": conditions::to_json(&list)}))
+    }
+}
+
+/// Whether a failure is how the protocol works, and nothing that a person could mend on the object.
+fn is_how_it_works(category: Category) -> bool {
+    match category {
+        Category::Conflict | Category::NotLeader | Category::Unavailable | Category::Throttled => {
+            true
+        }
+        Category::InvalidConfiguration
+        | Category::NotFound
+        | Category::CapacityExhausted
+        | Category::Unauthorised
+        | Category::Unexpected => false,
+    }
+}
+
+fn warning(reason: EventReason, text: String) -> EventNote {
+    note(EventType::Warning, reason, text)
+}
+
+fn note(event_type: EventType, reason: EventReason, note: String) -> EventNote {
+    let action = match reason {
+        EventReason::Adopted | EventReason::Released => "Claim",
+        EventReason::Scaled | EventReason::FailedCreate | EventReason::FailedDelete => "Scale",
+        _ => "Reconcile",
+    };
+    EventNote { event_type, reason, action, note }
+}
+
+#[cfg(test)]
+mod tests;
