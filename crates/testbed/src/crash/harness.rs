@@ -34,6 +34,8 @@ pub struct Options {
     pub user_agents: String,
     /// Whether writes to Leases are crash points, too.
     pub leases: bool,
+    /// Whether every world has a simulated cloud, and how much faster than real time its clock goes.
+    pub cloud: Option<f64>,
 }
 
 impl Default for Options {
@@ -46,6 +48,7 @@ impl Default for Options {
             settle: Duration::from_millis(300),
             user_agents: "machinist-".to_owned(),
             leases: false,
+            cloud: None,
         }
     }
 }
@@ -139,6 +142,10 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
     async fn trial(&self, place: usize) -> Result<Trial<'_, S, C>> {
         let api_server = &self.api_servers[place % self.api_servers.len()];
         let world = World::new(api_server, self.scenario.name(), self.options.deadline).await?;
+        let world = match self.options.cloud {
+            None => world,
+            Some(scale) => world.with_cloud(api_server, scale).await?,
+        };
         Ok(Trial {
             subject: &self.subject,
             scenario: &self.scenario,

@@ -13,12 +13,15 @@ pub struct Launch {
     pub url: String,
     /// The only namespace that the subject may look at.
     pub namespace: String,
+    /// Where the simulated cloud is, if there is one.
+    pub cloud: Option<String>,
 }
 
 impl Launch {
     /// A subject behind this proxy.
     pub fn new(proxy: &Proxy, namespace: &str) -> Self {
-        Self { kubeconfig: proxy.kubeconfig(), url: proxy.url(), namespace: namespace.to_owned() }
+        let (kubeconfig, url) = (proxy.kubeconfig(), proxy.url());
+        Self { kubeconfig, url, namespace: namespace.to_owned(), cloud: None }
     }
 
     /// A client configuration that leads through the proxy, without retries of kube's own.

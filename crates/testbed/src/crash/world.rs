@@ -14,7 +14,7 @@ use kube::{
 };
 use serde_json::Value;
 
-use super::{Launch, normalise::Normaliser};
+use super::{Launch, WorldCloud, normalise::Normaliser};
 use crate::{
     faults::{ApiRequest, Proxy},
     poll,
@@ -29,6 +29,8 @@ pub struct World {
     pub namespace: String,
     /// The way of the subject to the API server.
     pub proxy: Proxy,
+    /// A cloud of its own, where the harness was told to have one.
+    pub cloud: Option<WorldCloud>,
     client: Client,
     deadline: Instant,
 }
@@ -58,7 +60,13 @@ impl World {
             .create(&PostParams::default(), &object)
             .await
             .with_context(|| format!("namespace {namespace}"))?;
-        Ok(Self { namespace, proxy, client, deadline: Instant::now() + lifetime })
+        Ok(Self { namespace, proxy, cloud: None, client, deadline: Instant::now() + lifetime })
+    }
+
+    /// The same world with a simulated cloud, whose clock goes `scale` times as fast as real time.
+    pub async fn with_cloud(self, api_server: &kube::Config, scale: f64) -> Result<Self> {
+        let cloud = WorldCloud::start(&self.proxy, api_server, scale).await?;
+        Ok(Self { cloud: Some(cloud), ..self })
     }
 
     /// The undisturbed user's client, which leads directly to the API server.
@@ -77,7 +85,8 @@ impl World {
 
     /// What a subject has to know.
     pub fn launch(&self) -> Launch {
-        Launch::new(&self.proxy, &self.namespace)
+        let cloud = self.cloud.as_ref().map(|cloud| cloud.endpoint.clone());
+        Launch { cloud, ..Launch::new(&self.proxy, &self.namespace) }
     }
 
     /// Time left.

@@ -1,0 +1,33 @@
+//! The simulated cloud of a world, behind the same proxy as its API server: calls that change it are crash points like any other.
+
+use anyhow::{Context, Result};
+use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
+use machinist_provider_sim::server::{SimCloud, SimServer};
+
+use crate::faults::Proxy;
+
+/// What the cloud is called in crash points.
+const NAME: &str = "sim";
+
+/// A cloud for one run. It knows nothing of the subject, so it can tell what the subject left behind.
+#[derive(Debug)]
+pub struct WorldCloud {
+    /// The cloud, to look at and to change its ways.
+    pub sim: SimCloud,
+    /// Where the subject finds it: behind the proxy.
+    pub endpoint: String,
+    _server: SimServer,
+    _kubelets: Kubelets,
+}
+
+impl WorldCloud {
+    /// An empty cloud whose clock goes `scale` times as fast as real time. Its instances register Nodes directly at the API server.
+    pub async fn start(proxy: &Proxy, api_server: &kube::Config, scale: f64) -> Result<Self> {
+        // Names of instances come from the uids of their machines, so worlds on one API server do not meet.
+        let sim = SimCloud::new(1, scale);
+        let server = SimServer::start(&sim).await.context("a simulated cloud")?;
+        let endpoint = proxy.join(NAME, &server.url())?;
+        let kubelets = Kubelets::start(&sim, api_server.clone(), KubeletOptions::default())?;
+        Ok(Self { sim, endpoint, _server: server, _kubelets: kubelets })
+    }
+}
