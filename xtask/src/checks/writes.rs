@@ -2,7 +2,8 @@
 //!
 //! A write needs a client and a verb, so the check follows these two words instead of guessing at method names:
 //!
-//! * `kube` (the client) is named only where sessions are made, and by the playground, which sets up a cluster of its own;
+//! * `kube` (the client) is named only where sessions are made, and by the playground, which sets up a cluster of its own, and by the
+//!   simulated kubelets, which play the part of the cloud;
 //! * `Method::POST` and its like (the verbs) are named only by the writer;
 //! * controllers name neither of them, nor any other way to speak HTTP.
 //!
@@ -57,6 +58,12 @@ const RULES: &[Rule] = &[
         except: &["crates/machinist/src/verbs/playground"],
         names: Names::Roots(&["kube"]),
         advice: "verbs reach a cluster through the runtime; only the playground has a cluster of its own",
+    },
+    Rule {
+        within: "crates/provider-sim/src/",
+        except: &["crates/provider-sim/src/kubelet/"],
+        names: Names::Roots(&["kube"]),
+        advice: "a provider knows no cluster; only the simulated kubelets do, which play the part of the cloud",
     },
 ];
 

@@ -1,0 +1,97 @@
+//! From the cloud's words to those of the contract.
+
+use machinist_api::names::TAG_MACHINE_UID;
+use machinist_provider::cloud::{
+    Address, AddressKind, Instance, InstanceState, MachineRef, ProviderStatus,
+};
+use serde_json::Value;
+
+use super::launch::{Launch, known_id, token};
+use crate::spec::SimMachineProviderConfig;
+use crate::wire::{self, State};
+
+/// An instance, as the contract has it. `machine`: the one that it was asked for, if that is known.
+pub(super) fn instance(found: &wire::Instance, machine: Option<&MachineRef>) -> Instance {
+    let left_behind = found.state == State::Terminated && !found.volumes.is_empty();
+    let mut status = machine.map(|machine| machine.status.clone()).unwrap_or_default();
+    let mut set = |name: &str, value: &str| status.0.insert(name.to_owned(), Value::from(value));
+    set("instanceId", &found.id);
+    set("instanceState", found.state.as_str());
+    Instance {
+        id: found.id.as_str().into(),
+        provider_id: found.provider_id().into(),
+        state: match found.state {
+            State::Pending => InstanceState::Pending,
+            State::Running => InstanceState::Running,
+            State::ShuttingDown => InstanceState::Terminating,
+            State::Terminated if left_behind => InstanceState::Terminating,
+            State::Terminated => InstanceState::Terminated,
+        },
+        state_text: found.state.as_str().into(),
+        state_reason: found.state_reason.as_deref().map(Into::into),
+        addresses: addresses(found),
+        region: Some(found.region.as_str().into()),
+        zone: Some(found.zone.as_str().into()),
+        instance_type: Some(found.instance_type.as_str().into()),
+        interruptible: false,
+        drift: machine.and_then(|machine| drift(found, machine)),
+        status: ProviderStatus(status.0),
+    }
+}
+
+fn addresses(found: &wire::Instance) -> Vec<Address> {
+    let address = |kind, address: &str| Address { kind, address: address.into() };
+    vec![
+        address(AddressKind::InternalIp, &found.address),
+        address(AddressKind::InternalDns, &found.id),
+        address(AddressKind::Hostname, &found.id),
+    ]
+}
+
+/// The tags that the spec and the machine's identity ask for.
+pub(super) fn wanted_tags(machine: &MachineRef) -> Vec<(String, String)> {
+    let config = SimMachineProviderConfig::read(&machine.spec).unwrap_or_default();
+    let ownership = machinist_provider::cloud::ownership::Ownership::of(machine).tags();
+    let ownership = ownership.into_iter().map(|(tag, value)| (tag.to_owned(), value.to_string()));
+    let own: Vec<_> = ownership.collect();
+    // Nobody may say by a tag of the spec that the instance is another's.
+    let free = config.tags.into_iter().filter(|(tag, _)| own.iter().all(|(known, _)| known != tag));
+    free.collect::<Vec<_>>().into_iter().chain(own.clone()).collect()
+}
+
+fn drift(found: &wire::Instance, machine: &MachineRef) -> Option<String> {
+    if found.state == State::Terminated {
+        return None;
+    }
+    let differs = |(tag, value): &(String, String)| found.tags.get(tag) != Some(value);
+    let tags: Vec<_> =
+        wanted_tags(machine).into_iter().filter(differs).map(|(tag, _)| tag).collect();
+    (!tags.is_empty()).then(|| format!("tags differ: {}", tags.join(", ")))
+}
+
+/// Whether an instance that was found by its id belongs to another machine.
+pub(super) fn foreign_owner<'a>(
+    found: &'a wire::Instance,
+    machine: &MachineRef,
+) -> Option<&'a str> {
+    let owner = found.tags.get(TAG_MACHINE_UID)?;
+    (**owner != *machine.uid.0).then_some(owner)
+}
+
+/// The instance that counts, of all that were ever made for a machine: the one that is known to be its own, else one that exists, else
+/// what became of the present attempt. What earlier attempts left behind is for the deletion.
+pub(super) fn current<'a>(
+    found: &[&'a wire::Instance],
+    machine: &MachineRef,
+) -> Option<&'a wire::Instance> {
+    let newest = |fits: &dyn Fn(&wire::Instance) -> bool| {
+        found.iter().rev().copied().find(|instance| fits(instance))
+    };
+    if let Some(known) = known_id(machine).and_then(|id| newest(&|instance| instance.id == id)) {
+        return Some(known);
+    }
+    let attempt = Launch::stored(&machine.status)
+        .map_or_else(|| token(machine), |launch| launch.request.token);
+    newest(&|instance| instance.state != State::Terminated)
+        .or_else(|| newest(&|instance| instance.token == attempt))
+}

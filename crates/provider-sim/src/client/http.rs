@@ -1,0 +1,181 @@
+//! Requests to the simulated cloud: one pooled client, a deadline on each, and errors in the words of the contract. No retries: the queue decides.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::wire::{Code, Refusal};
+
+const AGENT: &str = concat!("machinist-sim/", env!("CARGO_PKG_VERSION"));
+
+/// Sends requests.
+#[derive(Debug, Clone)]
+pub(super) struct Http {
+    client: Client<HttpConnector, Full<Bytes>>,
+    timeout: Duration,
+}
+
+/// Whom to ask, as whom.
+#[derive(Debug, Clone)]
+pub(super) struct Address {
+    pub(super) endpoint: String,
+    pub(super) bearer: Option<Bearer>,
+}
+
+/// What is shown to the cloud. Printing it prints nothing of it.
+#[derive(Clone)]
+pub(super) struct Bearer(pub(super) String);
+
+impl std::fmt::Debug for Bearer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Bearer(…)")
+    }
+}
+
+impl Http {
+    pub(super) fn new(timeout: Duration) -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        let client =
+            Client::builder(TokioExecutor::new()).retry_canceled_requests(false).build(connector);
+        Self { client, timeout }
+    }
+
+    pub(super) async fn get<T: DeserializeOwned>(
+        &self,
+        to: &Address,
+        path: &str,
+    ) -> Result<T, CloudError> {
+        self.send(to, Method::GET, path, Bytes::new()).await
+    }
+
+    pub(super) async fn delete<T: DeserializeOwned>(
+        &self,
+        to: &Address,
+        path: &str,
+    ) -> Result<T, CloudError> {
+        self.send(to, Method::DELETE, path, Bytes::new()).await
+    }
+
+    pub(super) async fn send_json<T: DeserializeOwned>(
+        &self,
+        to: &Address,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, CloudError> {
+        let body = serde_json::to_vec(body).map_err(|error| unsent(&error))?;
+        self.send(to, method, path, body.into()).await
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &self,
+        to: &Address,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<T, CloudError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", to.endpoint))
+            .header(USER_AGENT, AGENT)
+            .header(CONTENT_TYPE, "application/json");
+        if let Some(Bearer(token)) = &to.bearer {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let request = request.body(Full::new(body)).map_err(|error| unsent(&error))?;
+        let exchange = async {
+            let response = self.client.request(request).await.map_err(|error| lost(&error))?;
+            let (head, body) = response.into_parts();
+            let body = body.collect().await.map_err(|error| lost(&error))?.to_bytes();
+            Ok::<_, CloudError>((head, body))
+        };
+        let answer = tokio::time::timeout(self.timeout, exchange).await;
+        let (head, body) = answer.unwrap_or_else(|_| {
+            let message = format!("no answer from the cloud within {:?}", self.timeout);
+            Err(CloudError::new(ErrorClass::Unavailable, message))
+        })?;
+        if head.status.is_success() {
+            return serde_json::from_slice(&body).map_err(|error| {
+                let message = format!("the cloud's answer was not understood: {error}");
+                CloudError::new(ErrorClass::Unknown, message)
+            });
+        }
+        let retry_after = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let retry_after = retry_after.and_then(|value| value.parse().ok());
+        Err(refused(head.status, &body, retry_after.map(Duration::from_secs)))
+    }
+}
+
+/// Nothing was sent, so nothing happened.
+fn unsent(error: &dyn std::error::Error) -> CloudError {
+    let message = format!("the request could not be made: {error}");
+    CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) }
+}
+
+/// Sent or not, nobody knows what became of it.
+fn lost(error: &dyn std::error::Error) -> CloudError {
+    let mut message = format!("no answer from the cloud: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        message = format!("{message}: {cause}");
+        source = cause.source();
+    }
+    CloudError::new(ErrorClass::Unavailable, message)
+}
+
+/// By the code where there is one. Something between us and the cloud may also answer, and has only a status.
+fn refused(status: StatusCode, body: &[u8], retry_after: Option<Duration>) -> CloudError {
+    let refusal = serde_json::from_slice::<Refusal>(body).ok();
+    let class = match refusal.as_ref().map(|refusal| refusal.code) {
+        Some(Code::InvalidParameter) => ErrorClass::InvalidConfiguration,
+        Some(Code::NotFound) => ErrorClass::NotFound,
+        Some(Code::InsufficientCapacity) => ErrorClass::CapacityExhausted,
+        Some(Code::Throttled) => ErrorClass::Throttled,
+        Some(Code::Unauthorised) => ErrorClass::Unauthorised,
+        Some(Code::Unavailable) => ErrorClass::Unavailable,
+        Some(Code::TokenMismatch) => ErrorClass::Unknown,
+        None => match status.as_u16() {
+            401 | 403 => ErrorClass::Unauthorised,
+            429 => ErrorClass::Throttled,
+            500.. => ErrorClass::Unavailable,
+            _ => ErrorClass::Unknown,
+        },
+    };
+    let message = match refusal {
+        Some(Refusal { code, message }) => format!("{code:?}: {message}"),
+        None => format!("the cloud answered {status}"),
+    };
+    CloudError { retry_after, ..CloudError::new(class, message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_win_over_statuses_and_both_have_classes() {
+        let no_room = br#"{"code":"InsufficientCapacity","message":"full"}"#;
+        let cases: [(u16, &[u8], ErrorClass, Effect); 6] = [
+            (409, no_room, ErrorClass::CapacityExhausted, Effect::None),
+            (409, br#"{"kind":"Status"}"#, ErrorClass::Unknown, Effect::Unclear),
+            (429, b"", ErrorClass::Throttled, Effect::None),
+            (500, b"<html>", ErrorClass::Unavailable, Effect::Unclear),
+            (403, b"", ErrorClass::Unauthorised, Effect::None),
+            (404, b"no such route", ErrorClass::Unknown, Effect::Unclear),
+        ];
+        for (status, body, class, effect) in cases {
+            let error = refused(StatusCode::from_u16(status).unwrap(), body, None);
+            assert_eq!((error.class, error.effect), (class, effect), "{status} {error}");
+        }
+    }
+}

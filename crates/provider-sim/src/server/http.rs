@@ -1,0 +1,101 @@
+//! The listening socket: HTTP/1.1 on a loopback port.
+//!
+//! Invariant: a call that has been read is carried out, also when the client goes away: it is one step without a pause.
+
+use std::convert::Infallible;
+use std::io::{Error, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddr};
+
+use bytes::Bytes;
+use http::{Request, Response, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::SimCloud;
+use super::service::{Call, Outcome};
+
+/// A cloud that can be called. Dropping it closes the socket and every connection; the cloud itself goes on.
+#[derive(Debug)]
+pub struct SimServer {
+    address: SocketAddr,
+    _stop: DropGuard,
+}
+
+impl SimServer {
+    /// Serves a cloud on a free loopback port.
+    pub async fn start(cloud: &SimCloud) -> Result<Self, Error> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let stop = CancellationToken::new();
+        let cloud = cloud.clone();
+        let serving = async move {
+            let Err(error) = accept(&listener, &cloud).await;
+            tracing::error!(%error, "the simulated cloud stopped listening");
+        };
+        tokio::spawn(stop.clone().run_until_cancelled_owned(serving));
+        Ok(Self { address, _stop: stop.drop_guard() })
+    }
+
+    /// Where it is: `http://127.0.0.1:port`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+async fn accept(listener: &TcpListener, cloud: &SimCloud) -> Result<Infallible, Error> {
+    let mut connections = JoinSet::new();
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let cloud = cloud.clone();
+        connections.spawn(async move {
+            if let Err(error) = connect(stream, &cloud).await {
+                tracing::debug!(%error, "a connection to the simulated cloud ended early");
+            }
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn connect(stream: TcpStream, cloud: &SimCloud) -> Result<(), hyper::Error> {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "no TCP_NODELAY");
+    }
+    let service = service_fn(|request| answer(cloud, request));
+    http1::Builder::new().serve_connection(TokioIo::new(stream), service).await
+}
+
+async fn answer(
+    cloud: &SimCloud,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Error> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map_err(Error::other)?.to_bytes();
+    let bearer = head.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let call = Call {
+        path: head.uri.path().to_owned(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
+        bearer: bearer.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned),
+        method: head.method,
+        body,
+    };
+    match cloud.serve(&call) {
+        Outcome::Lost => Err(Error::from(ErrorKind::ConnectionReset)),
+        Outcome::Answer { status, body, retry_after, late } => {
+            if !late.is_zero() {
+                cloud.sleep(late).await;
+            }
+            let mut response =
+                Response::builder().status(status).header(header::CONTENT_TYPE, "application/json");
+            if let Some(seconds) = retry_after {
+                response = response.header(header::RETRY_AFTER, seconds);
+            }
+            response.body(Full::new(body.into())).map_err(Error::other)
+        }
+    }
+}

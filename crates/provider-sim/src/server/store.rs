@@ -1,0 +1,235 @@
+//! What the cloud has: every instance since its beginning, those that are gone included, so that everything can be counted.
+//!
+//! Invariants: a token stands for one request and one instance for ever; records are never removed, only no longer shown.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use machinist_api::names::TAG_MACHINE_UID;
+use tokio::sync::watch;
+
+use super::life::Life;
+use crate::wire::{Code, CreateInstance, Instance, Refusal, State, Volume};
+
+/// How long an instance that is gone is still shown.
+const REMEMBERED: Duration = Duration::from_secs(3600);
+
+/// Everything that there is and was.
+#[derive(Debug)]
+pub(super) struct Store {
+    seed: u64,
+    records: Vec<Record>,
+    by_id: HashMap<String, usize>,
+    by_token: HashMap<String, usize>,
+    by_uid: HashMap<String, Vec<usize>>,
+}
+
+/// One instance.
+#[derive(Debug)]
+pub(super) struct Record {
+    id: String,
+    request: CreateInstance,
+    tags: BTreeMap<String, String>,
+    pub(super) life: Life,
+    created_at: jiff::Timestamp,
+    /// From when it is shown.
+    visible: Duration,
+    data_volume: Option<Volume>,
+    /// Whether its kubelet is about to register: so long it is not said to be gone.
+    pub(super) registering: bool,
+    /// How many answers to its creation were lost on purpose.
+    pub(super) answers_lost: u32,
+    /// Tells whoever waits that its fate has changed.
+    pub(super) changed: watch::Sender<()>,
+}
+
+impl Store {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            records: Vec::new(),
+            by_id: HashMap::new(),
+            by_token: HashMap::new(),
+            by_uid: HashMap::new(),
+        }
+    }
+
+    /// The instance with the request's token, which is made unless it is there. Says whether it was made.
+    pub(super) fn create(
+        &mut self,
+        request: CreateInstance,
+        now: Duration,
+        hidden: Duration,
+    ) -> Result<(usize, bool), Refusal> {
+        if let Some(&place) = self.by_token.get(&request.token) {
+            if self.records[place].request == request {
+                return Ok((place, false));
+            }
+            let message = format!("token {:?} was used for another request", request.token);
+            return Err(Refusal { code: Code::TokenMismatch, message });
+        }
+        let place = self.records.len();
+        let id = self.new_id(&request);
+        let boots = (!request.failures.never_boots).then(|| now + seconds(request.boot_seconds));
+        let dies = request.failures.dies_after_seconds.map(seconds);
+        self.by_token.insert(request.token.clone(), place);
+        self.by_id.insert(id.clone(), place);
+        if let Some(uid) = request.tags.get(TAG_MACHINE_UID) {
+            self.by_uid.entry(uid.clone()).or_default().push(place);
+        }
+        let life = Life {
+            boots,
+            dies: boots.zip(dies).map(|(boots, dies)| boots + dies),
+            deleted: None,
+            stop: seconds(request.stop_seconds),
+        };
+        self.records.push(Record {
+            data_volume: request
+                .data_volume_gib
+                .map(|gib| Volume { id: format!("{id}-data"), gib }),
+            id,
+            tags: request.tags.clone(),
+            request,
+            life,
+            created_at: jiff::Timestamp::now(),
+            visible: now + hidden,
+            registering: false,
+            answers_lost: 0,
+            changed: watch::Sender::new(()),
+        });
+        Ok((place, true))
+    }
+
+    /// From the name and a hash of seed and token: people recognise it, and it is the same in every run.
+    fn new_id(&self, request: &CreateInstance) -> String {
+        let mut name = request.metadata.name.replace('.', "-");
+        name.truncate(name.floor_char_boundary(48));
+        let name = name.trim_matches('-');
+        let mut salt = 0_u32;
+        loop {
+            let hash = hash(&(self.seed, &request.token, salt));
+            let id = format!("{name}-{:08x}", hash & 0xffff_ffff);
+            if !self.by_id.contains_key(&id) {
+                return id;
+            }
+            salt += 1;
+        }
+    }
+
+    pub(super) fn record(&self, place: usize) -> &Record {
+        &self.records[place]
+    }
+
+    pub(super) fn record_mut(&mut self, place: usize) -> &mut Record {
+        &mut self.records[place]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(super) fn place(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    pub(super) fn with_token(&self, token: &str) -> Option<usize> {
+        self.by_token.get(token).copied()
+    }
+
+    pub(super) fn of_machine(&self, uid: &str) -> &[usize] {
+        self.by_uid.get(uid).map_or(&[], Vec::as_slice)
+    }
+
+    /// The instance with this id, if it is shown.
+    pub(super) fn shown(&self, id: &str, now: Duration) -> Option<usize> {
+        self.place(id).filter(|place| self.records[*place].is_shown(now))
+    }
+
+    /// The instance as it is now.
+    pub(super) fn view(&self, place: usize, now: Duration) -> Instance {
+        self.records[place].view(place, now)
+    }
+
+    /// Forgets a volume that an instance left behind; `false`: there is none of this name, or it is in use.
+    pub(super) fn delete_volume(&mut self, id: &str, now: Duration) -> bool {
+        let Some(place) = id.strip_suffix("-data").and_then(|instance| self.place(instance)) else {
+            return false;
+        };
+        let record = &mut self.records[place];
+        record.state(now).0 == State::Terminated && record.data_volume.take().is_some()
+    }
+}
+
+impl Record {
+    pub(super) fn state(&self, now: Duration) -> (State, Option<&'static str>) {
+        match self.life.state(now) {
+            (State::Terminated, reason) if self.registering => (State::ShuttingDown, reason),
+            state => state,
+        }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) fn failures(&self) -> &crate::wire::Failures {
+        &self.request.failures
+    }
+
+    pub(super) fn merge_tags(&mut self, tags: BTreeMap<String, String>) {
+        self.tags.extend(tags);
+    }
+
+    pub(super) fn take_tag(&mut self, tag: &str) -> bool {
+        self.tags.remove(tag).is_some()
+    }
+
+    pub(super) fn tag(&self, tag: &str) -> Option<&str> {
+        self.tags.get(tag).map(String::as_str)
+    }
+
+    pub(super) fn is_shown(&self, now: Duration) -> bool {
+        let ended =
+            self.life.dies.into_iter().chain(self.life.deleted.map(|at| at + self.life.stop));
+        let forgotten = ended.min().is_some_and(|end| end + REMEMBERED <= now);
+        self.visible <= now && !(forgotten && self.data_volume.is_none())
+    }
+
+    fn view(&self, place: usize, now: Duration) -> Instance {
+        let (state, reason) = self.state(now);
+        let root = Volume { id: format!("{}-root", self.id), gib: self.request.root_volume_gib };
+        let root = (state != State::Terminated).then_some(root);
+        Instance {
+            id: self.id.clone(),
+            name: self.request.metadata.name.clone(),
+            token: self.request.token.clone(),
+            state,
+            state_reason: reason.map(str::to_owned),
+            region: self.request.region.clone(),
+            zone: self.request.zone.clone(),
+            instance_type: self.request.instance_type.clone(),
+            address: address(place),
+            volumes: root.into_iter().chain(self.data_volume.clone()).collect(),
+            tags: self.tags.clone(),
+            created_at: self.created_at,
+        }
+    }
+}
+
+/// The same value for the same seed and input, in every process.
+pub(super) fn hash(input: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    input.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn seconds(seconds: u32) -> Duration {
+    Duration::from_secs(seconds.into())
+}
+
+/// Addresses are given out in order, none twice within sixteen million.
+fn address(place: usize) -> String {
+    let number = place % (1 << 24);
+    format!("10.{}.{}.{}", number >> 16 & 255, number >> 8 & 255, number & 255)
+}

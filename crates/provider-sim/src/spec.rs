@@ -1,0 +1,226 @@
+//! `SimMachineProviderConfig`: what a machine of the simulated cloud is to be, and how it is to fail.
+//!
+//! ```yaml
+//! apiVersion: sim.machinist.dev/v1beta1
+//! kind: SimMachineProviderConfig
+//! instanceType: sim.medium      # required
+//! region: sim-1                 # default sim-1
+//! zone: a                       # default: chosen anew for every attempt
+//! bootSeconds: 5                # default 5; 0 is possible
+//! stopSeconds: 0                # from the request to delete until it is gone
+//! rootVolumeGiB: 20
+//! dataVolumeGiB: 10             # default: none. Outlives the instance until it is deleted
+//! tags: {team: a}
+//! credentialsSecret: {name: x}  # its key `token` is shown to the cloud; default: none
+//! failures:
+//!   neverBoots: true
+//!   diesAfterSeconds: 60
+//!   noCapacity: true
+//!   lostCreateAnswers: 1
+//!   createAnswerDelaySeconds: 30
+//! ```
+//!
+//! How the cloud as a whole fails is not here: [`Modes`](crate::server::Modes).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use machinist_domain::shape::Shape;
+use machinist_provider::spec::{Problem, SpecError, SpecHalf, SpecKind};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::types;
+use crate::wire::Failures;
+
+/// The group of the provider spec.
+pub const GROUP: &str = "sim.machinist.dev";
+/// The kind of the provider spec.
+pub const KIND: &str = "SimMachineProviderConfig";
+const KINDS: &[SpecKind] = &[SpecKind { group: GROUP, kind: KIND }];
+
+/// A provider spec. Fields that it does not know are ignored, those of the wrong type are an error.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SimMachineProviderConfig {
+    kind: Option<String>,
+    /// The type.
+    pub instance_type: String,
+    /// Where.
+    pub region: String,
+    /// Where in the region, if it matters.
+    pub zone: Option<String>,
+    /// From the request until it runs.
+    pub boot_seconds: u32,
+    /// From the request to delete it until it is gone.
+    pub stop_seconds: u32,
+    /// Size of the root volume.
+    #[serde(rename = "rootVolumeGiB")]
+    pub root_volume_gib: u32,
+    /// Size of a volume that outlives the instance.
+    #[serde(rename = "dataVolumeGiB")]
+    pub data_volume_gib: Option<u32>,
+    /// Tags.
+    pub tags: BTreeMap<String, String>,
+    /// As whom.
+    pub credentials_secret: Option<SecretName>,
+    /// How it fails.
+    pub failures: Failures,
+}
+
+/// A Secret in the Machine's namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct SecretName {
+    /// Its name.
+    pub name: String,
+}
+
+impl Default for SimMachineProviderConfig {
+    fn default() -> Self {
+        Self {
+            kind: None,
+            instance_type: String::new(),
+            region: "sim-1".to_owned(),
+            zone: None,
+            boot_seconds: 5,
+            stop_seconds: 0,
+            root_volume_gib: 20,
+            data_volume_gib: None,
+            tags: BTreeMap::new(),
+            credentials_secret: None,
+            failures: Failures::default(),
+        }
+    }
+}
+
+impl SimMachineProviderConfig {
+    /// Reads a provider spec and fills in the defaults.
+    pub fn read(spec: &RawValue) -> Result<Self, SpecError> {
+        let invalid = |reason: String| SpecError::Invalid { reason };
+        // serde would take a list for a struct, field by field.
+        if !spec.get().trim_start().starts_with('{') {
+            return Err(invalid("it must be an object".to_owned()));
+        }
+        let config: Self =
+            serde_json::from_str(spec.get()).map_err(|error| invalid(error.to_string()))?;
+        match &config.kind {
+            Some(kind) if kind != KIND => {
+                Err(SpecError::ForeignKind { kind: kind.clone(), known: KINDS.to_vec() })
+            }
+            _ if config.instance_type.is_empty() => {
+                Err(invalid("instanceType is missing".to_owned()))
+            }
+            _ => Ok(config),
+        }
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if types::capacity(&self.instance_type).is_none() {
+            let known = types::names().collect::<Vec<_>>().join(", ");
+            problems.push(Problem::at("instanceType", format!("must be one of {known}")));
+        }
+        if self.region.is_empty() || self.region.contains('/') {
+            problems.push(Problem::at("region", "must be a name without slashes"));
+        }
+        if self.zone.as_deref().is_some_and(|zone| !types::ZONES.contains(&zone)) {
+            let known = types::ZONES.join(", ");
+            problems.push(Problem::at("zone", format!("must be one of {known}")));
+        }
+        if self.root_volume_gib == 0 {
+            problems.push(Problem::at("rootVolumeGiB", "must be at least 1"));
+        }
+        if self.data_volume_gib == Some(0) {
+            problems.push(Problem::at("dataVolumeGiB", "must be at least 1, or left out"));
+        }
+        problems
+    }
+}
+
+/// The spec half of the simulated cloud.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SimSpecs;
+
+impl SpecHalf for SimSpecs {
+    fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError> {
+        let config = SimMachineProviderConfig::read(spec)?;
+        let secret = config.credentials_secret.map(|secret| secret.name);
+        Ok(Shape {
+            instance_type: config.instance_type.into(),
+            region: Some(config.region.into()),
+            zone: config.zone.map(Arc::from),
+            root_disk_gib: Some(config.root_volume_gib),
+            credentials_secret: secret.filter(|name| !name.is_empty()).map(Arc::from),
+        })
+    }
+
+    fn kinds(&self) -> &[SpecKind] {
+        KINDS
+    }
+
+    fn validate(&self, spec: &RawValue) -> Vec<Problem> {
+        match SimMachineProviderConfig::read(spec) {
+            Ok(config) => config.problems(),
+            Err(error) => vec![Problem::at("", error.to_string())],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn defaults_are_filled_in() {
+        let spec = raw(r#"{"kind":"SimMachineProviderConfig","instanceType":"sim.small"}"#);
+        let expected = Shape {
+            instance_type: "sim.small".into(),
+            region: Some("sim-1".into()),
+            zone: None,
+            root_disk_gib: Some(20),
+            credentials_secret: None,
+        };
+        assert_eq!(SimSpecs.shape(&spec), Ok(expected));
+        assert_eq!(SimSpecs.validate(&spec), []);
+    }
+
+    #[test]
+    fn the_documented_spec_is_read_in_full() {
+        let spec = raw(
+            r#"{"instanceType":"sim.medium","region":"r","zone":"a","bootSeconds":0,"stopSeconds":2,
+                "rootVolumeGiB":7,"dataVolumeGiB":10,"tags":{"team":"a"},"credentialsSecret":{"name":"x"},
+                "failures":{"neverBoots":true,"diesAfterSeconds":60,"noCapacity":true,
+                "lostCreateAnswers":1,"createAnswerDelaySeconds":30}}"#,
+        );
+        let config = SimMachineProviderConfig::read(&spec).unwrap();
+        let numbers = (config.boot_seconds, config.stop_seconds, config.root_volume_gib);
+        assert_eq!((numbers, config.data_volume_gib), ((0, 2, 7), Some(10)));
+        let failures = Failures {
+            never_boots: true,
+            dies_after_seconds: Some(60),
+            no_capacity: true,
+            lost_create_answers: 1,
+            create_answer_delay_seconds: 30,
+        };
+        assert_eq!(config.failures, failures);
+        assert_eq!(SimSpecs.shape(&spec).unwrap().credentials_secret.as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn every_problem_is_named_with_its_place() {
+        let spec = raw(
+            r#"{"instanceType":"m5.large","region":"","zone":"z","rootVolumeGiB":0,"dataVolumeGiB":0}"#,
+        );
+        let paths: Vec<_> =
+            SimSpecs.validate(&spec).into_iter().map(|problem| problem.path).collect();
+        assert_eq!(paths, ["instanceType", "region", "zone", "rootVolumeGiB", "dataVolumeGiB"]);
+        for spec in ["[]", "{}", r#"{"instanceType":5}"#, r#"{"kind":"Other"}"#] {
+            assert_eq!(SimSpecs.validate(&raw(spec)).len(), 1, "{spec}");
+        }
+    }
+}

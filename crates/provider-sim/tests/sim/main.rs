@@ -1,0 +1,8 @@
+//! The simulated cloud from the outside: the provider against the service, and its Nodes on a real API server.
+
+#[cfg(test)]
+mod bed;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod nodes;
