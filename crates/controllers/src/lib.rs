@@ -11,13 +11,15 @@
 //! | `report.rs` | what to tell people | yes |
 //! | `error.rs` | what can be wrong with an object, with category and retry | yes |
 //!
-//! [`kinds`] has what the caches store, shared by the controllers that read it; [`realms`] finds out whom to ask in a cloud, as whom;
+//! [`kinds`] has what the caches store, shared by the controllers that read it; [`clouds`] is what is known of instances; [`realms`] finds out whom to ask in a cloud, as whom;
 //! [`openshift`] knows whether this is OpenShift, and whether its own annotator is alive; [`secrets`] reads credentials for providers;
 //! `first_list` waits for what a cache has not seen yet, and says why it does not come.
 
 pub mod annotator;
+pub mod clouds;
 mod first_list;
 pub mod kinds;
+pub mod machine_set;
 pub mod machine;
 pub mod node_link;
 pub mod openshift;

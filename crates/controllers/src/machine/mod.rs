@@ -1,3 +1,205 @@
 //! The machine controller: makes an instance for every Machine, watches over it, and removes it.
+//!
+//! Input: Machines, their Nodes, and what clouds say of their instances. Output: instances; on each Machine its finalizer, provider id, labels,
+//! status and conditions; cordons and evictions ([`drain`]); the end of Nodes whose instance is gone.
+//!
+//! What it needs to go on after a crash is on the objects: what was prepared for an instance before it is created, and how far a deletion is.
+//! Not here: how many machines there are (`machine_set`), and which Node is whose (`node_link`).
 
+mod act;
+mod decide;
 pub mod drain;
+mod error;
+mod observe;
+mod plan;
+mod report;
+mod snapshot;
+mod surroundings;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jiff::Timestamp;
+use machinist_api::names::LEASE_MACHINE;
+use machinist_api::resource::{MACHINES, Resource};
+use machinist_domain::key::{ObjectKey, Uid};
+use machinist_domain::meta::Meta;
+use machinist_domain::report::Report;
+use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cache::{AnyCache, Cache, Scope};
+use machinist_runtime::cluster::ApiError;
+use machinist_runtime::controller::Controller;
+use machinist_runtime::controller::start::Shared;
+use machinist_runtime::events::Regarding;
+use machinist_runtime::lease::LeaseName;
+use machinist_runtime::queue::Queue;
+use machinist_runtime::user_agent::UserAgent;
+use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+pub use self::decide::decide;
+use self::drain::Drainer;
+pub use self::error::{Fatal, Refusal};
+pub use self::plan::{Leave, Outcome, Plan};
+pub use self::report::report;
+pub use self::snapshot::{Content, REASON_INSTANCE_GONE, Rules, Snapshot, View};
+use self::surroundings::Surroundings;
+use crate::clouds::Clouds;
+use crate::clouds::domains::Domains;
+use crate::clouds::identity::Identity;
+use crate::clouds::sightings::Sightings;
+use crate::kinds::{Machines, Nodes};
+use crate::realms::SecretScope;
+
+/// How to look after machines.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Who makes instances.
+    pub clouds: Clouds,
+    /// What the cluster is called in tags, unless OpenShift says; the uid of `kube-system` where nobody says.
+    pub cluster_id: Option<Arc<str>>,
+    /// Which Secrets are watched.
+    pub secrets: SecretScope,
+    /// Whether to keep off machines that another machine API is in charge of.
+    pub obey_migration: bool,
+}
+
+/// The machine controller.
+#[derive(Debug)]
+pub struct MachineController {
+    machines: Arc<Cache<Machines>>,
+    nodes: Arc<Cache<Nodes>>,
+    surroundings: Surroundings,
+    clouds: Clouds,
+    identity: Identity,
+    sightings: Sightings,
+    domains: Domains,
+    drainer: Arc<Drainer>,
+    /// Attempts of which a cloud said that nothing will ever come of them. Forgetting one costs one more refusal.
+    refused: Arc<Mutex<HashMap<Uid, u32>>>,
+    /// Whether the served schema has our additional fields, until an answer shows that it does not.
+    failure_fields: AtomicBool,
+    obey_migration: bool,
+    shared: Arc<Shared>,
+}
+
+impl MachineController {
+    /// A controller that reads Machines as `kind` does.
+    pub fn new(shared: &Arc<Shared>, kind: Machines, settings: Settings) -> Self {
+        let machines = shared.caches.open(&shared.control, shared.scope.clone(), kind);
+        let cluster = shared.target.as_ref().unwrap_or(&shared.control);
+        let nodes = shared.caches.open(cluster, Scope::All, Nodes::default());
+        let surroundings = Surroundings::new(shared, &machines, &nodes, settings.secrets);
+        let (clock, timings) = (&shared.clock, shared.timings);
+        let (patience, wake) = (timings.cloud_call, surroundings.wake());
+        Self {
+            sightings: Sightings::new(
+                shared.tasks.clone(),
+                Arc::clone(clock),
+                timings.machines,
+                patience,
+                Arc::clone(&wake),
+            ),
+            domains: Domains::new(Arc::clone(clock), timings.machines, patience, wake),
+            identity: Identity::new(shared.control.session(UserAgent::START), settings.cluster_id),
+            drainer: Arc::new(Drainer::new(
+                Arc::clone(&nodes),
+                cluster.session(UserAgent::CACHE),
+                Arc::clone(clock),
+                timings.machines,
+            )),
+            machines,
+            nodes,
+            surroundings,
+            clouds: settings.clouds,
+            refused: Arc::default(),
+            failure_fields: AtomicBool::new(true),
+            obey_migration: settings.obey_migration,
+            shared: Arc::clone(shared),
+        }
+    }
+
+    /// A stock CRD drops fields that it does not know without a word. What was written and is not there will not be written again.
+    fn learn_failure_fields(&self, key: &ObjectKey, written: &Value) {
+        if written.get("failureMessage").is_none_or(Value::is_null) {
+            return;
+        }
+        if let Some(Entry::Known(machine)) = self.machines.get(key)
+            && machine.status.failure_message.is_none()
+        {
+            self.failure_fields.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Controller for MachineController {
+    type Snapshot = Snapshot;
+    type Plan = Plan;
+    type Outcome = Outcome;
+
+    const NAME: &'static str = "machine";
+    const USER_AGENT: UserAgent = UserAgent::MACHINE;
+    const REQUIRES: &'static [Resource] = &[MACHINES];
+    const ELECTS: bool = true;
+    const LEASE: LeaseName = LeaseName::Shared(LEASE_MACHINE);
+    const WORKERS: usize = 32;
+
+    fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
+        vec![self.machines.clone(), self.nodes.clone()]
+    }
+
+    fn subscribe(&self, queue: &Arc<Queue>) {
+        self.surroundings.subscribe(queue);
+        let (sightings, refused) = (self.sightings.clone(), Arc::clone(&self.refused));
+        let drainer = Arc::clone(&self.drainer);
+        self.machines.subscribe(move |change| {
+            if let (Some(gone), None) = (change.before, change.after) {
+                let uid = &gone.meta().uid;
+                sightings.forget(uid);
+                refused.lock().remove(uid);
+                drainer.forget(uid);
+            }
+        });
+    }
+
+    async fn observe(&self, key: &ObjectKey) -> Result<Option<Snapshot>, ApiError> {
+        observe::observe(self, key).await
+    }
+
+    fn decide(&self, snapshot: &Snapshot, now: Timestamp) -> Plan {
+        decide(snapshot, now)
+    }
+
+    async fn act(&self, snapshot: &Snapshot, plan: &Plan, writer: &Writer) -> Outcome {
+        act::act(self, snapshot, plan, writer).await
+    }
+
+    fn report(&self, snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report {
+        report(snapshot, outcome, now)
+    }
+
+    async fn write_status(
+        &self,
+        snapshot: &Snapshot,
+        _outcome: &Outcome,
+        status: &Value,
+        writer: &Writer,
+    ) -> Result<Option<Meta>, WriteError> {
+        let patch = json!({"status": status});
+        let plan = "say how the machine is";
+        // Conditions are a list, which others write to: nothing may have changed since it was read.
+        let guard = Guard::Version;
+        let meta = &snapshot.meta;
+        let written = writer.patch(&self.machines, meta, Part::Status, guard, patch, &plan).await?;
+        if written.is_some() {
+            self.learn_failure_fields(&meta.key, status);
+        }
+        Ok(written)
+    }
+
+    fn regarding<'a>(&self, snapshot: &'a Snapshot) -> Regarding<'a> {
+        Regarding { resource: MACHINES, meta: &snapshot.meta }
+    }
+}

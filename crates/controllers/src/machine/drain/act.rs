@@ -44,7 +44,9 @@ pub(super) async fn act(
         });
         done.wrote = done.cordon == Some(Cordoned::Done);
     }
-    let removals = verdict.effects.iter().filter_map(|effect| remove(effect, verdict, writer));
+    // Collected before anything is awaited: a closure over borrows kept across an await would make the pass impossible to send to a worker.
+    let removals: Vec<_> =
+        verdict.effects.iter().filter_map(|effect| remove(effect, verdict, writer)).collect();
     let mut answers = futures::stream::iter(removals).buffer_unordered(PODS_AT_ONCE);
     while let Some((uid, answer)) = answers.next().await {
         match answer {

@@ -1,0 +1,81 @@
+//! What a cluster is called in the tags of its instances. It must never change, or its instances would seem to be somebody else's.
+
+use std::sync::Arc;
+
+use machinist_api::resource::INFRASTRUCTURES;
+use machinist_domain::retry::{Category, Classified};
+use machinist_runtime::cluster::{ApiError, Session};
+use serde::Deserialize;
+use tokio::sync::OnceCell;
+
+/// Says what the cluster is called: by OpenShift, else by the user, else by the uid of the namespace `kube-system`.
+#[derive(Debug)]
+pub struct Identity {
+    session: Session,
+    given: Option<Arc<str>>,
+    known: OnceCell<Arc<str>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Infrastructure {
+    status: InfrastructureStatus,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct InfrastructureStatus {
+    infrastructure_name: String,
+}
+
+#[derive(Deserialize)]
+struct Namespace {
+    metadata: NamespaceMetadata,
+}
+
+#[derive(Deserialize)]
+struct NamespaceMetadata {
+    uid: String,
+}
+
+impl Identity {
+    /// `given` is what the user says, for clusters that are not OpenShift.
+    pub fn new(session: Session, given: Option<Arc<str>>) -> Self {
+        Self { session, given, known: OnceCell::new() }
+    }
+
+    /// What the cluster is called. Asked for once; after a failure, again.
+    pub async fn get(&self) -> Result<Arc<str>, ApiError> {
+        self.known.get_or_try_init(|| self.find()).await.cloned()
+    }
+
+    async fn find(&self) -> Result<Arc<str>, ApiError> {
+        let infrastructure = INFRASTRUCTURES.object_path("", "cluster");
+        let infrastructure: Option<Infrastructure> = self.read(&infrastructure).await?;
+        let name = infrastructure.map(|object| object.status.infrastructure_name);
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            return Ok(name.into());
+        }
+        if let Some(given) = &self.given {
+            return Ok(Arc::clone(given));
+        }
+        let namespace: Option<Namespace> = self.read("/api/v1/namespaces/kube-system").await?;
+        let uid = namespace.map(|namespace| namespace.metadata.uid);
+        uid.map(Arc::from).ok_or_else(|| {
+            ApiError::NotUnderstood(
+                "there is no namespace kube-system to name the cluster by".to_owned(),
+            )
+        })
+    }
+
+    async fn read<T: for<'de> Deserialize<'de>>(&self, path: &str) -> Result<Option<T>, ApiError> {
+        let timeout = self.session.request_timeout();
+        match self.session.get(path, "application/json", timeout).await {
+            Ok(body) => serde_json::from_slice(&body)
+                .map(Some)
+                .map_err(|error| ApiError::NotUnderstood(error.to_string())),
+            Err(error) if error.category() == Category::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

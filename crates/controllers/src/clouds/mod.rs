@@ -1,0 +1,59 @@
+//! The clouds as controllers of machines see them: which provider a machine has, what is known of its instance, and who waits together.
+//!
+//! * [`Clouds`]: which provider reads which spec, and calls its cloud.
+//! * [`sightings`]: what is known of instances. Nobody waits for an answer: it starts another pass.
+//! * [`domains`]: machines that fail for the same reason pause together, and one of them tries first.
+//! * [`identity`]: what the cluster is called in tags.
+//!
+//! Nothing here changes a cloud: that goes through the gateway.
+
+pub mod domains;
+pub mod identity;
+pub mod sightings;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use machinist_domain::key::ObjectKey;
+use machinist_provider::cloud::Cloud;
+use machinist_provider::parts::Parts;
+use machinist_provider::provider::Providers;
+use machinist_provider::spec::SpecError;
+use serde_json::value::RawValue;
+
+/// Brings a machine back into its queue.
+pub type Wake = Arc<dyn Fn(&ObjectKey) + Send + Sync>;
+
+/// The clouds of a process.
+#[derive(Debug, Clone)]
+pub struct Clouds {
+    providers: Providers,
+    clouds: HashMap<&'static str, Arc<dyn Cloud>>,
+}
+
+/// The provider of a machine.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// Its name in logs and metrics.
+    pub provider: &'static str,
+    /// What calls its cloud.
+    pub cloud: Arc<dyn Cloud>,
+}
+
+impl Clouds {
+    /// The clouds of these providers, each made once.
+    pub fn new(providers: &Providers, parts: &Parts) -> Self {
+        let clouds = providers.iter().map(|provider| (provider.name(), provider.cloud(parts)));
+        Self { clouds: clouds.collect(), providers: providers.clone() }
+    }
+
+    /// The provider that reads this spec.
+    pub fn choose(&self, spec: &RawValue) -> Result<Chosen, SpecError> {
+        let provider = self.providers.choose(spec)?.name();
+        let cloud = self.clouds.get(provider).cloned();
+        // Every provider has a cloud; a name that two of them share is the only way to miss it.
+        let cloud = cloud
+            .ok_or_else(|| SpecError::Invalid { reason: format!("{provider} has no cloud") })?;
+        Ok(Chosen { provider, cloud })
+    }
+}

@@ -1,0 +1,258 @@
+//! What is known of instances, without waiting for any cloud.
+//!
+//! Whoever looks gets what is known at once. What is not known is asked for in the background: questions are collected for a moment and asked
+//! together, and for each provider and realm one call is under way at a time. An answer brings the machine back. Answers serve for a while
+//! and are then forgotten: a settled fleet takes no memory here.
+//!
+//! Answers to our own calls count as sightings at once. A question that was asked before such a call says nothing any more when its answer
+//! comes, and is dropped.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinist_domain::key::Uid;
+use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::retry::{Category, Failure, Retry};
+use machinist_provider::capacity::Realm;
+use machinist_provider::cloud::{Cloud, Instance, MachineRef, Sighting};
+use machinist_runtime::clock::SharedClock;
+use machinist_runtime::tasks::Tasks;
+use parking_lot::Mutex;
+
+use super::{Chosen, Wake};
+
+/// How many machines are asked about in one call.
+const BATCH: usize = 200;
+
+/// What is known of instances.
+#[derive(Clone)]
+pub struct Sightings {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    state: Mutex<State>,
+    tasks: Tasks,
+    clock: SharedClock,
+    timings: MachineTimings,
+    /// The longest that one call may take.
+    patience: Duration,
+    wake: Wake,
+}
+
+#[derive(Default)]
+struct State {
+    seen: HashMap<Uid, Seen>,
+    /// The number of the latest question about a machine. An answer to another one is outdated.
+    asked: HashMap<Uid, u64>,
+    waiting: HashMap<Lane, Vec<Question>>,
+    /// Lanes that have a task.
+    driven: HashSet<Lane>,
+    sweeping: bool,
+    next_number: u64,
+}
+
+struct Seen {
+    sighting: Sighting,
+    at: Duration,
+}
+
+/// Who is asked, as whom: these are asked about many machines at once, and one call at a time.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Lane {
+    provider: &'static str,
+    realm: Realm,
+}
+
+struct Question {
+    number: u64,
+    machine: MachineRef,
+}
+
+impl std::fmt::Debug for Sightings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let seen = self.inner.state.lock().seen.len();
+        f.debug_struct("Sightings").field("seen", &seen).finish_non_exhaustive()
+    }
+}
+
+impl Sightings {
+    /// Nothing is known yet. `wake` hears of every answer, and must not block.
+    pub fn new(
+        tasks: Tasks,
+        clock: SharedClock,
+        timings: MachineTimings,
+        patience: Duration,
+        wake: Wake,
+    ) -> Self {
+        let state = Mutex::default();
+        Self { inner: Arc::new(Inner { state, tasks, clock, timings, patience, wake }) }
+    }
+
+    /// What is known of a machine's instance; never waits. If nothing is, somebody is sent to ask.
+    pub fn look(&self, chosen: &Chosen, machine: &MachineRef) -> Sighting {
+        let lane = Lane { provider: chosen.provider, realm: machine.realm.clone() };
+        let must_drive = {
+            let mut state = self.inner.state.lock();
+            if let Some(sighting) = state.known(&machine.uid, self.inner.fresh_since()) {
+                return sighting;
+            }
+            state.ask(&lane, machine)
+        };
+        if must_drive {
+            let (inner, cloud) = (Arc::clone(&self.inner), Arc::clone(&chosen.cloud));
+            self.inner.tasks.spawn(inner.drive(lane, cloud));
+        }
+        Sighting::NotAsked
+    }
+
+    /// What is known of a machine's instance, if anything is. Asks nobody.
+    pub fn known(&self, uid: &Uid) -> Option<Sighting> {
+        self.inner.state.lock().known(uid, self.inner.fresh_since())
+    }
+
+    /// The answer to a call of our own: newer than anything that was asked before.
+    pub fn saw(&self, machine: &MachineRef, instance: &Arc<Instance>) {
+        let at = self.inner.clock.uptime();
+        let must_sweep = {
+            let mut state = self.inner.state.lock();
+            state.asked.remove(&machine.uid);
+            state.put(machine.uid.clone(), Sighting::Present(Arc::clone(instance)), at)
+        };
+        if must_sweep {
+            self.inner.start_sweeping();
+        }
+        (self.inner.wake)(&machine.key);
+    }
+
+    /// What was known or asked before is out of date: a call of our own may have changed it.
+    pub fn forget(&self, uid: &Uid) {
+        let mut state = self.inner.state.lock();
+        state.seen.remove(uid);
+        state.asked.remove(uid);
+    }
+}
+
+impl State {
+    fn known(&self, uid: &Uid, since: Option<Duration>) -> Option<Sighting> {
+        let seen = self.seen.get(uid).filter(|seen| since.is_none_or(|since| seen.at >= since))?;
+        Some(seen.sighting.clone())
+    }
+
+    /// Notes a question, unless it is under way. Returns whether the lane needs a task.
+    fn ask(&mut self, lane: &Lane, machine: &MachineRef) -> bool {
+        if self.asked.contains_key(&machine.uid) {
+            return false;
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        self.asked.insert(machine.uid.clone(), number);
+        let question = Question { number, machine: machine.clone() };
+        self.waiting.entry(lane.clone()).or_default().push(question);
+        self.driven.insert(lane.clone())
+    }
+
+    /// Stores a sighting. Returns whether somebody has to sweep from now on.
+    fn put(&mut self, uid: Uid, sighting: Sighting, at: Duration) -> bool {
+        self.seen.insert(uid, Seen { sighting, at });
+        !std::mem::replace(&mut self.sweeping, true)
+    }
+
+    /// The next questions of a lane and whether more wait; `None` if there are none, and then the lane has no task any more.
+    fn next_batch(&mut self, lane: &Lane) -> Option<(Vec<Question>, bool)> {
+        let mut waiting = self.waiting.remove(lane).unwrap_or_default();
+        if waiting.is_empty() {
+            self.driven.remove(lane);
+            return None;
+        }
+        let rest = waiting.split_off(waiting.len().min(BATCH));
+        let more = !rest.is_empty();
+        if more {
+            self.waiting.insert(lane.clone(), rest);
+        }
+        Some((waiting, more))
+    }
+}
+
+impl Inner {
+    /// The oldest sighting that still serves.
+    fn fresh_since(&self) -> Option<Duration> {
+        self.clock.uptime().checked_sub(self.timings.sighting)
+    }
+
+    /// Asks until there is nothing to ask.
+    async fn drive(self: Arc<Self>, lane: Lane, cloud: Arc<dyn Cloud>) {
+        let stop = self.tasks.stopping();
+        let work = async {
+            let mut more = false;
+            loop {
+                if !more {
+                    tokio::time::sleep(self.timings.gather).await;
+                }
+                let Some((batch, waiting)) = self.state.lock().next_batch(&lane) else { return };
+                more = waiting;
+                self.ask(&*cloud, batch).await;
+            }
+        };
+        stop.run_until_cancelled(work).await;
+    }
+
+    async fn ask(self: &Arc<Self>, cloud: &dyn Cloud, batch: Vec<Question>) {
+        let (numbers, machines): (Vec<_>, Vec<_>) =
+            batch.into_iter().map(|question| (question.number, question.machine)).unzip();
+        let answers = tokio::time::timeout(self.patience, cloud.describe(&machines)).await;
+        let mut answers = answers.unwrap_or_default().into_iter();
+        let at = self.clock.uptime();
+        let mut must_sweep = false;
+        {
+            let mut state = self.state.lock();
+            for (machine, number) in machines.iter().zip(numbers) {
+                let answer = answers.next().unwrap_or_else(|| Sighting::Unknown(silence()));
+                if state.asked.get(&machine.uid) == Some(&number) {
+                    state.asked.remove(&machine.uid);
+                    must_sweep |= state.put(machine.uid.clone(), answer, at);
+                }
+            }
+        }
+        if must_sweep {
+            self.start_sweeping();
+        }
+        for machine in &machines {
+            (self.wake)(&machine.key);
+        }
+    }
+
+    /// Forgets what no longer serves, for as long as there is anything.
+    fn start_sweeping(self: &Arc<Self>) {
+        let inner = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let stop = inner.tasks.stopping();
+            let sweep = async {
+                loop {
+                    tokio::time::sleep(inner.timings.sighting).await;
+                    let since = inner.fresh_since();
+                    let mut state = inner.state.lock();
+                    state.seen.retain(|_, seen| since.is_none_or(|since| seen.at >= since));
+                    if state.seen.is_empty() {
+                        state.seen.shrink_to_fit();
+                        state.sweeping = false;
+                        return;
+                    }
+                }
+            };
+            stop.run_until_cancelled(sweep).await;
+        });
+    }
+}
+
+fn silence() -> Failure {
+    Failure {
+        category: Category::Unavailable,
+        retry: Retry::Backoff,
+        message: "the cloud did not answer in time".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! The way down: drain, hooks, instance, Node, object, in this order. Each step is stored before the next one is taken.
+
+use jiff::Timestamp;
+
+use super::super::drain;
+use super::super::plan::{Leave, Plan};
+use super::super::snapshot::View;
+use crate::clouds::domains::Gate;
+
+/// Decides about a machine that is going. Neither a missing label nor a bad spec keeps it, unless something may be left in a cloud.
+pub(super) fn decide(view: &View, now: Timestamp) -> Plan {
+    if !view.machine.has_finalizer() {
+        return Plan::Leave(Leave::Going);
+    }
+    if !view.is_drained() {
+        return match &view.drain {
+            Some(drained) => Plan::Drain(drain::decide(drained, now)),
+            None => Plan::Look,
+        };
+    }
+    if !view.machine.hooks.pre_terminate.is_empty() {
+        return Plan::AwaitHooks;
+    }
+    if !view.is_gone() {
+        return terminate(view);
+    }
+    match view.node.as_ref().filter(|node| !node.meta.deleting) {
+        Some(node) => Plan::RemoveNode(node.meta.clone()),
+        None => Plan::Release,
+    }
+}
+
+fn terminate(view: &View) -> Plan {
+    if view.has_nothing_to_remove() {
+        return Plan::NothingToRemove;
+    }
+    match (&view.reach, &view.gate) {
+        (None, _) => Plan::Look,
+        (Some(Err(refusal)), _) => Plan::Refuse(refusal.clone()),
+        (Some(Ok(_)), Gate::Closed { wait, why }) => Plan::Pause { wait: *wait, why: why.clone() },
+        (Some(Ok(_)), Gate::Open) => Plan::Terminate,
+    }
+}

@@ -1,0 +1,111 @@
+//! Gathers a snapshot: from the caches, or live where an answer about this machine was lost. The cloud is looked at, never waited for.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use machinist_domain::key::ObjectKey;
+use machinist_domain::retry::Classified as _;
+use machinist_provider::cloud::{MachineRef, ProviderStatus, Sighting};
+use machinist_provider::spec::SpecError;
+use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cluster::ApiError;
+
+use super::MachineController;
+use super::drain::Subject;
+use super::error::Refusal;
+use super::snapshot::{Content, Rules, Snapshot, View};
+use crate::clouds::domains::{Call, Gate, Group};
+use crate::kinds::Machine;
+use crate::realms::RealmError;
+
+pub(super) async fn observe(
+    controller: &MachineController,
+    key: &ObjectKey,
+) -> Result<Option<Snapshot>, ApiError> {
+    controller.surroundings.let_go_of_secrets(key);
+    let Some(entry) = controller.machines.get_certain(key).await? else { return Ok(None) };
+    let meta = entry.meta().clone();
+    let content = match entry {
+        Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
+        Entry::Known(machine) => Content::Read(Box::new(view(controller, machine).await)),
+    };
+    Ok(Some(Snapshot { meta, content }))
+}
+
+async fn view(controller: &MachineController, machine: Arc<Machine>) -> View {
+    let rules = Rules {
+        obey_migration: controller.obey_migration,
+        failure_fields: controller.failure_fields.load(Ordering::Relaxed),
+        timings: controller.shared.timings.machines,
+    };
+    let mut view = View {
+        stored: ProviderStatus::read(machine.status.provider_status.as_deref()),
+        reach: None,
+        sighting: Sighting::NotAsked,
+        refused_attempt: controller.refused.lock().get(&machine.meta.uid).copied(),
+        gate: Gate::Open,
+        node: controller.surroundings.node_of(&machine),
+        drain: None,
+        rules,
+        machine,
+    };
+    let (deleting, drained) = (view.machine.meta.deleting, view.is_drained());
+    if deleting && !drained && view.machine.has_finalizer() {
+        let subject = Subject::of(&view.machine);
+        view.drain = Some(Box::new(controller.drainer.observe(subject).await));
+    }
+    if view.needs_cloud() {
+        look(controller, &mut view).await;
+    }
+    view
+}
+
+async fn look(controller: &MachineController, view: &mut View) {
+    let reach = reach(controller, &view.machine, &view.stored).await;
+    if let Ok(machine) = &reach {
+        let call = if view.machine.meta.deleting { Call::Delete } else { Call::Create };
+        view.gate = controller.domains.gate(group(machine, call));
+        let chosen = controller.clouds.choose(&machine.spec).ok();
+        view.sighting = match chosen.filter(|_| !view.machine.meta.deleting) {
+            Some(chosen) if view.must_look() => controller.sightings.look(&chosen, machine),
+            // What our own call was told is known without asking.
+            Some(_) => controller.sightings.known(&machine.uid).unwrap_or(Sighting::NotAsked),
+            None => Sighting::NotAsked,
+        };
+    }
+    view.reach = Some(reach);
+}
+
+/// Calls for machines with the same spec fail together.
+pub(super) fn group(machine: &MachineRef, call: Call) -> Group {
+    Group::new(&machine.key.namespace, machine.spec.get(), call)
+}
+
+async fn reach(
+    controller: &MachineController,
+    machine: &Machine,
+    stored: &ProviderStatus,
+) -> Result<MachineRef, Refusal> {
+    let spec = machine.provider_spec.as_ref().ok_or(SpecError::Missing)?;
+    let shape = machine.shape()?;
+    let cluster = controller.identity.get().await;
+    let cluster = cluster.map_err(|error| Refusal::NotFoundOut(error.failure()))?;
+    let realm = controller.surroundings.realm(&machine.meta.key.namespace, shape).await;
+    let realm = realm.map_err(|error| match error {
+        RealmError::NoRegion => Refusal::BadSpec(SpecError::Invalid { reason: error.to_string() }),
+        RealmError::NoSecret(key) => Refusal::NoSecret(key),
+        RealmError::Unreadable(error) => Refusal::NotFoundOut(error.failure()),
+        RealmError::Api(error) => Refusal::NotFoundOut(error.failure()),
+    })?;
+    Ok(MachineRef {
+        key: machine.meta.key.clone(),
+        uid: machine.meta.uid.clone(),
+        attempt: stored.attempt().unwrap_or(1),
+        cluster,
+        realm,
+        spec: Arc::clone(&spec.raw),
+        provider_id: machine.provider_id.clone(),
+        status: stored.clone(),
+        created: machine.created,
+    })
+}

@@ -1,0 +1,203 @@
+//! What a machine is like after a pass: everything that its status is to say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use machinist_api::names::{
+    CONDITION_INSTANCE_EXISTS, REASON_ERROR_CHECKING_PROVIDER, REASON_INSTANCE_MISSING,
+    REASON_INSTANCE_NOT_CREATED, SEVERITY_INFO, SEVERITY_WARNING,
+};
+use machinist_domain::conditions::Condition;
+use machinist_domain::machine::{MachineAuthority, Phase};
+use machinist_domain::report::EventNote;
+use machinist_provider::cloud::{Deletion, Effect, ErrorClass, Instance, ProviderStatus, Sighting};
+
+use super::super::drain;
+use super::super::error::Fatal;
+use super::super::plan::{Leave, Outcome};
+use super::super::snapshot::{REASON_INSTANCE_GONE, View};
+use super::ready;
+
+/// What a machine is like after a pass. `None` means that it stays as it is.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// How far it is; the same as before where it stays as it is.
+    pub(super) phase: Option<Phase>,
+    /// Whether its instance exists.
+    pub(super) instance_exists: Option<Condition>,
+    /// Whether its Node is drained.
+    pub(super) drained: Option<Condition>,
+    /// Whether all is as it should be.
+    pub(super) ready: Option<Condition>,
+    /// Why it failed for good in this pass.
+    pub(super) fatal: Option<Fatal>,
+    /// Its instance.
+    pub(super) instance: Option<Arc<Instance>>,
+    /// What its provider stores.
+    pub(super) stored: Option<ProviderStatus>,
+    /// Who is in charge of it from now on.
+    pub(super) authority: Option<MachineAuthority>,
+    /// Whether somebody else is in charge of it; `None` where that is not to be said.
+    pub(super) paused: Option<bool>,
+    /// Whether nothing at all is to be said.
+    pub(super) is_silent: bool,
+    /// Whether its Node is there and about to be linked: what is to be said now would be out of date at once.
+    pub(super) is_settling: bool,
+    /// Whether its creation takes longer than it should, since just now.
+    pub(super) is_late: bool,
+    /// What the drain has to say.
+    pub(super) drain_events: Vec<EventNote>,
+}
+
+impl Facts {
+    pub(super) fn after(view: &View, outcome: &Outcome, now: Timestamp) -> Self {
+        let phase = view.machine.status.phase;
+        let mut facts = Self {
+            phase: if view.machine.meta.deleting { Some(Phase::Deleting) } else { phase },
+            paused: view.rules.obey_migration.then_some(false),
+            ..Self::default()
+        };
+        facts.learn(view, outcome, now);
+        facts.ready = ready::condition(view, outcome, &facts);
+        ready::mind_the_time(view, &mut facts, now);
+        facts
+    }
+
+    fn learn(&mut self, view: &View, outcome: &Outcome, now: Timestamp) {
+        match outcome {
+            Outcome::Left(Leave::Elsewhere) => {
+                self.paused = Some(true);
+                self.phase = view.machine.status.phase;
+            }
+            Outcome::Left(Leave::Failed) => {}
+            Outcome::Left(Leave::Undecodable(_) | Leave::UnknownAuthority | Leave::Going)
+            | Outcome::Done
+            | Outcome::DryRun
+            | Outcome::Looking
+            | Outcome::Waiting(_)
+            | Outcome::Created(_)
+            | Outcome::Failed(_) => self.is_silent = true,
+            Outcome::AuthoritySettled => {
+                let wanted = view.machine.wanted_authority;
+                let unsaid = wanted.as_str().is_none();
+                self.authority = Some(if unsaid { MachineAuthority::MachineApi } else { wanted });
+                (self.paused, self.phase) = (None, view.machine.status.phase);
+            }
+            Outcome::Refused(refusal) => self.not_asked(view, &refusal.to_string()),
+            Outcome::Paused { .. } => self.creating(view),
+            Outcome::GivenUp(fatal) => self.failed(view, fatal.clone()),
+            Outcome::Prepared(stored) => {
+                self.creating(view);
+                self.stored = Some(stored.clone());
+            }
+            Outcome::NotCreated(error) => {
+                let hopeless = error.class == ErrorClass::InvalidConfiguration
+                    && error.effect != Effect::Unclear;
+                if hopeless {
+                    self.failed(view, Fatal::InvalidConfiguration(error.message.clone()));
+                } else {
+                    self.creating(view);
+                }
+            }
+            Outcome::Seen(instance) | Outcome::Repaired(instance) => self.seen(view, instance, now),
+            Outcome::NotRepaired(_) => {
+                if let Sighting::Present(instance) = &view.sighting {
+                    self.seen(view, instance, now);
+                }
+            }
+            Outcome::Drained(verdict, done) => {
+                if let Some(drained) = &view.drain {
+                    let told = drain::report(drained, verdict, done, now);
+                    self.drained = told.condition;
+                    self.drain_events = told.events;
+                }
+            }
+            Outcome::AwaitingHooks
+            | Outcome::NotTerminated(_)
+            | Outcome::Terminating(Deletion::UnderWay(_)) => {}
+            Outcome::NothingLeft | Outcome::Terminating(Deletion::Gone) => {
+                self.instance_exists = Some(Condition::no(
+                    CONDITION_INSTANCE_EXISTS,
+                    SEVERITY_INFO,
+                    REASON_INSTANCE_GONE,
+                    "nothing of it is left in the cloud",
+                ));
+            }
+        }
+    }
+
+    /// Nobody can be asked about its instance. That nothing was ever made for it is known all the same.
+    fn not_asked(&mut self, view: &View, why: &str) {
+        if view.is_untouched() {
+            self.instance_exists = Some(not_created());
+        } else if !view.is_gone() {
+            let reason = REASON_ERROR_CHECKING_PROVIDER;
+            self.instance_exists = Some(Condition::unknown(CONDITION_INSTANCE_EXISTS, reason, why));
+        }
+    }
+
+    /// Its instance is to be made. If one was asked for before, whether it exists stays what was last known.
+    fn creating(&mut self, view: &View) {
+        if view.machine.meta.deleting {
+            return;
+        }
+        self.phase = self.phase.or(Some(Phase::Provisioning));
+        if !view.had_instance() {
+            self.instance_exists = Some(not_created());
+        }
+    }
+
+    fn failed(&mut self, view: &View, fatal: Fatal) {
+        self.phase = Some(Phase::Failed);
+        self.instance_exists = match &fatal {
+            Fatal::Vanished(_) => Some(Condition::no(
+                CONDITION_INSTANCE_EXISTS,
+                SEVERITY_WARNING,
+                REASON_INSTANCE_MISSING,
+                fatal.to_string(),
+            )),
+            Fatal::InvalidConfiguration(_) if !view.had_instance() => Some(not_created()),
+            Fatal::NotCreatedInTime(_) if view.is_untouched() => Some(not_created()),
+            _ => None,
+        };
+        self.stored = without_state(&view.stored);
+        self.fatal = Some(fatal);
+    }
+
+    fn seen(&mut self, view: &View, instance: &Arc<Instance>, now: Timestamp) {
+        let linked = view.machine.status.node_ref.is_some();
+        self.phase = Some(if linked { Phase::Running } else { Phase::Provisioned });
+        self.instance_exists = Some(Condition::yes(CONDITION_INSTANCE_EXISTS));
+        self.stored = Some(instance.status.clone());
+        self.instance = Some(Arc::clone(instance));
+        let quiet_for = view.machine.status.last_updated.map(|last| now.duration_since(last));
+        let quiet_for = quiet_for.and_then(|time| Duration::try_from(time).ok());
+        let fresh = quiet_for.is_some_and(|time| time < view.rules.timings.poll);
+        self.is_settling = !linked && view.node.is_some() && fresh;
+    }
+
+    /// How long until its creation has taken too long; `None` where that does not matter (any more).
+    pub(super) fn time_left(&self, view: &View, now: Timestamp) -> Option<Duration> {
+        let coming = matches!(self.phase, None | Some(Phase::Provisioning | Phase::Provisioned));
+        let age = Duration::try_from(now.duration_since(view.machine.created)).unwrap_or_default();
+        let left = view.rules.timings.creation.checked_sub(age)?;
+        (coming && !left.is_zero()).then_some(left)
+    }
+}
+
+fn not_created() -> Condition {
+    let text = "no instance was created yet";
+    Condition::no(CONDITION_INSTANCE_EXISTS, SEVERITY_WARNING, REASON_INSTANCE_NOT_CREATED, text)
+}
+
+/// What a provider stored of the state of an instance that nobody looks at any more, as OpenShift words it.
+fn without_state(stored: &ProviderStatus) -> Option<ProviderStatus> {
+    let mut changed = stored.clone();
+    for name in ["instanceState", "vmState"] {
+        if let Some(state) = changed.0.get_mut(name) {
+            *state = machinist_api::names::INSTANCE_STATE_UNKNOWN.into();
+        }
+    }
+    (changed != *stored).then_some(changed)
+}

@@ -1,0 +1,173 @@
+//! What was observed of one machine, its instance and its Node.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinist_api::names::{
+    CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS, CONDITION_READY, LABEL_CLUSTER,
+    LABEL_CLUSTER_LEGACY, REASON_INSTANCE_NOT_CREATED,
+};
+use machinist_domain::conditions::{Condition, Status};
+use machinist_domain::machine::{MachineAuthority, Phase};
+use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::meta::Meta;
+use machinist_provider::cloud::{MachineRef, ProviderStatus, Sighting};
+use machinist_provider::spec::SpecError;
+
+use super::drain;
+use super::error::Refusal;
+use crate::clouds::domains::Gate;
+use crate::kinds::{Machine, Node};
+
+/// The reason of `InstanceExists=False` when everything that a machine had in the cloud is gone. Only a machine that is being deleted says so.
+pub const REASON_INSTANCE_GONE: &str = "InstanceGone";
+
+/// One machine.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// Identity and version, known even if nothing else is.
+    pub meta: Meta,
+    /// What is known.
+    pub content: Content,
+}
+
+/// What is known of a machine.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// It can be read.
+    Read(Box<View>),
+    /// It cannot be decoded, for this reason.
+    Undecodable(String),
+}
+
+/// A machine that can be read, and what surrounds it.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// The machine.
+    pub machine: Arc<Machine>,
+    /// What its provider stored on it.
+    pub stored: ProviderStatus,
+    /// How to ask a cloud about it; `None` where none needs to be asked.
+    pub reach: Option<Result<MachineRef, Refusal>>,
+    /// What is known of its instance.
+    pub sighting: Sighting,
+    /// The attempt of which the cloud said that nothing will ever come of it.
+    pub refused_attempt: Option<u32>,
+    /// Whether the cloud may be asked to do something for it.
+    pub gate: Gate,
+    /// Its Node: the one that it names, or one that runs on its instance.
+    pub node: Option<Arc<Node>>,
+    /// What a drain looks at, while it is being deleted and not drained.
+    pub drain: Option<Box<drain::View>>,
+    /// What holds for all machines.
+    pub rules: Rules,
+}
+
+/// What holds for all machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Whether to keep off machines that another machine API is in charge of.
+    pub obey_migration: bool,
+    /// Whether the served schema has `failureReason` and `failureMessage`, as far as we know.
+    pub failure_fields: bool,
+    /// How long things may take.
+    pub timings: MachineTimings,
+}
+
+impl View {
+    /// The attempt whose values are stored.
+    pub fn attempt(&self) -> Option<u32> {
+        self.stored.attempt()
+    }
+
+    /// Whether the Node is drained, or needs no draining.
+    pub fn is_drained(&self) -> bool {
+        self.machine.condition(CONDITION_DRAINED).is_some_and(Condition::is_true)
+    }
+
+    /// Whether the cloud has said that nothing is left, and that was stored.
+    pub fn is_gone(&self) -> bool {
+        self.instance_exists(&Status::False, REASON_INSTANCE_GONE)
+    }
+
+    /// Whether it has, or had, an instance.
+    pub fn had_instance(&self) -> bool {
+        let machine = &self.machine;
+        let exists = machine.condition(CONDITION_INSTANCE_EXISTS);
+        machine.provider_id.is_some()
+            || !machine.status.addresses.is_empty()
+            || exists.is_some_and(Condition::is_true)
+    }
+
+    /// Whether certainly nothing was ever asked of a cloud for it.
+    ///
+    /// Values are stored before anything is created, so nothing stored means nothing created, by us. Another controller, which stores none, may
+    /// have begun: it leaves a phase, and no condition `Ready`.
+    pub fn is_untouched(&self) -> bool {
+        let machine = &self.machine;
+        let ours = machine.condition(CONDITION_READY).is_some()
+            && self.instance_exists(&Status::False, REASON_INSTANCE_NOT_CREATED);
+        self.stored.is_empty()
+            && !self.had_instance()
+            && machine.status.node_ref.is_none()
+            && (machine.status.phase.is_none() || ours)
+    }
+
+    /// Whether the cloud has to be asked about the instance before anything is decided.
+    pub fn must_look(&self) -> bool {
+        match self.attempt() {
+            _ if self.had_instance() => true,
+            None => !self.is_untouched(),
+            attempt => attempt == self.refused_attempt,
+        }
+    }
+
+    /// Whether there is nothing to ask a cloud for when it is deleted. A spec of a kind that nobody here reads may be somebody else's.
+    pub fn has_nothing_to_remove(&self) -> bool {
+        let shape = self.machine.shape();
+        let unreadable = matches!(shape, Err(SpecError::Missing | SpecError::Invalid { .. }));
+        self.is_untouched() || (unreadable && self.attempt().is_none() && !self.had_instance())
+    }
+
+    /// Whether a cloud has a part in what is to be decided next.
+    pub fn needs_cloud(&self) -> bool {
+        let machine = &self.machine;
+        let elsewhere =
+            self.rules.obey_migration && machine.status.authority != MachineAuthority::MachineApi;
+        if elsewhere || !machine.has_finalizer() {
+            return false;
+        }
+        if !machine.meta.deleting {
+            return machine.status.phase != Some(Phase::Failed);
+        }
+        let held = !self.is_drained() || !machine.hooks.pre_terminate.is_empty();
+        !held && !self.is_gone() && !self.has_nothing_to_remove()
+    }
+
+    /// Whether it says which cluster it belongs to.
+    pub fn has_cluster_label(&self) -> bool {
+        let labels = &self.machine.labels;
+        let label = labels.get(LABEL_CLUSTER).or_else(|| labels.get(LABEL_CLUSTER_LEGACY));
+        label.is_some_and(|label| !label.is_empty())
+    }
+
+    /// Whether it is still being created: it was never running.
+    pub fn is_coming(&self) -> bool {
+        let phase = self.machine.status.phase;
+        matches!(phase, None | Some(Phase::Provisioning | Phase::Provisioned))
+    }
+
+    /// When the instance was first seen, or if it was not, when the machine was created.
+    pub fn seen_since(&self) -> Timestamp {
+        let exists = self.machine.condition(CONDITION_INSTANCE_EXISTS);
+        let seen = exists.filter(|condition| condition.is_true());
+        seen.and_then(|condition| condition.last_transition).unwrap_or(self.machine.created)
+    }
+
+    fn instance_exists(&self, status: &Status, reason: &str) -> bool {
+        let condition = self.machine.condition(CONDITION_INSTANCE_EXISTS);
+        condition.is_some_and(|condition| {
+            condition.status == *status && condition.reason.as_deref() == Some(reason)
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! What brings a machine back besides its own changes: its Node, its Secret, its cluster's settings. And how to find these.
+
+use std::sync::{Arc, OnceLock};
+
+use machinist_api::names::ANNOTATION_DRAIN;
+use machinist_domain::key::ObjectKey;
+use machinist_domain::shape::Shape;
+use machinist_provider::capacity::Realm;
+use machinist_runtime::cache::Cache;
+use machinist_runtime::cache::index::Index;
+use machinist_runtime::cache::store::{Change, Entry};
+use machinist_runtime::controller::start::Shared;
+use machinist_runtime::queue::Queue;
+
+use crate::clouds::Wake;
+use crate::kinds::{Machine, Machines, Node, Nodes};
+use crate::openshift::OpenShift;
+use crate::realms::leavers::Leavers;
+use crate::realms::{Concern, RealmError, Realms, SecretScope};
+
+/// What surrounds machines.
+#[derive(Debug)]
+pub(super) struct Surroundings {
+    machines: Arc<Cache<Machines>>,
+    nodes: Arc<Cache<Nodes>>,
+    machines_by_node: Arc<Index>,
+    machines_by_secret: Arc<Index>,
+    nodes_by_instance: Arc<Index>,
+    realms: Realms,
+    leavers: Arc<Leavers>,
+    /// Known when the driver subscribes; what is heard before is in the caches by then.
+    queue: Arc<OnceLock<Arc<Queue>>>,
+}
+
+impl Surroundings {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        machines: &Arc<Cache<Machines>>,
+        nodes: &Arc<Cache<Nodes>>,
+        secrets: SecretScope,
+    ) -> Self {
+        let queue = Arc::<OnceLock<Arc<Queue>>>::default();
+        let by_secret = machines.index(|machine| secret_term(machine).into_iter().collect());
+        let (named, all, woken) = (by_secret.clone(), Arc::clone(machines), Arc::clone(&queue));
+        let listener = Arc::new(move |concern| {
+            let Some(queue) = woken.get() else { return };
+            let concerned = match concern {
+                Concern::All => all.keys(),
+                Concern::Secret(key) => named.get(&key.to_string()),
+            };
+            concerned.iter().for_each(|key| queue.add(key));
+        });
+        Self {
+            machines_by_node: machines.index(|machine| {
+                machine.status.node_ref.iter().map(|node| Arc::clone(&node.name)).collect()
+            }),
+            machines_by_secret: by_secret,
+            nodes_by_instance: nodes.index(|node| node.provider_id.iter().cloned().collect()),
+            realms: Realms::new(shared, OpenShift::new(shared), secrets, listener),
+            leavers: Arc::default(),
+            machines: Arc::clone(machines),
+            nodes: Arc::clone(nodes),
+            queue,
+        }
+    }
+
+    /// Brings machines back, once there is a queue.
+    pub(super) fn wake(&self) -> Wake {
+        let queue = Arc::clone(&self.queue);
+        Arc::new(move |key| {
+            if let Some(queue) = queue.get() {
+                queue.add(key);
+            }
+        })
+    }
+
+    pub(super) fn subscribe(&self, queue: &Arc<Queue>) {
+        let queue = self.queue.get_or_init(|| Arc::clone(queue));
+        let (machines, leavers) = (Arc::clone(queue), Arc::clone(&self.leavers));
+        self.machines.subscribe(move |change| {
+            let (before, after) =
+                (change.before.and_then(secret_of), change.after.and_then(secret_of));
+            leavers.changed(change.key, before.as_ref(), after.as_ref());
+            // One that is gone is looked at once more, to let go of what only it needed.
+            machines.add(change.key);
+        });
+        let (queue, by_node) = (Arc::clone(queue), Arc::clone(&self.machines_by_node));
+        self.nodes.subscribe(move |change| {
+            if matters(change) {
+                by_node.get(&change.key.name).iter().for_each(|key| queue.add(key));
+            }
+        });
+    }
+
+    /// Whom to ask about a machine of this shape.
+    pub(super) async fn realm(&self, namespace: &str, shape: &Shape) -> Result<Realm, RealmError> {
+        self.realms.realm(namespace, shape).await
+    }
+
+    /// Closes the watches of Secrets that this machine was the last to name.
+    pub(super) fn let_go_of_secrets(&self, key: &ObjectKey) {
+        for secret in self.leavers.take(key) {
+            if self.machines_by_secret.get(&secret.to_string()).is_empty() {
+                self.realms.let_go(&secret);
+            }
+        }
+    }
+
+    /// The Node of a machine: the one that it names, or one that says it runs on its instance.
+    pub(super) fn node_of(&self, machine: &Machine) -> Option<Arc<Node>> {
+        if let Some(named) = &machine.status.node_ref {
+            let node = self.node(&ObjectKey::new("", Arc::clone(&named.name)))?;
+            // A Node that was registered anew has another uid, but runs on the same instance.
+            let same = named.uid.0.is_empty() || named.uid == node.meta.uid;
+            let same_instance =
+                machine.provider_id.is_some() && machine.provider_id == node.provider_id;
+            return (same || same_instance).then_some(node);
+        }
+        let id = machine.provider_id.as_deref()?;
+        match self.nodes_by_instance.get(id).as_slice() {
+            [key] => self.node(key),
+            _ => None,
+        }
+    }
+
+    fn node(&self, key: &ObjectKey) -> Option<Arc<Node>> {
+        match self.nodes.get(key)? {
+            Entry::Known(node) => Some(node),
+            Entry::Undecodable(_) => None,
+        }
+    }
+}
+
+/// Whether a change of a Node concerns its machine. Most are heartbeats.
+fn matters(change: &Change<'_, Node>) -> bool {
+    let (Some(Entry::Known(before)), Some(Entry::Known(after))) = (change.before, change.after)
+    else {
+        return true;
+    };
+    let seen = |node: &Node| (node.meta.uid.clone(), node.meta.deleting, node.unschedulable);
+    seen(before) != seen(after)
+        || before.readiness.status != after.readiness.status
+        || before.annotations.get(ANNOTATION_DRAIN) != after.annotations.get(ANNOTATION_DRAIN)
+        || before.volumes_attached != after.volumes_attached
+}
+
+fn secret_of(entry: &Entry<Machine>) -> Option<ObjectKey> {
+    let Entry::Known(machine) = entry else { return None };
+    secret_key(machine)
+}
+
+fn secret_key(machine: &Machine) -> Option<ObjectKey> {
+    let name = machine.shape().ok()?.credentials_secret.clone()?;
+    Some(ObjectKey::new(Arc::clone(&machine.meta.key.namespace), name))
+}
+
+fn secret_term(machine: &Machine) -> Option<Arc<str>> {
+    secret_key(machine).map(|key| key.to_string().into())
+}
