@@ -1,0 +1,173 @@
+//! One cluster for all tests, in which each has a namespace and nodes of its own.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::{Api, Client, ResourceExt};
+use machinist_control_plane::ControlPlane;
+use machinist_testbed::poll::eventually;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+/// Everything here takes a second or two on an idle machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+
+async fn control_plane() -> &'static ControlPlane {
+    static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
+    let start =
+        || ControlPlane::builder().with_controller_manager().with_scheduler().with_kwok().start();
+    SHARED.get_or_try_init(start).await.unwrap()
+}
+
+/// A namespace in the shared cluster.
+pub(crate) struct World {
+    pub(crate) namespace: String,
+    pub(crate) client: Client,
+    pub(crate) config: kube::Config,
+}
+
+impl World {
+    pub(crate) async fn new(name: &str) -> Result<Self> {
+        let control_plane = control_plane().await;
+        let client = control_plane.client()?;
+        let namespace: Namespace =
+            serde_json::from_value(json!({"metadata": {"generateName": format!("{name}-")}}))?;
+        let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
+        let config = control_plane.kube_config();
+        Ok(Self { namespace: namespace.name_any(), client, config })
+    }
+
+    pub(crate) fn nodes(&self) -> Api<Node> {
+        Api::all(self.client.clone())
+    }
+
+    pub(crate) fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// A name that no other test has.
+    pub(crate) fn unique(&self, name: &str) -> String {
+        format!("{name}-{}", self.namespace)
+    }
+
+    /// A node that is ready; its label `test` is the namespace.
+    pub(crate) async fn node(&self, name: &str, role: Option<&str>) -> Result<Node> {
+        let mut labels = json!({"test": &self.namespace});
+        if let Some(role) = role {
+            labels[format!("node-role.kubernetes.io/{role}")] = json!("");
+        }
+        let node = json!({"metadata": {"name": self.unique(name), "labels": labels}});
+        let node: Node = serde_json::from_value(node)?;
+        let name = self.nodes().create(&PostParams::default(), &node).await?.name_any();
+        eventually(PATIENCE, "the node is ready", || async {
+            let node = self.nodes().get(&name).await?;
+            let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+            let ready =
+                conditions.into_iter().flatten().any(|c| c.type_ == "Ready" && c.status == "True");
+            ensure!(ready, "it is not");
+            Ok(node)
+        })
+        .await
+    }
+
+    /// A pod that runs on `node`.
+    pub(crate) async fn pod(&self, name: &str, node: &str, metadata: Value) -> Result<()> {
+        let mut pod = json!({
+            "metadata": metadata,
+            "spec": {"nodeName": self.unique(node), "containers": [{"name": "main", "image": "none"}],
+                "automountServiceAccountToken": false, "terminationGracePeriodSeconds": 2},
+        });
+        pod["metadata"]["name"] = json!(name);
+        let pod: Pod = serde_json::from_value(pod)?;
+        // The service account of a new namespace takes a moment.
+        eventually(PATIENCE, "the pod is created", || async {
+            Ok(self.pods().create(&PostParams::default(), &pod).await.map(drop)?)
+        })
+        .await?;
+        self.running(name).await
+    }
+
+    async fn running(&self, name: &str) -> Result<()> {
+        eventually(PATIENCE, "the pod runs", || async {
+            let pod = self.pods().get(name).await?;
+            let phase = pod.status.and_then(|status| status.phase).unwrap_or_default();
+            ensure!(phase == "Running", "it is {phase}");
+            Ok(())
+        })
+        .await
+    }
+
+    /// A pod with the label that [`Self::budget`] protects.
+    pub(crate) async fn protected_pod(&self, name: &str, node: &str) -> Result<()> {
+        self.pod(name, node, json!({"labels": {"app": "web"}})).await
+    }
+
+    /// A budget that wants one of its pods to be there, once the disruption controller has seen it.
+    pub(crate) async fn budget(&self, name: &str) -> Result<()> {
+        let budget = json!({"metadata": {"name": name}, "spec": {
+            "minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}});
+        let budget: PodDisruptionBudget = serde_json::from_value(budget)?;
+        let budgets = Api::<PodDisruptionBudget>::namespaced(self.client.clone(), &self.namespace);
+        budgets.create(&PostParams::default(), &budget).await?;
+        eventually(PATIENCE, "the budget has seen its pod", || async {
+            let status = budgets.get(name).await?.status.context("no status")?;
+            ensure!(
+                status.current_healthy == Some(1) && status.disruptions_allowed == Some(0),
+                "{status:?}"
+            );
+            Ok(())
+        })
+        .await
+    }
+
+    /// A DaemonSet on the nodes of this test; returns its pod on the only one of them.
+    pub(crate) async fn daemon(&self, name: &str) -> Result<String> {
+        let labels = json!({"daemon": name});
+        let set = json!({"metadata": {"name": name}, "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {
+                "nodeSelector": {"test": &self.namespace},
+                "containers": [{"name": "main", "image": "none"}],
+            }},
+        }});
+        let set: DaemonSet = serde_json::from_value(set)?;
+        let sets = Api::<DaemonSet>::namespaced(self.client.clone(), &self.namespace);
+        sets.create(&PostParams::default(), &set).await?;
+        let wanted = ListParams::default().labels(&format!("daemon={name}"));
+        let pod = eventually(PATIENCE, "the daemon has a pod", || async {
+            let pods = self.pods().list(&wanted).await?;
+            Ok(pods.items.first().context("none")?.name_any())
+        });
+        let pod = pod.await?;
+        self.running(&pod).await?;
+        Ok(pod)
+    }
+
+    /// A volume that is attached to `node`.
+    pub(crate) async fn attach(&self, volume: &str, node: &str) -> Result<String> {
+        let attachment = json!({"metadata": {"name": self.unique(volume)}, "spec": {
+            "attacher": "test.machinist.dev", "nodeName": self.unique(node),
+            "source": {"persistentVolumeName": volume},
+        }});
+        let attachment: VolumeAttachment = serde_json::from_value(attachment)?;
+        let attachments = Api::<VolumeAttachment>::all(self.client.clone());
+        Ok(attachments.create(&PostParams::default(), &attachment).await?.name_any())
+    }
+
+    pub(crate) async fn detach(&self, attachment: &str) -> Result<()> {
+        let attachments = Api::<VolumeAttachment>::all(self.client.clone());
+        attachments.delete(attachment, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    /// The names of the pods that are there, in order.
+    pub(crate) async fn pod_names(&self) -> Result<Vec<String>> {
+        let pods = self.pods().list(&ListParams::default()).await?;
+        Ok(pods.iter().map(ResourceExt::name_any).collect())
+    }
+}
