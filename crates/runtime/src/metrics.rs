@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use machinist_api::resource::Resource;
 use machinist_domain::key::ObjectKey;
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -14,6 +16,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::cache::{AnyCache, CacheState};
+use crate::queue::Queue;
 
 /// Every metric of the runtime.
 #[derive(Debug)]
@@ -22,6 +25,7 @@ pub struct Metrics {
     reconciles: Family<ReconcileLabels, Counter>,
     durations: Family<ControllerLabels, Histogram>,
     depths: Family<ControllerLabels, Gauge>,
+    queues: Mutex<BTreeMap<&'static str, Weak<Queue>>>,
     leaders: Family<ControllerLabels, Gauge>,
     lease_holders: Family<LeaseLabels, Gauge>,
     writes: Family<WriteLabels, Counter>,
@@ -105,6 +109,7 @@ impl Default for Metrics {
             durations: Family::new_with_constructor(pass_histogram),
             reconciles: Family::default(),
             depths: Family::default(),
+            queues: Mutex::default(),
             leaders: Family::default(),
             lease_holders: Family::default(),
             writes: Family::default(),
@@ -157,9 +162,9 @@ impl Metrics {
         self.durations.get_or_create(&ControllerLabels { controller }).observe(took.as_secs_f64());
     }
 
-    /// How many keys of a controller wait.
-    pub fn queue_depth(&self, controller: &'static str, depth: usize) {
-        self.depths.get_or_create(&ControllerLabels { controller }).set(clamp(depth));
+    /// The keys of a controller wait here; they are counted whenever somebody looks at the metrics.
+    pub fn queue(&self, controller: &'static str, queue: &Arc<Queue>) {
+        self.queues.lock().insert(controller, Arc::downgrade(queue));
     }
 
     /// Whether this process holds the controller's lease.
@@ -233,11 +238,12 @@ impl Metrics {
         self.catalogue_answers.get_or_create(&CatalogueLabels { reason }).inc();
     }
 
-    /// The whole registry as text, with the state of the caches at this moment.
-    pub fn encode(
-        &self,
-        caches: &[std::sync::Arc<dyn AnyCache>],
-    ) -> Result<String, std::fmt::Error> {
+    /// The whole registry as text, with the state of the caches and queues at this moment.
+    pub fn encode(&self, caches: &[Arc<dyn AnyCache>]) -> Result<String, std::fmt::Error> {
+        for (controller, queue) in &*self.queues.lock() {
+            let depth = queue.upgrade().map_or(0, |queue| queue.depth());
+            self.depths.get_or_create(&ControllerLabels { controller }).set(clamp(depth));
+        }
         // A kind of which no cache is open any more has no objects, and no line.
         for family in
             [&self.cache_synced, &self.cache_objects, &self.cache_undecodable, &self.cache_age]
@@ -260,7 +266,7 @@ impl Metrics {
 
 /// Several caches may be open for one kind, such as one for each Secret in use: together they have so many objects, all of them are synced or
 /// not, and the oldest news counts.
-fn by_kind(caches: &[std::sync::Arc<dyn AnyCache>]) -> BTreeMap<&'static str, CacheState> {
+fn by_kind(caches: &[Arc<dyn AnyCache>]) -> BTreeMap<&'static str, CacheState> {
     let mut kinds = BTreeMap::<&'static str, CacheState>::new();
     for cache in caches {
         let state = cache.state();
@@ -284,4 +290,25 @@ fn pass_histogram() -> Histogram {
 
 fn clamp(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_domain::key::ObjectKey;
+
+    use super::*;
+    use crate::timings::Timings;
+
+    #[test]
+    fn a_queue_is_counted_when_somebody_looks_not_when_a_pass_ends() {
+        let (metrics, queue) = (Metrics::default(), Arc::new(Queue::new(Timings::default().retry)));
+        metrics.queue("annotator", &queue);
+        let depth = |n| format!("machinist_queue_depth{{controller=\"annotator\"}} {n}\n");
+        assert!(metrics.encode(&[]).unwrap().contains(&depth(0)));
+        queue.add(&ObjectKey::new("ns", "a"));
+        queue.add(&ObjectKey::new("ns", "b"));
+        assert!(metrics.encode(&[]).unwrap().contains(&depth(2)));
+        drop(queue);
+        assert!(metrics.encode(&[]).unwrap().contains(&depth(0)));
+    }
 }

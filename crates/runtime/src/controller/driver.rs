@@ -142,7 +142,6 @@ impl<C: Controller> Driver<C> {
             self.clock.uptime().saturating_sub(began),
         );
         self.queue.retry(key, retry);
-        self.metrics.queue_depth(C::NAME, self.queue.depth());
     }
 
     async fn stages(&self, key: &ObjectKey) -> (PassResult, Option<Retry>) {

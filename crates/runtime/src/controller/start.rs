@@ -119,9 +119,11 @@ async fn run<C: Controller>(build: Build<C>, start: Start) {
     shared.readiness.runs(C::NAME);
     tracing::info!(controller = C::NAME, workers, "starting");
     let session = shared.control.session(C::USER_AGENT);
+    let queue = Arc::new(Queue::new(shared.timings.retry));
+    shared.metrics.queue(C::NAME, &queue);
     let driver = Driver {
         controller: build(&shared),
-        queue: Arc::new(Queue::new(shared.timings.retry)),
+        queue,
         writer: Writer::new(shared.gateway.clone(), session, C::NAME, leadership.clone())
             .with_target(shared.target.as_ref().map(|target| target.session(C::USER_AGENT))),
         leadership,
