@@ -1,6 +1,7 @@
-//! The table: one row per MachineSet. Pure: from objects to text.
+//! Two tables with one row per MachineSet: what it says to each autoscaler, and which labels its nodes have, or what is wrong. Pure: from
+//! objects to text.
 //!
-//! What an Event says is cut, so that a row is one line on a terminal of usual width (120 columns).
+//! What an Event says is cut, so that a row is one line on a terminal of 100 columns.
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
@@ -8,8 +9,8 @@ use k8s_openapi::api::events::v1::Event;
 use machinist_api::machine_set::MachineSet;
 use machinist_api::names;
 
-/// How much of an Event is shown. `kubectl describe` has the rest.
-const NOTE_WIDTH: usize = 60;
+/// How much of labels or of an Event is shown. `kubectl describe` has the rest.
+const NOTE_WIDTH: usize = 80;
 
 /// What the table shows of a MachineSet; empty where it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +21,23 @@ pub(super) struct Row {
     pub(super) memory: String,
     pub(super) gpu: String,
     pub(super) architecture: String,
+    /// What upstream's autoscaler reads, beside the labels.
+    pub(super) upstream: Upstream,
+    /// Pairs without the domains of their names.
+    pub(super) labels: String,
     /// Of the newest Warning about it, or, without one, of the newest Event.
     pub(super) reason: String,
     /// What it says.
     pub(super) note: String,
+}
+
+/// What upstream's autoscaler reads; empty where it is not there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Upstream {
+    pub(super) cpu: String,
+    pub(super) memory: String,
+    /// How many, and of which vendor.
+    pub(super) gpus: String,
 }
 
 impl Row {
@@ -33,10 +47,13 @@ impl Row {
             |name: &str| annotations.and_then(|all| all.get(name)).cloned().unwrap_or_default();
         let spec = set.spec.provider_spec();
         let labels = annotation(names::ANNOTATION_CAPACITY_LABELS);
-        let architecture = labels
-            .split(',')
-            .filter_map(|pair| pair.split_once('='))
-            .find(|(key, _)| *key == names::LABEL_ARCH);
+        let pairs = || labels.split(',').filter_map(|pair| pair.split_once('='));
+        let architecture = pairs().find(|(key, _)| *key == names::LABEL_ARCH);
+        let short = pairs().map(|(key, value)| {
+            let (_, name) = key.rsplit_once('/').unwrap_or(("", key));
+            format!("{name}={value}")
+        });
+        let gpus = [names::ANNOTATION_CAPACITY_GPU_COUNT, names::ANNOTATION_CAPACITY_GPU_TYPE];
         let about = |event: &&Event| {
             let uid = event.regarding.as_ref().and_then(|object| object.uid.as_ref());
             uid.is_some() && uid == set.metadata.uid.as_ref()
@@ -53,6 +70,12 @@ impl Row {
             memory: annotation(names::ANNOTATION_MEMORY),
             gpu: annotation(names::ANNOTATION_GPU),
             architecture: architecture.map(|(_, value)| value.to_owned()).unwrap_or_default(),
+            upstream: Upstream {
+                cpu: annotation(names::ANNOTATION_CAPACITY_CPU),
+                memory: annotation(names::ANNOTATION_CAPACITY_MEMORY),
+                gpus: gpus.map(annotation).join(" ").trim().to_owned(),
+            },
+            labels: short.collect::<Vec<_>>().join(" "),
             reason: news.and_then(|event| event.reason.clone()).unwrap_or_default(),
             note: news.and_then(|event| event.note.clone()).unwrap_or_default(),
         }
@@ -74,24 +97,25 @@ fn cut(text: &str) -> String {
 }
 
 pub(super) fn table(rows: &[Row]) -> String {
-    let mut table = Table::new();
-    table.load_style(NOTHING);
-    table.set_header(["MACHINESET", "INSTANCE TYPE", "VCPU", "MEMORY MIB", "GPU", "ARCH", "EVENT"]);
+    let mut values = Table::new();
+    values.load_style(NOTHING);
+    let names = ["MACHINESET", "INSTANCE TYPE", "VCPU", "MEMORYMB", "GPU", "CPU", "MEMORY", "GPUS"];
+    values.set_header(names);
+    let mut rest = Table::new();
+    rest.load_style(NOTHING);
+    rest.set_header(["MACHINESET", "LABELS, OR WHAT IS WRONG"]);
     for row in rows {
-        let shown = |text: &String| {
-            if text.is_empty() { "-".to_owned() } else { text.clone() }
-        };
-        table.add_row([
-            row.name.clone(),
-            shown(&row.instance_type),
-            shown(&row.vcpu),
-            shown(&row.memory),
-            shown(&row.gpu),
-            shown(&row.architecture),
-            shown(&cut(&row.note)),
-        ]);
+        let Upstream { cpu, memory, gpus } = &row.upstream;
+        let cells = [&row.instance_type, &row.vcpu, &row.memory, &row.gpu, cpu, memory, gpus];
+        values.add_row([row.name.clone()].into_iter().chain(cells.map(|cell| shown(cell))));
+        let words = if row.labels.is_empty() { &row.note } else { &row.labels };
+        rest.add_row([row.name.clone(), shown(&cut(words))]);
     }
-    table.trim_fmt()
+    format!("{}\n\n{}", values.trim_fmt(), rest.trim_fmt())
+}
+
+fn shown(text: &str) -> String {
+    if text.is_empty() { "-".to_owned() } else { text.to_owned() }
 }
 
 #[cfg(test)]
@@ -108,26 +132,60 @@ mod tests {
             memory: String::new(),
             gpu: String::new(),
             architecture: String::new(),
+            upstream: Upstream::default(),
+            labels: String::new(),
             reason: "FailedUpdate".to_owned(),
             note: note.to_owned(),
         }
     }
 
     #[test]
-    fn a_row_that_says_nothing_shows_dashes() {
+    fn a_row_that_says_nothing_shows_dashes_and_why() {
         let table = table(&[row("it is unknown")]);
-        let line = table.lines().nth(1).unwrap();
-        let words: Vec<_> = line.split_whitespace().collect();
-        assert_eq!(words, ["a", "m99.mega", "-", "-", "-", "-", "it", "is", "unknown"]);
+        let words = |line: usize| table.lines().nth(line).unwrap().split_whitespace();
+        assert_eq!(words(1).collect::<Vec<_>>(), ["a", "m99.mega", "-", "-", "-", "-", "-", "-"]);
+        assert_eq!(words(4).collect::<Vec<_>>(), ["a", "it", "is", "unknown"]);
+    }
+
+    #[test]
+    fn both_families_are_shown_on_lines_that_fit() {
+        let set: MachineSet = serde_json::from_value(json!({
+            "apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineSet",
+            "metadata": {"name": "from-the-future", "annotations": {
+                names::ANNOTATION_VCPU: "96",
+                names::ANNOTATION_MEMORY: "1179648",
+                names::ANNOTATION_GPU: "8",
+                names::ANNOTATION_CAPACITY_CPU: "96",
+                names::ANNOTATION_CAPACITY_MEMORY: "1179648Mi",
+                names::ANNOTATION_CAPACITY_GPU_COUNT: "8",
+                names::ANNOTATION_CAPACITY_GPU_TYPE: "nvidia.com/gpu",
+                names::ANNOTATION_CAPACITY_LABELS: "kubernetes.io/arch=amd64,\
+                    node.kubernetes.io/instance-type=p4d.24xlarge,\
+                    topology.kubernetes.io/region=eu-west-1,topology.kubernetes.io/zone=eu-west-1a",
+            }},
+            "spec": {"selector": {}, "template": {"spec": {"providerSpec": {"value": {
+                "instanceType": "p4d.24xlarge",
+            }}}}},
+        }))
+        .unwrap();
+        let table = table(&[Row::of(&set, &[])]);
+        assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+        let lines: Vec<_> = table.lines().collect();
+        assert_eq!(lines.len(), 5, "{table}");
+        for value in ["96", "1179648", "8", "1179648Mi", "8 nvidia.com/gpu"] {
+            assert!(lines[1].contains(value), "{value}: {table}");
+        }
+        let labels = "arch=amd64 instance-type=p4d.24xlarge region=eu-west-1 zone=eu-west-1a";
+        assert!(lines[4].ends_with(labels), "{table}");
     }
 
     #[test]
     fn a_row_is_one_line_however_much_an_event_says() {
-        let table = table(&[row(&"ä".repeat(61)), row(&"b".repeat(60))]);
+        let table = table(&[row(&"ä".repeat(81)), row(&"b".repeat(80))]);
         let lines: Vec<_> = table.lines().collect();
-        assert_eq!(lines.len(), 3, "{table}");
-        assert!(lines[1].ends_with(&format!(" {}…", "ä".repeat(59))), "{table}");
-        assert!(lines[2].ends_with(&format!(" {}", "b".repeat(60))), "{table}");
+        assert_eq!(lines.len(), 7, "{table}");
+        assert!(lines[5].ends_with(&format!(" {}…", "ä".repeat(79))), "{table}");
+        assert!(lines[6].ends_with(&format!(" {}", "b".repeat(80))), "{table}");
     }
 
     #[test]
