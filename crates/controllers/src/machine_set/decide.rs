@@ -101,4 +101,6 @@ fn scale(family: &Family, wish: Wish, now: Timestamp) -> Plan {
 }
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;

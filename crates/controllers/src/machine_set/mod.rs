@@ -18,6 +18,8 @@ mod family;
 mod observe;
 mod plan;
 mod report;
+#[cfg(test)]
+mod samples;
 mod snapshot;
 
 use std::sync::Arc;

@@ -1,0 +1,378 @@
+//! A small world in which everything goes wrong that can: watches come late, answers are lost, requests fail, the process dies between any two writes,
+//! users scale and delete, strangers take names. Whatever happens, no machine too many is made, and in the end there are as many as wanted.
+//!
+//! The world keeps the promises of the runtime and no others: own writes are seen at once, what an answer was lost about is read live, a write that names a
+//! version fails if there is another, a new process lists everything first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use machinist_domain::key::Uid;
+use machinist_domain::ordinals::{self, Window};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::samples::{family, machine, member, now, set, snapshot};
+use super::*;
+
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Scale(i32),
+    /// A user deletes one of the machines.
+    Delete(usize),
+    /// A machine that is being deleted is gone.
+    Finish(usize),
+    /// Somebody else takes the name that comes next.
+    Squat,
+    /// The watch of sets catches up.
+    SeeSet,
+    /// The watch of machines catches up with some.
+    SeeMachines(u8),
+    /// The process dies, and another one takes over.
+    Restart,
+    /// A pass, and what happens to each of its writes.
+    Pass([Fate; 4]),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Fine,
+    /// It happens, but nobody hears of it.
+    AnswerLost,
+    /// It does not happen, and the answer says so.
+    Refused,
+    /// The process dies before it.
+    DiesBefore,
+    /// The process dies after it.
+    DiesAfter,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Child {
+    uid: u64,
+    deleting: bool,
+    ours: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Parent {
+    version: u64,
+    replicas: i32,
+    window: Window,
+}
+
+#[derive(Debug, Clone)]
+struct Cache {
+    parent: Parent,
+    children: BTreeMap<u64, Child>,
+    parent_uncertain: bool,
+    uncertain: BTreeSet<u64>,
+}
+
+#[derive(Debug)]
+struct World {
+    parent: Parent,
+    children: BTreeMap<u64, Child>,
+    next_uid: u64,
+    cache: Cache,
+    most_wanted: i32,
+    least_wanted: i32,
+    deleted_by_us: usize,
+}
+
+/// The process is no more.
+struct Died;
+
+impl World {
+    fn new(replicas: i32) -> Self {
+        let parent = Parent { version: 1, replicas, window: Window::default() };
+        let cache = Cache {
+            parent,
+            children: BTreeMap::new(),
+            parent_uncertain: false,
+            uncertain: BTreeSet::new(),
+        };
+        Self {
+            parent,
+            children: BTreeMap::new(),
+            next_uid: 0,
+            cache,
+            most_wanted: replicas,
+            least_wanted: replicas,
+            deleted_by_us: 0,
+        }
+    }
+
+    fn alive(&self) -> usize {
+        self.children.values().filter(|child| child.ours && !child.deleting).count()
+    }
+
+    fn happen(&mut self, event: Event) {
+        let pick = |world: &Self, deleting: bool, n: usize| {
+            let of = |child: &Child| child.ours && child.deleting == deleting;
+            let keys: Vec<_> =
+                world.children.iter().filter(|(_, child)| of(child)).map(|(key, _)| *key).collect();
+            keys.get(n % keys.len().max(1)).copied()
+        };
+        match event {
+            Event::Scale(replicas) => {
+                self.parent = Parent { version: self.parent.version + 1, replicas, ..self.parent };
+                self.most_wanted = self.most_wanted.max(replicas);
+                self.least_wanted = self.least_wanted.min(replicas);
+            }
+            Event::Delete(n) => {
+                let child = pick(self, false, n).and_then(|key| self.children.get_mut(&key));
+                child.into_iter().for_each(|child| child.deleting = true);
+            }
+            Event::Finish(n) => {
+                pick(self, true, n).and_then(|key| self.children.remove(&key));
+            }
+            Event::Squat => {
+                let ordinal = self.parent.window.ordinals().end;
+                let child = Child { uid: self.fresh(), deleting: false, ours: false };
+                self.children.entry(ordinal).or_insert(child);
+            }
+            Event::SeeSet => self.see_parent(),
+            Event::SeeMachines(mask) => {
+                for ordinal in 0..=self.parent.window.ordinals().end {
+                    if mask & (1 << (ordinal % 8)) != 0 {
+                        self.see(ordinal);
+                    }
+                }
+            }
+            Event::Restart => self.restart(),
+            Event::Pass(fates) => {
+                if self.pass(fates).is_err() {
+                    self.restart();
+                }
+            }
+        }
+    }
+
+    fn fresh(&mut self) -> u64 {
+        self.next_uid += 1;
+        self.next_uid
+    }
+
+    fn see_parent(&mut self) {
+        self.cache.parent = self.parent;
+        self.cache.parent_uncertain = false;
+    }
+
+    fn see(&mut self, ordinal: u64) {
+        match self.children.get(&ordinal) {
+            Some(child) => drop(self.cache.children.insert(ordinal, *child)),
+            None => drop(self.cache.children.remove(&ordinal)),
+        }
+        self.cache.uncertain.remove(&ordinal);
+    }
+
+    fn restart(&mut self) {
+        self.cache = Cache {
+            parent: self.parent,
+            children: self.children.clone(),
+            parent_uncertain: false,
+            uncertain: BTreeSet::new(),
+        };
+    }
+
+    /// What `observe` does.
+    fn observe(&mut self) -> Snapshot {
+        if self.cache.parent_uncertain {
+            self.see_parent();
+        }
+        for ordinal in self.cache.uncertain.clone() {
+            self.see(ordinal);
+        }
+        let Cache { parent, children, .. } = &self.cache;
+        let mut set = set();
+        set["spec"]["replicas"] = json!(parent.replicas);
+        set["metadata"]["annotations"] =
+            json!({"machinist.dev/ordinals": parent.window.to_string()});
+        let ours = || children.iter().filter(|(_, child)| child.ours);
+        let members = ours().filter(|(_, child)| !child.deleting).map(|(ordinal, child)| {
+            let name = ordinals::name("set", &Uid("set-uid".into()), *ordinal);
+            member(machine(&name, &json!({"metadata": {"uid": child.uid.to_string()}})))
+        });
+        let mut family = family(&set, members.collect());
+        let open = parent.window.ordinals().filter(|ordinal| !children.contains_key(ordinal));
+        family.open = open.collect();
+        family.highest = ours().map(|(ordinal, _)| *ordinal).max();
+        snapshot(family)
+    }
+
+    /// Does a pass; returns whether there was nothing to do.
+    fn pass(&mut self, fates: [Fate; 4]) -> Result<bool, Died> {
+        let mut fates = fates.into_iter().cycle();
+        let mut fate = || fates.next().unwrap_or(Fate::Fine);
+        match decide(&self.observe(), now()) {
+            Plan::Leave(_) => return Ok(true),
+            Plan::MoveWindow { to } => self.move_window(to, fate())?,
+            Plan::Create(ordinals) => {
+                for ordinal in ordinals {
+                    if !self.create(ordinal, fate())? {
+                        break;
+                    }
+                }
+            }
+            Plan::Delete(machines) => {
+                let before = self.cache.parent.replicas;
+                self.see_parent();
+                if self.cache.parent.replicas != before {
+                    return Ok(false);
+                }
+                for machine in machines {
+                    let uid: u64 = machine.meta.uid.0.parse().unwrap();
+                    let name = &machine.meta.key.name;
+                    let ordinal = ordinals::ordinal("set", &Uid("set-uid".into()), name).unwrap();
+                    if !self.delete(ordinal, uid, fate())? {
+                        break;
+                    }
+                }
+            }
+            plan => panic!("nobody asked for {plan}"),
+        }
+        Ok(false)
+    }
+
+    fn move_window(&mut self, to: Window, fate: Fate) -> Result<(), Died> {
+        match fate {
+            Fate::DiesBefore => return Err(Died),
+            Fate::Refused => return Ok(()),
+            Fate::Fine | Fate::AnswerLost | Fate::DiesAfter => {}
+        }
+        let conflict = self.cache.parent.version != self.parent.version;
+        if !conflict {
+            assert!(to.ordinals().end >= self.parent.window.ordinals().end, "windows only grow");
+            let version = self.parent.version + 1;
+            self.parent = Parent { version, window: to, ..self.parent };
+        }
+        match fate {
+            Fate::DiesAfter => return Err(Died),
+            Fate::Fine if !conflict => self.see_parent(),
+            _ => self.cache.parent_uncertain = true,
+        }
+        Ok(())
+    }
+
+    /// Returns whether to go on.
+    fn create(&mut self, ordinal: u64, fate: Fate) -> Result<bool, Died> {
+        match fate {
+            Fate::DiesBefore => return Err(Died),
+            Fate::Refused => return Ok(false),
+            Fate::Fine | Fate::AnswerLost | Fate::DiesAfter => {}
+        }
+        assert!(self.parent.window.ordinals().contains(&ordinal), "reserved before it is used");
+        let uid = self.fresh();
+        self.children.entry(ordinal).or_insert(Child { uid, deleting: false, ours: true });
+        self.check();
+        match fate {
+            Fate::DiesAfter => return Err(Died),
+            Fate::AnswerLost => drop(self.cache.uncertain.insert(ordinal)),
+            _ => self.see(ordinal),
+        }
+        Ok(fate == Fate::Fine)
+    }
+
+    fn delete(&mut self, ordinal: u64, uid: u64, fate: Fate) -> Result<bool, Died> {
+        match fate {
+            Fate::DiesBefore => return Err(Died),
+            Fate::Refused => return Ok(false),
+            Fate::Fine | Fate::AnswerLost | Fate::DiesAfter => {}
+        }
+        if let Some(child) = self.children.get_mut(&ordinal).filter(|child| child.uid == uid) {
+            self.deleted_by_us += usize::from(!child.deleting);
+            child.deleting = true;
+        }
+        let unseen = self.cache.children.iter().filter(|(ordinal, seen)| {
+            let really = self.children.get(ordinal).filter(|child| child.uid == seen.uid);
+            seen.ours && !seen.deleting && really.is_none_or(|child| child.deleting)
+        });
+        let wanted = usize::try_from(self.parent.replicas).unwrap();
+        assert!(self.alive() + unseen.count() >= wanted, "deleted too many");
+        match fate {
+            Fate::DiesAfter => return Err(Died),
+            Fate::AnswerLost => drop(self.cache.uncertain.insert(ordinal)),
+            _ => self.see(ordinal),
+        }
+        Ok(fate == Fate::Fine)
+    }
+
+    fn check(&self) {
+        let most = usize::try_from(self.most_wanted).unwrap();
+        assert!(
+            self.alive() <= most,
+            "{} machines, but never more than {most} wanted",
+            self.alive()
+        );
+    }
+
+    /// Nothing goes wrong any more: how many machines are there in the end?
+    fn calm_down(&mut self) -> usize {
+        for _ in 0..200 {
+            self.restart();
+            self.children.retain(|_, child| !child.deleting);
+            self.restart();
+            if matches!(self.pass([Fate::Fine; 4]), Ok(true)) {
+                return self.alive();
+            }
+        }
+        panic!("it never settles: {self:?}");
+    }
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        6 => Just(Fate::Fine),
+        1 => Just(Fate::AnswerLost),
+        1 => Just(Fate::Refused),
+        1 => Just(Fate::DiesBefore),
+        1 => Just(Fate::DiesAfter),
+    ]
+}
+
+fn disturbance() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        8 => [fate(), fate(), fate(), fate()].prop_map(Event::Pass),
+        2 => any::<usize>().prop_map(Event::Delete),
+        2 => any::<usize>().prop_map(Event::Finish),
+        1 => Just(Event::Squat),
+        2 => Just(Event::SeeSet),
+        3 => any::<u8>().prop_map(Event::SeeMachines),
+        1 => Just(Event::Restart),
+    ]
+}
+
+fn anything() -> impl Strategy<Value = Event> {
+    prop_oneof![9 => disturbance(), 1 => (0..12).prop_map(Event::Scale)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// However often users change their mind: never more than they ever wanted, and in the end what they want.
+    #[test]
+    fn the_number_is_right_in_the_end_and_never_too_high(replicas in 0..12, events in proptest::collection::vec(anything(), 0..80)) {
+        let mut world = World::new(replicas);
+        for event in events {
+            world.happen(event);
+            world.check();
+        }
+        let wanted = usize::try_from(world.parent.replicas).unwrap();
+        prop_assert_eq!(world.calm_down(), wanted);
+    }
+
+    /// Where nobody ever wants fewer, nothing is deleted: no machine was one too many at any time.
+    #[test]
+    fn nothing_is_deleted_where_nobody_wants_fewer(replicas in 0..12, more in 0..6, events in proptest::collection::vec(disturbance(), 0..80)) {
+        let mut world = World::new(replicas);
+        let half = events.len() / 2;
+        for (at, event) in events.into_iter().enumerate() {
+            if at == half {
+                world.happen(Event::Scale(replicas + more));
+            }
+            world.happen(event);
+        }
+        world.calm_down();
+        prop_assert_eq!(world.deleted_by_us, 0);
+    }
+}

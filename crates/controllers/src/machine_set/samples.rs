@@ -1,0 +1,104 @@
+//! Sets and machines for tests, read from JSON as the caches would read them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use machinist_domain::key::{ObjectKey, Uid, Version};
+use machinist_domain::meta::Meta;
+use machinist_domain::shape::Shape;
+use machinist_provider::spec::{SpecError, SpecHalf};
+use machinist_runtime::cache::kind::Kind as _;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::snapshot::{Content, Family, Member, Seen, Snapshot};
+use crate::kinds::{Children, Machine, MachineSets, Machines};
+
+struct Unread;
+
+impl SpecHalf for Unread {
+    fn shape(&self, _: &RawValue) -> Result<Shape, SpecError> {
+        Err(SpecError::Missing)
+    }
+}
+
+/// The time of all tests.
+pub(super) fn now() -> Timestamp {
+    "2026-06-01T12:00:00Z".parse().unwrap()
+}
+
+pub(super) fn ago(seconds: u64) -> Timestamp {
+    now() - Duration::from_secs(seconds)
+}
+
+/// A set called `set` with three machines wanted.
+pub(super) fn set() -> Value {
+    json!({
+        "metadata": {"name": "set", "namespace": "ns", "uid": "set-uid", "resourceVersion": "1", "generation": 7},
+        "spec": {
+            "replicas": 3,
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {"metadata": {"labels": {"a": "b", "c": "d"}}, "spec": {}},
+        },
+    })
+}
+
+pub(super) fn says(set: &Value) -> Arc<Children> {
+    let kind = MachineSets::new(Arc::new(Unread)).with_children();
+    kind.project(serde_json::from_str(&set.to_string()).unwrap()).children.unwrap()
+}
+
+/// A machine of the set: `patch` is merged into it.
+pub(super) fn machine(name: &str, patch: &Value) -> Arc<Machine> {
+    let mut machine = json!({
+        "metadata": {
+            "name": name, "namespace": "ns", "uid": format!("uid-{name}"), "resourceVersion": "1",
+            "creationTimestamp": "2026-06-01T11:00:00Z", "labels": {"a": "b", "c": "d"},
+        },
+    });
+    merge(&mut machine, patch);
+    let kind = Machines::new(Arc::new(Unread));
+    Arc::new(kind.project(serde_json::from_str(&machine.to_string()).unwrap()))
+}
+
+fn merge(into: &mut Value, patch: &Value) {
+    match (into, patch) {
+        (Value::Object(into), Value::Object(patch)) => {
+            for (name, value) in patch {
+                merge(into.entry(name.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (into, value) => *into = value.clone(),
+    }
+}
+
+pub(super) fn member(machine: Arc<Machine>) -> Member {
+    Member { key: machine.meta.key.clone(), seen: Some(Seen { machine, ready: None }) }
+}
+
+/// So many machines without anything special.
+pub(super) fn members(count: usize) -> Vec<Member> {
+    (0..count).map(|n| member(machine(&format!("m{n}"), &json!({})))).collect()
+}
+
+pub(super) fn family(set: &Value, members: Vec<Member>) -> Family {
+    Family {
+        says: says(set),
+        members,
+        orphans: Vec::new(),
+        strays: Vec::new(),
+        open: Vec::new(),
+        highest: None,
+    }
+}
+
+pub(super) fn snapshot(family: Family) -> Snapshot {
+    let meta = Meta {
+        key: ObjectKey::new("ns", "set"),
+        uid: Uid("set-uid".into()),
+        version: Version(1),
+        deleting: false,
+    };
+    Snapshot { meta, content: Content::Read(family), obey_migration: false }
+}
