@@ -46,6 +46,8 @@ async fn with_the_gate_only_the_api_in_charge_is_followed() -> Result<()> {
     assert!(askers(&cloud, "m5.xlarge").is_empty(), "what is left alone is nobody's question");
     assert!(annotator.log()?.contains("SomethingElse"));
 
+    // The definition insists: authority changes hands by way of this.
+    set_status(&scene, "other", json!({"authoritativeAPI": "Migrating"})).await?;
     set_status(&scene, "other", json!({"authoritativeAPI": "MachineAPI"})).await?;
     set_status(&scene, "paused", json!({"conditions": paused("False")})).await?;
     scene.says("other", VCPU, "4").await?;
