@@ -253,6 +253,38 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn coming_back_is_no_failure_and_never_a_loop() {
+        let queue = Queue::new(BACKOFF);
+        queue.add_after_failure(&key("a"), Duration::ZERO);
+        queue.take().await;
+        queue.done(&key("a"));
+        queue.retry(&key("a"), Some(Retry::Again(Duration::from_millis(300))));
+        assert!(nothing_within(&queue, Duration::from_millis(299)).await);
+        assert_eq!(queue.take().await, key("a"));
+        queue.done(&key("a"));
+        assert!(queue.add_after_failure(&key("a"), Duration::ZERO) <= BACKOFF.base, "forgotten");
+        queue.take().await;
+        queue.done(&key("a"));
+        queue.retry(&key("a"), Some(Retry::Again(Duration::ZERO)));
+        assert!(nothing_within(&queue, Duration::from_millis(9)).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_was_overtaken_comes_back_sooner_but_not_for_ever() {
+        let queue = Queue::new(BACKOFF);
+        let mut delays = Vec::new();
+        for _ in 0..12 {
+            let began = Instant::now();
+            queue.retry(&key("a"), Some(Retry::Soon));
+            queue.take().await;
+            queue.done(&key("a"));
+            delays.push(began.elapsed());
+        }
+        assert!(delays[0] <= BACKOFF.base / 10 + Duration::from_millis(1), "{delays:?}");
+        assert!(delays[11] >= BACKOFF.max / 2, "{delays:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn many_workers_share_the_keys_without_losing_a_wake_up() {
         let queue = std::sync::Arc::new(Queue::new(BACKOFF));
         let mut workers = tokio::task::JoinSet::new();

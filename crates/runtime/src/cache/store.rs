@@ -90,7 +90,12 @@ impl<T> Inner<T> {
 
     fn replace(&mut self, key: &ObjectKey, after: Option<&Entry<T>>) -> Option<Entry<T>> {
         let before = match after {
-            Some(entry) => self.objects.insert(key.clone(), entry.clone()),
+            Some(entry) => {
+                // Not `insert` alone, which would keep the former key, and so every name twice.
+                let before = self.objects.remove(key);
+                self.objects.insert(key.clone(), entry.clone());
+                before
+            }
             None => self.objects.remove(key),
         };
         for indexer in &self.indexers {

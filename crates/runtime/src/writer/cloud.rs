@@ -104,3 +104,6 @@ impl Writer {
         answer.map(Some).map_err(CloudWriteError::Cloud)
     }
 }
+
+#[cfg(test)]
+mod tests;

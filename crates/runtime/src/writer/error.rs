@@ -5,6 +5,9 @@ use machinist_domain::retry::{Category, Classified, Retry};
 use crate::cluster::ApiError;
 use crate::cluster::status::DISRUPTION_BUDGET;
 
+/// How the API server says that the uid of a precondition is another object's: before it has read the object, and after.
+const UID_DIFFERS: [&str; 2] = ["UID in the precondition", "UID in precondition"];
+
 /// Why a write has no good answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WriteError {
@@ -74,7 +77,7 @@ impl WriteError {
     pub(super) fn or_replaced(self) -> Self {
         match self {
             Self::Api(ApiError::Refused { code, message, .. })
-                if (code == 409 && message.contains("UID in precondition"))
+                if (code == 409 && UID_DIFFERS.iter().any(|words| message.contains(words)))
                     || (code == 422 && message.contains("metadata.uid")) =>
             {
                 Self::Replaced { message }

@@ -26,7 +26,8 @@ pub enum Part {
 /// What must still hold for a patch to be carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
-    /// It is the same object, whatever has changed about it. Enough for fields that are ours alone.
+    /// It is the same object, whatever has changed about it. Enough for fields that are ours alone. The status endpoint of a custom resource
+    /// ignores the uid in a patch (seen), so there this is as strict as [`Version`](Self::Version).
     Uid,
     /// Nothing at all has changed since it was looked at. Needed where a list, or a value made from the old one, is written.
     Version,
@@ -52,7 +53,7 @@ impl Writer {
         let mut body = patch;
         if let Some(metadata) = metadata_of(&mut body) {
             metadata.insert("uid".to_owned(), json!(&*meta.uid.0));
-            if guard == Guard::Version {
+            if guard == Guard::Version || part == Part::Status {
                 metadata.insert("resourceVersion".to_owned(), json!(meta.version.to_string()));
             }
         }

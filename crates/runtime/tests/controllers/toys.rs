@@ -19,6 +19,7 @@ use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
 use machinist_runtime::controller::start::{Registration, Shared};
 use machinist_runtime::events::Regarding;
+use machinist_runtime::lease::LeaseName;
 use machinist_runtime::queue::Queue;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::Writer;
@@ -73,6 +74,7 @@ pub(crate) trait Role: Send + Sync + 'static {
     type Kind: Kind<Wire = MetadataOnly, Stored = Marked>;
     const NAME: &'static str;
     const REQUIRES: &'static [Resource];
+    const LEASE: LeaseName = LeaseName::Own;
     fn kind() -> Self::Kind;
 }
 
@@ -94,6 +96,22 @@ impl Role for WatchConfigMaps {
     type Kind = ConfigMaps;
     const NAME: &'static str = "config-maps-too";
     const REQUIRES: &'static [Resource] = &[];
+    fn kind() -> ConfigMaps {
+        ConfigMaps
+    }
+}
+
+/// The lease of [`ShareLease`].
+pub(crate) const SHARED_LEASE: &str = "somebody-elses-leader";
+
+/// One that another system has, too.
+pub(crate) struct ShareLease;
+
+impl Role for ShareLease {
+    type Kind = ConfigMaps;
+    const NAME: &'static str = "share-lease";
+    const REQUIRES: &'static [Resource] = &[];
+    const LEASE: LeaseName = LeaseName::Shared(SHARED_LEASE);
     fn kind() -> ConfigMaps {
         ConfigMaps
     }
@@ -152,6 +170,7 @@ impl<R: Role> Controller for Toy<R> {
     const USER_AGENT: UserAgent = UserAgent::ANNOTATOR;
     const REQUIRES: &'static [Resource] = R::REQUIRES;
     const ELECTS: bool = false;
+    const LEASE: LeaseName = R::LEASE;
     const WORKERS: usize = 2;
 
     fn caches(&self) -> Vec<Arc<dyn AnyCache>> {

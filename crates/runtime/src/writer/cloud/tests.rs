@@ -1,0 +1,126 @@
+//! Changes to a cloud with and without the lease, on time and late.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::watch;
+
+use super::*;
+use crate::clock::ManualClock;
+use crate::lease::Leadership;
+use crate::metrics::Metrics;
+use crate::writer::Gateway;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no room")]
+struct NoRoom;
+
+impl Classified for NoRoom {
+    fn category(&self) -> Category {
+        Category::CapacityExhausted
+    }
+
+    fn retry(&self) -> Retry {
+        Retry::After(Duration::from_secs(7))
+    }
+}
+
+/// A cloud that counts, and a controller that may call it for so long.
+struct Scene {
+    calls: AtomicUsize,
+    metrics: Arc<Metrics>,
+    leadership: Leadership,
+    writer: Writer,
+    _until: watch::Sender<Option<Duration>>,
+}
+
+impl Scene {
+    fn new(dry_run: bool, lease_left: Option<Duration>) -> Self {
+        let metrics = Arc::<Metrics>::default();
+        let (sender, until) = watch::channel(lease_left);
+        let leadership = Leadership::Lease {
+            until,
+            clock: Arc::new(ManualClock::default()),
+            unanswered: Arc::default(),
+        };
+        let writer = Writer {
+            gateway: Arc::new(Gateway::new(dry_run, LIMIT, metrics.clone())),
+            session: None,
+            controller: "machine",
+            leadership: leadership.clone(),
+            target: None,
+        };
+        Self { calls: AtomicUsize::new(0), metrics, leadership, writer, _until: sender }
+    }
+
+    /// A call that takes this long and ends like this.
+    async fn call(
+        &self,
+        takes: Duration,
+        end: Result<u32, NoRoom>,
+    ) -> Result<Option<u32>, CloudWriteError<NoRoom>> {
+        let key = ObjectKey::new("ns", "m");
+        let call = CloudCall { provider: "sim", verb: "create", key: &key };
+        let work = async {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(takes).await;
+            end
+        };
+        self.writer.change_cloud(call, &"make an instance", work).await
+    }
+
+    fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    fn counted(&self, result: &str) -> bool {
+        let line = format!(
+            r#"machinist_cloud_writes_total{{controller="machine",provider="sim",verb="create",result="{result}"}} 1"#
+        );
+        self.metrics.encode(&[]).unwrap().contains(&line)
+    }
+
+    /// Whether the lease must run out because something may still land.
+    fn has_unanswered(&self) -> bool {
+        let Leadership::Lease { unanswered, .. } = &self.leadership else { return false };
+        unanswered.lock().is_some()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_begun_without_the_lease_nor_in_a_dry_run() {
+    let follower = Scene::new(false, None);
+    let error = follower.call(Duration::ZERO, Ok(1)).await.unwrap_err();
+    assert_eq!(error, CloudWriteError::NotLeader { controller: "machine" });
+    assert!(follower.calls() == 0 && follower.counted("NotLeader") && !follower.has_unanswered());
+
+    let dry = Scene::new(true, Some(LIMIT));
+    assert_eq!(dry.call(Duration::ZERO, Ok(1)).await, Ok(None));
+    assert!(dry.calls() == 0 && dry.counted("dry-run"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_passed_on_and_counted() {
+    let scene = Scene::new(false, Some(LIMIT));
+    assert_eq!(scene.call(Duration::from_secs(1), Ok(5)).await, Ok(Some(5)));
+    let error = scene.call(Duration::from_secs(1), Err(NoRoom)).await.unwrap_err();
+    assert_eq!(error.category(), Category::CapacityExhausted);
+    assert_eq!(error.retry(), Retry::After(Duration::from_secs(7)));
+    assert!(scene.counted("done") && scene.counted("CapacityExhausted"));
+    assert!(!scene.has_unanswered());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_a_cloud_longer_than_the_lease_lasts() {
+    for (lease_left, expected) in
+        [(Duration::from_secs(4), Duration::from_secs(4)), (LIMIT * 9, LIMIT)]
+    {
+        let scene = Scene::new(false, Some(lease_left));
+        let error = scene.call(LIMIT * 2, Ok(1)).await.unwrap_err();
+        assert_eq!(error, CloudWriteError::TimedOut(expected));
+        assert_eq!(error.category(), Category::Unavailable);
+        assert!(scene.has_unanswered(), "it may still land");
+    }
+}

@@ -1,0 +1,127 @@
+//! Leases that another system holds, too: respected while it lives, taken over by force, and told of.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
+use machinist_runtime::manager::Options;
+use machinist_testbed::poll::eventually;
+use serde_json::json;
+
+use crate::toys::{SHARED_LEASE, ShareLease, toy};
+use crate::world::{PATIENCE, World};
+
+const GO: &str = "go-process_1234";
+/// Longer than ours.
+const GO_DURATION: Duration = Duration::from_secs(4);
+
+/// A process that holds the Lease as client-go does.
+struct GoProcess {
+    leases: Api<Lease>,
+}
+
+fn now() -> String {
+    format!("{:.6}", Timestamp::now())
+}
+
+impl GoProcess {
+    async fn start(world: &World) -> Self {
+        let leases: Api<Lease> = Api::namespaced(world.client.clone(), &world.namespace);
+        let lease = json!({
+            "metadata": {"name": SHARED_LEASE, "labels": {"owner": "go"}},
+            "spec": {"holderIdentity": GO, "leaseDurationSeconds": GO_DURATION.as_secs(),
+                "acquireTime": now(), "renewTime": now(), "leaseTransitions": 3},
+        });
+        let lease = serde_json::from_value(lease).unwrap();
+        leases.create(&PostParams::default(), &lease).await.unwrap();
+        Self { leases }
+    }
+
+    async fn renew(&self) -> Result<()> {
+        let patch = Patch::Merge(json!({"spec": {"renewTime": now()}}));
+        self.leases.patch(SHARED_LEASE, &PatchParams::default(), &patch).await?;
+        Ok(())
+    }
+
+    /// Who holds the Lease, and how often it changed hands.
+    async fn holder(&self) -> Result<(String, i32)> {
+        let lease = self.leases.get(SHARED_LEASE).await?;
+        ensure!(lease.labels().get("owner").is_some_and(|owner| owner == "go"), "labels are gone");
+        let spec = lease.spec.unwrap_or_default();
+        let holder = spec.holder_identity.unwrap_or_default();
+        Ok((holder, spec.lease_transitions.unwrap_or_default()))
+    }
+}
+
+fn elect(world: &World, take_over: bool) -> Options {
+    Options { leader_elect: Some(true), take_over, ..world.options() }
+}
+
+/// When a ConfigMap was first written, if ever.
+fn first_write(world: &World) -> Option<Duration> {
+    let entries = world.proxy.log().entries();
+    let wrote = |entry: &&machinist_testbed::faults::LogEntry| {
+        entry.request.verb.is_write() && entry.request.resource == "configmaps"
+    };
+    entries.iter().find(wrote).map(|entry| entry.at)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_a_go_process_renews_is_respected_and_told_of() {
+    let world = World::new("go").await;
+    world.create_config_maps(1).await;
+    let go = GoProcess::start(&world).await;
+    let options = elect(&world, false);
+    let me = options.identity.clone();
+    let running = world.run(options, vec![toy::<ShareLease>(&std::sync::Arc::default())]);
+    let lease = format!("{}/{SHARED_LEASE}", world.namespace);
+    running
+        .says(&format!("lease {lease} is held by {GO}, so controller share-lease follows"))
+        .await;
+    let line =
+        |holder: &str| format!(r#"machinist_lease_holder{{lease="{lease}",holder="{holder}"}} 1"#);
+    let metrics = || running.shared.metrics.encode(&[]).unwrap();
+    assert!(metrics().contains(&line(GO)), "{}", metrics());
+    // Longer than its duration, but never without a renewal for half of it.
+    for _ in 0..10 {
+        go.renew().await.unwrap();
+        tokio::time::sleep(GO_DURATION / 8).await;
+    }
+    assert_eq!(go.holder().await.unwrap().0, GO);
+    assert_eq!(first_write(&world), None);
+
+    // It dies.
+    world.all_marked(1).await;
+    assert_eq!(go.holder().await.unwrap(), (me.clone(), 4));
+    running.says(&format!("lease {lease} is held by {me}, which is this process")).await;
+    assert!(metrics().contains(&line(&me)) && !metrics().contains(GO), "{}", metrics());
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_is_taken_over_by_force_and_used_when_its_holder_must_have_noticed() {
+    let world = World::new("force").await;
+    world.create_config_maps(1).await;
+    let go = GoProcess::start(&world).await;
+    let options = elect(&world, true);
+    let me = options.identity.clone();
+    let running = world.run(options, vec![toy::<ShareLease>(&std::sync::Arc::default())]);
+    let taken = eventually(PATIENCE, "the lease is taken over", || async {
+        ensure!(go.holder().await? == (me.clone(), 4));
+        Ok(())
+    });
+    taken.await.unwrap();
+    world.all_marked(1).await;
+    let entries = world.proxy.log().entries();
+    let lease_write = |entry: &&machinist_testbed::faults::LogEntry| {
+        entry.request.verb.is_write() && entry.request.resource == "leases"
+    };
+    let took = entries.iter().find(lease_write).unwrap().at;
+    let waited = first_write(&world).unwrap() - took;
+    assert!(waited >= GO_DURATION, "written {waited:?} after the lease was taken");
+    running.stop().await;
+    assert_eq!(go.holder().await.unwrap().0, "", "given back on a clean stop");
+}

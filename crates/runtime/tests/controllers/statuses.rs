@@ -1,0 +1,198 @@
+//! Statuses that the driver writes: before Events, without noise where somebody else was faster or the object is gone.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::ensure;
+use jiff::Timestamp;
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams};
+use machinist_api::resource::Resource;
+use machinist_domain::key::ObjectKey;
+use machinist_domain::meta::Meta;
+use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
+use machinist_domain::retry::Retry;
+use machinist_runtime::cache::kind::Kind;
+use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cache::{AnyCache, Cache};
+use machinist_runtime::cluster::ApiError;
+use machinist_runtime::controller::Controller;
+use machinist_runtime::controller::start::{Registration, Shared};
+use machinist_runtime::events::Regarding;
+use machinist_runtime::queue::Queue;
+use machinist_runtime::user_agent::UserAgent;
+use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
+use machinist_testbed::faults::{Effect, Gate, Match, Rule};
+use machinist_testbed::poll::eventually;
+use serde_json::{Value, json};
+
+use crate::things::{Desk, Thing, Things};
+use crate::world::PATIENCE;
+
+/// Says once of every thing that it was seen, in the status and by an Event, and comes back to it a few times.
+struct Seer {
+    cache: Arc<Cache<Things>>,
+    passes: Arc<AtomicUsize>,
+}
+
+/// How often a thing is looked at again although nothing is wrong with it.
+const LOOKS: usize = 20;
+
+fn seer(passes: &Arc<AtomicUsize>) -> Registration {
+    let passes = passes.clone();
+    Registration::new(move |shared: &Arc<Shared>| Seer {
+        cache: shared.caches.open(&shared.control, shared.scope.clone(), Things),
+        passes,
+    })
+}
+
+struct Look;
+
+impl fmt::Display for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("look at it")
+    }
+}
+
+impl Controller for Seer {
+    type Snapshot = Arc<Thing>;
+    type Plan = Look;
+    type Outcome = usize;
+
+    const NAME: &'static str = "seer";
+    const USER_AGENT: UserAgent = UserAgent::MACHINE;
+    const REQUIRES: &'static [Resource] = &[Things::RESOURCE];
+    const ELECTS: bool = false;
+    const WORKERS: usize = 1;
+
+    fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
+        vec![self.cache.clone()]
+    }
+
+    fn subscribe(&self, queue: &Arc<Queue>) {
+        let queue = queue.clone();
+        self.cache.subscribe(move |change| queue.add(change.key));
+    }
+
+    async fn observe(&self, key: &ObjectKey) -> Result<Option<Arc<Thing>>, ApiError> {
+        Ok(match self.cache.get_certain(key).await? {
+            Some(Entry::Known(thing)) => Some(thing),
+            _ => None,
+        })
+    }
+
+    fn decide(&self, _: &Arc<Thing>, _now: Timestamp) -> Look {
+        Look
+    }
+
+    async fn act(&self, _: &Arc<Thing>, _: &Look, _: &Writer) -> usize {
+        self.passes.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn report(&self, thing: &Arc<Thing>, passes: &usize, _now: Timestamp) -> Report {
+        let again = (*passes < LOOKS).then_some(Retry::Again(Duration::from_millis(1)));
+        if thing.seen.is_some() {
+            return Report { retry: again, ..Report::quiet(PassResult::Settled) };
+        }
+        Report {
+            result: PassResult::Changed,
+            status: Some(json!({"seen": "yes"})),
+            events: vec![EventNote {
+                event_type: EventType::Normal,
+                reason: EventReason::Annotated,
+                action: "See",
+                note: "seen".to_owned(),
+            }],
+            retry: again,
+        }
+    }
+
+    async fn write_status(
+        &self,
+        thing: &Arc<Thing>,
+        _: &usize,
+        status: &Value,
+        writer: &Writer,
+    ) -> Result<Option<Meta>, WriteError> {
+        let patch = json!({"status": status});
+        writer.patch(&self.cache, &thing.meta, Part::Status, Guard::Version, patch, &Look).await
+    }
+
+    fn regarding<'a>(&self, thing: &'a Arc<Thing>) -> Regarding<'a> {
+        Regarding { resource: Things::RESOURCE, meta: &thing.meta }
+    }
+}
+
+fn status_writes() -> Match {
+    Match::writes().resource("things").subresource("status")
+}
+
+async fn events(desk: &Desk) -> usize {
+    let events: Api<Event> = Api::namespaced(desk.world.client.clone(), &desk.world.namespace);
+    events.list(&ListParams::default()).await.unwrap().items.len()
+}
+
+/// How many passes ended like this.
+fn passes(shared: &Shared, result: &str) -> usize {
+    let metrics = shared.metrics.encode(&[]).unwrap();
+    let line = format!(r#"machinist_reconcile_total{{controller="seer",result="{result}"}} "#);
+    let count = metrics.lines().find_map(|found| found.strip_prefix(&line));
+    count.map_or(0, |count| count.parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_that_somebody_else_overtook_comes_back_soon_and_says_its_events_once() {
+    let desk = Desk::new("conflict", |_| {}).await;
+    desk.given("one", &[]).await;
+    for code in [409, 409, 500] {
+        let rule = Rule::new(status_writes(), Effect::answer(code)).times(1);
+        desk.world.proxy.add_rule(rule);
+    }
+    let running = desk.world.run(desk.world.options(), vec![seer(&Arc::default())]);
+    let written = eventually(PATIENCE, "the status", || async {
+        let thing = desk.truth("one").await.unwrap();
+        ensure!(thing.data["status"]["seen"] == "yes");
+        Ok(())
+    });
+    written.await.unwrap();
+    assert_eq!(passes(&running.shared, "failed"), 3);
+    running.stop().await;
+    assert_eq!(events(&desk).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_is_gone_needs_no_status() {
+    let desk = Desk::new("gone", |_| {}).await;
+    desk.given("one", &[]).await;
+    let gate = Gate::new();
+    desk.world.proxy.add_rule(Rule::new(status_writes(), Effect::Hold(gate.clone())));
+    let running = desk.world.run(desk.world.options(), vec![seer(&Arc::default())]);
+    gate.reached().await;
+    desk.people.delete("one", &DeleteParams::default()).await.unwrap();
+    gate.open();
+    let ended = eventually(PATIENCE, "the pass to end", || async {
+        ensure!(passes(&running.shared, "changed") == 1);
+        Ok(())
+    });
+    ended.await.unwrap();
+    assert_eq!((passes(&running.shared, "failed"), events(&desk).await), (0, 0));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn coming_back_without_a_failure_costs_no_backoff() {
+    let desk = Desk::new("again", |_| {}).await;
+    desk.given("one", &[]).await;
+    let looks = Arc::new(AtomicUsize::new(0));
+    let running = desk.world.run(desk.world.options(), vec![seer(&looks)]);
+    // As failures, so many passes would take two minutes even here.
+    let looked = eventually(PATIENCE, "all the looks", || async {
+        ensure!(looks.load(Ordering::SeqCst) > LOOKS);
+        Ok(())
+    });
+    looked.await.unwrap();
+    running.stop().await;
+}
