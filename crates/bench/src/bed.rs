@@ -1,4 +1,4 @@
-//! Where it all happens: a real API server of our own, the program under test, and a fresh namespace for every measurement.
+//! Where it all happens: a real API server of our own, EC2 on moto, the program under test, and a fresh fleet for every measurement.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use machinist_control_plane::ControlPlane;
-use serde_json::json;
+use machinist_testbed::aws::AwsBed;
 
 use crate::Options;
 use crate::audit_window::AuditWindow;
+use crate::fleet::Fleet;
 use crate::machinist::Program;
-use crate::raw::{Bare, Outgoing};
+use crate::raw::Bare;
 
 const BREATH: Duration = Duration::from_secs(2);
 
@@ -29,16 +30,18 @@ pub(crate) fn output_folder() -> Result<PathBuf> {
 #[derive(Debug)]
 pub(crate) struct Bed {
     pub(crate) control_plane: ControlPlane,
+    cloud: AwsBed,
     pub(crate) program: Program,
     /// Creates and deletes the objects, under a name that no measurement counts.
     pub(crate) setup: Bare,
-    namespaces: AtomicU32,
+    fleets: AtomicU32,
 }
 
 impl Bed {
     /// Starts an API server that knows our kinds and has no objects.
     pub(crate) async fn start(options: &Options) -> Result<Self> {
         let control_plane = ControlPlane::start().await?;
+        let cloud = AwsBed::start().await?;
         let definitions = machinist_api::crds();
         let documents: Vec<String> =
             definitions.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
@@ -48,22 +51,23 @@ impl Bed {
         std::fs::copy(control_plane.kubeconfig_path(), &kubeconfig)
             .context("cannot copy the kubeconfig")?;
         let program = Program::find(
-            options.machinist.as_deref(),
             kubeconfig,
-            &options.flags,
+            cloud.endpoint_url(),
+            options,
             output_folder()?.join("machinist.log"),
         )?;
         let setup = Bare::new(control_plane.kube_config(), "bench-setup")?;
-        Ok(Self { control_plane, program, setup, namespaces: AtomicU32::new(0) })
+        Ok(Self { control_plane, cloud, program, setup, fleets: AtomicU32::new(0) })
     }
 
-    /// A new namespace.
-    pub(crate) async fn namespace(&self) -> Result<String> {
-        let name = format!("bench-{}", self.namespaces.fetch_add(1, Ordering::Relaxed));
-        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        let create = Outgoing::create("/api/v1/namespaces".to_owned(), &body);
-        self.setup.send(create).await?;
-        Ok(name)
+    /// New MachineSets that nobody has annotated.
+    pub(crate) async fn fleet(&self, count: usize) -> Result<Fleet> {
+        Fleet::create(&self.setup, self.fleets.fetch_add(1, Ordering::Relaxed), count).await
+    }
+
+    /// How many calls EC2 has had so far.
+    pub(crate) fn cloud_calls(&self) -> usize {
+        self.cloud.front().calls().len()
     }
 
     /// Lets the API server finish what the last step left behind (closed connections, collected garbage) before something is measured.

@@ -7,34 +7,42 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use tokio::process::{Child, Command};
 
+use crate::Options;
 use crate::memory::Memory;
 
 /// How to get the program.
 const HOW: &str = "build it with: cargo build --release --bin machinist --bin machinist-bench";
+
+/// The environment that `deploy/base/deployment.yaml` gives to the program, as far as it changes how it behaves.
+const SHIPPED: [(&str, &str); 1] = [("MIMALLOC_PURGE_DELAY", "0")];
 
 /// How `machinist run` is started.
 #[derive(Debug)]
 pub(crate) struct Program {
     path: PathBuf,
     kubeconfig: PathBuf,
+    ec2: String,
     flags: Vec<String>,
+    environment: Vec<(String, String)>,
     log: PathBuf,
 }
 
 impl Program {
-    /// The program at `path`, or else the one beside this executable.
+    /// The program that the options name, or else the one beside this executable. It finds EC2 at the URL `ec2`.
     pub(crate) fn find(
-        path: Option<&Path>,
         kubeconfig: PathBuf,
-        flags: &[String],
+        ec2: String,
+        options: &Options,
         log: PathBuf,
     ) -> Result<Self> {
-        let path = match path {
-            Some(path) => path.to_owned(),
+        let path = match &options.machinist {
+            Some(path) => path.clone(),
             None => std::env::current_exe()?.with_file_name("machinist"),
         };
         ensure!(path.exists(), "{} is not there; {HOW}", path.display());
-        Ok(Self { path, kubeconfig, flags: flags.to_vec(), log })
+        let shipped = SHIPPED.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let environment = shipped.into_iter().chain(options.environment.iter().cloned()).collect();
+        Ok(Self { path, kubeconfig, ec2, flags: options.flags.clone(), environment, log })
     }
 
     /// Where it is.
@@ -42,18 +50,19 @@ impl Program {
         &self.path
     }
 
-    /// Starts it for one namespace. What it logs goes to a file, as it would in a cluster.
-    pub(crate) fn start(&self, namespace: &str) -> Result<Running> {
+    /// Starts it for all namespaces. What it logs goes to a file, as it would in a cluster.
+    pub(crate) fn start(&self) -> Result<Running> {
         let log = File::create(&self.log)
             .with_context(|| format!("cannot write {}", self.log.display()))?;
         let child = Command::new(&self.path)
             .arg("run")
-            .arg(format!("--namespace={namespace}"))
             .arg(format!("--control-kubeconfig={}", self.kubeconfig.display()))
             .args(["--target-kubeconfig=none", "--metrics-bind-address=0", "--health-addr=0"])
-            .arg("--instance-types=catalogue")
             .args(&self.flags)
-            .env_remove("RUST_LOG")
+            .env_clear()
+            .env("AWS_ENDPOINT_URL", &self.ec2)
+            .env("AWS_EC2_METADATA_DISABLED", "true")
+            .envs(self.environment.iter().cloned())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

@@ -47,10 +47,11 @@ enum Benchmark {
 /// How to measure. The defaults are what figures are quoted with.
 #[derive(Debug, Clone, Args)]
 struct Options {
-    /// How many objects.
-    #[arg(long, default_value_t = 1000)]
-    objects: usize,
-    /// How often raw - ours - raw is repeated.
+    /// How many objects; what is measured once is measured with the first of these.
+    #[arg(long, value_delimiter = ',', default_value = "1000,10000")]
+    objects: Vec<usize>,
+    /// How many runs of ours are compared, each between two of the bare client. Sizes after the first get one less. With 0 nothing is compared, and only
+    /// memory and calls of one run are measured.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// How long after the last write memory is read.
@@ -65,6 +66,14 @@ struct Options {
     /// One more flag for `machinist run`, such as --flag=--workers=annotator=8. Can be repeated.
     #[arg(long = "flag", value_name = "FLAG", allow_hyphen_values = true)]
     flags: Vec<String>,
+    /// One more variable for its environment, such as --env=MIMALLOC_PURGE_DELAY=10. Can be repeated.
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
+    environment: Vec<(String, String)>,
+}
+
+fn variable(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("must be NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 impl Options {

@@ -1,4 +1,4 @@
-//! One run of the real program over fresh MachineSets, in a namespace of its own.
+//! One run of the real program over a fresh fleet.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use machinist_control_plane::AuditEntry;
 
 use crate::audit_window::{AuditWindow, Span};
 use crate::bed::Bed;
-use crate::fleet;
+use crate::fleet::Fleet;
 use crate::machinist::Running;
 use crate::memory::Memory;
 
@@ -21,9 +21,11 @@ const UNTIL_IDLE: Duration = Duration::from_secs(30);
 /// A program that has annotated everything and is still there.
 #[derive(Debug)]
 pub(super) struct Live {
-    namespace: String,
+    fleet: Fleet,
     window: AuditWindow,
     span: Span,
+    /// Calls that EC2 had had before.
+    cloud_calls_before: usize,
     running: Option<Running>,
 }
 
@@ -35,22 +37,23 @@ pub(super) struct Run {
     pub(super) writes: usize,
     pub(super) reads: usize,
     pub(super) events: usize,
+    pub(super) cloud_calls: usize,
 }
 
 impl Live {
     /// Creates `objects` MachineSets, starts the program, and waits for its last write.
     pub(super) async fn run(bed: &Bed, objects: usize) -> Result<Self> {
-        let namespace = bed.namespace().await?;
-        fleet::create(&bed.setup, &namespace, objects).await?;
+        let fleet = bed.fleet(objects).await?;
         bed.quiet().await;
         let mut window = bed.audit_window()?;
-        let running = bed.program.start(&namespace)?;
+        let cloud_calls_before = bed.cloud_calls();
+        let running = bed.program.start()?;
         let span = window.wait_for_writes(ANNOTATOR, MACHINE_SETS.plural, objects).await?;
-        Ok(Self { namespace, window, span, running: Some(running) })
+        Ok(Self { fleet, window, span, cloud_calls_before, running: Some(running) })
     }
 
-    pub(super) fn namespace(&self) -> &str {
-        &self.namespace
+    pub(super) fn fleet(&self) -> &Fleet {
+        &self.fleet
     }
 
     /// The annotator's writes, in the order in which they were answered.
@@ -59,17 +62,20 @@ impl Live {
     }
 
     /// What it cost, when it has come to rest.
-    pub(super) async fn measure(&mut self, settle: Duration) -> Result<Run> {
+    pub(super) async fn measure(&mut self, bed: &Bed, settle: Duration) -> Result<Run> {
         tokio::time::sleep(settle).await;
         let memory = self.running()?.memory()?;
         self.window.refresh()?;
         let writes = || self.window.writes(MACHINIST);
+        let seconds = self.span.seconds();
+        println!("  ours {seconds:.2} s, {:.2} MiB of its own", memory.anonymous);
         Ok(Run {
-            seconds: self.span.seconds(),
+            seconds,
             memory,
             writes: writes().count(),
             reads: self.window.reads(MACHINIST).count(),
             events: writes().filter(|entry| entry.resource == EVENTS.plural).count(),
+            cloud_calls: bed.cloud_calls() - self.cloud_calls_before,
         })
     }
 
@@ -103,9 +109,9 @@ impl Live {
     /// Ends the program, checks that its work is done, and removes the objects.
     pub(super) async fn end(mut self, bed: &Bed) -> Result<()> {
         self.stop().await?;
-        let members = fleet::list(&bed.setup, &self.namespace).await?;
+        let members = self.fleet.now(&bed.setup).await?;
         let bare = members.values().filter(|member| !member.is_annotated()).count();
         ensure!(bare == 0, "{bare} of {} MachineSets have no annotations", members.len());
-        fleet::delete(&bed.setup, &self.namespace).await
+        self.fleet.delete(&bed.setup).await
     }
 }

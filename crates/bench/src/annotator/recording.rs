@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::live::Live;
 use crate::bed::Bed;
-use crate::fleet::{self, Member, Metadata};
+use crate::fleet::{Fleet, Metadata};
 use crate::raw::{Bare, Outgoing};
 
 /// What the replaying client calls itself.
@@ -34,9 +34,9 @@ enum Recorded {
 impl Recording {
     /// The writes of a run.
     pub(super) async fn of(bed: &Bed, live: &Live) -> Result<Self> {
-        let mut members = fleet::list(&bed.setup, live.namespace()).await?;
+        let mut members = live.fleet().now(&bed.setup).await?;
         let objects = members.len();
-        let mut events = fleet::events(&bed.setup, live.namespace()).await?;
+        let mut events = live.fleet().events(&bed.setup).await?;
         let recorded = live.writes().map(|entry| {
             let lost = || format!("{} {} was written twice or is gone", entry.resource, entry.name);
             if entry.resource == EVENTS.plural {
@@ -52,27 +52,30 @@ impl Recording {
         Ok(Self { objects, writes })
     }
 
+    /// How many objects it is about.
+    pub(super) fn objects(&self) -> usize {
+        self.objects
+    }
+
     /// Writes the same to fresh objects, at most `concurrency` at once. Returns how many seconds it took, by the API server's clock.
     pub(super) async fn replay(&self, bed: &Bed, raw: &Bare, concurrency: usize) -> Result<f64> {
-        let namespace = bed.namespace().await?;
-        let members = fleet::create(&bed.setup, &namespace, self.objects).await?;
-        let requests = self.writes.iter().map(|write| write.request(&namespace, &members));
+        let fleet = bed.fleet(self.objects).await?;
+        let requests = self.writes.iter().map(|write| write.request(&fleet));
         let requests = requests.collect::<Result<Vec<_>>>()?;
         bed.quiet().await;
         raw.warm_up(concurrency).await?;
         let mut window = bed.audit_window()?;
         raw.send_all(requests, concurrency).await?;
         let span = window.wait_for_writes(PARTY, MACHINE_SETS.plural, self.objects).await?;
-        fleet::delete(&bed.setup, &namespace).await?;
+        fleet.delete(&bed.setup).await?;
         Ok(span.seconds())
     }
 }
 
 impl Recorded {
-    fn request(&self, namespace: &str, members: &HashMap<String, Member>) -> Result<Outgoing> {
+    fn request(&self, fleet: &Fleet) -> Result<Outgoing> {
         let (Self::Annotate { name, .. } | Self::Say { name, .. }) = self;
-        let fresh = members.get(name).with_context(|| format!("{name} was not created"))?;
-        let Metadata { uid, resource_version, .. } = &fresh.metadata;
+        let Metadata { namespace, uid, resource_version, .. } = &fleet.member(name)?.metadata;
         Ok(match self {
             Self::Annotate { annotations, .. } => {
                 let body = json!({"metadata": {

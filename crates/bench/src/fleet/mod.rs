@@ -1,0 +1,150 @@
+//! The objects that are annotated: MachineSets in two namespaces, each with a Secret of its own.
+//!
+//! Every fleet of the same size is the same, but for its namespaces. Names are unique over both, so a recorded write finds its object in any other fleet.
+//! How a MachineSet looks is in [`machine_set`].
+
+mod machine_set;
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result};
+use machinist_api::names;
+use machinist_api::resource::{EVENTS, MACHINE_SETS, SECRETS};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::raw::{Bare, Outgoing};
+
+/// Creating is no part of any measurement.
+const CONCURRENCY: usize = 64;
+/// Two, so that there is more than one identity to ask EC2 as.
+const NAMESPACES: usize = 2;
+
+const ANNOTATIONS: [&str; 5] = [
+    names::ANNOTATION_VCPU,
+    names::ANNOTATION_MEMORY,
+    names::ANNOTATION_GPU,
+    names::ANNOTATION_CAPACITY_LABELS,
+    names::ANNOTATION_CAPACITY_CPU,
+];
+
+/// MachineSets and where they are.
+#[derive(Debug)]
+pub(crate) struct Fleet {
+    namespaces: [String; NAMESPACES],
+    members: HashMap<String, Member>,
+}
+
+/// An object as it was created or found.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Member {
+    pub(crate) metadata: Metadata,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Metadata {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) resource_version: String,
+    #[serde(default)]
+    pub(crate) annotations: HashMap<String, String>,
+}
+
+impl Member {
+    pub(crate) fn is_annotated(&self) -> bool {
+        ANNOTATIONS.iter().all(|name| self.metadata.annotations.contains_key(*name))
+    }
+}
+
+impl Fleet {
+    /// Creates `count` MachineSets. `number` makes the namespaces different from those of other fleets.
+    pub(crate) async fn create(setup: &Bare, number: u32, count: usize) -> Result<Self> {
+        let namespaces = ["a", "b"].map(|which| format!("bench-{number}-{which}"));
+        for namespace in &namespaces {
+            create_namespace(setup, namespace).await?;
+        }
+        let requests = (0..count).map(|number| {
+            let namespace = &namespaces[machine_set::namespace(number, NAMESPACES)];
+            let path = MACHINE_SETS.collection_path(Some(namespace));
+            Outgoing::create(path, &machine_set::machine_set(number))
+        });
+        let answers = setup.send_all(requests.collect(), CONCURRENCY).await?;
+        let members = answers.iter().map(|answer| {
+            let member: Member = serde_json::from_slice(answer).context("not a MachineSet")?;
+            Ok((member.metadata.name.clone(), member))
+        });
+        Ok(Self { members: members.collect::<Result<_>>()?, namespaces })
+    }
+
+    /// One of its namespaces.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespaces[0]
+    }
+
+    /// A MachineSet as it was created.
+    pub(crate) fn member(&self, name: &str) -> Result<&Member> {
+        self.members.get(name).with_context(|| format!("{name} was not created"))
+    }
+
+    /// The MachineSets as they are now, by name.
+    pub(crate) async fn now(&self, setup: &Bare) -> Result<HashMap<String, Member>> {
+        let mut members = HashMap::new();
+        for namespace in &self.namespaces {
+            let path = MACHINE_SETS.collection_path(Some(namespace));
+            let found: Vec<Member> = list(setup, path).await?;
+            members.extend(found.into_iter().map(|member| (member.metadata.name.clone(), member)));
+        }
+        Ok(members)
+    }
+
+    /// The Events about them, by name.
+    pub(crate) async fn events(&self, setup: &Bare) -> Result<HashMap<String, Value>> {
+        let name =
+            |event: &Value| event["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let mut events = HashMap::new();
+        for namespace in &self.namespaces {
+            let found: Vec<Value> = list(setup, EVENTS.collection_path(Some(namespace))).await?;
+            events.extend(found.into_iter().map(|event| (name(&event), event)));
+        }
+        Ok(events)
+    }
+
+    /// Deletes MachineSets, Events and Secrets, so that every measurement finds the API server with equally much to hold.
+    pub(crate) async fn delete(self, setup: &Bare) -> Result<()> {
+        let of = |namespace: &String| {
+            [MACHINE_SETS, EVENTS, SECRETS]
+                .map(|resource| Outgoing::delete(resource.collection_path(Some(namespace))))
+        };
+        let requests: Vec<_> = self.namespaces.iter().flat_map(of).collect();
+        let concurrency = requests.len();
+        setup.send_all(requests, concurrency).await?;
+        Ok(())
+    }
+}
+
+/// A namespace, and in it the Secret that MachineSets name. moto takes any credentials.
+async fn create_namespace(setup: &Bare, name: &str) -> Result<()> {
+    let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    setup.send(Outgoing::create("/api/v1/namespaces".to_owned(), &body)).await?;
+    let body = json!({
+        "apiVersion": SECRETS.api_version(),
+        "kind": SECRETS.kind,
+        "metadata": {"name": machine_set::SECRET},
+        "stringData": {"aws_access_key_id": "AKIABENCH", "aws_secret_access_key": "bench"},
+    });
+    setup.send(Outgoing::create(SECRETS.collection_path(Some(name)), &body)).await?;
+    Ok(())
+}
+
+async fn list<T: DeserializeOwned>(setup: &Bare, path: String) -> Result<Vec<T>> {
+    #[derive(Deserialize)]
+    struct List<T> {
+        items: Vec<T>,
+    }
+    let answer = setup.send(Outgoing::get(path)).await?;
+    let list: List<T> = serde_json::from_slice(&answer).context("not a list")?;
+    Ok(list.items)
+}
