@@ -5,10 +5,13 @@
 //! cloud says. [`provider`] joins them under a name and chooses among several. [`parts`] is what a provider is given: [`secret`] is how it gets at
 //! credentials, and [`witness`] how its calls are counted.
 //!
-//! No type of any cloud's SDK crosses this line.
+//! No type of any cloud's SDK crosses this line. With the feature `conformance` there are the checks that every provider passes, and tokio; without
+//! it nothing here does any IO.
 
 pub mod capacity;
 pub mod cloud;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod parts;
 pub mod provider;
 pub mod secret;

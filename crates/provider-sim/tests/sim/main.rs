@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bed;
 #[cfg(test)]
+mod conformance;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod nodes;

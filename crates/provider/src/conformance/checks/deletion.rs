@@ -1,0 +1,58 @@
+//! Deleting.
+
+use crate::cloud::{Deletion, InstanceState, Sighting};
+use crate::conformance::Weather;
+use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error};
+
+pub(super) async fn deleting_takes_everything_and_may_be_repeated(scene: &Scene<'_>) -> Verdict {
+    let machine = scene.created().await?;
+    let running = |instance: &crate::cloud::Instance| instance.state == InstanceState::Running;
+    scene.seen(&machine, running).await?;
+    scene.delete(&machine).await?;
+    match scene.sighting(&machine).await {
+        Sighting::Present(instance) if instance.state.exists() => {
+            return Err(format!("gone, and described as {:?}", instance.state));
+        }
+        _ => {}
+    }
+    scene.delete(&machine).await
+}
+
+pub(super) async fn what_never_was_is_gone(scene: &Scene<'_>) -> Verdict {
+    let machine = scene.machine();
+    let answer = expect("delete", scene.cloud.delete(&machine).await)?;
+    ensure(answer == Deletion::Gone, || format!("{answer:?}, although nothing was prepared"))?;
+    // Prepared, and perhaps asked for: that takes time, and an end.
+    scene.delete(&scene.prepared().await?).await
+}
+
+pub(super) async fn what_was_lost_and_is_not_shown_yet_is_deleted_all_the_same(
+    scene: &Scene<'_>,
+) -> Verdict {
+    let machine = scene.prepared().await?;
+    scene.weather(Weather::LostAndHidden).await;
+    expect_error("a create whose answer is lost", scene.cloud.create(&machine).await)?;
+    scene.ensure_existing(&machine, 1).await?;
+    scene.delete(&machine).await
+}
+
+pub(super) async fn what_was_made_and_is_not_shown_yet_is_deleted_all_the_same(
+    scene: &Scene<'_>,
+) -> Verdict {
+    scene.weather(Weather::Hidden).await;
+    let machine = scene.created().await?;
+    scene.delete(&machine).await
+}
+
+pub(super) async fn only_the_machines_own_instance_goes(scene: &Scene<'_>) -> Verdict {
+    let machine = scene.created().await?;
+    // The same name in the same namespace: a Machine that was created anew.
+    let mut namesake = scene.machine();
+    namesake.key = machine.key.clone();
+    scene.prepare(&mut namesake).await?;
+    expect("create", scene.cloud.create(&namesake).await)?;
+    scene.ensure_existing(&machine, 1).await?;
+    scene.ensure_existing(&namesake, 1).await?;
+    scene.delete(&machine).await?;
+    scene.ensure_existing(&namesake, 1).await
+}

@@ -1,0 +1,112 @@
+//! Every class of errors, what it says about effects, and that none of them is taken for an answer.
+
+use crate::cloud::{CloudError, Effect, ErrorClass, MachineRef, Reach, Sighting};
+use crate::conformance::Weather;
+use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error};
+
+pub(super) async fn an_impossible_spec_is_invalid_for_good(scene: &Scene<'_>) -> Verdict {
+    let mut machine = scene.machine();
+    machine.spec = scene.bed.impossible_spec();
+    let error = match scene.cloud.prepare(&machine).await {
+        Err(error) => error,
+        Ok(status) => {
+            machine.status = status;
+            expect_error("create", scene.cloud.create(&machine).await)?
+        }
+    };
+    ensure_class(&error, ErrorClass::InvalidConfiguration)?;
+    ensure_without_effect(&error)?;
+    scene.ensure_existing(&machine, 0).await
+}
+
+pub(super) async fn no_room_is_told_as_such_and_passes(scene: &Scene<'_>) -> Verdict {
+    let (mut machine, other) = (scene.prepared().await?, scene.prepared().await?);
+    scene.weather(Weather::NoRoom).await;
+    let error = expect_error("create", scene.cloud.create(&machine).await)?;
+    ensure_class(&error, ErrorClass::CapacityExhausted)?;
+    ensure_without_effect(&error)?;
+    ensure(error.domain.is_some(), || "nobody knows who else has no room".to_owned())?;
+    expect_error("create of another", scene.cloud.create(&other).await)?;
+    scene.ensure_existing(&machine, 0).await?;
+    scene.weather(Weather::Fair).await;
+    if error.effect == Effect::NoneForThisAttempt {
+        machine.attempt = 2;
+        scene.prepare(&mut machine).await?;
+    }
+    expect("create once there is room", scene.cloud.create(&machine).await)?;
+    scene.ensure_existing(&machine, 1).await
+}
+
+pub(super) async fn throttling_is_told_as_such_and_concerns_all_alike(
+    scene: &Scene<'_>,
+) -> Verdict {
+    let other = scene.prepared().await?;
+    let error = refused(scene, Weather::Throttled, ErrorClass::Throttled).await?;
+    ensure_without_effect(&error)?;
+    scene.weather(Weather::Throttled).await;
+    let second = expect_error("create of another", scene.cloud.create(&other).await)?;
+    ensure(error.domain.is_some() && error.domain == second.domain, || {
+        format!(
+            "two that are throttled together do not say so: {:?}, {:?}",
+            error.domain, second.domain
+        )
+    })
+}
+
+pub(super) async fn missing_rights_are_told_as_such(scene: &Scene<'_>) -> Verdict {
+    let error = refused(scene, Weather::Unauthorised, ErrorClass::Unauthorised).await?;
+    ensure_without_effect(&error)
+}
+
+pub(super) async fn an_outage_leaves_everything_open(scene: &Scene<'_>) -> Verdict {
+    let error = refused(scene, Weather::Unavailable, ErrorClass::Unavailable).await?;
+    ensure(error.effect == Effect::Unclear, || format!("its effect is {:?}", error.effect))
+}
+
+pub(super) async fn nonsense_is_unknown(scene: &Scene<'_>) -> Verdict {
+    let error = refused(scene, Weather::Nonsense, ErrorClass::Unknown).await?;
+    ensure(error.effect == Effect::Unclear, || format!("its effect is {:?}", error.effect))
+}
+
+pub(super) async fn what_is_not_there_is_not_found(scene: &Scene<'_>) -> Verdict {
+    let machine = scene.machine();
+    let error = expect_error("update of what never was", scene.cloud.update(&machine).await)?;
+    ensure_class(&error, ErrorClass::NotFound)
+}
+
+/// In this weather nothing works, and nothing is taken for gone; afterwards everything works, once.
+async fn refused(
+    scene: &Scene<'_>,
+    weather: Weather,
+    class: ErrorClass,
+) -> Result<CloudError, String> {
+    let there = scene.created().await?;
+    scene.seen(&there, |_| true).await?;
+    let machine: MachineRef = scene.prepared().await?;
+    scene.weather(weather).await;
+    let error = expect_error("create", scene.cloud.create(&machine).await)?;
+    ensure_class(&error, class)?;
+    let sighting = scene.sighting(&there).await;
+    ensure(matches!(sighting, Sighting::Unknown(_)), || {
+        format!("the cloud could not be asked, and the answer is {sighting:?}")
+    })?;
+    expect_error("delete", scene.cloud.delete(&there).await)?;
+    let reach = Reach { realm: scene.bed.realm(), cluster: scene.cluster() };
+    expect_error("list", scene.cloud.list(&reach).await)?;
+    expect_error("update", scene.cloud.update(&there).await)?;
+    scene.weather(Weather::Fair).await;
+    scene.ensure_existing(&there, 1).await?;
+    expect("create afterwards", scene.cloud.create(&machine).await)?;
+    scene.ensure_existing(&machine, 1).await?;
+    Ok(error)
+}
+
+fn ensure_class(error: &CloudError, class: ErrorClass) -> Verdict {
+    ensure(error.class == class, || format!("{:?} instead of {class:?}: {error}", error.class))
+}
+
+fn ensure_without_effect(error: &CloudError) -> Verdict {
+    ensure(error.effect != Effect::Unclear, || {
+        format!("it leaves open whether anything happened: {error}")
+    })
+}

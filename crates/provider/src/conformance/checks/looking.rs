@@ -1,0 +1,96 @@
+//! Describing, listing and repairing.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::cloud::{AddressKind, InstanceState, Reach, Sighting};
+use crate::conformance::Weather;
+use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error, store};
+
+pub(super) async fn an_instance_comes_to_run_under_one_name(scene: &Scene<'_>) -> Verdict {
+    let machine = scene.created().await?;
+    let running = |instance: &crate::cloud::Instance| instance.state == InstanceState::Running;
+    let instance = scene.seen(&machine, running).await?;
+    let provider_id = Some(&instance.provider_id);
+    ensure(machine.provider_id.as_ref() == provider_id, || {
+        format!("created as {:?}, described as {provider_id:?}", machine.provider_id)
+    })?;
+    let kinds: Vec<_> = instance.addresses.iter().map(|address| address.kind).collect();
+    ensure(kinds.contains(&AddressKind::InternalIp), || format!("its addresses are {kinds:?}"))?;
+    let attempt = instance.status.attempt();
+    ensure(attempt == Some(1), || format!("the status lost its launch: {:?}", instance.status))?;
+    ensure(instance.drift.is_none(), || format!("it is new and differs: {:?}", instance.drift))
+}
+
+pub(super) async fn many_are_described_in_order_and_together_with_unknown_ones(
+    scene: &Scene<'_>,
+) -> Verdict {
+    let none = scene.cloud.describe(&[]).await;
+    ensure(none.is_empty(), || format!("nobody was asked about, and the answer is {none:?}"))?;
+    let machines = [
+        scene.created().await?,
+        scene.machine(),
+        scene.created().await?,
+        scene.created().await?,
+        scene.machine(),
+    ];
+    let answers = scene.cloud.describe(&machines).await;
+    let seen: Vec<_> = answers
+        .iter()
+        .map(|answer| match answer {
+            Sighting::Present(instance) => Some(Arc::clone(&instance.provider_id)),
+            _ => None,
+        })
+        .collect();
+    let known: Vec<_> = machines.iter().map(|machine| machine.provider_id.clone()).collect();
+    ensure(seen == known, || format!("{seen:?} instead of {known:?}"))?;
+    let absent = answers.iter().filter(|answer| **answer == Sighting::Absent).count();
+    ensure(absent == 2, || format!("two never were, but this is said: {answers:?}"))
+}
+
+pub(super) async fn what_is_not_shown_yet_is_not_absent(scene: &Scene<'_>) -> Verdict {
+    scene.weather(Weather::Hidden).await;
+    let machine = scene.created().await?;
+    scene.seen(&machine, |_| true).await?;
+    // The same when nobody knows whether it was made.
+    scene.weather(Weather::LostAndHidden).await;
+    let machine = scene.prepared().await?;
+    expect_error("a create whose answer is lost", scene.cloud.create(&machine).await)?;
+    scene.seen(&machine, |_| true).await.map(drop)
+}
+
+pub(super) async fn lists_are_followed_to_the_last_page(scene: &Scene<'_>) -> Verdict {
+    let mut wanted = BTreeSet::new();
+    for _ in 0..5 {
+        wanted.insert(scene.created().await?.uid.to_string());
+    }
+    // Somebody else's.
+    let mut other = scene.machine();
+    other.cluster = "conformance-of-somebody-else".into();
+    scene.prepare(&mut other).await?;
+    expect("create", scene.cloud.create(&other).await)?;
+    scene.weather(Weather::SmallPages).await;
+    let reach = Reach { realm: scene.bed.realm(), cluster: scene.cluster() };
+    let listed = expect("list", scene.cloud.list(&reach).await)?;
+    let found: Vec<_> = listed.iter().map(|owned| owned.machine_uid.to_string()).collect();
+    let distinct: BTreeSet<_> = found.iter().cloned().collect();
+    ensure(found.len() == distinct.len(), || format!("some are listed twice: {found:?}"))?;
+    let missing: Vec<_> = wanted.difference(&distinct).collect();
+    ensure(missing.is_empty(), || format!("not listed: {missing:?}"))?;
+    let foreign = other.uid.to_string();
+    ensure(!distinct.contains(&foreign), || "another cluster's instance is listed".to_owned())
+}
+
+pub(super) async fn drift_is_seen_and_repaired(scene: &Scene<'_>) -> Verdict {
+    let mut machine = scene.created().await?;
+    let running = |instance: &crate::cloud::Instance| instance.state == InstanceState::Running;
+    let instance = scene.seen(&machine, running).await?;
+    store(&mut machine, &instance);
+    scene.bed.spoil(&machine.uid).await;
+    scene.seen(&machine, |instance| instance.drift.is_some()).await?;
+    let repaired = expect("update", scene.cloud.update(&machine).await)?;
+    ensure(repaired.drift.is_none(), || format!("repaired, and still {:?}", repaired.drift))?;
+    scene.seen(&machine, |instance| instance.drift.is_none()).await?;
+    expect("update of what is as it should be", scene.cloud.update(&machine).await)?;
+    scene.ensure_existing(&machine, 1).await
+}

@@ -1,0 +1,160 @@
+//! What the checks have in common: machines as a controller would have them, and waiting.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use machinist_domain::key::{ObjectKey, Uid};
+
+use super::bed::{Bed, Found, Weather};
+use crate::cloud::{Cloud, CloudError, Deletion, Instance, MachineRef, ProviderStatus, Sighting};
+
+/// Why a check failed.
+pub(super) type Verdict = Result<(), String>;
+
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Tells machines of one process apart; the time tells processes apart, which may share a cloud.
+static MACHINES: AtomicU32 = AtomicU32::new(0);
+
+/// Where one check takes place.
+pub(super) struct Scene<'a> {
+    pub(super) bed: &'a dyn Bed,
+    pub(super) cloud: Arc<dyn Cloud>,
+    cluster: Arc<str>,
+}
+
+/// Fails with a message unless something holds.
+pub(super) fn ensure(holds: bool, message: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { Err(message()) }
+}
+
+/// What an answer says, or why that is a failure.
+pub(super) fn expect<T>(what: &str, answer: Result<T, CloudError>) -> Result<T, String> {
+    answer.map_err(|error| format!("{what}: {error} ({:?}, {:?})", error.class, error.effect))
+}
+
+/// The error that was expected.
+pub(super) fn expect_error<T>(
+    what: &str,
+    answer: Result<T, CloudError>,
+) -> Result<CloudError, String> {
+    answer.err().ok_or_else(|| format!("{what} succeeded"))
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn new(bed: &'a dyn Bed, check: &str) -> Self {
+        let cluster = format!("conformance-{}", check.replace('_', "-"));
+        Self { bed, cloud: bed.cloud(), cluster: cluster.into() }
+    }
+
+    pub(super) fn cluster(&self) -> Arc<str> {
+        Arc::clone(&self.cluster)
+    }
+
+    /// A Machine that was just created.
+    pub(super) fn machine(&self) -> MachineRef {
+        let number = MACHINES.fetch_add(1, Ordering::Relaxed);
+        let now = jiff::Timestamp::now();
+        let part = now.as_millisecond().unsigned_abs() & 0xffff_ffff_ffff;
+        MachineRef {
+            key: ObjectKey::new("conformance", format!("machine-{number}")),
+            uid: Uid(format!("{number:08x}-0000-4000-8000-{part:012x}").into()),
+            attempt: 1,
+            cluster: self.cluster(),
+            realm: self.bed.realm(),
+            spec: self.bed.good_spec(),
+            provider_id: None,
+            status: ProviderStatus::default(),
+            created: now,
+        }
+    }
+
+    /// Prepares the present attempt and stores what that gives.
+    pub(super) async fn prepare(&self, machine: &mut MachineRef) -> Verdict {
+        machine.status = expect("prepare", self.cloud.prepare(machine).await)?;
+        Ok(())
+    }
+
+    /// A machine whose instance may be asked for.
+    pub(super) async fn prepared(&self) -> Result<MachineRef, String> {
+        let mut machine = self.machine();
+        self.prepare(&mut machine).await?;
+        Ok(machine)
+    }
+
+    /// A machine whose instance was asked for, with the answer stored.
+    pub(super) async fn created(&self) -> Result<MachineRef, String> {
+        let mut machine = self.prepared().await?;
+        let instance = expect("create", self.cloud.create(&machine).await)?;
+        store(&mut machine, &instance);
+        Ok(machine)
+    }
+
+    pub(super) async fn weather(&self, weather: Weather) {
+        self.bed.weather(weather).await;
+    }
+
+    pub(super) async fn sighting(&self, machine: &MachineRef) -> Sighting {
+        let mut answers = self.cloud.describe(std::slice::from_ref(machine)).await;
+        answers.pop().unwrap_or(Sighting::NotAsked)
+    }
+
+    /// Looks until the instance is seen and fits. That it is absent is a failure at once.
+    pub(super) async fn seen(
+        &self,
+        machine: &MachineRef,
+        fits: impl Fn(&Instance) -> bool,
+    ) -> Result<Arc<Instance>, String> {
+        let start = Instant::now();
+        loop {
+            let sighting = self.sighting(machine).await;
+            match &sighting {
+                Sighting::Present(instance) if fits(instance) => return Ok(Arc::clone(instance)),
+                Sighting::Absent => return Err("absent, although it was made".to_owned()),
+                _ if start.elapsed() > self.bed.patience() => {
+                    return Err(format!("after {:?} it is still {sighting:?}", start.elapsed()));
+                }
+                _ => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Deletes until it is gone. That something exists then is a failure.
+    pub(super) async fn delete(&self, machine: &MachineRef) -> Verdict {
+        let start = Instant::now();
+        loop {
+            match expect("delete", self.cloud.delete(machine).await)? {
+                Deletion::Gone => break,
+                Deletion::UnderWay(what) if start.elapsed() > self.bed.patience() => {
+                    return Err(format!("after {:?} still under way: {what}", start.elapsed()));
+                }
+                Deletion::UnderWay(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+        let left: Vec<Found> = self.truth(machine).await;
+        let gone = left.iter().all(|found| !found.exists && found.left == 0);
+        ensure(gone, || format!("said to be gone, but there is {left:?}"))
+    }
+
+    pub(super) async fn truth(&self, machine: &MachineRef) -> Vec<Found> {
+        self.bed.truth(&machine.uid).await
+    }
+
+    /// How many instances of a machine really exist.
+    pub(super) async fn existing(&self, machine: &MachineRef) -> usize {
+        self.truth(machine).await.iter().filter(|found| found.exists).count()
+    }
+
+    /// Fails unless this many instances of a machine really exist.
+    pub(super) async fn ensure_existing(&self, machine: &MachineRef, wanted: usize) -> Verdict {
+        let found = self.existing(machine).await;
+        ensure(found == wanted, || format!("{found} instances exist instead of {wanted}"))
+    }
+}
+
+/// Stores on the machine what a controller stores there.
+pub(super) fn store(machine: &mut MachineRef, instance: &Instance) {
+    machine.status = instance.status.clone();
+    machine.provider_id = Some(Arc::clone(&instance.provider_id));
+}
