@@ -15,6 +15,7 @@ pub struct MachineSet {
     /// The metadata.
     pub metadata: Metadata,
     /// The desired state.
+    #[serde(deserialize_with = "lenient::or_default")]
     pub spec: MachineSetSpec,
     /// The observed state.
     #[serde(deserialize_with = "lenient::or_default")]
@@ -39,6 +40,7 @@ pub struct MachineSetSpec {
     #[serde(deserialize_with = "lenient::or_default")]
     pub selector: LabelSelector,
     /// The machine that the set makes copies of.
+    #[serde(deserialize_with = "lenient::or_default")]
     pub template: MachineTemplate,
 }
 

@@ -38,9 +38,23 @@ fn nulls_and_missing_parts_are_as_good_as_empty() {
         assert!(machine.status.node_ref.is_none() && machine.status.phase.is_none(), "{json}");
         assert!(machine.status.provider_status.is_none(), "{json}");
     }
-    let set: MachineSet =
-        serde_json::from_str(r#"{"spec":{"selector":null,"template":{"spec":null}}}"#).unwrap();
-    assert!(set.spec.template.spec.raw.is_none() && set.spec.replicas.is_none());
+    for json in [
+        r#"{"spec":null,"status":null}"#,
+        r#"{"spec":{"replicas":null,"selector":null,"template":null}}"#,
+        r#"{"spec":{"template":{"metadata":null,"spec":null}}}"#,
+    ] {
+        let set: MachineSet = serde_json::from_str(json).unwrap();
+        assert!(set.spec.template.spec.raw.is_none() && set.spec.replicas.is_none(), "{json}");
+    }
+}
+
+#[test]
+fn a_time_that_we_cannot_count_is_no_reason_to_fail() {
+    for time in ["9999-12-31T23:59:59Z", "tomorrow", ""] {
+        let json = format!(r#"{{"metadata":{{"creationTimestamp":"{time}"}}}}"#);
+        let node: Node = serde_json::from_str(&json).unwrap();
+        assert_eq!(node.metadata.creation_timestamp, None, "{time}");
+    }
 }
 
 #[test]
