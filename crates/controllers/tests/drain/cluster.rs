@@ -19,8 +19,14 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 async fn control_plane() -> &'static ControlPlane {
     static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
-    let start =
-        || ControlPlane::builder().with_controller_manager().with_scheduler().with_kwok().start();
+    let start = || async {
+        let whole = ControlPlane::builder().with_controller_manager().with_scheduler().with_kwok();
+        let control_plane = whole.start().await?;
+        for crd in machinist_api::crds() {
+            control_plane.install_crds(&serde_json::to_string(&crd)?).await?;
+        }
+        anyhow::Ok(control_plane)
+    };
     SHARED.get_or_try_init(start).await.unwrap()
 }
 
@@ -75,11 +81,15 @@ impl World {
         .await
     }
 
-    /// A pod that runs on `node`.
+    /// A pod that runs on the test's node `node`.
     pub(crate) async fn pod(&self, name: &str, node: &str, metadata: Value) -> Result<()> {
+        self.pod_on(name, &self.unique(node), metadata).await
+    }
+
+    async fn pod_on(&self, name: &str, node: &str, metadata: Value) -> Result<()> {
         let mut pod = json!({
             "metadata": metadata,
-            "spec": {"nodeName": self.unique(node), "containers": [{"name": "main", "image": "none"}],
+            "spec": {"nodeName": node, "containers": [{"name": "main", "image": "none"}],
                 "automountServiceAccountToken": false, "terminationGracePeriodSeconds": 2},
         });
         pod["metadata"]["name"] = json!(name);
@@ -104,7 +114,12 @@ impl World {
 
     /// A pod with the label that [`Self::budget`] protects.
     pub(crate) async fn protected_pod(&self, name: &str, node: &str) -> Result<()> {
-        self.pod(name, node, json!({"labels": {"app": "web"}})).await
+        self.protected_pod_on(name, &self.unique(node)).await
+    }
+
+    /// The same on a node of whomever.
+    pub(crate) async fn protected_pod_on(&self, name: &str, node: &str) -> Result<()> {
+        self.pod_on(name, node, json!({"labels": {"app": "web"}})).await
     }
 
     /// A budget that wants one of its pods to be there, once the disruption controller has seen it.

@@ -6,4 +6,6 @@ mod cluster;
 #[cfg(test)]
 mod driver;
 #[cfg(test)]
+mod machine;
+#[cfg(test)]
 mod tests;

@@ -1,0 +1,172 @@
+//! The machine controller with a simulated cloud: no instance goes before its node is drained, also if the process dies in between.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, PostParams};
+use machinist_controllers::clouds::Clouds;
+use machinist_controllers::kinds::Machines;
+use machinist_controllers::machine::{MachineController, Settings};
+use machinist_controllers::node_link::NodeLink;
+use machinist_controllers::realms::SecretScope;
+use machinist_controllers::secrets::ClusterSecrets;
+use machinist_provider::parts::{CloudTimings, Parts};
+use machinist_provider::provider::Providers;
+use machinist_provider::witness::Unwitnessed;
+use machinist_provider_sim::SimProvider;
+use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
+use machinist_provider_sim::server::{SimCloud, SimServer};
+use machinist_runtime::cache::Scope;
+use machinist_runtime::clock::SystemClock;
+use machinist_runtime::cluster::Cluster;
+use machinist_runtime::controller::start::{Registration, Shared};
+use machinist_runtime::manager::{Manager, Options};
+use machinist_runtime::timings::Timings;
+use machinist_testbed::poll::eventually;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::cluster::{PATIENCE, World};
+use crate::driver::timings;
+
+/// Starts the controllers; returns what kills them.
+fn run(world: &World, cloud: &SimServer) -> Result<tokio::task::AbortHandle> {
+    let machines = machinist_domain::machine_timings::MachineTimings {
+        creation: Duration::from_secs(3600),
+        ..timings()
+    };
+    let timings = Timings { machines, ..Timings::default() };
+    let cluster = Cluster::new(world.config.clone(), &timings)?;
+    let options = Options {
+        scope: Scope::Namespace(world.namespace.clone()),
+        leader_elect: Some(false),
+        lease_namespace: world.namespace.clone(),
+        take_over: false,
+        identity: "test".to_owned(),
+        workers: HashMap::new(),
+        dry_run: false,
+        metrics_address: "0".to_owned(),
+        health_address: "0".to_owned(),
+    };
+    let target = Some(cluster.clone());
+    let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
+    let providers = Providers::new(vec![Arc::new(SimProvider::at(cloud.url()))]);
+    let kind = Machines::new(Arc::new(providers.clone()));
+    let linked = kind.clone();
+    let controllers = vec![
+        Registration::new(move |shared| {
+            let settings = Settings {
+                clouds: Clouds::new(&providers, &parts(shared)),
+                cluster_id: Some("test-cluster".into()),
+                secrets: SecretScope::Named,
+                obey_migration: false,
+            };
+            MachineController::new(shared, kind, settings)
+        }),
+        Registration::new(move |shared| NodeLink::new(shared, linked)),
+    ];
+    let process = async move { manager.run(controllers, CancellationToken::new()).await };
+    Ok(tokio::spawn(process).abort_handle())
+}
+
+fn parts(shared: &Arc<Shared>) -> Parts {
+    let (clock, tasks) = (Arc::clone(&shared.clock), shared.tasks.clone());
+    let consistency = shared.timings.machines.consistency;
+    Parts {
+        secrets: Arc::new(ClusterSecrets::new(&shared.control)),
+        witness: Arc::new(Unwitnessed),
+        clock: Arc::new(move || clock.uptime()),
+        spawn: Arc::new(move |task| tasks.spawn(task)),
+        timings: CloudTimings { consistency, ..CloudTimings::default() },
+    }
+}
+
+fn machines(world: &World) -> (ApiResource, Api<DynamicObject>) {
+    let kind = kube::core::GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "Machine");
+    let kind = ApiResource::from_gvk_with_plural(&kind, "machines");
+    let api = Api::namespaced_with(world.client.clone(), &world.namespace, &kind);
+    (kind, api)
+}
+
+/// The condition `Drained` of the machine.
+async fn drained(machines: &Api<DynamicObject>) -> Result<Value> {
+    let machine = machines.get("m").await?;
+    let conditions = machine.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let found = conditions.into_iter().find(|condition| condition["type"] == "Drained");
+    found.with_context(|| format!("no such condition: {}", machine.data))
+}
+
+async fn blocked(machines: &Api<DynamicObject>) -> Result<Value> {
+    eventually(PATIENCE, "the budget is in the way", || async {
+        let condition = drained(machines).await?;
+        ensure!(condition["reason"] == "EvictionBlocked", "{condition}");
+        Ok(condition)
+    })
+    .await
+}
+
+async fn drain_events(world: &World) -> Result<Vec<String>> {
+    let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
+    let events = events.list(&ListParams::default()).await?;
+    let reasons = events.items.into_iter().filter_map(|event| event.reason);
+    let mut reasons: Vec<_> = reasons.filter(|reason| reason.starts_with("Drain")).collect();
+    reasons.sort();
+    Ok(reasons)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_goes_when_its_node_is_drained_and_not_before() -> Result<()> {
+    let world = World::new("machine").await?;
+    let seed =
+        world.namespace.bytes().fold(7_u64, |seed, byte| seed.wrapping_mul(31) + u64::from(byte));
+    let cloud = SimCloud::new(seed, 1.0);
+    let server = SimServer::start(&cloud).await?;
+    let _kubelets = Kubelets::start(&cloud, world.config.clone(), KubeletOptions::default())?;
+    let first = run(&world, &server)?;
+
+    let (kind, machines) = machines(&world);
+    let spec = json!({
+        "apiVersion": "sim.machinist.dev/v1beta1", "kind": "SimMachineProviderConfig",
+        "instanceType": "sim.small", "bootSeconds": 0,
+    });
+    let mut machine =
+        DynamicObject::new("m", &kind).data(json!({"spec": {"providerSpec": {"value": spec}}}));
+    machine.metadata.labels =
+        Some([("machine.openshift.io/cluster-api-cluster".to_owned(), "c".to_owned())].into());
+    machines.create(&PostParams::default(), &machine).await?;
+    let node = eventually(PATIENCE, "the machine runs", || async {
+        let status = machines.get("m").await?.data["status"].clone();
+        ensure!(status["phase"] == "Running", "{status}");
+        Ok(status["nodeRef"]["name"].as_str().context("no node")?.to_owned())
+    });
+    let node = node.await?;
+    world.protected_pod_on("web-0", &node).await?;
+    world.budget("at-least-one").await?;
+
+    machines.delete("m", &DeleteParams::default()).await?;
+    let said = blocked(&machines).await?;
+    let message = said["message"].as_str().unwrap_or_default();
+    assert!(message.contains("web-0") && message.contains("at-least-one"), "{message}");
+    assert_eq!((cloud.live(), said["severity"].as_str()), (1, Some("Warning")));
+
+    first.abort();
+    world.node("b", None).await?;
+    let _second = run(&world, &server)?;
+    assert_eq!(blocked(&machines).await?, said, "what is known is not written again");
+    world.protected_pod("web-1", "b").await?;
+    eventually(PATIENCE, "the machine is gone", || async {
+        let machine = machines.get_opt("m").await?;
+        ensure!(machine.is_none(), "{machine:?}");
+        Ok(())
+    })
+    .await?;
+    assert_eq!(cloud.live(), 0);
+    assert!(world.nodes().get_opt(&node).await?.is_none(), "the node is still there");
+    assert_eq!(world.pod_names().await?, ["web-1"]);
+    assert_eq!(drain_events(&world).await?, ["DrainProceeds", "DrainRequeued", "DrainSucceeded"]);
+    Ok(())
+}
