@@ -106,7 +106,6 @@ fn line(text: &mut String, good: bool, what: &str) {
 mod tests {
     use futures::future::BoxFuture;
     use machinist_api::resource::{MACHINE_SETS, Resource, SECRETS};
-    use machinist_domain::key::ObjectKey;
 
     use super::*;
     use crate::cache::CacheState;

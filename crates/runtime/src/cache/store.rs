@@ -73,7 +73,8 @@ pub(super) struct Store<T> {
 struct Inner<T> {
     objects: HashMap<ObjectKey, Entry<T>>,
     position: Version,
-    uncertain: HashSet<ObjectKey>,
+    /// Keys about which an answer was lost, and how many lists had been begun by then.
+    uncertain: HashMap<ObjectKey, u64>,
     /// What is gone although the watch has not said so yet, and how many lists had been begun by then.
     tombstones: HashMap<Uid, u64>,
     /// How many lists have been begun.
@@ -139,7 +140,7 @@ impl<T: Stored> Store<T> {
             inner: RwLock::new(Inner {
                 objects: HashMap::new(),
                 position: Version::default(),
-                uncertain: HashSet::new(),
+                uncertain: HashMap::new(),
                 tombstones: HashMap::new(),
                 lists: 0,
                 indexers: Vec::new(),
@@ -179,11 +180,13 @@ impl<T: Stored> Store<T> {
     }
 
     pub(super) fn is_uncertain(&self, key: &ObjectKey) -> bool {
-        self.inner.read().uncertain.contains(key)
+        self.inner.read().uncertain.contains_key(key)
     }
 
     pub(super) fn mark_uncertain(&self, key: &ObjectKey) {
-        self.inner.write().uncertain.insert(key.clone());
+        let mut inner = self.inner.write();
+        let lists = inner.lists;
+        inner.uncertain.insert(key.clone(), lists);
     }
 
     pub(super) fn subscribe(&self, subscriber: Subscriber<T>) {
@@ -349,8 +352,9 @@ impl<T: Stored> Store<T> {
         }
         let mut inner = self.inner.write();
         inner.advance(at);
-        // A list that was asked for after a deletion knows of it.
+        // A list that was asked for after a deletion knows of it; and it is as good as a live read of everything.
         inner.tombstones.retain(|_, lists| *lists >= listing.number);
+        inner.uncertain.retain(|_, lists| *lists >= listing.number);
     }
 
     /// Stores an object if it is newer than the stored one and `condition`, under the same lock, holds.

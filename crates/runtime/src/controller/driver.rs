@@ -173,9 +173,11 @@ impl<C: Controller> Driver<C> {
         // What has happened has happened, whatever became of the status: the next pass will not say it again.
         let unsaid = self.say(key, &self.controller.regarding(&snapshot), &report.events).await;
         match unwritten.or(unsaid) {
+            None => (report.result, report.retry),
+            // Somebody else was faster: no failure, but another look.
+            Some(error) if error.conflict() => (report.result, Some(error.retry())),
             // The report's own retry may be more patient than a missing status allows.
             Some(error) => (PassResult::Failed, Some(error.retry())),
-            None => (report.result, report.retry),
         }
     }
 

@@ -60,6 +60,11 @@ impl WriteError {
         }
     }
 
+    /// Whether it is part of everyday life: somebody was faster, most likely ourselves, or a budget says "not yet".
+    pub(super) fn is_ordinary(&self) -> bool {
+        self.category() == Category::Conflict || self.disruption_budget().is_some()
+    }
+
     /// Whether only a live read can tell what the object is like now: the write may have happened, or the object is not what we thought.
     pub fn leaves_doubt(&self) -> bool {
         match self {

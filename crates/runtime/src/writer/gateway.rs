@@ -146,8 +146,7 @@ impl Gateway {
             Ok(_) => {
                 tracing::info!(target: "audit", party, verb, resource, %key, %plan, result, "write");
             }
-            // Somebody has done it before, most likely ourselves; or a budget says "not yet".
-            Err(error) if error.already_exists() || error.disruption_budget().is_some() => {
+            Err(error) if error.is_ordinary() => {
                 tracing::info!(target: "audit", party, verb, resource, %key, %plan, result, "write");
             }
             Err(error) => {

@@ -6,13 +6,19 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use kube::ResourceExt;
+use machinist_domain::key::{ObjectKey, Uid};
+use machinist_domain::meta::Meta;
 use machinist_domain::retry::{Category, Classified};
-use machinist_runtime::writer::{Guard, Part, WriteError};
+use machinist_runtime::cache::Scope;
+use machinist_runtime::lease::Leadership;
+use machinist_runtime::user_agent::UserAgent;
+use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use machinist_testbed::faults::{Effect, Match, Rule, Verb};
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
 use crate::things::Desk;
+use crate::toys::ConfigMaps;
 use crate::world::{PATIENCE, World};
 
 /// The watch tells nothing for longer than any test lasts.
@@ -127,12 +133,39 @@ async fn a_version_guards_against_every_change_and_a_uid_only_against_another_ob
         desk.replaced(&name).await;
         for guard in [Guard::Uid, Guard::Version] {
             let error = write(&meta, guard, "late").await.unwrap_err();
-            assert!(error.not_found() || error.conflict(), "{part:?}, {guard:?}: {error}");
+            let by_uid = part == Part::Object && guard == Guard::Uid;
+            let expected = if by_uid { error.not_found() } else { error.conflict() };
+            assert!(expected, "{part:?}, {guard:?}: {error}");
             assert!(desk.cache.is_uncertain(&meta.key), "{part:?}");
         }
         let truth = found(desk.truth(&name).await.unwrap());
         assert!(truth.is_null(), "{part:?}: {truth}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_uid_guards_objects_of_built_in_kinds_too() {
+    let world = World::new("built-in").await;
+    world.create_config_maps(1).await;
+    let manager = world.manager(world.options());
+    let shared = manager.shared();
+    let scope = Scope::Namespace(world.namespace.clone());
+    let cache = shared.caches.open(&shared.control, scope, ConfigMaps);
+    cache.wait_synced().await;
+    let session = shared.control.session(UserAgent::MACHINE);
+    let writer = Writer::new(shared.gateway.clone(), session, "test", Leadership::NotNeeded);
+    let key = ObjectKey::new(world.namespace.as_str(), "map-0");
+    let now = cache.get(&key).unwrap().meta().clone();
+    let gone = Meta { uid: Uid("6b58c36a-3010-4b2b-a9da-1a0013b0beb0".into()), ..now.clone() };
+    let patch = |meta| {
+        let patch = json!({"data": {"a": "b"}});
+        writer.patch(&cache, meta, Part::Object, Guard::Uid, patch, &"change it")
+    };
+    let error = patch(&gone).await.unwrap_err();
+    assert!(error.not_found(), "{error}");
+    assert_eq!(writer.delete(&cache, &gone, &"remove it").await.unwrap(), Some(()));
+    assert!(world.config_maps().get("map-0").await.unwrap().data.is_none());
+    assert!(patch(&now).await.unwrap().unwrap().version > now.version);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -228,8 +261,8 @@ async fn the_target_cluster_is_another_one_or_none() {
     let desk = Desk::new("target", deaf).await;
     let elsewhere = World::new("target").await;
     let other = elsewhere.manager(elsewhere.options());
-    let party = machinist_runtime::user_agent::UserAgent::MACHINE;
-    let writer = desk.writer.clone().with_target(Some(other.shared().control.session(party)));
+    let there = other.shared().control.session(UserAgent::MACHINE);
+    let writer = desk.writer.clone().with_target(Some(there));
     let (key, object) = (desk.key("one"), json!({}));
     writer.target().create(&desk.cache, &key, &object, &"make it").await.unwrap();
     let writes = |world: &World| {

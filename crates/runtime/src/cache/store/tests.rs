@@ -105,7 +105,7 @@ fn an_object_that_may_have_been_deleted_since_the_list_is_doubtful() {
 }
 
 #[test]
-fn a_lost_answer_makes_a_key_uncertain_until_a_live_read() {
+fn a_lost_answer_makes_a_key_uncertain_until_a_live_read_or_a_list() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
     store.mark_uncertain(&key(1));
@@ -117,6 +117,13 @@ fn a_lost_answer_makes_a_key_uncertain_until_a_live_read() {
     store.mark_uncertain(&key(1));
     assert!(store.read_live(&key(1), None, store.glimpse(&key(1))));
     assert_eq!((version(&store, 1), store.is_uncertain(&key(1))), (None, false));
+    // A list settles it as well, if it was asked for afterwards.
+    let mut earlier = store.listing();
+    store.mark_uncertain(&key(1));
+    store.listing_done(&mut earlier, Version(8));
+    assert!(store.is_uncertain(&key(1)));
+    list(&store, &[(1, 9)], 9);
+    assert_eq!((version(&store, 1), store.is_uncertain(&key(1))), (Some(9), false));
 }
 
 #[test]
