@@ -12,7 +12,7 @@ mod status;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use machinist_domain::machine::Phase;
+use machinist_domain::conditions::Condition;
 use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
 use machinist_domain::retry::{Classified as _, Retry};
 use machinist_provider::cloud::{Deletion, InstanceState};
@@ -90,9 +90,11 @@ fn retry(view: &View, outcome: &Outcome, facts: &Facts, now: Timestamp) -> Optio
         Outcome::NotCreated(error)
         | Outcome::NotRepaired(error)
         | Outcome::NotTerminated(error) => Some(patient(error.retry())),
+        // An instance whose Node is not well may be gone, and its cloud tells nobody.
         Outcome::Seen(instance) | Outcome::Repaired(instance) => {
             let runs = instance.state == InstanceState::Running;
-            (!runs || facts.phase != Some(Phase::Running)).then_some(Retry::Again(poll))
+            let well = facts.ready.as_ref().is_some_and(Condition::is_true);
+            (!runs || !well).then_some(Retry::Again(poll))
         }
         Outcome::Drained(verdict, _) => verdict.again.map(Retry::Again),
         Outcome::Failed(failure) => Some(failure.retry),

@@ -1,1 +1,122 @@
-//! Tests.
+//! Who waits for whom.
+
+use std::sync::Arc;
+
+use machinist_domain::retry::Category;
+use machinist_runtime::clock::ManualClock;
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+struct Bed {
+    domains: Domains,
+    clock: Arc<ManualClock>,
+    woken: Arc<Mutex<Vec<String>>>,
+}
+
+fn bed() -> Bed {
+    let (clock, woken) = (Arc::<ManualClock>::default(), Arc::<Mutex<Vec<String>>>::default());
+    let heard = Arc::clone(&woken);
+    let wake: Wake = Arc::new(move |key: &ObjectKey| heard.lock().push(key.name.to_string()));
+    let timings = MachineTimings::default();
+    Bed { domains: Domains::new(clock.clone(), timings, 30 * SECOND, wake), clock, woken }
+}
+
+fn group(spec: &str) -> Group {
+    Group::new("ns", spec, Call::Create)
+}
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new("ns", name)
+}
+
+fn full() -> CloudError {
+    CloudError::new(ErrorClass::CapacityExhausted, "no room in zone a").within("zone-a")
+}
+
+fn waits(gate: &Gate) -> Option<Duration> {
+    match gate {
+        Gate::Open => None,
+        Gate::Closed { wait, why } => {
+            assert_eq!(why.category, Category::CapacityExhausted);
+            Some(*wait)
+        }
+    }
+}
+
+#[test]
+fn one_refusal_closes_the_domain_for_all_and_one_of_them_tries_first() {
+    let Bed { domains, clock, woken } = bed();
+    assert_eq!(domains.enter(group("x"), &key("a")), Gate::Open);
+    domains.failed(group("x"), &full());
+    let wait = waits(&domains.enter(group("x"), &key("b"))).unwrap();
+    assert!(wait <= 5 * SECOND && wait > 3 * SECOND, "{wait:?}");
+    assert_eq!(
+        domains.gate(Group::new("ns", "x", Call::Delete)),
+        Gate::Open,
+        "deleting is no creation"
+    );
+    assert_eq!(domains.gate(group("other")), Gate::Open);
+
+    clock.advance(5 * SECOND);
+    assert_eq!(domains.enter(group("x"), &key("b")), Gate::Open);
+    assert!(waits(&domains.enter(group("x"), &key("c"))).is_some(), "b tries for both");
+    domains.succeeded(group("x"));
+    assert_eq!(*woken.lock(), ["c"]);
+    assert_eq!(domains.enter(group("x"), &key("c")), Gate::Open);
+}
+
+#[test]
+fn pauses_double_and_calls_that_fail_together_count_once() {
+    let Bed { domains, clock, .. } = bed();
+    for _ in 0..32 {
+        domains.failed(group("x"), &full());
+    }
+    assert!(waits(&domains.gate(group("x"))).unwrap() <= 5 * SECOND);
+    clock.advance(5 * SECOND);
+    assert_eq!(domains.enter(group("x"), &key("a")), Gate::Open);
+    domains.failed(group("x"), &full());
+    let wait = waits(&domains.gate(group("x"))).unwrap();
+    assert!(wait > 5 * SECOND && wait <= 10 * SECOND, "{wait:?}");
+    for _ in 0..40 {
+        clock.advance(600 * SECOND);
+        domains.failed(group("x"), &full());
+    }
+    assert!(waits(&domains.gate(group("x"))).unwrap() <= 600 * SECOND);
+}
+
+#[test]
+fn specs_that_share_a_domain_wait_together() {
+    let Bed { domains, .. } = bed();
+    domains.failed(group("x"), &full());
+    domains.failed(group("y"), &full());
+    assert!(waits(&domains.gate(group("y"))).is_some());
+    domains.succeeded(group("x"));
+    assert_eq!(domains.gate(group("y")), Gate::Open);
+}
+
+#[test]
+fn what_concerns_one_machine_alone_closes_nothing() {
+    let Bed { domains, .. } = bed();
+    domains.failed(group("x"), &CloudError::new(ErrorClass::Unauthorised, "no").within("account"));
+    domains.failed(group("x"), &CloudError::new(ErrorClass::Throttled, "too fast"));
+    assert_eq!(domains.gate(group("x")), Gate::Open);
+}
+
+#[test]
+fn somebody_who_tries_and_never_comes_back_does_not_keep_the_others_out() {
+    let Bed { domains, clock, .. } = bed();
+    domains.failed(group("x"), &full());
+    clock.advance(5 * SECOND);
+    assert_eq!(domains.enter(group("x"), &key("a")), Gate::Open);
+    clock.advance(30 * SECOND);
+    assert_eq!(domains.enter(group("x"), &key("b")), Gate::Open);
+}
+
+#[test]
+fn the_cloud_may_ask_for_more_patience() {
+    let Bed { domains, .. } = bed();
+    domains.failed(group("x"), &CloudError { retry_after: Some(60 * SECOND), ..full() });
+    assert_eq!(waits(&domains.gate(group("x"))), Some(60 * SECOND));
+}

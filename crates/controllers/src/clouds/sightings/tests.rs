@@ -1,1 +1,182 @@
-//! Tests.
+//! Who is asked what, when, and what becomes of the answers.
+
+use machinist_domain::key::ObjectKey;
+use machinist_provider::Pending;
+use machinist_provider::capacity::Credentials;
+use machinist_provider::cloud::{
+    CloudError, Deletion, InstanceState, Owned, ProviderStatus, Reach,
+};
+use machinist_runtime::clock::ManualClock;
+use serde_json::value::RawValue;
+use tokio::sync::Notify;
+
+use super::*;
+
+/// A cloud that says "absent" to everything, when it is allowed to.
+#[derive(Debug, Default)]
+struct Slow {
+    asked: Mutex<Vec<usize>>,
+    go: Notify,
+}
+
+impl Cloud for Slow {
+    fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<Sighting>> {
+        Box::pin(async move {
+            self.asked.lock().push(machines.len());
+            self.go.notified().await;
+            machines.iter().map(|_| Sighting::Absent).collect()
+        })
+    }
+
+    fn prepare<'a>(&'a self, _: &'a MachineRef) -> Pending<'a, Result<ProviderStatus, CloudError>> {
+        unimplemented!("nobody asks for it")
+    }
+
+    fn create<'a>(&'a self, _: &'a MachineRef) -> Pending<'a, Result<Instance, CloudError>> {
+        unimplemented!("nobody asks for it")
+    }
+
+    fn update<'a>(&'a self, _: &'a MachineRef) -> Pending<'a, Result<Instance, CloudError>> {
+        unimplemented!("nobody asks for it")
+    }
+
+    fn delete<'a>(&'a self, _: &'a MachineRef) -> Pending<'a, Result<Deletion, CloudError>> {
+        unimplemented!("nobody asks for it")
+    }
+
+    fn list<'a>(&'a self, _: &'a Reach) -> Pending<'a, Result<Vec<Owned>, CloudError>> {
+        unimplemented!("nobody asks for it")
+    }
+}
+
+struct Bed {
+    sightings: Sightings,
+    cloud: Arc<Slow>,
+    chosen: Chosen,
+    clock: Arc<ManualClock>,
+    woken: Arc<Mutex<Vec<String>>>,
+}
+
+fn bed() -> Bed {
+    let (clock, woken) = (Arc::<ManualClock>::default(), Arc::<Mutex<Vec<String>>>::default());
+    // Long after the start, so that something can be old.
+    clock.advance(Duration::from_secs(3600));
+    let heard = Arc::clone(&woken);
+    let wake: Wake = Arc::new(move |key: &ObjectKey| heard.lock().push(key.name.to_string()));
+    let patience = Duration::from_secs(600);
+    let timings = MachineTimings::default();
+    let sightings = Sightings::new(Tasks::default(), clock.clone(), timings, patience, wake);
+    let cloud = Arc::<Slow>::default();
+    let chosen = Chosen { provider: "slow", cloud: cloud.clone() };
+    Bed { sightings, cloud, chosen, clock, woken }
+}
+
+fn machine(name: &str, region: &str) -> MachineRef {
+    MachineRef {
+        key: ObjectKey::new("ns", name),
+        uid: Uid(name.into()),
+        attempt: 1,
+        cluster: "c".into(),
+        realm: Realm {
+            region: region.into(),
+            credentials: Credentials::Ambient,
+            endpoint: None,
+            ca_bundle: None,
+        },
+        spec: RawValue::from_string("{}".to_owned()).unwrap().into(),
+        provider_id: None,
+        status: ProviderStatus::default(),
+        created: jiff::Timestamp::UNIX_EPOCH,
+    }
+}
+
+fn instance() -> Arc<Instance> {
+    Arc::new(Instance {
+        id: "i".into(),
+        provider_id: "p".into(),
+        state: InstanceState::Running,
+        state_text: "running".into(),
+        state_reason: None,
+        addresses: Vec::new(),
+        region: None,
+        zone: None,
+        instance_type: None,
+        interruptible: false,
+        drift: None,
+        status: ProviderStatus::default(),
+    })
+}
+
+/// Lets the time pass that questions are collected for, and everything run that can.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(200)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_are_asked_together_and_one_call_at_a_time() {
+    let Bed { sightings, cloud, chosen, woken, .. } = bed();
+    for number in 0..450 {
+        let machine = machine(&number.to_string(), "r");
+        assert_eq!(sightings.look(&chosen, &machine), Sighting::NotAsked);
+        assert_eq!(sightings.look(&chosen, &machine), Sighting::NotAsked, "and asked once");
+    }
+    settle().await;
+    assert_eq!(*cloud.asked.lock(), [200], "the others wait for the answer");
+    for _ in 0..3 {
+        cloud.go.notify_one();
+        settle().await;
+    }
+    assert_eq!(*cloud.asked.lock(), [200, 200, 50]);
+    assert_eq!(woken.lock().len(), 450);
+    assert_eq!(sightings.look(&chosen, &machine("7", "r")), Sighting::Absent);
+}
+
+#[tokio::test(start_paused = true)]
+async fn realms_do_not_wait_for_each_other() {
+    let Bed { sightings, cloud, chosen, .. } = bed();
+    sightings.look(&chosen, &machine("a", "r"));
+    sightings.look(&chosen, &machine("b", "s"));
+    settle().await;
+    assert_eq!(*cloud.asked.lock(), [1, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_serves_for_a_while_and_is_then_forgotten() {
+    let Bed { sightings, cloud, chosen, clock, .. } = bed();
+    sightings.look(&chosen, &machine("a", "r"));
+    settle().await;
+    cloud.go.notify_one();
+    settle().await;
+    assert_eq!(sightings.look(&chosen, &machine("a", "r")), Sighting::Absent);
+    clock.advance(Duration::from_secs(31));
+    assert_eq!(sightings.look(&chosen, &machine("a", "r")), Sighting::NotAsked);
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    assert!(sightings.inner.state.lock().seen.is_empty(), "nobody keeps what does not serve");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_to_a_question_from_before_our_own_call_is_dropped() {
+    let Bed { sightings, cloud, chosen, .. } = bed();
+    let a = machine("a", "r");
+    sightings.look(&chosen, &a);
+    settle().await;
+    sightings.saw(&a, &instance());
+    cloud.go.notify_one();
+    settle().await;
+    assert_eq!(sightings.look(&chosen, &a), Sighting::Present(instance()));
+
+    sightings.forget(&a.uid);
+    assert_eq!(sightings.known(&a.uid), None);
+    assert_eq!(sightings.look(&chosen, &a), Sighting::NotAsked);
+    settle().await;
+    assert_eq!(*cloud.asked.lock(), [1, 1], "it is asked anew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_not_absence() {
+    let Bed { sightings, chosen, .. } = bed();
+    sightings.look(&chosen, &machine("a", "r"));
+    tokio::time::sleep(Duration::from_secs(601)).await;
+    let sighting = sightings.look(&chosen, &machine("a", "r"));
+    assert!(matches!(sighting, Sighting::Unknown(_)), "{sighting:?}");
+}

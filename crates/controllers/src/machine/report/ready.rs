@@ -128,7 +128,10 @@ fn seen(view: &View, instance: &Instance) -> Condition {
         Some(reason) => format!("{text}: {reason}"),
         None => text.to_owned(),
     };
+    let node_is_ready = view.node.as_ref().is_some_and(|node| node.is_ready());
     match instance.state {
+        // A kubelet that is well runs somewhere, whatever was last seen.
+        InstanceState::Pending if view.machine.status.node_ref.is_some() && node_is_ready => {}
         InstanceState::Pending => {
             let text = "the instance is being made by the cloud".to_owned();
             return no(SEVERITY_INFO, INSTANCE_PENDING, text);

@@ -1,0 +1,116 @@
+//! From a bare Machine to a running node and back.
+
+use anyhow::{Result, ensure};
+use kube::ResourceExt;
+use machinist_testbed::poll::eventually;
+use serde_json::json;
+
+use crate::world::{PATIENCE, World, condition, message, phase, spec};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bare_machine_reaches_running_and_leaves_nothing_behind() -> Result<()> {
+    let world = World::new("lifecycle").await?;
+    let process = world.run()?;
+    world.create("m", spec(json!({"zone": "a", "dataVolumeGiB": 5}))).await?;
+    let ready = |machine: &_| phase(machine) == "Running" && condition(machine, "Ready") == "True";
+    let machine = world.until("m", "Running and Ready", ready).await?;
+
+    assert!(machine.finalizers().contains(&"machine.machine.openshift.io".to_owned()));
+    let instance = world.cloud.instances().remove(0);
+    assert_eq!(machine.data["status"]["nodeRef"]["name"], instance.id);
+    assert_eq!(machine.labels()["machine.openshift.io/zone"], "a");
+    assert_eq!(machine.labels()["machine.openshift.io/instance-type"], "sim.small");
+    assert_eq!(machine.annotations()["machine.openshift.io/instance-state"], "running");
+    assert_eq!(machine.data["status"]["providerStatus"]["launch"]["attempt"], 1);
+    assert!(!machine.data["status"]["addresses"].as_array().unwrap().is_empty());
+    let conditions = ["InstanceExists", "Drainable", "Terminable", "Ready"];
+    assert_eq!(conditions.map(|kind| condition(&machine, kind)), ["True"; 4]);
+    assert_eq!(world.events("m").await?, ["Create"]);
+    assert_eq!(world.cloud.created(), 1);
+    let node = world.nodes().get(&instance.id).await?;
+    assert_eq!(
+        node.spec.and_then(|spec| spec.provider_id).as_deref(),
+        machine.data["spec"]["providerID"].as_str()
+    );
+
+    world.delete("m").await?;
+    world.until_gone("m").await?;
+    assert_eq!((world.cloud.live(), world.cloud.volumes()), (0, 0));
+    assert!(world.nodes().get_opt(&instance.id).await?.is_none(), "the node is still there");
+    process.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_that_takes_time_is_waited_for_step_by_step() -> Result<()> {
+    let world = World::new("slow").await?;
+    let process = world.run()?;
+    world.create("m", spec(json!({"bootSeconds": 2, "stopSeconds": 2}))).await?;
+    let machine = world.until_phase("m", "Provisioned").await?;
+    assert_eq!(condition(&machine, "InstanceExists"), "True");
+    assert_eq!(condition(&machine, "Ready"), "False/InstancePending");
+    world.until_phase("m", "Running").await?;
+    world.delete("m").await?;
+    let drained = |machine: &_| condition(machine, "Drained").starts_with("True");
+    let machine = world.until("m", "the node is drained", drained).await?;
+    assert_eq!((phase(&machine), world.cloud.live()), ("Deleting", 1));
+    world.until_gone("m").await?;
+    assert_eq!(world.cloud.live(), 0);
+    process.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_hold_the_drain_and_the_end_of_the_instance() -> Result<()> {
+    let world = World::new("hooks").await?;
+    let process = world.run()?;
+    let hooks = json!({
+        "preDrain": [{"name": "backup", "owner": "ops"}],
+        "preTerminate": [{"name": "quorum", "owner": "etcd"}],
+    });
+    let machine = json!({"providerSpec": {"value": spec(json!({}))}, "lifecycleHooks": hooks});
+    world.create_with("m", machine, json!({})).await?;
+    let machine = world.until_phase("m", "Running").await?;
+    assert_eq!(condition(&machine, "Drainable"), "False/HookPresent");
+    assert_eq!(condition(&machine, "Terminable"), "False/HookPresent");
+
+    world.delete("m").await?;
+    let held = |machine: &_| condition(machine, "Drained") == "False/WaitingForHooks";
+    let machine = world.until("m", "the drain waits", held).await?;
+    assert!(message(&machine, "Drained").contains("backup"));
+
+    world.patch("m", json!({"spec": {"lifecycleHooks": {"preDrain": null}}})).await?;
+    let held = |machine: &_| condition(machine, "Ready") == "False/WaitingForHooks";
+    let machine = world.until("m", "the end waits", held).await?;
+    assert!(condition(&machine, "Drained").starts_with("True"));
+    assert!(message(&machine, "Ready").contains("quorum (etcd)"));
+    assert_eq!(world.cloud.live(), 1);
+
+    world.patch("m", json!({"spec": {"lifecycleHooks": null}})).await?;
+    world.until_gone("m").await?;
+    assert_eq!(world.cloud.live(), 0);
+    process.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_process_goes_on_where_the_first_one_stopped() -> Result<()> {
+    let world = World::new("restart").await?;
+    world.cloud.change_modes(|modes| modes.lose_create_answers = 3);
+    let first = world.run()?;
+    world.create("m", spec(json!({}))).await?;
+    let lost = eventually(PATIENCE, "an instance is made", || async {
+        ensure!(world.cloud.created() == 1, "{}", world.cloud.created());
+        Ok(())
+    });
+    lost.await?;
+    first.stop().await;
+    let second = world.run()?;
+    world.until_phase("m", "Running").await?;
+    assert_eq!(world.cloud.created(), 1, "one machine, one instance");
+    world.delete("m").await?;
+    world.until_gone("m").await?;
+    assert_eq!(world.cloud.live(), 0);
+    second.stop().await;
+    Ok(())
+}

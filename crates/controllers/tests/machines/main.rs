@@ -1,0 +1,9 @@
+//! Machines on a real API server and a simulated cloud: from a bare object to a running node, and back to nothing.
+
+// Under `cfg(test)`, so that clippy knows helpers of tests for what they are.
+#[cfg(test)]
+mod lifecycle;
+#[cfg(test)]
+mod trouble;
+#[cfg(test)]
+mod world;

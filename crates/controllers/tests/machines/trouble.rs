@@ -1,0 +1,133 @@
+//! What a machine says when something is in its way, and that it goes on when that is gone.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Result, ensure};
+use kube::ResourceExt;
+use machinist_provider_sim::server::Trouble;
+use machinist_testbed::poll::eventually;
+use serde_json::json;
+
+use crate::world::{PATIENCE, World, condition, message, phase, spec};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spec_that_can_never_work_fails_and_can_be_deleted() -> Result<()> {
+    let world = World::new("invalid").await?;
+    let process = world.run()?;
+    world.create("m", spec(json!({"bootSeconds": "soon"}))).await?;
+    let machine = world.until_phase("m", "Failed").await?;
+    let status = &machine.data["status"];
+    assert_eq!(status["errorReason"], "InvalidConfiguration");
+    assert_eq!(status["failureReason"], "InvalidConfiguration");
+    assert_eq!(status["failureMessage"], status["errorMessage"]);
+    assert_eq!(condition(&machine, "Ready"), "False/Failed");
+    assert_eq!(condition(&machine, "InstanceExists"), "False/InstanceNotCreated");
+    assert_eq!(world.events("m").await?, ["Failed"]);
+    world.delete("m").await?;
+    world.until_gone("m").await?;
+    assert_eq!(world.cloud.calls().get("create"), None);
+    process.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_without_its_label_is_not_created_but_can_be_deleted() -> Result<()> {
+    let world = World::new("label").await?;
+    let process = world.run()?;
+    let label = |value| json!({"metadata": {"labels": {"machine.openshift.io/cluster-api-cluster": value}}});
+    for name in ["new", "old"] {
+        world.create(name, spec(json!({}))).await?;
+    }
+    world.until_phase("old", "Running").await?;
+    world.until_phase("new", "Running").await?;
+    world.patch("old", label(json!(null))).await?;
+    let says = |machine: &_| message(machine, "Ready").contains("cluster-api-cluster");
+    let machine = world.until("old", "it says what is missing", says).await?;
+    assert_eq!(phase(&machine), "Running");
+    world.delete("old").await?;
+    world.until_gone("old").await?;
+    assert_eq!(world.cloud.live(), 1);
+    process.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_room_machines_wait_and_say_so() -> Result<()> {
+    let world = World::new("full").await?;
+    world.cloud.change_modes(|modes| modes.full_zones = ["a".to_owned()].into());
+    let process = world.run()?;
+    for name in ["one", "two"] {
+        world.create(name, spec(json!({"zone": "a"}))).await?;
+    }
+    for name in ["one", "two"] {
+        let waits = |machine: &_| condition(machine, "Ready") == "False/CapacityExhausted";
+        let machine = world.until(name, "it waits", waits).await?;
+        assert_eq!(phase(&machine), "Provisioning");
+    }
+    world.cloud.change_modes(|modes| modes.full_zones.clear());
+    for name in ["one", "two"] {
+        world.until_phase(name, "Running").await?;
+    }
+    assert_eq!(world.cloud.live(), 2);
+    process.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_that_dies_makes_its_machine_fail_and_an_outage_does_not() -> Result<()> {
+    let world = World::new("dies").await?;
+    let process = world.run()?;
+    world.create("m", spec(json!({}))).await?;
+    world.until_phase("m", "Running").await?;
+    world.cloud.change_modes(|modes| modes.trouble = Some(Trouble::Unavailable));
+    let touches = AtomicU32::new(0);
+    // What was seen a moment ago serves for a while, so the machine is touched until nobody remembers.
+    let machine = eventually(PATIENCE, "nobody knows", || async {
+        let touch = json!({"metadata": {"annotations": {"touched": touches.fetch_add(1, Ordering::Relaxed).to_string()}}});
+        world.patch("m", touch).await?;
+        let machine = world.machines().get("m").await?;
+        let says = condition(&machine, "InstanceExists");
+        ensure!(says == "Unknown/ErrorCheckingProvider", "{says}");
+        Ok(machine)
+    })
+    .await?;
+    assert_eq!(phase(&machine), "Running");
+    world.cloud.change_modes(|modes| modes.trouble = None);
+    world.until("m", "all is well", |machine| condition(machine, "Ready") == "True").await?;
+
+    let id = world.cloud.instances().remove(0).id;
+    assert!(world.cloud.kill(&id));
+    let machine = world.until_phase("m", "Failed").await?;
+    assert_eq!(condition(&machine, "InstanceExists"), "False/InstanceMissing");
+    let text = machine.data["status"]["errorMessage"].as_str().unwrap_or_default();
+    assert!(text.contains(&id) && text.contains("the host failed"), "{text}");
+    let recorded = |machine: &kube::api::DynamicObject| {
+        machine.annotations().get("machine.openshift.io/instance-state").map(String::as_str)
+            == Some("Unknown")
+    };
+    world.until("m", "its state is unknown", recorded).await?;
+    assert_eq!(world.cloud.created(), 1, "it is not replaced here");
+    world.delete("m").await?;
+    world.until_gone("m").await?;
+    process.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_that_do_not_work_are_named_while_it_is_deleted() -> Result<()> {
+    let world = World::new("credentials").await?;
+    let process = world.run()?;
+    world.create("m", spec(json!({}))).await?;
+    world.until_phase("m", "Running").await?;
+    world.cloud.change_modes(|modes| modes.trouble = Some(Trouble::Unauthorised));
+    world.delete("m").await?;
+    let refused = |machine: &_| condition(machine, "Ready") == "False/DeletionFailed";
+    world.until("m", "it says why it stays", refused).await?;
+    assert!(world.events("m").await?.contains(&"FailedDelete".to_owned()));
+    assert_eq!(world.cloud.live(), 1);
+    world.cloud.change_modes(|modes| modes.trouble = None);
+    world.until_gone("m").await?;
+    assert_eq!(world.cloud.live(), 0);
+    process.stop().await;
+    Ok(())
+}

@@ -1,0 +1,277 @@
+//! One API server for all tests, with no other definition than that of Machines; each test has a namespace, a cloud and a process of its own.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::core::v1::{Namespace, Node};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+};
+use kube::{Api, Client, ResourceExt};
+use machinist_control_plane::ControlPlane;
+use machinist_controllers::clouds::Clouds;
+use machinist_controllers::kinds::Machines;
+use machinist_controllers::machine::{MachineController, Settings};
+use machinist_controllers::node_link::NodeLink;
+use machinist_controllers::realms::SecretScope;
+use machinist_controllers::secrets::ClusterSecrets;
+use machinist_provider::parts::{CloudTimings, Parts};
+use machinist_provider::provider::Providers;
+use machinist_provider::witness::Unwitnessed;
+use machinist_provider_sim::SimProvider;
+use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
+use machinist_provider_sim::server::{SimCloud, SimServer};
+use machinist_runtime::cache::Scope;
+use machinist_runtime::clock::SystemClock;
+use machinist_runtime::cluster::Cluster;
+use machinist_runtime::controller::start::{Registration, Shared};
+use machinist_runtime::manager::{Manager, Options};
+use machinist_runtime::timings::Timings;
+use machinist_testbed::poll::eventually;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Everything here takes a second or two on an idle machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+
+async fn control_plane() -> &'static ControlPlane {
+    static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
+    let start = || async {
+        let control_plane = ControlPlane::start().await?;
+        let machines =
+            machinist_api::crds().into_iter().filter(|crd| crd.spec.names.plural == "machines");
+        let yaml: String =
+            machines.map(|crd| serde_json::to_string(&crd).unwrap() + "\n---\n").collect();
+        assert!(!yaml.is_empty(), "there is no definition of Machines");
+        control_plane.install_crds(&yaml).await?;
+        anyhow::Ok(control_plane)
+    };
+    SHARED.get_or_try_init(start).await.unwrap()
+}
+
+/// A namespace, a cloud and the controllers.
+pub(crate) struct World {
+    pub(crate) namespace: String,
+    pub(crate) client: Client,
+    pub(crate) cloud: SimCloud,
+    config: kube::Config,
+    server: SimServer,
+    _kubelets: Kubelets,
+}
+
+/// Controllers that run.
+pub(crate) struct Process {
+    stop: CancellationToken,
+    running: JoinHandle<()>,
+}
+
+impl Process {
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        self.running.await.unwrap();
+    }
+}
+
+/// Fifty times faster than life, apart from what a busy machine would turn into a failure.
+fn timings() -> Timings {
+    let usual = Timings::default();
+    let mut machines = usual.machines.scaled(0.02);
+    machines.creation = Duration::from_secs(3600);
+    machines.drain = Duration::from_secs(3600);
+    Timings { machines, ..usual }
+}
+
+impl World {
+    pub(crate) async fn new(name: &str) -> Result<Self> {
+        let control_plane = control_plane().await;
+        let client = control_plane.client()?;
+        let namespace: Namespace =
+            serde_json::from_value(json!({"metadata": {"generateName": format!("{name}-")}}))?;
+        let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
+        let namespace = namespace.name_any();
+        let config = control_plane.kube_config();
+        // Names of nodes come from the seed, and the tests share their cluster.
+        let seed =
+            namespace.bytes().fold(7_u64, |seed, byte| seed.wrapping_mul(31) + u64::from(byte));
+        let cloud = SimCloud::new(seed, 1.0);
+        let server = SimServer::start(&cloud).await?;
+        let kubelets = Kubelets::start(&cloud, config.clone(), KubeletOptions::default())?;
+        Ok(Self { namespace, client, cloud, config, server, _kubelets: kubelets })
+    }
+
+    /// Starts the machine and nodelink controllers.
+    pub(crate) fn run(&self) -> Result<Process> {
+        self.run_with(timings(), false)
+    }
+
+    pub(crate) fn run_with(&self, timings: Timings, obey_migration: bool) -> Result<Process> {
+        let cluster = Cluster::new(self.config.clone(), &timings)?;
+        let options = Options {
+            scope: Scope::Namespace(self.namespace.clone()),
+            leader_elect: Some(false),
+            lease_namespace: self.namespace.clone(),
+            take_over: false,
+            identity: "test".to_owned(),
+            workers: HashMap::new(),
+            dry_run: false,
+            metrics_address: "0".to_owned(),
+            health_address: "0".to_owned(),
+        };
+        let target = Some(cluster.clone());
+        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
+        let providers = Providers::new(vec![Arc::new(SimProvider::at(self.server.url()))]);
+        let kind = Machines::new(Arc::new(providers.clone()));
+        let linked = kind.clone();
+        let controllers = vec![
+            Registration::new(move |shared| {
+                let settings = Settings {
+                    clouds: Clouds::new(&providers, &parts(shared)),
+                    cluster_id: Some("test-cluster".into()),
+                    secrets: SecretScope::Named,
+                    obey_migration,
+                };
+                MachineController::new(shared, kind, settings)
+            }),
+            Registration::new(move |shared| NodeLink::new(shared, linked)),
+        ];
+        let stop = CancellationToken::new();
+        let token = stop.clone();
+        let running = tokio::spawn(async move { manager.run(controllers, token).await.unwrap() });
+        Ok(Process { stop, running })
+    }
+
+    pub(crate) fn machines(&self) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), &self.namespace, &kind())
+    }
+
+    pub(crate) fn nodes(&self) -> Api<Node> {
+        Api::all(self.client.clone())
+    }
+
+    /// A machine as a user writes one: without a finalizer.
+    pub(crate) async fn create(&self, name: &str, spec: Value) -> Result<DynamicObject> {
+        self.create_with(name, json!({"providerSpec": {"value": spec}}), json!({})).await
+    }
+
+    pub(crate) async fn create_with(
+        &self,
+        name: &str,
+        spec: Value,
+        annotations: Value,
+    ) -> Result<DynamicObject> {
+        let mut machine = DynamicObject::new(name, &kind()).data(json!({"spec": spec}));
+        machine.metadata.labels =
+            Some([("machine.openshift.io/cluster-api-cluster".to_owned(), "c".to_owned())].into());
+        machine.metadata.annotations = Some(serde_json::from_value(annotations)?);
+        Ok(self.machines().create(&PostParams::default(), &machine).await?)
+    }
+
+    pub(crate) async fn delete(&self, name: &str) -> Result<()> {
+        self.machines().delete(name, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn patch(&self, name: &str, patch: Value) -> Result<()> {
+        self.machines().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+
+    /// Waits until `wanted` holds of a machine.
+    pub(crate) async fn until(
+        &self,
+        name: &str,
+        what: &str,
+        wanted: impl Fn(&DynamicObject) -> bool,
+    ) -> Result<DynamicObject> {
+        eventually(PATIENCE, what, || async {
+            let machine = self.machines().get(name).await?;
+            ensure!(wanted(&machine), "{}", serde_json::to_string(&machine.data)?);
+            Ok(machine)
+        })
+        .await
+    }
+
+    pub(crate) async fn until_phase(&self, name: &str, wanted: &str) -> Result<DynamicObject> {
+        self.until(name, wanted, |machine| phase(machine) == wanted).await
+    }
+
+    pub(crate) async fn until_gone(&self, name: &str) -> Result<()> {
+        eventually(PATIENCE, "the machine is gone", || async {
+            match self.machines().get_opt(name).await? {
+                None => Ok(()),
+                Some(machine) => anyhow::bail!("{}", serde_json::to_string(&machine)?),
+            }
+        })
+        .await
+    }
+
+    /// The reasons of all Events about a machine, in no order.
+    pub(crate) async fn events(&self, name: &str) -> Result<Vec<String>> {
+        let events = Api::<Event>::namespaced(self.client.clone(), &self.namespace);
+        let mut reasons = Vec::new();
+        for event in events.list(&ListParams::default()).await? {
+            let regarding = event.regarding.context("an Event about nothing")?;
+            if regarding.name.as_deref() == Some(name) {
+                reasons.push(event.reason.unwrap_or_default());
+            }
+        }
+        reasons.sort();
+        Ok(reasons)
+    }
+}
+
+fn kind() -> ApiResource {
+    let kind = kube::core::GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "Machine");
+    ApiResource::from_gvk_with_plural(&kind, "machines")
+}
+
+fn parts(shared: &Arc<Shared>) -> Parts {
+    let (clock, tasks) = (Arc::clone(&shared.clock), shared.tasks.clone());
+    let consistency = shared.timings.machines.consistency;
+    Parts {
+        secrets: Arc::new(ClusterSecrets::new(&shared.control)),
+        witness: Arc::new(Unwitnessed),
+        clock: Arc::new(move || clock.uptime()),
+        spawn: Arc::new(move |task| tasks.spawn(task)),
+        timings: CloudTimings { consistency, ..CloudTimings::default() },
+    }
+}
+
+/// A spec that the simulated cloud takes, with more in it.
+pub(crate) fn spec(extra: Value) -> Value {
+    let mut spec = json!({
+        "apiVersion": "sim.machinist.dev/v1beta1",
+        "kind": "SimMachineProviderConfig",
+        "instanceType": "sim.small",
+        "bootSeconds": 0,
+    });
+    spec.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+    spec
+}
+
+pub(crate) fn phase(machine: &DynamicObject) -> &str {
+    machine.data["status"]["phase"].as_str().unwrap_or_default()
+}
+
+/// Status and reason of a condition, such as `False/InstanceGone`.
+pub(crate) fn condition(machine: &DynamicObject, kind: &str) -> String {
+    let list = machine.data["status"]["conditions"].as_array();
+    let found = list.and_then(|list| list.iter().find(|condition| condition["type"] == kind));
+    let word =
+        |name: &str| found.and_then(|condition| condition[name].as_str()).unwrap_or_default();
+    match (word("status"), word("reason")) {
+        (status, "") => status.to_owned(),
+        (status, reason) => format!("{status}/{reason}"),
+    }
+}
+
+pub(crate) fn message(machine: &DynamicObject, kind: &str) -> String {
+    let list = machine.data["status"]["conditions"].as_array();
+    let found = list.and_then(|list| list.iter().find(|condition| condition["type"] == kind));
+    found.and_then(|condition| condition["message"].as_str()).unwrap_or_default().to_owned()
+}
