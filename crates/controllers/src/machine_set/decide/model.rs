@@ -75,7 +75,6 @@ struct World {
     next_uid: u64,
     cache: Cache,
     most_wanted: i32,
-    least_wanted: i32,
     deleted_by_us: usize,
 }
 
@@ -97,7 +96,6 @@ impl World {
             next_uid: 0,
             cache,
             most_wanted: replicas,
-            least_wanted: replicas,
             deleted_by_us: 0,
         }
     }
@@ -117,7 +115,6 @@ impl World {
             Event::Scale(replicas) => {
                 self.parent = Parent { version: self.parent.version + 1, replicas, ..self.parent };
                 self.most_wanted = self.most_wanted.max(replicas);
-                self.least_wanted = self.least_wanted.min(replicas);
             }
             Event::Delete(n) => {
                 let child = pick(self, false, n).and_then(|key| self.children.get_mut(&key));

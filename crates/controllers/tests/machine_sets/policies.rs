@@ -1,0 +1,87 @@
+//! Which machines go first.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, ensure};
+use kube::ResourceExt;
+use machinist_testbed::poll::eventually;
+use serde_json::json;
+
+use crate::world::{PATIENCE, World};
+
+/// Three machines of different ages, the oldest first.
+async fn three_ages(world: &World) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for count in 1..=3 {
+        world.scale("workers", count).await?;
+        world.until_settled("workers").await?;
+        let now = world.until_alive(usize::try_from(count)?).await?;
+        let new: Vec<_> = now.into_iter().filter(|name| !names.contains(name)).collect();
+        names.extend(new);
+        // Ages have whole seconds.
+        let last = world.machines().get(&names[names.len() - 1]).await?;
+        let made = last.creation_timestamp().unwrap().0;
+        eventually(PATIENCE, "a second is over", || async {
+            let now = jiff::Timestamp::now();
+            ensure!(now.duration_since(made).as_secs() >= 1, "{now} {made}");
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(names)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_oldest_or_the_newest_goes_first() -> Result<()> {
+    for (policy, goes) in [("Oldest", 0), ("Newest", 2)] {
+        let world = World::new("policy").await?;
+        let _process = world.run().await?;
+        world.create_set("workers", 0, json!({"deletePolicy": policy})).await?;
+        let mut names = three_ages(&world).await?;
+        world.scale("workers", 2).await?;
+        names.remove(goes);
+        names.sort();
+        assert_eq!(world.until_alive(2).await?, names, "{policy}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn marked_machines_go_first_whichever_spelling() -> Result<()> {
+    let world = World::new("marks").await?;
+    let _process = world.run().await?;
+    world.create_set("workers", 6, json!({})).await?;
+    world.until_settled("workers").await?;
+    let names = world.until_alive(6).await?;
+    let marks = [
+        (&names[1], "machine.openshift.io/delete-machine"),
+        (&names[4], "machine.openshift.io/cluster-api-delete-machine"),
+    ];
+    for (name, mark) in marks {
+        world.patch_machine(name, json!({"metadata": {"annotations": {mark: "yes"}}})).await?;
+    }
+    world.scale("workers", 4).await?;
+    let alive: BTreeSet<_> = world.until_alive(4).await?.into_iter().collect();
+    assert!(marks.iter().all(|(name, _)| !alive.contains(*name)), "{alive:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_machines_go_before_those_without_a_node_and_those_before_the_rest() -> Result<()> {
+    let world = World::new("nodeless").await?;
+    let _process = world.run().await?;
+    world.create_set("workers", 5, json!({})).await?;
+    world.until_settled("workers").await?;
+    let names = world.until_alive(5).await?;
+    for name in &names[..3] {
+        let node = json!({"nodeRef": {"kind": "Node", "name": format!("node-{name}"), "uid": "u"}});
+        world.patch_machine_status(name, node).await?;
+    }
+    world.patch_machine_status(&names[0], json!({"phase": "Failed", "errorMessage": "no"})).await?;
+    world.scale("workers", 4).await?;
+    let alive = world.until_alive(4).await?;
+    assert!(!alive.contains(&names[0]), "{alive:?}");
+    world.scale("workers", 2).await?;
+    assert_eq!(world.until_alive(2).await?, names[1..3]);
+    Ok(())
+}
