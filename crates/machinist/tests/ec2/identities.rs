@@ -1,6 +1,9 @@
 //! As whom EC2 is asked.
 
 use anyhow::{Result, ensure};
+use kube::api::DeleteParams;
+use machinist_testbed::aws::AwsBed;
+use machinist_testbed::faults::{Match, Proxy, Verb};
 use machinist_testbed::poll;
 
 use crate::support::annotator::{AMBIENT, Launch};
@@ -113,4 +116,87 @@ async fn secrets_of_one_name_in_two_namespaces_are_two() -> Result<()> {
     askers.sort_unstable();
     assert_eq!(askers, ["AKIAONE", "AKIATWO"]);
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_no_set_names_any_more_is_not_watched_any_more() -> Result<()> {
+    let (scene, cloud, proxy) = watched("leavers").await?;
+    let _annotator = Launch::new(&scene)?.behind(&proxy)?.asking(&cloud).start().await?;
+    for name in ["one", "two", "three"] {
+        let secret = if name == "three" { "late" } else { "early" };
+        scene.create(name, machine_as(secret, "m5.large")).await?;
+        scene.says(name, VCPU, "2").await?;
+    }
+    open_watches(&proxy, 2).await?;
+    // One changes its mind, one goes; only the second is the last to name the Secret.
+    scene.change("one", machine_as("late", "m5.xlarge")).await?;
+    scene.says("one", VCPU, "4").await?;
+    assert_eq!(open(&proxy), 2);
+    scene.sets().delete("two", &DeleteParams::default()).await?;
+    open_watches(&proxy, 1).await?;
+    // What is left is still heard of.
+    scene.put_secret("late", &keys("AKIANEW")).await?;
+    poll::eventually(PATIENCE, "the new key to be used", || async {
+        ensure!(askers(&cloud, "m5.xlarge").contains(&"AKIANEW".to_owned()), "not yet");
+        Ok(())
+    })
+    .await?;
+    for name in ["one", "three"] {
+        scene.sets().delete(name, &DeleteParams::default()).await?;
+    }
+    open_watches(&proxy, 0).await?;
+    // Somebody who names it again is served again.
+    scene.create("four", machine_as("early", "m5.2xlarge")).await?;
+    scene.says("four", VCPU, "8").await?;
+    open_watches(&proxy, 1).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_request_one_watch_has_all_secrets() -> Result<()> {
+    let (scene, cloud, proxy) = watched("all-secrets").await?;
+    let launch = Launch::new(&scene)?.behind(&proxy)?.asking(&cloud);
+    let _annotator = launch.flag("--watch-all-secrets").start().await?;
+    scene.create("one", machine_as("early", "m5.large")).await?;
+    scene.create("two", machine_as("late", "m5.xlarge")).await?;
+    scene.create("three", machine_as("missing", "m5.2xlarge")).await?;
+    scene.says("one", VCPU, "2").await?;
+    scene.says("two", VCPU, "4").await?;
+    scene.hears("three", "ReconcileError", "does not exist").await?;
+    // Rotation and creation are heard of as with a watch on each.
+    scene.put_secret("early", &keys("AKIANEW")).await?;
+    poll::eventually(PATIENCE, "the new key to be used", || async {
+        ensure!(askers(&cloud, "m5.large") == ["AKIAEARLY", "AKIANEW"], "not yet");
+        Ok(())
+    })
+    .await?;
+    scene.put_secret("missing", &keys("AKIAFOUND")).await?;
+    scene.says("three", VCPU, "8").await?;
+    open_watches(&proxy, 1).await?;
+    let lists = proxy.log().matching(&Match::any().verbs([Verb::List]).resource("secrets"));
+    assert_eq!(lists.len(), 1, "{}", proxy.log());
+    Ok(())
+}
+
+/// A scene with two Secrets, and a proxy that sees how they are watched.
+async fn watched(name: &str) -> Result<(Scene, AwsBed, Proxy)> {
+    let (scene, cloud) = (Scene::plain(name).await?, cloud().await?);
+    scene.put_secret("early", &keys("AKIAEARLY")).await?;
+    scene.put_secret("late", &keys("AKIALATE")).await?;
+    let proxy = scene.proxy().await?;
+    Ok((scene, cloud, proxy))
+}
+
+/// How many watches of Secrets are open.
+fn open(proxy: &Proxy) -> usize {
+    let watches = proxy.log().matching(&Match::any().verbs([Verb::Watch]).resource("secrets"));
+    watches.iter().filter(|entry| entry.took.is_none()).count()
+}
+
+async fn open_watches(proxy: &Proxy, wanted: usize) -> Result<()> {
+    poll::eventually(PATIENCE, "watches of Secrets to open and close", || async {
+        let open = open(proxy);
+        ensure!(open == wanted, "{open} are open, not {wanted}:\n{}", proxy.log());
+        Ok(())
+    })
+    .await
 }

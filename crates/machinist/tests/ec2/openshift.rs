@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use machinist_testbed::aws::{Authority, Transport};
 use machinist_testbed::poll;
+use serde_json::json;
 
 use crate::support::PATIENCE;
 use crate::support::annotator::Launch;
@@ -81,4 +82,49 @@ async fn a_cluster_that_becomes_openshift_later_is_heard() -> Result<()> {
         Ok(())
     })
     .await
+}
+
+/// What it says might send the credentials somewhere else, so nobody is asked until it can be read.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_infrastructure_that_cannot_be_read_is_not_absent() -> Result<()> {
+    let scene = Scene::openshift("unreadable").await?;
+    let (cloud, ambient) = (cloud().await?, cloud().await?);
+    scene.say(json!("on fire")).await?;
+    scene.create("set", machine("m5.large")).await?;
+    let _annotator = Launch::new(&scene)?.asking(&ambient).start().await?;
+    scene.hears("set", "CatalogueUsed", "infrastructures").await?;
+    scene.says("set", VCPU, "2").await?;
+    assert!(ambient.front().calls().is_empty(), "nobody said that it is there");
+
+    scene.point_to(&cloud.endpoint_url()).await?;
+    poll::eventually(PATIENCE, "the endpoint to be asked", || async {
+        ensure!(!cloud.front().calls_of(TYPES).is_empty(), "nothing yet");
+        Ok(())
+    })
+    .await?;
+    assert!(ambient.front().calls().is_empty());
+    scene.patched("set", 1).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_ca_the_catalogue_stands_in_and_ec2_is_asked_when_it_comes() -> Result<()> {
+    let scene = Scene::openshift("no-ca").await?;
+    let cloud = cloud_over(Transport::Tls(Authority::new()?)).await?;
+    scene.point_to(&cloud.endpoint_url()).await?;
+    scene.create("set", machine("m5.large")).await?;
+    let annotator = Launch::new(&scene)?.start().await?;
+    scene.says("set", VCPU, "2").await?;
+    scene.hears("set", "CatalogueUsed", "Unavailable").await?;
+    assert!(
+        cloud.front().calls().is_empty(),
+        "nobody is told anything over a line that is not trusted"
+    );
+
+    scene.trust(cloud.ca_pem().context("a CA")?).await?;
+    poll::eventually(PATIENCE, "EC2 to answer", || async {
+        ensure!(annotator.calls("ok").await? > 0.5, "nothing yet");
+        Ok(())
+    })
+    .await?;
+    scene.patched("set", 1).await
 }

@@ -1,7 +1,7 @@
 //! Touch only what is yours.
 
 use anyhow::{Result, ensure};
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use machinist_testbed::poll;
 use serde_json::json;
 
@@ -33,7 +33,7 @@ async fn a_set_that_is_being_deleted_is_left_alone_and_nobody_is_asked() -> Resu
 #[tokio::test(flavor = "multi_thread")]
 async fn what_users_set_is_kept_and_a_wrong_architecture_is_not() -> Result<()> {
     let (scene, cloud) = (Scene::plain("users").await?, cloud().await?);
-    let annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
+    let mut annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
     let labels = "topology.kubernetes.io/zone=mine,team=a,kubernetes.io/arch=arm64";
     let annotations = json!({CPU: "3", LABELS: labels, "example.com/x": "y", VCPU: "99"});
     let metadata = json!({"name": "set", "annotations": annotations});
@@ -56,13 +56,28 @@ async fn what_users_set_is_kept_and_a_wrong_architecture_is_not() -> Result<()> 
     assert_eq!(annotations[CPU], "3");
     assert_eq!(pairs(&annotations)["node.kubernetes.io/instance-type"], "m5.xlarge");
     assert_eq!(pairs(&annotations)["topology.kubernetes.io/zone"], "mine");
-    poll::eventually(PATIENCE, "the repeat to be left out", || async {
-        let series = r#"machinist_events_total{reason="UserValueKept",result="suppressed"}"#;
-        ensure!(annotator.metric(series).await? > 0.5, "not yet");
+    assert_eq!(scene.events("set", "UserValueKept").await?.len(), 1);
+    assert_eq!(scene.events("set", "ArchitectureReplaced").await?.len(), 1);
+
+    // Neither a new process nor the end of the Event is a reason to say it again.
+    annotator.terminate().await?;
+    scene.drop_events().await?;
+    let annotator = Launch::new(&scene)?.asking(&cloud).flag("--sync-period=300ms").start().await?;
+    poll::eventually(PATIENCE, "some resyncs", || async {
+        let settled = annotator.passes("settled").await?;
+        ensure!(settled > 2.5, "{settled} so far");
         Ok(())
     })
     .await?;
-    assert_eq!(scene.events("set", "UserValueKept").await?.len(), 1);
-    assert_eq!(scene.events("set", "ArchitectureReplaced").await?.len(), 1);
+    assert_eq!(scene.events("set", "UserValueKept").await?, [""; 0]);
+
+    // A second value is news, the first is not.
+    let memory = "capacity.cluster-autoscaler.kubernetes.io/memory";
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {memory: "1Gi"}}}));
+    scene.sets().patch("set", &PatchParams::default(), &patch).await?;
+    scene.hears("set", "UserValueKept", memory).await?;
+    let told = scene.events("set", "UserValueKept").await?;
+    assert!(told.len() == 1 && !told[0].contains(CPU), "{told:?}");
+    assert_eq!(scene.annotations("set").await?[memory], "1Gi");
     Ok(())
 }

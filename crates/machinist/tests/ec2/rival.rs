@@ -1,6 +1,7 @@
 //! OpenShift's own annotator beside ours: it writes every pair of the labels that it finds, in random order, for ever.
 
 use anyhow::{Result, ensure};
+use jiff::{SignedDuration, Timestamp};
 use kube::api::{Patch, PatchParams};
 use machinist_testbed::poll;
 use serde_json::json;
@@ -82,6 +83,31 @@ async fn a_rival_is_known_of_before_the_first_write() -> Result<()> {
             Ok(())
         })
         .await?;
+    }
+    Ok(())
+}
+
+/// A Lease that stands there says nothing; one that is renewed does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_is_old_or_was_given_back_is_no_rival() -> Result<()> {
+    let now = Timestamp::now();
+    let cases = [("old", "rival", now - SignedDuration::from_hours(24)), ("released", "", now)];
+    for (name, holder, renewed) in cases {
+        let scene = Scene::openshift(name).await?;
+        scene.put_rival(holder, renewed).await?;
+        scene.create("set", machine("m5.large")).await?;
+        let launch = Launch::new(&scene)?.flag("--instance-types=catalogue");
+        let _annotator = launch.start().await?;
+        let annotations = scene.says("set", VCPU, "2").await?;
+        let pairs: Vec<_> = pairs(&annotations).into_keys().collect();
+        let all = [
+            "kubernetes.io/arch",
+            "node.kubernetes.io/instance-type",
+            "topology.kubernetes.io/region",
+            "topology.kubernetes.io/zone",
+        ];
+        assert_eq!(pairs, all, "{name}");
+        scene.patched("set", 1).await?;
     }
     Ok(())
 }

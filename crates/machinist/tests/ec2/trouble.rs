@@ -2,7 +2,8 @@
 
 use anyhow::{Result, ensure};
 use http::StatusCode;
-use machinist_testbed::aws::{Effect, Rule};
+use machinist_testbed::aws::{Effect as CloudEffect, Rule as CloudRule};
+use machinist_testbed::faults::{Effect, Gate, Match, Rule};
 use machinist_testbed::poll;
 use serde_json::json;
 
@@ -14,7 +15,7 @@ use crate::support::{PATIENCE, stays};
 #[tokio::test(flavor = "multi_thread")]
 async fn the_catalogue_stands_in_until_ec2_answers_again() -> Result<()> {
     let (scene, cloud) = (Scene::plain("throttled").await?, cloud().await?);
-    cloud.front().inject(Rule::every(TYPES, Effect::Throttle));
+    cloud.front().inject(CloudRule::every(TYPES, CloudEffect::Throttle));
     let annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
     scene.create("current", machine("m5.large")).await?;
     // This EC2 has retired the types with AMD's GPUs; only the catalogue knows them.
@@ -33,6 +34,8 @@ async fn the_catalogue_stands_in_until_ec2_answers_again() -> Result<()> {
         Ok(())
     })
     .await?;
+    let series = r#"machinist_catalogue_answers_total{reason="Throttled"}"#;
+    assert!(annotator.metric(series).await? > 1.5, "the catalogue answered for both");
     assert!(scene.events("retired", "FailedUpdate").await?.is_empty());
 
     // Now EC2's word counts: it does not have the one, and says the same of the other.
@@ -46,12 +49,12 @@ async fn the_catalogue_stands_in_until_ec2_answers_again() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_catalogue_stands_in_for_who_may_not_ask() -> Result<()> {
     let (scene, cloud) = (Scene::plain("refused").await?, cloud().await?);
-    let refusal = Effect::Refuse {
+    let refusal = CloudEffect::Refuse {
         status: StatusCode::FORBIDDEN,
         code: "UnauthorizedOperation".to_owned(),
         message: "You are not authorized to perform this operation.".to_owned(),
     };
-    cloud.front().inject(Rule::every(TYPES, refusal));
+    cloud.front().inject(CloudRule::every(TYPES, refusal));
     let annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
     scene.create("set", machine("m5.large")).await?;
     scene.hears("set", "CatalogueUsed", "Unauthorised").await?;
@@ -67,7 +70,7 @@ async fn the_catalogue_stands_in_for_who_may_not_ask() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_catalogue_nothing_is_written_until_ec2_answers() -> Result<()> {
     let (scene, cloud) = (Scene::plain("ec2-alone").await?, cloud().await?);
-    cloud.front().inject(Rule::every(TYPES, Effect::Throttle));
+    cloud.front().inject(CloudRule::every(TYPES, CloudEffect::Throttle));
     let launch = Launch::new(&scene)?.asking(&cloud).flag("--instance-types=ec2");
     let annotator = launch.start().await?;
     scene.create("set", machine("m5.large")).await?;
@@ -115,4 +118,43 @@ async fn a_region_that_cannot_be_used_is_told_and_the_catalogue_does_not_stand_i
     scene.change("wrong", machine("m5.large")).await?;
     scene.says("wrong", VCPU, "2").await?;
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_see_definitions_takes_the_cluster_for_plain_kubernetes() -> Result<()> {
+    let (scene, cloud) = (Scene::plain("no-crds").await?, cloud().await?);
+    let proxy = scene.proxy().await?;
+    proxy.add_rule(Rule::new(definitions(), Effect::answer(403)));
+    scene.create("set", machine("m5.large")).await?;
+    let annotator = Launch::new(&scene)?.behind(&proxy)?.asking(&cloud).start().await?;
+    scene.says("set", VCPU, "2").await?;
+    assert_eq!(cloud.front().calls_of(TYPES).len(), 1);
+    assert!(scene.events("set", "CatalogueUsed").await?.is_empty());
+    assert!(annotator.log()?.contains("taking this for a cluster that is not OpenShift"));
+    Ok(())
+}
+
+/// Whether this is OpenShift, and where EC2 is then, is not known: nobody is asked until it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn while_no_answer_about_definitions_comes_the_catalogue_stands_in() -> Result<()> {
+    let (scene, cloud) = (Scene::plain("slow-crds").await?, cloud().await?);
+    let (proxy, gate) = (scene.proxy().await?, Gate::new());
+    proxy.add_rule(Rule::new(definitions(), Effect::Hold(gate.clone())));
+    scene.create("set", machine("m5.large")).await?;
+    let _annotator = Launch::new(&scene)?.behind(&proxy)?.asking(&cloud).start().await?;
+    scene.hears("set", "CatalogueUsed", "cannot be looked at").await?;
+    scene.says("set", VCPU, "2").await?;
+    assert!(cloud.front().calls().is_empty());
+
+    gate.open();
+    poll::eventually(PATIENCE, "EC2 to be asked", || async {
+        ensure!(!cloud.front().calls_of(TYPES).is_empty(), "nothing yet");
+        Ok(())
+    })
+    .await?;
+    scene.patched("set", 1).await
+}
+
+fn definitions() -> Match {
+    Match::any().resource("customresourcedefinitions")
 }

@@ -6,8 +6,10 @@
 //!
 //! Not here: crash points (`crash.rs`), and what a single function does (unit tests beside it).
 
+mod events;
 mod leases;
 mod outages;
+mod ownership;
 mod quiet;
 mod refusals;
 mod rights;

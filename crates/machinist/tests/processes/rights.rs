@@ -48,7 +48,29 @@ async fn the_base_gives_the_rights_that_are_needed_and_no_more() -> Result<()> {
     may_not_look_at(&account, leases, "somebody-elses").await?;
     let sets = "/apis/machine.openshift.io/v1beta1/namespaces/my-machines/machinesets";
     assert_eq!(answer(&account, sets, "set", Attempt::Delete).await?, 403);
-    Ok(())
+    all_secrets_on_request(&control_plane, &installation).await
+}
+
+/// Without the additional right the flag is of no use, and that is seen; with it, the cache fills.
+async fn all_secrets_on_request(
+    control_plane: &ControlPlane,
+    installation: &Installation,
+) -> Result<()> {
+    let (namespace, account) = (&installation.namespace, &installation.account);
+    let kubeconfig = control_plane.service_account_kubeconfig(namespace, account).await?;
+    let flags = installation.flags()?;
+    let more = ["--watch-all-secrets", "--time-scale=0.1"];
+    let flags: Vec<_> = flags.iter().map(String::as_str).chain(more).collect();
+    let process = Process::start(&kubeconfig, "all-secrets", &flags).await?;
+    poll::eventually(PATIENCE, "the refusal to be seen", || async {
+        let (code, details) = process.readyz().await?;
+        let refused = details.lines().any(|line| line.contains("secrets") && line.contains("403"));
+        ensure!(code == 503 && refused, "{code}: {details}");
+        Ok(())
+    })
+    .await?;
+    apply_file(control_plane, "examples/cluster-role-all-secrets.yaml").await?;
+    process.wait_ready().await
 }
 
 /// What is read of OpenShift: collections, and the one object of each.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use machinist_testbed::aws::AwsBed;
+use machinist_testbed::faults::Proxy;
 use machinist_testbed::poll;
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
@@ -76,6 +77,13 @@ impl Launch {
             .stderr(std::fs::File::create(&log)?)
             .kill_on_drop(true);
         Ok(Self { command, log, home })
+    }
+
+    /// Through a proxy that can disturb what it asks of Kubernetes.
+    pub(crate) fn behind(self, proxy: &Proxy) -> Result<Self> {
+        let kubeconfig = self.home.path().join("kubeconfig");
+        std::fs::write(&kubeconfig, proxy.kubeconfig())?;
+        Ok(self.environment("KUBECONFIG", &kubeconfig.to_string_lossy()))
     }
 
     /// Where EC2 is, as plain Kubernetes says it.

@@ -3,6 +3,7 @@
 //! They are the cluster's and not a namespace's, so one test at a time takes place there.
 
 use anyhow::{Context, Result};
+use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -11,7 +12,7 @@ use kube::api::{
     PostParams,
 };
 use machinist_control_plane::ControlPlane;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
 use super::scene::{Scene, create_namespace, kind, start};
@@ -58,21 +59,27 @@ impl Scene {
 
     /// Makes OpenShift say where EC2 is.
     pub(crate) async fn point_to(&self, endpoint: &str) -> Result<()> {
-        let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "Infrastructure");
-        let kind = ApiResource::from_gvk_with_plural(&kind, "infrastructures");
-        let objects = Api::<DynamicObject>::all_with(self.client.clone(), &kind);
         let endpoints = json!([
             {"name": "s3", "url": "https://127.0.0.1:9"},
             {"name": "ec2", "url": endpoint},
         ]);
-        let object = json!({
-            "apiVersion": "config.openshift.io/v1",
-            "kind": "Infrastructure",
-            "metadata": {"name": "cluster"},
-            "status": {"platformStatus": {"type": "AWS", "aws": {"serviceEndpoints": endpoints}}},
-        });
-        let user = PatchParams::apply("user").force();
-        objects.patch("cluster", &user, &Patch::Apply(object)).await?;
+        self.say(json!({"platformStatus": {"type": "AWS", "aws": {"serviceEndpoints": endpoints}}}))
+            .await
+    }
+
+    /// Gives the Infrastructure this status.
+    pub(crate) async fn say(&self, status: Value) -> Result<()> {
+        let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "Infrastructure");
+        let kind = ApiResource::from_gvk_with_plural(&kind, "infrastructures");
+        let objects = Api::<DynamicObject>::all_with(self.client.clone(), &kind);
+        let object = DynamicObject::new("cluster", &kind).data(json!({"status": status.clone()}));
+        match objects.create(&PostParams::default(), &object).await {
+            Err(kube::Error::Api(error)) if error.code == 409 => {
+                let patch = Patch::Merge(json!({"status": status}));
+                objects.patch("cluster", &PatchParams::default(), &patch).await?;
+            }
+            other => drop(other?),
+        }
         Ok(())
     }
 
@@ -91,12 +98,16 @@ impl Scene {
 
     /// OpenShift's own annotator says that it is alive.
     pub(crate) async fn renew_rival(&self) -> Result<()> {
-        let now = jiff::Timestamp::now();
+        self.put_rival("rival", Timestamp::now()).await
+    }
+
+    /// The Lease of OpenShift's own annotator is held by this one, who renewed it at this time.
+    pub(crate) async fn put_rival(&self, holder: &str, renewed: Timestamp) -> Result<()> {
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": {"name": RIVAL},
-            "spec": {"holderIdentity": "rival", "leaseDurationSeconds": 120, "renewTime": format!("{now:.6}")},
+            "spec": {"holderIdentity": holder, "leaseDurationSeconds": 120, "renewTime": format!("{renewed:.6}")},
         });
         let user = PatchParams::apply("rival").force();
         self.rivals_leases().patch(RIVAL, &user, &Patch::Apply(lease)).await?;

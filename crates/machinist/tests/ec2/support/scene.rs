@@ -7,10 +7,12 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{
-    ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+    PostParams,
 };
 use kube::{Api, Client};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::faults::Proxy;
 use machinist_testbed::poll;
 use serde_json::{Value, json};
 use tokio::sync::{MutexGuard, OnceCell};
@@ -55,6 +57,11 @@ impl Scene {
     /// Another new namespace beside this one.
     pub(crate) async fn another(&self, name: &str) -> Result<Self> {
         Self::on(self.control_plane, name, None).await
+    }
+
+    /// A new proxy in front of the API server.
+    pub(crate) async fn proxy(&self) -> Result<Proxy> {
+        Proxy::start(&self.control_plane.kube_config()).await
     }
 
     pub(crate) fn kubeconfig(&self) -> &Path {
@@ -114,6 +121,13 @@ impl Scene {
         let mut events = events.list(&ListParams::default()).await?.items;
         events.retain(about);
         Ok(events.into_iter().filter_map(|event| event.note).collect())
+    }
+
+    /// As the API server does after an hour.
+    pub(crate) async fn drop_events(&self) -> Result<()> {
+        let events: Api<Event> = Api::namespaced(self.client.clone(), &self.namespace);
+        events.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
+        Ok(())
     }
 
     /// Waits for an Event with this reason that contains this text.
