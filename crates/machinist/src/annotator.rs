@@ -1,6 +1,7 @@
 //! Flags of the annotator, and what they mean.
 
 use clap::{Args, ValueEnum};
+use machinist_controllers::realms::SecretScope;
 use machinist_domain::capacity_annotations::{Families, MaxPods, Options};
 
 /// Flags of the annotator that `machinist run` and `machinist annotate` share.
@@ -43,19 +44,26 @@ pub struct AnnotatorArguments {
         long,
         value_enum,
         value_delimiter = ',',
-        default_value = "ec2,catalogue",
+        default_value = SOURCES,
         value_name = "SOURCES"
     )]
     pub instance_types: Vec<Source>,
+    /// Watch the metadata of all Secrets at once, instead of each that a MachineSet names by itself. Needs the right to see them all.
+    #[arg(long)]
+    pub watch_all_secrets: bool,
     /// Feature gates as OpenShift passes them. MachineAPIMigration=true keeps off objects that another machine API is in charge of.
     #[arg(long, value_delimiter = ',', value_parser = feature_gate, value_name = "NAME=BOOL")]
     pub feature_gates: Vec<(String, bool)>,
 }
 
+/// Who is asked, unless somebody says otherwise.
+const SOURCES: &str = if cfg!(feature = "aws") { "ec2,catalogue" } else { "catalogue" };
+
 /// Who is asked what a machine gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Source {
     /// EC2.
+    #[cfg(feature = "aws")]
     Ec2,
     /// The built-in catalogue.
     Catalogue,
@@ -80,6 +88,11 @@ impl AnnotatorArguments {
     /// Whether a source is to be asked.
     pub fn asks(&self, source: Source) -> bool {
         self.instance_types.contains(&source)
+    }
+
+    /// How Secrets are watched.
+    pub fn secrets(&self) -> SecretScope {
+        if self.watch_all_secrets { SecretScope::All } else { SecretScope::Named }
     }
 
     /// Whether to keep off objects that another machine API is in charge of. The last word counts, as in Go.
@@ -146,6 +159,8 @@ mod tests {
         let one = parse(&["--annotations=openshift", "--instance-types=catalogue"]).unwrap();
         assert_eq!(one.annotations.options().families, Families::OpenShift);
         assert!(!one.asks(Source::Ec2));
+        assert_eq!(default.secrets(), SecretScope::Named);
+        assert_eq!(parse(&["--watch-all-secrets"]).unwrap().secrets(), SecretScope::All);
         let pods = parse(&["--max-pods=58"]).unwrap().annotations.options().max_pods;
         assert_eq!(pods, MaxPods::Number(58));
         assert!(parse(&["--max-pods=many"]).is_err());

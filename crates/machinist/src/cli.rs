@@ -99,9 +99,22 @@ pub struct RunArguments {
     /// Flags of the annotator.
     #[command(flatten)]
     pub annotator: AnnotatorArguments,
+    /// Flags of the controllers of machines.
+    #[command(flatten)]
+    pub machines: MachineArguments,
     /// Multiplies backoffs, graces and timeouts, but neither the lease nor the sync period. For tests.
     #[arg(long, default_value_t = 1.0, hide = true)]
     pub time_scale: f64,
+}
+
+/// Flags of the controllers of machines.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Machines")]
+pub struct MachineArguments {
+    /// What the cluster is called in the tags of its instances; it must never change. OpenShift's own name for the cluster wins, and
+    /// without either it is the uid of the namespace kube-system.
+    #[arg(long, value_name = "NAME")]
+    pub cluster_id: Option<String>,
 }
 
 /// Flags of `machinist annotate`.
@@ -168,6 +181,38 @@ pub struct PlaygroundArguments {
     /// Bring everything up, prove that it works, tear it down, and exit with 0.
     #[arg(long)]
     pub once: bool,
+    /// How many machines the fleet on the simulated cloud has.
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    pub machines: u32,
+    /// How the simulated cloud fails.
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub fail: Option<FailMode>,
+}
+
+/// How the simulated cloud fails.
+#[cfg(feature = "playground")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailMode {
+    /// Instances are made, but never boot.
+    NeverBoots,
+    /// Instances vanish some time after they have booted.
+    Dies,
+    /// There is no room for any instance.
+    NoCapacity,
+    /// The cloud takes only two calls a second.
+    Throttled,
+    /// Half of the answers are lost, although what was asked for is done.
+    LostAnswers,
+    /// Answers come late, and what was made is not shown at once.
+    Slow,
+}
+
+#[cfg(feature = "playground")]
+impl FailMode {
+    /// Whether machines run in the end all the same.
+    pub fn ends_well(self) -> bool {
+        matches!(self, Self::Throttled | Self::LostAnswers | Self::Slow)
+    }
 }
 
 /// A Lease says in whole seconds how long it lasts.

@@ -1,37 +1,35 @@
 //! The command line: one file per verb, wiring, output.
 //!
 //! * [`cli`]: verbs and flags, [`annotator`] those of the annotator; [`exit`]: exit codes; [`logging`].
-//! * [`registry`]: which controllers there are, tied to the providers that are linked into this binary (`aws`).
+//! * [`Machinist`]: providers are joined to the controllers here; [`main`] does so with those that this repository brings (`aws`).
+//! * [`registry`]: which controllers there are.
 //! * `manifests`: files that people keep objects in; `verbs`: what each verb does.
 
 pub mod annotator;
+#[cfg(feature = "aws")]
 mod aws;
+mod builder;
 pub mod cli;
 mod exit;
 mod logging;
 mod manifests;
+mod parts;
 pub mod registry;
 pub mod verbs;
 
 use std::process::ExitCode;
+#[cfg(feature = "playground")]
+use std::sync::Arc;
 
-use clap::Parser;
+#[cfg(feature = "playground")]
+use machinist_provider_sim::SimProvider;
 
-use crate::cli::{Cli, Command};
+pub use self::builder::Machinist;
 
-/// Runs the verb that the command line names.
+/// Runs the verb that the command line names, with the providers that this repository brings.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    // Fails only if it was done before, which is as good.
-    drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
-    let result = match cli.command {
-        Command::Run(arguments) => verbs::run::main(&arguments, cli.logging),
-        #[cfg(feature = "playground")]
-        Command::Playground(arguments) => verbs::playground::main(arguments, cli.logging),
-        Command::Annotate(arguments) => verbs::annotate::main(&arguments),
-        Command::Catalogue(arguments) => verbs::catalogue::main(&arguments),
-        Command::Crds => verbs::crds::main(),
-        Command::Version => verbs::version::main(),
-    };
-    exit::code(result)
+    let builder = Machinist::builder();
+    #[cfg(feature = "playground")]
+    let builder = builder.provider(Arc::new(SimProvider::from_environment()));
+    builder.run()
 }

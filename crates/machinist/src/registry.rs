@@ -1,15 +1,25 @@
-//! Which controllers there are, tied to the providers that are linked into this binary.
+//! Which controllers there are, tied to the providers that this binary has.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use machinist_aws_spec::{AwsSpecs, catalogue};
-use machinist_controllers::annotator::{Annotator, Settings};
-use machinist_controllers::kinds::MachineSets;
-use machinist_runtime::controller::start::Registration;
+use machinist_controllers::annotator::{self, Annotator};
+use machinist_controllers::clouds::Clouds;
+use machinist_controllers::kinds::{MachineSets, Machines};
+use machinist_controllers::machine::{self, MachineController};
+use machinist_controllers::machine_set::{self, MachineSetController};
+use machinist_controllers::node_link::NodeLink;
+use machinist_domain::shape::{Capacity, Shape};
+use machinist_provider::capacity::CapacitySource;
+use machinist_provider::provider::Providers;
+use machinist_provider::spec::{SpecError, SpecHalf};
+use machinist_runtime::controller::start::{Registration, Shared};
+use serde_json::value::RawValue;
 
 use crate::annotator::{AnnotatorArguments, Source};
-use crate::aws;
+use crate::cli::MachineArguments;
+use crate::parts;
 
 /// A name that is no controller's.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,34 +41,111 @@ impl std::fmt::Display for UnknownController {
 
 impl std::error::Error for UnknownController {}
 
-/// Every controller.
-pub fn all(flags: &AnnotatorArguments) -> Vec<Registration> {
-    let flags = flags.clone();
-    vec![Registration::new(move |shared| {
-        let settings = Settings {
-            options: flags.annotations.options(),
-            cloud: flags.asks(Source::Ec2).then(|| aws::ec2_types(shared)),
-            catalogue: flags.asks(Source::Catalogue).then_some(catalogue::capacity),
-            obey_migration: flags.obeys_migration(),
-        };
-        Annotator::new(shared, MachineSets::new(Arc::new(AwsSpecs)), settings)
-    })]
+/// What the controllers are made of.
+#[derive(Debug, Clone)]
+pub struct Wiring {
+    /// Flags of the annotator.
+    pub annotator: AnnotatorArguments,
+    /// Flags of the controllers of machines.
+    pub machines: MachineArguments,
+    /// Who makes instances.
+    pub providers: Providers,
 }
 
-/// The controllers with these names; "all" stands for every one.
-pub fn select(
-    names: &[String],
-    flags: &AnnotatorArguments,
-) -> Result<Vec<Registration>, UnknownController> {
-    let all = all(flags);
-    let known: Vec<_> = all.iter().map(|controller| controller.name).collect();
-    let wanted: BTreeSet<&str> = names.iter().map(|name| name.trim()).collect();
-    let unknown = |name: &&&str| **name != "all" && !known.contains(*name);
-    if let Some(name) = wanted.iter().find(unknown) {
-        return Err(UnknownController { name: (*name).to_owned(), known });
+impl Wiring {
+    /// Every controller. `with_machines`: the MachineSet controller is among those that will run, so the caches keep what it needs.
+    fn all(&self, with_machines: bool) -> Vec<Registration> {
+        let specs: Arc<dyn SpecHalf> = Arc::new(Specs(self.providers.clone()));
+        let sets = MachineSets::new(Arc::clone(&specs));
+        let sets = if with_machines { sets.with_children() } else { sets };
+        let machines = Machines::new(specs);
+        vec![
+            self.annotator(sets.clone()),
+            self.machine(machines.clone()),
+            self.machine_set(sets, machines.clone()),
+            Registration::new(move |shared| NodeLink::new(shared, machines)),
+        ]
     }
-    let everything = wanted.contains("all");
-    Ok(all.into_iter().filter(|one| everything || wanted.contains(one.name)).collect())
+
+    fn annotator(&self, sets: MachineSets) -> Registration {
+        let flags = self.annotator.clone();
+        Registration::new(move |shared| {
+            let settings = annotator::Settings {
+                options: flags.annotations.options(),
+                cloud: cloud(&flags, shared),
+                catalogue: flags.asks(Source::Catalogue).then_some(known),
+                obey_migration: flags.obeys_migration(),
+                secrets: flags.secrets(),
+            };
+            Annotator::new(shared, sets, settings)
+        })
+    }
+
+    fn machine(&self, machines: Machines) -> Registration {
+        let wiring = self.clone();
+        Registration::new(move |shared| {
+            let settings = machine::Settings {
+                clouds: Clouds::new(&wiring.providers, &parts::of(shared)),
+                cluster_id: wiring.machines.cluster_id.map(Arc::from),
+                secrets: wiring.annotator.secrets(),
+                obey_migration: wiring.annotator.obeys_migration(),
+            };
+            MachineController::new(shared, machines, settings)
+        })
+    }
+
+    fn machine_set(&self, sets: MachineSets, machines: Machines) -> Registration {
+        let obey_migration = self.annotator.obeys_migration();
+        Registration::new(move |shared| {
+            let settings = machine_set::Settings { obey_migration };
+            MachineSetController::new(shared, sets, machines, settings)
+        })
+    }
+
+    /// The controllers with these names; "all" stands for every one.
+    pub fn select(&self, names: &[String]) -> Result<Vec<Registration>, UnknownController> {
+        let wanted: BTreeSet<&str> = names.iter().map(|name| name.trim()).collect();
+        let everything = wanted.contains("all");
+        let all = self.all(everything || wanted.contains("machineset"));
+        let known: Vec<_> = all.iter().map(|controller| controller.name).collect();
+        let unknown = |name: &&&str| **name != "all" && !known.contains(*name);
+        if let Some(name) = wanted.iter().find(unknown) {
+            return Err(UnknownController { name: (*name).to_owned(), known });
+        }
+        Ok(all.into_iter().filter(|one| everything || wanted.contains(one.name)).collect())
+    }
+}
+
+/// EC2, if it is to be asked what machines give.
+#[cfg(feature = "aws")]
+fn cloud(flags: &AnnotatorArguments, shared: &Shared) -> Option<Arc<dyn CapacitySource>> {
+    flags.asks(Source::Ec2).then(|| crate::aws::ec2_types(shared))
+}
+
+/// Nobody can be asked what machines give.
+#[cfg(not(feature = "aws"))]
+fn cloud(_: &AnnotatorArguments, _: &Shared) -> Option<Arc<dyn CapacitySource>> {
+    None
+}
+
+/// What is known of an instance type without asking a cloud.
+fn known(instance_type: &str) -> Option<Capacity> {
+    let known = catalogue::capacity(instance_type);
+    #[cfg(feature = "playground")]
+    let known = known.or_else(|| machinist_provider_sim::types::capacity(instance_type));
+    known
+}
+
+/// Reads specs of the providers that are there, and AWS's, which need no provider to be read.
+struct Specs(Providers);
+
+impl SpecHalf for Specs {
+    fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError> {
+        match AwsSpecs.shape(spec) {
+            Err(SpecError::ForeignKind { .. }) => self.0.shape(spec),
+            read => read,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -71,19 +158,22 @@ mod tests {
     struct Flags {
         #[command(flatten)]
         annotator: AnnotatorArguments,
+        #[command(flatten)]
+        machines: MachineArguments,
     }
 
     fn names(list: &[&str]) -> Result<Vec<&'static str>, String> {
         let list: Vec<_> = list.iter().map(|name| (*name).to_owned()).collect();
-        let flags = Flags::parse_from(["x"]).annotator;
-        let selected = select(&list, &flags).map_err(|error| error.to_string())?;
+        let Flags { annotator, machines } = Flags::parse_from(["x"]);
+        let wiring = Wiring { annotator, machines, providers: Providers::default() };
+        let selected = wiring.select(&list).map_err(|error| error.to_string())?;
         Ok(selected.iter().map(|controller| controller.name).collect())
     }
 
     #[test]
     fn controllers_are_chosen_by_name_once_each() {
         assert_eq!(names(&["annotator", " annotator"]), Ok(vec!["annotator"]));
-        assert_eq!(names(&["all"]), Ok(vec!["annotator"]));
+        assert_eq!(names(&["all"]), Ok(vec!["annotator", "machine", "machineset", "nodelink"]));
         assert!(names(&["annotator", "x"]).unwrap_err().contains("there are: all, annotator"));
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use machinist_provider::provider::Providers;
 use machinist_runtime::cache::Scope;
 use machinist_runtime::clock::SystemClock;
 use machinist_runtime::cluster::Cluster;
@@ -14,20 +15,21 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Logging, RunArguments};
 use crate::exit::Usage;
-use crate::{logging, registry};
+use crate::logging;
+use crate::registry::Wiring;
 
 /// Threads that run tasks, whatever the number of cores: the API server is the limit, and one thread feeds it (`make bench`). Each thread
 /// has a heap of its own; a second one costs about half a MiB with a thousand MachineSets.
 const THREADS: usize = 1;
 
 /// Runs until SIGTERM or SIGINT.
-pub fn main(arguments: &RunArguments, log: Logging) -> anyhow::Result<()> {
+pub fn main(arguments: &RunArguments, log: Logging, providers: &Providers) -> anyhow::Result<()> {
     logging::start(log, "info");
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
     let result = runtime.block_on(async {
         let stop = shutdown::on_signal()?;
-        run(arguments, stop).await
+        run(arguments, providers, stop).await
     });
     // What is still running was told to stop; a name look-up that hangs must not hold up the exit.
     runtime.shutdown_background();
@@ -35,14 +37,22 @@ pub fn main(arguments: &RunArguments, log: Logging) -> anyhow::Result<()> {
 }
 
 /// Runs until `stop`.
-pub async fn run(arguments: &RunArguments, stop: CancellationToken) -> anyhow::Result<()> {
+pub async fn run(
+    arguments: &RunArguments,
+    providers: &Providers,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     let flags = ClusterFlags {
         control: arguments.control_kubeconfig.clone(),
         target: arguments.target_kubeconfig.clone(),
     };
     let choice = config::resolve(&flags, &Environment::of_process()).await.context(Usage)?;
-    let controllers =
-        registry::select(&arguments.controllers, &arguments.annotator).context(Usage)?;
+    let wiring = Wiring {
+        annotator: arguments.annotator.clone(),
+        machines: arguments.machines.clone(),
+        providers: providers.clone(),
+    };
+    let controllers = wiring.select(&arguments.controllers).context(Usage)?;
     let known: Vec<_> = controllers.iter().map(|controller| controller.name).collect();
     if let Some((name, _)) =
         arguments.workers.iter().find(|(name, _)| !known.contains(&name.as_str()))

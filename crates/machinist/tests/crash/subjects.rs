@@ -22,7 +22,8 @@ pub(crate) fn in_process(source: &'static str) -> RuntimeSubject {
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), &launch.kubeconfig)?;
         let arguments = arguments(&launch, &file.path().to_string_lossy(), source)?;
-        machinist::verbs::run::run(&arguments, CancellationToken::new()).await
+        let providers = machinist_provider::provider::Providers::default();
+        machinist::verbs::run::run(&arguments, &providers, CancellationToken::new()).await
     })
 }
 

@@ -6,6 +6,7 @@
 //! Invariants: every document is semantically equal to the input but for the annotations; a document that needs no change is not touched
 //! at all; nothing is printed where any input is bad.
 
+#[cfg(feature = "aws")]
 mod ec2;
 mod edit;
 mod machine_sets;
@@ -19,6 +20,7 @@ use machinist_aws_spec::catalogue;
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::shape::{Capacity, Shape};
 
+#[cfg(feature = "aws")]
 use self::ec2::Regions;
 use self::machine_sets::Found;
 use self::printed::Printed;
@@ -42,6 +44,7 @@ pub fn main(arguments: &AnnotateArguments) -> anyhow::Result<()> {
     let annotate = |known: Known<'_>| annotate(&inputs, arguments.output, options, known);
     let result = match arguments.source {
         Source::Catalogue => annotate(&|shape| catalogue::capacity(&shape.instance_type)),
+        #[cfg(feature = "aws")]
         Source::Ec2 => {
             // The first time only to see which regions there are.
             let regions = Regions::default();

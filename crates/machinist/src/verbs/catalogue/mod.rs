@@ -2,6 +2,7 @@
 //!
 //! In: patterns. Out: a table, or JSON or YAML. Exit 1 where a pattern meets nothing: a script that asks for a type wants to know.
 
+#[cfg(feature = "aws")]
 mod generate;
 mod pattern;
 mod view;
@@ -14,6 +15,7 @@ use crate::cli::{CatalogueArguments, ListFormat};
 
 /// Lists or shows types.
 pub fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
+    #[cfg(feature = "aws")]
     if arguments.generate {
         return Ok(super::print(&generate::text()?)?);
     }

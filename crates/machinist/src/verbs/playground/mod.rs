@@ -1,8 +1,9 @@
-//! `machinist playground`: a real Kubernetes API on this machine, sample objects, and the controllers at work on them.
+//! `machinist playground`: a real Kubernetes API and a simulated cloud on this machine, sample objects, and the controllers at work on them.
 //!
-//! [`samples`] are the objects, [`view`] is the table in which the annotations appear. Everything lives in a temporary folder and on loopback
-//! addresses, and is gone when the playground ends, however it ends.
+//! [`samples`] are empty MachineSets of many shapes, [`view`] is the table in which their annotations appear; [`fleet`] is a MachineSet whose machines
+//! come and go. Everything lives in a temporary folder and on loopback addresses, and is gone when the playground ends, however it ends.
 
+mod fleet;
 mod samples;
 mod view;
 
@@ -18,27 +19,34 @@ use machinist_control_plane::ControlPlane;
 use machinist_runtime::shutdown;
 use tokio_util::sync::CancellationToken;
 
+use self::fleet::Fleet;
+use self::fleet::cloud::Cloud;
 use self::view::Row;
 use crate::cli::{Cli, Command, Logging, PlaygroundArguments, RunArguments};
+use crate::exit::Usage;
 use crate::logging;
 use crate::verbs::{crds, run};
 
 const NAMESPACE: &str = "default";
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs the playground until Ctrl-C, or once.
 pub fn main(arguments: PlaygroundArguments, log: Logging) -> anyhow::Result<()> {
+    if let Some(mode) = arguments.fail.filter(|mode| arguments.once && !mode.ends_well()) {
+        let problem = anyhow::anyhow!("--once: with --fail {mode:?} machines never run");
+        return Err(problem.context(Usage));
+    }
     logging::start(log, "warn,audit=off,reconcile=off,machinist_runtime::controller=error");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         let stop = shutdown::on_signal()?;
-        Box::pin(play(arguments.once, stop)).await
+        Box::pin(play(arguments, stop)).await
     });
     runtime.shutdown_background();
     result
 }
 
-async fn play(once: bool, stop: CancellationToken) -> anyhow::Result<()> {
+async fn play(arguments: PlaygroundArguments, stop: CancellationToken) -> anyhow::Result<()> {
     say(
         "starting etcd and kube-apiserver (the first time they are fetched or built, which takes minutes)",
     )?;
@@ -47,13 +55,13 @@ async fn play(once: bool, stop: CancellationToken) -> anyhow::Result<()> {
     };
     let control_plane = control_plane?;
     control_plane.install_crds(&crds::yaml()?).await?;
-    let sets = Api::<MachineSet>::namespaced(control_plane.client()?, NAMESPACE);
+    let cloud = Cloud::start(&control_plane, arguments.fail).await?;
 
     let controllers = stop.child_token();
-    let arguments = run_arguments(&control_plane)?;
-    let running = run::run(&arguments, controllers.clone());
+    let (flags, providers) = (run_arguments(&control_plane)?, cloud.providers());
+    let running = run::run(&flags, &providers, controllers.clone());
     let user = async {
-        let result = use_it(once, &stop, &sets, &control_plane).await;
+        let result = use_it(arguments, &stop, cloud, &control_plane).await;
         controllers.cancel();
         result
     };
@@ -61,7 +69,7 @@ async fn play(once: bool, stop: CancellationToken) -> anyhow::Result<()> {
     controllers_ended?;
     user_ended?;
     drop(control_plane);
-    if once {
+    if arguments.once {
         say("everything is torn down")?;
     }
     Ok(())
@@ -69,23 +77,27 @@ async fn play(once: bool, stop: CancellationToken) -> anyhow::Result<()> {
 
 /// What a user would do: create MachineSets and look at them.
 async fn use_it(
-    once: bool,
+    arguments: PlaygroundArguments,
     stop: &CancellationToken,
-    sets: &Api<MachineSet>,
+    cloud: Cloud,
     control_plane: &ControlPlane,
 ) -> anyhow::Result<()> {
+    let client = control_plane.client()?;
+    let sets = Api::<MachineSet>::namespaced(client.clone(), NAMESPACE);
     for set in samples::machine_sets()? {
         sets.create(&PostParams::default(), &set).await.context("creating a sample")?;
     }
-    if once {
-        return prove(sets).await;
+    if arguments.once {
+        prove(&sets).await?;
+        return Fleet::create(&client, cloud, &arguments).await?.prove().await;
     }
+    let fleet = Fleet::create(&client, cloud, &arguments).await?;
     let kubeconfig = control_plane.kubeconfig_path().display();
+    let (name, first) = (fleet::NAME, samples::FIRST);
     say(&format!(
-        "a Kubernetes API is yours until Ctrl-C. In another terminal:\n\n  export KUBECONFIG={kubeconfig}\n  kubectl get machinesets\n  kubectl edit machineset {}\n",
-        samples::FIRST
+        "a Kubernetes API is yours until Ctrl-C. In another terminal:\n\n  export KUBECONFIG={kubeconfig}\n  kubectl get machines,machinesets,nodes\n  kubectl scale machineset {name} --replicas=5\n  kubectl edit machineset {first}\n"
     ))?;
-    watch(sets, stop).await
+    watch(&sets, &fleet, stop).await
 }
 
 /// Waits until every sample is what it should be, and shows it.
@@ -108,20 +120,24 @@ async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
     }
 }
 
-/// Shows the table, anew whenever it changes, until somebody presses Ctrl-C.
-async fn watch(sets: &Api<MachineSet>, stop: &CancellationToken) -> anyhow::Result<()> {
+/// Shows the tables, anew whenever they change, until somebody presses Ctrl-C.
+async fn watch(
+    sets: &Api<MachineSet>,
+    fleet: &Fleet,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
     let mut shown = String::new();
     while !stop.is_cancelled() {
         // The API server goes first when the playground ends; what it does not answer then is no news.
-        if let Ok(rows) = rows(sets).await {
-            let table = view::table(&rows);
-            if table != shown {
+        if let (Ok(rows), Ok(machines)) = (rows(sets).await, fleet.table().await) {
+            let tables = format!("{}\n\n{machines}", view::table(&rows));
+            if tables != shown {
                 if std::io::stdout().is_terminal() && !shown.is_empty() {
-                    // Over the old table.
+                    // Over the old ones.
                     write!(std::io::stdout(), "\x1b[{}A\x1b[J", shown.lines().count())?;
                 }
-                say(&table)?;
-                shown = table;
+                say(&tables)?;
+                shown = tables;
             }
         }
         let pause = tokio::time::sleep(Duration::from_millis(300));
@@ -144,6 +160,7 @@ fn run_arguments(control_plane: &ControlPlane) -> anyhow::Result<RunArguments> {
     let cli = Cli::try_parse_from([
         "machinist",
         "run",
+        "--controllers=all",
         "--control-kubeconfig",
         &kubeconfig,
         "--target-kubeconfig",
@@ -151,6 +168,7 @@ fn run_arguments(control_plane: &ControlPlane) -> anyhow::Result<RunArguments> {
         "--metrics-bind-address=0",
         "--health-addr=0",
         "--instance-types=catalogue",
+        "--time-scale=0.1",
     ])?;
     match cli.command {
         Command::Run(arguments) => Ok(*arguments),

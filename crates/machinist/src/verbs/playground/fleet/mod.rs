@@ -1,0 +1,113 @@
+//! The MachineSet whose machines really come and go, on a simulated cloud of the playground's own.
+//!
+//! [`Fleet`] is what a user sees of it, [`cloud`] the cloud beneath, [`view`] the table, [`prove`] what `--once` shows.
+
+pub(super) mod cloud;
+mod prove;
+mod view;
+
+use std::collections::BTreeSet;
+
+use anyhow::Context;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt};
+use machinist_api::machine::Machine;
+use machinist_api::machine_set::MachineSet;
+use serde_json::json;
+
+use self::cloud::Cloud;
+use super::NAMESPACE;
+use crate::cli::{FailMode, PlaygroundArguments};
+
+/// What the set is called.
+pub(super) const NAME: &str = "fleet";
+
+/// A MachineSet on the simulated cloud, as a user handles it.
+pub(super) struct Fleet {
+    sets: Api<MachineSet>,
+    machines: Api<Machine>,
+    nodes: Api<Node>,
+    cloud: Cloud,
+    size: u32,
+}
+
+impl Fleet {
+    /// Creates the set, with as many machines as the user wants and as faulty as that.
+    pub(super) async fn create(
+        client: &Client,
+        cloud: Cloud,
+        arguments: &PlaygroundArguments,
+    ) -> anyhow::Result<Self> {
+        let sets = Api::namespaced(client.clone(), NAMESPACE);
+        let set = sample(arguments.machines, arguments.fail)?;
+        sets.create(&PostParams::default(), &set).await.context("creating the fleet")?;
+        Ok(Self {
+            sets,
+            machines: Api::namespaced(client.clone(), NAMESPACE),
+            nodes: Api::all(client.clone()),
+            cloud,
+            size: arguments.machines,
+        })
+    }
+
+    /// The table of machines, and what the cloud has.
+    pub(super) async fn table(&self) -> anyhow::Result<String> {
+        let machines = self.machines.list(&ListParams::default()).await?.items;
+        let now = jiff::Timestamp::now();
+        let rows: Vec<_> = machines.iter().map(|machine| view::Row::of(machine, now)).collect();
+        Ok(format!("{}\n\nthe cloud has {} instances", view::table(&rows), self.cloud.sim.live()))
+    }
+
+    async fn scale(&self, replicas: u32) -> anyhow::Result<()> {
+        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        self.sets.patch_scale(NAME, &PatchParams::default(), &patch).await.context("scaling")?;
+        Ok(())
+    }
+
+    async fn delete(&self, machine: &str) -> anyhow::Result<()> {
+        self.machines.delete(machine, &DeleteParams::default()).await.context("deleting")?;
+        Ok(())
+    }
+
+    /// The machines that run, if nothing else is there: no machine in another phase, no instance and no node too many.
+    async fn settled(&self) -> anyhow::Result<Option<BTreeSet<String>>> {
+        let machines = self.machines.list(&ListParams::default()).await?.items;
+        let running: BTreeSet<_> = machines
+            .iter()
+            .filter(|one| view::is_running(one))
+            .map(ResourceExt::name_any)
+            .collect();
+        let nodes = self.nodes.list(&ListParams::default()).await?.items.len();
+        let count = running.len();
+        let agree = count == machines.len() && count == nodes && count == self.cloud.sim.live();
+        Ok(agree.then_some(running))
+    }
+}
+
+fn sample(replicas: u32, fail: Option<FailMode>) -> anyhow::Result<MachineSet> {
+    let labels = json!({"machine.openshift.io/cluster-api-machineset": NAME});
+    let mut machine_labels = labels.clone();
+    machine_labels["machine.openshift.io/cluster-api-cluster"] = json!("playground");
+    Ok(serde_json::from_value(json!({
+        "apiVersion": "machine.openshift.io/v1beta1",
+        "kind": "MachineSet",
+        "metadata": {"name": NAME},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": machine_labels},
+                "spec": {"providerSpec": {"value": {
+                    "apiVersion": "sim.machinist.dev/v1beta1",
+                    "kind": "SimMachineProviderConfig",
+                    "instanceType": "sim.medium",
+                    "bootSeconds": 2,
+                    "stopSeconds": 1,
+                    "dataVolumeGiB": 10,
+                    "failures": fail.map_or(json!({}), cloud::failures),
+                }}},
+            },
+        },
+    }))?)
+}

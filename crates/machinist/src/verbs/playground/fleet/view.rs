@@ -1,0 +1,129 @@
+//! One row per machine: how far it is, on which node, how old, and what is in the way. Pure: from objects to text.
+
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use machinist_api::machine::Machine;
+
+/// How much of a reason is shown. `kubectl describe` has the rest.
+const REASON_WIDTH: usize = 50;
+
+/// What the table shows of a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    name: String,
+    phase: String,
+    node: String,
+    age: String,
+    why: String,
+}
+
+/// Whether instance and node are there and nobody wants it gone.
+pub(super) fn is_running(machine: &Machine) -> bool {
+    phase(machine) == "Running" && machine.metadata.deletion_timestamp.is_none()
+}
+
+fn phase(machine: &Machine) -> &str {
+    machine.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
+}
+
+impl Row {
+    pub(super) fn of(machine: &Machine, now: Timestamp) -> Self {
+        let status = machine.status.as_ref();
+        let node = status.and_then(|status| status.node_ref.as_ref());
+        let created = machine.creation_timestamp().map(|time| time.0);
+        let seconds = created.map_or(0, |created| now.duration_since(created).as_secs().max(0));
+        Self {
+            name: machine.name_any(),
+            phase: phase(machine).to_owned(),
+            node: node.and_then(|node| node.name.clone()).unwrap_or_default(),
+            age: if seconds < 120 { format!("{seconds}s") } else { format!("{}m", seconds / 60) },
+            why: why(machine).unwrap_or_default(),
+        }
+    }
+}
+
+/// Why a machine is not ready: what failed for good, else the condition that is in the way.
+fn why(machine: &Machine) -> Option<String> {
+    let status = machine.status.as_ref()?;
+    if let Some(message) = &status.error_message {
+        return Some(message.clone());
+    }
+    // A drain says more than that the machine is not ready, which it leads to.
+    let of = |kind: &str| {
+        let mut conditions = status.conditions.iter().flatten();
+        conditions.find(|one| one.kind == kind && one.status == "False")
+    };
+    let deleting = machine.metadata.deletion_timestamp.is_some();
+    let drained = of("Drained").filter(|_| deleting);
+    let condition = drained.or_else(|| of("Ready"))?;
+    let reason = condition.reason.clone().unwrap_or_default();
+    match condition.message.as_deref().filter(|message| !message.is_empty()) {
+        Some(message) => Some(format!("{reason}: {message}")),
+        None => Some(reason),
+    }
+}
+
+pub(super) fn table(rows: &[Row]) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    table.set_header(["MACHINE", "PHASE", "NODE", "AGE", "WHY NOT READY"]);
+    for row in rows {
+        let cells = [&row.name, &row.phase, &row.node, &row.age, &cut(&row.why)];
+        table.add_row(cells.map(|cell| if cell.is_empty() { "-" } else { cell }));
+    }
+    table.trim_fmt()
+}
+
+/// The beginning of a text that is too long, with a mark.
+fn cut(text: &str) -> String {
+    if text.chars().count() <= REASON_WIDTH {
+        return text.to_owned();
+    }
+    let short: String = text.chars().take(REASON_WIDTH - 1).collect();
+    format!("{short}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn row(status: serde_json::Value) -> Row {
+        let machine: Machine = serde_json::from_value(json!({
+            "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+            "metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {},
+            "status": status,
+        }))
+        .unwrap();
+        Row::of(&machine, "2026-01-01T00:01:30Z".parse().unwrap())
+    }
+
+    #[test]
+    fn a_machine_that_runs_needs_no_reason() {
+        let row = row(json!({"phase": "Running", "nodeRef": {"name": "n"}, "conditions": [
+            {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        ]}));
+        assert_eq!([&*row.phase, &row.node, &row.age, &row.why], ["Running", "n", "90s", ""]);
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_shown_and_cut() {
+        let row = row(json!({"phase": "Provisioning", "conditions": [
+            {"type": "Ready", "status": "False", "reason": "CapacityExhausted",
+             "message": "no room ".repeat(20), "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        ]}));
+        let table = table(&[row]);
+        assert!(table.contains("CapacityExhausted: no room"), "{table}");
+        assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    }
+
+    #[test]
+    fn what_failed_for_good_is_told_first() {
+        let row = row(json!({"phase": "Failed", "errorMessage": "no such type", "conditions": []}));
+        assert_eq!(row.why, "no such type");
+    }
+}
