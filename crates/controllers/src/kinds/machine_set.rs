@@ -6,6 +6,7 @@
 
 mod children;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use machinist_api::resource::{MACHINE_SETS, Resource};
@@ -15,6 +16,7 @@ use machinist_domain::meta::Meta;
 use machinist_domain::shape::Shape;
 use machinist_provider::spec::{SpecError, SpecHalf};
 use machinist_runtime::cache::kind::{Kind, Stored};
+use parking_lot::Mutex;
 
 use self::children::Texts;
 pub use self::children::{Children, DeletePolicy, MachineSetStatus, Template, UnknownDeletePolicy};
@@ -28,7 +30,7 @@ pub struct MachineSet {
     /// What its machines ask for.
     pub shape: Result<Shape, SpecError>,
     /// What it says of their capacity.
-    pub annotations: Current,
+    pub annotations: Arc<Current>,
     /// Who is in charge of it, as its status says.
     pub authority: Authority,
     /// What it says of its machines; `None` unless somebody asked for it.
@@ -55,8 +57,29 @@ impl Stored for MachineSet {
 pub struct MachineSets {
     specs: Arc<dyn SpecHalf>,
     words: Arc<Words>,
+    sayings: Arc<Sayings>,
     /// Templates that somebody has; `None` where nobody wants any.
     texts: Option<Arc<Texts>>,
+}
+
+/// What sets say of their capacity. Those of one type in one zone say the same, which is stored once.
+#[derive(Default)]
+struct Sayings(Mutex<HashSet<Arc<Current>>>);
+
+impl Sayings {
+    fn share(&self, saying: Current) -> Arc<Current> {
+        let mut sayings = self.0.lock();
+        if let Some(known) = sayings.get(&saying) {
+            return Arc::clone(known);
+        }
+        // Before it grows, those that no set has any more make room.
+        if sayings.len() == sayings.capacity() {
+            sayings.retain(|saying| Arc::strong_count(saying) > 1);
+        }
+        let saying = Arc::new(saying);
+        sayings.insert(Arc::clone(&saying));
+        saying
+    }
 }
 
 impl std::fmt::Debug for MachineSets {
@@ -70,7 +93,7 @@ impl std::fmt::Debug for MachineSets {
 impl MachineSets {
     /// MachineSets whose provider specs `specs` reads.
     pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
-        Self { specs, words: Arc::default(), texts: None }
+        Self { specs, words: Arc::default(), sayings: Arc::default(), texts: None }
     }
 
     /// The same, with what the sets say of their machines. Controllers share a cache, so all of them must be given the same.
@@ -101,6 +124,7 @@ impl Kind for MachineSets {
         }
         let annotations =
             Current::read(|name| wire.metadata.annotations.get(name).map(String::as_str));
+        let annotations = self.sayings.share(annotations);
         let authority = authority(&wire.status);
         let children =
             self.texts.as_ref().map(|texts| Arc::new(Children::read(wire, &self.words, texts)));

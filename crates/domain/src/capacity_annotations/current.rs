@@ -18,7 +18,7 @@ const NAMES: [&str; 11] = [
 ];
 
 /// Annotations as they stand. Caches hold thousands of these, so all values share one allocation.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Current {
     values: Box<str>,
     /// One after the end of each value.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinist_domain::capacity_annotations::{Current, Families, Options};
+use machinist_domain::capacity_annotations::{Families, Options};
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Retry;
@@ -43,7 +43,7 @@ fn machine_set() -> MachineSet {
             root_disk_gib: None,
             credentials_secret: None,
         }),
-        annotations: Current::default(),
+        annotations: Arc::default(),
         authority: Authority::Here,
         children: None,
     }

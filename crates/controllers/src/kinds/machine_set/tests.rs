@@ -83,3 +83,16 @@ fn what_is_wrong_is_kept_as_such() {
         children.selector.is_err() && children.delete_policy.is_err() && children.window.is_err()
     );
 }
+
+#[test]
+fn what_many_sets_say_of_their_capacity_is_stored_once() {
+    let kind = MachineSets::new(Arc::new(Nothing));
+    let saying = |name: &str, cpus: &str| {
+        let mut object = object(name);
+        object["metadata"]["annotations"] = json!({"machine.openshift.io/vCPU": cpus});
+        read(&kind, &object).annotations
+    };
+    let (a, b, other) = (saying("a", "4"), saying("b", "4"), saying("c", "8"));
+    assert!(Arc::ptr_eq(&a, &b));
+    assert_ne!(a, other);
+}
