@@ -26,6 +26,7 @@ run: programs ## a real Kubernetes API with sample objects and the controllers, 
 .PHONY: test
 test: tools ## every test; the control plane and moto are fetched or built on the first run
 	$(CARGO) test $(CARGO_FLAGS) --workspace --no-fail-fast $(ARGS)
+	$(CARGO) test $(CARGO_FLAGS) --manifest-path examples/machine-api-provider-example/Cargo.toml --target-dir target
 
 .PHONY: build
 build: ## the release binary

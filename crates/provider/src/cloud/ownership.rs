@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use machinist_api::names::{MANAGED_BY_MACHINIST, TAG_MACHINE_UID};
+use machinist_api::names::MANAGED_BY_MACHINIST;
+pub use machinist_api::names::TAG_MACHINE_UID;
 use machinist_domain::key::Uid;
 
 use super::MachineRef;

@@ -1,0 +1,241 @@
+//! The cloud half: the contract of `machinist_provider::cloud`, in the words of the hypervisor.
+//!
+//! Three things make it safe, and every provider needs them: the token comes from the Machine's uid and attempt, what is created was stored
+//! before, and "not found" is believed only after a while.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use machinist_domain::retry::{Category, Classified, Failure, Retry};
+use machinist_provider::Pending;
+use machinist_provider::cloud::absence::Absences;
+use machinist_provider::cloud::ownership::{Ownership, TAG_CLUSTER, TAG_MACHINE_UID};
+use machinist_provider::cloud::{
+    Address, AddressKind, Cloud, CloudError, Deletion, Effect, ErrorClass, Instance, InstanceState,
+    MachineRef, Owned, ProviderStatus, Reach, Sighting,
+};
+use machinist_provider::parts::Parts;
+use serde_json::json;
+
+use crate::hypervisor::{Guest, Hypervisor, Refusal};
+use crate::spec::ExampleMachineProviderConfig;
+
+/// Calls the hypervisor.
+#[derive(Debug)]
+pub struct ExampleCloud {
+    hypervisor: Hypervisor,
+    parts: Parts,
+    absences: Absences,
+}
+
+impl ExampleCloud {
+    /// Calls this hypervisor.
+    pub fn new(hypervisor: Hypervisor, parts: Parts) -> Self {
+        Self { hypervisor, parts, absences: Absences::default() }
+    }
+
+    fn prepare_now(&self, machine: &MachineRef) -> Result<ProviderStatus, CloudError> {
+        let invalid = |message: String| CloudError::new(ErrorClass::InvalidConfiguration, message);
+        let config = ExampleMachineProviderConfig::read(&machine.spec)
+            .map_err(|error| invalid(error.to_string()))?;
+        if let Some(problem) = config.problems().first() {
+            return Err(invalid(problem.to_string()));
+        }
+        let launch = json!({
+            "attempt": machine.attempt,
+            "token": format!("{}-{}", machine.uid, machine.attempt),
+            "flavour": config.flavour,
+        });
+        Ok(ProviderStatus([("launch".to_owned(), launch)].into_iter().collect()))
+    }
+
+    fn create_now(&self, machine: &MachineRef) -> Result<Instance, CloudError> {
+        let flavour = launch(machine, "flavour");
+        let prepared = machine.status.attempt() == Some(machine.attempt);
+        let (Some(token), Some(flavour), true) = (launch(machine, "token"), flavour, prepared)
+        else {
+            let message = format!("attempt {} was not prepared", machine.attempt);
+            let error = CloudError::new(ErrorClass::Unknown, message);
+            return Err(CloudError { effect: Effect::None, ..error });
+        };
+        // What was not found until now may be there from now on.
+        self.absences.forget(&machine.uid);
+        let guest = self.hypervisor.create(token, flavour, tags(machine)).map_err(error)?;
+        Ok(instance(&guest, Some(machine)))
+    }
+
+    /// The guests that have this tag, to the last page.
+    fn guests(&self, tag: (&str, &str)) -> Result<Vec<Guest>, CloudError> {
+        let mut all = Vec::new();
+        let mut cursor = Some(0);
+        while let Some(from) = cursor {
+            let (page, next) = self.hypervisor.list(tag, from).map_err(error)?;
+            all.extend(page);
+            cursor = next;
+        }
+        Ok(all)
+    }
+
+    fn of_machine(&self, machine: &MachineRef) -> Result<Vec<Guest>, CloudError> {
+        self.guests((TAG_MACHINE_UID, &machine.uid.0))
+    }
+
+    fn sighting(&self, machine: &MachineRef) -> Sighting {
+        let guests = match self.of_machine(machine) {
+            Ok(guests) => guests,
+            Err(error) => return Sighting::Unknown(error.failure()),
+        };
+        // One that exists, or what became of the present attempt.
+        let exists = guests.iter().rev().find(|guest| guest.exists);
+        let current = exists.or_else(|| guests.iter().find(|guest| is_last(guest, machine)));
+        if let Some(guest) = current {
+            return Sighting::Present(instance(guest, Some(machine)).into());
+        }
+        match self.patience_left(machine, &guests) {
+            None => Sighting::Absent,
+            Some(wait) => Sighting::Unknown(Failure {
+                category: Category::Unavailable,
+                retry: Retry::After(wait),
+                message: "not found, but a new guest is not shown at once".to_owned(),
+            }),
+        }
+    }
+
+    /// For how long something may still appear that was asked for; `None`: nothing will.
+    fn patience_left(&self, machine: &MachineRef, found: &[Guest]) -> Option<Duration> {
+        // Without a stored launch nothing was ever asked for.
+        machine.status.attempt()?;
+        if found.iter().any(|guest| is_last(guest, machine)) {
+            self.absences.forget(&machine.uid);
+            return None;
+        }
+        let missed = self.absences.missed(&machine.uid, (self.parts.clock)());
+        self.parts.timings.consistency.checked_sub(missed).filter(|left| !left.is_zero())
+    }
+
+    fn update_now(&self, machine: &MachineRef) -> Result<Instance, CloudError> {
+        let mut guests = self.of_machine(machine)?;
+        let Some(guest) = guests.iter_mut().rev().find(|guest| guest.exists) else {
+            let message = format!("machine {} has no guest", machine.key);
+            return Err(CloudError::new(ErrorClass::NotFound, message));
+        };
+        self.hypervisor.tag(&guest.id, tags(machine)).map_err(error)?;
+        guest.tags.extend(tags(machine));
+        Ok(instance(guest, Some(machine)))
+    }
+
+    fn delete_now(&self, machine: &MachineRef) -> Result<Deletion, CloudError> {
+        let guests = self.of_machine(machine)?;
+        for guest in guests.iter().filter(|guest| guest.exists) {
+            self.hypervisor.delete(&guest.id).map_err(error)?;
+        }
+        match self.patience_left(machine, &guests) {
+            Some(wait) => Ok(Deletion::UnderWay(format!("a guest may appear for {wait:?} more"))),
+            None => Ok(Deletion::Gone),
+        }
+    }
+
+    fn list_now(&self, within: &Reach) -> Result<Vec<Owned>, CloudError> {
+        let guests = self.guests((TAG_CLUSTER, &within.cluster))?;
+        let owned = guests.iter().filter(|guest| guest.exists).filter_map(|guest| {
+            let ownership = Ownership::read(|tag| guest.tags.get(tag).map(String::as_str))?;
+            let instance = instance(guest, None);
+            Some(Owned { machine_uid: ownership.machine_uid, instance, created: None })
+        });
+        Ok(owned.collect())
+    }
+}
+
+impl Cloud for ExampleCloud {
+    fn prepare<'a>(
+        &'a self,
+        machine: &'a MachineRef,
+    ) -> Pending<'a, Result<ProviderStatus, CloudError>> {
+        Box::pin(async { self.prepare_now(machine) })
+    }
+
+    fn create<'a>(&'a self, machine: &'a MachineRef) -> Pending<'a, Result<Instance, CloudError>> {
+        Box::pin(async { self.create_now(machine) })
+    }
+
+    // A real provider asks for all of them in one request.
+    fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<Sighting>> {
+        Box::pin(async { machines.iter().map(|machine| self.sighting(machine)).collect() })
+    }
+
+    fn update<'a>(&'a self, machine: &'a MachineRef) -> Pending<'a, Result<Instance, CloudError>> {
+        Box::pin(async { self.update_now(machine) })
+    }
+
+    fn delete<'a>(&'a self, machine: &'a MachineRef) -> Pending<'a, Result<Deletion, CloudError>> {
+        Box::pin(async { self.delete_now(machine) })
+    }
+
+    fn list<'a>(&'a self, within: &'a Reach) -> Pending<'a, Result<Vec<Owned>, CloudError>> {
+        Box::pin(async { self.list_now(within) })
+    }
+}
+
+/// A value of the stored launch.
+fn launch<'a>(machine: &'a MachineRef, name: &str) -> Option<&'a str> {
+    machine.status.0.get("launch")?.get(name)?.as_str()
+}
+
+/// Whether this guest is what the machine asked for last.
+fn is_last(guest: &Guest, machine: &MachineRef) -> bool {
+    launch(machine, "token") == Some(guest.token.as_str())
+}
+
+/// What is written on a machine's guest.
+fn tags(machine: &MachineRef) -> BTreeMap<String, String> {
+    let tags = Ownership::of(machine).tags();
+    tags.into_iter().map(|(tag, value)| (tag.to_owned(), value.to_string())).collect()
+}
+
+fn instance(guest: &Guest, machine: Option<&MachineRef>) -> Instance {
+    let mut status = machine.map(|machine| machine.status.clone()).unwrap_or_default();
+    status.0.insert("guestId".to_owned(), guest.id.as_str().into());
+    let (state, word) = match guest.exists {
+        true => (InstanceState::Running, "running"),
+        false => (InstanceState::Terminated, "removed"),
+    };
+    let address = |kind, address: &str| Address { kind, address: address.into() };
+    let is_right = |machine: &MachineRef| {
+        tags(machine).iter().all(|(tag, value)| guest.tags.get(tag) == Some(value))
+    };
+    Instance {
+        id: guest.id.as_str().into(),
+        provider_id: format!("example:///{}", guest.id).into(),
+        state,
+        state_text: word.into(),
+        state_reason: None,
+        addresses: vec![
+            address(AddressKind::InternalIp, &guest.address),
+            address(AddressKind::Hostname, &guest.id),
+        ],
+        region: None,
+        zone: None,
+        instance_type: Some(guest.flavour.as_str().into()),
+        interruptible: false,
+        drift: machine.is_some_and(|machine| !is_right(machine)).then(|| "tags differ".to_owned()),
+        status,
+    }
+}
+
+/// The hypervisor's refusals, as the contract classes them.
+fn error(refusal: Refusal) -> CloudError {
+    let class = match refusal {
+        Refusal::BadRequest => ErrorClass::InvalidConfiguration,
+        Refusal::Full => ErrorClass::CapacityExhausted,
+        Refusal::TooMany => ErrorClass::Throttled,
+        Refusal::Forbidden => ErrorClass::Unauthorised,
+        Refusal::Timeout => ErrorClass::Unavailable,
+        Refusal::Gibberish => ErrorClass::Unknown,
+    };
+    let error = CloudError::new(class, format!("the hypervisor says {refusal:?}"));
+    // All machines of the hypervisor wait together.
+    match class {
+        ErrorClass::CapacityExhausted | ErrorClass::Throttled => error.within("example"),
+        _ => error,
+    }
+}
