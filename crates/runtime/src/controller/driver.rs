@@ -215,3 +215,6 @@ impl<C: Controller> Driver<C> {
         error
     }
 }
+
+#[cfg(test)]
+mod tests;

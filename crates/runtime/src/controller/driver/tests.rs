@@ -1,0 +1,138 @@
+//! Events of passes, with an API server that the test plays.
+
+use std::convert::Infallible;
+
+use http::{Request, Response};
+use http_body_util::BodyExt as _;
+use jiff::Timestamp;
+use kube::client::Body;
+use machinist_api::resource::{MACHINE_SETS, Resource};
+use machinist_domain::key::{Uid, Version};
+use machinist_domain::meta::Meta;
+use machinist_domain::report::{EventReason, Report};
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::*;
+use crate::cache::AnyCache;
+use crate::clock::ManualClock;
+use crate::cluster::{ApiError, Cluster};
+use crate::user_agent::UserAgent;
+use crate::writer::Gateway;
+
+/// Has two things to say about its first pass, and nothing about any other.
+#[derive(Default)]
+struct Talker(AtomicU64);
+
+impl Controller for Talker {
+    type Snapshot = Meta;
+    type Plan = &'static str;
+    type Outcome = ();
+
+    const NAME: &'static str = "talker";
+    const USER_AGENT: UserAgent = UserAgent::ANNOTATOR;
+    const REQUIRES: &'static [Resource] = &[];
+    const ELECTS: bool = false;
+    const WORKERS: usize = 1;
+
+    fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
+        Vec::new()
+    }
+
+    fn subscribe(&self, _: &Arc<Queue>) {}
+
+    async fn observe(&self, key: &ObjectKey) -> Result<Option<Meta>, ApiError> {
+        let (uid, version) = (Uid("uid".into()), Version(1));
+        Ok(Some(Meta { key: key.clone(), uid, version, deleting: false }))
+    }
+
+    fn decide(&self, _: &Meta, _: Timestamp) -> &'static str {
+        "talk"
+    }
+
+    async fn act(&self, _: &Meta, _: &&'static str, _: &Writer) {}
+
+    fn report(&self, _: &Meta, (): &(), _: Timestamp) -> Report {
+        let first = self.0.fetch_add(1, Ordering::Relaxed) == 0;
+        let note = |reason| EventNote {
+            event_type: EventType::Normal,
+            reason,
+            action: "Talk",
+            note: "news".to_owned(),
+        };
+        let events = [EventReason::Annotated, EventReason::ArchitectureReplaced].map(note);
+        let events = if first { events.to_vec() } else { Vec::new() };
+        Report { events, ..Report::quiet(PassResult::Changed) }
+    }
+
+    fn regarding<'a>(&self, meta: &'a Meta) -> Regarding<'a> {
+        Regarding { resource: MACHINE_SETS, meta }
+    }
+}
+
+/// The reasons of the Events that were sent, those that were refused included.
+type Sent = Arc<Mutex<Vec<String>>>;
+
+/// A driver whose API server answers the first Event with `refusal`, and takes the others.
+fn driver(refusal: u16) -> (Driver<Talker>, Sent) {
+    let sent = Sent::default();
+    let heard = Arc::clone(&sent);
+    let api_server = tower::service_fn(move |request: Request<Body>| {
+        let heard = Arc::clone(&heard);
+        async move {
+            let body = request.into_body().collect().await.expect("a body").to_bytes();
+            let event: Value = serde_json::from_slice(&body).expect("JSON");
+            let mut heard = heard.lock();
+            heard.push(event["reason"].as_str().unwrap_or_default().to_owned());
+            let code = if heard.len() == 1 { refusal } else { 201 };
+            let body = axum::body::Body::from("{}");
+            Ok::<_, Infallible>(Response::builder().status(code).body(body).expect("a response"))
+        }
+    });
+    let (timings, metrics) = (Timings::default(), Arc::<Metrics>::default());
+    let clock: SharedClock = Arc::new(ManualClock::default());
+    let cluster = Cluster::played_by(kube::Client::new(api_server, "default"), &timings);
+    let gateway = Arc::new(Gateway::new(false, timings.request, Arc::clone(&metrics)));
+    let (session, leadership) = (cluster.session(Talker::USER_AGENT), Leadership::NotNeeded);
+    let events = Events::new(
+        timings.event_window,
+        Arc::clone(&clock),
+        Arc::clone(&metrics),
+        "me".to_owned(),
+    );
+    let driver = Driver {
+        controller: Talker::default(),
+        queue: Arc::new(Queue::new(timings.retry)),
+        writer: Writer::new(gateway, session, Talker::NAME, leadership.clone()),
+        leadership,
+        events: Arc::new(events),
+        unsaid: Unsaid::default(),
+        metrics,
+        clock,
+        timings,
+        workers: 1,
+        passes: AtomicU64::new(0),
+    };
+    (driver, sent)
+}
+
+#[tokio::test]
+async fn an_event_that_fails_takes_no_other_with_it_and_is_said_at_the_next_pass() {
+    let (driver, sent) = driver(500);
+    let key = ObjectKey::new("ns", "a");
+    driver.pass(&key).await;
+    assert_eq!(*sent.lock(), ["Annotated", "ArchitectureReplaced"]);
+    assert_eq!(driver.queue.depth(), 1, "it comes back for the first");
+    driver.pass(&key).await;
+    driver.pass(&key).await;
+    assert_eq!(*sent.lock(), ["Annotated", "ArchitectureReplaced", "Annotated"]);
+}
+
+#[tokio::test]
+async fn an_event_that_the_api_server_does_not_take_as_it_is_is_let_go() {
+    let (driver, sent) = driver(422);
+    let key = ObjectKey::new("ns", "a");
+    driver.pass(&key).await;
+    driver.pass(&key).await;
+    assert_eq!(*sent.lock(), ["Annotated", "ArchitectureReplaced"]);
+}
