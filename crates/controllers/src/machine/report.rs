@@ -96,7 +96,7 @@ fn retry(view: &View, outcome: &Outcome, facts: &Facts, now: Timestamp) -> Optio
             let well = facts.ready.as_ref().is_some_and(Condition::is_true);
             (!runs || !well).then_some(Retry::Again(poll))
         }
-        Outcome::Drained(verdict, _) => verdict.again.map(Retry::Again),
+        Outcome::Drained(verdict, done) => verdict.again(done).map(Retry::Again),
         Outcome::Failed(failure) => Some(failure.retry),
     };
     match (retry, facts.time_left(view, now)) {

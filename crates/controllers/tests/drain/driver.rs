@@ -89,7 +89,7 @@ impl Process {
             machine.subject.stored = StoredStep::of(&list[0]);
             machine.conditions = list;
         }
-        (told.step, verdict.again)
+        (told.step, verdict.again(&done))
     }
 
     /// Passes as often as the drain wants to come back, until `wanted` holds of the machine.

@@ -28,19 +28,41 @@ use machinist_runtime::manager::{Manager, Options};
 use machinist_runtime::timings::Timings;
 use machinist_testbed::poll::eventually;
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::{PATIENCE, World};
 use crate::driver::timings;
 
-/// Starts the controllers; returns what kills them.
-fn run(world: &World, cloud: &SimServer) -> Result<tokio::task::AbortHandle> {
+/// The controllers on threads of their own, so that they can die with everything that they have begun.
+struct Process(Option<Runtime>);
+
+impl Process {
+    async fn kill(mut self) -> Result<()> {
+        if let Some(threads) = self.0.take() {
+            let dead = tokio::task::spawn_blocking(move || threads.shutdown_timeout(PATIENCE));
+            dead.await?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(threads) = self.0.take() {
+            threads.shutdown_background();
+        }
+    }
+}
+
+/// Starts the controllers.
+fn run(world: &World, cloud: &SimServer) -> Result<Process> {
     let machines = machinist_domain::machine_timings::MachineTimings {
         creation: Duration::from_secs(3600),
         ..timings()
     };
     let timings = Timings { machines, ..Timings::default() };
-    let cluster = Cluster::new(world.config.clone(), &timings)?;
+    let config = world.config.clone();
     let options = Options {
         scope: Scope::Namespace(world.namespace.clone()),
         leader_elect: Some(false),
@@ -52,6 +74,10 @@ fn run(world: &World, cloud: &SimServer) -> Result<tokio::task::AbortHandle> {
         metrics_address: "0".to_owned(),
         health_address: "0".to_owned(),
     };
+    let threads =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let inside = threads.enter();
+    let cluster = Cluster::new(config, &timings)?;
     let target = Some(cluster.clone());
     let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
     let providers = Providers::new(vec![Arc::new(SimProvider::at(cloud.url()))]);
@@ -69,8 +95,9 @@ fn run(world: &World, cloud: &SimServer) -> Result<tokio::task::AbortHandle> {
         }),
         Registration::new(move |shared| NodeLink::new(shared, linked)),
     ];
-    let process = async move { manager.run(controllers, CancellationToken::new()).await };
-    Ok(tokio::spawn(process).abort_handle())
+    threads.spawn(async move { manager.run(controllers, CancellationToken::new()).await });
+    drop(inside);
+    Ok(Process(Some(threads)))
 }
 
 fn parts(shared: &Arc<Shared>) -> Parts {
@@ -153,7 +180,7 @@ async fn a_machine_goes_when_its_node_is_drained_and_not_before() -> Result<()> 
     assert!(message.contains("web-0") && message.contains("at-least-one"), "{message}");
     assert_eq!((cloud.live(), said["severity"].as_str()), (1, Some("Warning")));
 
-    first.abort();
+    first.kill().await?;
     world.node("b", None).await?;
     let _second = run(&world, &server)?;
     assert_eq!(blocked(&machines).await?, said, "what is known is not written again");

@@ -78,7 +78,8 @@ async fn cordon(
     });
     let patched = writer.patch(&drainer.nodes, &node.meta, Part::Object, Guard::Uid, patch, plan);
     match patched.await {
-        Ok(_) => Cordoned::Done,
+        Ok(Some(_)) => Cordoned::Done,
+        Ok(None) => Cordoned::LeftOut,
         // It went away; the next pass will see that.
         Err(error) if error.category() == Category::NotFound => Cordoned::Done,
         Err(error) => Cordoned::Failed(error.failure()),

@@ -99,7 +99,8 @@ fn prepare(view: &View, node: &Node, now: Timestamp) -> Verdict {
         return Verdict::at(Step::WaitingForControlPlane, Some(view.timings.poll));
     }
     let effects = vec![Effect::Cordon(mark(node, now))];
-    Verdict { effects, ..Verdict::at(Step::Cordoning, Some(Duration::ZERO)) }
+    let pause = view.timings.poll;
+    Verdict { effects, pause, ..Verdict::at(Step::Cordoning, Some(Duration::ZERO)) }
 }
 
 /// A cordon that was taken off in the middle of a drain does not make the drain younger.
@@ -138,7 +139,8 @@ fn empty_the_node(view: &View, node: &Node, now: Timestamp) -> Verdict {
         .map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default())
         .filter(|pause| !waits || *pause < timings.drain_poll);
     let again = if more { Duration::ZERO } else { next_try.unwrap_or(timings.drain_poll) };
-    Verdict { effects: effects.collect(), ..Verdict::at(Step::Evicting, Some(again)) }
+    let (effects, pause) = (effects.collect(), timings.drain_poll);
+    Verdict { effects, pause, ..Verdict::at(Step::Evicting, Some(again)) }
 }
 
 fn wait_for_volumes(view: &View, now: Timestamp) -> Verdict {
@@ -189,7 +191,7 @@ fn by_force(view: &View, node: &Node, force: Force, now: Timestamp) -> Verdict {
     if left > 0 && !node.cordoned {
         effects.insert(0, Effect::Cordon(mark(node, now)));
     }
-    Verdict { force: Some(force), effects, ..verdict }
+    Verdict { force: Some(force), effects, pause, ..verdict }
 }
 
 fn removal(pod: &Pod, grace: Option<u32>) -> Removal {

@@ -32,8 +32,10 @@ pub struct Verdict {
     pub force: Option<Force>,
     /// What to do now. There is either a cordon on which the next pass depends, or pods that do not depend on each other.
     pub effects: Vec<Effect>,
-    /// When to come back; `None` where a change of the machine or its Node will bring us back.
+    /// When to come back if everything went well; `None` where a change of the machine or its Node will bring us back.
     pub again: Option<Duration>,
+    /// What "at once" means where nothing came of it.
+    pub pause: Duration,
 }
 
 /// Something to be done.
@@ -76,6 +78,8 @@ pub struct Done {
 pub enum Cordoned {
     /// No new pods come.
     Done,
+    /// It is only a dry run.
+    LeftOut,
     /// Somebody else's control-plane node was cordoned in the meantime.
     Waits(Vec<Arc<str>>),
     /// It could not be written.
@@ -85,7 +89,13 @@ pub enum Cordoned {
 impl Verdict {
     /// At `step`, with nothing to do.
     pub(super) fn at(step: Step, again: Option<Duration>) -> Self {
-        Self { step, force: None, effects: Vec::new(), again }
+        Self { step, force: None, effects: Vec::new(), again, pause: Duration::ZERO }
+    }
+
+    /// When to come back. "At once" is only for those who got something done: what cannot be written now must not become a loop.
+    pub fn again(&self, done: &Done) -> Option<Duration> {
+        let pause = if done.wrote { Duration::ZERO } else { self.pause };
+        self.again.map(|again| if again.is_zero() { pause } else { again })
     }
 
     /// Whether the drain is over.

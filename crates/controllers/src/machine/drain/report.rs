@@ -35,7 +35,8 @@ pub fn report(view: &View, verdict: &Verdict, done: &Done, now: Timestamp) -> To
     let step = step_after(view, verdict, done, &attempts, now);
     let message = message(view, verdict, done, step, &attempts, now);
     let settled = view.subject.stored.is_some_and(|stored| stored.step.is_done());
-    if settled || (step == Step::Cordoning && done.cordon == Some(Cordoned::Done)) {
+    let cordoned = matches!(done.cordon, Some(Cordoned::Done | Cordoned::LeftOut));
+    if settled || (step == Step::Cordoning && cordoned) {
         return Told { step, condition: None, events: Vec::new() };
     }
     let events = events(view, step, &message);

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::kinds::{Hook, NodeRef};
+use crate::machine::drain::plan::Done;
 use crate::machine::drain::snapshot::{StoredStep, Subject};
 
 const NOW: i64 = 1_000_000;
@@ -159,6 +160,20 @@ fn a_node_is_cordoned_once_and_the_time_is_written_down() {
     let uncordoned = of_node(|node| node.cordoned = false);
     let old = format!("cordon v1 {} cordoned", ago(60));
     check("uncordoned in the middle", &uncordoned, Step::Cordoning, &[&old], Some(0));
+}
+
+#[test]
+fn what_cannot_be_written_is_not_tried_in_a_loop() {
+    let fresh = of_node(|node| (node.cordoned, node.mark) = (false, None));
+    let crowd = (0..100).map(|n| pod(&n.to_string())).collect();
+    let forced = with(view(vec![pod("a")]), |view| view.subject.forced = true);
+    for (view, pause) in [(fresh, 20), (view(crowd), 5), (forced, 5)] {
+        let verdict = decide(&view, now());
+        let nothing = Done::default();
+        assert_eq!(verdict.again(&nothing), Some(Duration::from_secs(pause)), "{verdict}");
+        let something = Done { wrote: true, ..nothing };
+        assert_eq!(verdict.again(&something), Some(Duration::ZERO), "{verdict}");
+    }
 }
 
 #[test]
@@ -436,6 +451,7 @@ proptest! {
         if verdict.again == Some(Duration::ZERO) {
             prop_assert!(!verdict.effects.is_empty());
         }
+        prop_assert_ne!(verdict.again(&Done::default()), Some(Duration::ZERO));
     }
 
     /// If everything that is asked for happens, a drain ends, and it gets closer to its end with every pass.
