@@ -9,6 +9,11 @@ use crate::support::replica::Replica;
 use crate::support::scene::{SMALL, Scene};
 use crate::support::time::{PATIENCE, holds_for};
 
+/// Attempts in half a minute, if chance takes off as much as it can from every pause. After a conflict the first pauses are shorter: somebody
+/// else was faster, and looking again is likely to help.
+const MOST_AFTER_CONFLICTS: usize = 11;
+const MOST_AFTER_OTHERS: usize = 8;
+
 /// Starts a replica whose every PATCH is refused like this, and waits for the first one.
 async fn refused(name: &str, effect: Effect) -> Result<(Scene, Replica)> {
     let scene = Scene::new(name).await?;
@@ -26,9 +31,11 @@ async fn refusals_for_ever_cost_a_few_calls() -> Result<()> {
         refused("at-once", Effect::too_many_requests(0))
     )?;
     holds_for(Duration::from_secs(30), "no storm", async || {
-        for (_, replica) in [&conflict, &throttled] {
+        for ((_, replica), most) in
+            [(&conflict, MOST_AFTER_CONFLICTS), (&throttled, MOST_AFTER_OTHERS)]
+        {
             let attempts = replica.patches().len();
-            ensure!(attempts <= 8, "{attempts} attempts");
+            ensure!(attempts <= most, "{attempts} attempts");
         }
         Ok(())
     })
@@ -38,7 +45,7 @@ async fn refusals_for_ever_cost_a_few_calls() -> Result<()> {
         assert!(replica.patches().len() >= 3, "it goes on trying");
         // All requests, live reads included, are as rare.
         let all = replica.proxy.log().entries().len();
-        assert!(all <= 30, "{all} requests: {}", replica.proxy.log());
+        assert!(all <= 3 * MOST_AFTER_CONFLICTS, "{all} requests: {}", replica.proxy.log());
     }
     Ok(())
 }
