@@ -36,14 +36,18 @@ impl Index {
 
     fn insert(&self, term: Arc<str>, key: &ObjectKey) {
         let mut by_term = self.by_term.write();
-        let keys = by_term.entry(term).or_insert_with(|| Keys::One(key.clone()));
-        match keys {
-            Keys::One(present) if present == key => {}
-            Keys::One(present) => {
-                *keys = Keys::Many(BTreeSet::from([present.clone(), key.clone()]));
+        // Taken out and put in again, key and term alike: those of the former object would keep its strings alive.
+        let keys = match by_term.remove(&term) {
+            Some(Keys::One(present)) if present != *key => {
+                Keys::Many(BTreeSet::from([present, key.clone()]))
             }
-            Keys::Many(many) => drop(many.insert(key.clone())),
-        }
+            None | Some(Keys::One(_)) => Keys::One(key.clone()),
+            Some(Keys::Many(mut many)) => {
+                many.replace(key.clone());
+                Keys::Many(many)
+            }
+        };
+        by_term.insert(term, keys);
     }
 
     fn remove(&self, term: &str, key: &ObjectKey) {
@@ -81,12 +85,8 @@ pub(super) fn keeper<T: super::kind::Stored>(
             }
         }
         if let Some((entry, terms)) = new {
-            let known =
-                |term: &Arc<str>| old.as_ref().is_some_and(|(_, terms)| terms.contains(term));
             for term in terms {
-                if !known(&term) {
-                    index.insert(term, &entry.meta().key);
-                }
+                index.insert(term, &entry.meta().key);
             }
         }
     })

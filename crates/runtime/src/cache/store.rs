@@ -11,58 +11,18 @@
 //! * An object that a list has and the store has not, although the position is past the list, may have been deleted in between: it is *doubtful*,
 //!   and a live read decides.
 
+mod entry;
+
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
 use parking_lot::RwLock;
 
-use super::decode::Undecodable;
+pub(super) use self::entry::Subscriber;
+pub use self::entry::{Change, Entry};
 use super::index::Indexer;
 use super::kind::Stored;
-
-/// An object in a store.
-#[derive(Debug)]
-pub enum Entry<T> {
-    /// One that we understand.
-    Known(Arc<T>),
-    /// One that is there, but cannot be decoded.
-    Undecodable(Arc<Undecodable>),
-}
-
-impl<T> Clone for Entry<T> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Known(object) => Self::Known(Arc::clone(object)),
-            Self::Undecodable(object) => Self::Undecodable(Arc::clone(object)),
-        }
-    }
-}
-
-impl<T: Stored> Entry<T> {
-    /// Identity and version.
-    pub fn meta(&self) -> &Meta {
-        match self {
-            Self::Known(object) => object.meta(),
-            Self::Undecodable(object) => &object.meta,
-        }
-    }
-}
-
-/// A change of a store, for subscribers.
-#[derive(Debug)]
-pub struct Change<'a, T> {
-    /// Which object.
-    pub key: &'a ObjectKey,
-    /// What it was; `None` if it was not there.
-    pub before: Option<&'a Entry<T>>,
-    /// What it is; `None` if it is gone.
-    pub after: Option<&'a Entry<T>>,
-}
-
-/// Hears of every change, and must not block.
-pub(super) type Subscriber<T> = Box<dyn Fn(&Change<'_, T>) + Send + Sync>;
 
 /// The objects of a cache.
 pub(super) struct Store<T> {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::jiff::Timestamp;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
+use machinist_runtime::clock::{Clock, SystemClock};
 use machinist_runtime::manager::Options;
 use machinist_testbed::poll::eventually;
 use serde_json::json;
@@ -24,7 +24,7 @@ struct GoProcess {
 }
 
 fn now() -> String {
-    format!("{:.6}", Timestamp::now())
+    format!("{:.6}", SystemClock.now())
 }
 
 impl GoProcess {
@@ -120,7 +120,7 @@ async fn a_lease_is_taken_over_by_force_and_used_when_its_holder_must_have_notic
         entry.request.verb.is_write() && entry.request.resource == "leases"
     };
     let took = entries.iter().find(lease_write).unwrap().at;
-    let waited = first_write(&world).unwrap() - took;
+    let waited = first_write(&world).unwrap().saturating_sub(took);
     assert!(waited >= GO_DURATION, "written {waited:?} after the lease was taken");
     running.stop().await;
     assert_eq!(go.holder().await.unwrap().0, "", "given back on a clean stop");

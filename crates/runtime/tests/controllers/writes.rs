@@ -265,14 +265,14 @@ async fn the_target_cluster_is_another_one_or_none() {
     let writer = desk.writer.clone().with_target(Some(there));
     let (key, object) = (desk.key("one"), json!({}));
     writer.target().create(&desk.cache, &key, &object, &"make it").await.unwrap();
-    let writes = |world: &World| {
+    let sent_to = |world: &World| {
         let entries = world.proxy.log().entries();
         entries.iter().filter(|entry| entry.request.verb.is_write()).count()
     };
-    assert_eq!((writes(&desk.world), writes(&elsewhere)), (0, 1));
+    assert_eq!((sent_to(&desk.world), sent_to(&elsewhere)), (0, 1));
 
     let writer = desk.writer.clone().with_target(None);
     let error = writer.target().create(&desk.cache, &key, &object, &"make it").await.unwrap_err();
     assert!(matches!(error, WriteError::NoTarget { controller: "test" }), "{error}");
-    assert_eq!(writes(&desk.world), 0);
+    assert_eq!(sent_to(&desk.world), 0);
 }

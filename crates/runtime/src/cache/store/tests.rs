@@ -1,6 +1,7 @@
 //! The store under every order in which watch, lists, answers and live reads can overtake each other.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use machinist_domain::key::Uid;

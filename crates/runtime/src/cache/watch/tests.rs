@@ -179,7 +179,6 @@ async fn a_watch_that_ends_at_once_is_a_failure_however_polite() {
 async fn a_watch_that_lived_is_opened_again_at_once_and_forgives_what_was_before() {
     let asked = asks(9, |n, _| match n {
         0 => OK,
-        1..5 => refusal(503),
         5 | 6 => open_for(60),
         _ => refusal(503),
     })

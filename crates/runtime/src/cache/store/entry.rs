@@ -1,0 +1,51 @@
+//! What a store holds, and how it tells of changes.
+
+use std::sync::Arc;
+
+use machinist_domain::key::ObjectKey;
+use machinist_domain::meta::Meta;
+
+use crate::cache::decode::Undecodable;
+use crate::cache::kind::Stored;
+
+/// An object in a store.
+#[derive(Debug)]
+pub enum Entry<T> {
+    /// One that we understand.
+    Known(Arc<T>),
+    /// One that is there, but cannot be decoded.
+    Undecodable(Arc<Undecodable>),
+}
+
+impl<T> Clone for Entry<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Known(object) => Self::Known(Arc::clone(object)),
+            Self::Undecodable(object) => Self::Undecodable(Arc::clone(object)),
+        }
+    }
+}
+
+impl<T: Stored> Entry<T> {
+    /// Identity and version.
+    pub fn meta(&self) -> &Meta {
+        match self {
+            Self::Known(object) => object.meta(),
+            Self::Undecodable(object) => &object.meta,
+        }
+    }
+}
+
+/// A change of a store, for subscribers.
+#[derive(Debug)]
+pub struct Change<'a, T> {
+    /// Which object.
+    pub key: &'a ObjectKey,
+    /// What it was; `None` if it was not there.
+    pub before: Option<&'a Entry<T>>,
+    /// What it is; `None` if it is gone.
+    pub after: Option<&'a Entry<T>>,
+}
+
+/// Hears of every change, and must not block.
+pub(in crate::cache) type Subscriber<T> = Box<dyn Fn(&Change<'_, T>) + Send + Sync>;
