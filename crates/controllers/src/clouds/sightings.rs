@@ -15,7 +15,7 @@ use machinist_domain::key::Uid;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::capacity::Realm;
-use machinist_provider::cloud::{Cloud, Instance, MachineRef, Sighting};
+use machinist_provider::cloud::{Cloud, Instance, InstanceState, MachineRef, Sighting};
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::tasks::Tasks;
 use parking_lot::Mutex;
@@ -95,7 +95,7 @@ impl Sightings {
         let lane = Lane { provider: chosen.provider, realm: machine.realm.clone() };
         let must_drive = {
             let mut state = self.inner.state.lock();
-            if let Some(sighting) = state.known(&machine.uid, self.inner.fresh_since()) {
+            if let Some(sighting) = state.known(&machine.uid, &self.inner) {
                 return sighting;
             }
             state.ask(&lane, machine)
@@ -109,7 +109,7 @@ impl Sightings {
 
     /// What is known of a machine's instance, if anything is. Asks nobody.
     pub fn known(&self, uid: &Uid) -> Option<Sighting> {
-        self.inner.state.lock().known(uid, self.inner.fresh_since())
+        self.inner.state.lock().known(uid, &self.inner)
     }
 
     /// The answer to a call of our own: newer than anything that was asked before.
@@ -135,8 +135,8 @@ impl Sightings {
 }
 
 impl State {
-    fn known(&self, uid: &Uid, since: Option<Duration>) -> Option<Sighting> {
-        let seen = self.seen.get(uid).filter(|seen| since.is_none_or(|since| seen.at >= since))?;
+    fn known(&self, uid: &Uid, inner: &Inner) -> Option<Sighting> {
+        let seen = self.seen.get(uid).filter(|seen| inner.serves(seen))?;
         Some(seen.sighting.clone())
     }
 
@@ -176,9 +176,15 @@ impl State {
 }
 
 impl Inner {
-    /// The oldest sighting that still serves.
-    fn fresh_since(&self) -> Option<Duration> {
-        self.clock.uptime().checked_sub(self.timings.sighting)
+    /// Whether a sighting is recent enough. What is on its way is looked at again and again, and each look has to see something new.
+    fn serves(&self, seen: &Seen) -> bool {
+        let settled = match &seen.sighting {
+            Sighting::Present(instance) => instance.state == InstanceState::Running,
+            Sighting::NotAsked | Sighting::Unknown(_) | Sighting::Absent => false,
+        };
+        let timings = &self.timings;
+        let time = if settled { timings.sighting } else { timings.sighting.min(timings.poll / 2) };
+        self.clock.uptime().saturating_sub(seen.at) < time
     }
 
     /// Asks until there is nothing to ask.
@@ -231,9 +237,8 @@ impl Inner {
             let sweep = async {
                 loop {
                     tokio::time::sleep(inner.timings.sighting).await;
-                    let since = inner.fresh_since();
                     let mut state = inner.state.lock();
-                    state.seen.retain(|_, seen| since.is_none_or(|since| seen.at >= since));
+                    state.seen.retain(|_, seen| inner.serves(seen));
                     if state.seen.is_empty() {
                         state.seen.shrink_to_fit();
                         state.sweeping = false;

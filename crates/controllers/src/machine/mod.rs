@@ -12,7 +12,11 @@ pub mod drain;
 mod error;
 mod observe;
 mod plan;
+#[cfg(test)]
+mod properties;
 mod report;
+#[cfg(test)]
+mod samples;
 mod snapshot;
 mod surroundings;
 

@@ -3,9 +3,7 @@
 use machinist_domain::key::ObjectKey;
 use machinist_provider::Pending;
 use machinist_provider::capacity::Credentials;
-use machinist_provider::cloud::{
-    CloudError, Deletion, InstanceState, Owned, ProviderStatus, Reach,
-};
+use machinist_provider::cloud::{CloudError, Deletion, Owned, ProviderStatus, Reach};
 use machinist_runtime::clock::ManualClock;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;

@@ -1,1 +1,263 @@
-//! Tests.
+//! What is done about a machine in every situation.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinist_domain::key::ObjectKey;
+use machinist_domain::retry::Category;
+use machinist_provider::cloud::{Instance, InstanceState, Sighting};
+use machinist_provider::spec::SpecError;
+use serde_json::{Value, json};
+
+use super::super::error::{Fatal, Refusal};
+use super::super::samples::{
+    all, conditions, deleting, failure, instance, node, now, recorded, snapshot, view,
+};
+use super::super::snapshot::{REASON_INSTANCE_GONE, Snapshot};
+use super::*;
+use crate::clouds::domains::Gate;
+
+fn plan(view: View) -> Plan {
+    decide(&snapshot(view), now())
+}
+
+fn seen(patch: &Value, sighting: Sighting) -> Plan {
+    plan(View { sighting, ..view(patch) })
+}
+
+fn launched() -> Value {
+    json!({"status": {"phase": "Provisioning", "providerStatus": {"launch": {"attempt": 1}}}})
+}
+
+fn annotation(name: &str, value: &str) -> Value {
+    json!({"metadata": {"annotations": {name: value}}})
+}
+
+#[test]
+fn the_way_up() {
+    let running = || Sighting::Present(instance(InstanceState::Running));
+    let with_node =
+        all(&[recorded(), json!({"status": {"nodeRef": {"name": "n", "uid": "uid-n"}}})]);
+    let bare = json!({"metadata": {"finalizers": null}});
+    let cases = [
+        ("bare", bare, Sighting::NotAsked, Plan::AddFinalizer),
+        ("new", json!({}), Sighting::NotAsked, Plan::Prepare { attempt: 1 }),
+        ("prepared", launched(), Sighting::NotAsked, Plan::Create { attempt: 1 }),
+        ("recorded, not asked yet", recorded(), Sighting::NotAsked, Plan::Look),
+        ("recorded and seen", recorded(), running(), Plan::Tell(instance(InstanceState::Running))),
+        ("linked and seen", with_node, running(), Plan::Tell(instance(InstanceState::Running))),
+        (
+            "begun by another controller",
+            json!({"status": {"phase": "Provisioning"}}),
+            Sighting::NotAsked,
+            Plan::Look,
+        ),
+        (
+            "begun by another controller that made nothing",
+            json!({"status": {"phase": "Provisioning"}}),
+            Sighting::Absent,
+            Plan::Prepare { attempt: 1 },
+        ),
+    ];
+    for (name, machine, sighting, expected) in cases {
+        assert_eq!(seen(&machine, sighting), expected, "{name}");
+    }
+}
+
+#[test]
+fn what_an_instance_is_is_recorded_in_one_patch_and_only_once() {
+    let spot =
+        Arc::new(Instance { interruptible: true, ..(*instance(InstanceState::Running)).clone() });
+    let Plan::Record(patch) = seen(&launched(), Sighting::Present(Arc::clone(&spot))) else {
+        panic!("nothing is recorded");
+    };
+    let interruptible = json!({"machine.openshift.io/interruptible-instance": ""});
+    let expected = all(&[
+        json!({"metadata": recorded()["metadata"], "spec": recorded()["spec"]}),
+        json!({"metadata": {"labels": interruptible}, "spec": {"metadata": {"labels": interruptible}}}),
+    ]);
+    assert_eq!(patch, expected);
+    let again = seen(&all(&[launched(), patch]), Sighting::Present(Arc::clone(&spot)));
+    assert_eq!(again, Plan::Tell(spot));
+}
+
+#[test]
+fn drift_is_repaired_unless_machines_like_this_one_pause() {
+    let drifted =
+        Instance { drift: Some("tag x".to_owned()), ..(*instance(InstanceState::Running)).clone() };
+    let sighting = Sighting::Present(Arc::new(drifted));
+    assert_eq!(seen(&recorded(), sighting.clone()), Plan::Repair("tag x".to_owned()));
+    let why = failure(Category::Throttled);
+    let gate = Gate::Closed { wait: Duration::from_secs(3), why };
+    let paused = plan(View { gate, sighting, ..view(&recorded()) });
+    assert!(matches!(paused, Plan::Tell(_)), "{paused}");
+}
+
+#[test]
+fn another_attempt_follows_only_when_the_last_one_is_certain_to_be_nothing() {
+    let refused = |sighting| plan(View { refused_attempt: Some(1), sighting, ..view(&launched()) });
+    assert_eq!(refused(Sighting::NotAsked), Plan::Look);
+    let unknown = Sighting::Unknown(failure(Category::Unavailable));
+    assert!(matches!(refused(unknown), Plan::Refuse(Refusal::CouldNotLook(_))));
+    assert_eq!(refused(Sighting::Absent), Plan::Prepare { attempt: 2 });
+    assert!(matches!(
+        refused(Sighting::Present(instance(InstanceState::Pending))),
+        Plan::Record(_)
+    ));
+    // One that was refused is not the one that is stored: that one may be tried.
+    let later = View { refused_attempt: Some(7), ..view(&launched()) };
+    assert_eq!(plan(later), Plan::Create { attempt: 1 });
+}
+
+#[test]
+fn only_what_cannot_mend_itself_is_given_up() {
+    let invalid = json!({"spec": {"providerSpec": {"value": {"zone": 7}}}});
+    let bad = || SpecError::Invalid { reason: "zone is missing".to_owned() };
+    let fatal = Fatal::InvalidConfiguration(bad().to_string());
+    assert_eq!(plan(view(&invalid)), Plan::Fail(fatal));
+    let edited = all(&[launched(), invalid]);
+    assert_eq!(
+        plan(view(&edited)),
+        Plan::Refuse(Refusal::BadSpec(bad())),
+        "it may have an instance"
+    );
+
+    let missing = json!({"spec": {"providerSpec": null}});
+    assert_eq!(plan(view(&missing)), Plan::Refuse(Refusal::BadSpec(SpecError::Missing)));
+    let unlabelled = json!({"metadata": {"labels": null}});
+    assert_eq!(plan(view(&unlabelled)), Plan::Refuse(Refusal::NoClusterLabel));
+    let foreign = SpecError::ForeignKind { kind: "Other".to_owned(), known: Vec::new() };
+    let no_secret = Refusal::NoSecret(ObjectKey::new("ns", "s"));
+    let troubled = Refusal::NotFoundOut(failure(Category::Unavailable));
+    for refusal in [Refusal::BadSpec(foreign), no_secret, troubled] {
+        let refused = View { reach: Some(Err(refusal.clone())), ..view(&json!({})) };
+        assert_eq!(plan(refused), Plan::Refuse(refusal));
+    }
+}
+
+#[test]
+fn an_instance_that_vanished_is_believed_late_and_only_if_it_is_certain() {
+    let since = |time: &str| {
+        let mut seen = conditions(&[("InstanceExists", "True", "")]);
+        seen["status"]["conditions"][0]["lastTransitionTime"] = json!(time);
+        all(&[recorded(), seen])
+    };
+    let young = since("2026-06-01T12:00:40Z");
+    assert_eq!(seen(&young, Sighting::Absent), Plan::Wait(Duration::from_secs(40)));
+    let old = since("2026-06-01T11:00:00Z");
+    let fatal = Fatal::Vanished(" p:///i-1".to_owned());
+    assert_eq!(seen(&old, Sighting::Absent), Plan::Fail(fatal));
+    let failure = failure(Category::Throttled);
+    let unknown = seen(&old, Sighting::Unknown(failure.clone()));
+    assert_eq!(unknown, Plan::Refuse(Refusal::CouldNotLook(failure)));
+    let Plan::Fail(Fatal::Vanished(text)) =
+        seen(&old, Sighting::Present(instance(InstanceState::Terminated)))
+    else {
+        panic!("a terminated instance does not come back");
+    };
+    assert!(text.contains("i-1") && text.contains("somebody wanted it"), "{text}");
+    for state in [InstanceState::Stopped, InstanceState::Terminating] {
+        let plan = seen(&old, Sighting::Present(instance(state)));
+        assert!(matches!(plan, Plan::Record(_)), "{plan}");
+    }
+}
+
+#[test]
+fn a_machine_may_say_itself_how_long_its_creation_may_take() {
+    let timeout = |text| annotation("machinist.dev/creation-timeout", text);
+    let cases = [
+        ("50s", launched(), Some(Fatal::NotCreatedInTime("50s".to_owned()))),
+        ("1m", recorded(), Some(Fatal::NotJoinedInTime("1m".to_owned()))),
+        ("1h30m", launched(), None),
+        ("soon", launched(), None),
+    ];
+    for (text, machine, expected) in cases {
+        let plan = plan(view(&all(&[machine, timeout(text)])));
+        assert_eq!(matches!(plan, Plan::Fail(_)), expected.is_some(), "{text}: {plan}");
+        if let Some(fatal) = expected {
+            assert_eq!(plan, Plan::Fail(fatal));
+        }
+    }
+    let runs = all(&[recorded(), json!({"status": {"phase": "Running"}}), timeout("1s")]);
+    assert_eq!(plan(view(&runs)), Plan::Look, "it was created in time, once");
+}
+
+#[test]
+fn a_machine_that_failed_is_left_alone() {
+    let failed = json!({"status": {"phase": "Failed"}});
+    assert_eq!(plan(view(&failed)), Plan::Leave(Leave::Failed));
+    let had_one = all(&[recorded(), failed]);
+    assert!(matches!(plan(view(&had_one)), Plan::Record(_)), "its state is nobody's business");
+    let told = all(&[had_one, annotation("machine.openshift.io/instance-state", "Unknown")]);
+    assert_eq!(plan(view(&told)), Plan::Leave(Leave::Failed));
+}
+
+#[test]
+fn machines_that_fail_together_wait_together() {
+    let why = failure(Category::CapacityExhausted);
+    let wait = Duration::from_secs(3);
+    let closed = || Gate::Closed { wait, why: why.clone() };
+    for machine in [json!({}), launched()] {
+        let paused = plan(View { gate: closed(), ..view(&machine) });
+        assert_eq!(paused, Plan::Pause { wait, why: why.clone() });
+    }
+}
+
+#[test]
+fn the_way_down() {
+    let going = |more: &[Value]| all(&[recorded(), deleting(), all(more)]);
+    let drained = conditions(&[("Drained", "True", "Succeeded")]);
+    let gone =
+        conditions(&[("Drained", "True", ""), ("InstanceExists", "False", REASON_INSTANCE_GONE)]);
+    let missing =
+        conditions(&[("Drained", "True", ""), ("InstanceExists", "False", "InstanceMissing")]);
+    let hook = json!({"spec": {"lifecycleHooks": {"preTerminate": [{"name": "h", "owner": "o"}]}}});
+    let plan_of = |patch: &Value| plan(view(patch));
+
+    assert!(matches!(plan_of(&going(&[])), Plan::Drain(_)));
+    assert_eq!(plan_of(&going(&[drained.clone(), hook.clone()])), Plan::AwaitHooks);
+    assert_eq!(plan_of(&going(&[drained.clone()])), Plan::Terminate);
+    assert_eq!(
+        plan_of(&going(&[missing])),
+        Plan::Terminate,
+        "what it leaves behind is removed, too"
+    );
+    assert_eq!(plan_of(&going(&[gone.clone()])), Plan::Release);
+    let with_node = View { node: Some(node("True")), ..view(&going(&[gone])) };
+    assert_eq!(plan(with_node), Plan::RemoveNode(node("True").meta.clone()));
+    let free = all(&[deleting(), json!({"metadata": {"finalizers": ["others/f"]}})]);
+    assert_eq!(plan_of(&free), Plan::Leave(Leave::Going));
+}
+
+#[test]
+fn nothing_that_is_missing_keeps_a_machine_unless_something_may_be_left() {
+    let drained = conditions(&[("Drained", "True", "Skipped")]);
+    let going = |machine: &Value| plan(view(&all(&[machine.clone(), deleting(), drained.clone()])));
+    let unlabelled = json!({"metadata": {"labels": null}});
+    let invalid = json!({"spec": {"providerSpec": {"value": {"zone": 7}}}});
+    let begun = json!({"status": {"phase": "Deleting"}});
+    assert_eq!(going(&all(&[recorded(), unlabelled])), Plan::Terminate);
+    assert_eq!(going(&json!({})), Plan::NothingToRemove);
+    assert_eq!(going(&all(&[begun.clone(), invalid.clone()])), Plan::NothingToRemove);
+    assert_eq!(going(&begun), Plan::Terminate, "another controller may have begun");
+    assert!(matches!(going(&all(&[launched(), invalid.clone()])), Plan::Refuse(_)));
+    assert!(matches!(going(&all(&[recorded(), invalid])), Plan::Refuse(_)));
+}
+
+#[test]
+fn who_is_in_charge_comes_first() {
+    let obeying = |authority: Value| {
+        let machine = all(&[deleting(), json!({"status": {"authoritativeAPI": authority}})]);
+        let mut view = view(&machine);
+        view.rules.obey_migration = true;
+        plan(view)
+    };
+    assert_eq!(obeying(json!("ClusterAPI")), Plan::Leave(Leave::Elsewhere));
+    assert_eq!(obeying(json!("Migrating")), Plan::Leave(Leave::Elsewhere));
+    assert_eq!(obeying(json!("Somebody")), Plan::Leave(Leave::UnknownAuthority));
+    assert_eq!(obeying(json!(null)), Plan::SettleAuthority);
+    assert!(matches!(obeying(json!("MachineAPI")), Plan::Drain(_)));
+    let content = Content::Undecodable("odd".to_owned());
+    let snapshot = Snapshot { meta: view(&json!({})).machine.meta.clone(), content };
+    assert_eq!(decide(&snapshot, now()), Plan::Leave(Leave::Undecodable("odd".to_owned())));
+}

@@ -1,0 +1,289 @@
+//! Whatever a cloud does, and whenever the process forgets: nothing is created that was not stored, nothing is let go of while something is
+//! left, no outage makes a machine fail, and nothing is said twice.
+//!
+//! The world is a model: one object as JSON, one cloud that knows the truth. `decide` and `report` are the real ones.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use machinist_domain::retry::Category;
+use machinist_provider::cloud::{
+    CloudError, Deletion, Effect, ErrorClass, InstanceState, Sighting,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::drain;
+use super::plan::{Outcome, Plan};
+use super::samples::{failure, instance_of, launch, merge, now, object, snapshot, view_of};
+use super::snapshot::View;
+use super::{decide, report};
+
+/// What happens between two passes, or during one.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// All is well.
+    Fine,
+    /// The cloud cannot be asked.
+    Blind,
+    /// A call is refused, and nothing was done.
+    Refused(ErrorClass),
+    /// A creation is refused, and this attempt never works.
+    Burned,
+    /// A call is carried out, and its answer is lost.
+    Lost,
+    /// The process dies after the cloud was called and before anything is written.
+    Crash,
+    /// Instances run.
+    Boot,
+    /// Somebody removes the instance behind our back.
+    Kill,
+    /// Time passes.
+    Later,
+    /// The user deletes the machine.
+    Delete,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let class = prop_oneof![
+        Just(ErrorClass::CapacityExhausted),
+        Just(ErrorClass::Throttled),
+        Just(ErrorClass::Unauthorised),
+        Just(ErrorClass::NotFound),
+    ];
+    prop_oneof![
+        8 => Just(Step::Fine),
+        2 => Just(Step::Blind),
+        2 => class.prop_map(Step::Refused),
+        2 => Just(Step::Burned),
+        2 => Just(Step::Lost),
+        2 => Just(Step::Crash),
+        2 => Just(Step::Boot),
+        1 => Just(Step::Kill),
+        2 => Just(Step::Later),
+        1 => Just(Step::Delete),
+    ]
+}
+
+struct World {
+    object: Value,
+    /// The truth: instances by attempt.
+    cloud: BTreeMap<u32, InstanceState>,
+    now: Timestamp,
+    refused: Option<u32>,
+    /// What the last call of our own was told.
+    known: Option<Sighting>,
+    killed: bool,
+    released: bool,
+}
+
+impl World {
+    fn new() -> Self {
+        Self {
+            object: object(&json!({"metadata": {"finalizers": null}})),
+            cloud: BTreeMap::new(),
+            now: now(),
+            refused: None,
+            known: None,
+            killed: false,
+            released: false,
+        }
+    }
+
+    fn view(&self, step: Step) -> View {
+        let mut view = view_of(&self.object);
+        view.refused_attempt = self.refused;
+        if view.needs_cloud() && !view.machine.meta.deleting && view.must_look() {
+            view.sighting = match step {
+                Step::Blind => Sighting::Unknown(failure(Category::Unavailable)),
+                Step::Refused(ErrorClass::Throttled) => {
+                    Sighting::Unknown(failure(Category::Throttled))
+                }
+                _ => self.sighting(),
+            };
+        } else if let (true, Some(known)) = (view.needs_cloud(), &self.known) {
+            view.sighting = known.clone();
+        }
+        view
+    }
+
+    fn sighting(&self) -> Sighting {
+        let existing = self.cloud.iter().rev().find(|(_, state)| state.exists());
+        match existing.or_else(|| self.cloud.last_key_value()) {
+            Some((attempt, state)) => Sighting::Present(instance_of(*attempt, *state)),
+            None => Sighting::Absent,
+        }
+    }
+
+    fn existing(&self) -> usize {
+        self.cloud.values().filter(|state| state.exists()).count()
+    }
+
+    fn pass(&mut self, step: Step) {
+        let view = self.view(step);
+        let phase_before = self.object["status"]["phase"].clone();
+        let plan = decide(&snapshot(view.clone()), self.now);
+        let outcome = self.act(&view, &plan, step);
+        if matches!(step, Step::Crash) {
+            (self.refused, self.known) = (None, None);
+            return;
+        }
+        let told = report(&snapshot(view.clone()), &outcome, self.now);
+        let Some(status) = told.status else { return };
+        merge(&mut self.object["status"], &status);
+        if self.object["status"]["phase"] == "Failed" && phase_before != "Failed" {
+            assert!(self.killed, "failed without a reason: {outcome:?}");
+        }
+        let mut again = self.view(step);
+        again.sighting = view.sighting.clone();
+        again.drain = view.drain.clone();
+        let again = report(&snapshot(again), &outcome, self.now + Duration::from_millis(1));
+        assert_eq!(again.status, None, "told twice after {outcome:?}");
+    }
+
+    fn act(&mut self, view: &View, plan: &Plan, step: Step) -> Outcome {
+        match plan {
+            Plan::Leave(why) => Outcome::Left(why.clone()),
+            Plan::Look => Outcome::Looking,
+            Plan::Wait(time) => Outcome::Waiting(*time),
+            Plan::Refuse(refusal) => Outcome::Refused(refusal.clone()),
+            Plan::Fail(fatal) => Outcome::GivenUp(fatal.clone()),
+            Plan::Tell(instance) => Outcome::Seen(instance.clone()),
+            Plan::NothingToRemove => {
+                assert!(self.cloud.is_empty(), "there was something");
+                Outcome::NothingLeft
+            }
+            Plan::AddFinalizer => {
+                self.object["metadata"]["finalizers"] = json!(["machine.machine.openshift.io"]);
+                Outcome::Done
+            }
+            Plan::Record(patch) => {
+                merge(&mut self.object, patch);
+                Outcome::Done
+            }
+            Plan::Prepare { attempt } => match step {
+                Step::Refused(class) => Outcome::NotCreated(CloudError::new(class, "no")),
+                _ => {
+                    assert_eq!(self.existing(), 0, "another attempt beside an instance");
+                    Outcome::Prepared(launch(*attempt))
+                }
+            },
+            Plan::Create { attempt } => self.create(*attempt, step),
+            Plan::Terminate => match step {
+                Step::Refused(class) => Outcome::NotTerminated(CloudError::new(class, "no")),
+                Step::Lost => {
+                    self.terminate();
+                    Outcome::NotTerminated(CloudError::new(ErrorClass::Unavailable, "lost"))
+                }
+                Step::Blind => Outcome::Terminating(Deletion::UnderWay("slow".to_owned())),
+                _ => {
+                    self.terminate();
+                    Outcome::Terminating(Deletion::Gone)
+                }
+            },
+            Plan::Drain(verdict) => {
+                assert!(view.drain.is_some());
+                Outcome::Drained(verdict.clone(), drain::Done::default())
+            }
+            Plan::Release => {
+                assert_eq!(self.existing(), 0, "let go although something is left");
+                self.released = true;
+                self.object["metadata"]["finalizers"] = json!(null);
+                Outcome::Done
+            }
+            Plan::SettleAuthority
+            | Plan::Pause { .. }
+            | Plan::Repair(_)
+            | Plan::AwaitHooks
+            | Plan::RemoveNode(_) => panic!("nothing in this world leads to {plan}"),
+        }
+    }
+
+    fn create(&mut self, attempt: u32, step: Step) -> Outcome {
+        assert!(!self.object["metadata"]["finalizers"].is_null(), "created without a finalizer");
+        let stored = &self.object["status"]["providerStatus"]["launch"]["attempt"];
+        assert_eq!(*stored, json!(attempt), "created before it was stored");
+        self.known = None;
+        let error = |class, effect| {
+            Outcome::NotCreated(CloudError { effect, ..CloudError::new(class, "no") })
+        };
+        match step {
+            Step::Refused(class) => error(class, Effect::None),
+            // The same request again: a cloud that made an instance for it says so instead.
+            Step::Burned if !self.cloud.contains_key(&attempt) => {
+                self.refused = Some(attempt);
+                error(ErrorClass::CapacityExhausted, Effect::NoneForThisAttempt)
+            }
+            _ => {
+                let state = *self.cloud.entry(attempt).or_insert(InstanceState::Pending);
+                assert!(self.existing() <= 1, "two instances for one machine");
+                match step {
+                    Step::Lost => error(ErrorClass::Unavailable, Effect::Unclear),
+                    _ => {
+                        let instance = instance_of(attempt, state);
+                        self.known = Some(Sighting::Present(instance.clone()));
+                        Outcome::Created(instance)
+                    }
+                }
+            }
+        }
+    }
+
+    fn terminate(&mut self) {
+        self.cloud.values_mut().for_each(|state| *state = InstanceState::Terminated);
+    }
+
+    fn happen(&mut self, step: Step) {
+        match step {
+            Step::Boot => {
+                let pending =
+                    self.cloud.values_mut().filter(|state| **state == InstanceState::Pending);
+                pending.for_each(|state| *state = InstanceState::Running);
+            }
+            Step::Kill if !self.cloud.is_empty() => {
+                self.terminate();
+                self.killed = true;
+            }
+            Step::Later => self.now += Duration::from_secs(700),
+            Step::Delete => {
+                self.object["metadata"]["deletionTimestamp"] = json!(self.now.to_string());
+                // Nobody holds it: the API server lets it go at once.
+                self.released |= self.object["metadata"]["finalizers"].is_null();
+            }
+            _ => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn nothing_is_leaked_lost_or_given_up_whatever_happens(steps in prop::collection::vec(step(), 1..60)) {
+        let mut world = World::new();
+        for step in steps {
+            world.happen(step);
+            if !world.released {
+                world.pass(step);
+            }
+        }
+        // When everything is well again, the machine comes up, has failed for a reason, or goes.
+        for _ in 0..20 {
+            world.happen(Step::Boot);
+            if !world.released {
+                world.pass(Step::Fine);
+            }
+        }
+        let deleting = !world.object["metadata"]["deletionTimestamp"].is_null();
+        let phase = &world.object["status"]["phase"];
+        if deleting {
+            prop_assert!(world.released, "it is stuck: {}", world.object);
+        } else if *phase == "Failed" {
+            prop_assert!(world.killed);
+        } else {
+            prop_assert_eq!(phase, "Provisioned");
+            prop_assert_eq!(world.existing(), 1);
+        }
+    }
+}

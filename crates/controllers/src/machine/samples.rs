@@ -1,0 +1,222 @@
+//! Machines for tests, read from JSON as the caches would read them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinist_domain::key::{ObjectKey, Uid};
+use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::retry::{Category, Failure, Retry};
+use machinist_domain::shape::Shape;
+use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::cloud::{
+    Address, AddressKind, Instance, InstanceState, MachineRef, ProviderStatus, Sighting,
+};
+use machinist_provider::spec::{SpecError, SpecHalf};
+use machinist_runtime::cache::kind::Kind as _;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::drain::{self, Subject};
+use super::error::Refusal;
+use super::snapshot::{Content, Rules, Snapshot, View};
+use crate::clouds::domains::Gate;
+use crate::kinds::{Machine, Machines, Node, Nodes};
+
+/// Reads a spec with a zone; everything else is invalid.
+struct Zones;
+
+impl SpecHalf for Zones {
+    fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError> {
+        let spec: Value = serde_json::from_str(spec.get()).unwrap();
+        let invalid = || SpecError::Invalid { reason: "zone is missing".to_owned() };
+        Ok(Shape {
+            instance_type: "t".into(),
+            region: Some("r".into()),
+            zone: Some(spec["zone"].as_str().ok_or_else(invalid)?.into()),
+            root_disk_gib: None,
+            credentials_secret: None,
+        })
+    }
+}
+
+/// The time of all tests, a minute after their machines were created.
+pub(super) fn now() -> Timestamp {
+    "2026-06-01T12:01:00Z".parse().unwrap()
+}
+
+/// A new machine with label and finalizer; `patch` is merged into it.
+pub(super) fn object(patch: &Value) -> Value {
+    let mut machine = json!({
+        "metadata": {
+            "name": "m", "namespace": "ns", "uid": "uid-m", "resourceVersion": "1",
+            "creationTimestamp": "2026-06-01T12:00:00Z",
+            "labels": {"machine.openshift.io/cluster-api-cluster": "c"},
+            "finalizers": ["machine.machine.openshift.io"],
+        },
+        "spec": {"providerSpec": {"value": {"zone": "z"}}},
+        "status": {},
+    });
+    merge(&mut machine, patch);
+    machine
+}
+
+pub(super) fn read(object: &Value) -> Machine {
+    let kind = Machines::new(Arc::new(Zones));
+    kind.project(serde_json::from_str(&object.to_string()).unwrap())
+}
+
+/// What is seen of a machine: its instance was not asked about, and nothing else is there.
+pub(super) fn view_of(object: &Value) -> View {
+    let machine = Arc::new(read(object));
+    let timings = MachineTimings::default();
+    let stored = ProviderStatus::read(machine.status.provider_status.as_deref());
+    let mut view = View {
+        reach: None,
+        sighting: Sighting::NotAsked,
+        refused_attempt: None,
+        gate: Gate::Open,
+        node: None,
+        drain: None,
+        rules: Rules { obey_migration: false, failure_fields: true, timings },
+        stored,
+        machine,
+    };
+    let subject = Subject::of(&view.machine);
+    let drains = view.machine.meta.deleting && !view.is_drained();
+    view.drain = drains.then(|| Box::new(drain::View::new(subject, timings, HashMap::default())));
+    if view.needs_cloud() {
+        view.reach = Some(reach(&view));
+    }
+    view
+}
+
+/// A machine like [`object`], seen like [`view_of`].
+pub(super) fn view(patch: &Value) -> View {
+    view_of(&object(patch))
+}
+
+pub(super) fn snapshot(view: View) -> Snapshot {
+    Snapshot { meta: view.machine.meta.clone(), content: Content::Read(Box::new(view)) }
+}
+
+fn reach(view: &View) -> Result<MachineRef, Refusal> {
+    let machine = &view.machine;
+    machine.shape()?;
+    let spec = machine.provider_spec.as_ref().ok_or(SpecError::Missing)?;
+    Ok(MachineRef {
+        key: ObjectKey::new("ns", "m"),
+        uid: Uid("uid-m".into()),
+        attempt: view.attempt().unwrap_or(1),
+        cluster: "c".into(),
+        realm: Realm {
+            region: "r".into(),
+            credentials: Credentials::Ambient,
+            endpoint: None,
+            ca_bundle: None,
+        },
+        spec: Arc::clone(&spec.raw),
+        provider_id: machine.provider_id.clone(),
+        status: view.stored.clone(),
+        created: machine.created,
+    })
+}
+
+pub(super) fn launch(attempt: u32) -> ProviderStatus {
+    ProviderStatus(json!({"launch": {"attempt": attempt}}).as_object().unwrap().clone())
+}
+
+/// The instance of attempt 1.
+pub(super) fn instance(state: InstanceState) -> Arc<Instance> {
+    instance_of(1, state)
+}
+
+pub(super) fn instance_of(attempt: u32, state: InstanceState) -> Arc<Instance> {
+    let text = match state {
+        InstanceState::Pending => "pending",
+        InstanceState::Running => "running",
+        InstanceState::Stopped => "stopped",
+        InstanceState::Terminating => "shutting-down",
+        InstanceState::Terminated => "terminated",
+    };
+    let mut status = launch(attempt);
+    status.0.insert("instanceState".to_owned(), text.into());
+    let ended = matches!(state, InstanceState::Stopped | InstanceState::Terminated);
+    Arc::new(Instance {
+        id: format!("i-{attempt}").into(),
+        provider_id: format!("p:///i-{attempt}").into(),
+        state,
+        state_text: text.into(),
+        state_reason: ended.then(|| "somebody wanted it".into()),
+        addresses: vec![Address { kind: AddressKind::InternalIp, address: "10.0.0.1".into() }],
+        region: Some("r".into()),
+        zone: Some("z".into()),
+        instance_type: Some("t".into()),
+        interruptible: false,
+        drift: None,
+        status,
+    })
+}
+
+/// What a machine says once its instance is recorded.
+pub(super) fn recorded() -> Value {
+    json!({
+        "metadata": {
+            "labels": {
+                "machine.openshift.io/region": "r", "machine.openshift.io/zone": "z",
+                "machine.openshift.io/instance-type": "t",
+            },
+            "annotations": {"machine.openshift.io/instance-state": "running"},
+        },
+        "spec": {"providerID": "p:///i-1"},
+        "status": {"phase": "Provisioned", "providerStatus": {"launch": {"attempt": 1}}},
+    })
+}
+
+pub(super) fn deleting() -> Value {
+    json!({"metadata": {"deletionTimestamp": "2026-06-01T12:00:30Z"}})
+}
+
+/// Status conditions of a machine, each `(type, status, reason)`.
+pub(super) fn conditions(list: &[(&str, &str, &str)]) -> Value {
+    let one = |(kind, status, reason): &(&str, &str, &str)| json!({"type": kind, "status": status, "reason": reason, "lastTransitionTime": "2026-06-01T12:00:10Z"});
+    json!({"status": {"conditions": list.iter().map(one).collect::<Vec<_>>()}})
+}
+
+pub(super) fn node(ready: &str) -> Arc<Node> {
+    let node = json!({
+        "metadata": {"name": "n", "uid": "uid-n", "resourceVersion": "1"},
+        "spec": {"providerID": "p:///i-1"},
+        "status": {"conditions": [{"type": "Ready", "status": ready}]},
+    });
+    Arc::new(Nodes::default().project(serde_json::from_str(&node.to_string()).unwrap()))
+}
+
+pub(super) fn failure(category: Category) -> Failure {
+    Failure { category, retry: Retry::Backoff, message: "no luck".to_owned() }
+}
+
+/// All of these merged, one after the other.
+pub(super) fn all(patches: &[Value]) -> Value {
+    let mut whole = json!({});
+    patches.iter().for_each(|patch| merge(&mut whole, patch));
+    whole
+}
+
+/// A merge patch, as the API server applies it.
+pub(super) fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (name, value) in patch {
+        if value.is_null() {
+            target.as_object_mut().unwrap().remove(name);
+        } else {
+            merge(&mut target[name.as_str()], value);
+        }
+    }
+}
