@@ -35,7 +35,7 @@ pub fn standing(manager: Manager, selected: bool, deleting: bool) -> Standing {
         (Manager::ThisSet, true, false) => Standing::Member,
         (Manager::ThisSet, false, false) => Standing::Stray,
         (Manager::Nobody, true, false) => Standing::Orphan,
-        (Manager::Nobody, _, _) | (Manager::Another, _, _) => Standing::Stranger,
+        (Manager::Nobody | Manager::Another, _, _) => Standing::Stranger,
     }
 }
 

@@ -110,16 +110,16 @@ impl Kind for MachineSets {
 
     fn project(&self, wire: wire::MachineSet) -> MachineSet {
         let mut meta = Meta::of(&wire.metadata);
-        let share = |word: &mut Arc<str>| *word = self.words.share(&**word);
-        share(&mut meta.key.namespace);
+        let store_once = |word: &mut Arc<str>| *word = self.words.share(&**word);
+        store_once(&mut meta.key.namespace);
         let mut shape = match &wire.spec.template.spec.provider_spec.value {
             None => Err(SpecError::Missing),
             Some(raw) => self.specs.shape(raw),
         };
         if let Ok(Shape { instance_type, region, zone, credentials_secret, .. }) = &mut shape {
-            share(instance_type);
+            store_once(instance_type);
             for word in [region, zone, credentials_secret].into_iter().flatten() {
-                share(word);
+                store_once(word);
             }
         }
         let annotations =

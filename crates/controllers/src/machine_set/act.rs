@@ -44,6 +44,10 @@ pub(super) async fn act(
             Content::Read(family) => hand.create(&family.says, ordinals).await,
             Content::Undecodable(_) => Outcome::Void,
         },
+        Plan::Look => match &snapshot.content {
+            Content::Read(family) => hand.look(&family.says).await,
+            Content::Undecodable(_) => Outcome::Void,
+        },
         Plan::Delete(machines) => match &snapshot.content {
             Content::Read(family) => hand.delete(&family.says, machines).await,
             Content::Undecodable(_) => Outcome::Void,
@@ -95,18 +99,18 @@ impl Hand<'_> {
             let (now, later) = rest.split_at(batch.min(rest.len()));
             let keys = now.iter().map(|ordinal| child(self.set, *ordinal)).collect();
             let done = at_once(CREATIONS_AT_ONCE, keys, |key| self.create_one(key, &body)).await;
-            for (at, done) in done {
+            for (_, done) in done {
                 match done {
                     Done::Yes(key) => made.push(key),
                     Done::Met => met += 1,
                     Done::DryRun => return Outcome::DryRun,
-                    Done::No(failure) => failures.push((at, failure)),
+                    Done::No(failure) => failures.push(failure),
                 }
             }
             (rest, batch) =
                 (later, if batch < CREATIONS_AT_ONCE { batch * 2 } else { later.len() });
         }
-        Outcome::Created { made, met, failure: first(failures) }
+        Outcome::Created { made, met, failure: failures.into_iter().next() }
     }
 
     async fn create_one(&self, key: ObjectKey, body: &Value) -> Done {
@@ -123,6 +127,14 @@ impl Hand<'_> {
         }
     }
 
+    async fn look(&self, says: &Children) -> Outcome {
+        let looked = self.controller.machines.verify().await;
+        if looked.is_ok() {
+            self.controller.looked.add(&self.set.uid, says.generation);
+        }
+        Outcome::Looked(looked.map(drop).map_err(|error| error.failure()))
+    }
+
     /// What is deleted does not come back, so the set is asked once more whether it still wants that.
     async fn delete(&self, says: &Children, machines: &[Arc<Machine>]) -> Outcome {
         let nothing = |failure| Outcome::Deleted { gone: Vec::new(), failure: Some(failure) };
@@ -134,15 +146,15 @@ impl Hand<'_> {
         let (mut gone, mut failures) = (Vec::new(), Vec::new());
         let machines = machines.to_vec();
         let done = at_once(DELETIONS_AT_ONCE, machines, |machine| self.delete_one(machine)).await;
-        for (at, done) in done {
+        for (_, done) in done {
             match done {
                 Done::Yes(key) => gone.push(key),
                 Done::DryRun => return Outcome::DryRun,
                 Done::Met => {}
-                Done::No(failure) => failures.push((at, failure)),
+                Done::No(failure) => failures.push(failure),
             }
         }
-        Outcome::Deleted { gone, failure: first(failures) }
+        Outcome::Deleted { gone, failure: failures.into_iter().next() }
     }
 
     async fn delete_one(&self, machine: Arc<Machine>) -> Done {
@@ -177,10 +189,10 @@ impl Hand<'_> {
                 Done::Yes(key) => released.push(key),
                 Done::DryRun => return Outcome::DryRun,
                 Done::Met => {}
-                Done::No(failure) => failures.push((at, failure)),
+                Done::No(failure) => failures.push(failure),
             }
         }
-        Outcome::Claimed { adopted, released, failure: first(failures) }
+        Outcome::Claimed { adopted, released, failure: failures.into_iter().next() }
     }
 
     /// Makes the set the manager of a machine, or stops it being that.
@@ -237,16 +249,13 @@ where
             let work = work(item);
             running.push(async move { (at, work.await) });
         }
-        let Some((at, done)) = running.next().await else { return results };
+        let Some((at, done)) = running.next().await else { break };
         failed |= matches!(done, Done::No(_));
         results.push((at, done));
     }
-}
-
-/// The failure of the first item, so that the same trouble is told in the same words.
-fn first(mut failures: Vec<(usize, Failure)>) -> Option<Failure> {
-    failures.sort_by_key(|(at, _)| *at);
-    failures.into_iter().next().map(|(_, failure)| failure)
+    // In the order of the items, so that the same trouble is told in the same words.
+    results.sort_by_key(|(at, _)| *at);
+    results
 }
 
 /// A machine of the set, without its name.

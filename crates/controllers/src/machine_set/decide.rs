@@ -93,6 +93,8 @@ fn scale(family: &Family, wish: Wish, now: Timestamp) -> Plan {
     }
     match there.saturating_sub(replicas) {
         0 => Plan::Leave(Why::Settled),
+        // Where all of them go there is nothing to choose.
+        excess if excess < there && !family.looked => Plan::Look,
         excess => {
             let victims = victims::choose(&family.members, policy, excess.min(MOST_PER_PASS), now);
             if victims.is_empty() { Plan::Leave(Why::Settled) } else { Plan::Delete(victims) }

@@ -1,19 +1,19 @@
 //! Who belongs to whom, in the terms of the caches: the index of machines by their manager, and the sets that a change concerns.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use machinist_api::resource::MACHINE_SETS;
-use machinist_domain::key::{ObjectKey, Version};
+use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::store::Entry;
 use parking_lot::Mutex;
-use std::collections::HashMap;
 
 use crate::kinds::{Machine, MachineSets};
 
-/// Past this many, refusals are forgotten: asking again is harmless.
-const MOST_REFUSALS: usize = 1024;
+/// Past this many, what was remembered is forgotten: asking again is harmless.
+const MOST_REMEMBERED: usize = 1024;
 
 /// The uid of whoever manages a machine.
 pub(super) fn uid_of_manager(entry: &Entry<Machine>) -> Option<&str> {
@@ -74,6 +74,24 @@ pub(super) fn sets_of(entry: &Entry<Machine>, sets: &Cache<MachineSets>) -> Vec<
     }
 }
 
+/// Sets for whose generation the machines were listed. Forgetting one costs a list and nothing else.
+#[derive(Debug, Default)]
+pub(super) struct Looked(Mutex<HashMap<Arc<str>, i64>>);
+
+impl Looked {
+    pub(super) fn has(&self, set: &Uid, generation: i64) -> bool {
+        self.0.lock().get(&set.0) == Some(&generation)
+    }
+
+    pub(super) fn add(&self, set: &Uid, generation: i64) {
+        let mut looked = self.0.lock();
+        if looked.len() >= MOST_REMEMBERED {
+            looked.clear();
+        }
+        looked.insert(Arc::clone(&set.0), generation);
+    }
+}
+
 /// Machines that could not be adopted or released, in the version that was tried. Forgetting them costs an attempt and nothing else.
 #[derive(Debug, Default)]
 pub(super) struct Refused(Mutex<HashMap<Arc<str>, Version>>);
@@ -85,7 +103,7 @@ impl Refused {
 
     pub(super) fn add(&self, machine: &Meta) {
         let mut refused = self.0.lock();
-        if refused.len() >= MOST_REFUSALS {
+        if refused.len() >= MOST_REMEMBERED {
             refused.clear();
         }
         refused.insert(Arc::clone(&machine.uid.0), machine.version);

@@ -46,7 +46,7 @@ use serde_json::{Value, json};
 
 pub use self::decide::decide;
 pub use self::error::Refusal;
-use self::family::Refused;
+use self::family::{Looked, Refused};
 pub use self::plan::{MOST_PER_PASS, Outcome, Plan, Why};
 pub use self::report::report;
 pub use self::snapshot::{Content, Family, Member, ReadySince, Seen, Snapshot};
@@ -68,6 +68,7 @@ pub struct MachineSetController {
     by_manager: Arc<Index>,
     by_node: Arc<Index>,
     refused: Refused,
+    looked: Looked,
     settings: Settings,
     /// How long changes of machines are collected.
     gather: Duration,
@@ -93,6 +94,7 @@ impl MachineSetController {
             by_node: machines.index(family::by_node),
             machines,
             refused: Refused::default(),
+            looked: Looked::default(),
             settings,
             gather: shared.timings.machines.children,
             no_namespace: "".into(),

@@ -54,6 +54,7 @@ async fn family(
         strays: Vec::new(),
         open: Vec::new(),
         highest: None,
+        looked: controller.looked.has(&meta.uid, says.generation),
     };
     // Live reads may have found, or lost, some.
     for key in candidates(controller, meta) {

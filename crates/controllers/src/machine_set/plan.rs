@@ -38,6 +38,9 @@ pub enum Plan {
     },
     /// Make machines with these ordinals, all of which are in the window.
     Create(Vec<u64>),
+    /// List the machines before it is chosen which of them go. Whoever wants fewer has often marked first whom to take, and the watch of machines
+    /// may be later than that of sets.
+    Look,
     /// Delete these machines.
     Delete(Vec<Arc<Machine>>),
 }
@@ -76,6 +79,7 @@ impl fmt::Display for Plan {
                 let first = ordinals.first().copied().unwrap_or_default();
                 write!(f, "create {} machines from ordinal {first}", ordinals.len())
             }
+            Self::Look => f.write_str("list the machines before some are deleted"),
             Self::Delete(machines) => write!(f, "delete {}", names(machines)),
         }
     }
@@ -123,6 +127,8 @@ pub enum Outcome {
         /// What went wrong with the others.
         failure: Option<Failure>,
     },
+    /// The machines were listed, or could not be.
+    Looked(Result<(), Failure>),
     /// Machines were deleted.
     Deleted {
         /// Which.

@@ -2,6 +2,8 @@
 
 mod status;
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{CONDITION_PAUSED, ERROR_INVALID_CONFIGURATION, REASON_NOT_MACHINE_API};
 use machinist_domain::conditions::{self, Condition};
@@ -41,7 +43,10 @@ pub fn report(snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report 
         }
         // The set has changed by that, so it is looked at again at once.
         Outcome::Moved(Ok(())) => quiet(PassResult::Changed),
-        Outcome::Moved(Err(failure)) => {
+        Outcome::Looked(Ok(())) => {
+            Report { retry: Some(Retry::Again(Duration::ZERO)), ..quiet(PassResult::Waiting) }
+        }
+        Outcome::Moved(Err(failure)) | Outcome::Looked(Err(failure)) => {
             teller.failed(EventReason::ReconcileError, Changes::default(), failure)
         }
         Outcome::Created { made, met, failure } => teller.created(made, *met, failure.as_ref()),

@@ -90,6 +90,7 @@ pub(super) fn family(set: &Value, members: Vec<Member>) -> Family {
         strays: Vec::new(),
         open: Vec::new(),
         highest: None,
+        looked: true,
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Family {
     pub open: Vec<u64>,
     /// The highest ordinal of a machine of the set that exists.
     pub highest: Option<u64>,
+    /// Whether the machines were listed since the set has had this spec.
+    pub looked: bool,
 }
 
 /// A machine that counts.

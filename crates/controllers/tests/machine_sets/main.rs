@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod counting;
 #[cfg(test)]
+mod ownership;
+#[cfg(test)]
 mod owning;
 #[cfg(test)]
 mod policies;

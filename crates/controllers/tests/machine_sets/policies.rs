@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
+use machinist_testbed::faults::{Effect, EventFilter, Match, Rule, Verb};
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
@@ -83,5 +84,28 @@ async fn failed_machines_go_before_those_without_a_node_and_those_before_the_res
     assert!(!alive.contains(&names[0]), "{alive:?}");
     world.scale("workers", 2).await?;
     assert_eq!(world.until_alive(2).await?, names[1..3]);
+    Ok(())
+}
+
+/// As cluster-autoscaler does it: first a mark, then a smaller number. The number is seen long before the mark is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mark_that_the_watch_has_not_told_yet_counts() -> Result<()> {
+    let world = World::new("late-mark").await?;
+    let process = world.run().await?;
+    world.create_set("workers", 5, json!({})).await?;
+    world.until_settled("workers").await?;
+    let mut names = world.until_alive(5).await?;
+    let watches = Match::any().verbs([Verb::Watch]).resource("machines");
+    process.proxy.add_rule(Rule::new(watches, Effect::HideEvents(EventFilter::all())));
+    process.proxy.cut_connections();
+    for left in [4, 3, 2, 1] {
+        // Whoever comes last by name, which is no policy's choice four times in a row.
+        let marked = names.pop().unwrap();
+        let mark =
+            json!({"metadata": {"annotations": {"machine.openshift.io/delete-machine": "now"}}});
+        world.patch_machine(&marked, mark).await?;
+        world.scale("workers", left).await?;
+        assert_eq!(world.until_alive(names.len()).await?, names);
+    }
     Ok(())
 }

@@ -22,7 +22,7 @@ async fn kubectl(world: &World, arguments: &[&str]) -> Result<String> {
 }
 
 /// A Node that became ready now, and a machine that has it.
-async fn make_ready(world: &World, machine: &str) -> Result<Node> {
+pub(crate) async fn make_ready(world: &World, machine: &str) -> Result<Node> {
     let nodes = Api::<Node>::all(world.client.clone());
     let name = format!("{}-{machine}", world.namespace);
     let node: Node = serde_json::from_value(json!({"metadata": {"name": name}}))?;

@@ -38,13 +38,17 @@ pub(crate) async fn control_plane() -> &'static ControlPlane {
     static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
     let start = || async {
         let control_plane = ControlPlane::start().await?;
-        let crds = machinist_api::crds().into_iter();
-        let yaml: String =
-            crds.map(|crd| serde_json::to_string(&crd).unwrap() + "\n---\n").collect();
-        control_plane.install_crds(&yaml).await?;
+        install(&control_plane).await?;
         anyhow::Ok(control_plane)
     };
     SHARED.get_or_try_init(start).await.unwrap()
+}
+
+async fn install(control_plane: &ControlPlane) -> Result<()> {
+    let crds = machinist_api::crds().into_iter();
+    let yaml: String = crds.map(|crd| serde_json::to_string(&crd).unwrap() + "\n---\n").collect();
+    control_plane.install_crds(&yaml).await?;
+    Ok(())
 }
 
 /// Nobody here looks into provider specs.
@@ -66,6 +70,7 @@ pub(crate) fn timings() -> Timings {
 pub(crate) struct World {
     pub(crate) namespace: String,
     pub(crate) client: Client,
+    config: kube::Config,
 }
 
 /// A process of its own, behind a proxy of its own: it can be killed, with requests under way.
@@ -99,11 +104,22 @@ fn kind(kind: &str, plural: &str) -> ApiResource {
 
 impl World {
     pub(crate) async fn new(name: &str) -> Result<Self> {
-        let client = control_plane().await.client()?;
+        Self::on(control_plane().await, name).await
+    }
+
+    /// The same on a control plane that has nothing yet.
+    pub(crate) async fn on_new(control_plane: &ControlPlane, name: &str) -> Result<Self> {
+        install(control_plane).await?;
+        Self::on(control_plane, name).await
+    }
+
+    async fn on(control_plane: &ControlPlane, name: &str) -> Result<Self> {
+        let client = control_plane.client()?;
         let namespace = json!({"metadata": {"generateName": format!("{name}-")}});
         let namespace: Namespace = serde_json::from_value(namespace)?;
         let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
-        Ok(Self { namespace: namespace.name_any(), client })
+        let config = control_plane.kube_config();
+        Ok(Self { namespace: namespace.name_any(), client, config })
     }
 
     /// A process that needs no lease.
@@ -112,7 +128,7 @@ impl World {
     }
 
     pub(crate) async fn run_with(&self, timings: Timings, elects: Option<bool>) -> Result<Process> {
-        let proxy = Proxy::start(&control_plane().await.kube_config()).await?;
+        let proxy = Proxy::start(&self.config).await?;
         self.run_behind(proxy, timings, elects)
     }
 

@@ -117,8 +117,11 @@ impl World {
                 self.most_wanted = self.most_wanted.max(replicas);
             }
             Event::Delete(n) => {
-                let child = pick(self, false, n).and_then(|key| self.children.get_mut(&key));
-                child.into_iter().for_each(|child| child.deleting = true);
+                if let Some(child) =
+                    pick(self, false, n).and_then(|key| self.children.get_mut(&key))
+                {
+                    child.deleting = true;
+                }
             }
             Event::Finish(n) => {
                 pick(self, true, n).and_then(|key| self.children.remove(&key));

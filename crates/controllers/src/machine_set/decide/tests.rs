@@ -57,6 +57,20 @@ fn one_pass_does_not_make_or_delete_everything() {
 }
 
 #[test]
+fn machines_are_listed_before_it_is_chosen_who_goes_and_not_where_all_do() {
+    for (replicas, expected) in
+        [(2, "list the machines before some are deleted"), (0, "delete 3 (m")]
+    {
+        let mut set = set();
+        set["spec"]["replicas"] = json!(replicas);
+        let mut family = family(&set, members(3));
+        family.looked = false;
+        let plan = decide(&snapshot(family), now()).to_string();
+        assert!(plan.starts_with(expected), "{plan}");
+    }
+}
+
+#[test]
 fn a_set_that_does_not_say_how_many_wants_one() {
     let mut set = set();
     set["spec"]["replicas"] = Value::Null;

@@ -1,7 +1,5 @@
 //! What is told of every outcome.
 
-use std::time::Duration;
-
 use serde_json::json;
 
 use super::super::samples::{ago, family, machine, member, members, now, set, snapshot};
