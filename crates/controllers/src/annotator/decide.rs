@@ -83,6 +83,4 @@ fn known(cloud: &Cloud, catalogue: Option<Capacity>) -> Knowledge {
 }
 
 #[cfg(test)]
-mod any_spec;
-#[cfg(test)]
 mod tests;

@@ -4,6 +4,8 @@
 //! It creates and deletes nothing, so it is safe beside anything and needs no lease.
 
 mod act;
+#[cfg(test)]
+mod any_spec;
 mod decide;
 mod error;
 mod observe;

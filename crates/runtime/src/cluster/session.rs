@@ -51,6 +51,13 @@ impl Cluster {
         Ok(Self { client, url, request_timeout: timings.request, metrics: None })
     }
 
+    /// A cluster that nobody answers for.
+    #[cfg(test)]
+    pub(crate) fn nowhere(timings: &Timings) -> Self {
+        let config = kube::Config::new(http::Uri::from_static("http://127.0.0.1:9"));
+        Self::new(config, timings).expect("a client")
+    }
+
     /// A cluster of which a test plays the API server.
     #[cfg(test)]
     pub(crate) fn played_by(client: kube::Client, timings: &Timings) -> Self {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use machinist_aws_spec::AwsSpecs;
 use machinist_aws_spec::catalogue;
 use machinist_domain::capacity_annotations::Options;
-use machinist_domain::retry::Retry;
+use machinist_domain::retry::{Category, Failure, Retry};
+use machinist_provider::capacity::Answer;
 use machinist_runtime::cache::kind::Kind as _;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::kinds::{MachineSet, MachineSets};
 
 /// Anything that JSON can say.
 fn anything() -> impl Strategy<Value = Value> {
