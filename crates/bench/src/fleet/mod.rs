@@ -8,6 +8,7 @@ mod machine_set;
 use std::collections::HashMap;
 
 use anyhow::{Context, Result};
+use futures::future::try_join_all;
 use machinist_api::names;
 use machinist_api::resource::{EVENTS, MACHINE_SETS, SECRETS};
 use serde::Deserialize;
@@ -18,6 +19,8 @@ use crate::raw::{Bare, Outgoing};
 
 /// Creating is no part of any measurement.
 const CONCURRENCY: usize = 64;
+/// How many objects one request deletes.
+const AT_ONCE: usize = 200;
 /// Two, so that there is more than one identity to ask EC2 as.
 const NAMESPACES: usize = 2;
 
@@ -114,14 +117,23 @@ impl Fleet {
 
     /// Deletes MachineSets, Events and Secrets, so that every measurement finds the API server with equally much to hold.
     pub(crate) async fn delete(self, setup: &Bare) -> Result<()> {
-        let of = |namespace: &String| {
-            [MACHINE_SETS, EVENTS, SECRETS]
-                .map(|resource| Outgoing::delete(resource.collection_path(Some(namespace))))
-        };
-        let requests: Vec<_> = self.namespaces.iter().flat_map(of).collect();
-        let concurrency = requests.len();
-        setup.send_all(requests, concurrency).await?;
+        let resources = [MACHINE_SETS, EVENTS, SECRETS];
+        let paths = self.namespaces.iter().flat_map(|namespace| {
+            resources.map(|resource| resource.collection_path(Some(namespace)))
+        });
+        try_join_all(paths.map(|path| delete_all(setup, path))).await?;
         Ok(())
+    }
+}
+
+/// Deletes a collection, some at a time: a request that takes longer than a minute is broken off.
+async fn delete_all(setup: &Bare, path: String) -> Result<()> {
+    loop {
+        setup.send(Outgoing::delete(format!("{path}?limit={AT_ONCE}"))).await?;
+        let left: Vec<Value> = list(setup, format!("{path}?limit=1")).await?;
+        if left.is_empty() {
+            return Ok(());
+        }
     }
 }
 
