@@ -183,6 +183,13 @@ async fn a_machine_goes_when_its_node_is_drained_and_not_before() -> Result<()> 
     first.kill().await?;
     world.node("b", None).await?;
     let _second = run(&world, &server)?;
+    // The first one may have died between its condition and its Events: then the second one says them.
+    eventually(PATIENCE, "the Events are there", || async {
+        let events = drain_events(&world).await?;
+        ensure!(events == ["DrainProceeds", "DrainRequeued"], "{events:?}");
+        Ok(())
+    })
+    .await?;
     assert_eq!(blocked(&machines).await?, said, "what is known is not written again");
     world.protected_pod("web-1", "b").await?;
     eventually(PATIENCE, "the machine is gone", || async {

@@ -58,7 +58,7 @@ pub(super) async fn act(
             Err(error) => done.refused.push((uid, failure(&error))),
         }
     }
-    drainer.memory.learn(view, &done, drainer.clock.now());
+    drainer.memory.learn(view, verdict, &done, drainer.clock.now());
     if verdict.is_done() {
         drainer.forget(&view.subject.uid);
     }

@@ -7,7 +7,7 @@ use machinist_domain::drain::Attempt;
 use machinist_domain::key::Uid;
 use parking_lot::Mutex;
 
-use super::plan::Done;
+use super::plan::{Done, Verdict};
 use super::report::attempts_after;
 use super::snapshot::View;
 
@@ -16,23 +16,18 @@ use super::snapshot::View;
 pub struct Memory(Mutex<HashMap<Uid, HashMap<Uid, Attempt>>>);
 
 impl Memory {
-    /// What was refused to the drain of this machine, by the uid of the pod.
-    pub fn recall(&self, machine: &Uid) -> HashMap<Uid, Attempt> {
-        self.0.lock().get(machine).cloned().unwrap_or_default()
+    /// What was refused to the drain of this machine, by the uid of the pod; `None` if this process has not had to do with it yet.
+    pub fn recall(&self, machine: &Uid) -> Option<HashMap<Uid, Attempt>> {
+        self.0.lock().get(machine).cloned()
     }
 
     /// Keeps what came of a pass. Pods that are gone are forgotten, unless nobody could look whether they are.
-    pub fn learn(&self, view: &View, done: &Done, now: Timestamp) {
-        if view.pods.known().is_none() {
-            return;
-        }
-        let known = attempts_after(view, done, now);
-        let mut machines = self.0.lock();
-        if known.is_empty() {
-            machines.remove(&view.subject.uid);
-        } else {
-            machines.insert(view.subject.uid.clone(), known);
-        }
+    pub fn learn(&self, view: &View, verdict: &Verdict, done: &Done, now: Timestamp) {
+        let known = match view.pods.known() {
+            Some(_) => attempts_after(view, verdict, done, now),
+            None => view.attempts.clone(),
+        };
+        self.0.lock().insert(view.subject.uid.clone(), known);
     }
 
     /// Forgets a machine.

@@ -23,7 +23,9 @@ const QUESTIONS_AT_ONCE: usize = 8;
 
 pub(super) async fn observe(drainer: &Drainer, subject: Subject) -> View {
     let attempts = drainer.memory.recall(&subject.uid);
-    let mut view = View::new(subject, drainer.timings, attempts);
+    let first_pass = attempts.is_none();
+    let mut view = View::new(subject, drainer.timings, attempts.unwrap_or_default());
+    view.first_pass = first_pass;
     while let Some(look) = next_look(&view, drainer.clock.now()) {
         match look {
             Look::Node => look_at_node(drainer, &mut view).await,

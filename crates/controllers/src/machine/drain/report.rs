@@ -31,7 +31,7 @@ pub struct Told {
 
 /// Says what came of a pass.
 pub fn report(view: &View, verdict: &Verdict, done: &Done, now: Timestamp) -> Told {
-    let attempts = attempts_after(view, done, now);
+    let attempts = attempts_after(view, verdict, done, now);
     let step = step_after(view, verdict, done, &attempts, now);
     let message = message(view, verdict, done, step, &attempts, now);
     let settled = view.subject.stored.is_some_and(|stored| stored.step.is_done());
@@ -49,8 +49,13 @@ pub fn report(view: &View, verdict: &Verdict, done: &Done, now: Timestamp) -> To
 }
 
 /// What is known of refused evictions after a pass. Who is on the way out is no longer refused anything.
-pub(super) fn attempts_after(view: &View, done: &Done, now: Timestamp) -> HashMap<Uid, Attempt> {
-    let forced = view.force(now).is_some();
+pub(super) fn attempts_after(
+    view: &View,
+    verdict: &Verdict,
+    done: &Done,
+    now: Timestamp,
+) -> HashMap<Uid, Attempt> {
+    let forced = verdict.force.is_some();
     let pods = view.pods.known().into_iter().flatten();
     let mut attempts: HashMap<_, _> = pods
         .filter(|pod| forced || pod.termination.is_none())
@@ -209,9 +214,10 @@ fn left_behind(view: &View, now: Timestamp) -> String {
     sentence(&slow(&left))
 }
 
-/// What is new since the condition was written. What is only still so has been said.
+/// What is new since the condition was written. What is only still so has been said, unless the process that wanted to say it died in between:
+/// who does not know says it again, and the same Event is not written twice.
 fn events(view: &View, step: Step, message: &str) -> Vec<EventNote> {
-    let before = view.subject.stored.map(|stored| stored.step);
+    let before = view.subject.stored.filter(|_| !view.first_pass).map(|stored| stored.step);
     if before == Some(step) {
         return Vec::new();
     }

@@ -36,6 +36,8 @@ pub struct View {
     pub volumes: Sight<Vec<Arc<str>>>,
     /// Evictions that were refused, by the uid of the pod.
     pub attempts: HashMap<Uid, Attempt>,
+    /// Whether this process has not had to do with the drain before: what another one wanted to say may not have been said.
+    pub first_pass: bool,
 }
 
 /// The machine whose Node is to be drained.
@@ -180,6 +182,7 @@ impl View {
             orphaned: Sight::NotAsked,
             volumes: Sight::NotAsked,
             attempts,
+            first_pass: false,
         }
     }
 

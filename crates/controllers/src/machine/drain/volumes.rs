@@ -36,7 +36,8 @@ pub(super) struct Attachments {
 struct Listing {
     /// When it was asked for.
     asked: Duration,
-    attached: Arc<ByNode>,
+    /// A failure is shared, too: otherwise all who wait would ask a server that does not answer, one after the other.
+    attached: Result<Arc<ByNode>, ApiError>,
 }
 
 /// A PersistentVolumeClaim, as far as it says which volume it got.
@@ -80,17 +81,21 @@ impl Attachments {
         let wanted = self.clock.uptime();
         let mut latest = self.latest.lock().await;
         if let Some(listing) = latest.as_ref().filter(|listing| listing.asked >= wanted) {
-            return Ok(Arc::clone(&listing.attached));
+            return listing.attached.clone();
         }
         let asked = self.clock.uptime();
+        let attached = self.list().await.map(Arc::new);
+        *latest = Some(Listing { asked, attached: attached.clone() });
+        attached
+    }
+
+    async fn list(&self) -> Result<ByNode, ApiError> {
         let list = self.session.list_live::<VolumeAttachment>(VOLUME_ATTACHMENTS, None, "").await?;
         let mut attached = ByNode::new();
         for one in list {
             let volume = one.spec.source.persistent_volume_name.unwrap_or(one.metadata.name);
             attached.entry(one.spec.node_name).or_default().push(volume.into());
         }
-        let attached = Arc::new(attached);
-        *latest = Some(Listing { asked, attached: Arc::clone(&attached) });
         Ok(attached)
     }
 

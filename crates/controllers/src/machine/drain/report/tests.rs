@@ -48,6 +48,9 @@ fn a_refusal_names_the_pod_and_the_budget_and_is_an_event_once() {
     });
     let (again, same, events) = told(&known, &Done::default());
     assert_eq!((again, events), (step, Vec::new()), "it was said");
+    let newcomer = with(known, |view| view.first_pass = true);
+    let (_, _, events) = told(&newcomer, &Done::default());
+    assert_eq!(events, ["DrainProceeds", "DrainRequeued"], "who knows whether it was said");
     assert_eq!(same, "1 pod is still on the node: ns/web (the disruption budget web says no)");
 }
 
