@@ -17,6 +17,9 @@ use crate::wire::{Code, Refusal};
 
 const AGENT: &str = concat!("machinist-sim/", env!("CARGO_PKG_VERSION"));
 
+/// How many connections are kept for the next request.
+const IDLE_CONNECTIONS: usize = 32;
+
 /// Sends requests.
 #[derive(Debug, Clone)]
 pub(super) struct Http {
@@ -45,8 +48,10 @@ impl Http {
     pub(super) fn new(timeout: Duration) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        let client =
-            Client::builder(TokioExecutor::new()).retry_canceled_requests(false).build(connector);
+        let client = Client::builder(TokioExecutor::new())
+            .retry_canceled_requests(false)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
+            .build(connector);
         Self { client, timeout }
     }
 
@@ -94,7 +99,11 @@ impl Http {
         }
         let request = request.body(Full::new(body)).map_err(|error| unsent(&error))?;
         let exchange = async {
-            let response = self.client.request(request).await.map_err(|error| lost(&error))?;
+            let response = self.client.request(request).await.map_err(|error| {
+                // Without a connection nothing was sent.
+                let effect = if error.is_connect() { Effect::None } else { Effect::Unclear };
+                CloudError { effect, ..lost(&error) }
+            })?;
             let (head, body) = response.into_parts();
             let body = body.collect().await.map_err(|error| lost(&error))?.to_bytes();
             Ok::<_, CloudError>((head, body))

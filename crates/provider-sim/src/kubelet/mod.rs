@@ -115,6 +115,18 @@ impl All {
                 }
             }
         }
+        self.fall_silent(id).await;
+    }
+
+    /// The node is not heard of any more, not even by the mouth of kwok.
+    async fn fall_silent(&self, id: &str) {
+        if self.options.kwok {
+            let released = Patch::Merge(node::without_kwok());
+            self.write(id, || async {
+                there(self.nodes.patch(id, &PatchParams::default(), &released).await)
+            })
+            .await;
+        }
         self.say(id, &node::silent(jiff::Timestamp::now())).await;
     }
 
@@ -151,18 +163,21 @@ impl All {
 
     /// Changes a condition of the Node, if it is still there.
     async fn say(&self, id: &str, condition: &Value) {
-        let Ok(_slot) = self.slots.acquire().await else {
-            return;
-        };
-        self.attempt(id, || self.patch(id, condition)).await;
+        self.write(id, || self.patch(id, condition)).await;
     }
 
     async fn patch(&self, id: &str, condition: &Value) -> Result<bool, kube::Error> {
         let patch = Patch::Strategic(node::patch(condition));
-        match self.nodes.patch_status(id, &PatchParams::default(), &patch).await {
-            Ok(_) => Ok(true),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
-            Err(error) => Err(error),
+        there(self.nodes.patch_status(id, &PatchParams::default(), &patch).await)
+    }
+
+    /// One write, when it is its turn.
+    async fn write<F>(&self, id: &str, work: impl Fn() -> F)
+    where
+        F: Future<Output = Result<bool, kube::Error>>,
+    {
+        if let Ok(_slot) = self.slots.acquire().await {
+            self.attempt(id, work).await;
         }
     }
 
@@ -180,6 +195,15 @@ impl All {
         }
         tracing::warn!(instance = id, "the kubelet gave up on its Node");
         false
+    }
+}
+
+/// Whether the Node is there; that it is not is no failure.
+fn there(answer: Result<Node, kube::Error>) -> Result<bool, kube::Error> {
+    match answer {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

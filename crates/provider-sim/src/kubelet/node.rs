@@ -100,6 +100,11 @@ pub(super) fn patch(condition: &Value) -> Value {
     json!({ "status": { "conditions": [condition] } })
 }
 
+/// kwok lets go of the Node: it would go on saying that it is well.
+pub(super) fn without_kwok() -> Value {
+    json!({ "metadata": { "annotations": { KWOK.0: null } } })
+}
+
 /// Kubernetes knows whole seconds.
 fn time(now: jiff::Timestamp) -> String {
     let whole = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);

@@ -157,6 +157,9 @@ async fn the_cloud_outlives_its_service_and_its_clients() {
     bed.server = SimServer::start(&bed.cloud).await.unwrap();
     let error = bed.client.create(&machine).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Unavailable);
+    bed.client = SimClient::new(Some("http://127.0.0.1:1".to_owned()), parts());
+    let error = bed.client.create(&machine).await.unwrap_err();
+    assert_eq!((error.class, error.effect), (ErrorClass::Unavailable, Effect::None));
     bed.client = SimClient::new(Some(bed.server.url()), parts());
     bed.client.create(&machine).await.unwrap();
     assert_eq!(bed.cloud.created(), 1);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use kube::Api;
 use kube::api::ListParams;
 use machinist_control_plane::ControlPlane;
@@ -30,10 +30,13 @@ where
     }
 }
 
-fn ready(node: &Node) -> &str {
+fn condition(node: &Node) -> Option<&NodeCondition> {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref());
-    let ready = conditions.unwrap_or_default().iter().find(|condition| condition.type_ == "Ready");
-    ready.map_or("", |ready| ready.status.as_str())
+    conditions.unwrap_or_default().iter().find(|condition| condition.type_ == "Ready")
+}
+
+fn ready(node: &Node) -> &str {
+    condition(node).map_or("", |ready| ready.status.as_str())
 }
 
 #[tokio::test]
@@ -41,8 +44,9 @@ async fn an_instance_registers_its_node_and_falls_silent_when_it_is_gone() -> Re
     let control_plane = ControlPlane::start().await?;
     let nodes: Api<Node> = Api::all(control_plane.client()?);
     let bed = Bed::new().await;
-    let kwok = KubeletOptions { kwok: true, ..KubeletOptions::default() };
-    let _kubelets = Kubelets::start(&bed.cloud, control_plane.kube_config(), kwok)?;
+    let heartbeat = Some(Duration::from_millis(300));
+    let kwok = KubeletOptions { kwok: true, heartbeat, ..KubeletOptions::default() };
+    let kubelets = Kubelets::start(&bed.cloud, control_plane.kube_config(), kwok)?;
     let machine = bed.prepared("worker-0", &spec(&json!({ "zone": "b" }))).await;
     let instance = bed.client.create(&machine).await?;
 
@@ -62,13 +66,26 @@ async fn an_instance_registers_its_node_and_falls_silent_when_it_is_gone() -> Re
     assert_eq!(allocatable.get("cpu").map(|cpu| cpu.0.as_str()), Some("2"));
     assert_eq!(status.addresses.unwrap_or_default().len(), 2);
 
+    eventually("a heartbeat", || async {
+        let beat = condition(&nodes.get(&instance.id).await?).cloned().unwrap_or_default();
+        ensure!(beat.last_heartbeat_time > beat.last_transition_time, "none yet: {beat:?}");
+        Ok(())
+    })
+    .await?;
+
     bed.delete(&machine).await;
     eventually("silence", || async {
         let node = nodes.get(&instance.id).await?;
         ensure!(ready(&node) == "Unknown", "it is {}", ready(&node));
+        let annotations = node.metadata.annotations.unwrap_or_default();
+        ensure!(annotations.is_empty(), "kwok still speaks for it");
         Ok(())
     })
     .await?;
+    // Other kubelets take over: what is gone does not come back.
+    drop(kubelets);
+    let options = KubeletOptions::default();
+    let _kubelets = Kubelets::start(&bed.cloud, control_plane.kube_config(), options)?;
     many(&bed, &nodes).await
 }
 
