@@ -43,6 +43,19 @@ pub enum Category {
 }
 
 impl Category {
+    /// Every category, for docs and tests.
+    pub const ALL: [Self; 9] = [
+        Self::InvalidConfiguration,
+        Self::NotFound,
+        Self::Conflict,
+        Self::CapacityExhausted,
+        Self::Throttled,
+        Self::Unauthorised,
+        Self::NotLeader,
+        Self::Unavailable,
+        Self::Unexpected,
+    ];
+
     /// The name in metrics, Events and logs.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,8 @@
 //! Metrics in Prometheus' format. One registry, passed by value: no globals, so tests can look at their own.
+//!
+//! [`machines`] has those that bear OpenShift's names.
+
+pub mod machines;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -22,6 +26,8 @@ use crate::queue::Queue;
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
+    /// About machines.
+    pub machines: self::machines::MachineMetrics,
     reconciles: Family<ReconcileLabels, Counter>,
     durations: Family<ControllerLabels, Histogram>,
     depths: Family<ControllerLabels, Gauge>,
@@ -124,6 +130,7 @@ impl Default for Metrics {
             cache_objects: Family::default(),
             cache_undecodable: Family::default(),
             cache_age: Family::default(),
+            machines: self::machines::MachineMetrics::default(),
             registry: Registry::default(),
         };
         let reg = &mut registry;
@@ -259,7 +266,9 @@ impl Metrics {
             self.cache_age.get_or_create(&labels).set(i64::try_from(age).unwrap_or(i64::MAX));
         }
         let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
+        prometheus_client::encoding::text::encode_registry(&mut text, &self.registry)?;
+        prometheus_client::encoding::text::encode_registry(&mut text, &self.machines.registry)?;
+        prometheus_client::encoding::text::encode_eof(&mut text)?;
         Ok(text)
     }
 }

@@ -113,7 +113,7 @@ impl Domains {
     /// Whether a call of this group may be tried. Only looks.
     pub fn gate(&self, group: Group) -> Gate {
         let now = self.clock.uptime();
-        self.state.lock().pause(group).map_or(Gate::Open, |pause| self.gate_of(pause, now))
+        self.state.lock().pause(group).map_or(Gate::Open, |pause| pause.gate(now))
     }
 
     /// Begins a call, if it may be tried: where a pause is over, the first who comes tries for all of them.
@@ -121,7 +121,7 @@ impl Domains {
         let now = self.clock.uptime();
         let mut state = self.state.lock();
         let Some(pause) = state.pause(group) else { return Gate::Open };
-        let gate = self.gate_of(pause, now);
+        let gate = pause.gate(now);
         if gate == Gate::Open {
             pause.waiting.remove(key);
             pause.trying_until = Some(now + self.patience);
@@ -181,18 +181,6 @@ impl Domains {
         pause.why = error.failure();
     }
 
-    fn gate_of(&self, pause: &Pause, now: Duration) -> Gate {
-        let until = match pause.trying_until {
-            // Whoever tries wakes the others, or lets the next one try.
-            Some(trying) if now >= pause.until => trying,
-            _ => pause.until,
-        };
-        match until.checked_sub(now).filter(|wait| !wait.is_zero()) {
-            None => Gate::Open,
-            Some(wait) => Gate::Closed { wait, why: pause.why.clone() },
-        }
-    }
-
     /// Doubles, up to the limit. The jitter follows from the domain, and takes off up to a quarter.
     fn pause_length(&self, domain: &FailureDomain, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(20);
@@ -200,6 +188,20 @@ impl Domains {
         let full = full.min(self.timings.domain_pause_max);
         let seed = fnv1a(domain.0.as_bytes()).wrapping_add(u64::from(failures)).to_le_bytes();
         full.mul_f64(1.0 - f64::from(fnv1a(&seed).to_le_bytes()[0]) / 1024.0)
+    }
+}
+
+impl Pause {
+    fn gate(&self, now: Duration) -> Gate {
+        let until = match self.trying_until {
+            // Whoever tries wakes the others, or lets the next one try.
+            Some(trying) if now >= self.until => trying,
+            _ => self.until,
+        };
+        match until.checked_sub(now).filter(|wait| !wait.is_zero()) {
+            None => Gate::Open,
+            Some(wait) => Gate::Closed { wait, why: self.why.clone() },
+        }
     }
 }
 

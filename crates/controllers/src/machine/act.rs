@@ -97,7 +97,7 @@ impl Act<'_> {
     async fn prepare(&self, attempt: u32) -> Outcome {
         let (machine, chosen) = match self.reach() {
             Ok(reach) => reach,
-            Err(outcome) => return outcome,
+            Err(outcome) => return *outcome,
         };
         let machine = MachineRef { attempt, ..machine.clone() };
         let patience = self.controller.shared.timings.cloud_call;
@@ -118,7 +118,7 @@ impl Act<'_> {
     async fn create(&self) -> Outcome {
         let (machine, chosen) = match self.enter(Call::Create) {
             Ok(reach) => reach,
-            Err(outcome) => return outcome,
+            Err(outcome) => return *outcome,
         };
         let answer = self.change(&chosen, Call::Create, chosen.cloud.create(machine)).await;
         match answer {
@@ -144,7 +144,7 @@ impl Act<'_> {
     async fn repair(&self) -> Outcome {
         let (machine, chosen) = match self.enter(Call::Update) {
             Ok(reach) => reach,
-            Err(outcome) => return outcome,
+            Err(outcome) => return *outcome,
         };
         match self.change(&chosen, Call::Update, chosen.cloud.update(machine)).await {
             Ok(Some(instance)) => {
@@ -161,7 +161,7 @@ impl Act<'_> {
     async fn terminate(&self) -> Outcome {
         let (machine, chosen) = match self.enter(Call::Delete) {
             Ok(reach) => reach,
-            Err(outcome) => return outcome,
+            Err(outcome) => return *outcome,
         };
         let answer = self.change(&chosen, Call::Delete, chosen.cloud.delete(machine)).await;
         self.controller.sightings.forget(&machine.uid);
@@ -174,22 +174,22 @@ impl Act<'_> {
     }
 
     /// How to call the cloud, if machines like this one do not pause at the moment.
-    fn enter(&self, call: Call) -> Result<(&MachineRef, Chosen), Outcome> {
+    fn enter(&self, call: Call) -> Result<(&MachineRef, Chosen), Box<Outcome>> {
         let (machine, chosen) = self.reach()?;
         match self.controller.domains.enter(group(machine, call), &machine.key) {
             Gate::Open => Ok((machine, chosen)),
-            Gate::Closed { wait, why } => Err(Outcome::Paused { wait, why }),
+            Gate::Closed { wait, why } => Err(Box::new(Outcome::Paused { wait, why })),
         }
     }
 
-    fn reach(&self) -> Result<(&MachineRef, Chosen), Outcome> {
+    fn reach(&self) -> Result<(&MachineRef, Chosen), Box<Outcome>> {
         let machine = match &self.view.reach {
             Some(Ok(machine)) => machine,
-            Some(Err(refusal)) => return Err(Outcome::Refused(refusal.clone())),
-            None => return Err(Outcome::Looking),
+            Some(Err(refusal)) => return Err(Box::new(Outcome::Refused(refusal.clone()))),
+            None => return Err(Box::new(Outcome::Looking)),
         };
         let chosen = self.controller.clouds.choose(&machine.spec);
-        Ok((machine, chosen.map_err(|error| Outcome::Refused(error.into()))?))
+        Ok((machine, chosen.map_err(|error| Box::new(Outcome::Refused(error.into())))?))
     }
 
     /// Changes the cloud, and tells those who wait what came of it.

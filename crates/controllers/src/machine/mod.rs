@@ -25,11 +25,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
-use machinist_api::names::LEASE_MACHINE;
+use machinist_api::names::{CONDITION_READY, LEASE_MACHINE, REASON_CREATION_TIMED_OUT};
 use machinist_api::resource::{MACHINES, Resource};
 use machinist_domain::key::{ObjectKey, Uid};
+use machinist_domain::machine::Phase;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
+use machinist_domain::retry::Classified as _;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{AnyCache, Cache, Scope};
 use machinist_runtime::cluster::ApiError;
@@ -125,6 +127,23 @@ impl MachineController {
         }
     }
 
+    /// Counts what a status that was written has to say.
+    fn count(&self, snapshot: &Snapshot, status: &Value) {
+        let Content::Read(view) = &snapshot.content else { return };
+        let metrics = &self.shared.metrics.machines;
+        if let Some(phase) = status["phase"].as_str().and_then(Phase::read) {
+            let age = self.shared.clock.now().duration_since(view.machine.created);
+            metrics.reached(phase, age.try_into().unwrap_or_default());
+        }
+        let late = |reason: Option<&str>| reason == Some(REASON_CREATION_TIMED_OUT);
+        let before = view.machine.condition(CONDITION_READY);
+        let conditions = status["conditions"].as_array().into_iter().flatten();
+        let now = conditions.into_iter().any(|condition| late(condition["reason"].as_str()));
+        if now && !late(before.and_then(|ready| ready.reason.as_deref())) {
+            metrics.creation_timed_out();
+        }
+    }
+
     /// A stock CRD drops fields that it does not know without a word. What was written and is not there will not be written again.
     fn learn_failure_fields(&self, key: &ObjectKey, written: &Value) {
         if written.get("failureMessage").is_none_or(Value::is_null) {
@@ -157,9 +176,10 @@ impl Controller for MachineController {
     fn subscribe(&self, queue: &Arc<Queue>) {
         self.surroundings.subscribe(queue);
         let (sightings, refused) = (self.sightings.clone(), Arc::clone(&self.refused));
-        let drainer = Arc::clone(&self.drainer);
+        let (drainer, metrics) = (Arc::clone(&self.drainer), Arc::clone(&self.shared.metrics));
         self.machines.subscribe(move |change| {
             if let (Some(gone), None) = (change.before, change.after) {
+                metrics.machines.forget(change.key);
                 let uid = &gone.meta().uid;
                 sightings.forget(uid);
                 refused.lock().remove(uid);
@@ -177,7 +197,12 @@ impl Controller for MachineController {
     }
 
     async fn act(&self, snapshot: &Snapshot, plan: &Plan, writer: &Writer) -> Outcome {
-        act::act(self, snapshot, plan, writer).await
+        let outcome = act::act(self, snapshot, plan, writer).await;
+        if let Some((verb, error)) = outcome.refusal() {
+            let metrics = &self.shared.metrics.machines;
+            metrics.instance_failed(verb, &snapshot.meta.key, error.category());
+        }
+        outcome
     }
 
     fn report(&self, snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report {
@@ -199,6 +224,7 @@ impl Controller for MachineController {
         let written = writer.patch(&self.machines, meta, Part::Status, guard, patch, &plan).await?;
         if written.is_some() {
             self.learn_failure_fields(&meta.key, status);
+            self.count(snapshot, status);
         }
         Ok(written)
     }

@@ -172,3 +172,15 @@ pub enum Outcome {
     /// A write to Kubernetes did not work.
     Failed(Failure),
 }
+
+impl Outcome {
+    /// What a cloud was asked and did not do, and why.
+    pub fn refusal(&self) -> Option<(&'static str, &CloudError)> {
+        match self {
+            Self::NotCreated(error) => Some(("create", error)),
+            Self::NotRepaired(error) => Some(("update", error)),
+            Self::NotTerminated(error) => Some(("delete", error)),
+            _ => None,
+        }
+    }
+}

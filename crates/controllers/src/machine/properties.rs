@@ -162,13 +162,13 @@ impl World {
                 merge(&mut self.object, patch);
                 Outcome::Done
             }
-            Plan::Prepare { attempt } => match step {
-                Step::Refused(class) => Outcome::NotCreated(CloudError::new(class, "no")),
-                _ => {
-                    assert_eq!(self.existing(), 0, "another attempt beside an instance");
-                    Outcome::Prepared(launch(*attempt))
+            Plan::Prepare { attempt } => {
+                assert_eq!(self.existing(), 0, "another attempt beside an instance");
+                if let Step::Refused(class) = step {
+                    return Outcome::NotCreated(CloudError::new(class, "no"));
                 }
-            },
+                Outcome::Prepared(launch(*attempt))
+            }
             Plan::Create { attempt } => self.create(*attempt, step),
             Plan::Terminate => match step {
                 Step::Refused(class) => Outcome::NotTerminated(CloudError::new(class, "no")),
@@ -218,14 +218,12 @@ impl World {
             _ => {
                 let state = *self.cloud.entry(attempt).or_insert(InstanceState::Pending);
                 assert!(self.existing() <= 1, "two instances for one machine");
-                match step {
-                    Step::Lost => error(ErrorClass::Unavailable, Effect::Unclear),
-                    _ => {
-                        let instance = instance_of(attempt, state);
-                        self.known = Some(Sighting::Present(instance.clone()));
-                        Outcome::Created(instance)
-                    }
+                if matches!(step, Step::Lost) {
+                    return error(ErrorClass::Unavailable, Effect::Unclear);
                 }
+                let instance = instance_of(attempt, state);
+                self.known = Some(Sighting::Present(instance.clone()));
+                Outcome::Created(instance)
             }
         }
     }

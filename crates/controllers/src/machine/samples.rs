@@ -199,7 +199,9 @@ pub(super) fn failure(category: Category) -> Failure {
 /// All of these merged, one after the other.
 pub(super) fn all(patches: &[Value]) -> Value {
     let mut whole = json!({});
-    patches.iter().for_each(|patch| merge(&mut whole, patch));
+    for patch in patches {
+        merge(&mut whole, patch);
+    }
     whole
 }
 

@@ -48,7 +48,9 @@ impl Surroundings {
                 Concern::All => all.keys(),
                 Concern::Secret(key) => named.get(&key.to_string()),
             };
-            concerned.iter().for_each(|key| queue.add(key));
+            for key in &concerned {
+                queue.add(key);
+            }
         });
         Self {
             machines_by_node: machines.index(|machine| {
@@ -87,7 +89,9 @@ impl Surroundings {
         let (queue, by_node) = (Arc::clone(queue), Arc::clone(&self.machines_by_node));
         self.nodes.subscribe(move |change| {
             if matters(change) {
-                by_node.get(&change.key.name).iter().for_each(|key| queue.add(key));
+                for key in by_node.get(&change.key.name) {
+                    queue.add(&key);
+                }
             }
         });
     }

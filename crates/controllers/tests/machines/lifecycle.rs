@@ -11,7 +11,7 @@ use crate::world::{PATIENCE, World, condition, message, phase, spec};
 async fn a_bare_machine_reaches_running_and_leaves_nothing_behind() -> Result<()> {
     let world = World::new("lifecycle").await?;
     let process = world.run()?;
-    world.create("m", spec(json!({"zone": "a", "dataVolumeGiB": 5}))).await?;
+    world.create("m", spec(&json!({"zone": "a", "dataVolumeGiB": 5}))).await?;
     let ready = |machine: &_| phase(machine) == "Running" && condition(machine, "Ready") == "True";
     let machine = world.until("m", "Running and Ready", ready).await?;
 
@@ -45,7 +45,7 @@ async fn a_bare_machine_reaches_running_and_leaves_nothing_behind() -> Result<()
 async fn an_instance_that_takes_time_is_waited_for_step_by_step() -> Result<()> {
     let world = World::new("slow").await?;
     let process = world.run()?;
-    world.create("m", spec(json!({"bootSeconds": 2, "stopSeconds": 2}))).await?;
+    world.create("m", spec(&json!({"bootSeconds": 2, "stopSeconds": 2}))).await?;
     let machine = world.until_phase("m", "Provisioned").await?;
     assert_eq!(condition(&machine, "InstanceExists"), "True");
     assert_eq!(condition(&machine, "Ready"), "False/InstancePending");
@@ -68,7 +68,7 @@ async fn hooks_hold_the_drain_and_the_end_of_the_instance() -> Result<()> {
         "preDrain": [{"name": "backup", "owner": "ops"}],
         "preTerminate": [{"name": "quorum", "owner": "etcd"}],
     });
-    let machine = json!({"providerSpec": {"value": spec(json!({}))}, "lifecycleHooks": hooks});
+    let machine = json!({"providerSpec": {"value": spec(&json!({}))}, "lifecycleHooks": hooks});
     world.create_with("m", machine, json!({})).await?;
     let machine = world.until_phase("m", "Running").await?;
     assert_eq!(condition(&machine, "Drainable"), "False/HookPresent");
@@ -98,7 +98,7 @@ async fn another_process_goes_on_where_the_first_one_stopped() -> Result<()> {
     let world = World::new("restart").await?;
     world.cloud.change_modes(|modes| modes.lose_create_answers = 3);
     let first = world.run()?;
-    world.create("m", spec(json!({}))).await?;
+    world.create("m", spec(&json!({}))).await?;
     let lost = eventually(PATIENCE, "an instance is made", || async {
         ensure!(world.cloud.created() == 1, "{}", world.cloud.created());
         Ok(())

@@ -14,7 +14,7 @@ use crate::world::{PATIENCE, World, condition, message, phase, spec};
 async fn a_spec_that_can_never_work_fails_and_can_be_deleted() -> Result<()> {
     let world = World::new("invalid").await?;
     let process = world.run()?;
-    world.create("m", spec(json!({"bootSeconds": "soon"}))).await?;
+    world.create("m", spec(&json!({"bootSeconds": "soon"}))).await?;
     let machine = world.until_phase("m", "Failed").await?;
     let status = &machine.data["status"];
     assert_eq!(status["errorReason"], "InvalidConfiguration");
@@ -36,7 +36,7 @@ async fn a_machine_without_its_label_is_not_created_but_can_be_deleted() -> Resu
     let process = world.run()?;
     let label = |value| json!({"metadata": {"labels": {"machine.openshift.io/cluster-api-cluster": value}}});
     for name in ["new", "old"] {
-        world.create(name, spec(json!({}))).await?;
+        world.create(name, spec(&json!({}))).await?;
     }
     world.until_phase("old", "Running").await?;
     world.until_phase("new", "Running").await?;
@@ -57,7 +57,7 @@ async fn without_room_machines_wait_and_say_so() -> Result<()> {
     world.cloud.change_modes(|modes| modes.full_zones = ["a".to_owned()].into());
     let process = world.run()?;
     for name in ["one", "two"] {
-        world.create(name, spec(json!({"zone": "a"}))).await?;
+        world.create(name, spec(&json!({"zone": "a"}))).await?;
     }
     for name in ["one", "two"] {
         let waits = |machine: &_| condition(machine, "Ready") == "False/CapacityExhausted";
@@ -77,7 +77,7 @@ async fn without_room_machines_wait_and_say_so() -> Result<()> {
 async fn an_instance_that_dies_makes_its_machine_fail_and_an_outage_does_not() -> Result<()> {
     let world = World::new("dies").await?;
     let process = world.run()?;
-    world.create("m", spec(json!({}))).await?;
+    world.create("m", spec(&json!({}))).await?;
     world.until_phase("m", "Running").await?;
     world.cloud.change_modes(|modes| modes.trouble = Some(Trouble::Unavailable));
     let touches = AtomicU32::new(0);
@@ -117,7 +117,7 @@ async fn an_instance_that_dies_makes_its_machine_fail_and_an_outage_does_not() -
 async fn credentials_that_do_not_work_are_named_while_it_is_deleted() -> Result<()> {
     let world = World::new("credentials").await?;
     let process = world.run()?;
-    world.create("m", spec(json!({}))).await?;
+    world.create("m", spec(&json!({}))).await?;
     world.until_phase("m", "Running").await?;
     world.cloud.change_modes(|modes| modes.trouble = Some(Trouble::Unauthorised));
     world.delete("m").await?;

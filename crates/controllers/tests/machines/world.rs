@@ -106,11 +106,11 @@ impl World {
 
     /// Starts the machine and nodelink controllers.
     pub(crate) fn run(&self) -> Result<Process> {
-        self.run_with(timings(), false)
+        self.run_with(&timings())
     }
 
-    pub(crate) fn run_with(&self, timings: Timings, obey_migration: bool) -> Result<Process> {
-        let cluster = Cluster::new(self.config.clone(), &timings)?;
+    pub(crate) fn run_with(&self, timings: &Timings) -> Result<Process> {
+        let cluster = Cluster::new(self.config.clone(), timings)?;
         let options = Options {
             scope: Scope::Namespace(self.namespace.clone()),
             leader_elect: Some(false),
@@ -123,7 +123,7 @@ impl World {
             health_address: "0".to_owned(),
         };
         let target = Some(cluster.clone());
-        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
+        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), *timings);
         let providers = Providers::new(vec![Arc::new(SimProvider::at(self.server.url()))]);
         let kind = Machines::new(Arc::new(providers.clone()));
         let linked = kind.clone();
@@ -133,7 +133,7 @@ impl World {
                     clouds: Clouds::new(&providers, &parts(shared)),
                     cluster_id: Some("test-cluster".into()),
                     secrets: SecretScope::Named,
-                    obey_migration,
+                    obey_migration: false,
                 };
                 MachineController::new(shared, kind, settings)
             }),
@@ -243,7 +243,7 @@ fn parts(shared: &Arc<Shared>) -> Parts {
 }
 
 /// A spec that the simulated cloud takes, with more in it.
-pub(crate) fn spec(extra: Value) -> Value {
+pub(crate) fn spec(extra: &Value) -> Value {
     let mut spec = json!({
         "apiVersion": "sim.machinist.dev/v1beta1",
         "kind": "SimMachineProviderConfig",

@@ -24,7 +24,7 @@ fn kind() -> Machines {
     Machines::new(Arc::new(Zones))
 }
 
-fn read(kind: &Machines, name: &str, spec: serde_json::Value) -> Machine {
+fn read(kind: &Machines, name: &str, spec: &serde_json::Value) -> Machine {
     let object = json!({
         "metadata": {
             "name": name, "namespace": "ns", "uid": name, "resourceVersion": "7", "generation": 2,
@@ -52,7 +52,7 @@ fn read(kind: &Machines, name: &str, spec: serde_json::Value) -> Machine {
 
 #[test]
 fn a_machine_is_kept_with_what_controllers_read() {
-    let machine = read(&kind(), "m", json!({"zone": "z"}));
+    let machine = read(&kind(), "m", &json!({"zone": "z"}));
     assert_eq!(machine.status.phase, Some(Phase::Running));
     assert_eq!(machine.provider_id, None, "an empty word is none");
     assert_eq!(machine.shape().unwrap().zone.as_deref(), Some("z"));
@@ -69,9 +69,9 @@ fn a_machine_is_kept_with_what_controllers_read() {
 #[test]
 fn identical_specs_are_stored_once_and_different_ones_are_not_mixed_up() {
     let kind = kind();
-    let one = read(&kind, "a", json!({"zone": "z"}));
-    let two = read(&kind, "b", json!({"zone": "z"}));
-    let other = read(&kind, "c", json!({"zone": "y"}));
+    let one = read(&kind, "a", &json!({"zone": "z"}));
+    let two = read(&kind, "b", &json!({"zone": "z"}));
+    let other = read(&kind, "c", &json!({"zone": "y"}));
     let spec = |machine: &Machine| machine.provider_spec.clone().unwrap();
     assert!(Arc::ptr_eq(&spec(&one), &spec(&two)));
     assert_eq!(spec(&other).shape.as_ref().unwrap().zone.as_deref(), Some("y"));
@@ -79,5 +79,5 @@ fn identical_specs_are_stored_once_and_different_ones_are_not_mixed_up() {
 
 #[test]
 fn a_bad_spec_is_kept_with_what_is_wrong_with_it() {
-    assert_eq!(read(&kind(), "m", json!({})).shape(), Err(SpecError::Missing));
+    assert_eq!(read(&kind(), "m", &json!({})).shape(), Err(SpecError::Missing));
 }

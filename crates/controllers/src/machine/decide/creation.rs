@@ -90,13 +90,12 @@ fn present(view: &View, instance: &std::sync::Arc<Instance>) -> Plan {
 /// The cloud says that there is no instance, and there was one. A young one may be invisible.
 fn vanished(view: &View, now: Timestamp) -> Plan {
     let age = Duration::try_from(now.duration_since(view.seen_since())).unwrap_or_default();
-    match view.rules.timings.consistency.checked_sub(age).filter(|left| !left.is_zero()) {
-        Some(left) => Plan::Wait(left),
-        None => {
-            let id = view.machine.provider_id.as_deref();
-            Plan::Fail(Fatal::Vanished(id.map(|id| format!(" {id}")).unwrap_or_default()))
-        }
+    let grace = view.rules.timings.consistency;
+    if let Some(left) = grace.checked_sub(age).filter(|left| !left.is_zero()) {
+        return Plan::Wait(left);
     }
+    let id = view.machine.provider_id.as_deref();
+    Plan::Fail(Fatal::Vanished(id.map(|id| format!(" {id}")).unwrap_or_default()))
 }
 
 /// There is no instance, and there was none. An attempt that was refused for good was looked for before this.

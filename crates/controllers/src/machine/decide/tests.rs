@@ -89,7 +89,7 @@ fn drift_is_repaired_unless_machines_like_this_one_pause() {
     assert_eq!(seen(&recorded(), sighting.clone()), Plan::Repair("tag x".to_owned()));
     let why = failure(Category::Throttled);
     let gate = Gate::Closed { wait: Duration::from_secs(3), why };
-    let paused = plan(View { gate, sighting, ..view(&recorded()) });
+    let paused = plan(View { sighting, gate, ..view(&recorded()) });
     assert!(matches!(paused, Plan::Tell(_)), "{paused}");
 }
 
@@ -216,13 +216,13 @@ fn the_way_down() {
 
     assert!(matches!(plan_of(&going(&[])), Plan::Drain(_)));
     assert_eq!(plan_of(&going(&[drained.clone(), hook.clone()])), Plan::AwaitHooks);
-    assert_eq!(plan_of(&going(&[drained.clone()])), Plan::Terminate);
+    assert_eq!(plan_of(&going(std::slice::from_ref(&drained))), Plan::Terminate);
     assert_eq!(
         plan_of(&going(&[missing])),
         Plan::Terminate,
         "what it leaves behind is removed, too"
     );
-    assert_eq!(plan_of(&going(&[gone.clone()])), Plan::Release);
+    assert_eq!(plan_of(&going(std::slice::from_ref(&gone))), Plan::Release);
     let with_node = View { node: Some(node("True")), ..view(&going(&[gone])) };
     assert_eq!(plan(with_node), Plan::RemoveNode(node("True").meta.clone()));
     let free = all(&[deleting(), json!({"metadata": {"finalizers": ["others/f"]}})]);

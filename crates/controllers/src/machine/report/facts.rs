@@ -70,7 +70,6 @@ impl Facts {
                 self.paused = Some(true);
                 self.phase = view.machine.status.phase;
             }
-            Outcome::Left(Leave::Failed) => {}
             Outcome::Left(Leave::Undecodable(_) | Leave::UnknownAuthority | Leave::Going)
             | Outcome::Done
             | Outcome::DryRun
@@ -113,7 +112,8 @@ impl Facts {
                     self.drain_events = told.events;
                 }
             }
-            Outcome::AwaitingHooks
+            Outcome::Left(Leave::Failed)
+            | Outcome::AwaitingHooks
             | Outcome::NotTerminated(_)
             | Outcome::Terminating(Deletion::UnderWay(_)) => {}
             Outcome::NothingLeft | Outcome::Terminating(Deletion::Gone) => {

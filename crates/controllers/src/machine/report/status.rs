@@ -6,7 +6,7 @@ use machinist_api::names::{
     REASON_MACHINE_API, REASON_NOT_MACHINE_API, SEVERITY_INFO, SEVERITY_WARNING,
 };
 use machinist_domain::conditions::{self, Condition};
-use machinist_domain::machine::Phase;
+use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_provider::cloud::Address;
 use serde_json::{Map, Value, json};
 
@@ -22,7 +22,7 @@ pub(super) fn patch(view: &View, facts: &Facts, now: Timestamp) -> Option<Value>
     }
     let status = &view.machine.status;
     let mut patch = Map::new();
-    if let Some(authority) = facts.authority.and_then(|authority| authority.as_str()) {
+    if let Some(authority) = facts.authority.and_then(MachineAuthority::as_str) {
         patch.insert("authoritativeAPI".to_owned(), authority.into());
     }
     if let Some(phase) = facts.phase.filter(|_| facts.phase != status.phase) {
