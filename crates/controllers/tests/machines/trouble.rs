@@ -8,7 +8,7 @@ use machinist_provider_sim::server::Trouble;
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
-use crate::world::{PATIENCE, World, condition, message, phase, spec};
+use crate::world::{PATIENCE, Served, World, condition, message, phase, spec};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_spec_that_can_never_work_fails_and_can_be_deleted() -> Result<()> {
@@ -26,6 +26,34 @@ async fn a_spec_that_can_never_work_fails_and_can_be_deleted() -> Result<()> {
     world.delete("m").await?;
     world.until_gone("m").await?;
     assert_eq!(world.cloud.calls().get("create"), None);
+    process.stop().await;
+    Ok(())
+}
+
+/// What the served definition does not know is dropped, and must not be written for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn on_openshifts_own_definition_a_failure_is_written_once() -> Result<()> {
+    let world = World::with("stock-invalid", Served::Stock).await?;
+    let process = world.run()?;
+    world.create("m", spec(&json!({"bootSeconds": "soon"}))).await?;
+    let machine = world.until_phase("m", "Failed").await?;
+    assert_eq!(machine.data["status"]["errorReason"], "InvalidConfiguration");
+    assert_eq!(machine.data["status"].get("failureReason"), None, "it is no stock definition");
+    for touch in 0..5 {
+        let passes = process.passes();
+        world
+            .patch("m", json!({"metadata": {"annotations": {"touched": touch.to_string()}}}))
+            .await?;
+        eventually(PATIENCE, "another pass", || async {
+            ensure!(process.passes() > passes, "none");
+            Ok(())
+        })
+        .await?;
+    }
+    let status = |machine: &kube::api::DynamicObject| machine.data["status"]["lastUpdated"].clone();
+    assert_eq!(status(&world.machines().get("m").await?), status(&machine));
+    // The finalizer, the status, and the Event.
+    assert_eq!(process.writes(), 3);
     process.stop().await;
     Ok(())
 }

@@ -11,7 +11,7 @@ use kube::api::{
     ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
 };
 use kube::{Api, Client, ResourceExt};
-use machinist_control_plane::ControlPlane;
+use machinist_control_plane::{ControlPlane, FeatureSet, openshift_crds};
 use machinist_controllers::clouds::Clouds;
 use machinist_controllers::kinds::Machines;
 use machinist_controllers::machine::{MachineController, Settings};
@@ -39,19 +39,34 @@ use tokio_util::sync::CancellationToken;
 /// Everything here takes a second or two on an idle machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-async fn control_plane() -> &'static ControlPlane {
-    static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
-    let start = || async {
-        let control_plane = ControlPlane::start().await?;
-        let machines =
-            machinist_api::crds().into_iter().filter(|crd| crd.spec.names.plural == "machines");
-        let yaml: String =
-            machines.map(|crd| serde_json::to_string(&crd).unwrap() + "\n---\n").collect();
-        assert!(!yaml.is_empty(), "there is no definition of Machines");
-        control_plane.install_crds(&yaml).await?;
-        anyhow::Ok(control_plane)
+/// Whose definition of Machines is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Served {
+    /// Ours.
+    Ours,
+    /// OpenShift's own, which drops without a word what it does not know.
+    Stock,
+}
+
+async fn control_plane(served: Served) -> &'static ControlPlane {
+    static OURS: OnceCell<ControlPlane> = OnceCell::const_new();
+    static STOCK: OnceCell<ControlPlane> = OnceCell::const_new();
+    let shared = if served == Served::Ours { &OURS } else { &STOCK };
+    shared.get_or_try_init(|| start(served)).await.unwrap()
+}
+
+async fn start(served: Served) -> Result<ControlPlane> {
+    let all = match served {
+        Served::Ours => {
+            machinist_api::crds().iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?
+        }
+        Served::Stock => openshift_crds(FeatureSet::Default).await?,
     };
-    SHARED.get_or_try_init(start).await.unwrap()
+    let machines = |crd: &&Value| crd["spec"]["names"]["plural"] == "machines";
+    let crd = all.iter().find(machines).context("there is no definition of Machines")?;
+    let control_plane = ControlPlane::start().await?;
+    control_plane.install_crds(&crd.to_string()).await?;
+    Ok(control_plane)
 }
 
 /// A namespace, a cloud and the controllers.
@@ -68,9 +83,28 @@ pub(crate) struct World {
 pub(crate) struct Process {
     stop: CancellationToken,
     running: JoinHandle<()>,
+    shared: Arc<Shared>,
 }
 
 impl Process {
+    /// How often something was counted: the sum of all lines of a metric that have all of these words.
+    pub(crate) fn count(&self, metric: &str, words: &[&str]) -> u64 {
+        let text = self.shared.metrics.encode(&[]).unwrap();
+        let lines = text.lines().filter(|line| line.starts_with(metric));
+        let counted = lines.filter(|line| words.iter().all(|word| line.contains(word)));
+        counted.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+    }
+
+    /// How many writes to Kubernetes were carried out.
+    pub(crate) fn writes(&self) -> u64 {
+        self.count("machinist_writes_total", &["result=\"done\""])
+    }
+
+    /// How many passes over machines there were.
+    pub(crate) fn passes(&self) -> u64 {
+        self.count("machinist_reconcile_total", &["controller=\"machine\""])
+    }
+
     pub(crate) async fn stop(self) {
         self.stop.cancel();
         self.running.await.unwrap();
@@ -88,7 +122,11 @@ fn timings() -> Timings {
 
 impl World {
     pub(crate) async fn new(name: &str) -> Result<Self> {
-        let control_plane = control_plane().await;
+        Self::with(name, Served::Ours).await
+    }
+
+    pub(crate) async fn with(name: &str, served: Served) -> Result<Self> {
+        let control_plane = control_plane(served).await;
         let client = control_plane.client()?;
         let namespace: Namespace =
             serde_json::from_value(json!({"metadata": {"generateName": format!("{name}-")}}))?;
@@ -139,10 +177,10 @@ impl World {
             }),
             Registration::new(move |shared| NodeLink::new(shared, linked)),
         ];
-        let stop = CancellationToken::new();
+        let (stop, shared) = (CancellationToken::new(), Arc::clone(manager.shared()));
         let token = stop.clone();
         let running = tokio::spawn(async move { manager.run(controllers, token).await.unwrap() });
-        Ok(Process { stop, running })
+        Ok(Process { stop, running, shared })
     }
 
     pub(crate) fn machines(&self) -> Api<DynamicObject> {
