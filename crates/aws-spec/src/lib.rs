@@ -3,6 +3,7 @@
 //! Input: raw provider specs and names of types. Output: shapes and capacities. Quick to build and to test; nothing here asks AWS anything.
 
 pub mod catalogue;
+pub mod config;
 pub mod ec2_words;
 mod provider_config;
 

@@ -1,13 +1,16 @@
 //! Reads `AWSMachineProviderConfig`, under both API groups that it is found under.
 //!
-//! Only what is needed is read; a field with the wrong type is an error that names the place. The spec is hostile input.
+//! For a shape only what it needs is read; a field with the wrong type is an error that names the place. The spec is hostile input. All of
+//! it is in [`config`](crate::config).
 
 use std::sync::Arc;
 
 use machinist_domain::shape::Shape;
-use machinist_provider::spec::{SpecError, SpecHalf, SpecKind};
+use machinist_provider::spec::{Problem, SpecError, SpecHalf, SpecKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use crate::config;
 
 const KIND: &str = "AWSMachineProviderConfig";
 const KINDS: &[SpecKind] = &[
@@ -63,8 +66,8 @@ impl SpecHalf for AwsSpecs {
         }
         let config: ProviderConfig = serde_json::from_str(spec.get())
             .map_err(|error| SpecError::Invalid { reason: error.to_string() })?;
-        if let Some(kind) = config.kind.filter(|kind| kind != KIND) {
-            return Err(SpecError::ForeignKind { kind, known: KINDS.to_vec() });
+        if let Some(error) = foreign(config.kind.as_deref()) {
+            return Err(error);
         }
         let placement = config.placement.unwrap_or_default();
         let devices = config.block_devices.unwrap_or_default();
@@ -82,6 +85,19 @@ impl SpecHalf for AwsSpecs {
     fn kinds(&self) -> &[SpecKind] {
         KINDS
     }
+
+    fn validate(&self, spec: &RawValue) -> Vec<Problem> {
+        match config::ProviderConfig::read(spec) {
+            Ok(config) => config.problems(),
+            Err(error) => vec![Problem::at("", error.to_string())],
+        }
+    }
+}
+
+/// The error for a spec of another kind. One without a kind is taken for ours.
+pub(crate) fn foreign(kind: Option<&str>) -> Option<SpecError> {
+    let kind = kind.filter(|kind| *kind != KIND)?;
+    Some(SpecError::ForeignKind { kind: kind.to_owned(), known: KINDS.to_vec() })
 }
 
 fn text(value: Option<String>) -> Option<Arc<str>> {

@@ -1,0 +1,233 @@
+//! The spec itself, and what it refers to by name, id or filter.
+
+use serde::Deserialize;
+
+use super::or_default;
+use super::placement::Placement;
+use super::volumes::BlockDevice;
+
+/// What an EC2 instance is to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProviderConfig {
+    pub(super) kind: Option<String>,
+    /// The image: by id, or the newest that filters find.
+    #[serde(deserialize_with = "or_default")]
+    pub ami: ResourceReference,
+    /// The type, such as `m6i.large`.
+    #[serde(deserialize_with = "or_default")]
+    pub instance_type: String,
+    /// Tags beside those that machinist sets.
+    #[serde(deserialize_with = "or_default")]
+    pub tags: Vec<Tag>,
+    /// The instance profile: its id is used as its name.
+    pub iam_instance_profile: Option<ResourceReference>,
+    /// The Secret with the user data, under the key `userData`.
+    pub user_data_secret: Option<LocalReference>,
+    /// The Secret with credentials; none: the process's own.
+    pub credentials_secret: Option<LocalReference>,
+    /// The key pair for SSH.
+    pub key_name: Option<String>,
+    /// The index of the network interface.
+    #[serde(deserialize_with = "or_default")]
+    pub device_index: i64,
+    /// Whether it gets a public address; none: as the subnet says.
+    pub public_ip: Option<bool>,
+    /// `ENA`, `EFA` or empty.
+    #[serde(deserialize_with = "or_default")]
+    pub network_interface_type: String,
+    /// Security groups, by id or filters.
+    #[serde(deserialize_with = "or_default")]
+    pub security_groups: Vec<ResourceReference>,
+    /// The subnet, by id or filters.
+    #[serde(deserialize_with = "or_default")]
+    pub subnet: ResourceReference,
+    /// Where.
+    #[serde(deserialize_with = "or_default")]
+    pub placement: Placement,
+    /// Load balancers that send requests to it.
+    #[serde(deserialize_with = "or_default")]
+    pub load_balancers: Vec<LoadBalancer>,
+    /// Volumes.
+    #[serde(deserialize_with = "or_default")]
+    pub block_devices: Vec<BlockDevice>,
+    /// That it is a spot instance, and how.
+    pub spot_market_options: Option<SpotOptions>,
+    /// The instance's metadata service.
+    #[serde(deserialize_with = "or_default")]
+    pub metadata_service_options: MetadataOptions,
+    /// The placement group.
+    #[serde(deserialize_with = "or_default")]
+    pub placement_group_name: String,
+    /// The partition within the placement group, from 1 to 7.
+    pub placement_group_partition: Option<i32>,
+    /// The capacity reservation, `cr-…`.
+    #[serde(deserialize_with = "or_default")]
+    pub capacity_reservation_id: String,
+    /// `OnDemand`, `Spot`, `CapacityBlock` or empty.
+    #[serde(deserialize_with = "or_default")]
+    pub market_type: String,
+    /// The processor's options.
+    pub cpu_options: Option<CpuOptions>,
+}
+
+/// How the instance is paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Market {
+    /// By the hour.
+    OnDemand,
+    /// What others leave; EC2 may take it back.
+    Spot,
+    /// Bought before.
+    CapacityBlock,
+}
+
+impl ProviderConfig {
+    /// How the instance is paid for. A spec with spot options and nothing else means spot.
+    pub fn market(&self) -> Market {
+        match self.market_type.as_str() {
+            "CapacityBlock" => Market::CapacityBlock,
+            "Spot" => Market::Spot,
+            "" if self.spot_market_options.is_some() => Market::Spot,
+            _ => Market::OnDemand,
+        }
+    }
+
+    /// The name of the Secret with the user data.
+    pub fn user_data_secret(&self) -> Option<&str> {
+        self.user_data_secret.as_ref()?.name()
+    }
+}
+
+/// Something in AWS, by its id, its ARN, or filters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ResourceReference {
+    /// Its id.
+    pub id: Option<String>,
+    /// Its ARN.
+    pub arn: Option<String>,
+    /// What it is like.
+    #[serde(deserialize_with = "or_default")]
+    pub filters: Vec<Filter>,
+}
+
+impl ResourceReference {
+    /// Its id, if it has one.
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref().filter(|id| !id.is_empty())
+    }
+
+    /// Its ARN, if it has one.
+    pub fn arn(&self) -> Option<&str> {
+        self.arn.as_deref().filter(|arn| !arn.is_empty())
+    }
+}
+
+/// What something is like: one of these values under this name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(default)]
+pub struct Filter {
+    /// As `tag:Name`.
+    #[serde(deserialize_with = "or_default")]
+    pub name: String,
+    /// Any of these.
+    #[serde(deserialize_with = "or_default")]
+    pub values: Vec<String>,
+}
+
+/// Something in the Machine's namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct LocalReference {
+    /// Its name.
+    #[serde(deserialize_with = "or_default")]
+    pub name: String,
+}
+
+impl LocalReference {
+    /// Its name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        Some(self.name.as_str()).filter(|name| !name.is_empty())
+    }
+}
+
+/// A tag.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Tag {
+    /// Its key.
+    #[serde(deserialize_with = "or_default")]
+    pub name: String,
+    /// Its value.
+    #[serde(deserialize_with = "or_default")]
+    pub value: String,
+}
+
+/// A load balancer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct LoadBalancer {
+    /// Its name.
+    #[serde(deserialize_with = "or_default")]
+    pub name: String,
+    /// `classic` or `network`.
+    #[serde(rename = "type", deserialize_with = "or_default")]
+    pub kind: String,
+}
+
+/// Kinds of load balancers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadBalancerKind {
+    /// The old one, which knows instances.
+    Classic,
+    /// The new one, which knows target groups.
+    Network,
+}
+
+impl LoadBalancer {
+    /// What kind it is, if the spec says a kind that there is.
+    pub fn kind(&self) -> Option<LoadBalancerKind> {
+        match self.kind.as_str() {
+            "classic" => Some(LoadBalancerKind::Classic),
+            "network" => Some(LoadBalancerKind::Network),
+            _ => None,
+        }
+    }
+}
+
+/// Options of a spot instance.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SpotOptions {
+    /// The highest price by the hour; none: that of an instance on demand.
+    pub max_price: Option<String>,
+}
+
+/// Options of the metadata service.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct MetadataOptions {
+    /// `Optional`, `Required` or empty.
+    #[serde(deserialize_with = "or_default")]
+    pub authentication: String,
+}
+
+/// Options of the processor.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CpuOptions {
+    /// `Disabled` or `AMDEncryptedVirtualizationNestedPaging`.
+    pub confidential_compute: Option<String>,
+}
+
+impl CpuOptions {
+    /// Whether AMD SEV-SNP is wanted; none: no opinion.
+    pub fn sev_snp(&self) -> Option<bool> {
+        match self.confidential_compute.as_deref() {
+            Some("AMDEncryptedVirtualizationNestedPaging") => Some(true),
+            Some("Disabled") => Some(false),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Reading, problems and defaults.
+
+use serde_json::{Map, Value, json};
+
+use super::*;
+
+fn raw(spec: &Value) -> Box<RawValue> {
+    RawValue::from_string(spec.to_string()).unwrap()
+}
+
+fn good() -> Value {
+    json!({
+        "kind": "AWSMachineProviderConfig",
+        "ami": { "id": "ami-0123456789abcdef0" },
+        "instanceType": "m6i.large",
+        "placement": { "region": "eu-west-1" },
+    })
+}
+
+/// The good spec with something merged into it, level by level.
+fn with(extra: &Value) -> ProviderConfig {
+    fn merge(into: &mut Value, from: &Value) {
+        match (into, from) {
+            (Value::Object(into), Value::Object(from)) => {
+                for (name, value) in from {
+                    merge(into.entry(name.clone()).or_insert(Value::Null), value);
+                }
+            }
+            (into, from) => *into = from.clone(),
+        }
+    }
+    let mut spec = good();
+    merge(&mut spec, extra);
+    ProviderConfig::read(&raw(&spec)).unwrap()
+}
+
+fn paths(extra: &Value) -> Vec<String> {
+    with(extra).problems().into_iter().map(|problem| problem.path).collect()
+}
+
+#[test]
+fn a_small_spec_and_a_large_one_are_fine() {
+    assert_eq!(with(&json!({})).problems(), []);
+    let large = json!({
+        "metadata": { "creationTimestamp": null },
+        "ami": { "arn": null },
+        "tags": [{ "name": "team", "value": "a" }, { "name": "empty" }],
+        "iamInstanceProfile": { "id": "worker" },
+        "userDataSecret": { "name": "worker-user-data" },
+        "credentialsSecret": { "name": "aws-cloud-credentials" },
+        "keyName": "ssh",
+        "deviceIndex": 0,
+        "publicIp": false,
+        "networkInterfaceType": "EFA",
+        "securityGroups": [{ "id": "sg-01234567" }, { "filters": [{ "name": "tag:Name", "values": ["x"] }] }],
+        "subnet": { "filters": [{ "name": "tag:Name", "values": ["a", "b"] }] },
+        "placement": { "availabilityZone": "eu-west-1a", "tenancy": "host", "host": {
+            "affinity": "DedicatedHost",
+            "dedicatedHost": { "allocationStrategy": "Dynamic",
+                "dynamicHostAllocation": { "tags": [{ "name": "cost", "value": "b" }] } },
+        } },
+        "loadBalancers": [{ "name": "a", "type": "network" }, { "name": "b", "type": "classic" }],
+        "blockDevices": [
+            { "ebs": { "volumeSize": 120, "volumeType": "gp3", "iops": 4000, "throughputMib": 250,
+                "encrypted": true, "kmsKey": { "arn": "arn:aws:kms:x" } } },
+            { "deviceName": "/dev/xvdb", "ebs": { "volumeSize": 9, "volumeType": "gp2", "iops": 5 } },
+            { "deviceName": "/dev/xvdc", "virtualName": "ephemeral0" },
+        ],
+        "spotMarketOptions": { "maxPrice": "0.05" },
+        "metadataServiceOptions": { "authentication": "Required" },
+        "placementGroupName": "g",
+        "placementGroupPartition": 3,
+        "capacityReservationId": "",
+        "marketType": "",
+        "cpuOptions": { "confidentialCompute": "AMDEncryptedVirtualizationNestedPaging" },
+        "aFieldOfTomorrow": [1],
+    });
+    let config = with(&large);
+    assert_eq!(config.problems(), []);
+    assert_eq!(config.market(), Market::Spot);
+    assert_eq!(config.cpu_options.as_ref().and_then(CpuOptions::sev_snp), Some(true));
+    let volume = |at: usize| config.block_devices[at].ebs.as_ref().unwrap();
+    assert_eq!((volume(0).iops(), volume(0).throughput()), (Some(4000), Some(250)));
+    assert_eq!(volume(0).kms_key(), Some("arn:aws:kms:x"));
+    assert_eq!(volume(1).iops(), None, "gp2 has none");
+    let host = config.placement.host.as_ref().unwrap();
+    assert!(host.is_dynamic() && host.is_bound() && host.provided().is_none());
+    assert_eq!(host.tags()[0].name, "cost");
+}
+
+#[test]
+fn nulls_are_nothing_as_in_go() {
+    let config = with(&json!({
+        "tags": null, "securityGroups": null, "subnet": null, "blockDevices": null,
+        "deviceIndex": null, "marketType": null, "loadBalancers": null,
+        "metadataServiceOptions": null, "placement": { "tenancy": null, "host": null },
+    }));
+    assert_eq!(config, with(&json!({})));
+}
+
+#[test]
+fn every_field_with_a_format_is_checked_and_named() {
+    let cases = [
+        (json!({ "ami": { "id": "" } }), "ami.id"),
+        (json!({ "ami": { "id": "image" } }), "ami.id"),
+        (
+            json!({ "ami": { "id": "", "filters": [{ "name": "", "values": ["x"] }] } }),
+            "ami.filters[0].name",
+        ),
+        (json!({ "instanceType": "" }), "instanceType"),
+        (json!({ "instanceType": "large" }), "instanceType"),
+        (json!({ "placement": { "region": "" } }), "placement.region"),
+        (json!({ "placement": { "region": "Europe 1" } }), "placement.region"),
+        (json!({ "placement": { "availabilityZone": "eu west" } }), "placement.availabilityZone"),
+        (json!({ "tags": [{ "name": "" }] }), "tags[0].name"),
+        (json!({ "tags": [{ "name": "AWS:x" }] }), "tags[0].name"),
+        (json!({ "tags": [{ "name": "x", "value": "y".repeat(257) }] }), "tags[0].value"),
+        (json!({ "tags": vec![json!({ "name": "x" }); 43] }), "tags"),
+        (json!({ "iamInstanceProfile": { "arn": "arn:x" } }), "iamInstanceProfile.id"),
+        (json!({ "userDataSecret": {} }), "userDataSecret.name"),
+        (json!({ "credentialsSecret": { "name": "" } }), "credentialsSecret.name"),
+        (json!({ "keyName": "" }), "keyName"),
+        (json!({ "deviceIndex": -1 }), "deviceIndex"),
+        (json!({ "networkInterfaceType": "efa" }), "networkInterfaceType"),
+        (json!({ "securityGroups": [{}] }), "securityGroups[0]"),
+        (json!({ "securityGroups": [{ "id": "x" }] }), "securityGroups[0].id"),
+        (
+            json!({ "securityGroups": [{ "filters": [{ "name": "a" }] }] }),
+            "securityGroups[0].filters[0].values",
+        ),
+        (json!({ "subnet": { "id": "x" } }), "subnet.id"),
+        (json!({ "blockDevices": [{ "ebs": {} }, { "ebs": {} }] }), "blockDevices"),
+        (
+            json!({ "blockDevices": [{ "ebs": { "volumeSize": 0 } }] }),
+            "blockDevices[0].ebs.volumeSize",
+        ),
+        (
+            json!({ "blockDevices": [{ "ebs": { "volumeType": "gp9" } }] }),
+            "blockDevices[0].ebs.volumeType",
+        ),
+        (json!({ "blockDevices": [{ "ebs": { "iops": -1 } }] }), "blockDevices[0].ebs.iops"),
+        (
+            json!({ "blockDevices": [{ "ebs": { "volumeType": "gp2", "throughputMib": 125 } }] }),
+            "blockDevices[0].ebs.throughputMib",
+        ),
+        (
+            json!({ "blockDevices": [{ "ebs": { "volumeType": "gp3", "throughputMib": 124 } }] }),
+            "blockDevices[0].ebs.throughputMib",
+        ),
+        (json!({ "loadBalancers": [{ "type": "network" }] }), "loadBalancers[0].name"),
+        (json!({ "loadBalancers": [{ "name": "a", "type": "big" }] }), "loadBalancers[0].type"),
+        (json!({ "marketType": "Free" }), "marketType"),
+        (json!({ "marketType": "OnDemand", "spotMarketOptions": {} }), "marketType"),
+        (json!({ "marketType": "CapacityBlock" }), "marketType"),
+        (
+            json!({ "marketType": "Spot", "capacityReservationId": "cr-0123456789abcdef0" }),
+            "marketType",
+        ),
+        (
+            json!({ "spotMarketOptions": {}, "capacityReservationId": "cr-0123456789abcdef0" }),
+            "capacityReservationId",
+        ),
+        (json!({ "capacityReservationId": "cr-1" }), "capacityReservationId"),
+        (json!({ "spotMarketOptions": { "maxPrice": "cheap" } }), "spotMarketOptions.maxPrice"),
+        (json!({ "placement": { "tenancy": "shared" } }), "placement.tenancy"),
+        (
+            json!({ "placementGroupName": "g", "placementGroupPartition": 8 }),
+            "placementGroupPartition",
+        ),
+        (json!({ "placementGroupPartition": 1 }), "placementGroupPartition"),
+        (json!({ "placement": { "host": { "affinity": "AnyAvailable" } } }), "placement.host"),
+        (
+            json!({ "metadataServiceOptions": { "authentication": "required" } }),
+            "metadataServiceOptions.authentication",
+        ),
+        (json!({ "cpuOptions": {} }), "cpuOptions"),
+        (json!({ "cpuOptions": { "confidentialCompute": "" } }), "cpuOptions.confidentialCompute"),
+    ];
+    for (extra, path) in cases {
+        assert_eq!(paths(&extra), [path], "{extra}");
+    }
+}
+
+#[test]
+fn dedicated_hosts() {
+    let host = |host: Value| json!({ "placement": { "tenancy": "host", "host": host } });
+    let at = |name: &str| format!("placement.host.{name}");
+    let cases = [
+        (json!({}), at("affinity")),
+        (json!({ "affinity": "Any" }), at("affinity")),
+        (json!({ "affinity": "DedicatedHost" }), at("dedicatedHost")),
+        (json!({ "affinity": "DedicatedHost", "dedicatedHost": {} }), at("dedicatedHost.id")),
+        (
+            json!({ "affinity": "DedicatedHost", "dedicatedHost": { "id": "h-1" } }),
+            at("dedicatedHost.id"),
+        ),
+        (
+            json!({ "affinity": "AnyAvailable", "dedicatedHost": { "allocationStrategy": "Dynamic" } }),
+            at("affinity"),
+        ),
+        (
+            json!({ "affinity": "DedicatedHost", "dedicatedHost": {
+                "allocationStrategy": "Dynamic", "id": "h-01234567" } }),
+            at("dedicatedHost.id"),
+        ),
+        (
+            json!({ "affinity": "DedicatedHost", "dedicatedHost": {
+                "id": "h-01234567", "dynamicHostAllocation": { "tags": [] } } }),
+            at("dedicatedHost.dynamicHostAllocation"),
+        ),
+        (
+            json!({ "affinity": "DedicatedHost", "dedicatedHost": {
+                "allocationStrategy": "Dynamic", "dynamicHostAllocation": {} } }),
+            at("dedicatedHost.dynamicHostAllocation.tags"),
+        ),
+        (
+            json!({ "affinity": "DedicatedHost", "dedicatedHost": { "allocationStrategy": "Mine" } }),
+            at("dedicatedHost.allocationStrategy"),
+        ),
+    ];
+    for (spec, path) in cases {
+        assert_eq!(paths(&host(spec.clone())), [path], "{spec}");
+    }
+    for spec in [
+        json!({ "affinity": "AnyAvailable" }),
+        json!({ "affinity": "AnyAvailable", "dedicatedHost": { "id": "h-01234567" } }),
+        json!({ "affinity": "DedicatedHost", "dedicatedHost": { "allocationStrategy": "Dynamic" } }),
+    ] {
+        assert_eq!(paths(&host(spec.clone())), [""; 0], "{spec}");
+    }
+}
+
+#[test]
+fn markets() {
+    let market = |extra: Value| with(&extra).market();
+    assert_eq!(market(json!({})), Market::OnDemand);
+    assert_eq!(market(json!({ "spotMarketOptions": {} })), Market::Spot);
+    assert_eq!(market(json!({ "marketType": "Spot" })), Market::Spot);
+    assert_eq!(market(json!({ "marketType": "CapacityBlock" })), Market::CapacityBlock);
+}
+
+#[test]
+fn a_wrong_type_says_where() {
+    let spec = raw(&json!({ "tags": "none" }));
+    let error = ProviderConfig::read(&spec).unwrap_err().to_string();
+    assert!(error.contains("expected a sequence"), "{error}");
+    let foreign = raw(&json!({ "kind": "GCPMachineProviderSpec" }));
+    assert!(matches!(ProviderConfig::read(&foreign), Err(SpecError::ForeignKind { .. })));
+}
+
+#[test]
+fn what_is_left_out_is_filled_in_as_a_patch() {
+    let bare = ProviderConfig::read(&raw(&json!({}))).unwrap();
+    let expected = json!({
+        "instanceType": "m5.large",
+        "placement": { "region": "eu-west-1" },
+        "userDataSecret": { "name": "worker-user-data" },
+        "credentialsSecret": { "name": "aws-cloud-credentials" },
+    });
+    let missing = missing_defaults(&bare, "m5.large", Some("eu-west-1"));
+    assert_eq!(Value::Object(missing), expected);
+    let full = with(&json!({ "userDataSecret": { "name": "u" }, "credentialsSecret": {} }));
+    assert_eq!(missing_defaults(&full, "m5.large", Some("eu-west-2")), Map::default());
+}

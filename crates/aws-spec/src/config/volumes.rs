@@ -1,0 +1,65 @@
+//! Volumes.
+
+use serde::Deserialize;
+
+use super::machine::ResourceReference;
+use super::or_default;
+
+/// A volume, and where the instance finds it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct BlockDevice {
+    /// As `/dev/xvdb`; none or empty: the root volume.
+    pub device_name: Option<String>,
+    /// The volume. An entry without one is ignored.
+    pub ebs: Option<Ebs>,
+}
+
+impl BlockDevice {
+    /// Its name; none for the root volume.
+    pub fn name(&self) -> Option<&str> {
+        self.device_name.as_deref().filter(|name| !name.is_empty())
+    }
+}
+
+/// An EBS volume. It always goes with the instance.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Ebs {
+    /// GiB; none: as large as the snapshot.
+    pub volume_size: Option<i64>,
+    /// `gp2`, `gp3`, `io1`, `io2`, `st1`, `sc1`, `standard`.
+    pub volume_type: Option<String>,
+    /// Operations per second.
+    pub iops: Option<i64>,
+    /// MiB per second, for gp3.
+    pub throughput_mib: Option<i32>,
+    /// Whether it is encrypted; none: as the account says.
+    pub encrypted: Option<bool>,
+    /// The key that encrypts it, by id or ARN.
+    #[serde(deserialize_with = "or_default")]
+    pub kms_key: ResourceReference,
+}
+
+impl Ebs {
+    /// Its type, if it is said.
+    pub fn kind(&self) -> Option<&str> {
+        self.volume_type.as_deref().filter(|kind| !kind.is_empty())
+    }
+
+    /// Operations per second, for types that have them.
+    pub fn iops(&self) -> Option<i64> {
+        let has = matches!(self.kind(), Some("io1" | "io2" | "gp3"));
+        self.iops.filter(|iops| has && *iops > 0)
+    }
+
+    /// MiB per second, for types that have them.
+    pub fn throughput(&self) -> Option<i32> {
+        self.throughput_mib.filter(|_| self.kind() == Some("gp3"))
+    }
+
+    /// The key that encrypts it.
+    pub fn kms_key(&self) -> Option<&str> {
+        self.kms_key.id().or_else(|| self.kms_key.arn())
+    }
+}
