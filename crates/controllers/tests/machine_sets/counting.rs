@@ -1,7 +1,7 @@
 //! Exactly as many machines as wanted, whatever the watches tell and whoever dies.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -10,6 +10,7 @@ use kube::{Api, ResourceExt};
 use machinist_testbed::faults::{Effect, Gate, Match, Proxy, Rule, Verb};
 use machinist_testbed::poll::eventually;
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::world::{PATIENCE, World, control_plane, is_alive, timings};
 
@@ -62,9 +63,9 @@ async fn five_hundred_and_back_with_late_watches_and_dying_leaders() -> Result<(
     proxy.add_rule(Rule::new(creations(), Effect::LoseAnswer).skip(60).times(2));
     let gate = Gate::new();
     proxy.add_rule(Rule::new(creations(), Effect::Hold(gate.clone())).skip(220));
-    let first = world.run_behind(proxy, timings(), None)?;
+    let first = world.run_behind(proxy, &timings(), None)?;
     until_leader(&world, &first.identity).await?;
-    let second = world.run_behind(lagging().await?, timings(), None)?;
+    let second = world.run_behind(lagging().await?, &timings(), None)?;
 
     world.scale("workers", 500).await?;
     gate.reached().await;
@@ -81,7 +82,7 @@ async fn five_hundred_and_back_with_late_watches_and_dying_leaders() -> Result<(
 
     // And back. The next leader dies in the middle of that.
     let proxy = lagging().await?;
-    let third = world.run_behind(proxy, timings(), None)?;
+    let third = world.run_behind(proxy, &timings(), None)?;
     let gate = Gate::new();
     let deletions = Match::any().verbs([Verb::Delete]).resource("machines");
     second.proxy.add_rule(Rule::new(deletions, Effect::HoldAfter(gate.clone())).skip(100));

@@ -15,7 +15,7 @@ const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ownershi
 async fn the_controller_writes_what_the_docs_say() -> Result<()> {
     let control_plane = ownership::control_plane().await?;
     let world = World::on_new(&control_plane, "ownership").await?;
-    let process = world.run_with(timings(), None).await?;
+    let process = world.run_with(&timings(), None).await?;
     // One that is adopted, two that are made; one of them is released, and replaced.
     world.create_machine("orphan", "workers", json!([])).await?;
     world.create_set("workers", 3, json!({"minReadySeconds": 1})).await?;

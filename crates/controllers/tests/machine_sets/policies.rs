@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
+use machinist_runtime::clock::{Clock as _, SystemClock};
 use machinist_testbed::faults::{Effect, EventFilter, Match, Rule, Verb};
 use machinist_testbed::poll::eventually;
 use serde_json::json;
@@ -23,7 +24,7 @@ async fn three_ages(world: &World) -> Result<Vec<String>> {
         let last = world.machines().get(&names[names.len() - 1]).await?;
         let made = last.creation_timestamp().unwrap().0;
         eventually(PATIENCE, "a second is over", || async {
-            let now = jiff::Timestamp::now();
+            let now = SystemClock.now();
             ensure!(now.duration_since(made).as_secs() >= 1, "{now} {made}");
             Ok(())
         })

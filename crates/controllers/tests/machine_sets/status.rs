@@ -1,6 +1,6 @@
 //! What a set says of itself, and how often.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
@@ -8,9 +8,11 @@ use kube::Api;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
 use machinist_domain::machine_timings::MachineTimings;
+use machinist_runtime::clock::{Clock as _, SystemClock};
 use machinist_runtime::timings::Timings;
 use machinist_testbed::faults::{Match, Verb};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::world::{World, control_plane, timings};
 
@@ -34,7 +36,7 @@ pub(crate) async fn make_ready(world: &World, machine: &str) -> Result<Node> {
 }
 
 async fn set_ready(nodes: &Api<Node>, name: &str, ready: &str) -> Result<()> {
-    let now = jiff::Timestamp::now().round(jiff::Unit::Second)?;
+    let now = SystemClock.now().round(jiff::Unit::Second)?;
     let condition = json!({"type": "Ready", "status": ready, "lastTransitionTime": now.to_string(), "lastHeartbeatTime": now.to_string()});
     let patch = Patch::Merge(json!({"status": {"conditions": [condition]}}));
     nodes.patch_status(name, &PatchParams::default(), &patch).await?;
@@ -79,16 +81,19 @@ async fn kubectl_scales_a_set_and_sees_its_selector() -> Result<()> {
 async fn machines_are_ready_with_their_own_node_and_available_after_a_while() -> Result<()> {
     let world = World::new("ready").await?;
     let process = world.run().await?;
-    world.create_set("workers", 2, json!({"minReadySeconds": 3})).await?;
+    world.create_set("workers", 2, json!({"minReadySeconds": 3600})).await?;
     world.until_settled("workers").await?;
     let names = world.until_alive(2).await?;
     let node = make_ready(&world, &names[0]).await?;
     let said =
         |wanted| move |set: &kube::core::DynamicObject| counts(&set.data["status"]) == wanted;
     world.until("workers", "one is ready", said([2, 2, 1, 0])).await?;
+    // Nobody tells when five seconds are over.
+    world.patch_set("workers", json!({"spec": {"minReadySeconds": 5}})).await?;
     let began = Instant::now();
     world.until("workers", "one is available", said([2, 2, 1, 1])).await?;
     println!("available after {:?}", began.elapsed());
+    world.patch_set("workers", json!({"spec": {"minReadySeconds": 3600}})).await?;
     let nodes = Api::<Node>::all(world.client.clone());
     set_ready(&nodes, &node.name_any(), "Unknown").await?;
     world.until("workers", "none is ready", said([2, 2, 0, 0])).await?;
@@ -109,7 +114,7 @@ async fn a_settled_set_is_not_written_and_a_busy_one_seldom() -> Result<()> {
     let usual = timings();
     let gather = Duration::from_millis(200);
     let machines = MachineTimings { children: gather, ..usual.machines };
-    let process = world.run_with(Timings { machines, ..usual }, Some(false)).await?;
+    let process = world.run_with(&Timings { machines, ..usual }, Some(false)).await?;
     let writes = || process.proxy.log().matching(&Match::writes().resource("machinesets")).len();
     let began = Instant::now();
     world.create_set("workers", 60, json!({})).await?;

@@ -124,10 +124,14 @@ impl World {
 
     /// A process that needs no lease.
     pub(crate) async fn run(&self) -> Result<Process> {
-        self.run_with(timings(), Some(false)).await
+        self.run_with(&timings(), Some(false)).await
     }
 
-    pub(crate) async fn run_with(&self, timings: Timings, elects: Option<bool>) -> Result<Process> {
+    pub(crate) async fn run_with(
+        &self,
+        timings: &Timings,
+        elects: Option<bool>,
+    ) -> Result<Process> {
         let proxy = Proxy::start(&self.config).await?;
         self.run_behind(proxy, timings, elects)
     }
@@ -135,7 +139,7 @@ impl World {
     pub(crate) fn run_behind(
         &self,
         proxy: Proxy,
-        timings: Timings,
+        timings: &Timings,
         elects: Option<bool>,
     ) -> Result<Process> {
         let identity = format!("test-{}", proxy.url().rsplit(':').next().unwrap_or_default());
@@ -153,7 +157,7 @@ impl World {
         let config = proxy.config("unused")?;
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let stop = CancellationToken::new();
+        let (stop, timings) = (CancellationToken::new(), *timings);
         let token = stop.clone();
         runtime.spawn(async move {
             let cluster = Cluster::new(config, &timings).unwrap();
