@@ -1,6 +1,7 @@
 //! Carries a plan out: at most one effect, through the gateway. What clouds answer is remembered as a sighting at once.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use machinist_api::names::FINALIZER_MACHINE;
 use machinist_domain::meta::Meta;
@@ -84,7 +85,11 @@ impl Act<'_> {
 
     async fn remove_node(&self, node: &Meta) -> Outcome {
         let writer = self.writer.target();
-        written(writer.delete(&self.controller.nodes, node, self.plan).await)
+        match written(writer.delete(&self.controller.nodes, node, self.plan).await) {
+            // A Node that the machine does not name brings nobody back when it goes.
+            Outcome::Done => Outcome::Waiting(Duration::ZERO),
+            outcome => outcome,
+        }
     }
 
     fn wait_for_others(&self) {

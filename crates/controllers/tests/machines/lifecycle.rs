@@ -124,3 +124,23 @@ async fn another_process_goes_on_where_the_first_one_stopped() -> Result<()> {
     second.stop().await;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_nobody_linked_goes_with_its_instance() -> Result<()> {
+    let world = World::new("unlinked").await?;
+    let process = world.run_alone()?;
+    world.create("m", spec(&json!({}))).await?;
+    let machine = world.until_phase("m", "Provisioned").await?;
+    assert_eq!(condition(&machine, "Ready"), "False/WaitingForNode");
+    let id = world.cloud.instances().remove(0).id;
+    let registered = eventually(PATIENCE, "the node is there", || async {
+        ensure!(world.nodes().get_opt(&id).await?.is_some(), "it is not");
+        Ok(())
+    });
+    registered.await?;
+    world.delete("m").await?;
+    world.until_gone("m").await?;
+    assert!(world.nodes().get_opt(&id).await?.is_none(), "the node is still there");
+    process.stop().await;
+    Ok(())
+}

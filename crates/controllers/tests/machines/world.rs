@@ -144,10 +144,15 @@ impl World {
 
     /// Starts the machine and nodelink controllers.
     pub(crate) fn run(&self) -> Result<Process> {
-        self.run_with(&timings())
+        self.run_with(&timings(), true)
     }
 
-    pub(crate) fn run_with(&self, timings: &Timings) -> Result<Process> {
+    /// Starts the machine controller alone: nobody links machines and nodes.
+    pub(crate) fn run_alone(&self) -> Result<Process> {
+        self.run_with(&timings(), false)
+    }
+
+    fn run_with(&self, timings: &Timings, link: bool) -> Result<Process> {
         let cluster = Cluster::new(self.config.clone(), timings)?;
         let options = Options {
             scope: Scope::Namespace(self.namespace.clone()),
@@ -165,18 +170,18 @@ impl World {
         let providers = Providers::new(vec![Arc::new(SimProvider::at(self.server.url()))]);
         let kind = Machines::new(Arc::new(providers.clone()));
         let linked = kind.clone();
-        let controllers = vec![
-            Registration::new(move |shared| {
-                let settings = Settings {
-                    clouds: Clouds::new(&providers, &parts(shared)),
-                    cluster_id: Some("test-cluster".into()),
-                    secrets: SecretScope::Named,
-                    obey_migration: false,
-                };
-                MachineController::new(shared, kind, settings)
-            }),
-            Registration::new(move |shared| NodeLink::new(shared, linked)),
-        ];
+        let mut controllers = vec![Registration::new(move |shared| {
+            let settings = Settings {
+                clouds: Clouds::new(&providers, &parts(shared)),
+                cluster_id: Some("test-cluster".into()),
+                secrets: SecretScope::Named,
+                obey_migration: false,
+            };
+            MachineController::new(shared, kind, settings)
+        })];
+        if link {
+            controllers.push(Registration::new(move |shared| NodeLink::new(shared, linked)));
+        }
         let (stop, shared) = (CancellationToken::new(), Arc::clone(manager.shared()));
         let token = stop.clone();
         let running = tokio::spawn(async move { manager.run(controllers, token).await.unwrap() });
