@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{CrashPoint, Options, Scenario, World, point::Write};
-use crate::faults::{ApiRequest, Match};
+use crate::faults::{ApiRequest, LogEntry, Match};
 
 /// Which requests are crash points, and what they are called.
 #[derive(Debug)]
@@ -32,8 +32,12 @@ impl<C: Scenario> Lens<C> {
     /// The points that were met in this world so far.
     pub(super) fn points(&self, world: &World) -> Vec<CrashPoint> {
         let entries = world.proxy.log().entries();
-        let writes = entries.iter().filter(|entry| self.counts(&entry.request));
-        CrashPoint::in_sequence(writes.map(|entry| self.write(&entry.request)))
+        let writes: Vec<_> = entries.iter().filter(|entry| self.counts(&entry.request)).collect();
+        let points = CrashPoint::in_sequence(writes.iter().map(|entry| self.write(&entry.request)));
+        let sure = |(entry, point): (&&LogEntry, CrashPoint)| {
+            (point.nth <= self.scenario.at_least(&entry.request)).then_some(point)
+        };
+        writes.iter().zip(points).filter_map(sure).collect()
     }
 
     /// The subject's writes in this world, one per line, for people.

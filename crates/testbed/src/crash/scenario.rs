@@ -20,6 +20,13 @@ pub trait Scenario: Send + Sync + 'static {
     /// ([`World::state_of`] does this for whole kinds).
     fn end_state(&self, world: &World) -> impl Future<Output = Result<Value>> + Send;
 
+    /// How often a write of this name is made in every run at least. Where the number depends on who is faster, as with a status that is
+    /// written once for several changes, what goes beyond it is no crash point: it could not be found again.
+    fn at_least(&self, request: &ApiRequest) -> u32 {
+        let _ = request;
+        u32::MAX
+    }
+
     /// A name for the object of a write that is the same in every run, whatever the order of
     /// parallel workers. The default suits objects whose names the scenario has chosen, and Events.
     fn label(&self, request: &ApiRequest) -> String {

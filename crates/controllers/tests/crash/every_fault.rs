@@ -1,0 +1,47 @@
+//! Every fault at every write, on our definitions and on OpenShift's own.
+
+use std::time::Duration;
+
+use machinist_control_plane::{ControlPlane, FeatureSet, openshift_crds};
+use machinist_testbed::crash::{Harness, Options, Sample};
+
+use crate::scaling::Scaling;
+use crate::subject;
+
+/// The clock of the cloud, against real time.
+const CLOUD_SPEED: f64 = 50.0;
+
+async fn every_write_survives_every_fault(definitions: &str, yaml: &str) {
+    let control_plane = ControlPlane::start().await.unwrap();
+    control_plane.install_crds(yaml).await.unwrap();
+    let options = Options {
+        sample: Sample::from_env(),
+        // Most of a run is waiting.
+        parallel: 8,
+        deadline: Duration::from_secs(60),
+        settle: Duration::from_millis(600),
+        cloud: Some(CLOUD_SPEED),
+        ..Options::default()
+    };
+    let servers = vec![control_plane.kube_config()];
+    let harness = Harness::new(subject::controllers(), Scaling, servers, options);
+    let report = harness.run().await.unwrap();
+    eprintln!("machines on {definitions}: {report}");
+    report.check().unwrap();
+}
+
+fn yaml(definitions: impl Iterator<Item = serde_json::Value>) -> String {
+    definitions.map(|crd| format!("{crd}\n---\n")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_machine_is_lost_or_leaked_on_our_definitions() {
+    let crds = machinist_api::crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap());
+    every_write_survives_every_fault("our definitions", &yaml(crds)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_machine_is_lost_or_leaked_on_openshifts_definitions() {
+    let crds = openshift_crds(FeatureSet::Default).await.unwrap();
+    every_write_survives_every_fault("OpenShift's definitions", &yaml(crds.into_iter())).await;
+}
