@@ -14,6 +14,8 @@ mod metadata;
 mod observe;
 mod plan;
 mod report;
+#[cfg(test)]
+mod samples;
 mod snapshot;
 
 use std::sync::Arc;
