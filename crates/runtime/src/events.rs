@@ -23,7 +23,7 @@ use crate::writer::{WriteError, Writer, Written};
 
 /// How many different notes one object may get for one reason within the window.
 const NOTES_PER_WINDOW: u32 = 5;
-/// When the memory of what was said is swept.
+/// From how many on the memory of what was said is swept.
 const SWEEP_AT: usize = 4096;
 /// The API server refuses longer notes.
 const LONGEST_NOTE: usize = 1024;
@@ -31,11 +31,29 @@ const LONGEST_NOTE: usize = 1024;
 /// Writes Events.
 #[derive(Debug)]
 pub struct Events {
-    said: Mutex<HashMap<(Uid, EventReason), Said>>,
+    said: Mutex<Memory>,
     window: Duration,
     clock: SharedClock,
     metrics: Arc<Metrics>,
     identity: String,
+}
+
+/// What was said lately.
+#[derive(Debug)]
+struct Memory {
+    topics: HashMap<Topic, Said>,
+    /// With so many the next sweep is due: a sweep of many that are all recent must not come with every Event.
+    sweep_at: usize,
+}
+
+/// Whom and what an Event is about, as a hash: thousands are remembered, and with 128 bits no two of them are ever the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Topic([u8; 16]);
+
+impl Topic {
+    fn new(uid: &Uid, reason: EventReason) -> Self {
+        Self(wide_fingerprint([&*uid.0, reason.as_str()]).to_be_bytes())
+    }
 }
 
 #[derive(Debug)]
@@ -62,7 +80,8 @@ impl Events {
         metrics: Arc<Metrics>,
         identity: String,
     ) -> Self {
-        Self { said: Mutex::default(), window, clock, metrics, identity }
+        let said = Mutex::new(Memory { topics: HashMap::new(), sweep_at: SWEEP_AT });
+        Self { said, window, clock, metrics, identity }
     }
 
     /// Writes an Event, unless it has been said. After an error it has not.
@@ -92,7 +111,8 @@ impl Events {
             }
             Err(error) => {
                 self.metrics.event(reason, "failed");
-                self.said.lock().remove(&(regarding.meta.uid.clone(), note.reason));
+                let topic = Topic::new(&regarding.meta.uid, note.reason);
+                self.said.lock().topics.remove(&topic);
                 return Err(error);
             }
         }
@@ -103,15 +123,10 @@ impl Events {
         let now = self.clock.uptime();
         let hash = fingerprint([note.note.as_str()]);
 
-        let mut said = self.said.lock();
-        if said.len() >= SWEEP_AT {
-            said.retain(|_, said| now.saturating_sub(said.since) < self.window);
-        }
-        let said = said.entry((uid.clone(), note.reason)).or_insert(Said {
-            since: now,
-            times: 0,
-            last_note: hash,
-        });
+        let mut memory = self.said.lock();
+        memory.sweep(|said| now.saturating_sub(said.since) < self.window);
+        let fresh = Said { since: now, times: 0, last_note: hash };
+        let said = memory.topics.entry(Topic::new(uid, note.reason)).or_insert(fresh);
         if now.saturating_sub(said.since) >= self.window {
             *said = Said { since: now, times: 0, last_note: hash };
         }
@@ -164,12 +179,35 @@ impl Events {
     }
 }
 
+impl Memory {
+    /// Forgets what is not to be kept, if it has become much.
+    fn sweep(&mut self, keep: impl Fn(&Said) -> bool) {
+        if self.topics.len() < self.sweep_at {
+            return;
+        }
+        self.topics.retain(|_, said| keep(said));
+        self.sweep_at = SWEEP_AT.max(2 * self.topics.len());
+        self.topics.shrink_to(SWEEP_AT);
+    }
+}
+
 /// FNV-1a: short, and the same in every version of every build, which the standard library's hashes do not promise.
 fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325;
     for part in parts {
         for byte in part.bytes().chain([0]) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
+}
+
+/// The same, twice as wide.
+fn wide_fingerprint<'a>(parts: impl IntoIterator<Item = &'a str>) -> u128 {
+    let mut hash = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    for part in parts {
+        for byte in part.bytes().chain([0]) {
+            hash = (hash ^ u128::from(byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b);
         }
     }
     hash
@@ -206,5 +244,29 @@ mod tests {
         assert!(!events.may_say(&a, &note("one too many")));
         clock.advance(window);
         assert!(events.may_say(&a, &note("x")));
+    }
+
+    #[test]
+    fn what_is_over_is_forgotten_when_there_is_much_and_what_is_not_is_kept() {
+        let clock = Arc::new(ManualClock::default());
+        let window = Duration::from_secs(600);
+        let events = Events::new(window, clock.clone(), Arc::default(), "me".to_owned());
+        let say = |n: usize| events.may_say(&Uid(format!("uid-{n}").into()), &note("x"));
+        assert!((0..SWEEP_AT).all(say));
+        clock.advance(window / 2);
+        assert!((SWEEP_AT..2 * SWEEP_AT).all(say));
+        clock.advance(window / 2);
+        assert!(say(2 * SWEEP_AT));
+        assert_eq!(events.said.lock().topics.len(), SWEEP_AT + 1, "the first half is over");
+        assert!(!say(SWEEP_AT), "the second is not");
+    }
+
+    #[test]
+    fn topics_differ_in_object_and_reason() {
+        let (a, b) = (Uid("a".into()), Uid("b".into()));
+        let topic = |uid| Topic::new(uid, EventReason::FailedUpdate);
+        assert_eq!(topic(&a), topic(&a));
+        assert_ne!(topic(&a), topic(&b));
+        assert_ne!(topic(&a), Topic::new(&a, EventReason::Annotated));
     }
 }

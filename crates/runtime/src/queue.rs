@@ -14,6 +14,9 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 
+/// Room for so many keys is kept when none waits.
+const ROOM: usize = 64;
+
 /// Keys that wait for a worker.
 #[derive(Debug)]
 pub struct Queue {
@@ -101,7 +104,9 @@ impl Queue {
                 if let Some(key) = state.ready.pop_front() {
                     state.wanted.remove(&key);
                     state.working.insert(key.clone());
-                    if !state.ready.is_empty() {
+                    if state.ready.is_empty() {
+                        state.shrink();
+                    } else {
                         self.changed.notify_one();
                     }
                     return key;
@@ -158,6 +163,14 @@ impl State {
         self.next_number += 1;
         self.later.insert(place, key.clone());
         self.due.insert(key.clone(), place);
+    }
+
+    /// Gives back what a burst took: the first list brings every key at once, and may never do so again.
+    fn shrink(&mut self) {
+        self.ready.shrink_to(ROOM);
+        self.wanted.shrink_to(ROOM);
+        self.due.shrink_to(ROOM);
+        self.failures.shrink_to(ROOM);
     }
 
     fn ripen(&mut self, now: Instant) {
@@ -282,6 +295,21 @@ mod tests {
         }
         assert!(delays[0] <= BACKOFF.base / 10 + Duration::from_millis(1), "{delays:?}");
         assert!(delays[11] >= BACKOFF.max / 2, "{delays:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_room_of_a_burst_is_given_back_when_it_is_over() {
+        let queue = Queue::new(BACKOFF);
+        for n in 0..10_000 {
+            queue.add(&key(&n.to_string()));
+        }
+        for _ in 0..10_000 {
+            let taken = queue.take().await;
+            queue.done(&taken);
+        }
+        let state = queue.state.lock();
+        let room = state.ready.capacity() + state.wanted.capacity();
+        assert!(room < 10 * ROOM, "{room}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -19,6 +19,7 @@ use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
 use parking_lot::RwLock;
 
+use self::entry::ByKey;
 pub(super) use self::entry::Subscriber;
 pub use self::entry::{Change, Entry};
 use super::index::Indexer;
@@ -31,7 +32,7 @@ pub(super) struct Store<T> {
 }
 
 struct Inner<T> {
-    objects: HashMap<ObjectKey, Entry<T>>,
+    objects: HashSet<ByKey<T>>,
     position: Version,
     /// Keys about which an answer was lost, and how many lists had been begun by then.
     uncertain: HashMap<ObjectKey, u64>,
@@ -43,7 +44,15 @@ struct Inner<T> {
     indexers: Vec<Indexer<T>>,
 }
 
-impl<T> Inner<T> {
+impl<T: Stored> Inner<T> {
+    fn get(&self, key: &ObjectKey) -> Option<&Entry<T>> {
+        self.objects.get(key).map(|stored| &stored.0)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Entry<T>> {
+        self.objects.iter().map(|stored| &stored.0)
+    }
+
     /// Keeps the object with this uid from coming back.
     fn bury(&mut self, uid: &Uid) {
         self.tombstones.insert(uid.clone(), self.lists);
@@ -51,14 +60,10 @@ impl<T> Inner<T> {
 
     fn replace(&mut self, key: &ObjectKey, after: Option<&Entry<T>>) -> Option<Entry<T>> {
         let before = match after {
-            Some(entry) => {
-                // Not `insert` alone, which would keep the former key, and so every name twice.
-                let before = self.objects.remove(key);
-                self.objects.insert(key.clone(), entry.clone());
-                before
-            }
-            None => self.objects.remove(key),
+            Some(entry) => self.objects.replace(ByKey(entry.clone())),
+            None => self.objects.take(key),
         };
+        let before = before.map(|stored| stored.0);
         for indexer in &self.indexers {
             indexer(before.as_ref(), after);
         }
@@ -98,7 +103,7 @@ impl<T: Stored> Store<T> {
     pub(super) fn new() -> Self {
         Self {
             inner: RwLock::new(Inner {
-                objects: HashMap::new(),
+                objects: HashSet::new(),
                 position: Version::default(),
                 uncertain: HashMap::new(),
                 tombstones: HashMap::new(),
@@ -110,17 +115,17 @@ impl<T: Stored> Store<T> {
     }
 
     pub(super) fn get(&self, key: &ObjectKey) -> Option<Entry<T>> {
-        self.inner.read().objects.get(key).cloned()
+        self.inner.read().get(key).cloned()
     }
 
     pub(super) fn keys(&self) -> Vec<ObjectKey> {
-        self.inner.read().objects.keys().cloned().collect()
+        self.inner.read().objects.iter().map(|stored| stored.key().clone()).collect()
     }
 
     pub(super) fn select(&self, wanted: impl Fn(&T) -> bool) -> Vec<ObjectKey> {
         let inner = self.inner.read();
-        let known = inner.objects.iter().filter_map(|(key, entry)| match entry {
-            Entry::Known(object) if wanted(object) => Some(key.clone()),
+        let known = inner.entries().filter_map(|entry| match entry {
+            Entry::Known(object) if wanted(object) => Some(object.meta().key.clone()),
             _ => None,
         });
         known.collect()
@@ -132,7 +137,7 @@ impl<T: Stored> Store<T> {
 
     pub(super) fn undecodable(&self) -> usize {
         let inner = self.inner.read();
-        inner.objects.values().filter(|entry| matches!(entry, Entry::Undecodable(_))).count()
+        inner.entries().filter(|entry| matches!(entry, Entry::Undecodable(_))).count()
     }
 
     pub(super) fn position(&self) -> Version {
@@ -152,7 +157,7 @@ impl<T: Stored> Store<T> {
     pub(super) fn subscribe(&self, subscriber: Subscriber<T>) {
         // Subscribed first and replayed after: a change in between is told twice, not never.
         let mut subscribers = self.subscribers.write();
-        let present: Vec<_> = self.inner.read().objects.values().cloned().collect();
+        let present: Vec<_> = self.inner.read().entries().cloned().collect();
         for entry in &present {
             let key = &entry.meta().key;
             subscriber(&Change { key, before: None, after: Some(entry) });
@@ -163,7 +168,7 @@ impl<T: Stored> Store<T> {
     /// Keeps an index of everything that is here and will be.
     pub(super) fn add_indexer(&self, indexer: Indexer<T>) {
         let mut inner = self.inner.write();
-        for entry in inner.objects.values() {
+        for entry in inner.entries() {
             indexer(None, Some(entry));
         }
         inner.indexers.push(indexer);
@@ -171,7 +176,7 @@ impl<T: Stored> Store<T> {
 
     /// Tells subscribers of everything once more, although nothing changed.
     pub(super) fn tell_all(&self) {
-        let present: Vec<_> = self.inner.read().objects.values().cloned().collect();
+        let present: Vec<_> = self.inner.read().entries().cloned().collect();
         for entry in &present {
             let key = &entry.meta().key;
             self.tell(&Change { key, before: Some(entry), after: Some(entry) });
@@ -223,7 +228,7 @@ impl<T: Stored> Store<T> {
     /// What the store knows before a live read, to tell afterwards whether something newer came in between.
     pub(super) fn glimpse(&self, key: &ObjectKey) -> Glimpse {
         let inner = self.inner.read();
-        let stored = inner.objects.get(key).map(|stored| stored.meta().version);
+        let stored = inner.get(key).map(|stored| stored.meta().version);
         Glimpse { position: inner.position, stored }
     }
 
@@ -242,7 +247,7 @@ impl<T: Stored> Store<T> {
                 newer |= inner.tombstones.contains_key(&entry.meta().uid);
                 // Not there although it was read: fine, unless the watch went on and may have told of its deletion.
                 let moved = inner.position != before.position;
-                newer |= moved && !inner.objects.contains_key(key);
+                newer |= moved && !inner.objects.contains(key);
                 !newer
             });
         } else {
@@ -267,7 +272,7 @@ impl<T: Stored> Store<T> {
             let mut inner = self.inner.write();
             inner.position = Version::default();
             inner.tombstones.clear();
-            let keys: Vec<_> = inner.objects.keys().cloned().collect();
+            let keys: Vec<_> = inner.objects.iter().map(|stored| stored.key().clone()).collect();
             let remove = |key: ObjectKey| inner.replace(&key, None).map(|entry| (key, entry));
             keys.into_iter().filter_map(remove).collect::<Vec<_>>()
         };
@@ -289,7 +294,7 @@ impl<T: Stored> Store<T> {
         let mut doubtful = false;
         let repaired = self.put_if(entry, |inner| {
             let buried = inner.tombstones.contains_key(&entry.meta().uid);
-            doubtful = !buried && inner.position > at && !inner.objects.contains_key(&key);
+            doubtful = !buried && inner.position > at && !inner.objects.contains(&key);
             !doubtful
         });
         listing.repairs += usize::from(repaired);
@@ -304,7 +309,7 @@ impl<T: Stored> Store<T> {
         let gone: Vec<_> = {
             let inner = self.inner.read();
             let missing = |entry: &&Entry<T>| !listing.seen.contains(&entry.meta().key);
-            inner.objects.values().filter(missing).map(|entry| entry.meta().key.clone()).collect()
+            inner.entries().filter(missing).map(|entry| entry.meta().key.clone()).collect()
         };
         for key in gone {
             let repaired = self.remove_if(&key, |_, stored| stored.version <= at);
@@ -322,7 +327,7 @@ impl<T: Stored> Store<T> {
         let key = entry.meta().key.clone();
         let before = {
             let mut inner = self.inner.write();
-            let stored = inner.objects.get(&key);
+            let stored = inner.get(&key);
             let newer = stored.is_none_or(|stored| stored.meta().version < entry.meta().version);
             let wanted = condition(&mut inner);
             if !wanted || !newer || inner.tombstones.contains_key(&entry.meta().uid) {
@@ -342,7 +347,7 @@ impl<T: Stored> Store<T> {
     ) -> bool {
         let before = {
             let mut inner = self.inner.write();
-            let Some(stored) = inner.objects.get(key).map(|stored| stored.meta().clone()) else {
+            let Some(stored) = inner.get(key).map(|stored| stored.meta().clone()) else {
                 return false;
             };
             if !condition(&mut inner, &stored) {

@@ -1,5 +1,7 @@
 //! What a store holds, and how it tells of changes.
 
+use std::borrow::Borrow;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;
@@ -35,6 +37,35 @@ impl<T: Stored> Entry<T> {
         }
     }
 }
+
+/// An entry that a set finds by the key inside of it. A map would keep each key a second time.
+pub(super) struct ByKey<T>(pub(super) Entry<T>);
+
+impl<T: Stored> ByKey<T> {
+    pub(super) fn key(&self) -> &ObjectKey {
+        &self.0.meta().key
+    }
+}
+
+impl<T: Stored> Borrow<ObjectKey> for ByKey<T> {
+    fn borrow(&self) -> &ObjectKey {
+        self.key()
+    }
+}
+
+impl<T: Stored> Hash for ByKey<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl<T: Stored> PartialEq for ByKey<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<T: Stored> Eq for ByKey<T> {}
 
 /// A change of a store, for subscribers.
 #[derive(Debug)]
