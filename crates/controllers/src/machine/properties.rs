@@ -269,6 +269,7 @@ proptest! {
         // When everything is well again, the machine comes up, has failed for a reason, or goes.
         for _ in 0..20 {
             world.happen(Step::Boot);
+            world.now += Duration::from_secs(30);
             if !world.released {
                 world.pass(Step::Fine);
             }

@@ -90,6 +90,7 @@ fn retry(view: &View, outcome: &Outcome, facts: &Facts, now: Timestamp) -> Optio
         Outcome::NotCreated(error)
         | Outcome::NotRepaired(error)
         | Outcome::NotTerminated(error) => Some(patient(error.retry())),
+        Outcome::Seen(_) if facts.is_settling => Some(Retry::Again(poll / 4)),
         // An instance whose Node is not well may be gone, and its cloud tells nobody.
         Outcome::Seen(instance) | Outcome::Repaired(instance) => {
             let runs = instance.state == InstanceState::Running;

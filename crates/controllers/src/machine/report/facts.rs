@@ -11,7 +11,9 @@ use machinist_api::names::{
 use machinist_domain::conditions::Condition;
 use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::report::EventNote;
-use machinist_provider::cloud::{Deletion, Effect, ErrorClass, Instance, ProviderStatus, Sighting};
+use machinist_provider::cloud::{
+    Deletion, Effect, ErrorClass, Instance, InstanceState, ProviderStatus, Sighting,
+};
 
 use super::super::drain;
 use super::super::error::Fatal;
@@ -42,7 +44,7 @@ pub(super) struct Facts {
     pub(super) paused: Option<bool>,
     /// Whether nothing at all is to be said.
     pub(super) is_silent: bool,
-    /// Whether its Node is there and about to be linked: what is to be said now would be out of date at once.
+    /// Whether its Node is about to be linked: what is to be said now would be out of date at once.
     pub(super) is_settling: bool,
     /// Whether its creation takes longer than it should, since just now.
     pub(super) is_late: bool,
@@ -171,10 +173,7 @@ impl Facts {
         self.instance_exists = Some(Condition::yes(CONDITION_INSTANCE_EXISTS));
         self.stored = Some(instance.status.clone());
         self.instance = Some(Arc::clone(instance));
-        let quiet_for = view.machine.status.last_updated.map(|last| now.duration_since(last));
-        let quiet_for = quiet_for.and_then(|time| Duration::try_from(time).ok());
-        let fresh = quiet_for.is_some_and(|time| time < view.rules.timings.poll);
-        self.is_settling = !linked && view.node.is_some() && fresh;
+        self.is_settling = !linked && is_joining(view, instance, now);
     }
 
     /// How long until its creation has taken too long; `None` where that does not matter (any more).
@@ -184,6 +183,18 @@ impl Facts {
         let left = view.rules.timings.creation.checked_sub(age)?;
         (coming && !left.is_zero()).then_some(left)
     }
+}
+
+/// Whether a Node is expected to be linked any moment: its instance runs, and nothing was said since that was prepared. What would be said
+/// now is out of date at once, and a write is saved; if nobody links the two, it is said a little later.
+fn is_joining(view: &View, instance: &Instance, now: Timestamp) -> bool {
+    let poll = view.rules.timings.poll;
+    let patience = if view.node.is_some() { poll } else { poll / 4 };
+    let quiet = view.machine.status.last_updated.map(|last| now.duration_since(last));
+    let quiet = quiet.and_then(|time| Duration::try_from(time).ok());
+    instance.state == InstanceState::Running
+        && view.machine.status.phase == Some(Phase::Provisioning)
+        && quiet.is_some_and(|time| time < patience)
 }
 
 fn not_created() -> Condition {

@@ -109,13 +109,14 @@ fn a_node_that_is_about_to_be_linked_saves_a_write() {
     ]);
     let stale = all(&[fresh.clone(), json!({"status": {"lastUpdated": "2026-06-01T12:00:01Z"}})]);
     let seen = Outcome::Seen(instance(InstanceState::Running));
-    let told = |patch: &Value| {
-        let view = View { node: Some(node("True")), ..view(patch) };
-        super::report(&snapshot(view), &seen, now())
-    };
-    assert_eq!(told(&fresh).status, None);
-    assert_eq!(told(&fresh).retry, Some(Retry::Again(Duration::from_secs(20))));
-    assert!(told(&stale).status.is_some(), "whoever should link it does not");
+    let told =
+        |patch: &Value, node| super::report(&snapshot(View { node, ..view(patch) }), &seen, now());
+    assert_eq!(told(&fresh, Some(node("True"))).status, None);
+    assert_eq!(told(&fresh, None).status, None, "it runs already, so a node will come");
+    assert_eq!(told(&fresh, None).retry, Some(Retry::Again(Duration::from_secs(5))));
+    assert!(told(&stale, Some(node("True"))).status.is_some(), "whoever should link it does not");
+    let provisioned = all(&[fresh, json!({"status": {"phase": "Provisioned"}})]);
+    assert!(told(&provisioned, None).status.is_some(), "this was said before, and is to be right");
 }
 
 #[test]
