@@ -14,6 +14,7 @@ use machinist_domain::shape::{Capacity, Shape};
 use machinist_provider::capacity::CapacitySource;
 use machinist_provider::provider::Providers;
 use machinist_provider::spec::{SpecError, SpecHalf};
+use machinist_runtime::controller::Controller as _;
 use machinist_runtime::controller::start::{Registration, Shared};
 use serde_json::value::RawValue;
 
@@ -40,6 +41,11 @@ impl std::fmt::Display for UnknownController {
 }
 
 impl std::error::Error for UnknownController {}
+
+/// Whether a controller looks after machines: without the cluster that has their nodes it would take every machine for lost.
+pub fn needs_nodes(controller: &str) -> bool {
+    controller != Annotator::NAME
+}
 
 /// What the controllers are made of.
 #[derive(Debug, Clone)]

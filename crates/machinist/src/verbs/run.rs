@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{Logging, RunArguments};
 use crate::exit::Usage;
 use crate::logging;
-use crate::registry::Wiring;
+use crate::registry::{self, Wiring};
 
 /// Threads that run tasks, whatever the number of cores: the API server is the limit, and one thread feeds it (`make bench`). Each thread
 /// has a heap of its own; a second one costs about half a MiB with a thousand MachineSets.
@@ -58,6 +58,12 @@ pub async fn run(
         arguments.workers.iter().find(|(name, _)| !known.contains(&name.as_str()))
     {
         let problem = anyhow::anyhow!("--workers: {name:?} is not among --controllers");
+        return Err(problem.context(Usage));
+    }
+    if matches!(choice.target, TargetChoice::None)
+        && let Some(name) = known.iter().find(|name| registry::needs_nodes(name))
+    {
+        let problem = anyhow::anyhow!("--target-kubeconfig none: {name} needs the nodes");
         return Err(problem.context(Usage));
     }
     for gate in arguments.annotator.unknown_gates() {
