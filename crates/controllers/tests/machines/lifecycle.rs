@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
@@ -141,6 +142,32 @@ async fn a_node_that_nobody_linked_goes_with_its_instance() -> Result<()> {
     world.delete("m").await?;
     world.until_gone("m").await?;
     assert!(world.nodes().get_opt(&id).await?.is_none(), "the node is still there");
+    process.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_of_another_machine_api_is_left_alone_until_it_is_ours() -> Result<()> {
+    let world = World::new("migration").await?;
+    let process = world.run_obedient()?;
+    let machine =
+        json!({"providerSpec": {"value": spec(&json!({}))}, "authoritativeAPI": "ClusterAPI"});
+    world.create_with("m", machine, json!({})).await?;
+    let paused = |machine: &_| condition(machine, "Paused").starts_with("True/");
+    let machine = world.until("m", "it is paused", paused).await?;
+    assert_eq!(machine.data["status"]["authoritativeAPI"], "ClusterAPI");
+    assert_eq!((phase(&machine), machine.finalizers().len()), ("", 0));
+    assert_eq!(world.cloud.created(), 0);
+
+    // Authority changes hands by way of nobody's.
+    for authority in ["Migrating", "MachineAPI"] {
+        let patch = Patch::Merge(json!({"status": {"authoritativeAPI": authority}}));
+        world.machines().patch_status("m", &PatchParams::default(), &patch).await?;
+    }
+    let machine = world.until_phase("m", "Running").await?;
+    assert!(condition(&machine, "Paused").starts_with("False/"));
+    world.delete("m").await?;
+    world.until_gone("m").await?;
     process.stop().await;
     Ok(())
 }

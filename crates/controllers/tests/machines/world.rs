@@ -125,8 +125,8 @@ impl World {
         Self::with(name, Served::Ours).await
     }
 
-    pub(crate) async fn with(name: &str, served: Served) -> Result<Self> {
-        let control_plane = control_plane(served).await;
+    pub(crate) async fn with(name: &str, definition: Served) -> Result<Self> {
+        let control_plane = control_plane(definition).await;
         let client = control_plane.client()?;
         let namespace: Namespace =
             serde_json::from_value(json!({"metadata": {"generateName": format!("{name}-")}}))?;
@@ -134,8 +134,8 @@ impl World {
         let namespace = namespace.name_any();
         let config = control_plane.kube_config();
         // Names of nodes come from the seed, and the tests share their cluster.
-        let seed =
-            namespace.bytes().fold(7_u64, |seed, byte| seed.wrapping_mul(31) + u64::from(byte));
+        let mix = |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte));
+        let seed = namespace.bytes().fold(7, mix);
         let cloud = SimCloud::new(seed, 1.0);
         let server = SimServer::start(&cloud).await?;
         let kubelets = Kubelets::start(&cloud, config.clone(), KubeletOptions::default())?;
@@ -144,16 +144,22 @@ impl World {
 
     /// Starts the machine and nodelink controllers.
     pub(crate) fn run(&self) -> Result<Process> {
-        self.run_with(&timings(), true)
+        self.start(true, false)
     }
 
     /// Starts the machine controller alone: nobody links machines and nodes.
     pub(crate) fn run_alone(&self) -> Result<Process> {
-        self.run_with(&timings(), false)
+        self.start(false, false)
     }
 
-    fn run_with(&self, timings: &Timings, link: bool) -> Result<Process> {
-        let cluster = Cluster::new(self.config.clone(), timings)?;
+    /// Starts both controllers, obedient to whoever OpenShift says is in charge.
+    pub(crate) fn run_obedient(&self) -> Result<Process> {
+        self.start(true, true)
+    }
+
+    fn start(&self, link: bool, obey_migration: bool) -> Result<Process> {
+        let timings = timings();
+        let cluster = Cluster::new(self.config.clone(), &timings)?;
         let options = Options {
             scope: Scope::Namespace(self.namespace.clone()),
             leader_elect: Some(false),
@@ -166,7 +172,7 @@ impl World {
             health_address: "0".to_owned(),
         };
         let target = Some(cluster.clone());
-        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), *timings);
+        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
         let providers = Providers::new(vec![Arc::new(SimProvider::at(self.server.url()))]);
         let kind = Machines::new(Arc::new(providers.clone()));
         let linked = kind.clone();
@@ -175,7 +181,7 @@ impl World {
                 clouds: Clouds::new(&providers, &parts(shared)),
                 cluster_id: Some("test-cluster".into()),
                 secrets: SecretScope::Named,
-                obey_migration: false,
+                obey_migration,
             };
             MachineController::new(shared, kind, settings)
         })];
