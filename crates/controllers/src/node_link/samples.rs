@@ -20,25 +20,26 @@ impl SpecHalf for NoSpecs {
 }
 
 pub(super) fn machine(spec: Value, node_ref: Value) -> Arc<Machine> {
-    let wire: wire::Machine = serde_json::from_str(
-        &json!({
-            "metadata": {"namespace": "prod", "name": "m", "uid": "m-uid", "resourceVersion": "7"},
-            "spec": spec,
-            "status": {"nodeRef": node_ref},
-        })
-        .to_string(),
-    )
-    .unwrap();
+    let mut machine = json!({
+        "metadata": {"namespace": "prod", "name": "m", "uid": "m-uid", "resourceVersion": "7"},
+        "status": {},
+    });
+    machine["spec"] = spec;
+    machine["status"]["nodeRef"] = node_ref;
+    let wire: wire::Machine = serde_json::from_str(&machine.to_string()).unwrap();
     Arc::new(Machines::new(Arc::new(NoSpecs)).project(wire))
 }
 
+/// `metadata` has objects, such as labels, by their names.
 pub(super) fn node(metadata: Value, spec: Value) -> Arc<Node> {
     let mut node = json!({
         "metadata": {"name": "n", "uid": "n-uid", "resourceVersion": "9"},
-        "spec": spec,
     });
-    for (field, value) in metadata.as_object().unwrap() {
-        node["metadata"][field] = value.clone();
+    node["spec"] = spec;
+    if let Value::Object(fields) = metadata {
+        for (field, value) in fields {
+            node["metadata"][field] = value;
+        }
     }
     Arc::new(Nodes::default().project(serde_json::from_value(node).unwrap()))
 }

@@ -31,7 +31,7 @@ async fn every_write_survives_every_fault(definitions: &str, yaml: &str) {
 }
 
 fn yaml(definitions: impl Iterator<Item = serde_json::Value>) -> String {
-    definitions.map(|crd| format!("{crd}\n---\n")).collect()
+    definitions.map(|crd| crd.to_string()).collect::<Vec<_>>().join("\n---\n")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

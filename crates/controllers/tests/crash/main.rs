@@ -2,6 +2,9 @@
 
 // Under `cfg(test)`, so that clippy knows helpers of tests for what they are.
 #[cfg(test)]
+#[path = "../support/controllers.rs"]
+mod controllers;
+#[cfg(test)]
 mod every_fault;
 #[cfg(test)]
 mod scaling;

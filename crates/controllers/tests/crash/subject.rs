@@ -5,25 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use machinist_controllers::clouds::Clouds;
-use machinist_controllers::kinds::{MachineSets, Machines};
-use machinist_controllers::machine::{self, MachineController};
-use machinist_controllers::machine_set::{self, MachineSetController};
-use machinist_controllers::node_link::NodeLink;
-use machinist_controllers::realms::SecretScope;
-use machinist_controllers::secrets::ClusterSecrets;
-use machinist_provider::parts::{CloudTimings, Parts};
-use machinist_provider::provider::Providers;
-use machinist_provider::witness::Unwitnessed;
-use machinist_provider_sim::SimProvider;
 use machinist_runtime::cache::Scope;
 use machinist_runtime::clock::SystemClock;
 use machinist_runtime::cluster::Cluster;
-use machinist_runtime::controller::start::{Registration, Shared};
 use machinist_runtime::manager::{Manager, Options};
 use machinist_runtime::timings::Timings;
 use machinist_testbed::crash::{Launch, RuntimeSubject};
 use tokio_util::sync::CancellationToken;
+
+use crate::controllers::registrations;
 
 /// A fiftieth of life, apart from what a busy machine would turn into a failure. Nothing is mended by the resync: it does not come round.
 fn timings() -> Timings {
@@ -58,44 +48,6 @@ pub(crate) fn controllers() -> RuntimeSubject {
         let target = Some(cluster.clone());
         let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
         let endpoint = launch.cloud.context("a world with a cloud")?;
-        let controllers = registrations(endpoint);
-        Ok(manager.run(controllers, CancellationToken::new()).await?)
+        Ok(manager.run(registrations(endpoint), CancellationToken::new()).await?)
     })
-}
-
-fn registrations(endpoint: String) -> Vec<Registration> {
-    let providers = Providers::new(vec![Arc::new(SimProvider::at(endpoint))]);
-    let sets = MachineSets::new(Arc::new(providers.clone())).with_children();
-    let machines = Machines::new(Arc::new(providers.clone()));
-    let (of_sets, linked) = (machines.clone(), machines.clone());
-    vec![
-        Registration::new(move |shared| {
-            let settings = machine::Settings {
-                clouds: Clouds::new(&providers, &parts(shared)),
-                cluster_id: Some("test-cluster".into()),
-                secrets: SecretScope::Named,
-                obey_migration: false,
-            };
-            MachineController::new(shared, machines, settings)
-        }),
-        Registration::new(move |shared| {
-            MachineSetController::new(shared, sets, of_sets, machine_set::Settings::default())
-        }),
-        Registration::new(move |shared| NodeLink::new(shared, linked)),
-    ]
-}
-
-fn parts(shared: &Arc<Shared>) -> Parts {
-    let (clock, tasks) = (Arc::clone(&shared.clock), shared.tasks.clone());
-    Parts {
-        secrets: Arc::new(ClusterSecrets::new(&shared.control)),
-        witness: Arc::new(Unwitnessed),
-        clock: Arc::new(move || clock.uptime()),
-        spawn: Arc::new(move |task| tasks.spawn(task)),
-        timings: CloudTimings {
-            consistency: shared.timings.machines.consistency,
-            request: shared.timings.cloud_call,
-            ..CloudTimings::default()
-        },
-    }
 }

@@ -14,7 +14,7 @@ fn linked() -> Value {
 }
 
 /// A Node that names its Machine and remembers what was put on it.
-fn known(put: Value, mut metadata: Value, spec: Value) -> Arc<Node> {
+fn known(put: &Value, mut metadata: Value, spec: Value) -> Arc<Node> {
     metadata["annotations"]["machine.openshift.io/machine"] = json!("prod/m");
     metadata["annotations"]["machinist.dev/node-metadata"] = json!(put.to_string());
     node(metadata, spec)
@@ -113,7 +113,7 @@ fn the_node_gets_what_the_machine_wants_there_and_remembers_it() {
 fn what_leaves_the_machine_leaves_the_node_and_what_others_put_there_stays() {
     let put = json!({"v": 1, "labels": ["tier"], "annotations": ["note"], "taints": ["dedicated:NoSchedule"]});
     let node = known(
-        put,
+        &put,
         json!({"labels": {"tier": "gold", "zone": "a"}, "annotations": {"note": "x"}}),
         json!({"taints": [
             {"key": "dedicated", "effect": "NoSchedule"},
@@ -135,7 +135,7 @@ fn what_leaves_the_machine_leaves_the_node_and_what_others_put_there_stays() {
 fn a_label_that_somebody_changed_is_put_right() {
     let spec = json!({"metadata": {"labels": {"tier": "gold"}}});
     let node =
-        known(json!({"v": 1, "labels": ["tier"]}), json!({"labels": {"tier": "tin"}}), json!({}));
+        known(&json!({"v": 1, "labels": ["tier"]}), json!({"labels": {"tier": "tin"}}), json!({}));
     let patch = node_patch(plan(&machine(spec, linked()), node));
     assert_eq!(patch, json!({"metadata": {"labels": {"tier": "gold"}}}));
 }
@@ -153,7 +153,7 @@ fn a_taint_of_somebody_else_is_good_enough_whatever_its_value() {
 #[test]
 fn what_a_newer_version_remembered_is_not_taken_off() {
     let node =
-        known(json!({"v": 2, "labels": ["tier"]}), json!({"labels": {"tier": "gold"}}), json!({}));
+        known(&json!({"v": 2, "labels": ["tier"]}), json!({"labels": {"tier": "gold"}}), json!({}));
     // Its note stays, too: an older machinist ignores what it does not understand.
     assert_eq!(plan(&machine(json!({}), linked()), node), Plan::Leave(Why::Linked));
 }
@@ -176,7 +176,7 @@ proptest::proptest! {
     ) {
         let machine = machine(json!({"metadata": {"labels": wanted}}), linked());
         let put = json!({"v": 1, "labels": put});
-        let before = known(put.clone(), json!({"labels": there}), json!({}));
+        let before = known(&put, json!({"labels": there}), json!({}));
         let mut labels = there.clone();
         let mut remembered = put.to_string();
         if let Plan::Link(Link { node: Some(patch), .. }) = plan(&machine, before) {
@@ -199,7 +199,7 @@ proptest::proptest! {
             let touched = wanted.contains_key(name) || put["labels"].as_array().unwrap().contains(&json!(name));
             proptest::prop_assert!(touched || labels.get(name) == Some(value));
         }
-        let after = known(serde_json::from_str(&remembered).unwrap(), json!({"labels": labels}), json!({}));
+        let after = known(&serde_json::from_str(&remembered).unwrap(), json!({"labels": labels}), json!({}));
         let again = plan(&machine, after);
         let settled = match &again {
             Plan::Leave(Why::Linked) => true,
