@@ -36,7 +36,7 @@ pub(crate) struct Connector {
     pub(crate) request_timeout: Duration,
     /// How many types EC2 is asked to put on a page; `None` leaves that to EC2.
     pub(crate) page_size: Option<i32>,
-    pub(crate) http: HttpClients,
+    pub(crate) http: Arc<HttpClients>,
 }
 
 impl Connector {

@@ -1,4 +1,5 @@
-//! The calls to EC2. Every page is one call, counted by the witness; SDK structures do not get further than this file.
+//! The calls to EC2 about types and regions. Every page is one call, counted by the witness; SDK structures do not get further than this
+//! file. The calls about instances are in [`calls`](crate::machines).
 
 use std::error::Error;
 use std::sync::Arc;
@@ -16,7 +17,6 @@ use crate::client::Connector;
 use crate::errors::AwsError;
 use crate::facts::TypeFacts;
 use crate::quiet::quiet;
-use crate::tls::HttpClients;
 use crate::types::TypeTimings;
 
 const TYPES: &str = "DescribeInstanceTypes";
@@ -78,7 +78,8 @@ impl Ec2 {
         Ok(answer.regions().iter().filter_map(facts).collect())
     }
 
-    fn witnessed<T, E>(
+    /// Tells the witness what came of a call.
+    pub(crate) fn witnessed<T, E>(
         &self,
         operation: &'static str,
         answer: Result<T, SdkError<E>>,
@@ -104,7 +105,7 @@ pub async fn all_types(
         witness: Arc::new(Unwitnessed),
         request_timeout: TypeTimings::default().request_timeout,
         page_size,
-        http: HttpClients::default(),
+        http: Arc::default(),
     };
     let mut types = connector.connect(realm).await?.all_types().await?;
     types.sort_by(|a, b| a.name.cmp(&b.name));

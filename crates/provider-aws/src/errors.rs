@@ -70,11 +70,21 @@ pub enum AwsError {
         /// What the code means.
         category: Category,
     },
-    /// No answer came, or one that makes no sense.
+    /// No answer came.
     #[error("{operation} got no usable answer: {reason}")]
     Unanswered {
         /// As `DescribeInstanceTypes`.
         operation: &'static str,
+        /// For people.
+        reason: String,
+    },
+    /// An answer came that makes no sense: a page of HTML, mostly.
+    #[error("{operation} got an answer that makes no sense (HTTP {status}): {reason}")]
+    Garbled {
+        /// As `DescribeInstanceTypes`.
+        operation: &'static str,
+        /// The HTTP status.
+        status: u16,
         /// For people.
         reason: String,
     },
@@ -93,7 +103,7 @@ impl Classified for AwsError {
             | Self::NoSuchRegion { .. }
             | Self::NotOptedIn { .. } => Category::InvalidConfiguration,
             Self::Credentials { category, .. } | Self::Refused { category, .. } => *category,
-            Self::Unanswered { .. } => Category::Unavailable,
+            Self::Unanswered { .. } | Self::Garbled { .. } => Category::Unavailable,
         }
     }
 
@@ -115,15 +125,19 @@ impl AwsError {
         if let Some(cause) = find::<CredentialsError>(error) {
             return Self::credentials(cause, from_secret);
         }
-        let Some(code) = error.code() else {
-            return Self::Unanswered { operation, reason: short(&deepest(error)) };
-        };
-        Self::Refused {
-            operation,
-            code: code.to_owned(),
-            message: short(error.message().unwrap_or("no reason given")),
-            category: category_of(code, status(error)),
+        match (error.code(), status(error)) {
+            (Some(code), status) => {
+                Self::refused(operation, code, error.message().unwrap_or("no reason given"), status)
+            }
+            (None, 0) => Self::Unanswered { operation, reason: short(&deepest(error)) },
+            (None, status) => Self::Garbled { operation, status, reason: short(&deepest(error)) },
         }
+    }
+
+    /// A refusal with one of AWS's codes.
+    pub(crate) fn refused(operation: &'static str, code: &str, message: &str, status: u16) -> Self {
+        let (code, category) = (code.to_owned(), category_of(code, status));
+        Self::Refused { operation, code, message: short(message), category }
     }
 
     fn credentials(error: &CredentialsError, from_secret: bool) -> Self {

@@ -1,8 +1,9 @@
 //! The cloud half for AWS, and the only crate that sees the AWS SDK.
 //!
-//! In: realms (region, credentials, endpoint, CA bundle) and the names of instance types. Out: what machines of those types give, as
-//! [`Ec2Types`] (a [`CapacitySource`](machinist_provider::capacity::CapacitySource) that never makes anybody wait) and [`all_types`] (the
-//! whole list, for the catalogue).
+//! In: realms (region, credentials, endpoint, CA bundle), machines, and the names of instance types. Out: [`AwsProvider`], which joins the spec half
+//! (`aws-spec`), the instances behind machines, and what machines of some type give: [`Ec2Types`] (a
+//! [`CapacitySource`](machinist_provider::capacity::CapacitySource) that never makes anybody wait) and [`all_types`] (the whole list, for the
+//! catalogue).
 //!
 //! ```text
 //! types::Ec2Types ── looks, batches, retries, listeners
@@ -11,6 +12,8 @@
 //! regions ── is the region one that can be asked?
 //!        ▼
 //! client ── credentials + tls ──> ec2 (the calls) ──> facts, types::convert
+//!        ▲
+//! machines ── prepare, create, describe, update, delete, list
 //! ```
 //!
 //! Invariants: no SDK type leaves this crate; secret values stay in memory, inside the SDK's credential types, and nothing that the SDK
@@ -22,6 +25,8 @@ mod credentials;
 mod ec2;
 mod errors;
 mod facts;
+mod machines;
+mod provider;
 mod quiet;
 mod regions;
 mod tls;
@@ -30,4 +35,6 @@ mod types;
 pub use ec2::all_types;
 pub use errors::AwsError;
 pub use facts::{Device, TypeFacts};
+pub use machines::{ClusterFacts, IpFamily, NoSurroundings, Surroundings};
+pub use provider::AwsProvider;
 pub use types::{Ec2Types, Parts, Spawn, TypeTimings};

@@ -66,11 +66,10 @@ impl Found {
     }
 
     fn ami(&mut self, ami: &ResourceReference) {
-        match ami.id() {
-            Some(id) => {
-                self.when(!is_id(id, "ami"), "ami.id", "must be ami- and 8 or 17 hex digits")
-            }
-            None => self.when(ami.filters.is_empty(), "ami.id", "is required, or ami.filters"),
+        if let Some(id) = ami.id() {
+            self.when(!is_id(id, "ami"), "ami.id", "must be ami- and 8 or 17 hex digits");
+        } else {
+            self.when(ami.filters.is_empty(), "ami.id", "is required, or ami.filters");
         }
         self.filters(&ami.filters, "ami.filters");
     }
@@ -131,15 +130,11 @@ impl Found {
         self.when(!known, "networkInterfaceType", "must be ENA or EFA, or left out");
         for (at, group) in config.security_groups.iter().enumerate() {
             let path = format!("securityGroups[{at}]");
-            match group.id() {
-                Some(id) => {
-                    let wrong = !is_id(id, "sg");
-                    self.when(wrong, &format!("{path}.id"), "must be sg- and 8 or 17 hex digits");
-                }
-                None => {
-                    let nothing = group.filters.is_empty();
-                    self.when(nothing, &path, "must have an id or filters");
-                }
+            if let Some(id) = group.id() {
+                let wrong = !is_id(id, "sg");
+                self.when(wrong, &format!("{path}.id"), "must be sg- and 8 or 17 hex digits");
+            } else {
+                self.when(group.filters.is_empty(), &path, "must have an id or filters");
             }
             self.filters(&group.filters, &format!("{path}.filters"));
         }
@@ -220,12 +215,11 @@ impl Found {
             "DedicatedHost" => {}
             _ => self.when(true, path, "must be AnyAvailable or DedicatedHost"),
         }
-        match &host.dedicated_host {
-            Some(dedicated) => self.dedicated(dedicated),
-            None => {
-                let path = "placement.host.dedicatedHost";
-                self.when(host.is_bound(), path, "is required by the affinity DedicatedHost");
-            }
+        if let Some(dedicated) = &host.dedicated_host {
+            self.dedicated(dedicated);
+        } else {
+            let path = "placement.host.dedicatedHost";
+            self.when(host.is_bound(), path, "is required by the affinity DedicatedHost");
         }
     }
 

@@ -138,13 +138,18 @@ struct RealmState {
 impl Ec2Types {
     /// A source that knows nothing yet.
     pub fn new(parts: Parts) -> Arc<Self> {
+        Self::sharing(parts, Arc::default())
+    }
+
+    /// A source that shares its connections with others.
+    pub(crate) fn sharing(parts: Parts, http: Arc<HttpClients>) -> Arc<Self> {
         let stop = CancellationToken::new();
         let connector = Connector {
             secrets: parts.secrets,
             witness: parts.witness,
             request_timeout: parts.timings.request_timeout,
             page_size: parts.page_size,
-            http: HttpClients::default(),
+            http,
         };
         let inner = Arc::new(Inner {
             connector,

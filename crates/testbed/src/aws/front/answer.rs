@@ -60,6 +60,14 @@ impl Answer {
         Self::xml(status, &root)
     }
 
+    /// What a proxy says that has a page for everything.
+    fn page_of_html() -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
+        let body = Bytes::from_static(b"<!doctype html><title>Welcome</title><p>It works!");
+        Self { status: StatusCode::OK, headers, body }
+    }
+
     /// The refusal that a rule asks for; none when the rule does something else.
     pub(super) fn refusal(query: &Query, effect: &Effect) -> Option<Self> {
         let refuse =
@@ -77,6 +85,7 @@ impl Answer {
                 "There is not enough capacity of this instance type in the zone right now.",
             ),
             Effect::Refuse { status, code, message } => refuse(*status, code, message),
+            Effect::Garble => Some(Self::page_of_html()),
             Effect::ResetBefore | Effect::ResetAfter | Effect::Delay(_) => None,
         }
     }

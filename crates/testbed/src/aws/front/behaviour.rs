@@ -22,6 +22,8 @@ pub struct Behaviour {
     pub launch_after: Duration,
     /// An instance refresh replaces one instance in this time.
     pub refresh_step: Duration,
+    /// The most instances on a page, whatever the client asks for; none: as moto does it.
+    pub page_size: Option<usize>,
 }
 
 impl Default for Behaviour {
@@ -34,6 +36,7 @@ impl Default for Behaviour {
             tokens_for: 24 * HOUR,
             launch_after: Duration::ZERO,
             refresh_step: Duration::ZERO,
+            page_size: None,
         }
     }
 }

@@ -37,7 +37,10 @@ impl Filter {
 }
 
 pub(super) async fn instances(world: &World, query: &Query) -> Result<Answer> {
-    let (parameters, filters) = split(&query.parameters);
+    let (mut parameters, filters) = split(&query.parameters);
+    if let Some(size) = world.behaviour().page_size {
+        parameters.insert("MaxResults".to_owned(), size.to_string());
+    }
     let answer = world.forward(&query.with(parameters)).await?;
     let now = world.clock.now();
     // Without this parameter the status of running instances only is told.

@@ -138,6 +138,7 @@ mod tests {
         tokens_for: Duration::ZERO,
         launch_after: Duration::ZERO,
         refresh_step: Duration::ZERO,
+        page_size: None,
     };
 
     fn at(second: i64) -> Timestamp {

@@ -97,6 +97,11 @@ impl Front {
         self.pipeline.rules.add(rule);
     }
 
+    /// Takes every rule back.
+    pub fn clear_rules(&self) {
+        self.pipeline.rules.clear();
+    }
+
     /// The rules that have not come true as often as they should: a test that ends with one of
     /// them did not test what it says.
     pub fn unmet_rules(&self) -> Vec<Rule> {

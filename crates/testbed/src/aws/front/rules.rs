@@ -25,6 +25,8 @@ pub enum Effect {
         /// The text for people.
         message: String,
     },
+    /// Answered with a page of HTML and a status of success; nothing is done.
+    Garble,
     /// The connection is reset and nothing is done.
     ResetBefore,
     /// It is done, and the connection is reset instead of an answer.

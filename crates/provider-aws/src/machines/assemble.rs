@@ -1,0 +1,113 @@
+//! A launch, from a spec and what was found out for it. Pure.
+
+use machinist_aws_spec::config::{BlockDevice, HostPlacement, Market, ProviderConfig};
+use machinist_provider::cloud::MachineRef;
+
+use super::launch::{HostRequest, Launch, MarketTerms, Place, Volume, token};
+use super::resolve::Resolved;
+use super::surroundings::{ClusterFacts, IpFamily};
+use super::tags;
+
+/// Fixes every value for the machine's attempt. The spec has no problems.
+pub(super) fn assemble(
+    machine: &MachineRef,
+    config: &ProviderConfig,
+    resolved: Resolved,
+    facts: &ClusterFacts,
+) -> Launch {
+    let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let profile = config.iam_instance_profile.as_ref().and_then(|profile| profile.id());
+    let public_ip = config.public_ip;
+    let volumes = config.block_devices.iter();
+    let root = resolved.root_device.as_deref().unwrap_or_default();
+    let placement = place(machine, config, &resolved, facts);
+    Launch {
+        volumes: volumes.filter_map(|device| volume(device, root)).collect(),
+        image: resolved.image,
+        instance_type: config.instance_type.clone(),
+        subnet: resolved.subnet.id,
+        zone: resolved.subnet.zone,
+        elsewhere: resolved.elsewhere,
+        security_groups: resolved.security_groups,
+        device_index: i32::try_from(config.device_index).unwrap_or_default(),
+        interface: match config.network_interface_type.as_str() {
+            "EFA" => text("efa"),
+            "ENA" => text("interface"),
+            _ => None,
+        },
+        public_ip: public_ip.filter(|_| !resolved.is_wavelength),
+        carrier_ip: public_ip.filter(|_| resolved.is_wavelength),
+        primary_ipv6: facts.ip_family == IpFamily::DualStackIpv6Primary,
+        dual_stack: facts.ip_family != IpFamily::Ipv4,
+        user_data_secret: config.user_data_secret().and_then(text),
+        key_name: config.key_name.as_deref().and_then(text),
+        profile: profile.and_then(text),
+        tags: tags::wanted(machine, &config.tags, facts),
+        placement,
+        market: match config.market() {
+            Market::OnDemand => None,
+            Market::CapacityBlock => Some(MarketTerms::CapacityBlock),
+            Market::Spot => {
+                let options = config.spot_market_options.as_ref();
+                let price = options.and_then(|options| options.max_price.as_deref());
+                Some(MarketTerms::Spot { max_price: price.and_then(text) })
+            }
+        },
+        capacity_reservation: text(&config.capacity_reservation_id),
+        http_tokens: text(&config.metadata_service_options.authentication.to_ascii_lowercase()),
+        sev_snp: config.cpu_options.as_ref().and_then(|cpu| cpu.sev_snp()),
+        earlier_hosts: earlier_hosts(machine),
+        ..Launch::new(machine)
+    }
+}
+
+/// The spec's volume; the one without a name is the root volume. Entries without a volume mean nothing.
+fn volume(device: &BlockDevice, root: &str) -> Option<Volume> {
+    let ebs = device.ebs.as_ref()?;
+    let narrow = |number: i64| i32::try_from(number).ok();
+    Some(Volume {
+        device: device.name().unwrap_or(root).to_owned(),
+        gib: ebs.volume_size.and_then(narrow),
+        kind: ebs.kind().map(str::to_owned),
+        iops: ebs.iops().and_then(narrow),
+        throughput: ebs.throughput(),
+        encrypted: ebs.encrypted,
+        kms_key: ebs.kms_key().map(str::to_owned),
+    })
+}
+
+fn place(
+    machine: &MachineRef,
+    config: &ProviderConfig,
+    resolved: &Resolved,
+    facts: &ClusterFacts,
+) -> Place {
+    let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let placement = &config.placement;
+    let host = placement.host.as_ref();
+    let affinity = host.map(|host| if host.is_bound() { "host" } else { "default" }.to_owned());
+    let own = host.filter(|host| host.is_dynamic());
+    Place {
+        zone: text(&resolved.subnet.zone).filter(|_| config.subnet.id().is_none()),
+        group: text(&config.placement_group_name),
+        partition: config.placement_group_partition,
+        tenancy: text(&placement.tenancy),
+        affinity,
+        host: host.and_then(HostPlacement::provided).map(str::to_owned),
+        own_host: own.map(|host| HostRequest {
+            token: format!("{}-host", token(machine)),
+            zone: resolved.subnet.zone.clone(),
+            instance_type: config.instance_type.clone(),
+            tags: tags::wanted(machine, &[host.tags(), config.tags.as_slice()].concat(), facts),
+        }),
+    }
+}
+
+/// The hosts that the attempts before this one may have made.
+fn earlier_hosts(machine: &MachineRef) -> Vec<HostRequest> {
+    let Some(before) = Launch::stored(&machine.status) else { return Vec::new() };
+    let mut hosts = before.earlier_hosts;
+    let own = before.placement.own_host.filter(|_| before.attempt != machine.attempt);
+    hosts.extend(own);
+    hosts
+}

@@ -1,0 +1,231 @@
+//! The calls to EC2 about instances, images, networks and hosts. Every page is one call, counted by the witness. Nothing is retried here, and
+//! SDK structures get no further than this file, [`request`](super::request) and [`found`](super::found).
+
+use std::collections::BTreeMap;
+
+use aws_sdk_ec2::types::{AutoPlacement, Filter, ResourceType, Tag, TagSpecification};
+use machinist_aws_spec::config;
+
+use super::found::Found;
+use super::launch::HostRequest;
+use crate::ec2::Ec2;
+use crate::errors::AwsError;
+use crate::quiet::quiet;
+
+/// The most that EC2 puts on a page of instances.
+const PAGE: i32 = 1000;
+
+/// An image, as far as a launch needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Image {
+    pub(crate) id: String,
+    pub(crate) root_device: Option<String>,
+    /// RFC 3339, so that the newest is the greatest.
+    pub(crate) created: String,
+}
+
+/// A subnet, as far as a launch needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Subnet {
+    pub(crate) id: String,
+    pub(crate) zone: String,
+}
+
+/// What became of the release of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Release {
+    Released,
+    /// EC2's reason why not yet.
+    Refused {
+        code: String,
+        message: String,
+    },
+}
+
+/// A filter with some values.
+pub(crate) fn filter<V: Into<String>>(
+    name: impl Into<String>,
+    values: impl IntoIterator<Item = V>,
+) -> Filter {
+    let values = values.into_iter().map(Into::into).collect();
+    Filter::builder().name(name).set_values(Some(values)).build()
+}
+
+/// The filters of a spec.
+fn filters(filters: &[config::Filter]) -> Vec<Filter> {
+    filters.iter().map(|wanted| filter(&wanted.name, wanted.values.iter().cloned())).collect()
+}
+
+/// Tags for one kind of thing.
+pub(super) fn tagged(kind: ResourceType, tags: &BTreeMap<String, String>) -> TagSpecification {
+    TagSpecification::builder().resource_type(kind).set_tags(Some(sdk_tags(tags))).build()
+}
+
+fn sdk_tags(tags: &BTreeMap<String, String>) -> Vec<Tag> {
+    tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect()
+}
+
+impl Ec2 {
+    /// Every instance that fits, to the last page. By filters and not by id: one unknown id would fail the whole call.
+    pub(crate) async fn instances(&self, filters: Vec<Filter>) -> Result<Vec<Found>, AwsError> {
+        let call = self.client.describe_instances().set_filters(Some(filters)).max_results(PAGE);
+        let mut pages = call.into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = quiet(pages.next()).await {
+            let page = self.witnessed("DescribeInstances", page)?;
+            let instances = page.reservations().iter().flat_map(|some| some.instances());
+            found.extend(instances.filter_map(Found::read));
+        }
+        Ok(found)
+    }
+
+    pub(crate) async fn terminate(&self, ids: Vec<String>) -> Result<(), AwsError> {
+        let call = self.client.terminate_instances().set_instance_ids(Some(ids));
+        self.witnessed("TerminateInstances", quiet(call.send()).await).map(drop)
+    }
+
+    /// Adds or replaces tags; others stay.
+    pub(crate) async fn tag(
+        &self,
+        resource: &str,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<(), AwsError> {
+        let call = self.client.create_tags().resources(resource).set_tags(Some(sdk_tags(tags)));
+        self.witnessed("CreateTags", quiet(call.send()).await).map(drop)
+    }
+
+    /// The image of this id. By id and not by filter, so that EC2 says in its own words what is wrong.
+    pub(crate) async fn image(&self, id: &str) -> Result<Vec<Image>, AwsError> {
+        let call = self.client.describe_images().image_ids(id).include_deprecated(true);
+        let answer = self.witnessed("DescribeImages", quiet(call.send()).await)?;
+        Ok(images(answer.images()))
+    }
+
+    /// Every image that fits.
+    pub(crate) async fn images(&self, wanted: &[config::Filter]) -> Result<Vec<Image>, AwsError> {
+        let call = self.client.describe_images().set_filters(Some(filters(wanted)));
+        let mut pages = call.into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = quiet(pages.next()).await {
+            found.extend(images(self.witnessed("DescribeImages", page)?.images()));
+        }
+        Ok(found)
+    }
+
+    /// The ids of every security group that fits.
+    pub(crate) async fn security_groups(
+        &self,
+        wanted: &[config::Filter],
+    ) -> Result<Vec<String>, AwsError> {
+        let call = self.client.describe_security_groups().set_filters(Some(filters(wanted)));
+        let mut pages = call.into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = quiet(pages.next()).await {
+            let page = self.witnessed("DescribeSecurityGroups", page)?;
+            let ids = page.security_groups().iter().filter_map(|group| group.group_id());
+            found.extend(ids.map(str::to_owned));
+        }
+        Ok(found)
+    }
+
+    /// The subnet of this id; an error if there is none.
+    pub(crate) async fn subnet(&self, id: &str) -> Result<Vec<Subnet>, AwsError> {
+        let call = self.client.describe_subnets().subnet_ids(id);
+        let answer = self.witnessed("DescribeSubnets", quiet(call.send()).await)?;
+        Ok(subnets(answer.subnets()))
+    }
+
+    /// Every subnet that fits, of a zone if one is named.
+    pub(crate) async fn subnets(
+        &self,
+        zone: &str,
+        wanted: &[config::Filter],
+    ) -> Result<Vec<Subnet>, AwsError> {
+        let mut wanted = filters(wanted);
+        if !zone.is_empty() {
+            wanted.push(filter("availability-zone", [zone]));
+        }
+        let call = self.client.describe_subnets().set_filters(Some(wanted));
+        let mut pages = call.into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = quiet(pages.next()).await {
+            found.extend(subnets(self.witnessed("DescribeSubnets", page)?.subnets()));
+        }
+        Ok(found)
+    }
+
+    /// Whether a zone is a wavelength zone.
+    pub(crate) async fn is_wavelength(&self, zone: &str) -> Result<bool, AwsError> {
+        let call = self.client.describe_availability_zones().zone_names(zone);
+        let answer = self.witnessed("DescribeAvailabilityZones", quiet(call.send()).await)?;
+        let mut kinds = answer.availability_zones().iter().filter_map(|zone| zone.zone_type());
+        Ok(kinds.any(|kind| kind == "wavelength-zone"))
+    }
+
+    /// The names that the DHCP options of a network give to its machines; none for a network that EC2 does not know.
+    pub(crate) async fn domains(&self, vpc: &str) -> Result<Vec<String>, AwsError> {
+        let call = self.client.describe_vpcs().filters(filter("vpc-id", [vpc]));
+        let answer = self.witnessed("DescribeVpcs", quiet(call.send()).await)?;
+        let Some(options) = answer.vpcs().iter().find_map(|vpc| vpc.dhcp_options_id()) else {
+            return Ok(Vec::new());
+        };
+        let call = self.client.describe_dhcp_options();
+        let call = call.filters(filter("dhcp-options-id", [options]));
+        let answer = self.witnessed("DescribeDhcpOptions", quiet(call.send()).await)?;
+        let settings = answer.dhcp_options().iter().flat_map(|some| some.dhcp_configurations());
+        let names = settings.filter(|setting| setting.key() == Some("domain-name"));
+        let names = names.flat_map(|setting| setting.values()).filter_map(|value| value.value());
+        Ok(names.flat_map(|names| names.split(' ')).map(str::to_owned).collect())
+    }
+
+    /// Makes a dedicated host, or finds the one that the same token made.
+    pub(crate) async fn allocate_host(&self, host: &HostRequest) -> Result<String, AwsError> {
+        const OPERATION: &str = "AllocateHosts";
+        let call = self
+            .client
+            .allocate_hosts()
+            .client_token(&host.token)
+            .availability_zone(&host.zone)
+            .instance_type(&host.instance_type)
+            .auto_placement(AutoPlacement::Off)
+            .quantity(1)
+            .tag_specifications(tagged(ResourceType::DedicatedHost, &host.tags));
+        let answer = self.witnessed(OPERATION, quiet(call.send()).await)?;
+        answer.host_ids().first().cloned().ok_or_else(|| AwsError::Garbled {
+            operation: OPERATION,
+            status: 200,
+            reason: "it names no host".to_owned(),
+        })
+    }
+
+    pub(crate) async fn release_host(&self, id: &str) -> Result<Release, AwsError> {
+        let call = self.client.release_hosts().host_ids(id);
+        let answer = self.witnessed("ReleaseHosts", quiet(call.send()).await)?;
+        let refusal = answer.unsuccessful().iter().find_map(|item| item.error());
+        Ok(refusal.map_or(Release::Released, |error| Release::Refused {
+            code: error.code().unwrap_or_default().to_owned(),
+            message: error.message().unwrap_or_default().to_owned(),
+        }))
+    }
+}
+
+fn images(images: &[aws_sdk_ec2::types::Image]) -> Vec<Image> {
+    let read = |image: &aws_sdk_ec2::types::Image| {
+        Some(Image {
+            id: image.image_id()?.to_owned(),
+            root_device: image.root_device_name().map(str::to_owned),
+            created: image.creation_date().unwrap_or_default().to_owned(),
+        })
+    };
+    images.iter().filter_map(read).collect()
+}
+
+fn subnets(subnets: &[aws_sdk_ec2::types::Subnet]) -> Vec<Subnet> {
+    let read = |subnet: &aws_sdk_ec2::types::Subnet| {
+        Some(Subnet {
+            id: subnet.subnet_id()?.to_owned(),
+            zone: subnet.availability_zone()?.to_owned(),
+        })
+    };
+    subnets.iter().filter_map(read).collect()
+}

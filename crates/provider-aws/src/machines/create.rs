@@ -1,0 +1,107 @@
+//! Preparing and creating.
+
+use machinist_aws_spec::config::ProviderConfig;
+use machinist_provider::cloud::{
+    CloudError, Effect, ErrorClass, Instance, MachineRef, ProviderStatus,
+};
+
+use super::Ec2Machines;
+use super::assemble::assemble;
+use super::errors::{At, is_spent_token, judge};
+use super::find::{Depth, find};
+use super::found::Found;
+use super::launch::Launch;
+use super::sight::{self, Around};
+use crate::ec2::Ec2;
+use crate::errors::AwsError;
+
+impl Ec2Machines {
+    pub(super) async fn prepare_now(
+        &self,
+        machine: &MachineRef,
+    ) -> Result<ProviderStatus, CloudError> {
+        let invalid = |message: String| CloudError::new(ErrorClass::InvalidConfiguration, message);
+        let config =
+            ProviderConfig::read(&machine.spec).map_err(|error| invalid(error.to_string()))?;
+        let problems: Vec<_> = config.problems().iter().map(ToString::to_string).collect();
+        if !problems.is_empty() {
+            return Err(invalid(problems.join("; ")));
+        }
+        let facts = self.surroundings.facts().await.map_err(|failure| CloudError {
+            effect: Effect::None,
+            ..CloudError::new(ErrorClass::Unavailable, failure.message)
+        })?;
+        let ec2 = self.client(&machine.realm).await?;
+        let resolved = self.resolver.resolve(&ec2, machine, &config).await?;
+        let mut status = assemble(machine, &config, resolved, &facts).into_status(machine)?;
+        // What an earlier attempt had is no part of this one; its host is among the earlier ones.
+        for name in ["instanceId", "instanceState"] {
+            status.0.remove(name);
+        }
+        if Launch::stored(&machine.status).is_some() {
+            status.0.remove("dedicatedHost");
+        }
+        Ok(status)
+    }
+
+    pub(super) async fn create_now(&self, machine: &MachineRef) -> Result<Instance, CloudError> {
+        let launch = Launch::of(machine)?;
+        let ec2 = self.client(&machine.realm).await?;
+        let user_data = match &launch.user_data_secret {
+            Some(secret) => Some(self.resolver.user_data(machine, secret).await?.to_string()),
+            None => None,
+        };
+        // What was not found until now may be there from now on.
+        self.absences.forget(&machine.uid);
+        let host = self.host(&ec2, machine, &launch).await?;
+        match ec2.run(&launch, host.as_deref(), user_data).await {
+            Ok(found) => Ok(created(&found, machine)),
+            Err(error) if is_spent_token(&error) => {
+                self.outcome_of_token(&ec2, machine, &launch, &error).await
+            }
+            Err(error) => {
+                let error = judge(&error, at(machine, &launch));
+                Err(self.give_up_host(&ec2, &launch, host, error).await)
+            }
+        }
+    }
+
+    /// The token was used before. Whatever it made then is this machine's, if it can be seen; otherwise this attempt is over.
+    async fn outcome_of_token(
+        &self,
+        ec2: &Ec2,
+        machine: &MachineRef,
+        launch: &Launch,
+        error: &AwsError,
+    ) -> Result<Instance, CloudError> {
+        let judged = |error: &AwsError| judge(error, at(machine, launch));
+        let finds = find(ec2, &[machine], Depth::All)
+            .await
+            .map_err(|asking| CloudError { effect: Effect::Unclear, ..judged(&asking) })?;
+        let index = finds.index();
+        let own = index.own(machine);
+        let made = own.iter().find(|found| found.token == launch.token);
+        match made.or_else(|| own.iter().find(|found| found.exists())) {
+            Some(found) => Ok(created(found, machine)),
+            None => Err(judged(error)),
+        }
+    }
+}
+
+/// Where a launch goes wrong.
+pub(super) fn at<'a>(machine: &'a MachineRef, launch: &'a Launch) -> At<'a> {
+    At {
+        realm: &machine.realm,
+        zone: &launch.zone,
+        instance_type: &launch.instance_type,
+        subnet: &launch.subnet,
+        elsewhere: launch.elsewhere,
+    }
+}
+
+/// An instance that was just made. It has the tags of its launch, whatever the answer says already.
+fn created(found: &Found, machine: &MachineRef) -> Instance {
+    let region = &machine.realm.region;
+    let around = Around { machine: Some(machine), region, domains: &[], facts: None };
+    Instance { drift: None, ..sight::instance(found, around) }
+}

@@ -1,0 +1,46 @@
+//! Deleting: the instances, then the host. Volumes go with their instance, which is how they were made.
+
+use machinist_provider::cloud::{CloudError, Deletion, InstanceState, MachineRef};
+
+use super::Ec2Machines;
+use super::errors::{At, is_missing, judge};
+use super::find::{Depth, find};
+use super::sight::is_the_last;
+use crate::errors::AwsError;
+
+impl Ec2Machines {
+    pub(super) async fn delete_now(&self, machine: &MachineRef) -> Result<Deletion, CloudError> {
+        let ec2 = self.client(&machine.realm).await?;
+        let judged = |error: AwsError| judge(&error, At::realm(&machine.realm));
+        let finds = find(&ec2, &[machine], Depth::All).await.map_err(judged)?;
+        let index = finds.index();
+        let own = index.own(machine);
+        let alive: Vec<_> = own
+            .iter()
+            .filter(|found| found.exists() && found.state() != InstanceState::Terminating)
+            .map(|found| found.id.clone())
+            .collect();
+        if !alive.is_empty() {
+            match ec2.terminate(alive.clone()).await {
+                // It was shown a moment ago; the next look tells.
+                Err(error) if !is_missing(&error) => return Err(judged(error)),
+                _ => {}
+            }
+            return Ok(Deletion::UnderWay(format!("instance {} is terminated", alive.join(", "))));
+        }
+        if let Some(found) = own.iter().find(|found| found.exists()) {
+            return Ok(Deletion::UnderWay(format!("instance {} is {}", found.id, found.state)));
+        }
+        let seen = own.iter().any(|found| is_the_last(found, machine));
+        if !seen && let Some(wait) = self.may_still_appear(machine) {
+            let seconds = wait.as_secs_f64().ceil();
+            let message = format!("an instance may still appear; looking for {seconds} s more");
+            return Ok(Deletion::UnderWay(message));
+        }
+        let released = self.release_hosts(&ec2, machine).await?;
+        if released == Deletion::Gone {
+            self.absences.forget(&machine.uid);
+        }
+        Ok(released)
+    }
+}

@@ -1,0 +1,173 @@
+//! Describing, repairing and listing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use machinist_domain::retry::{Category, Classified, Failure, Retry};
+use machinist_provider::capacity::Realm;
+use machinist_provider::cloud::ownership::{Ownership, TAG_CLUSTER};
+use machinist_provider::cloud::{
+    CloudError, ErrorClass, Instance, MachineRef, Owned, Reach, Sighting,
+};
+
+use super::Ec2Machines;
+use super::calls::filter;
+use super::errors::{At, judge};
+use super::find::{Depth, Finds, Index, find};
+use super::found::Found;
+use super::sight::{self, Around};
+use super::surroundings::ClusterFacts;
+use crate::ec2::Ec2;
+use crate::errors::AwsError;
+
+/// The names of networks, by network.
+type Domains = HashMap<String, Arc<[String]>>;
+
+impl Ec2Machines {
+    pub(super) async fn describe_now(&self, machines: &[MachineRef]) -> Vec<Sighting> {
+        let mut sightings = vec![Sighting::NotAsked; machines.len()];
+        let mut realms: Vec<(&Realm, Vec<usize>)> = Vec::new();
+        for (place, machine) in machines.iter().enumerate() {
+            match realms.iter_mut().find(|(realm, _)| **realm == machine.realm) {
+                Some((_, places)) => places.push(place),
+                None => realms.push((&machine.realm, vec![place])),
+            }
+        }
+        // A tag that cannot be known is not missed.
+        let facts = self.surroundings.facts().await.ok();
+        for (realm, places) in realms {
+            let asked: Vec<_> = places.iter().map(|place| &machines[*place]).collect();
+            match self.look(realm, &asked).await {
+                Ok((finds, domains)) => {
+                    let index = finds.index();
+                    for place in places {
+                        let machine = &machines[place];
+                        sightings[place] = self.sighting(machine, &index, &domains, facts.as_ref());
+                    }
+                }
+                Err(error) => {
+                    for place in places {
+                        sightings[place] = Sighting::Unknown(error.failure());
+                    }
+                }
+            }
+        }
+        sightings
+    }
+
+    /// What there is of machines of one realm, and what their networks call them.
+    async fn look(
+        &self,
+        realm: &Realm,
+        machines: &[&MachineRef],
+    ) -> Result<(Finds, Domains), CloudError> {
+        let ec2 = self.client(realm).await?;
+        let judged = |error: AwsError| judge(&error, At::realm(realm));
+        let finds = find(&ec2, machines, Depth::Current).await.map_err(judged)?;
+        let domains = self.domains(&ec2, realm, finds.iter()).await.map_err(judged)?;
+        Ok((finds, domains))
+    }
+
+    async fn domains<'a>(
+        &self,
+        ec2: &Ec2,
+        realm: &Realm,
+        found: impl Iterator<Item = &'a Found>,
+    ) -> Result<Domains, AwsError> {
+        let mut domains = Domains::new();
+        for found in found.filter(|found| found.private_dns.is_some() && found.exists()) {
+            if let Some(vpc) = found.vpc.as_ref().filter(|vpc| !domains.contains_key(*vpc)) {
+                let names = self.resolver.domains(ec2, realm, vpc).await?;
+                domains.insert(vpc.clone(), names);
+            }
+        }
+        Ok(domains)
+    }
+
+    fn sighting(
+        &self,
+        machine: &MachineRef,
+        index: &Index<'_>,
+        domains: &Domains,
+        facts: Option<&ClusterFacts>,
+    ) -> Sighting {
+        if let Some(foreign) = index.foreign(machine) {
+            return Sighting::Unknown(Failure {
+                category: Category::InvalidConfiguration,
+                retry: Retry::OnChange,
+                message: format!("instance {} does not belong to this machine", foreign.id),
+            });
+        }
+        if let Some(found) = sight::current(&index.own(machine), machine) {
+            self.absences.forget(&machine.uid);
+            let around = around(machine, found, domains, facts);
+            return Sighting::Present(sight::instance(found, around).into());
+        }
+        match self.may_still_appear(machine) {
+            None => Sighting::Absent,
+            Some(wait) => Sighting::Unknown(Failure {
+                category: Category::Unavailable,
+                retry: Retry::After(wait),
+                message: "not found, but a new instance is not shown at once".to_owned(),
+            }),
+        }
+    }
+
+    pub(super) async fn update_now(&self, machine: &MachineRef) -> Result<Instance, CloudError> {
+        let realm = &machine.realm;
+        let (finds, domains) = self.look(realm, &[machine]).await?;
+        let index = finds.index();
+        let found = sight::current(&index.own(machine), machine).filter(|found| found.exists());
+        let found = found.ok_or_else(|| {
+            let message = format!("machine {} has no instance", machine.key);
+            CloudError::new(ErrorClass::NotFound, message)
+        })?;
+        let facts = self.surroundings.facts().await.ok();
+        let seen = |found: &Found| {
+            sight::instance(found, around(machine, found, &domains, facts.as_ref()))
+        };
+        let missing = sight::missing_tags(found, machine, facts.as_ref());
+        if missing.is_empty() {
+            return Ok(seen(found));
+        }
+        let ec2 = self.client(realm).await?;
+        let tagged = ec2.tag(&found.id, &missing).await;
+        tagged.map_err(|error| judge(&error, At::realm(realm)))?;
+        let mut repaired = found.clone();
+        repaired.tags.extend(missing);
+        Ok(seen(&repaired))
+    }
+
+    pub(super) async fn list_now(&self, within: &Reach) -> Result<Vec<Owned>, CloudError> {
+        let realm = &within.realm;
+        let ec2 = self.client(realm).await?;
+        let filters = vec![filter(format!("tag:{TAG_CLUSTER}"), [&*within.cluster])];
+        let found = ec2.instances(filters).await;
+        let found = found.map_err(|error| judge(&error, At::realm(realm)))?;
+        let owned = found.iter().filter(|found| found.exists()).filter_map(|found| {
+            let ownership = Ownership::read(|tag| found.tag(tag))?;
+            let around = Around { machine: None, region: &realm.region, domains: &[], facts: None };
+            (ownership.cluster == within.cluster).then(|| Owned {
+                machine_uid: ownership.machine_uid,
+                instance: sight::instance(found, around),
+                created: found.launched,
+            })
+        });
+        Ok(owned.collect())
+    }
+}
+
+fn around<'a>(
+    machine: &'a MachineRef,
+    found: &Found,
+    domains: &'a Domains,
+    facts: Option<&'a ClusterFacts>,
+) -> Around<'a> {
+    let domains = found.vpc.as_ref().and_then(|vpc| domains.get(vpc));
+    Around {
+        machine: Some(machine),
+        region: &machine.realm.region,
+        domains: domains.map_or(&[], |domains| domains),
+        facts,
+    }
+}

@@ -1,0 +1,209 @@
+//! The one table from EC2's error codes to what they mean for a machine.
+//!
+//! In: an [`AwsError`] and where it happened. Out: a [`CloudError`]: its class, whether anything may have happened, who else is concerned.
+//!
+//! A code that is not in the table is judged by its form: `Invalid…` and its like are mistakes in the request; what else EC2 refuses (4xx) had
+//! no effect and may pass; what it fails to do (5xx) may have had one. Only what no time mends is a mistake: throttling, timeouts and
+//! outages never are, wherever they happen.
+
+use machinist_domain::retry::{Category, Classified};
+use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
+
+use crate::errors::AwsError;
+
+/// Where something went wrong, as far as that is known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct At<'a> {
+    pub(super) realm: &'a Realm,
+    pub(super) zone: &'a str,
+    pub(super) instance_type: &'a str,
+    pub(super) subnet: &'a str,
+    /// Whether another attempt may go to another zone.
+    pub(super) elsewhere: bool,
+}
+
+impl<'a> At<'a> {
+    pub(super) fn realm(realm: &'a Realm) -> Self {
+        Self { realm, zone: "", instance_type: "", subnet: "", elsewhere: false }
+    }
+}
+
+/// What a code means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// Somebody must edit the spec.
+    Mistake,
+    /// No such instance or host.
+    Missing,
+    /// The zone has no room for this type.
+    ZoneFull,
+    /// The subnet has no address left.
+    SubnetFull,
+    /// A quota of the account is used up.
+    Quota,
+    /// This type is not to be had in this zone.
+    NotInZone,
+    /// It would work later: something is being changed by somebody else.
+    Busy,
+    /// This token was used for something else, or what it made is gone.
+    TokenSpent,
+    /// EC2 will not do it to this instance.
+    Protected,
+}
+
+const TABLE: &[(&str, Meaning)] = &[
+    ("AddressLimitExceeded", Meaning::Quota),
+    ("ConcurrentTagAccess", Meaning::Busy),
+    ("DependencyViolation", Meaning::Busy),
+    ("HostLimitExceeded", Meaning::Quota),
+    ("IdempotentInstanceTerminated", Meaning::TokenSpent),
+    ("IdempotentParameterMismatch", Meaning::TokenSpent),
+    ("IncorrectInstanceState", Meaning::Busy),
+    ("IncorrectState", Meaning::Busy),
+    ("InstanceLimitExceeded", Meaning::Quota),
+    ("InsufficientAddressCapacity", Meaning::ZoneFull),
+    ("InsufficientCapacity", Meaning::ZoneFull),
+    ("InsufficientCapacityOnHost", Meaning::ZoneFull),
+    ("InsufficientFreeAddressesInSubnet", Meaning::SubnetFull),
+    ("InsufficientHostCapacity", Meaning::ZoneFull),
+    ("InsufficientInstanceCapacity", Meaning::ZoneFull),
+    ("InsufficientReservedInstanceCapacity", Meaning::ZoneFull),
+    ("InsufficientVolumeCapacity", Meaning::ZoneFull),
+    ("InvalidAMIID.Unavailable", Meaning::Busy),
+    ("InvalidHostID.NotFound", Meaning::Missing),
+    ("InvalidInstanceID.Malformed", Meaning::Missing),
+    ("InvalidInstanceID.NotFound", Meaning::Missing),
+    ("InvalidState", Meaning::Busy),
+    ("MaxIOPSLimitExceeded", Meaning::Quota),
+    ("MaxSpotInstanceCountExceeded", Meaning::Quota),
+    ("NetworkInterfaceLimitExceeded", Meaning::Quota),
+    ("OperationNotPermitted", Meaning::Protected),
+    ("PendingSnapshotLimitExceeded", Meaning::Quota),
+    ("ReservationCapacityExceeded", Meaning::ZoneFull),
+    ("ResourceCountExceeded", Meaning::Quota),
+    ("ResourceLimitExceeded", Meaning::Quota),
+    ("SpotMaxPriceTooLow", Meaning::ZoneFull),
+    ("Unsupported", Meaning::NotInZone),
+    ("UnsupportedHostConfiguration", Meaning::NotInZone),
+    ("VcpuLimitExceeded", Meaning::Quota),
+    ("VolumeIOPSLimit", Meaning::Quota),
+    ("VolumeLimitExceeded", Meaning::Quota),
+];
+
+/// How the codes of mistakes begin.
+const MISTAKES: &[&str] =
+    &["Invalid", "Malformed", "Missing", "NoSuchEntity", "Unknown", "Unsupported", "VPC"];
+
+/// Whether EC2 says that the token was used before, for something else or for what is gone.
+pub(super) fn is_spent_token(error: &AwsError) -> bool {
+    matches!(error, AwsError::Refused { code, .. } if meaning(code) == Some(Meaning::TokenSpent))
+}
+
+/// Whether EC2 does not know what was named.
+pub(super) fn is_missing(error: &AwsError) -> bool {
+    matches!(error, AwsError::Refused { code, .. } if meaning(code) == Some(Meaning::Missing))
+}
+
+fn meaning(code: &str) -> Option<Meaning> {
+    TABLE.iter().find(|(known, _)| *known == code).map(|(_, meaning)| *meaning)
+}
+
+/// What an error means for the machine that met it.
+pub(super) fn judge(error: &AwsError, at: At<'_>) -> CloudError {
+    let message = error.to_string();
+    let judged = |class, effect| CloudError { effect, ..CloudError::new(class, message.clone()) };
+    match error {
+        AwsError::Refused { code, category, .. } => match meaning(code) {
+            Some(meaning) => of_meaning(meaning, &message, at),
+            None => of_category(code, *category, &message, at),
+        },
+        // AWS was not even asked.
+        AwsError::Secret { .. }
+        | AwsError::BadSecret { .. }
+        | AwsError::NoCertificate
+        | AwsError::NoSuchRegion { .. }
+        | AwsError::NotOptedIn { .. }
+        | AwsError::Credentials { .. } => judged(class_of(error.category()), Effect::None),
+        AwsError::Unanswered { .. } => judged(ErrorClass::Unavailable, Effect::Unclear),
+        AwsError::Garbled { status, .. } if *status >= 500 => {
+            judged(ErrorClass::Unavailable, Effect::Unclear)
+        }
+        AwsError::Garbled { .. } => judged(ErrorClass::Unknown, Effect::Unclear),
+    }
+}
+
+fn of_meaning(meaning: Meaning, message: &str, at: At<'_>) -> CloudError {
+    let At { realm, zone, instance_type, subnet, elsewhere } = at;
+    let region = &realm.region;
+    let new = |class| CloudError::new(class, message);
+    // Elsewhere there may be room.
+    let moving = |error: CloudError| CloudError {
+        effect: if elsewhere { Effect::NoneForThisAttempt } else { Effect::None },
+        ..error
+    };
+    match meaning {
+        Meaning::Mistake => new(ErrorClass::InvalidConfiguration),
+        Meaning::NotInZone if elsewhere => moving(
+            new(ErrorClass::CapacityExhausted)
+                .within(format!("aws/{region}/{zone}/{instance_type}")),
+        ),
+        Meaning::NotInZone => new(ErrorClass::InvalidConfiguration),
+        Meaning::Missing => new(ErrorClass::NotFound),
+        Meaning::ZoneFull => moving(
+            new(ErrorClass::CapacityExhausted)
+                .within(format!("aws/{region}/{zone}/{instance_type}")),
+        ),
+        Meaning::SubnetFull => {
+            moving(new(ErrorClass::CapacityExhausted).within(format!("aws/{region}/{subnet}")))
+        }
+        Meaning::Quota => new(ErrorClass::CapacityExhausted)
+            .within(format!("aws/{region}/{}/{instance_type}", identity(realm))),
+        Meaning::Busy => CloudError { effect: Effect::None, ..new(ErrorClass::Unavailable) },
+        Meaning::TokenSpent => {
+            CloudError { effect: Effect::NoneForThisAttempt, ..new(ErrorClass::Unavailable) }
+        }
+        Meaning::Protected => new(ErrorClass::Unauthorised),
+    }
+}
+
+fn of_category(code: &str, category: Category, message: &str, at: At<'_>) -> CloudError {
+    let is_mistake = MISTAKES.iter().any(|start| code.starts_with(start));
+    match category {
+        Category::Unexpected if is_mistake => of_meaning(Meaning::Mistake, message, at),
+        // A refusal, whatever it means.
+        Category::Unexpected => {
+            CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) }
+        }
+        Category::Throttled => CloudError::new(ErrorClass::Throttled, message).within(format!(
+            "aws/{}/{}",
+            at.realm.region,
+            identity(at.realm)
+        )),
+        category => CloudError::new(class_of(category), message),
+    }
+}
+
+fn class_of(category: Category) -> ErrorClass {
+    match category {
+        Category::InvalidConfiguration => ErrorClass::InvalidConfiguration,
+        Category::NotFound => ErrorClass::NotFound,
+        Category::CapacityExhausted => ErrorClass::CapacityExhausted,
+        Category::Throttled => ErrorClass::Throttled,
+        Category::Unauthorised => ErrorClass::Unauthorised,
+        Category::Unavailable | Category::Conflict | Category::NotLeader => ErrorClass::Unavailable,
+        Category::Unexpected => ErrorClass::Unknown,
+    }
+}
+
+/// Whose calls are counted together.
+fn identity(realm: &Realm) -> String {
+    match &realm.credentials {
+        Credentials::Ambient => "ambient".to_owned(),
+        Credentials::Secret { key, .. } => format!("secret {key}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "errors_tests.rs"]
+mod tests;

@@ -1,0 +1,123 @@
+//! One row for each row of the table, and for each form of a code that is not in it.
+
+use super::*;
+
+fn realm() -> Realm {
+    Realm {
+        region: "eu-west-1".into(),
+        credentials: Credentials::Ambient,
+        endpoint: None,
+        ca_bundle: None,
+    }
+}
+
+fn judged(code: &str, status: u16, elsewhere: bool) -> CloudError {
+    let realm = realm();
+    let at = At {
+        realm: &realm,
+        zone: "eu-west-1a",
+        instance_type: "m6i.large",
+        subnet: "subnet-1",
+        elsewhere,
+    };
+    judge(&AwsError::refused("RunInstances", code, "EC2's own words", status), at)
+}
+
+#[test]
+fn every_row_of_the_table_has_its_class() {
+    for (code, meaning) in TABLE {
+        let expected = match meaning {
+            Meaning::Mistake | Meaning::NotInZone => ErrorClass::InvalidConfiguration,
+            Meaning::Missing => ErrorClass::NotFound,
+            Meaning::ZoneFull | Meaning::SubnetFull | Meaning::Quota => {
+                ErrorClass::CapacityExhausted
+            }
+            Meaning::Busy | Meaning::TokenSpent => ErrorClass::Unavailable,
+            Meaning::Protected => ErrorClass::Unauthorised,
+        };
+        let error = judged(code, 400, false);
+        assert_eq!(error.class, expected, "{code}");
+        assert_ne!(error.effect, Effect::Unclear, "{code}: EC2 said no");
+        assert!(error.message.contains("EC2's own words"), "{error}");
+        let shared = error.class == ErrorClass::CapacityExhausted;
+        assert_eq!(error.domain.is_some(), shared, "{code}");
+    }
+    assert!(TABLE.is_sorted_by_key(|(code, _)| *code));
+}
+
+#[test]
+fn codes_that_are_not_in_the_table_are_judged_by_their_form() {
+    let cases = [
+        ("InvalidAMIID.NotFound", 400, ErrorClass::InvalidConfiguration, Effect::None),
+        ("InvalidSubnetID.NotFound", 400, ErrorClass::InvalidConfiguration, Effect::None),
+        ("InvalidParameterValue", 400, ErrorClass::InvalidConfiguration, Effect::None),
+        ("MissingParameter", 400, ErrorClass::InvalidConfiguration, Effect::None),
+        ("VPCIdNotSpecified", 400, ErrorClass::InvalidConfiguration, Effect::None),
+        ("OptInRequired", 401, ErrorClass::InvalidConfiguration, Effect::None),
+        ("SomethingNew", 400, ErrorClass::Unknown, Effect::None),
+        ("SomethingNew", 500, ErrorClass::Unavailable, Effect::Unclear),
+        ("InvalidParameterValue", 503, ErrorClass::Unavailable, Effect::Unclear),
+        ("InternalError", 500, ErrorClass::Unavailable, Effect::Unclear),
+        ("RequestLimitExceeded", 503, ErrorClass::Throttled, Effect::None),
+        ("UnauthorizedOperation", 403, ErrorClass::Unauthorised, Effect::None),
+        ("AuthFailure", 401, ErrorClass::Unauthorised, Effect::None),
+    ];
+    for (code, status, class, effect) in cases {
+        let error = judged(code, status, false);
+        assert_eq!((error.class, error.effect), (class, effect), "{code} {status}");
+    }
+}
+
+#[test]
+fn those_who_fail_together_say_so() {
+    let domain =
+        |code: &str, status| judged(code, status, false).domain.map(|domain| domain.0.to_string());
+    let cases = [
+        ("InsufficientInstanceCapacity", 500, "aws/eu-west-1/eu-west-1a/m6i.large"),
+        ("InsufficientFreeAddressesInSubnet", 400, "aws/eu-west-1/subnet-1"),
+        ("VcpuLimitExceeded", 400, "aws/eu-west-1/ambient/m6i.large"),
+        ("RequestLimitExceeded", 503, "aws/eu-west-1/ambient"),
+    ];
+    for (code, status, expected) in cases {
+        assert_eq!(domain(code, status).as_deref(), Some(expected), "{code}");
+    }
+}
+
+#[test]
+fn another_attempt_goes_elsewhere_where_there_is_an_elsewhere() {
+    for code in ["InsufficientInstanceCapacity", "InsufficientFreeAddressesInSubnet", "Unsupported"]
+    {
+        let error = judged(code, 400, true);
+        let expected = (ErrorClass::CapacityExhausted, Effect::NoneForThisAttempt);
+        assert_eq!((error.class, error.effect), expected, "{code}");
+    }
+    assert_eq!(judged("VcpuLimitExceeded", 400, true).effect, Effect::None);
+}
+
+#[test]
+fn a_spent_token_is_an_outcome_and_no_mistake() {
+    for code in ["IdempotentParameterMismatch", "IdempotentInstanceTerminated"] {
+        assert!(is_spent_token(&AwsError::refused("RunInstances", code, "", 400)));
+        let error = judged(code, 400, false);
+        assert_eq!(error.effect, Effect::NoneForThisAttempt, "{code}");
+        assert_ne!(error.class, ErrorClass::InvalidConfiguration, "{code}");
+    }
+}
+
+#[test]
+fn no_answer_and_no_sense_leave_open_what_happened() {
+    let realm = realm();
+    let of = |error: &AwsError| {
+        let error = judge(error, At::realm(&realm));
+        (error.class, error.effect)
+    };
+    let reason = || "x".to_owned();
+    let unanswered = AwsError::Unanswered { operation: "RunInstances", reason: reason() };
+    assert_eq!(of(&unanswered), (ErrorClass::Unavailable, Effect::Unclear));
+    let garbled =
+        |status| AwsError::Garbled { operation: "RunInstances", status, reason: reason() };
+    assert_eq!(of(&garbled(200)), (ErrorClass::Unknown, Effect::Unclear));
+    assert_eq!(of(&garbled(502)), (ErrorClass::Unavailable, Effect::Unclear));
+    let region = AwsError::NoSuchRegion { region: "x".to_owned() };
+    assert_eq!(of(&region), (ErrorClass::InvalidConfiguration, Effect::None));
+}

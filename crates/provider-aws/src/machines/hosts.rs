@@ -1,0 +1,121 @@
+//! Dedicated hosts: those that somebody provides, and those that are made for one machine and go with it.
+//!
+//! A host is asked for with a token of its own, so a repeat finds the same host. That is also how one is found again whose answer was lost: what
+//! OpenShift grants does not include looking at hosts. If the token is not known after all, a host is made and released at once.
+
+use machinist_provider::cloud::{CloudError, Deletion, Effect, ErrorClass, MachineRef};
+
+use super::Ec2Machines;
+use super::calls::Release;
+use super::create::at;
+use super::errors::{At, is_missing, is_spent_token, judge};
+use super::launch::{HostRequest, Launch, known_host};
+use super::tags::cluster_tag;
+use crate::ec2::Ec2;
+
+impl Ec2Machines {
+    /// The host for a launch, made if need be.
+    pub(super) async fn host(
+        &self,
+        ec2: &Ec2,
+        machine: &MachineRef,
+        launch: &Launch,
+    ) -> Result<Option<String>, CloudError> {
+        let place = &launch.placement;
+        if let Some(host) = &place.host {
+            let tags = [(cluster_tag(&machine.cluster), "shared".to_owned())].into();
+            // For people alone: the host may be another account's.
+            if let Err(error) = ec2.tag(host, &tags).await {
+                tracing::debug!(%error, host, "the dedicated host could not be tagged");
+            }
+            return Ok(Some(host.clone()));
+        }
+        let Some(request) = &place.own_host else { return Ok(None) };
+        let allocated = ec2.allocate_host(request).await;
+        allocated.map(Some).map_err(|error| judge(&error, at(machine, launch)))
+    }
+
+    /// Releases the host of a launch that was refused for good. A repeat would find the token's host gone, so this attempt is over, too.
+    pub(super) async fn give_up_host(
+        &self,
+        ec2: &Ec2,
+        launch: &Launch,
+        host: Option<String>,
+        error: CloudError,
+    ) -> CloudError {
+        let hopeless = error.effect == Effect::NoneForThisAttempt
+            || (error.class == ErrorClass::InvalidConfiguration && error.effect == Effect::None);
+        let own = host.filter(|_| launch.placement.own_host.is_some() && hopeless);
+        let Some(host) = own else { return error };
+        // Whatever comes of it, the deletion looks again.
+        if let Err(error) = ec2.release_host(&host).await {
+            tracing::warn!(%error, host, "the dedicated host could not be released yet");
+        }
+        CloudError { effect: Effect::NoneForThisAttempt, ..error }
+    }
+
+    /// Releases every host that was made for a machine. Its instances are gone.
+    pub(super) async fn release_hosts(
+        &self,
+        ec2: &Ec2,
+        machine: &MachineRef,
+    ) -> Result<Deletion, CloudError> {
+        let launch = Launch::stored(&machine.status).unwrap_or_default();
+        let known = known_host(machine);
+        if let Some(host) = known
+            && let waiting @ Deletion::UnderWay(_) = self.release(ec2, machine, host).await?
+        {
+            return Ok(waiting);
+        }
+        let own = launch.placement.own_host.iter().filter(|_| known.is_none());
+        for request in own.chain(&launch.earlier_hosts) {
+            let Some(host) = self.recall(ec2, machine, request).await? else { continue };
+            if let waiting @ Deletion::UnderWay(_) = self.release(ec2, machine, &host).await? {
+                return Ok(waiting);
+            }
+        }
+        Ok(Deletion::Gone)
+    }
+
+    /// The host that a token made; `None` if EC2 says that it made none.
+    async fn recall(
+        &self,
+        ec2: &Ec2,
+        machine: &MachineRef,
+        request: &HostRequest,
+    ) -> Result<Option<String>, CloudError> {
+        match ec2.allocate_host(request).await {
+            Ok(host) => Ok(Some(host)),
+            // Its host is gone.
+            Err(error) if is_spent_token(&error) || is_missing(&error) => Ok(None),
+            Err(error) => {
+                let error = judge(&error, At::realm(&machine.realm));
+                let never_made = matches!(
+                    error.class,
+                    ErrorClass::InvalidConfiguration | ErrorClass::CapacityExhausted
+                );
+                if never_made { Ok(None) } else { Err(error) }
+            }
+        }
+    }
+
+    async fn release(
+        &self,
+        ec2: &Ec2,
+        machine: &MachineRef,
+        host: &str,
+    ) -> Result<Deletion, CloudError> {
+        let released = match ec2.release_host(host).await {
+            Ok(released) => released,
+            Err(error) if is_missing(&error) => return Ok(Deletion::Gone),
+            Err(error) => return Err(judge(&error, At::realm(&machine.realm))),
+        };
+        match released {
+            Release::Released => Ok(Deletion::Gone),
+            Release::Refused { code, .. } if code.contains("NotFound") => Ok(Deletion::Gone),
+            Release::Refused { code, message } => Ok(Deletion::UnderWay(format!(
+                "dedicated host {host} is not released yet: {code}: {message}"
+            ))),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What is stored on a machine before its instance is asked for (`status.providerStatus.launch`), so that every repeat is the same
+//! request, whatever AWS or the spec say by then.
+//!
+//! User data is not stored: it may hold what only a Secret should. Its Secret is read again at each try. If it has changed meanwhile, EC2
+//! itself says whether the first request was carried out: either it was not, and now is, or the token is refused, and the instance is found by
+//! its tags.
+
+use std::collections::BTreeMap;
+
+use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef, ProviderStatus};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The form of what is stored. What another version wrote is not understood, and so not repeated.
+const VERSION: u32 = 1;
+
+/// A launch, to the last value.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Launch {
+    pub(crate) version: u32,
+    pub(crate) attempt: u32,
+    pub(crate) token: String,
+    pub(crate) image: String,
+    pub(crate) instance_type: String,
+    pub(crate) subnet: String,
+    /// Where the subnet is.
+    pub(crate) zone: String,
+    /// Whether another attempt may go to another zone.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) elsewhere: bool,
+    pub(crate) security_groups: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) device_index: i32,
+    /// `interface` or `efa`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) interface: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) public_ip: Option<bool>,
+    /// As `public_ip`, in a wavelength zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) carrier_ip: Option<bool>,
+    /// Whether the interface gets an IPv6 address, and that is its first.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) primary_ipv6: bool,
+    /// Whether IMDS and the host's name speak IPv6 too.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) dual_stack: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) user_data_secret: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) profile: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) volumes: Vec<Volume>,
+    pub(crate) tags: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) placement: Place,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) market: Option<MarketTerms>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) capacity_reservation: Option<String>,
+    /// `required` or `optional`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) http_tokens: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sev_snp: Option<bool>,
+    /// The hosts that earlier attempts may have made. They go with the machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) earlier_hosts: Vec<HostRequest>,
+}
+
+/// A volume that goes with the instance.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Volume {
+    pub(crate) device: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) gib: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) iops: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) throughput: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) encrypted: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) kms_key: Option<String>,
+}
+
+/// Where, beside the subnet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Place {
+    /// Said only where the spec does not name the subnet itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) zone: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) group: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) partition: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tenancy: Option<String>,
+    /// `default` or `host`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) affinity: Option<String>,
+    /// A host that somebody provided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<String>,
+    /// A host that is made for this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) own_host: Option<HostRequest>,
+}
+
+/// A dedicated host, to the last value.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HostRequest {
+    pub(crate) token: String,
+    pub(crate) zone: String,
+    pub(crate) instance_type: String,
+    pub(crate) tags: BTreeMap<String, String>,
+}
+
+/// How it is paid for, unless by the hour.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum MarketTerms {
+    #[serde(rename_all = "camelCase")]
+    Spot {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_price: Option<String>,
+    },
+    CapacityBlock,
+}
+
+impl Launch {
+    pub(crate) fn new(machine: &MachineRef) -> Self {
+        Self {
+            version: VERSION,
+            attempt: machine.attempt,
+            token: token(machine),
+            ..Self::default()
+        }
+    }
+
+    /// What is stored on the machine, whichever attempt it is for.
+    pub(crate) fn stored(status: &ProviderStatus) -> Option<Self> {
+        let stored = Self::deserialize(status.0.get("launch")?).ok();
+        stored.filter(|launch| launch.version == VERSION)
+    }
+
+    /// What is stored on the machine for its present attempt.
+    pub(crate) fn of(machine: &MachineRef) -> Result<Self, CloudError> {
+        let stored = Self::stored(&machine.status);
+        stored.filter(|launch| launch.attempt == machine.attempt).ok_or_else(|| {
+            let message = format!("attempt {} was not prepared", machine.attempt);
+            CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) }
+        })
+    }
+
+    /// The machine's status with this launch in it; whatever else stands there stays.
+    pub(crate) fn into_status(self, machine: &MachineRef) -> Result<ProviderStatus, CloudError> {
+        let value = serde_json::to_value(self)
+            .map_err(|error| CloudError::new(ErrorClass::Unknown, error.to_string()))?;
+        let mut status = machine.status.clone();
+        status.0.insert("launch".to_owned(), value);
+        Ok(status)
+    }
+}
+
+/// What makes a repeat a repeat. EC2 takes 64 characters; a uid has 36.
+pub(crate) fn token(machine: &MachineRef) -> String {
+    format!("{}-{}", machine.uid, machine.attempt)
+}
+
+/// The id of the instance that is known to belong to a machine. What does not look like an id is none: filters of EC2 know wildcards.
+pub(crate) fn known_id(machine: &MachineRef) -> Option<&str> {
+    let stored = machine.status.0.get("instanceId").and_then(Value::as_str);
+    let named = || {
+        let id = machine.provider_id.as_deref()?.strip_prefix("aws:///")?.split_once('/')?.1;
+        Some(id)
+    };
+    let is_id = |id: &&str| {
+        let rest = id.strip_prefix("i-");
+        rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    };
+    stored.filter(is_id).or_else(|| named().filter(is_id))
+}
+
+/// The host that was made for a machine, as far as that is stored.
+pub(crate) fn known_host(machine: &MachineRef) -> Option<&str> {
+    machine.status.0.get("dedicatedHost")?.get("id")?.as_str().filter(|id| !id.is_empty())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this form")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this form")]
+fn is_zero(number: &i32) -> bool {
+    *number == 0
+}

@@ -1,0 +1,252 @@
+//! Finds out what a spec leaves open: the image, the security groups, the subnet with its zone, user data.
+//!
+//! Every question is one of reading. What EC2 does not know is a mistake in the spec; that it could not be asked is not.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use machinist_aws_spec::config::{Filter, ProviderConfig};
+use machinist_domain::key::ObjectKey;
+use machinist_domain::retry::Category;
+use machinist_provider::capacity::Realm;
+use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
+use machinist_provider::parts::{Clock, Parts};
+
+use super::calls::{Image, Subnet};
+use super::errors::{At, judge};
+use super::lookups::Lookups;
+use crate::ec2::Ec2;
+use crate::errors::AwsError;
+
+const USER_DATA: &str = "userData";
+
+/// What a launch needs and a spec may leave open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Resolved {
+    pub(super) image: String,
+    /// Known where a volume of the spec has no name.
+    pub(super) root_device: Option<String>,
+    pub(super) security_groups: Vec<String>,
+    pub(super) subnet: Subnet,
+    /// Whether other zones would do, too.
+    pub(super) elsewhere: bool,
+    pub(super) is_wavelength: bool,
+}
+
+/// By id, or by filters in a zone.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Wanted {
+    Id(String),
+    Like(String, Vec<Filter>),
+}
+
+type Asked = (Realm, Wanted);
+
+/// Looks things up, and remembers them for a short time.
+pub(super) struct Resolver {
+    parts: Parts,
+    images: Lookups<Asked, Arc<[Image]>>,
+    groups: Lookups<Asked, Arc<[String]>>,
+    subnets: Lookups<Asked, Arc<[Subnet]>>,
+    zones: Lookups<Asked, bool>,
+    domains: Lookups<Asked, Arc<[String]>>,
+    user_data: Lookups<ObjectKey, Arc<str>>,
+}
+
+impl Resolver {
+    pub(super) fn new(parts: &Parts) -> Self {
+        let clock: &Clock = &parts.clock;
+        Self {
+            parts: parts.clone(),
+            images: Lookups::new(clock),
+            groups: Lookups::new(clock),
+            subnets: Lookups::new(clock),
+            zones: Lookups::new(clock),
+            domains: Lookups::new(clock),
+            user_data: Lookups::new(clock),
+        }
+    }
+
+    pub(super) async fn resolve(
+        &self,
+        ec2: &Ec2,
+        machine: &MachineRef,
+        config: &ProviderConfig,
+    ) -> Result<Resolved, CloudError> {
+        let realm = &machine.realm;
+        if let Some(secret) = config.user_data_secret() {
+            self.user_data(machine, secret).await?;
+        }
+        let (image, root_device) = self.image(ec2, realm, config).await?;
+        let security_groups = self.security_groups(ec2, realm, config).await?;
+        let (subnet, elsewhere) = self.subnet(ec2, machine, config).await?;
+        let is_wavelength = match config.public_ip {
+            None => false,
+            Some(_) => {
+                let key = (realm.clone(), Wanted::Id(subnet.zone.clone()));
+                let zone = self.zones.get(key, ec2.is_wavelength(&subnet.zone)).await;
+                zone.map_err(|error| judge(&error, At::realm(realm)))?
+            }
+        };
+        Ok(Resolved { image, root_device, security_groups, subnet, elsewhere, is_wavelength })
+    }
+
+    /// The image and its root device. One that is named is looked at only for the sake of a root volume: EC2 refuses a wrong one itself.
+    async fn image(
+        &self,
+        ec2: &Ec2,
+        realm: &Realm,
+        config: &ProviderConfig,
+    ) -> Result<(String, Option<String>), CloudError> {
+        let mut volumes = config.block_devices.iter().filter(|device| device.ebs.is_some());
+        let needs_root = volumes.any(|device| device.name().is_none());
+        let found = match config.ami.id() {
+            Some(id) if !needs_root => return Ok((id.to_owned(), None)),
+            Some(id) => {
+                let key = (realm.clone(), Wanted::Id(id.to_owned()));
+                self.images.get(key, async { ec2.image(id).await.map(Into::into) }).await
+            }
+            None => {
+                let filters = &config.ami.filters;
+                let key = (realm.clone(), Wanted::Like(String::new(), filters.clone()));
+                self.images.get(key, async { ec2.images(filters).await.map(Into::into) }).await
+            }
+        };
+        let found = found.map_err(|error| judge(&error, At::realm(realm)))?;
+        let newest = found.iter().max_by(|a, b| (&a.created, &a.id).cmp(&(&b.created, &b.id)));
+        let newest = newest.ok_or_else(|| mistake("ami: no image fits"))?;
+        if needs_root && newest.root_device.is_none() {
+            return Err(mistake(&format!("ami: image {} has no root device", newest.id)));
+        }
+        Ok((newest.id.clone(), newest.root_device.clone().filter(|_| needs_root)))
+    }
+
+    /// Named groups as they are, and all that fit the filters of the others.
+    async fn security_groups(
+        &self,
+        ec2: &Ec2,
+        realm: &Realm,
+        config: &ProviderConfig,
+    ) -> Result<Vec<String>, CloudError> {
+        let mut ids = Vec::new();
+        for group in &config.security_groups {
+            if let Some(id) = group.id() {
+                ids.push(id.to_owned());
+                continue;
+            }
+            let key = (realm.clone(), Wanted::Like(String::new(), group.filters.clone()));
+            let ask = async { ec2.security_groups(&group.filters).await.map(Into::into) };
+            let found = self.groups.get(key, ask).await;
+            let found = found.map_err(|error| judge(&error, At::realm(realm)))?;
+            ids.extend(found.iter().cloned());
+        }
+        if ids.is_empty() {
+            return Err(mistake("securityGroups: no security group fits"));
+        }
+        // In one order, and each one once: EC2 promises neither.
+        ids.sort();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    /// The subnet, and whether another attempt may take one in another zone.
+    async fn subnet(
+        &self,
+        ec2: &Ec2,
+        machine: &MachineRef,
+        config: &ProviderConfig,
+    ) -> Result<(Subnet, bool), CloudError> {
+        let realm = &machine.realm;
+        let (subnet, zone) = (&config.subnet, &config.placement.availability_zone);
+        let found = match subnet.id() {
+            Some(id) => {
+                let key = (realm.clone(), Wanted::Id(id.to_owned()));
+                self.subnets.get(key, async { ec2.subnet(id).await.map(Into::into) }).await
+            }
+            None => {
+                let filters = &subnet.filters;
+                let key = (realm.clone(), Wanted::Like(zone.clone(), filters.clone()));
+                let ask = async { ec2.subnets(zone, filters).await.map(Into::into) };
+                self.subnets.get(key, ask).await
+            }
+        };
+        let found = found.map_err(|error| judge(&error, At::realm(realm)))?;
+        choose(&found, machine.attempt).ok_or_else(|| mistake("subnet: no subnet fits"))
+    }
+
+    /// The names of a network.
+    pub(super) async fn domains(
+        &self,
+        ec2: &Ec2,
+        realm: &Realm,
+        vpc: &str,
+    ) -> Result<Arc<[String]>, AwsError> {
+        let key = (realm.clone(), Wanted::Id(vpc.to_owned()));
+        self.domains.get(key, async { ec2.domains(vpc).await.map(Into::into) }).await
+    }
+
+    /// User data in base64, as EC2 wants it.
+    pub(super) async fn user_data(
+        &self,
+        machine: &MachineRef,
+        secret: &str,
+    ) -> Result<Arc<str>, CloudError> {
+        let key = ObjectKey::new(&*machine.key.namespace, secret);
+        let path = format!("userDataSecret: secret {key}");
+        let ask = async {
+            let read = self.parts.secrets.read(&key).await;
+            let data = read.map_err(|failure| {
+                let class = match failure.category {
+                    Category::NotFound | Category::InvalidConfiguration => ErrorClass::NotFound,
+                    Category::Unauthorised => ErrorClass::Unauthorised,
+                    _ => ErrorClass::Unavailable,
+                };
+                unasked(class, format!("{path}: {}", failure.message))
+            })?;
+            let data = data.0.get(USER_DATA).ok_or_else(|| {
+                unasked(ErrorClass::NotFound, format!("{path} has no key {USER_DATA:?}"))
+            })?;
+            Ok(STANDARD.encode(data).into())
+        };
+        self.user_data.get(key.clone(), ask).await
+    }
+}
+
+/// The attempts of a machine go round the subnets.
+fn choose(found: &[Subnet], attempt: u32) -> Option<(Subnet, bool)> {
+    let mut subnets: Vec<_> = found.iter().collect();
+    subnets.sort_by(|a, b| a.id.cmp(&b.id));
+    let turn = usize::try_from(attempt.saturating_sub(1)).unwrap_or(0);
+    let chosen = *subnets.get(turn % subnets.len().max(1))?;
+    let elsewhere = subnets.iter().any(|subnet| subnet.zone != chosen.zone);
+    Some((chosen.clone(), elsewhere))
+}
+
+/// Something in the spec that only an edit mends.
+fn mistake(message: &str) -> CloudError {
+    CloudError::new(ErrorClass::InvalidConfiguration, message)
+}
+
+/// AWS was not even asked.
+fn unasked(class: ErrorClass, message: String) -> CloudError {
+    CloudError { effect: Effect::None, ..CloudError::new(class, message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_go_round_the_subnets_in_one_order() {
+        let subnet = |id: &str, zone: &str| Subnet { id: id.to_owned(), zone: zone.to_owned() };
+        let found = [subnet("b", "2"), subnet("a", "1")];
+        let chosen = |attempt| choose(&found, attempt).map(|(subnet, more)| (subnet.id, more));
+        for (attempt, id) in [(1, "a"), (2, "b"), (3, "a")] {
+            assert_eq!(chosen(attempt), Some((id.to_owned(), true)));
+        }
+        let one_zone = [subnet("a", "1"), subnet("b", "1")];
+        assert_eq!(choose(&one_zone, 1), Some((subnet("a", "1"), false)));
+        assert_eq!(choose(&[], 1), None);
+    }
+}

@@ -1,0 +1,179 @@
+//! From EC2's words to those of the contract. Pure.
+
+use std::sync::Arc;
+
+use machinist_aws_spec::config::ProviderConfig;
+use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
+use machinist_provider::cloud::{
+    Address, AddressKind, Instance, InstanceState, MachineRef, ProviderStatus,
+};
+use serde_json::{Value, json};
+
+use super::found::Found;
+use super::launch::{Launch, known_id, token};
+use super::surroundings::ClusterFacts;
+use super::tags;
+
+/// What a machine's instance looks like, with everything that is known around it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Around<'a> {
+    /// The machine that it was asked for, if that is known.
+    pub(super) machine: Option<&'a MachineRef>,
+    pub(super) region: &'a str,
+    /// The names that its network gives.
+    pub(super) domains: &'a [String],
+    /// What holds for all machines of the cluster; `None` where that could not be found out, so that no tag is missed for it.
+    pub(super) facts: Option<&'a ClusterFacts>,
+}
+
+/// An instance, as the contract has it.
+pub(super) fn instance(found: &Found, around: Around<'_>) -> Instance {
+    let text = |text: &str| Some(text).filter(|text| !text.is_empty()).map(Arc::from);
+    Instance {
+        id: found.id.as_str().into(),
+        provider_id: found.provider_id().into(),
+        state: found.state(),
+        state_text: found.state.as_str().into(),
+        state_reason: found.reason.as_deref().map(Arc::from),
+        addresses: addresses(found, around.domains),
+        region: text(around.region),
+        zone: text(&found.zone),
+        instance_type: text(&found.instance_type),
+        interruptible: found.is_spot,
+        drift: around.machine.and_then(|machine| drift(found, machine, around.facts)),
+        status: status(found, around.machine),
+    }
+}
+
+fn status(found: &Found, machine: Option<&MachineRef>) -> ProviderStatus {
+    let mut status = machine.map(|machine| machine.status.clone()).unwrap_or_default();
+    let mut set = |name: &str, value: Value| status.0.insert(name.to_owned(), value);
+    set("instanceId", json!(found.id));
+    set("instanceState", json!(found.state));
+    let launch = machine.and_then(|machine| Launch::stored(&machine.status));
+    let has_own_host = launch.is_some_and(|launch| launch.placement.own_host.is_some());
+    if let Some(host) = found.host.as_ref().filter(|_| has_own_host) {
+        set("dedicatedHost", json!({ "id": host }));
+    }
+    // Set once: a condition that is there stays as it is, also another controller's.
+    let conditions = status.0.entry("conditions").or_insert_with(|| json!([]));
+    if let (Value::Array(conditions), Some(since)) = (conditions, found.launched) {
+        let is_there = conditions.iter().any(|condition| condition["type"] == "MachineCreation");
+        if !is_there {
+            conditions.push(json!({
+                "type": "MachineCreation",
+                "status": "True",
+                "reason": "MachineCreationSucceeded",
+                "message": "Machine successfully created",
+                "lastTransitionTime": since,
+            }));
+        }
+    }
+    status
+}
+
+/// In the order that users of OpenShift know.
+fn addresses(found: &Found, domains: &[String]) -> Vec<Address> {
+    let mut addresses = Vec::new();
+    let mut add = |kind, address: &str| addresses.push(Address { kind, address: address.into() });
+    for address in &found.internal {
+        add(AddressKind::InternalIp, address);
+    }
+    if let Some(address) = &found.public_ip {
+        add(AddressKind::ExternalIp, address);
+    }
+    if let Some(name) = &found.private_dns {
+        add(AddressKind::InternalDns, name);
+        add(AddressKind::Hostname, name);
+        let host = name.split('.').next().unwrap_or_default();
+        for domain in domains {
+            let other =
+                if domain.is_empty() { host.to_owned() } else { format!("{host}.{domain}") };
+            if other != *name {
+                add(AddressKind::InternalDns, &other);
+            }
+        }
+    }
+    if let Some(name) = &found.public_dns {
+        add(AddressKind::ExternalDns, name);
+    }
+    addresses
+}
+
+/// The tags that an instance lacks.
+pub(super) fn missing_tags(
+    found: &Found,
+    machine: &MachineRef,
+    facts: Option<&ClusterFacts>,
+) -> std::collections::BTreeMap<String, String> {
+    let none = ClusterFacts::default();
+    // A spec that cannot be read any more says nothing about tags.
+    let spec = ProviderConfig::read(&machine.spec).map(|config| config.tags).unwrap_or_default();
+    let mut wanted = tags::wanted(machine, &spec, facts.unwrap_or(&none));
+    wanted.retain(|name, value| found.tag(name) != Some(value));
+    wanted
+}
+
+fn drift(found: &Found, machine: &MachineRef, facts: Option<&ClusterFacts>) -> Option<String> {
+    if matches!(found.state(), InstanceState::Terminating | InstanceState::Terminated) {
+        return None;
+    }
+    let missing = missing_tags(found, machine, facts);
+    let names: Vec<_> = missing.keys().map(String::as_str).collect();
+    (!names.is_empty()).then(|| format!("tags differ: {}", names.join(", ")))
+}
+
+/// Whether an instance that was found belongs to a machine.
+///
+/// One that says whose it is belongs to nobody else. One that says nothing was made by another controller: it belongs to the machine that
+/// knows its id, if it is the cluster's or has the machine's name.
+pub(super) fn is_own(found: &Found, machine: &MachineRef) -> bool {
+    match found.tag(TAG_MACHINE_UID) {
+        Some(uid) => uid == &*machine.uid.0,
+        None if known_id(machine) == Some(&found.id) => {
+            is_of_cluster(found, machine) || has_name(found, machine)
+        }
+        None => may_be_taken_over(found, machine),
+    }
+}
+
+/// Whether another controller made it for this machine, and could not store that.
+fn may_be_taken_over(found: &Found, machine: &MachineRef) -> bool {
+    let untouched = known_id(machine).is_none() && machine.status.attempt().is_none();
+    let younger = found.launched.is_some_and(|at| at.as_second() >= machine.created.as_second());
+    untouched && younger && is_of_cluster(found, machine) && has_name(found, machine)
+}
+
+fn is_of_cluster(found: &Found, machine: &MachineRef) -> bool {
+    found.tag(&tags::cluster_tag(&machine.cluster)) == Some("owned")
+}
+
+fn has_name(found: &Found, machine: &MachineRef) -> bool {
+    found.tag("Name") == Some(&*machine.key.name)
+}
+
+/// The instance that counts, of all that were ever made for a machine: the one that is known to be its own, else the newest that runs, else the
+/// newest that exists, else what became of the present attempt. What earlier attempts left behind is for the deletion.
+pub(super) fn current<'a>(own: &[&'a Found], machine: &MachineRef) -> Option<&'a Found> {
+    let newest = |fits: &dyn Fn(&Found) -> bool| {
+        own.iter().copied().filter(|found| fits(found)).max_by_key(|found| found.launched)
+    };
+    let known = known_id(machine);
+    newest(&|found| known == Some(&found.id))
+        .or_else(|| newest(&|found| found.state() == InstanceState::Running))
+        .or_else(|| newest(&Found::exists))
+        .or_else(|| newest(&|found| is_the_last(found, machine)))
+}
+
+/// Whether this is the instance that a machine asked for last: once it was seen, no other will appear.
+pub(super) fn is_the_last(found: &Found, machine: &MachineRef) -> bool {
+    match Launch::stored(&machine.status) {
+        Some(launch) => found.token == launch.token,
+        None if machine.status.attempt().is_some() => found.token == token(machine),
+        None => true,
+    }
+}
+
+#[cfg(test)]
+#[path = "sight_tests.rs"]
+mod tests;

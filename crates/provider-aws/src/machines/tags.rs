@@ -1,0 +1,51 @@
+//! The tags of what is made for a machine. Pure.
+//!
+//! First the spec's, then the cluster's, then those that say whose it is; nobody may set the last ones by hand. The tag
+//! `kubernetes.io/cluster/<id>` is what AWS's own Kubernetes parts go by, ours are in [`ownership`](machinist_provider::cloud::ownership).
+
+use std::collections::BTreeMap;
+
+use machinist_aws_spec::config::Tag;
+use machinist_provider::cloud::MachineRef;
+use machinist_provider::cloud::ownership::Ownership;
+
+use super::surroundings::ClusterFacts;
+
+const NAME: &str = "Name";
+const CLUSTER: &str = "kubernetes.io/cluster/";
+const OURS: &str = "machinist.dev/";
+
+/// The tag by which AWS's Kubernetes parts know the cluster.
+pub(crate) fn cluster_tag(cluster: &str) -> String {
+    format!("{CLUSTER}{cluster}")
+}
+
+/// Every tag that an instance and its volumes are to have.
+pub(crate) fn wanted(
+    machine: &MachineRef,
+    spec: &[Tag],
+    facts: &ClusterFacts,
+) -> BTreeMap<String, String> {
+    let mut tags = BTreeMap::new();
+    let of_spec = spec.iter().map(|tag| (&tag.name, &tag.value));
+    let of_cluster = facts.resource_tags.iter().map(|(name, value)| (name, value));
+    for (name, value) in of_spec.chain(of_cluster) {
+        let reserved = name == NAME || name.starts_with(CLUSTER) || name.starts_with(OURS);
+        if !reserved {
+            tags.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    tags.extend(identity(machine));
+    tags
+}
+
+/// The tags that say whose something is.
+pub(crate) fn identity(machine: &MachineRef) -> BTreeMap<String, String> {
+    let ownership = Ownership::of(machine).tags();
+    let ownership = ownership.into_iter().map(|(tag, value)| (tag.to_owned(), value.to_string()));
+    let custom = [
+        (NAME.to_owned(), machine.key.name.to_string()),
+        (cluster_tag(&machine.cluster), "owned".to_owned()),
+    ];
+    custom.into_iter().chain(ownership).collect()
+}
