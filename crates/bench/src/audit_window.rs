@@ -63,17 +63,43 @@ impl AuditWindow {
         }
     }
 
+    /// Waits until `party` has written and then nothing more for a while. Returns when that happened; writes that were refused count.
+    pub(crate) async fn wait_until_quiet(&mut self, party: &str, limit: Instant) -> Result<Span> {
+        let mut last = (Instant::now(), 0);
+        loop {
+            self.refresh()?;
+            let all = self.writes(party).count();
+            if all > last.1 {
+                last = (Instant::now(), all);
+            }
+            if all > 0 && last.0.elapsed() >= QUIET {
+                return self.extent(party);
+            }
+            ensure!(Instant::now() < limit, "{party} is not done; it wrote {all} times");
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
     /// From the first to the last write of `party`. A write that was refused makes the time worthless, and is an error.
     fn span(&self, party: &str) -> Result<Span> {
         if let Some(refused) = self.writes(party).find(|entry| entry.code >= 300) {
             bail!("{} {} was answered {}", refused.verb, refused.request_uri, refused.code);
         }
+        self.extent(party)
+    }
+
+    fn extent(&self, party: &str) -> Result<Span> {
         let first = self.writes(party).map(|entry| entry.received).min();
         let last = self.writes(party).map(|entry| entry.completed).max();
         match (first, last) {
             (Some(first), Some(last)) => Ok(Span { first, last }),
             _ => bail!("{party} wrote nothing"),
         }
+    }
+
+    /// Everything, in the order in which it was answered.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &AuditEntry> {
+        self.entries.iter()
     }
 
     /// The writes of `party`, in the order in which they were answered.

@@ -11,7 +11,7 @@ use machinist_testbed::aws::AwsBed;
 use crate::Options;
 use crate::audit_window::AuditWindow;
 use crate::fleet::Fleet;
-use crate::machinist::Program;
+use crate::machinist::{Program, Role};
 use crate::raw::Bare;
 
 const BREATH: Duration = Duration::from_secs(2);
@@ -26,7 +26,24 @@ pub(crate) fn output_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Everything that a benchmark stands on. The API server ends with it.
+/// Lets an API server know our kinds.
+pub(crate) async fn install_crds(control_plane: &ControlPlane) -> Result<()> {
+    let definitions = machinist_api::crds();
+    let documents: Vec<String> =
+        definitions.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+    control_plane.install_crds(&documents.join("\n---\n")).await?;
+    Ok(())
+}
+
+/// A kubeconfig for the program. A process that is started with a path in this folder ends with the API server, even if we are killed.
+pub(crate) fn kubeconfig(control_plane: &ControlPlane) -> Result<String> {
+    let kubeconfig = control_plane.folder().join("internal/bench-kubeconfig");
+    std::fs::copy(control_plane.kubeconfig_path(), &kubeconfig)
+        .context("cannot copy the kubeconfig")?;
+    Ok(kubeconfig.display().to_string())
+}
+
+/// Everything that the annotator's benchmark stands on. The API server ends with it.
 #[derive(Debug)]
 pub(crate) struct Bed {
     pub(crate) control_plane: ControlPlane,
@@ -42,20 +59,17 @@ impl Bed {
     pub(crate) async fn start(options: &Options) -> Result<Self> {
         let control_plane = ControlPlane::start().await?;
         let cloud = AwsBed::start().await?;
-        let definitions = machinist_api::crds();
-        let documents: Vec<String> =
-            definitions.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
-        control_plane.install_crds(&documents.join("\n---\n")).await?;
-        // A process that is started with a path in this folder ends with the API server, even if we are killed.
-        let kubeconfig = control_plane.folder().join("internal/bench-kubeconfig");
-        std::fs::copy(control_plane.kubeconfig_path(), &kubeconfig)
-            .context("cannot copy the kubeconfig")?;
-        let program = Program::find(
-            kubeconfig,
-            cloud.endpoint_url(),
-            options,
-            output_folder()?.join("machinist.log"),
-        )?;
+        install_crds(&control_plane).await?;
+        let role = Role {
+            // Every MachineSet of this cluster, and no other cluster.
+            flags: vec![
+                format!("--control-kubeconfig={}", kubeconfig(&control_plane)?),
+                "--target-kubeconfig=none".to_owned(),
+            ],
+            environment: vec![("AWS_ENDPOINT_URL", cloud.endpoint_url())],
+        };
+        let log = output_folder()?.join("machinist.log");
+        let program = Program::find(role, options, log)?;
         let setup = Bare::new(control_plane.kube_config(), "bench-setup")?;
         Ok(Self { control_plane, cloud, program, setup, fleets: AtomicU32::new(0) })
     }

@@ -16,33 +16,38 @@ const HOW: &str = "build it with: cargo build --release --bin machinist --bin ma
 /// The environment that `deploy/base/deployment.yaml` gives to the program, as far as it changes how it behaves.
 const SHIPPED: [(&str, &str); 1] = [("MIMALLOC_PURGE_DELAY", "0")];
 
+/// What a benchmark wants of the program.
+#[derive(Debug)]
+pub(crate) struct Role {
+    /// Flags of `machinist run`.
+    pub(crate) flags: Vec<String>,
+    /// Where it finds its cluster and its cloud.
+    pub(crate) environment: Vec<(&'static str, String)>,
+}
+
 /// How `machinist run` is started.
 #[derive(Debug)]
 pub(crate) struct Program {
     path: PathBuf,
-    kubeconfig: PathBuf,
-    ec2: String,
     flags: Vec<String>,
     environment: Vec<(String, String)>,
     log: PathBuf,
 }
 
 impl Program {
-    /// The program that the options name, or else the one beside this executable. It finds EC2 at the URL `ec2`.
-    pub(crate) fn find(
-        kubeconfig: PathBuf,
-        ec2: String,
-        options: &Options,
-        log: PathBuf,
-    ) -> Result<Self> {
+    /// The program that the options name, or else the one beside this executable. What the options say comes after what its role is.
+    pub(crate) fn find(role: Role, options: &Options, log: PathBuf) -> Result<Self> {
         let path = match &options.machinist {
             Some(path) => path.clone(),
             None => std::env::current_exe()?.with_file_name("machinist"),
         };
         ensure!(path.exists(), "{} is not there; {HOW}", path.display());
         let shipped = SHIPPED.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let environment = shipped.into_iter().chain(options.environment.iter().cloned()).collect();
-        Ok(Self { path, kubeconfig, ec2, flags: options.flags.clone(), environment, log })
+        let places = role.environment.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let said = options.environment.iter().cloned();
+        let environment = shipped.into_iter().chain(places).chain(said).collect();
+        let flags = role.flags.iter().chain(&options.flags).cloned().collect();
+        Ok(Self { path, flags, environment, log })
     }
 
     /// Where it is.
@@ -56,11 +61,9 @@ impl Program {
             .with_context(|| format!("cannot write {}", self.log.display()))?;
         let child = Command::new(&self.path)
             .arg("run")
-            .arg(format!("--control-kubeconfig={}", self.kubeconfig.display()))
-            .args(["--target-kubeconfig=none", "--metrics-bind-address=0", "--health-addr=0"])
+            .args(["--metrics-bind-address=0", "--health-addr=0"])
             .args(&self.flags)
             .env_clear()
-            .env("AWS_ENDPOINT_URL", &self.ec2)
             .env("AWS_EC2_METADATA_DISABLED", "true")
             .envs(self.environment.iter().cloned())
             .stdin(Stdio::null())

@@ -1,6 +1,6 @@
 //! `make bench`: ratios against a limit that is measured in the same run, one JSON file per benchmark.
 //!
-//! * Benchmarks: [`annotator`]. A new one is a file like it, a name in [`Benchmark`], and `docs/benchmarks.md`.
+//! * Benchmarks: [`annotator`], [`machines`]. A new one is a file like it, a name in [`Benchmark`], and `docs/benchmarks.md`.
 //! * The parts that they share: [`bed`] (a real API and where files go), [`machinist`] (the program under test), [`manifests`] (its verb `annotate`), [`fleet`] (the
 //!   objects), [`raw`] (the limit), [`audit_window`] (what reached the API), [`memory`], [`allocations`], [`statistics`], [`report`].
 //!
@@ -11,6 +11,7 @@ mod annotator;
 mod audit_window;
 mod bed;
 mod fleet;
+mod machines;
 mod machinist;
 mod manifests;
 mod memory;
@@ -42,12 +43,17 @@ struct Cli {
 enum Benchmark {
     /// Annotating MachineSets.
     Annotator,
+    /// Machines from nothing to Running and back.
+    Machines,
 }
 
 /// How to measure. The defaults are what figures are quoted with.
 #[derive(Debug, Clone, Args)]
 struct Options {
-    /// How many objects; what is measured once is measured with the first of these.
+    /// How many machines; what is measured once is measured with the first of these. Each must be a multiple of the first.
+    #[arg(long, value_delimiter = ',', default_value = "500,5000")]
+    machines: Vec<usize>,
+    /// How many MachineSets to annotate; what is measured once is measured with the first of these.
     #[arg(long, value_delimiter = ',', default_value = "1000,10000")]
     objects: Vec<usize>,
     /// How many runs of ours are compared, each between two of the bare client. Sizes after the first get one less. With 0 nothing is compared, and only
@@ -98,6 +104,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     for benchmark in benchmarks {
         let report = match benchmark {
             Benchmark::Annotator => annotator::run(&cli.options).await?,
+            Benchmark::Machines => machines::run(&cli.options).await?,
         };
         let path = report.write(&bed::output_folder()?)?;
         println!("{}\nwritten to {}", report.table(), path.display());

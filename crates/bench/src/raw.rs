@@ -13,7 +13,12 @@ use http::{Method, Request};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
+
+/// What a merge patch calls itself.
+pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// A request that is ready to go.
 #[derive(Debug, Clone)]
@@ -38,11 +43,15 @@ impl Outgoing {
     }
 
     pub(crate) fn merge_patch(path: String, body: &serde_json::Value) -> Self {
-        let content_type = "application/merge-patch+json";
-        Self::new(Method::PATCH, path, content_type, body.to_string().into())
+        Self::new(Method::PATCH, path, MERGE_PATCH, body.to_string().into())
     }
 
-    fn new(method: Method, path: String, content_type: &'static str, body: Bytes) -> Self {
+    pub(crate) fn new(
+        method: Method,
+        path: String,
+        content_type: &'static str,
+        body: Bytes,
+    ) -> Self {
         Self { method, path, content_type, body }
     }
 }
@@ -89,6 +98,17 @@ impl Bare {
             String::from_utf8_lossy(&body)
         );
         Ok(body)
+    }
+
+    /// All objects of a collection.
+    pub(crate) async fn list<T: DeserializeOwned>(&self, path: String) -> Result<Vec<T>> {
+        #[derive(Deserialize)]
+        struct List<T> {
+            items: Vec<T>,
+        }
+        let answer = self.send(Outgoing::get(path)).await?;
+        let list: List<T> = serde_json::from_slice(&answer).context("not a list")?;
+        Ok(list.items)
     }
 
     /// Sends all requests, at most `concurrency` at once. Returns the answers in no particular order.

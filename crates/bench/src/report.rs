@@ -7,6 +7,8 @@ use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use serde_json::{Map, Value, json};
 
+use crate::statistics::{Comparison, Samples, count};
+
 /// What a figure should be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target {
@@ -64,6 +66,35 @@ impl Report {
             value: (value * 1000.0).round() / 1000.0,
             target,
         });
+    }
+
+    /// Adds the median, and the smallest and the largest by names of their own. The target is for the median.
+    pub(crate) fn add_spread(&mut self, key: &str, samples: &Samples, target: Target) {
+        self.add(key, samples.median(), target);
+        self.add(format!("{key}_min"), samples.min(), Target::None);
+        self.add(format!("{key}_max"), samples.max(), Target::None);
+    }
+
+    /// Adds a ratio over `objects` objects, and the times that it is made of. `what` stands before the names, with its underscore.
+    pub(crate) fn add_comparison(
+        &mut self,
+        what: &str,
+        objects: usize,
+        comparison: &Comparison,
+        target: Target,
+    ) {
+        let (ours, limit, ratios) = (comparison.ours(), comparison.limit(), comparison.ratios());
+        self.add(format!("{what}ratio_{objects}"), ours.median() / limit.median(), target);
+        self.add(format!("{what}ratio_{objects}_min"), ratios.min(), Target::None);
+        self.add(format!("{what}ratio_{objects}_max"), ratios.max(), Target::None);
+        self.add_spread(&format!("{what}seconds_{objects}"), &ours, Target::None);
+        self.add_spread(&format!("raw_{what}seconds_{objects}"), &limit, Target::None);
+    }
+
+    /// Adds on how many cores all this was.
+    pub(crate) fn add_cores(&mut self) {
+        let cores = std::thread::available_parallelism().map_or(0, usize::from);
+        self.add("cores", count(cores), Target::None);
     }
 
     pub(crate) fn is_met(&self) -> bool {

@@ -39,6 +39,35 @@ impl FromIterator<f64> for Samples {
     }
 }
 
+/// Runs of ours and of the bare client by turns: one of the client's before each of ours, and one after the last.
+#[derive(Debug, Default)]
+pub(crate) struct Comparison {
+    pub(crate) ours: Vec<f64>,
+    pub(crate) limit: Vec<f64>,
+}
+
+impl Comparison {
+    pub(crate) fn ours(&self) -> Samples {
+        self.ours.iter().copied().collect()
+    }
+
+    pub(crate) fn limit(&self) -> Samples {
+        self.limit.iter().copied().collect()
+    }
+
+    /// Each run against the two replays around it: what the machine did meanwhile happened to both.
+    pub(crate) fn ratios(&self) -> Samples {
+        let around = self.limit.windows(2).map(|pair| pair.iter().copied().collect::<Samples>());
+        self.ours.iter().zip(around).map(|(ours, limit)| ours / limit.median()).collect()
+    }
+}
+
+/// A count as a figure.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+pub(crate) fn count(number: usize) -> f64 {
+    number as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

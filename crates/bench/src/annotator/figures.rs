@@ -4,7 +4,7 @@ use super::live::Run;
 use super::series::Series;
 use crate::memory::Memory;
 use crate::report::{Report, Target};
-use crate::statistics::Samples;
+use crate::statistics::{Comparison, Samples, count};
 
 /// Everything that was measured.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Measurements {
         report.add("rss_anon_mib_empty", self.empty.anonymous, Target::None);
         report.add("rss_total_mib_empty", self.empty.total, Target::None);
         report.add("raw_concurrency", count(self.concurrency), Target::None);
-        report.add("cores", count(cores()), Target::None);
+        report.add_cores();
         report
     }
 }
@@ -45,22 +45,9 @@ fn time(series: &Series, report: &mut Report) {
     if series.ours.is_empty() {
         return;
     }
-    let n = series.objects;
-    let limit: Samples = series.limit.iter().copied().collect();
-    let ours: Samples = series.ours.iter().map(|run| run.seconds).collect();
-    // Each run against the two replays around it: what the machine did meanwhile happened to both.
-    let ratios: Samples = series
-        .ours
-        .iter()
-        .zip(series.limit.windows(2))
-        .map(|(run, around)| run.seconds / around.iter().copied().collect::<Samples>().median())
-        .collect();
-    let ratio = ours.median() / limit.median();
-    report.add(format!("ratio_{n}"), ratio, Target::AtMost(1.3));
-    report.add(format!("ratio_{n}_min"), ratios.min(), Target::None);
-    report.add(format!("ratio_{n}_max"), ratios.max(), Target::None);
-    spread(report, &format!("seconds_{n}"), &ours);
-    spread(report, &format!("raw_seconds_{n}"), &limit);
+    let ours = series.ours.iter().map(|run| run.seconds).collect();
+    let comparison = Comparison { ours, limit: series.limit.clone() };
+    report.add_comparison("", series.objects, &comparison, Target::AtMost(1.3));
 }
 
 fn memory(series: &Series, empty: &Memory, report: &mut Report) {
@@ -71,9 +58,7 @@ fn memory(series: &Series, empty: &Memory, report: &mut Report) {
     let growth: Samples = series.all().map(|run| run.memory.anonymous - empty.anonymous).collect();
     let key = format!("rss_anon_growth_mib_{n}");
     let limit = if n <= SMALL { 3.0 } else { 8.0 };
-    report.add(key.as_str(), growth.median(), Target::AtMost(limit));
-    report.add(format!("{key}_min"), growth.min(), Target::None);
-    report.add(format!("{key}_max"), growth.max(), Target::None);
+    report.add_spread(&key, &growth, Target::AtMost(limit));
     let limit = if n <= SMALL { Target::AtMost(30.0) } else { Target::None };
     report.add(format!("rss_total_mib_{n}"), of(|memory| memory.total).median(), limit);
     report.add(format!("rss_peak_mib_{n}"), of(|memory| memory.peak).median(), Target::None);
@@ -93,21 +78,6 @@ fn calls(series: &Series, report: &mut Report) {
     let events = per_object(|run| run.events);
     report.add(format!("events_per_object_{n}"), events, Target::None);
     report.add(format!("cloud_calls_{n}"), most(|run| run.cloud_calls), Target::AtMost(5.0));
-}
-
-pub(super) fn spread(report: &mut Report, key: &str, samples: &Samples) {
-    report.add(key, samples.median(), Target::None);
-    report.add(format!("{key}_min"), samples.min(), Target::None);
-    report.add(format!("{key}_max"), samples.max(), Target::None);
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(0, usize::from)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn count(number: usize) -> f64 {
-    number as f64
 }
 
 #[cfg(test)]

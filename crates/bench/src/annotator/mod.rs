@@ -23,7 +23,7 @@ use crate::bed::Bed;
 use crate::manifests;
 use crate::memory::Memory;
 use crate::raw::Bare;
-use crate::report::Report;
+use crate::report::{Report, Target};
 use crate::statistics::Samples;
 
 /// How many requests the bare client may have under way; the best of these is the limit.
@@ -56,7 +56,7 @@ pub(crate) async fn run(options: &Options) -> Result<Report> {
         let folder = bed.control_plane.folder().join("manifests");
         let seconds = manifests::seconds(bed.program.path(), &folder)?;
         let key = format!("annotate_seconds_{}", manifests::MANIFESTS);
-        figures::spread(&mut report, &key, &seconds);
+        report.add_spread(&key, &seconds, Target::None);
     }
     Ok(report)
 }

@@ -12,7 +12,6 @@ use futures::future::try_join_all;
 use machinist_api::names;
 use machinist_api::resource::{EVENTS, MACHINE_SETS, SECRETS};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::raw::{Bare, Outgoing};
@@ -97,7 +96,7 @@ impl Fleet {
         let mut members = HashMap::new();
         for namespace in &self.namespaces {
             let path = MACHINE_SETS.collection_path(Some(namespace));
-            let found: Vec<Member> = list(setup, path).await?;
+            let found: Vec<Member> = setup.list(path).await?;
             members.extend(found.into_iter().map(|member| (member.metadata.name.clone(), member)));
         }
         Ok(members)
@@ -109,7 +108,7 @@ impl Fleet {
             |event: &Value| event["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut events = HashMap::new();
         for namespace in &self.namespaces {
-            let found: Vec<Value> = list(setup, EVENTS.collection_path(Some(namespace))).await?;
+            let found: Vec<Value> = setup.list(EVENTS.collection_path(Some(namespace))).await?;
             events.extend(found.into_iter().map(|event| (name(&event), event)));
         }
         Ok(events)
@@ -130,7 +129,7 @@ impl Fleet {
 async fn delete_all(setup: &Bare, path: String) -> Result<()> {
     loop {
         setup.send(Outgoing::delete(format!("{path}?limit={AT_ONCE}"))).await?;
-        let left: Vec<Value> = list(setup, format!("{path}?limit=1")).await?;
+        let left: Vec<Value> = setup.list(format!("{path}?limit=1")).await?;
         if left.is_empty() {
             return Ok(());
         }
@@ -149,14 +148,4 @@ async fn create_namespace(setup: &Bare, name: &str) -> Result<()> {
     });
     setup.send(Outgoing::create(SECRETS.collection_path(Some(name)), &body)).await?;
     Ok(())
-}
-
-async fn list<T: DeserializeOwned>(setup: &Bare, path: String) -> Result<Vec<T>> {
-    #[derive(Deserialize)]
-    struct List<T> {
-        items: Vec<T>,
-    }
-    let answer = setup.send(Outgoing::get(path)).await?;
-    let list: List<T> = serde_json::from_slice(&answer).context("not a list")?;
-    Ok(list.items)
 }

@@ -1,0 +1,198 @@
+//! One run of the real program: it starts on an empty cluster, comes to rest, and then gets its MachineSets all at once.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use machinist_api::resource::EVENTS;
+use machinist_control_plane::AuditEntry;
+use tokio::time::Instant;
+
+use super::sets;
+use super::stage::{Audit, Stage};
+use crate::Options;
+use crate::audit_window::{AuditWindow, Span};
+use crate::machinist::Running;
+use crate::memory::Memory;
+
+/// All of machinist's user agents begin like this.
+pub(super) const MACHINIST: &str = "machinist-";
+/// Starting takes less, also on a busy machine.
+const STARTING: Duration = Duration::from_secs(3);
+/// From the last write to the stretch in which requests of the settled program are counted.
+const UNTIL_IDLE: Duration = Duration::from_secs(30);
+/// When to give up: so long, and so long for each machine.
+const PATIENCE: (Duration, Duration) = (Duration::from_secs(120), Duration::from_millis(200));
+
+/// What the program is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Create Machines, and nothing else.
+    Create,
+    /// Bring machines from nothing to Running.
+    Run,
+}
+
+impl Work {
+    /// Which controllers that takes.
+    pub(super) fn controllers(self) -> &'static str {
+        match self {
+            Self::Create => "machineset",
+            Self::Run => "machine,machineset,nodelink",
+        }
+    }
+}
+
+/// A program that has done its work and is still there.
+#[derive(Debug)]
+pub(super) struct Live {
+    stage: Stage,
+    sets: usize,
+    machines: usize,
+    window: AuditWindow,
+    span: Span,
+    empty: Memory,
+    running: Running,
+}
+
+/// What one run cost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) seconds: f64,
+    /// Before there was anything to do.
+    pub(super) empty: Memory,
+    pub(super) memory: Memory,
+    pub(super) calls: Calls,
+}
+
+/// Requests.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Calls {
+    /// Writes of the controllers apart from Events, those that were refused included.
+    pub(super) writes: usize,
+    pub(super) events: usize,
+    /// Writes and Events that were answered with an error.
+    pub(super) refused: usize,
+    pub(super) reads: usize,
+    pub(super) cloud: usize,
+}
+
+/// What it cost to remove everything.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Removal {
+    pub(super) seconds: f64,
+    pub(super) calls: Calls,
+}
+
+impl Live {
+    /// Lets the program do `work` for `machines` machines in sets of `per_set`.
+    pub(super) async fn run(
+        work: Work,
+        machines: usize,
+        per_set: usize,
+        audit: Audit,
+        options: &Options,
+    ) -> Result<Self> {
+        let (stage, sets) = (Stage::start(audit).await?, machines / per_set);
+        sets::create_namespaces(&stage.setup, sets).await?;
+        let mut running = stage.program(work, options)?.start()?;
+        tokio::time::sleep(STARTING + options.settle()).await;
+        let empty = running.memory()?;
+        let mut window = stage.audit_window()?;
+        sets::create(&stage.setup, sets, per_set).await?;
+        let limit = Instant::now() + patience(machines);
+        let span = loop {
+            let span = window.wait_until_quiet(MACHINIST, limit).await?;
+            let (all, running) = sets::machines(&stage.setup).await?;
+            let done = if work == Work::Run { running } else { all };
+            if all == machines && done == machines {
+                break span;
+            }
+            ensure!(Instant::now() < limit, "{done} of {machines} machines are done");
+        };
+        let seconds = span.seconds();
+        println!("  ours {seconds:.2} s");
+        Ok(Self { stage, sets, machines, window, span, empty, running })
+    }
+
+    /// What it cost, when it has come to rest.
+    pub(super) async fn measure(&mut self, options: &Options) -> Result<Run> {
+        tokio::time::sleep(options.settle()).await;
+        let memory = self.running.memory()?;
+        self.window.refresh()?;
+        println!("  {:.2} MiB of its own, {:.2} before", memory.anonymous, self.empty.anonymous);
+        let calls = calls(&self.window, self.stage.cloud_calls());
+        Ok(Run { seconds: self.span.seconds(), empty: self.empty, memory, calls })
+    }
+
+    /// The cloud's and the controllers' requests, in the order in which they were answered.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &AuditEntry> {
+        self.window.entries()
+    }
+
+    /// How many requests it makes without any need. They are printed: a number alone helps nobody.
+    pub(super) async fn idle_requests(&mut self, options: &Options) -> Result<usize> {
+        // A little longer, for the log to be complete.
+        tokio::time::sleep(UNTIL_IDLE + options.idle() + Duration::from_secs(1)).await;
+        // It must have lived through it all.
+        self.running.memory()?;
+        self.window.refresh()?;
+        let start = self.span.last + UNTIL_IDLE;
+        let needless: Vec<_> = self.window.needless(MACHINIST, start, options.idle()).collect();
+        for entry in &needless {
+            println!("  idle: {} {} {}", entry.user_agent, entry.verb, entry.request_uri);
+        }
+        Ok(needless.len())
+    }
+
+    /// Wants no machines any more, and waits until nothing is left of them anywhere.
+    pub(super) async fn remove(&mut self) -> Result<Removal> {
+        let (mut window, before) = (self.stage.audit_window()?, self.stage.cloud_calls());
+        sets::scale_to_nothing(&self.stage.setup, self.sets).await?;
+        let limit = Instant::now() + patience(self.machines);
+        let span = loop {
+            let span = window.wait_until_quiet(MACHINIST, limit).await?;
+            let (machines, _) = sets::machines(&self.stage.setup).await?;
+            let nodes = sets::nodes(&self.stage.setup).await?;
+            let instances = self.stage.cloud.live();
+            if machines + nodes + instances == 0 {
+                break span;
+            }
+            let left = format!("{machines} machines, {nodes} nodes, {instances} instances");
+            ensure!(Instant::now() < limit, "there are still {left}");
+        };
+        let seconds = span.seconds();
+        println!("  removed in {seconds:.2} s");
+        let calls = calls(&window, self.stage.cloud_calls() - before);
+        Ok(Removal { seconds, calls })
+    }
+
+    /// Ends the program and its cluster.
+    pub(super) async fn end(self) -> Result<()> {
+        self.running.stop().await.context("the program")
+    }
+}
+
+fn patience(machines: usize) -> Duration {
+    PATIENCE.0 + PATIENCE.1 * u32::try_from(machines).unwrap_or(u32::MAX)
+}
+
+/// Counts, and prints who wrote what how often.
+fn calls(window: &AuditWindow, cloud: usize) -> Calls {
+    let mut calls = Calls { cloud, reads: window.reads(MACHINIST).count(), ..Calls::default() };
+    let mut kinds = BTreeMap::<_, usize>::new();
+    for entry in window.writes(MACHINIST) {
+        let AuditEntry { user_agent, verb, resource, subresource, code, .. } = entry;
+        *kinds.entry((user_agent, verb, resource, subresource, code)).or_default() += 1;
+        calls.refused += usize::from(*code >= 300);
+        if *resource == EVENTS.plural {
+            calls.events += 1;
+        } else {
+            calls.writes += 1;
+        }
+    }
+    for ((agent, verb, resource, part, code), count) in kinds {
+        println!("  {count:6} {agent} {verb} {resource} {part} {code}");
+    }
+    calls
+}

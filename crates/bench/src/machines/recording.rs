@@ -1,0 +1,172 @@
+//! The writes of a run, from an audit log that has their bodies: one chain for each machine, and one for its MachineSet.
+//!
+//! Within a chain each write follows the answer to the one before, because most of them name the version that they change. A machine's chain also has the
+//! creation of its Node, which is the cloud's: without it the Node could not be changed, and the API server has that work in both cases.
+//!
+//! Left out: writes that were refused.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result};
+use machinist_api::names::ANNOTATION_MACHINE;
+use machinist_api::resource::{EVENTS, MACHINE_SETS, MACHINES, NODES};
+use machinist_control_plane::AuditEntry;
+use machinist_provider_sim::kubelet;
+use serde_json::{Value, json};
+
+use super::live::MACHINIST;
+
+/// Stands for the uid of the object in question.
+pub(super) const UID: &str = "@uid@";
+/// Stands for its version.
+pub(super) const VERSION: &str = "@version@";
+
+/// A write.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    pub(super) creates: bool,
+    pub(super) path: String,
+    pub(super) body: String,
+    /// The object whose uid and version are meant.
+    pub(super) about: String,
+    /// Whether the answer is that object.
+    pub(super) answers: bool,
+}
+
+/// Writes that follow each other.
+pub(super) type Chain = Vec<Step>;
+
+/// The chains of one MachineSet.
+#[derive(Debug)]
+pub(super) struct Recording {
+    pub(super) chains: Vec<Chain>,
+}
+
+impl Recording {
+    pub(super) fn of<'a>(entries: impl Iterator<Item = &'a AuditEntry>) -> Result<Self> {
+        let entries: Vec<_> = entries.filter(|entry| is_wanted(entry)).collect();
+        let owners: HashMap<_, _> = entries.iter().filter_map(|entry| owner(entry)).collect();
+        let mut places = HashMap::new();
+        let mut chains: Vec<Chain> = Vec::new();
+        for entry in entries {
+            let (chain, step) = step(entry, &owners)
+                .with_context(|| format!("{} {}", entry.verb, entry.request_uri))?;
+            let place = *places.entry(chain).or_insert(chains.len());
+            if place == chains.len() {
+                chains.push(Chain::new());
+            }
+            chains[place].push(step);
+        }
+        Ok(Self { chains })
+    }
+}
+
+/// Whether a request is part of the recording: a write of the controllers, or the registration of a Node.
+fn is_wanted(entry: &AuditEntry) -> bool {
+    let registers = entry.user_agent == kubelet::USER_AGENT && entry.verb == "create";
+    let writes = entry.user_agent.starts_with(MACHINIST) && entry.is_write();
+    (registers || writes) && entry.code < 300
+}
+
+/// The Node that is changed, and the machine that it is said to belong to.
+fn owner(entry: &AuditEntry) -> Option<(&str, &str)> {
+    let annotations = &entry.request.as_ref()?["metadata"]["annotations"];
+    let (_, machine) = annotations[ANNOTATION_MACHINE].as_str()?.split_once('/')?;
+    (entry.resource == NODES.plural).then_some((&*entry.name, machine))
+}
+
+/// A write as it can be sent again, and the chain that it belongs to.
+fn step(entry: &AuditEntry, owners: &HashMap<&str, &str>) -> Result<(String, Step)> {
+    let mut body = entry.request.clone().context("the log has no body")?;
+    let is_event = entry.resource == EVENTS.plural;
+    let about = if is_event {
+        let regarding = &mut body["regarding"];
+        placeholders(regarding);
+        let plural = match regarding["kind"].as_str() {
+            Some(kind) if kind == MACHINES.kind => MACHINES.plural,
+            Some(kind) if kind == MACHINE_SETS.kind => MACHINE_SETS.plural,
+            other => anyhow::bail!("an Event about {other:?}"),
+        };
+        format!("{plural}/{}", regarding["name"].as_str().unwrap_or_default())
+    } else {
+        placeholders(&mut body["metadata"]);
+        format!("{}/{}", entry.resource, entry.name)
+    };
+    let chain = match owners.get(&*entry.name) {
+        Some(machine) if entry.resource == NODES.plural => format!("{}/{machine}", MACHINES.plural),
+        _ => about.clone(),
+    };
+    // The API server adds these before it logs a creation.
+    if let Some(metadata) = body["metadata"].as_object_mut() {
+        metadata.retain(|field, _| !matches!(&**field, "creationTimestamp" | "managedFields"));
+    }
+    let creates = entry.verb == "create";
+    let path = entry.request_uri.clone();
+    Ok((chain, Step { creates, path, body: body.to_string(), about, answers: !is_event }))
+}
+
+fn placeholders(metadata: &mut Value) {
+    for (field, placeholder) in [("uid", UID), ("resourceVersion", VERSION)] {
+        if let Some(value) = metadata.get_mut(field) {
+            *value = json!(placeholder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(agent: &str, verb: &str, resource: &str, name: &str, request: Value) -> AuditEntry {
+        let now = jiff::Timestamp::now();
+        AuditEntry {
+            audit_id: String::new(),
+            received: now,
+            completed: now,
+            user: String::new(),
+            user_agent: agent.to_owned(),
+            verb: verb.to_owned(),
+            group: String::new(),
+            resource: resource.to_owned(),
+            subresource: String::new(),
+            namespace: "ns".to_owned(),
+            name: name.to_owned(),
+            code: 200,
+            request_uri: format!("/{resource}/{name}"),
+            request: Some(request),
+            response: None,
+        }
+    }
+
+    #[test]
+    fn a_machine_has_one_chain_with_its_node_and_its_events() {
+        let annotations = json!({ANNOTATION_MACHINE: "ns/m"});
+        let regarding = json!({"kind": "Machine", "name": "m", "uid": "u1"});
+        let mut refused = entry("machinist-machine/1", "patch", "machines", "m", json!({}));
+        refused.code = 409;
+        let log = [
+            entry("machinist-machineset/1", "create", "machines", "m", json!({"metadata": {}})),
+            refused,
+            entry(kubelet::USER_AGENT, "create", "nodes", "n", json!({"metadata": {}})),
+            entry(kubelet::USER_AGENT, "patch", "nodes", "n", json!({})),
+            entry("someone", "patch", "machines", "m", json!({})),
+            entry(
+                "machinist-nodelink/1",
+                "patch",
+                "nodes",
+                "n",
+                json!({"metadata": {"uid": "u2", "resourceVersion": "7", "annotations": annotations}}),
+            ),
+            entry("machinist-machine/1", "create", "events", "e", json!({"regarding": regarding})),
+            entry("machinist-machineset/1", "patch", "machinesets", "s", json!({"metadata": {}})),
+        ];
+        let chains = Recording::of(log.iter()).unwrap().chains;
+        let about = |chain: &Chain| chain.iter().map(|step| step.about.clone()).collect::<Vec<_>>();
+        assert_eq!(
+            chains.iter().map(about).collect::<Vec<_>>(),
+            [vec!["machines/m", "nodes/n", "nodes/n", "machines/m"], vec!["machinesets/s"],]
+        );
+        assert!(chains[0][2].body.contains(UID) && chains[0][2].body.contains(VERSION));
+        assert!(chains[0][3].body.contains(UID) && !chains[0][3].answers);
+    }
+}

@@ -1,0 +1,120 @@
+//! Ours and the bare client by turns, at one size: raw, ours, raw, ours, raw, so that a machine that gets slower or faster meanwhile does so for both.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+
+use super::live::{Live, Removal, Run, Work};
+use super::recording::Recording;
+use super::replay::replay;
+use super::stage::Audit;
+use crate::Options;
+use crate::statistics::Comparison;
+
+/// How many requests the bare client may have under way; the best of these is the limit.
+const CONCURRENCIES: [usize; 3] = [8, 32, 64];
+
+/// What was measured at one size.
+#[derive(Debug)]
+pub(super) struct Series {
+    pub(super) machines: usize,
+    pub(super) times: Comparison,
+    pub(super) runs: Vec<Run>,
+    pub(super) removals: Vec<Removal>,
+    pub(super) idle_requests: Option<usize>,
+}
+
+/// What every series is measured with.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    options: &'a Options,
+    per_set: usize,
+    /// The best one, once it is known.
+    pub(super) concurrency: Option<usize>,
+    /// What was recorded last, and what it was.
+    recorded: Option<(Work, Arc<Recording>)>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(options: &'a Options, per_set: usize) -> Self {
+        Self { options, per_set, concurrency: None, recorded: None }
+    }
+
+    /// Measures so many rounds; with none, one run that is compared with nothing.
+    pub(super) async fn measure(
+        &mut self,
+        work: Work,
+        machines: usize,
+        rounds: usize,
+    ) -> Result<Series> {
+        println!("{machines} machines: {work:?}");
+        let recording = if rounds > 0 { Some(self.recording(work).await?) } else { None };
+        let mut series = Series {
+            machines,
+            times: Comparison::default(),
+            runs: Vec::new(),
+            removals: Vec::new(),
+            idle_requests: None,
+        };
+        if let Some(recording) = &recording {
+            series.times.limit.push(self.limit(recording, machines).await?);
+        }
+        for round in 0..rounds.max(1) {
+            let is_last = round + 1 >= rounds;
+            self.run(work, is_last, &mut series).await?;
+            if let Some(recording) = &recording {
+                series.times.limit.push(self.limit(recording, machines).await?);
+            }
+        }
+        Ok(series)
+    }
+
+    async fn run(&self, work: Work, is_last: bool, series: &mut Series) -> Result<()> {
+        let (machines, options) = (series.machines, self.options);
+        let mut live = Live::run(work, machines, self.per_set, Audit::Metadata, options).await?;
+        let run = live.measure(options).await?;
+        series.times.ours.push(run.seconds);
+        series.runs.push(run);
+        if work == Work::Run {
+            if is_last && machines == self.per_set {
+                series.idle_requests = Some(live.idle_requests(options).await?);
+            }
+            series.removals.push(live.remove().await?);
+        }
+        live.end().await
+    }
+
+    /// What the program writes for one set. It is run for that, unless it was already.
+    async fn recording(&mut self, work: Work) -> Result<Arc<Recording>> {
+        if let Some((_, recording)) = self.recorded.as_ref().filter(|(what, _)| *what == work) {
+            return Ok(Arc::clone(recording));
+        }
+        println!("  recording");
+        let (machines, options) = (self.per_set, self.options);
+        let live = Live::run(work, machines, machines, Audit::Bodies, options).await?;
+        let recording = Arc::new(Recording::of(live.entries())?);
+        live.end().await?;
+        self.recorded = Some((work, Arc::clone(&recording)));
+        Ok(recording)
+    }
+
+    async fn limit(&mut self, recording: &Recording, machines: usize) -> Result<f64> {
+        let concurrency = match self.concurrency {
+            Some(concurrency) => concurrency,
+            None => self.best_concurrency(recording).await?,
+        };
+        self.concurrency = Some(concurrency);
+        replay(recording, machines / self.per_set, self.per_set, concurrency).await
+    }
+
+    async fn best_concurrency(&self, recording: &Recording) -> Result<usize> {
+        let mut best = None;
+        for concurrency in CONCURRENCIES {
+            let seconds = replay(recording, 1, self.per_set, concurrency).await?;
+            if best.is_none_or(|(least, _)| seconds < least) {
+                best = Some((seconds, concurrency));
+            }
+        }
+        best.map(|(_, concurrency)| concurrency).context("nothing was tried")
+    }
+}
