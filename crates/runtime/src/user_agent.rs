@@ -27,6 +27,8 @@ impl UserAgent {
     pub const MACHINE_SET: Self = user_agent!("machinist-machineset");
     /// Writes of the node link controller.
     pub const NODE_LINK: Self = user_agent!("machinist-nodelink");
+    /// Reads and writes of the termination handler.
+    pub const TERMINATION_HANDLER: Self = user_agent!("machinist-termination-handler");
 
     /// The header's value.
     pub fn as_str(self) -> &'static str {

@@ -22,16 +22,14 @@ pub const ANNOTATION_DRAIN: &str = "machinist.dev/drain";
 /// On a Pod: it only mirrors a static pod of the kubelet and cannot be evicted.
 pub const ANNOTATION_MIRROR_POD: &str = "kubernetes.io/config.mirror";
 
-/// The taint of a cordoned Node, put there by Kubernetes.
-pub const TAINT_UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
-/// The taint of a Node that is not ready.
-pub const TAINT_NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// The taint of a Node from which nothing is heard.
-pub const TAINT_UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// The taint that lets volumes be detached from a Node that is off.
-pub const TAINT_OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
-/// The taint that cluster-autoscaler puts on a Node before it takes it away.
-pub const TAINT_TO_BE_DELETED: &str = "ToBeDeletedByClusterAutoscaler";
 
 /// The condition of a Node that says whether its kubelet is well.
 pub const NODE_CONDITION_READY: &str = "Ready";
+/// The condition of a Node whose instance the cloud is about to take away. OpenShift's health check of spot machines looks for it.
+pub const NODE_CONDITION_TERMINATING: &str = "Terminating";
+/// The reason of [`NODE_CONDITION_TERMINATING`].
+pub const REASON_TERMINATION_REQUESTED: &str = "TerminationRequested";
+/// The condition of a Node whose instance is at a higher risk to be taken away. Ours.
+pub const NODE_CONDITION_REBALANCE_RECOMMENDED: &str = "RebalanceRecommended";
+/// The reason of [`NODE_CONDITION_REBALANCE_RECOMMENDED`].
+pub const REASON_REBALANCE_RECOMMENDATION: &str = "RebalanceRecommendation";

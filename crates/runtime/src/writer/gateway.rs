@@ -28,6 +28,8 @@ pub enum Verb {
     Replace,
     /// Some fields.
     MergePatch,
+    /// Some entries of lists that are merged by a key. Only built-in kinds have such lists.
+    StrategicPatch,
     /// No object any more.
     Delete,
 }
@@ -37,7 +39,7 @@ impl Verb {
         match self {
             Self::Create => "create",
             Self::Replace => "update",
-            Self::MergePatch => "patch",
+            Self::MergePatch | Self::StrategicPatch => "patch",
             Self::Delete => "delete",
         }
     }
@@ -79,6 +81,9 @@ impl<'a> Write<'a> {
             }
             Verb::Replace => (Method::PUT, object(), "application/json"),
             Verb::MergePatch => (Method::PATCH, object(), "application/merge-patch+json"),
+            Verb::StrategicPatch => {
+                (Method::PATCH, object(), "application/strategic-merge-patch+json")
+            }
             Verb::Delete => (Method::DELETE, object(), "application/json"),
         }
     }

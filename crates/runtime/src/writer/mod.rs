@@ -1,8 +1,8 @@
 //! The one writer: every write to Kubernetes and every change to a cloud goes through here, whoever wants it.
 //!
 //! [`gateway`] sends: it asks for the lease, bounds the time by what is left of it, leaves everything out in a dry run, counts, and writes one
-//! audit line. [`Writer`] is a controller's door to it, one file for each kind of write: [`create`], [`patch`], [`delete`], [`evict`], and
-//! [`cloud`] for what is not Kubernetes. Each builds the write with its preconditions, and tells the cache what came of it, or that
+//! audit line. [`Writer`] is a controller's door to it, one file for each kind of write: [`create`], [`patch`], [`delete`], [`evict`],
+//! [`node_condition`], and [`cloud`] for what is not Kubernetes. Each builds the write with its preconditions, and tells the cache what came of it, or that
 //! nobody knows ([`doubt`]). [`error`] says why a write did not happen, or may have.
 
 pub mod cloud;
@@ -12,6 +12,7 @@ mod doubt;
 pub mod error;
 mod evict;
 pub mod gateway;
+mod node_condition;
 mod patch;
 
 use std::fmt::Display;

@@ -6,6 +6,8 @@ mod evictions;
 #[cfg(test)]
 mod leases;
 #[cfg(test)]
+mod node_conditions;
+#[cfg(test)]
 mod starting;
 #[cfg(test)]
 mod statuses;
