@@ -1,0 +1,92 @@
+//! A process with all controllers of machines, on a tokio runtime of its own, so that it can be killed with its calls pending.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use machinist_runtime::cache::Scope;
+use machinist_runtime::clock::SystemClock;
+use machinist_runtime::cluster::Cluster;
+use machinist_runtime::controller::start::Shared;
+use machinist_runtime::manager::{Manager, Options};
+use machinist_runtime::timings::Timings;
+use machinist_testbed::crash::Launch;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+use crate::controllers::registrations;
+
+/// How much faster than life everything is here, the cloud included.
+pub(crate) const SPEED: f64 = 50.0;
+
+/// A fiftieth of life, apart from what a busy machine would turn into a failure. The resync does not come round.
+pub(crate) fn timings() -> Timings {
+    let usual = Timings::default();
+    let mut quick = usual.scaled(SPEED.recip());
+    quick.sync_period = usual.sync_period;
+    quick.request = Duration::from_secs(2);
+    quick.cloud_call = Duration::from_secs(2);
+    quick.lease = Duration::from_secs(6);
+    quick.machines.creation = Duration::from_hours(1);
+    quick.machines.drain = Duration::from_hours(1);
+    quick
+}
+
+/// A process that runs. Dropping it kills it.
+pub(crate) struct Process {
+    runtime: Option<Runtime>,
+    shared: Arc<Shared>,
+}
+
+impl Process {
+    pub(crate) fn start(launch: &Launch, timings: &Timings, elects: bool) -> Result<Self> {
+        let options = Options {
+            scope: Scope::Namespace(launch.namespace.clone()),
+            leader_elect: Some(elects),
+            lease_namespace: launch.namespace.clone(),
+            take_over: false,
+            identity: "test".to_owned(),
+            workers: HashMap::new(),
+            dry_run: false,
+            metrics_address: "0".to_owned(),
+            health_address: "0".to_owned(),
+        };
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let within = runtime.enter();
+        let cluster = Cluster::new(launch.config()?, timings)?;
+        let target = Some(cluster.clone());
+        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), *timings);
+        let shared = Arc::clone(manager.shared());
+        let controllers = registrations(launch.cloud.clone().unwrap_or_default());
+        runtime.spawn(
+            async move { manager.run(controllers, CancellationToken::new()).await.unwrap() },
+        );
+        drop(within);
+        Ok(Self { runtime: Some(runtime), shared })
+    }
+
+    /// What it says at `/readyz`.
+    pub(crate) fn readiness(&self) -> (bool, String) {
+        self.shared.readiness.describe(&self.shared.caches.all())
+    }
+
+    /// As `kill -9` does; nothing of it runs any more afterwards.
+    pub(crate) async fn kill(mut self) -> Result<()> {
+        let patience = Duration::from_secs(5);
+        if let Some(runtime) = self.runtime.take() {
+            tokio::task::spawn_blocking(move || runtime.shutdown_timeout(patience)).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A runtime must not be dropped by waiting inside another one.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
