@@ -1,6 +1,6 @@
 //! A launch, from a spec and what was found out for it. Pure.
 
-use machinist_aws_spec::config::{BlockDevice, HostPlacement, Market, ProviderConfig};
+use machinist_aws_spec::config::{BlockDevice, CpuOptions, HostPlacement, Market, ProviderConfig};
 use machinist_provider::cloud::MachineRef;
 
 use super::launch::{HostRequest, Launch, MarketTerms, Place, Volume, token};
@@ -55,7 +55,7 @@ pub(super) fn assemble(
         },
         capacity_reservation: text(&config.capacity_reservation_id),
         http_tokens: text(&config.metadata_service_options.authentication.to_ascii_lowercase()),
-        sev_snp: config.cpu_options.as_ref().and_then(|cpu| cpu.sev_snp()),
+        sev_snp: config.cpu_options.as_ref().and_then(CpuOptions::sev_snp),
         earlier_hosts: earlier_hosts(machine),
         ..Launch::new(machine)
     }

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use aws_sdk_ec2::types::{AutoPlacement, Filter, ResourceType, Tag, TagSpecification};
+use aws_sdk_ec2::types::{
+    AutoPlacement, DhcpConfiguration, DhcpOptions, Filter, Reservation, ResourceType, Tag,
+    TagSpecification,
+};
 use machinist_aws_spec::config;
 
 use super::found::Found;
@@ -73,7 +76,7 @@ impl Ec2 {
         let mut found = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
             let page = self.witnessed("DescribeInstances", page)?;
-            let instances = page.reservations().iter().flat_map(|some| some.instances());
+            let instances = page.reservations().iter().flat_map(Reservation::instances);
             found.extend(instances.filter_map(Found::read));
         }
         Ok(found)
@@ -172,9 +175,9 @@ impl Ec2 {
         let call = self.client.describe_dhcp_options();
         let call = call.filters(filter("dhcp-options-id", [options]));
         let answer = self.witnessed("DescribeDhcpOptions", quiet(call.send()).await)?;
-        let settings = answer.dhcp_options().iter().flat_map(|some| some.dhcp_configurations());
+        let settings = answer.dhcp_options().iter().flat_map(DhcpOptions::dhcp_configurations);
         let names = settings.filter(|setting| setting.key() == Some("domain-name"));
-        let names = names.flat_map(|setting| setting.values()).filter_map(|value| value.value());
+        let names = names.flat_map(DhcpConfiguration::values).filter_map(|value| value.value());
         Ok(names.flat_map(|names| names.split(' ')).map(str::to_owned).collect())
     }
 

@@ -12,6 +12,7 @@ impl Ec2Machines {
     pub(super) async fn delete_now(&self, machine: &MachineRef) -> Result<Deletion, CloudError> {
         let ec2 = self.client(&machine.realm).await?;
         let judged = |error: AwsError| judge(&error, At::realm(&machine.realm));
+        let asked = (self.parts.clock)();
         let finds = find(&ec2, &[machine], Depth::All).await.map_err(judged)?;
         let index = finds.index();
         let own = index.own(machine);
@@ -32,7 +33,7 @@ impl Ec2Machines {
             return Ok(Deletion::UnderWay(format!("instance {} is {}", found.id, found.state)));
         }
         let seen = own.iter().any(|found| is_the_last(found, machine));
-        if !seen && let Some(wait) = self.may_still_appear(machine) {
+        if !seen && let Some(wait) = self.may_still_appear(machine, asked) {
             let seconds = wait.as_secs_f64().ceil();
             let message = format!("an instance may still appear; looking for {seconds} s more");
             return Ok(Deletion::UnderWay(message));

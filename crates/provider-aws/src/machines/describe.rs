@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use machinist_domain::retry::{Category, Classified, Failure, Retry};
 use machinist_provider::capacity::Realm;
@@ -23,6 +24,14 @@ use crate::errors::AwsError;
 /// The names of networks, by network.
 type Domains = HashMap<String, Arc<[String]>>;
 
+/// What one look at a realm showed.
+struct Look {
+    finds: Finds,
+    domains: Domains,
+    /// The uptime when it was asked.
+    asked: Duration,
+}
+
 impl Ec2Machines {
     pub(super) async fn describe_now(&self, machines: &[MachineRef]) -> Vec<Sighting> {
         let mut sightings = vec![Sighting::NotAsked; machines.len()];
@@ -38,11 +47,11 @@ impl Ec2Machines {
         for (realm, places) in realms {
             let asked: Vec<_> = places.iter().map(|place| &machines[*place]).collect();
             match self.look(realm, &asked).await {
-                Ok((finds, domains)) => {
-                    let index = finds.index();
+                Ok(look) => {
+                    let index = look.finds.index();
                     for place in places {
-                        let machine = &machines[place];
-                        sightings[place] = self.sighting(machine, &index, &domains, facts.as_ref());
+                        sightings[place] =
+                            self.sighting(&machines[place], &look, &index, facts.as_ref());
                     }
                 }
                 Err(error) => {
@@ -56,16 +65,13 @@ impl Ec2Machines {
     }
 
     /// What there is of machines of one realm, and what their networks call them.
-    async fn look(
-        &self,
-        realm: &Realm,
-        machines: &[&MachineRef],
-    ) -> Result<(Finds, Domains), CloudError> {
+    async fn look(&self, realm: &Realm, machines: &[&MachineRef]) -> Result<Look, CloudError> {
         let ec2 = self.client(realm).await?;
+        let asked = (self.parts.clock)();
         let judged = |error: AwsError| judge(&error, At::realm(realm));
         let finds = find(&ec2, machines, Depth::Current).await.map_err(judged)?;
         let domains = self.domains(&ec2, realm, finds.iter()).await.map_err(judged)?;
-        Ok((finds, domains))
+        Ok(Look { finds, domains, asked })
     }
 
     async fn domains<'a>(
@@ -87,8 +93,8 @@ impl Ec2Machines {
     fn sighting(
         &self,
         machine: &MachineRef,
+        look: &Look,
         index: &Index<'_>,
-        domains: &Domains,
         facts: Option<&ClusterFacts>,
     ) -> Sighting {
         if let Some(foreign) = index.foreign(machine) {
@@ -100,14 +106,15 @@ impl Ec2Machines {
         }
         if let Some(found) = sight::current(&index.own(machine), machine) {
             self.absences.forget(&machine.uid);
-            let around = around(machine, found, domains, facts);
+            let around = around(machine, found, &look.domains, facts);
             return Sighting::Present(sight::instance(found, around).into());
         }
-        match self.may_still_appear(machine) {
+        match self.may_still_appear(machine, look.asked) {
             None => Sighting::Absent,
             Some(wait) => Sighting::Unknown(Failure {
                 category: Category::Unavailable,
-                retry: Retry::After(wait),
+                // Not a failure: nothing is wrong, it is only too early to tell.
+                retry: Retry::Again(wait),
                 message: "not found, but a new instance is not shown at once".to_owned(),
             }),
         }
@@ -115,8 +122,8 @@ impl Ec2Machines {
 
     pub(super) async fn update_now(&self, machine: &MachineRef) -> Result<Instance, CloudError> {
         let realm = &machine.realm;
-        let (finds, domains) = self.look(realm, &[machine]).await?;
-        let index = finds.index();
+        let look = self.look(realm, &[machine]).await?;
+        let index = look.finds.index();
         let found = sight::current(&index.own(machine), machine).filter(|found| found.exists());
         let found = found.ok_or_else(|| {
             let message = format!("machine {} has no instance", machine.key);
@@ -124,7 +131,7 @@ impl Ec2Machines {
         })?;
         let facts = self.surroundings.facts().await.ok();
         let seen = |found: &Found| {
-            sight::instance(found, around(machine, found, &domains, facts.as_ref()))
+            sight::instance(found, around(machine, found, &look.domains, facts.as_ref()))
         };
         let missing = sight::missing_tags(found, machine, facts.as_ref());
         if missing.is_empty() {

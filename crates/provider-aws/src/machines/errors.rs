@@ -143,12 +143,11 @@ fn of_meaning(meaning: Meaning, message: &str, at: At<'_>) -> CloudError {
         ..error
     };
     match meaning {
-        Meaning::Mistake => new(ErrorClass::InvalidConfiguration),
         Meaning::NotInZone if elsewhere => moving(
             new(ErrorClass::CapacityExhausted)
                 .within(format!("aws/{region}/{zone}/{instance_type}")),
         ),
-        Meaning::NotInZone => new(ErrorClass::InvalidConfiguration),
+        Meaning::Mistake | Meaning::NotInZone => new(ErrorClass::InvalidConfiguration),
         Meaning::Missing => new(ErrorClass::NotFound),
         Meaning::ZoneFull => moving(
             new(ErrorClass::CapacityExhausted)

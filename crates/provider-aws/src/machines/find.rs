@@ -50,11 +50,11 @@ impl Finds {
     pub(super) fn index(&self) -> Index<'_> {
         let mut index = Index::default();
         for found in &self.0 {
-            index.by_id.insert(&found.id, found);
+            index.ids.insert(&found.id, found);
             if let Some(uid) = found.tag(TAG_MACHINE_UID) {
-                index.by_uid.entry(uid).or_default().push(found);
+                index.uids.entry(uid).or_default().push(found);
             } else if let Some(name) = found.tag("Name") {
-                index.by_name.entry(name).or_default().push(found);
+                index.names.entry(name).or_default().push(found);
             }
         }
         index
@@ -64,17 +64,17 @@ impl Finds {
 /// What was found, so that the part of each machine is quick to find in it.
 #[derive(Debug, Default)]
 pub(super) struct Index<'a> {
-    by_id: HashMap<&'a str, &'a Found>,
-    by_uid: HashMap<&'a str, Vec<&'a Found>>,
-    by_name: HashMap<&'a str, Vec<&'a Found>>,
+    ids: HashMap<&'a str, &'a Found>,
+    uids: HashMap<&'a str, Vec<&'a Found>>,
+    names: HashMap<&'a str, Vec<&'a Found>>,
 }
 
 impl<'a> Index<'a> {
     /// The machine's own instances.
     pub(super) fn own(&self, machine: &MachineRef) -> Vec<&'a Found> {
-        let named = known_id(machine).and_then(|id| self.by_id.get(id)).into_iter();
-        let marked = self.by_uid.get(&*machine.uid.0).into_iter().flatten();
-        let called = self.by_name.get(&*machine.key.name).into_iter().flatten();
+        let named = known_id(machine).and_then(|id| self.ids.get(id)).into_iter();
+        let marked = self.uids.get(&*machine.uid.0).into_iter().flatten();
+        let called = self.names.get(&*machine.key.name).into_iter().flatten();
         let mut seen = HashSet::new();
         named
             .chain(marked)
@@ -86,7 +86,7 @@ impl<'a> Index<'a> {
 
     /// The instance that a machine says is its own, and that is not.
     pub(super) fn foreign(&self, machine: &MachineRef) -> Option<&'a Found> {
-        let found = *self.by_id.get(known_id(machine)?)?;
+        let found = *self.ids.get(known_id(machine)?)?;
         (!is_own(found, machine)).then_some(found)
     }
 }
@@ -107,9 +107,9 @@ pub(super) async fn find(
         .filter(|machine| depth == Depth::All || !finds.has(machine))
         .map(|machine| &*machine.uid.0)
         .collect();
-    for uids in rest.chunks(ASKED_TOGETHER) {
+    for some in rest.chunks(ASKED_TOGETHER) {
         let tag = format!("tag:{TAG_MACHINE_UID}");
-        finds.add(ec2.instances(vec![filter(tag, uids.iter().copied())]).await?);
+        finds.add(ec2.instances(vec![filter(tag, some.iter().copied())]).await?);
     }
     for (cluster, names) in untouched(machines) {
         for names in names.chunks(ASKED_TOGETHER) {

@@ -100,13 +100,14 @@ impl Ec2Machines {
         self.clients.get(realm).await.map_err(|error| judge(&error, At::realm(realm)))
     }
 
-    /// How long it takes until "not found" can be believed; `None`: it can.
-    fn may_still_appear(&self, machine: &MachineRef) -> Option<Duration> {
+    /// How long it takes until "not found" can be believed; `None`: it can. `asked`: the uptime when the question was asked, not when its answer
+    /// came.
+    fn may_still_appear(&self, machine: &MachineRef, asked: Duration) -> Option<Duration> {
         if machine.status.attempt().is_none() && known_id(machine).is_none() {
             // Nothing was ever prepared, so nothing was ever asked for.
             return None;
         }
-        let missed = self.absences.missed(&machine.uid, (self.parts.clock)());
+        let missed = self.absences.missed(&machine.uid, asked);
         self.parts.timings.consistency.checked_sub(missed).filter(|left| !left.is_zero())
     }
 }

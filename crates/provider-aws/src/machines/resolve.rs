@@ -81,14 +81,13 @@ impl Resolver {
         let (image, root_device) = self.image(ec2, realm, config).await?;
         let security_groups = self.security_groups(ec2, realm, config).await?;
         let (subnet, elsewhere) = self.subnet(ec2, machine, config).await?;
-        let is_wavelength = match config.public_ip {
-            None => false,
-            Some(_) => {
-                let key = (realm.clone(), Wanted::Id(subnet.zone.clone()));
-                let zone = self.zones.get(key, ec2.is_wavelength(&subnet.zone)).await;
-                zone.map_err(|error| judge(&error, At::realm(realm)))?
-            }
-        };
+        // Only an address from outside differs there.
+        let mut is_wavelength = false;
+        if config.public_ip.is_some() {
+            let key = (realm.clone(), Wanted::Id(subnet.zone.clone()));
+            let zone = self.zones.get(key, ec2.is_wavelength(&subnet.zone)).await;
+            is_wavelength = zone.map_err(|error| judge(&error, At::realm(realm)))?;
+        }
         Ok(Resolved { image, root_device, security_groups, subnet, elsewhere, is_wavelength })
     }
 
@@ -159,17 +158,14 @@ impl Resolver {
     ) -> Result<(Subnet, bool), CloudError> {
         let realm = &machine.realm;
         let (subnet, zone) = (&config.subnet, &config.placement.availability_zone);
-        let found = match subnet.id() {
-            Some(id) => {
-                let key = (realm.clone(), Wanted::Id(id.to_owned()));
-                self.subnets.get(key, async { ec2.subnet(id).await.map(Into::into) }).await
-            }
-            None => {
-                let filters = &subnet.filters;
-                let key = (realm.clone(), Wanted::Like(zone.clone(), filters.clone()));
-                let ask = async { ec2.subnets(zone, filters).await.map(Into::into) };
-                self.subnets.get(key, ask).await
-            }
+        let found = if let Some(id) = subnet.id() {
+            let key = (realm.clone(), Wanted::Id(id.to_owned()));
+            self.subnets.get(key, async { ec2.subnet(id).await.map(Into::into) }).await
+        } else {
+            let filters = &subnet.filters;
+            let key = (realm.clone(), Wanted::Like(zone.clone(), filters.clone()));
+            let ask = async { ec2.subnets(zone, filters).await.map(Into::into) };
+            self.subnets.get(key, ask).await
         };
         let found = found.map_err(|error| judge(&error, At::realm(realm)))?;
         choose(&found, machine.attempt).ok_or_else(|| mistake("subnet: no subnet fits"))

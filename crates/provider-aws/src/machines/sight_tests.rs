@@ -9,7 +9,7 @@ use super::*;
 
 const BORN: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
-fn machine(status: Value) -> MachineRef {
+fn machine(status: &Value) -> MachineRef {
     let spec = json!({ "instanceType": "m6i.large", "tags": [{ "name": "team", "value": "a" }] });
     MachineRef {
         key: ObjectKey::new("ns", "worker-1"),
@@ -98,9 +98,9 @@ fn states_in_the_words_of_the_contract() {
 fn whose_an_instance_is() {
     const CLUSTER: (&str, &str) = ("kubernetes.io/cluster/c1", "owned");
     const NAME: (&str, &str) = ("Name", "worker-1");
-    let fresh = machine(json!({}));
-    let knowing = machine(json!({ "instanceId": "i-1" }));
-    let launching = machine(json!({ "launch": { "attempt": 1 } }));
+    let fresh = machine(&json!({}));
+    let knowing = machine(&json!({ "instanceId": "i-1" }));
+    let launching = machine(&json!({ "launch": { "attempt": 1 } }));
     let marked = found("i-1", &[(TAG_MACHINE_UID, "uid-1")]);
     let foreign = found("i-1", &[(TAG_MACHINE_UID, "uid-2"), CLUSTER, NAME]);
     let of_go = found("i-1", &[CLUSTER, NAME]);
@@ -130,7 +130,7 @@ fn the_instance_that_counts() {
     let ended = with("i-3", "terminated", "uid-1-2");
     let ended_before = with("i-4", "terminated", "uid-1-1");
     let pick = |all: &[&Found], status: &Value| {
-        current(all, &machine(status.clone())).map(|found| found.id.clone())
+        current(all, &machine(status)).map(|found| found.id.clone())
     };
     assert_eq!(pick(&[&stopped, &running], &status).as_deref(), Some("i-2"));
     assert_eq!(pick(&[&stopped, &ended], &status).as_deref(), Some("i-1"));
@@ -142,7 +142,7 @@ fn the_instance_that_counts() {
 
 #[test]
 fn drift_names_the_tags_and_what_another_controller_stored_stays() {
-    let machine = machine(json!({
+    let machine = machine(&json!({
         "instanceId": "i-1",
         "conditions": [{ "type": "MachineCreation", "status": "True", "message": "theirs" }],
         "theirs": 1,

@@ -1,4 +1,4 @@
-//! Instance types from EC2, with the real SDK over real sockets: against moto behind the front, or a stub where EC2 must say something
+//! Instances and instance types of EC2, with the real SDK over real sockets: against moto behind the front, or a stub where EC2 must say something
 //! that moto cannot (pages, other facts tomorrow, pages of HTML).
 //!
 //! Needs `python3`; moto installs itself on first use. All tests share one moto; each has a front, a source and a clock of its own.
@@ -8,6 +8,7 @@
 mod answers;
 mod credentials;
 mod failures;
+mod machines;
 mod regions;
 mod secrecy;
 mod stub;

@@ -51,9 +51,13 @@ const PANIC: &str = "panic";
 
 impl Secrets {
     pub(crate) fn put(&self, name: &str, pairs: &[(&str, &str)]) {
+        self.put_in("ns", name, pairs);
+    }
+
+    pub(crate) fn put_in(&self, namespace: &str, name: &str, pairs: &[(&str, &str)]) {
         let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), value.as_bytes().to_vec());
         let data = SecretData(pairs.iter().map(pair).collect());
-        self.data.lock().insert(ObjectKey::new("ns", name), data);
+        self.data.lock().insert(ObjectKey::new(namespace, name), data);
     }
 }
 

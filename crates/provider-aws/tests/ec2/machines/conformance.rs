@@ -1,0 +1,130 @@
+//! AWS passes the suite of all providers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use machinist_domain::key::Uid;
+use machinist_provider::Pending;
+use machinist_provider::capacity::Realm;
+use machinist_provider::cloud::Cloud;
+use machinist_provider::cloud::ownership::Ownership;
+use machinist_provider::conformance::{self, Bed, Found, Weather};
+use machinist_provider::provider::Provider;
+use machinist_provider::spec::SpecHalf;
+use machinist_provider_aws::AwsProvider;
+use machinist_testbed::aws::{Behaviour, Effect, Rule};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::field::{Field, WINDOW, tags};
+
+fn raw(spec: &Value) -> Arc<RawValue> {
+    RawValue::from_string(spec.to_string()).unwrap().into()
+}
+
+fn refuse(status: StatusCode, code: &str) -> Effect {
+    Effect::Refuse { status, code: code.to_owned(), message: "No.".to_owned() }
+}
+
+impl Bed for Field {
+    fn specs(&self) -> Arc<dyn SpecHalf> {
+        AwsProvider::default().specs()
+    }
+
+    fn cloud(&self) -> Arc<dyn Cloud> {
+        Arc::clone(&self.cloud)
+    }
+
+    fn realm(&self) -> Realm {
+        Self::realm(self)
+    }
+
+    fn good_spec(&self) -> Arc<RawValue> {
+        raw(&self.spec(&json!({ "blockDevices": [{ "ebs": { "volumeSize": 9 } }] })))
+    }
+
+    fn impossible_spec(&self) -> Arc<RawValue> {
+        raw(&self.spec(&json!({ "ami": { "id": "ami-00000000000000000" } })))
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(60)
+    }
+
+    fn weather(&self, weather: Weather) -> Pending<'_, ()> {
+        let mut behaviour = Behaviour {
+            pending_for: Duration::from_millis(200),
+            shutting_down_for: Duration::from_millis(200),
+            ..Behaviour::default()
+        };
+        let front = self.front();
+        front.clear_rules();
+        let hidden = WINDOW / 2;
+        let rule = match weather {
+            Weather::Fair => None,
+            Weather::AnswersLost => Some(("RunInstances", Effect::ResetAfter)),
+            Weather::Hidden => {
+                behaviour.hidden_for = hidden;
+                None
+            }
+            Weather::LostAndHidden => {
+                behaviour.hidden_for = hidden;
+                Some(("RunInstances", Effect::ResetAfter))
+            }
+            Weather::NoRoom => Some(("RunInstances", Effect::NoCapacity)),
+            Weather::Throttled => Some(("*", Effect::Throttle)),
+            Weather::Unauthorised => {
+                Some(("*", refuse(StatusCode::FORBIDDEN, "UnauthorizedOperation")))
+            }
+            Weather::Unavailable => {
+                Some(("*", refuse(StatusCode::INTERNAL_SERVER_ERROR, "InternalError")))
+            }
+            Weather::Nonsense => Some(("*", Effect::Garble)),
+            Weather::SmallPages => {
+                behaviour.page_size = Some(2);
+                None
+            }
+        };
+        front.behave(behaviour);
+        if let Some((action, effect)) = rule {
+            front.inject(Rule::every(action, effect));
+        }
+        Box::pin(async {})
+    }
+
+    fn truth<'a>(&'a self, machine: &'a Uid) -> Pending<'a, Vec<Found>> {
+        Box::pin(async move {
+            let left = self.volumes(machine).await.len() + self.hosts(machine).await.len();
+            let found = Self::truth(self, machine).await.into_iter().map(|instance| {
+                let state = instance.state().and_then(|state| state.name()).unwrap().as_str();
+                let exists = state != "terminated";
+                let tags = tags(instance.tags());
+                Found {
+                    id: instance.instance_id().unwrap().into(),
+                    exists,
+                    left: if exists { 0 } else { left },
+                    ownership: Ownership::read(|tag| tags.get(tag).map(String::as_str)),
+                }
+            });
+            found.collect()
+        })
+    }
+
+    fn spoil<'a>(&'a self, machine: &'a Uid) -> Pending<'a, ()> {
+        Box::pin(async move {
+            for instance in Self::truth(self, machine).await {
+                let tag = aws_sdk_ec2::types::Tag::builder().key("team").build();
+                let call =
+                    self.moto.delete_tags().set_resources(instance.instance_id.map(|id| vec![id]));
+                call.tags(tag).send().await.unwrap();
+            }
+        })
+    }
+}
+
+#[tokio::test]
+async fn the_provider_of_aws_passes() {
+    let passed = conformance::run(&Field::new().await).await.unwrap();
+    assert!(passed.0.len() >= 25, "{passed:?}");
+}

@@ -1,0 +1,132 @@
+//! Dedicated hosts: provided ones are used, own ones are made once and go with the machine on every path.
+
+use aws_sdk_ec2::types::AutoPlacement;
+use http::StatusCode;
+use machinist_provider::cloud::{Effect as Had, ErrorClass};
+use machinist_testbed::aws::{Effect, Rule};
+use serde_json::{Value, json};
+
+use super::field::{Field, REGION, store};
+
+fn own() -> Value {
+    json!({ "placement": {
+        "region": REGION,
+        "tenancy": "host",
+        "host": {
+            "affinity": "DedicatedHost",
+            "dedicatedHost": {
+                "allocationStrategy": "Dynamic",
+                "dynamicHostAllocation": { "tags": [{ "name": "cost", "value": "b" }] },
+            },
+        },
+    } })
+}
+
+#[tokio::test]
+async fn a_provided_host_is_used_and_marked_as_shared() {
+    let field = Field::new().await;
+    let zone = format!("{REGION}a");
+    let made = field
+        .moto
+        .allocate_hosts()
+        .availability_zone(&zone)
+        .instance_type("m5.large")
+        .auto_placement(AutoPlacement::Off)
+        .quantity(1);
+    let host = made.send().await.unwrap().host_ids()[0].clone();
+    let placement = json!({ "placement": {
+        "region": REGION,
+        "availabilityZone": zone,
+        "tenancy": "host",
+        "host": { "affinity": "DedicatedHost", "dedicatedHost": { "id": host } },
+    } });
+    let machine = field.created(&placement).await;
+    let wire = field.launch_on_the_wire();
+    for (name, value) in [("HostId", host.as_str()), ("Tenancy", "host"), ("Affinity", "host")] {
+        assert_eq!(wire[&format!("Placement.{name}")], value);
+    }
+    let tag = &field.front().calls_of("CreateTags")[0].parameters;
+    assert_eq!((tag["ResourceId.1"].as_str(), tag["Tag.1.Value"].as_str()), (&*host, "shared"));
+    assert!(!machine.status.0.contains_key("dedicatedHost"), "it is not the machine's own");
+    field.delete(&machine).await;
+    assert!(field.front().calls_of("ReleaseHosts").is_empty());
+}
+
+#[tokio::test]
+async fn an_own_host_is_made_stored_and_released() {
+    let field = Field::new().await;
+    let machine = field.created(&own()).await;
+    let hosts = field.hosts(&machine.uid).await;
+    assert_eq!(hosts.len(), 1);
+    assert_eq!(machine.status.0["dedicatedHost"]["id"], json!(hosts[0]));
+    assert_eq!(field.launch_on_the_wire()["Placement.HostId"], hosts[0]);
+    let asked = &field.front().calls_of("AllocateHosts")[0].parameters;
+    assert_eq!((asked["Quantity"].as_str(), asked["AutoPlacement"].as_str()), ("1", "off"));
+    assert!(asked.values().any(|value| value == "cost"), "{asked:?}");
+    field.delete(&machine).await;
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+    field.delete(&machine).await;
+}
+
+#[tokio::test]
+async fn however_the_answers_are_lost_one_host_is_made_and_none_is_left() {
+    for action in ["AllocateHosts", "RunInstances"] {
+        let mut field = Field::new().await;
+        let mut machine = field.prepared(&own()).await;
+        field.front().inject(Rule::next(action, Effect::ResetAfter));
+        field.cloud.create(&machine).await.unwrap_err();
+        field.restart();
+        let instance = field.cloud.create(&machine).await.unwrap();
+        assert_eq!(field.hosts(&machine.uid).await.len(), 1, "{action}");
+        store(&mut machine, &instance);
+        field.delete(&machine).await;
+        assert_eq!(field.hosts(&machine.uid).await, [""; 0], "{action}");
+
+        // The same, and the machine is given up before anybody hears of the host.
+        let machine = field.prepared(&own()).await;
+        field.front().inject(Rule::next(action, Effect::ResetAfter));
+        field.cloud.create(&machine).await.unwrap_err();
+        assert_eq!(field.hosts(&machine.uid).await.len(), 1, "{action}");
+        field.restart();
+        field.delete(&machine).await;
+        assert_eq!(field.hosts(&machine.uid).await, [""; 0], "{action}");
+    }
+}
+
+#[tokio::test]
+async fn a_launch_that_is_refused_for_good_leaves_no_host() {
+    let field = Field::new().await;
+    let machine = field.prepared(&own()).await;
+    field.front().inject(Rule::next(
+        "RunInstances",
+        Effect::Refuse {
+            status: StatusCode::BAD_REQUEST,
+            code: "InvalidParameterCombination".to_owned(),
+            message: "These do not go together.".to_owned(),
+        },
+    ));
+    let error = field.cloud.create(&machine).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::InvalidConfiguration);
+    assert_eq!(error.effect, Had::NoneForThisAttempt);
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+    field.delete(&machine).await;
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn the_hosts_of_earlier_attempts_go_too() {
+    let field = Field::new().await;
+    let mut machine = field.prepared(&own()).await;
+    field.front().inject(Rule::next("RunInstances", Effect::NoCapacity));
+    field.front().inject(Rule::next("ReleaseHosts", Effect::Throttle));
+    let error = field.cloud.create(&machine).await.unwrap_err();
+    assert_eq!(error.effect, Had::NoneForThisAttempt, "there are other zones");
+    assert_eq!(field.hosts(&machine.uid).await.len(), 1, "it could not be released");
+    machine.attempt = 2;
+    field.prepare(&mut machine).await.unwrap();
+    let instance = field.cloud.create(&machine).await.unwrap();
+    store(&mut machine, &instance);
+    assert_eq!(field.hosts(&machine.uid).await.len(), 2);
+    field.delete(&machine).await;
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+}

@@ -1,0 +1,9 @@
+//! The instances behind machines, with the real SDK against moto behind the front. What moto does not store is asserted on the wire.
+
+mod conformance;
+mod errors;
+mod field;
+mod hosts;
+mod launches;
+mod outcomes;
+mod takeover;

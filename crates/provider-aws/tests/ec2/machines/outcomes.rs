@@ -1,0 +1,183 @@
+//! What comes of launches when answers are lost, the world changes meanwhile, or somebody interferes; and how few calls it takes.
+
+use std::time::Duration;
+
+use machinist_provider::cloud::{Effect as Had, ErrorClass, InstanceState, Sighting};
+use machinist_testbed::aws::{Behaviour, Effect, Rule};
+use serde_json::json;
+
+use super::field::{Field, store};
+
+#[tokio::test]
+async fn a_repeat_is_the_same_request_whatever_has_changed_since() {
+    let mut field = Field::new().await;
+    let mut machine = field.prepared(&json!({})).await;
+    field.front().inject(Rule::next("RunInstances", Effect::ResetAfter));
+    let error = field.cloud.create(&machine).await.unwrap_err();
+    assert_eq!((error.class, error.effect), (ErrorClass::Unavailable, Had::Unclear));
+    // Another image and other subnets would be found now, and the spec was edited.
+    let edited = json!({
+        "ami": { "filters": [{ "name": "architecture", "values": ["arm64"] }] },
+        "subnet": { "filters": [{ "name": "tag:none", "values": ["none"] }] },
+        "instanceType": "m5.xlarge",
+    });
+    machine.spec = field.machine(&edited).spec;
+    field.restart();
+    let instance = field.cloud.create(&machine).await.unwrap();
+    let made = field.made(&machine).await;
+    assert_eq!(made.instance_id(), Some(&*instance.id));
+    let calls = field.front().calls_of("RunInstances");
+    assert_eq!(calls[0].parameters, calls[1].parameters);
+}
+
+#[tokio::test]
+async fn user_data_that_has_changed_meanwhile_makes_no_second_instance() {
+    let mut field = Field::new().await;
+    let machine = field.prepared(&json!({})).await;
+    let stored = serde_json::to_string(&machine.status.0).unwrap();
+    assert!(!stored.contains("IyEvYmlu"), "user data is the Secret's: {stored}");
+    field.front().inject(Rule::next("RunInstances", Effect::ResetAfter));
+    field.cloud.create(&machine).await.unwrap_err();
+    field.secrets.put("user-data", &[("userData", "other")]);
+    field.restart();
+    let instance = field.cloud.create(&machine).await.unwrap();
+    assert_eq!(field.made(&machine).await.instance_id(), Some(&*instance.id));
+
+    // Not made before: it is made now, with what the Secret says now.
+    let machine = field.prepared(&json!({})).await;
+    field.front().inject(Rule::next("RunInstances", Effect::ResetBefore));
+    field.cloud.create(&machine).await.unwrap_err();
+    field.secrets.put("user-data", &[("userData", "third")]);
+    field.restart();
+    field.cloud.create(&machine).await.unwrap();
+    field.made(&machine).await;
+}
+
+#[tokio::test]
+async fn a_token_whose_instance_was_terminated_is_an_outcome() {
+    let field = Field::new().await;
+    let mut machine = field.prepared(&json!({})).await;
+    field.front().inject(Rule::next("RunInstances", Effect::ResetAfter));
+    field.cloud.create(&machine).await.unwrap_err();
+    let id = field.made(&machine).await.instance_id.unwrap();
+    field
+        .front()
+        .behave(Behaviour { terminated_for: Duration::from_secs(60), ..Behaviour::default() });
+    // By somebody who goes the same way as we do.
+    let mut theirs = machine.clone();
+    theirs.status.0.insert("instanceId".to_owned(), json!(id));
+    field.delete(&theirs).await;
+    // As long as EC2 shows it, it is said what became of it.
+    let instance = field.cloud.create(&machine).await.unwrap();
+    assert_eq!(instance.state, InstanceState::Terminated);
+    // Then the token is still spent, and there is nothing to show: another attempt may be made.
+    field.front().clock().advance(Duration::from_secs(120));
+    let error = field.cloud.create(&machine).await.unwrap_err();
+    assert_eq!((error.class, error.effect), (ErrorClass::Unavailable, Had::NoneForThisAttempt));
+    machine.attempt = 2;
+    field.prepare(&mut machine).await.unwrap();
+    field.cloud.create(&machine).await.unwrap();
+    assert_eq!(field.truth(&machine.uid).await.len(), 2);
+}
+
+#[tokio::test]
+async fn stopped_and_terminated_behind_our_back() {
+    let field = Field::new().await;
+    let machine = field.created(&json!({})).await;
+    let id = field.made(&machine).await.instance_id.unwrap();
+    field.moto.stop_instances().instance_ids(&id).send().await.unwrap();
+    let seen = field.present(&machine).await;
+    assert_eq!((seen.state, &*seen.state_text), (InstanceState::Stopped, "stopped"));
+    assert_eq!(seen.status.0["instanceState"], "stopped");
+    field.moto.terminate_instances().instance_ids(&id).send().await.unwrap();
+    let seen = field.present(&machine).await;
+    assert_eq!(seen.state, InstanceState::Terminated);
+    assert!(seen.state_reason.is_some(), "{seen:?}");
+}
+
+#[tokio::test]
+async fn addresses_with_the_names_of_the_network() {
+    let field = Field::new().await;
+    let machine = field.created(&json!({})).await;
+    let made = field.made(&machine).await;
+    let (ip, name) = (made.private_ip_address().unwrap(), made.private_dns_name().unwrap());
+    let seen = field.present(&machine).await;
+    let said: Vec<_> = seen
+        .addresses
+        .iter()
+        .map(|address| format!("{} {}", address.kind.as_str(), address.address))
+        .collect();
+    assert!(said.contains(&format!("InternalIP {ip}")), "{said:?}");
+    assert!(said.contains(&format!("InternalDNS {name}")), "{said:?}");
+    assert!(said.contains(&format!("Hostname {name}")), "{said:?}");
+    assert_eq!(field.front().calls_of("DescribeVpcs").len(), 1);
+    assert_eq!(field.front().calls_of("DescribeDhcpOptions").len(), 1);
+}
+
+#[tokio::test]
+async fn many_are_prepared_and_described_in_few_calls() {
+    let field = Field::new().await;
+    let mut machines = Vec::new();
+    for _ in 0..6 {
+        machines.push(field.created(&json!({})).await);
+    }
+    let count = |action: &str| field.front().calls_of(action).len();
+    assert_eq!((count("DescribeSubnets"), count("DescribeSecurityGroups")), (1, 1));
+    assert_eq!((count("DescribeImages"), count("RunInstances")), (0, 6));
+    let seen = field.cloud.describe(&machines).await;
+    assert!(seen.iter().all(|seen| matches!(seen, Sighting::Present(_))), "{seen:?}");
+    assert_eq!((count("DescribeInstances"), count("DescribeVpcs")), (1, 1));
+    field.cloud.describe(&machines).await;
+    assert_eq!((count("DescribeInstances"), count("DescribeVpcs")), (2, 1));
+
+    // Some that EC2 does not know fail nobody; two hundred are asked about together.
+    let mut unknown = Vec::new();
+    for number in 0..194 {
+        let mut machine = field.machine(&json!({}));
+        machine.status.0.insert("instanceId".to_owned(), json!(format!("i-{number:017x}")));
+        unknown.push(machine);
+    }
+    machines.extend(unknown);
+    let seen = field.cloud.describe(&machines).await;
+    let present = seen.iter().filter(|seen| matches!(seen, Sighting::Present(_))).count();
+    assert_eq!(present, 6);
+    assert_eq!(count("DescribeInstances"), 4, "once by id, once by uid");
+    let calls = field.counter.calls.lock().clone();
+    assert_eq!(calls.len(), field.front().calls().len(), "every call is counted");
+}
+
+#[tokio::test]
+async fn a_spec_that_is_wrong_costs_no_call_and_says_where() {
+    let field = Field::new().await;
+    let extra = json!({ "publicIp": true, "networkInterfaceType": "wifi", "marketType": "Free" });
+    let error = field.prepare(&mut field.machine(&extra)).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::InvalidConfiguration);
+    for path in ["networkInterfaceType: ", "marketType: "] {
+        assert!(error.message.contains(path), "{error}");
+    }
+    assert_eq!(field.front().calls().len(), 0);
+    let missing = json!({ "userDataSecret": { "name": "nobody" } });
+    let error = field.prepare(&mut field.machine(&missing)).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::NotFound, "it may come yet");
+    assert!(error.message.contains("ns/nobody"), "{error}");
+    assert_eq!(field.front().calls().len(), 0);
+}
+
+#[tokio::test]
+async fn a_machine_that_moves_to_another_zone_for_want_of_room() {
+    let field = Field::new().await;
+    let mut machine = field.prepared(&json!({})).await;
+    field.front().inject(Rule::next("RunInstances", Effect::NoCapacity));
+    let error = field.cloud.create(&machine).await.unwrap_err();
+    assert_eq!(error.effect, Had::NoneForThisAttempt);
+    let first = machine.status.0["launch"]["zone"].clone();
+    machine.attempt = 2;
+    field.prepare(&mut machine).await.unwrap();
+    assert_ne!(machine.status.0["launch"]["zone"], first);
+    let instance = field.cloud.create(&machine).await.unwrap();
+    store(&mut machine, &instance);
+    assert_eq!(
+        field.present(&machine).await.zone.as_deref(),
+        machine.status.0["launch"]["zone"].as_str()
+    );
+}

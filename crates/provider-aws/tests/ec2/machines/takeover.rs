@@ -1,0 +1,107 @@
+//! Machines that another controller made: its status, its tags, its lack of a uid. They are taken over without a new instance.
+
+use aws_sdk_ec2::types::{ResourceType, Tag, TagSpecification};
+use jiff::SignedDuration;
+use machinist_provider::cloud::{InstanceState, MachineRef, ProviderStatus, Sighting};
+use serde_json::json;
+
+use super::field::{Field, tags};
+
+/// An instance as the other controller launches it.
+async fn by_hand(field: &Field, machine: &MachineRef) -> String {
+    let tag = |key: &str, value: &str| Tag::builder().key(key).value(value).build();
+    let tags = TagSpecification::builder()
+        .resource_type(ResourceType::Instance)
+        .tags(tag("Name", &machine.key.name))
+        .tags(tag(&format!("kubernetes.io/cluster/{}", machine.cluster), "owned"))
+        .tags(tag("team", "a"))
+        .tags(tag("theirs", "stays"))
+        .build();
+    let call = field.moto.run_instances().min_count(1).max_count(1).image_id(&field.image);
+    let call = call.instance_type("m5.large".into()).tag_specifications(tags);
+    call.send().await.unwrap().instances()[0].instance_id().unwrap().to_owned()
+}
+
+fn changes(field: &Field) -> Vec<String> {
+    let calls = field.front().calls().into_iter().map(|call| call.action);
+    calls.filter(|action| !action.starts_with("Describe")).collect()
+}
+
+#[tokio::test]
+async fn a_machine_with_the_other_controllers_status() {
+    let field = Field::new().await;
+    let mut machine = field.machine(&json!({}));
+    let id = by_hand(&field, &machine).await;
+    let status = json!({
+        "apiVersion": "machine.openshift.io/v1beta1",
+        "kind": "AWSMachineProviderStatus",
+        "instanceId": id,
+        "instanceState": "running",
+        "conditions": [{ "type": "MachineCreation", "status": "True",
+            "reason": "MachineCreationSucceeded", "message": "Machine successfully created",
+            "lastTransitionTime": "2026-01-01T00:00:00Z" }],
+    });
+    machine.status = ProviderStatus(status.as_object().unwrap().clone());
+    machine.provider_id = Some(format!("aws:///us-east-2a/{id}").into());
+    // The other controller's instances are older than what machinist knows of anything.
+    machine.created += SignedDuration::from_hours(1);
+
+    let seen = field.present(&machine).await;
+    assert_eq!((&*seen.id, seen.state), (id.as_str(), InstanceState::Running));
+    assert_eq!(seen.status, machine.status, "nothing to write");
+    let drift = seen.drift.as_deref().unwrap();
+    assert_eq!(
+        drift,
+        "tags differ: machinist.dev/cluster, machinist.dev/machine-uid, machinist.dev/made-by"
+    );
+    let repaired = field.cloud.update(&machine).await.unwrap();
+    assert_eq!(repaired.drift, None);
+    assert_eq!(field.present(&machine).await.drift, None);
+    assert_eq!(changes(&field), ["CreateTags"]);
+    let made = field.made(&machine).await;
+    assert_eq!(tags(made.tags())["theirs"], "stays");
+    field.delete(&machine).await;
+    assert_eq!(field.made(&machine).await.state().unwrap().name().unwrap().as_str(), "terminated");
+}
+
+#[tokio::test]
+async fn a_machine_whose_launch_the_other_controller_could_not_store() {
+    let field = Field::new().await;
+    let machine = field.machine(&json!({}));
+    let id = by_hand(&field, &machine).await;
+    assert_eq!(*field.present(&machine).await.id, *id);
+
+    // The same names, but the Machine came later: the instance is a namesake's.
+    let mut later = machine.clone();
+    later.created += SignedDuration::from_hours(1);
+    assert_eq!(field.sighting(&later).await, Sighting::Absent);
+    // The same name in another cluster.
+    let mut other = machine.clone();
+    other.cluster = "another".into();
+    assert_eq!(field.sighting(&other).await, Sighting::Absent);
+    // What machinist launches carries the uid, so a name proves nothing.
+    let mut ours = machine.clone();
+    ours.status = field.cloud.prepare(&ours).await.unwrap();
+    assert!(matches!(field.sighting(&ours).await, Sighting::Unknown(_)));
+    assert_eq!(changes(&field), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_is_somebody_elses_is_neither_shown_nor_deleted() {
+    let field = Field::new().await;
+    let owner = field.created(&json!({})).await;
+    let mut thief = field.machine(&json!({}));
+    thief.provider_id.clone_from(&owner.provider_id);
+    let id = owner.status.0["instanceId"].clone();
+    thief.status.0.insert("instanceId".to_owned(), id);
+    match field.sighting(&thief).await {
+        Sighting::Unknown(failure) => assert!(failure.message.contains("does not belong")),
+        other => panic!("{other:?}"),
+    }
+    field.delete(&thief).await;
+    assert_eq!(field.present(&owner).await.state, InstanceState::Running);
+    // Nobody gets at everything by a wildcard.
+    thief.provider_id = None;
+    thief.status.0.insert("instanceId".to_owned(), json!("*"));
+    assert_eq!(field.sighting(&thief).await, Sighting::Absent);
+}
