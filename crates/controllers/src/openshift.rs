@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use machinist_api::names::{LEASE_MACHINE, OPENSHIFT_NAMESPACE};
 use machinist_api::resource::INFRASTRUCTURES;
 use machinist_domain::key::ObjectKey;
 use machinist_runtime::cache::kind::CustomResourceDefinitions;
@@ -116,7 +117,7 @@ impl Rival {
 }
 
 fn watch(shared: &Shared) -> Arc<Renewal> {
-    let key = ObjectKey::new("openshift-machine-api", "cluster-api-provider-aws-leader");
+    let key = ObjectKey::new(OPENSHIFT_NAMESPACE, LEASE_MACHINE);
     let cache = shared.caches.open(&shared.control, Scope::Object(key), Leases);
     let seen = Arc::<Mutex<Option<Duration>>>::default();
     let (heard, clock) = (Arc::clone(&seen), Arc::clone(&shared.clock));

@@ -70,8 +70,8 @@ impl fmt::Display for Problem {
 /// Why a provider spec is no use. Nothing will be better until somebody edits the object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// The template has no provider spec.
-    #[error("spec.template.spec.providerSpec.value is missing")]
+    /// There is no provider spec.
+    #[error("providerSpec.value is missing")]
     Missing,
     /// The spec is of a kind that nobody here reads.
     #[error("provider spec has kind {kind:?}, which no provider here reads{}", Known(known))]

@@ -9,10 +9,6 @@ pub const LABEL_CLUSTER: &str = "machine.openshift.io/cluster-api-cluster";
 pub const LABEL_CLUSTER_LEGACY: &str = "sigs.k8s.io/cluster-api-cluster";
 /// Which set a Machine was made by; a convention of OpenShift's installer, which uses it in selectors.
 pub const LABEL_MACHINE_SET: &str = "machine.openshift.io/cluster-api-machineset";
-/// What a Machine is for, such as `worker` or `master`.
-pub const LABEL_MACHINE_ROLE: &str = "machine.openshift.io/cluster-api-machine-role";
-/// What kind of Machine it is, such as `worker` or `master`.
-pub const LABEL_MACHINE_TYPE: &str = "machine.openshift.io/cluster-api-machine-type";
 /// The region that the instance is in. A column of `kubectl get machines`.
 pub const LABEL_MACHINE_REGION: &str = "machine.openshift.io/region";
 /// The zone that the instance is in. A column of `kubectl get machines`.
@@ -38,8 +34,6 @@ pub const ANNOTATION_DELETE_MACHINE_LEGACY: &str =
 pub const ANNOTATION_ORDINALS: &str = "machinist.dev/ordinals";
 /// How long a creation may take before the Machine is given up. Without it, a Machine is never given up for that.
 pub const ANNOTATION_CREATION_TIMEOUT: &str = "machinist.dev/creation-timeout";
-/// Which attempt at creating the instance this is. With the uid it makes a creation repeatable.
-pub const ANNOTATION_CREATION_ATTEMPT: &str = "machinist.dev/creation-attempt";
 /// The instance goes without waiting for a drain. That it is there counts, not its value.
 pub const ANNOTATION_FORCE_DELETION: &str = "machinist.dev/force-deletion";
 

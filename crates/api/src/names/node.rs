@@ -22,7 +22,6 @@ pub const ANNOTATION_DRAIN: &str = "machinist.dev/drain";
 /// On a Pod: it only mirrors a static pod of the kubelet and cannot be evicted.
 pub const ANNOTATION_MIRROR_POD: &str = "kubernetes.io/config.mirror";
 
-
 /// The condition of a Node that says whether its kubelet is well.
 pub const NODE_CONDITION_READY: &str = "Ready";
 /// The condition of a Node whose instance the cloud is about to take away. OpenShift's health check of spot machines looks for it.

@@ -1,4 +1,4 @@
-//! What the status of a Machine or MachineSet says: phases, conditions, reasons. And the reasons of Events.
+//! What the status of a Machine or MachineSet says: phases, conditions, reasons.
 
 /// Nothing was created yet, or it is being created.
 pub const PHASE_PROVISIONING: &str = "Provisioning";
@@ -60,16 +60,8 @@ pub const REASON_CREATION_TIMED_OUT: &str = "CreationTimedOut";
 
 /// `errorReason`: the cloud, or we, do not take this configuration.
 pub const ERROR_INVALID_CONFIGURATION: &str = "InvalidConfiguration";
-/// `errorReason`: the configuration was changed in a way that cannot be followed.
-pub const ERROR_UNSUPPORTED_CHANGE: &str = "UnsupportedChange";
-/// `errorReason`: the cloud has no more of what was asked for.
-pub const ERROR_INSUFFICIENT_RESOURCES: &str = "InsufficientResources";
 /// `errorReason`: the instance could not be created.
 pub const ERROR_CREATE: &str = "CreateError";
-/// `errorReason`: the instance could not be updated.
-pub const ERROR_UPDATE: &str = "UpdateError";
-/// `errorReason`: the instance could not be deleted.
-pub const ERROR_DELETE: &str = "DeleteError";
 /// `errorReason`: no Node appeared in time.
 pub const ERROR_JOIN_CLUSTER_TIMEOUT: &str = "JoinClusterTimeoutError";
 
@@ -86,30 +78,3 @@ pub const DELETE_POLICY_RANDOM: &str = "Random";
 pub const DELETE_POLICY_NEWEST: &str = "Newest";
 /// Delete policy: the oldest first.
 pub const DELETE_POLICY_OLDEST: &str = "Oldest";
-
-/// Event: an instance was created.
-pub const EVENT_CREATE: &str = "Create";
-/// Event: an instance, or what is known of it, was brought up to date.
-pub const EVENT_UPDATE: &str = "Update";
-/// Event: an instance was deleted.
-pub const EVENT_DELETE: &str = "Delete";
-/// Event: an instance could not be created.
-pub const EVENT_FAILED_CREATE: &str = "FailedCreate";
-/// Event: an instance could not be brought up to date.
-pub const EVENT_FAILED_UPDATE: &str = "FailedUpdate";
-/// Event: an instance could not be deleted.
-pub const EVENT_FAILED_DELETE: &str = "FailedDelete";
-/// Event: the object is not valid.
-pub const EVENT_FAILED_VALIDATE: &str = "FailedValidate";
-/// Event: there is nothing to drain, or it is not wanted.
-pub const EVENT_DRAIN_SKIPPED: &str = "DrainSkipped";
-/// Event: a hook keeps the drain from beginning.
-pub const EVENT_DRAIN_BLOCKED: &str = "DrainBlocked";
-/// Event: the drain begins.
-pub const EVENT_DRAIN_PROCEEDS: &str = "DrainProceeds";
-/// Event: the node is empty.
-pub const EVENT_DRAIN_SUCCEEDED: &str = "DrainSucceeded";
-/// Event: the drain did not finish and goes on.
-pub const EVENT_DRAIN_REQUEUED: &str = "DrainRequeued";
-/// Event: something could not be done.
-pub const EVENT_RECONCILE_ERROR: &str = "ReconcileError";

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use machinist_api::names::ANNOTATION_HOLDER;
 use machinist_api::resource::{CONFIG_MAPS, INFRASTRUCTURES, LEASES, Resource, SECRETS};
 use machinist_api::wire;
 use machinist_domain::meta::Meta;
@@ -34,7 +35,7 @@ pub struct Known(Meta);
 #[derive(Debug)]
 pub struct Lease {
     meta: Meta,
-    /// Whether anybody holds it.
+    /// Whether anybody holds it who is no machinist.
     pub held: bool,
     /// When its holder says that it was renewed; `None` if that is no time.
     pub renewed: Option<Timestamp>,
@@ -99,7 +100,10 @@ impl Kind for Leases {
     fn project(&self, wire: wire::Lease) -> Lease {
         Lease {
             meta: Meta::of(&wire.metadata),
-            held: wire.spec.holder_identity.is_some_and(|holder| !holder.is_empty()),
+            held: wire.spec.holder_identity.is_some_and(|holder| {
+                !holder.is_empty()
+                    && wire.metadata.annotations.get(ANNOTATION_HOLDER) != Some(&holder)
+            }),
             renewed: wire.spec.renew_time.and_then(|time| time.parse().ok()),
         }
     }

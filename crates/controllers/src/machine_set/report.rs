@@ -33,7 +33,9 @@ pub fn report(snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report 
             Report { status: teller.paused(*authority), ..quiet(PassResult::Settled) }
         }
         Outcome::Left(Why::NotAssigned(to)) => {
-            let status = to.as_str().map(|to| json!({"authoritativeAPI": to}));
+            // Where nobody says which one it is to be, it is this one, as with Machines.
+            let to = to.as_str().or(MachineAuthority::MachineApi.as_str());
+            let status = to.map(|to| json!({"authoritativeAPI": to}));
             Report { status, ..quiet(PassResult::Waiting) }
         }
         Outcome::Void => Report { retry: Some(Retry::Soon), ..quiet(PassResult::Waiting) },

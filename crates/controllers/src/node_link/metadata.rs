@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 
 use crate::kinds::{Machine, Node};
 
-/// The form in which we remember. Other versions are left as they are: what a newer machinist put there, it takes off.
+/// The form in which we remember. Where it stands in another, nothing but the Machine's name is put on the Node: what a newer machinist put
+/// there, it looks after.
 const FORM: u32 = 1;
 
 /// What was put on a Node from its Machine.
@@ -30,10 +31,12 @@ struct Put {
 }
 
 impl Put {
-    fn read(node: &Node) -> Self {
-        let stored = node.annotations.get(ANNOTATION_NODE_METADATA);
-        let stored = stored.and_then(|text| serde_json::from_str::<Self>(text).ok());
-        stored.filter(|put| put.v == FORM).unwrap_or(Self { v: FORM, ..Self::default() })
+    /// `None` if it is not ours to read.
+    fn read(node: &Node) -> Option<Self> {
+        let Some(stored) = node.annotations.get(ANNOTATION_NODE_METADATA) else {
+            return Some(Self { v: FORM, ..Self::default() });
+        };
+        serde_json::from_str::<Self>(stored).ok().filter(|put| put.v == FORM)
     }
 
     fn is_empty(&self) -> bool {
@@ -43,7 +46,12 @@ impl Put {
 
 /// A merge patch that makes the Node right; `None`: it is right. It is computed from this version of the Node and holds for no other.
 pub(super) fn patch(machine: &Machine, node: &Node) -> Option<Value> {
-    let before = Put::read(node);
+    let key = machine.meta.key.to_string();
+    let named = node.annotations.get(ANNOTATION_MACHINE) == Some(&key);
+    let Some(before) = Put::read(node) else {
+        let name = || json!({"metadata": {"annotations": {ANNOTATION_MACHINE: key}}});
+        return (!named).then(name);
+    };
     let mut after = Put { v: FORM, ..Put::default() };
     let labels = pairs(&machine.node_labels, &node.labels, &before.labels, &mut after.labels);
     let mut annotations = pairs(
@@ -54,8 +62,7 @@ pub(super) fn patch(machine: &Machine, node: &Node) -> Option<Value> {
     );
     let taints = taints(machine, node, &before, &mut after);
 
-    let key = machine.meta.key.to_string();
-    if node.annotations.get(ANNOTATION_MACHINE) != Some(&key) {
+    if !named {
         annotations.insert(ANNOTATION_MACHINE.to_owned(), json!(key));
     }
     if after != before {

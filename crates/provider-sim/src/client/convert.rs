@@ -12,7 +12,8 @@ use crate::wire::{self, State};
 
 /// An instance, as the contract has it. `machine`: the one that it was asked for, if that is known.
 pub(super) fn instance(found: &wire::Instance, machine: Option<&MachineRef>) -> Instance {
-    let left_behind = found.state == State::Terminated && !found.volumes.is_empty();
+    // For its machine it is gone, whatever it left behind; for whoever looks for what is left it is not.
+    let left_behind = machine.is_none() && !found.volumes.is_empty();
     let mut status = machine.map(|machine| machine.status.clone()).unwrap_or_default();
     let mut set = |name: &str, value: &str| status.0.insert(name.to_owned(), Value::from(value));
     set("instanceId", &found.id);

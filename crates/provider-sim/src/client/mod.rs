@@ -56,18 +56,27 @@ impl SimClient {
     async fn address(&self, realm: &Realm) -> Result<Address, CloudError> {
         let endpoint =
             self.endpoint.clone().or_else(|| realm.endpoint.as_deref().map(str::to_owned));
-        let invalid = |message: String| CloudError::new(ErrorClass::InvalidConfiguration, message);
-        let endpoint = endpoint
-            .ok_or_else(|| invalid("nobody says where the simulated cloud is".to_owned()))?;
+        // Nothing of this is the machine's fault: it must not fail for good.
+        let not_called = |class, message: String| CloudError {
+            effect: Effect::None,
+            ..CloudError::new(class, message)
+        };
+        let endpoint = endpoint.ok_or_else(|| {
+            not_called(
+                ErrorClass::Unavailable,
+                "nobody says where the simulated cloud is".to_owned(),
+            )
+        })?;
         let bearer = match &realm.credentials {
             Credentials::Ambient => None,
             Credentials::Secret { key, .. } => {
                 let secret =
                     self.parts.secrets.read(key).await.map_err(|failure| unread(&failure))?;
                 let token = secret.text("token").map(str::to_owned);
-                Some(Bearer(
-                    token.ok_or_else(|| invalid(format!("secret {key} has no key \"token\"")))?,
-                ))
+                Some(Bearer(token.ok_or_else(|| {
+                    let message = format!("secret {key} has no key \"token\"");
+                    not_called(ErrorClass::Unauthorised, message)
+                })?))
             }
         };
         Ok(Address { endpoint: endpoint.trim_end_matches('/').to_owned(), bearer })
@@ -182,7 +191,8 @@ impl SimClient {
             None => Sighting::Absent,
             Some(wait) => Sighting::Unknown(Failure {
                 category: Category::Unavailable,
-                retry: Retry::After(wait),
+                // Not a failure: nothing is wrong, it is only too early to tell.
+                retry: Retry::Again(wait),
                 message: "not found, but a new instance is not shown at once".to_owned(),
             }),
         }
@@ -244,9 +254,9 @@ impl SimClient {
             return Ok(Deletion::UnderWay(waiting));
         }
         let seen = own(&found, machine).any(|found| is_the_last(found, machine));
-        if !seen && let Some(wait) = self.may_still_appear(machine) {
-            let seconds = wait.as_secs_f64().ceil();
-            let message = format!("an instance may still appear; looking for {seconds} s more");
+        if !seen && self.may_still_appear(machine).is_some() {
+            // Without the time that is left: a text that changes is a write each time.
+            let message = "not found, but an instance may still appear".to_owned();
             return Ok(Deletion::UnderWay(message));
         }
         self.absences.forget(&machine.uid);
@@ -345,8 +355,10 @@ fn by_owner<'a>(
 /// A Secret that cannot be read, in the words of the contract.
 fn unread(failure: &Failure) -> CloudError {
     let class = match failure.category {
-        Category::InvalidConfiguration | Category::NotFound => ErrorClass::InvalidConfiguration,
-        Category::Unauthorised => ErrorClass::Unauthorised,
+        // Whoever wrote the machine did nothing wrong: a Secret comes back, or is mended.
+        Category::InvalidConfiguration | Category::NotFound | Category::Unauthorised => {
+            ErrorClass::Unauthorised
+        }
         _ => ErrorClass::Unavailable,
     };
     // The cloud was not even called.

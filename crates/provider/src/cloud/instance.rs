@@ -11,7 +11,8 @@ use super::machine::ProviderStatus;
 pub enum Sighting {
     /// Nobody has asked yet.
     NotAsked,
-    /// It could not be found out. Never a reason to believe that the instance is gone.
+    /// It could not be found out. Never a reason to believe that the instance is gone. Where it is only too early to tell, the failure is to
+    /// be tried `Again`, and nobody is told of it.
     Unknown(Failure),
     /// The cloud was asked, and there is none, and none will appear from an earlier request.
     Absent,

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use machinist_api::names::ANNOTATION_HOLDER;
 use machinist_api::resource::LEASES;
 use machinist_api::wire::Metadata;
 use machinist_domain::key::ObjectKey;
@@ -126,6 +127,12 @@ impl Spoken {
         if !lease["spec"].is_object() {
             lease["spec"] = json!({});
         }
+        if !self.holder.is_empty() {
+            if !lease["metadata"]["annotations"].is_object() {
+                lease["metadata"]["annotations"] = json!({});
+            }
+            lease["metadata"]["annotations"][ANNOTATION_HOLDER] = json!(self.holder);
+        }
         let spec = &mut lease["spec"];
         spec["holderIdentity"] = json!(self.holder);
         // Rounded up: a follower that waits longer is slow, one that waits shorter is wrong.
@@ -160,7 +167,9 @@ mod tests {
         let key = ObjectKey::new("ns", "x");
         let now = Timestamp::UNIX_EPOCH;
         let ours = record.held_by("me", Duration::from_millis(1500), now).to_json(&key);
-        assert_eq!(ours["metadata"], theirs["metadata"], "the version that it replaces among it");
+        let mut metadata = theirs["metadata"].clone();
+        metadata["annotations"] = json!({"machinist.dev/holder": "me"});
+        assert_eq!(ours["metadata"], metadata, "the version that it replaces among it");
         let spec = json!({"holderIdentity": "me", "leaseDurationSeconds": 2, "leaseTransitions": 4,
             "acquireTime": "1970-01-01T00:00:00.000000Z", "renewTime": "1970-01-01T00:00:00.000000Z",
             "strategy": "OldestEmulationVersion"});

@@ -9,6 +9,7 @@ use machinist_api::names::{
     ANNOTATION_CREATION_TIMEOUT, ANNOTATION_INSTANCE_STATE, INSTANCE_STATE_UNKNOWN,
 };
 use machinist_domain::machine::Phase;
+use machinist_domain::retry::{Failure, Retry};
 use machinist_provider::cloud::{Instance, InstanceState, Sighting};
 use serde_json::json;
 
@@ -44,6 +45,9 @@ pub(super) fn decide(view: &View, now: Timestamp) -> Plan {
     }
     match &view.sighting {
         Sighting::Present(instance) => present(view, instance),
+        Sighting::Unknown(Failure { retry: Retry::Again(wait), .. }) => {
+            Plan::Wait((*wait).min(view.rules.timings.poll))
+        }
         Sighting::Unknown(failure) => Plan::Refuse(Refusal::CouldNotLook(failure.clone())),
         Sighting::NotAsked if view.must_look() => Plan::Look,
         Sighting::Absent if view.had_instance() => vanished(view, now),

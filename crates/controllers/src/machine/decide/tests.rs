@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_domain::key::ObjectKey;
-use machinist_domain::retry::Category;
+use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::cloud::{Instance, InstanceState, Sighting};
 use machinist_provider::spec::SpecError;
 use serde_json::{Value, json};
@@ -99,6 +99,9 @@ fn another_attempt_follows_only_when_the_last_one_is_certain_to_be_nothing() {
     assert_eq!(refused(Sighting::NotAsked), Plan::Look);
     let unknown = Sighting::Unknown(failure(Category::Unavailable));
     assert!(matches!(refused(unknown), Plan::Refuse(Refusal::CouldNotLook(_))));
+    let early =
+        Failure { retry: Retry::Again(Duration::from_secs(3)), ..failure(Category::Unavailable) };
+    assert_eq!(refused(Sighting::Unknown(early)), Plan::Wait(Duration::from_secs(3)));
     assert_eq!(refused(Sighting::Absent), Plan::Prepare { attempt: 2 });
     assert!(matches!(
         refused(Sighting::Present(instance(InstanceState::Pending))),

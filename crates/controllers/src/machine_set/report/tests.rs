@@ -210,9 +210,14 @@ fn pausing_is_said_where_somebody_else_may_be_in_charge() {
         (&paused["status"], &paused["reason"]),
         (&json!("True"), &json!("AuthoritativeAPINotMachineAPI"))
     );
-    let assigned =
-        report(&snapshot, &Outcome::Left(Why::NotAssigned(MachineAuthority::MachineApi)), now());
-    assert_eq!(assigned.status, Some(json!({"authoritativeAPI": "MachineAPI"})));
+    let assigned = |to| report(&snapshot, &Outcome::Left(Why::NotAssigned(to)), now()).status;
+    for (wanted, said) in [
+        (MachineAuthority::MachineApi, "MachineAPI"),
+        (MachineAuthority::ClusterApi, "ClusterAPI"),
+        (MachineAuthority::Unset, "MachineAPI"),
+    ] {
+        assert_eq!(assigned(wanted), Some(json!({"authoritativeAPI": said})));
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::Context;
+use clap::ValueEnum as _;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::{ListParams, PostParams};
@@ -33,7 +34,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Runs the playground until Ctrl-C, or once.
 pub fn main(arguments: PlaygroundArguments, log: Logging) -> anyhow::Result<()> {
     if let Some(mode) = arguments.fail.filter(|mode| arguments.once && !mode.ends_well()) {
-        let problem = anyhow::anyhow!("--once: with --fail {mode:?} machines never run");
+        let mode = mode.to_possible_value().map(|mode| mode.get_name().to_owned());
+        let mode = mode.unwrap_or_default();
+        let problem = anyhow::anyhow!("--once: with --fail {mode} machines do not stay");
         return Err(problem.context(Usage));
     }
     logging::start(log, "warn,audit=off,reconcile=off,machinist_runtime::controller=error");
@@ -127,12 +130,13 @@ async fn watch(
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
     let mut shown = String::new();
+    let terminal = std::io::stdout().is_terminal();
     while !stop.is_cancelled() {
         // The API server goes first when the playground ends; what it does not answer then is no news.
-        if let (Ok(rows), Ok(machines)) = (rows(sets).await, fleet.table().await) {
+        if let (Ok(rows), Ok(machines)) = (rows(sets).await, fleet.table(terminal).await) {
             let tables = format!("{}\n\n{machines}", view::table(&rows));
             if tables != shown {
-                if std::io::stdout().is_terminal() && !shown.is_empty() {
+                if terminal && !shown.is_empty() {
                     // Over the old ones.
                     write!(std::io::stdout(), "\x1b[{}A\x1b[J", shown.lines().count())?;
                 }

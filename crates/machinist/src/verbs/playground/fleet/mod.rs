@@ -52,11 +52,12 @@ impl Fleet {
     }
 
     /// The table of machines, and what the cloud has.
-    pub(super) async fn table(&self) -> anyhow::Result<String> {
+    pub(super) async fn table(&self, with_ages: bool) -> anyhow::Result<String> {
         let machines = self.machines.list(&ListParams::default()).await?.items;
         let now = jiff::Timestamp::now();
         let rows: Vec<_> = machines.iter().map(|machine| view::Row::of(machine, now)).collect();
-        Ok(format!("{}\n\nthe cloud has {} instances", view::table(&rows), self.cloud.sim.live()))
+        let table = view::table(&rows, with_ages);
+        Ok(format!("{table}\n\nthe cloud has {} instances", self.cloud.sim.live()))
     }
 
     async fn scale(&self, replicas: u32) -> anyhow::Result<()> {

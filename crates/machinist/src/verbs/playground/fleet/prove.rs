@@ -10,7 +10,7 @@ impl Fleet {
     /// Does what a user would do, and returns when all of it has come true.
     pub(in super::super) async fn prove(&self) -> anyhow::Result<()> {
         let first = self.wait_for(self.size, "the fleet to run").await?;
-        say(&self.table().await?)?;
+        say(&self.table(true).await?)?;
         say(&format!("proved: {} machines run, each with an instance and a node", first.len()))?;
 
         self.scale(self.size + 2).await?;
@@ -60,7 +60,7 @@ impl Fleet {
                 return Ok(running);
             }
             if began.elapsed() > PATIENCE {
-                let table = self.table().await?;
+                let table = self.table(true).await?;
                 anyhow::bail!("waited {PATIENCE:?} for {what}; there is:\n{table}");
             }
             tokio::time::sleep(Duration::from_millis(100)).await;

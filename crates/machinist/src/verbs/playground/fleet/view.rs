@@ -9,6 +9,9 @@ use machinist_api::machine::Machine;
 /// How much of a reason is shown. `kubectl describe` has the rest.
 const REASON_WIDTH: usize = 50;
 
+/// The column of ages.
+const AGE: usize = 3;
+
 /// What the table shows of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
@@ -65,13 +68,19 @@ fn why(machine: &Machine) -> Option<String> {
     }
 }
 
-pub(super) fn table(rows: &[Row]) -> String {
+/// Ages change every second: where each change is printed anew, they are better left out.
+pub(super) fn table(rows: &[Row], with_ages: bool) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
-    table.set_header(["MACHINE", "PHASE", "NODE", "AGE", "WHY NOT READY"]);
+    let ages = |cells: [String; 5]| {
+        let shown = |at: &usize| with_ages || *at != AGE;
+        cells.into_iter().enumerate().filter(move |(at, _)| shown(at)).map(|(_, cell)| cell)
+    };
+    table.set_header(ages(["MACHINE", "PHASE", "NODE", "AGE", "WHY NOT READY"].map(str::to_owned)));
     for row in rows {
         let cells = [&row.name, &row.phase, &row.node, &row.age, &cut(&row.why)];
-        table.add_row(cells.map(|cell| if cell.is_empty() { "-" } else { cell }));
+        let cell = |cell: &String| if cell.is_empty() { "-".to_owned() } else { cell.clone() };
+        table.add_row(ages(cells.map(cell)));
     }
     table.trim_fmt()
 }
@@ -116,7 +125,8 @@ mod tests {
             {"type": "Ready", "status": "False", "reason": "CapacityExhausted",
              "message": "no room ".repeat(20), "lastTransitionTime": "2026-01-01T00:00:00Z"},
         ]}));
-        let table = table(&[row]);
+        assert!(!table(std::slice::from_ref(&row), false).contains("AGE"));
+        let table = table(&[row], true);
         assert!(table.contains("CapacityExhausted: no room"), "{table}");
         assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
     }
