@@ -47,6 +47,9 @@ impl Machinist {
             Command::Playground(arguments) => verbs::playground::main(arguments, cli.logging),
             Command::Annotate(arguments) => verbs::annotate::main(&arguments),
             Command::Catalogue(arguments) => verbs::catalogue::main(&arguments),
+            Command::TerminationHandler(arguments) => {
+                verbs::termination_handler::main(&arguments, cli.logging)
+            }
             Command::Crds => verbs::crds::main(),
             Command::Version => verbs::version::main(),
         };

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::annotator::{AnnotationArguments, AnnotatorArguments, Source};
@@ -48,6 +49,8 @@ pub enum Command {
     Annotate(AnnotateArguments),
     /// List instance types, or show some.
     Catalogue(CatalogueArguments),
+    /// On a spot node: turn the cloud's interruption notices into conditions of the Node, until SIGTERM.
+    TerminationHandler(TerminationHandlerArguments),
     /// Print the CustomResourceDefinitions for a cluster that has none.
     Crds,
     /// Print the version.
@@ -174,6 +177,20 @@ pub enum ListFormat {
     Yaml,
 }
 
+/// Flags of `machinist termination-handler`.
+#[derive(Debug, Clone, Args)]
+pub struct TerminationHandlerArguments {
+    /// The Node that this runs on.
+    #[arg(long, env = "NODE_NAME", value_parser = NonEmptyStringValueParser::new(), value_name = "NAME")]
+    pub node_name: String,
+    /// Where the instance metadata service (version 2) is.
+    #[arg(long, default_value = "http://169.254.169.254", value_parser = imds_endpoint, value_name = "URL")]
+    pub imds_endpoint: String,
+    /// How often it is asked.
+    #[arg(long, default_value = "5s", value_parser = poll_interval, value_name = "DURATION")]
+    pub poll_interval: Duration,
+}
+
 /// Flags of `machinist playground`.
 #[cfg(feature = "playground")]
 #[derive(Debug, Clone, Copy, Args)]
@@ -221,12 +238,39 @@ const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 /// Everything is listed that often.
 const SHORTEST_SYNC_PERIOD: Duration = Duration::from_millis(100);
 
+/// More often than that, asking would be all that a node does.
+const SHORTEST_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Less often than that, notices would come too late: they are given two minutes ahead.
+const LONGEST_POLL_INTERVAL: Duration = Duration::from_secs(60);
+
 fn lease_duration(text: &str) -> Result<Duration, String> {
     duration(text, SHORTEST_LEASE)
 }
 
 fn sync_period(text: &str) -> Result<Duration, String> {
     duration(text, SHORTEST_SYNC_PERIOD)
+}
+
+fn poll_interval(text: &str) -> Result<Duration, String> {
+    match duration(text, SHORTEST_POLL_INTERVAL)? {
+        long if long > LONGEST_POLL_INTERVAL => {
+            Err(format!("must be {LONGEST_POLL_INTERVAL:?} at most"))
+        }
+        interval => Ok(interval),
+    }
+}
+
+/// `http://HOST[:PORT]`: the service speaks nothing else, and its paths begin at the root.
+fn imds_endpoint(text: &str) -> Result<String, String> {
+    let uri: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
+    let is_bare = matches!(uri.path(), "" | "/") && uri.query().is_none();
+    match uri.authority() {
+        Some(authority) if uri.scheme_str() == Some("http") && is_bare => {
+            Ok(format!("http://{authority}"))
+        }
+        _ => Err("must be http://HOST[:PORT]".to_owned()),
+    }
 }
 
 /// A duration as Go writes it: `120s`, `10m`, `1h30m`, `500ms`.
@@ -259,6 +303,24 @@ mod tests {
             assert!(sync_period(text).is_err(), "{text}");
         }
         assert!(lease_duration("1s").is_ok() && lease_duration("999ms").is_err());
+    }
+
+    #[test]
+    fn an_endpoint_of_the_metadata_service_is_a_host_and_nothing_else() {
+        for (text, endpoint) in [
+            ("http://169.254.169.254", "http://169.254.169.254"),
+            ("http://[fd00:ec2::254]/", "http://[fd00:ec2::254]"),
+            ("http://127.0.0.1:1338", "http://127.0.0.1:1338"),
+        ] {
+            assert_eq!(imds_endpoint(text).as_deref(), Ok(endpoint));
+        }
+        for text in
+            ["", "169.254.169.254", "/x", "https://h", "http://h/x", "http://h/?x", "http://"]
+        {
+            assert!(imds_endpoint(text).is_err(), "{text}");
+        }
+        assert!(poll_interval("5s").is_ok());
+        assert!(poll_interval("10ms").is_err() && poll_interval("2m").is_err());
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! For tests only: moto and the AWS front, fault injection, the crash harness, builders.
+//! For tests only: moto and the AWS front, a metadata service, fault injection, the crash harness, builders.
 
 pub mod aws;
 pub mod crash;
 pub mod faults;
+pub mod imds;
 pub mod ownership;
 pub mod poll;

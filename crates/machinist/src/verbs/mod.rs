@@ -8,6 +8,7 @@ pub mod crds;
 #[cfg(feature = "playground")]
 pub mod playground;
 pub mod run;
+pub mod termination_handler;
 pub mod version;
 
 /// Prints to stdout. Whoever reads it may stop early, as `head` does.

@@ -1,0 +1,246 @@
+//! Asks the instance metadata service, version 2: every question carries a token, which is renewed before it ends.
+//!
+//! The service is not trusted: an answer has a size and a time that it must not exceed, redirects are not followed, and a token is never
+//! logged. "There is no notice" (404) is an answer; everything else that is not 200 is an error, and never taken for "no notice".
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::USER_AGENT;
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use machinist_domain::conditions::Condition;
+use machinist_runtime::clock::SharedClock;
+use machinist_runtime::user_agent::UserAgent;
+
+use super::notice;
+
+const TOKEN: &str = "/latest/api/token";
+const INSTANCE_ACTION: &str = "/latest/meta-data/spot/instance-action";
+const TERMINATION_TIME: &str = "/latest/meta-data/spot/termination-time";
+const REBALANCE: &str = "/latest/meta-data/events/recommendations/rebalance";
+
+const TOKEN_HEADER: &str = "x-aws-ec2-metadata-token";
+const TTL_HEADER: &str = "x-aws-ec2-metadata-token-ttl-seconds";
+
+/// How long a token is to last: as long as the service allows.
+const TTL: u32 = 21_600;
+
+/// The longest answer. Notices have less than a hundred bytes, tokens 56.
+const LONGEST: usize = 4096;
+
+/// The service is on the same host: it answers at once or not at all.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ImdsError {
+    #[error("the request could not be made: {0}")]
+    NotSent(#[from] http::Error),
+    #[error("no answer to {path} within {TIMEOUT:?}")]
+    TimedOut { path: &'static str },
+    #[error("no answer to {path}: {reason}")]
+    Disconnected { path: &'static str, reason: String },
+    #[error("the answer to {path} has more than {LONGEST} bytes")]
+    TooLong { path: &'static str },
+    #[error("{path} was answered with {status}")]
+    Refused { path: &'static str, status: StatusCode },
+    #[error("the token cannot be used: {0}")]
+    Token(&'static str),
+    #[error("the answer to {path} was not understood: {reason}")]
+    NotUnderstood { path: &'static str, reason: serde_json::Error },
+}
+
+/// Asks the service.
+#[derive(Debug)]
+pub(super) struct Imds {
+    client: Client<HttpConnector, Empty<Bytes>>,
+    endpoint: String,
+    clock: SharedClock,
+    token: Option<Token>,
+}
+
+/// What every question carries. Its value is marked as sensitive, so that printing it prints nothing of it.
+#[derive(Debug)]
+struct Token {
+    value: HeaderValue,
+    /// On the clock's `uptime`.
+    renew_at: Duration,
+}
+
+#[derive(Debug)]
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Imds {
+    /// Nothing is asked yet. The endpoint has no slash at its end.
+    pub(super) fn new(endpoint: String, clock: SharedClock) -> Self {
+        let client = Client::builder(TokioExecutor::new()).build(HttpConnector::new());
+        Self { client, endpoint, clock, token: None }
+    }
+
+    /// Whether the instance is about to be taken away, by either of the two places that may say so. Trouble with one does not hide the other.
+    pub(super) async fn termination(&mut self) -> Result<Option<Condition>, ImdsError> {
+        let action = self.instance_action().await;
+        if let Ok(Some(_)) = action {
+            return action;
+        }
+        let time = self.get(TERMINATION_TIME).await;
+        match time.map(|answer| answer.and_then(|answer| notice::termination_time(&answer))) {
+            Ok(None) => action,
+            Ok(found) => Ok(found),
+            Err(error) => action.and(Err(error)),
+        }
+    }
+
+    /// Whether EC2 recommends to leave the instance.
+    pub(super) async fn rebalance(&mut self) -> Result<Option<Condition>, ImdsError> {
+        let answer = self.get(REBALANCE).await?;
+        let notice = answer.map(|answer| notice::rebalance(&answer)).transpose();
+        notice.map_err(|reason| ImdsError::NotUnderstood { path: REBALANCE, reason })
+    }
+
+    async fn instance_action(&mut self) -> Result<Option<Condition>, ImdsError> {
+        let answer = self.get(INSTANCE_ACTION).await?;
+        let notice = answer.map(|answer| notice::instance_action(&answer)).transpose();
+        notice.map_err(|reason| ImdsError::NotUnderstood { path: INSTANCE_ACTION, reason })
+    }
+
+    /// The answer; `None` means that there is no such thing now.
+    async fn get(&mut self, path: &'static str) -> Result<Option<Bytes>, ImdsError> {
+        let mut answer = self.get_with_token(path).await?;
+        if answer.status == StatusCode::UNAUTHORIZED {
+            // The service may forget tokens early, when the instance was stopped for example.
+            self.token = None;
+            answer = self.get_with_token(path).await?;
+        }
+        match answer.status {
+            StatusCode::OK => Ok(Some(answer.body)),
+            StatusCode::NOT_FOUND => Ok(None),
+            status => Err(ImdsError::Refused { path, status }),
+        }
+    }
+
+    async fn get_with_token(&mut self, path: &'static str) -> Result<Answer, ImdsError> {
+        let token = match &self.token {
+            Some(token) if self.clock.uptime() < token.renew_at => token.value.clone(),
+            _ => self.renew_token().await?,
+        };
+        self.send(Method::GET, path, (TOKEN_HEADER, token)).await
+    }
+
+    async fn renew_token(&mut self) -> Result<HeaderValue, ImdsError> {
+        let asked_at = self.clock.uptime();
+        let answer = self.send(Method::PUT, TOKEN, (TTL_HEADER, TTL.into())).await?;
+        if answer.status != StatusCode::OK {
+            return Err(ImdsError::Refused { path: TOKEN, status: answer.status });
+        }
+        let token = Token::read(&answer, asked_at)?;
+        let value = token.value.clone();
+        self.token = Some(token);
+        Ok(value)
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &'static str,
+        header: (&'static str, HeaderValue),
+    ) -> Result<Answer, ImdsError> {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.endpoint))
+            .header(USER_AGENT, UserAgent::TERMINATION_HANDLER.as_str())
+            .header(header.0, header.1)
+            .body(Empty::new())?;
+        let exchange = async {
+            let response = self.client.request(request).await;
+            let response = response.map_err(|error| disconnected(path, &error))?;
+            let (head, body) = response.into_parts();
+            let body = Limited::new(body, LONGEST).collect().await.map_err(|error| {
+                if error.is::<LengthLimitError>() {
+                    ImdsError::TooLong { path }
+                } else {
+                    disconnected(path, &*error)
+                }
+            })?;
+            Ok(Answer { status: head.status, headers: head.headers, body: body.to_bytes() })
+        };
+        let answer = tokio::time::timeout(TIMEOUT, exchange).await;
+        answer.unwrap_or(Err(ImdsError::TimedOut { path }))
+    }
+}
+
+impl Token {
+    fn read(answer: &Answer, asked_at: Duration) -> Result<Self, ImdsError> {
+        let granted = answer.headers.get(TTL_HEADER).and_then(|value| value.to_str().ok());
+        let granted: Option<u32> = granted.and_then(|seconds| seconds.trim().parse().ok());
+        let granted = granted.ok_or(ImdsError::Token("nobody says how long it lasts"))?;
+        let text = answer.body.trim_ascii();
+        if text.is_empty() {
+            return Err(ImdsError::Token("it is empty"));
+        }
+        let value = HeaderValue::from_bytes(text);
+        let mut value = value.map_err(|_| ImdsError::Token("it does not fit into a header"))?;
+        value.set_sensitive(true);
+        // At half time: no question that is under way meets the end, however busy the node is.
+        let half = Duration::from_secs(granted.min(TTL).into()) / 2;
+        Ok(Self { value, renew_at: asked_at + half })
+    }
+}
+
+/// With all causes, because the outermost one rarely helps.
+fn disconnected(path: &'static str, error: &dyn std::error::Error) -> ImdsError {
+    let mut reason = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        reason = format!("{reason}: {cause}");
+        source = cause.source();
+    }
+    ImdsError::Disconnected { path, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(ttl: Option<&'static str>, body: &'static [u8]) -> Result<Token, ImdsError> {
+        let mut headers = HeaderMap::new();
+        if let Some(ttl) = ttl {
+            headers.insert(TTL_HEADER, HeaderValue::from_static(ttl));
+        }
+        let answer = Answer { status: StatusCode::OK, headers, body: Bytes::from_static(body) };
+        Token::read(&answer, Duration::from_secs(100))
+    }
+
+    #[test]
+    fn tokens_are_renewed_early_and_never_shown() {
+        let good = token(Some("10"), b"c2VjcmV0\n").unwrap();
+        assert_eq!(good.renew_at, Duration::from_secs(105));
+        assert_eq!(good.value.as_bytes(), b"c2VjcmV0");
+        assert!(!format!("{good:?}").contains("c2VjcmV0"));
+        let boastful = token(Some("4000000000"), b"x").unwrap();
+        assert!(boastful.renew_at < Duration::from_secs(100 + u64::from(TTL)));
+    }
+
+    #[test]
+    fn tokens_that_cannot_be_used_are_errors() {
+        for (ttl, body) in [
+            (None, &b"x"[..]),
+            (Some("-1"), b"x"),
+            (Some("soon"), b"x"),
+            (Some("99999999999"), b"x"),
+            (Some("60"), b""),
+            (Some("60"), b"a\r\nHost: b"),
+            (Some("60"), b"\x00"),
+        ] {
+            assert!(token(ttl, body).is_err(), "{ttl:?} {body:?}");
+        }
+    }
+}

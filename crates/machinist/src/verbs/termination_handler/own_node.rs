@@ -1,0 +1,80 @@
+//! The Node that this process runs on: read live, written through the one writer, and only its conditions.
+
+use std::sync::Arc;
+
+use machinist_api::resource::NODES;
+use machinist_api::wire::Node;
+use machinist_domain::conditions::Condition;
+use machinist_runtime::clock::SharedClock;
+use machinist_runtime::cluster::{ApiError, Cluster, Session};
+use machinist_runtime::lease::Leadership;
+use machinist_runtime::metrics::Metrics;
+use machinist_runtime::timings::Timings;
+use machinist_runtime::user_agent::UserAgent;
+use machinist_runtime::writer::{Gateway, WriteError, Writer, Written};
+
+/// As whom the gateway writes.
+const PARTY: &str = "termination-handler";
+
+/// How often a kubelet that is faster is put up with before there is a pause.
+const ATTEMPTS: u32 = 5;
+
+/// Why the Node does not say what it should.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NodeError {
+    #[error("not read: {0}")]
+    Read(#[from] ApiError),
+    #[error("not understood: {0}")]
+    NotUnderstood(#[from] serde_json::Error),
+    #[error("not written: {0}")]
+    Write(#[from] WriteError),
+}
+
+/// The Node that this process runs on.
+#[derive(Debug)]
+pub(super) struct OwnNode {
+    name: String,
+    session: Session,
+    writer: Writer,
+    clock: SharedClock,
+}
+
+impl OwnNode {
+    /// Nothing is read yet. No lease is needed: every Node has one handler, and a second one would write the same.
+    pub(super) fn new(
+        name: &str,
+        cluster: &Cluster,
+        timings: &Timings,
+        clock: SharedClock,
+    ) -> Self {
+        let gateway = Gateway::new(false, timings.cloud_call, Arc::new(Metrics::default()));
+        let session = cluster.session(UserAgent::TERMINATION_HANDLER);
+        let writer = Writer::new(Arc::new(gateway), session.clone(), PARTY, Leadership::NotNeeded);
+        Self { name: name.to_owned(), session, writer, clock }
+    }
+
+    /// Makes the Node say so, unless it does already.
+    pub(super) async fn set(&self, condition: &Condition) -> Result<(), NodeError> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match self.set_once(condition).await {
+                Err(NodeError::Write(error)) if error.conflict() && attempts < ATTEMPTS => {}
+                Ok(Written::Nothing) => {
+                    tracing::info!(condition = &*condition.kind, "the Node says so already");
+                    return Ok(());
+                }
+                result => return result.map(drop),
+            }
+        }
+    }
+
+    async fn set_once(&self, condition: &Condition) -> Result<Written, NodeError> {
+        let path = NODES.object_path("", &self.name);
+        let timeout = self.session.request_timeout();
+        let node = self.session.get(&path, "application/json", timeout).await?;
+        let node: Node = serde_json::from_slice(&node)?;
+        let plan = condition.message.as_deref().unwrap_or_default();
+        Ok(self.writer.set_node_condition(&node, condition, self.clock.now(), &plan).await?)
+    }
+}

@@ -1,0 +1,135 @@
+//! `deploy/termination-handler`, rendered by kustomize and taken by a real API server, once for all tests.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use machinist_control_plane::ControlPlane;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+use tokio::sync::OnceCell;
+
+/// The cluster, and what the manifests say.
+pub(crate) struct Installation {
+    pub(crate) control_plane: ControlPlane,
+    /// The DaemonSet as the API server keeps it.
+    daemon_set: Value,
+    roles: Vec<Value>,
+}
+
+/// Started and installed by the first who asks.
+pub(crate) async fn installation() -> &'static Installation {
+    static SHARED: OnceCell<Installation> = OnceCell::const_new();
+    SHARED.get_or_try_init(Installation::new).await.unwrap()
+}
+
+impl Installation {
+    async fn new() -> Result<Self> {
+        let control_plane = ControlPlane::start().await?;
+        let manifests = render(&control_plane, "termination-handler").await?;
+        let applied = ["apply", "-o", "json", "-f", "-"];
+        let applied = kubectl(&control_plane, &applied, Some(&manifests)).await?;
+        let applied: Value = serde_json::from_str(&applied)?;
+        let objects = applied["items"].as_array().context("a list")?;
+        let daemon_set = objects.iter().find(|one| one["kind"] == "DaemonSet");
+        let daemon_set = daemon_set.context("a DaemonSet")?.clone();
+        let is_role = |one: &&Value| one["kind"] == "ClusterRole" || one["kind"] == "Role";
+        let roles = objects.iter().filter(is_role).cloned().collect();
+        Ok(Self { control_plane, daemon_set, roles })
+    }
+
+    /// The pod that it makes.
+    pub(crate) fn pod(&self) -> &Value {
+        &self.daemon_set["spec"]["template"]["spec"]
+    }
+
+    /// What the kubelet would start.
+    pub(crate) fn arguments(&self) -> Vec<&str> {
+        let arguments = self.pod()["containers"][0]["args"].as_array().unwrap();
+        arguments.iter().map(|argument| argument.as_str().unwrap()).collect()
+    }
+
+    /// A token of its account.
+    pub(crate) async fn token(&self) -> Result<String> {
+        let namespace = self.daemon_set["metadata"]["namespace"].as_str().context("a namespace")?;
+        let account = self.pod()["serviceAccountName"].as_str().context("an account")?;
+        let config = self.control_plane.service_account_kubeconfig(namespace, account).await?;
+        let config: Value = serde_saphyr::from_str(&config)?;
+        Ok(config["users"][0]["user"]["token"].as_str().context("a token")?.to_owned())
+    }
+}
+
+async fn render(control_plane: &ControlPlane, folder: &str) -> Result<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(folder);
+    kubectl(control_plane, &["kustomize", &folder.to_string_lossy()], None).await
+}
+
+/// Runs kubectl as the administrator. A warning of the API server is a failure.
+async fn kubectl(
+    control_plane: &ControlPlane,
+    arguments: &[&str],
+    input: Option<&str>,
+) -> Result<String> {
+    let mut child = Command::from(control_plane.kubectl().await?)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut stdin = child.stdin.take().context("stdin")?;
+    stdin.write_all(input.unwrap_or_default().as_bytes()).await?;
+    drop(stdin);
+    let output = child.wait_with_output().await?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let clean = output.status.success() && !errors.contains("Warning");
+    ensure!(clean, "kubectl {}: {errors}", arguments.join(" "));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_runs_on_interruptible_nodes_in_the_network_of_the_host_and_without_other_privileges() {
+    let installed = installation().await;
+    let pod = installed.pod();
+    let selector = &pod["nodeSelector"];
+    assert_eq!(selector["machine.openshift.io/interruptible-instance"], "");
+    assert_eq!(selector["kubernetes.io/os"], "linux");
+    assert_eq!(pod["hostNetwork"], true);
+    for other in ["hostPID", "hostIPC", "volumes"] {
+        assert!(pod[other].is_null(), "{other}");
+    }
+    assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+    let container = &pod["containers"][0]["securityContext"];
+    assert_eq!(container["capabilities"], json!({"drop": ["ALL"]}));
+    assert_eq!(container["allowPrivilegeEscalation"], false);
+    assert_eq!(container["readOnlyRootFilesystem"], true);
+    let node_name = &pod["containers"][0]["env"][0];
+    assert_eq!(node_name["name"], "NODE_NAME");
+    assert_eq!(node_name["valueFrom"]["fieldRef"]["fieldPath"], "spec.nodeName");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_may_read_nodes_and_patch_their_status_and_nothing_else() {
+    let roles = &installation().await.roles;
+    let rules: Vec<_> = roles.iter().flat_map(|role| role["rules"].as_array().unwrap()).collect();
+    assert_eq!(
+        rules,
+        [
+            &json!({"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}),
+            &json!({"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]}),
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_openshift_the_account_is_allowed_the_network_of_the_host_and_no_user_is_demanded() {
+    let control_plane = &installation().await.control_plane;
+    let manifests = render(control_plane, "overlays/openshift-termination-handler").await.unwrap();
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&manifests).unwrap();
+    let find = |kind: &str| objects.iter().find(|one| one["kind"] == kind).unwrap();
+    let template = &find("DaemonSet")["spec"]["template"];
+    assert_eq!(template["metadata"]["annotations"]["openshift.io/required-scc"], "hostnetwork-v2");
+    assert!(template["spec"]["securityContext"]["runAsUser"].is_null());
+    assert_eq!(template["spec"]["securityContext"]["runAsNonRoot"], true);
+    assert_eq!(find("RoleBinding")["roleRef"]["name"], "system:openshift:scc:hostnetwork-v2");
+}

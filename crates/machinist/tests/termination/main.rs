@@ -1,0 +1,18 @@
+//! `machinist termination-handler` as a process: a stand-in for EC2's metadata service on one side, a real API server on the other.
+//!
+//! It runs with the arguments of the DaemonSet in `deploy/termination-handler` and the rights of its ServiceAccount; what it does in the
+//! cluster is read from a proxy's log, and what it asks EC2 from the stand-in's.
+
+// Under `cfg(test)`, so that clippy knows helpers of tests for what they are.
+#[cfg(test)]
+mod api_trouble;
+#[cfg(test)]
+mod imds_trouble;
+#[cfg(test)]
+mod installation;
+#[cfg(test)]
+mod notices;
+#[cfg(test)]
+mod spot_node;
+#[cfg(test)]
+mod usage;

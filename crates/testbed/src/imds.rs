@@ -1,0 +1,216 @@
+//! A local stand-in for EC2's instance metadata service, version 2, as far as spot instances ask it.
+//!
+//! It answers as the service does: a token for `PUT /latest/api/token` with a lifetime between one second and six hours, 401 to whoever comes
+//! without a token or with one that has ended, 403 to whoever was forwarded, and 404 for a notice until a test announces it. Beyond
+//! that a test may make it fail ([`Imds::fail`]), talk nonsense ([`Imds::say`]), forget its tokens, or give shorter ones.
+//!
+//! Not here: any other metadata, and version 1.
+
+use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use tokio::net::TcpListener;
+use tokio::task::{JoinHandle, JoinSet};
+
+/// Where tokens are had.
+pub const TOKEN: &str = "/latest/api/token";
+/// What will be done with the instance, and when.
+pub const INSTANCE_ACTION: &str = "/latest/meta-data/spot/instance-action";
+/// When it will be terminated.
+pub const TERMINATION_TIME: &str = "/latest/meta-data/spot/termination-time";
+/// Whether the instance is at a higher risk.
+pub const REBALANCE: &str = "/latest/meta-data/events/recommendations/rebalance";
+
+const TOKEN_HEADER: &str = "x-aws-ec2-metadata-token";
+const TTL_HEADER: &str = "x-aws-ec2-metadata-token-ttl-seconds";
+const LONGEST_TTL: u64 = 21_600;
+
+/// The stand-in; dropping it ends it.
+#[derive(Debug)]
+pub struct Imds {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+    server: JoinHandle<()>,
+}
+
+/// One question and how it was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// The verb.
+    pub method: Method,
+    /// The path.
+    pub path: String,
+    /// The status of the answer.
+    pub status: u16,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    items: HashMap<String, Bytes>,
+    /// Tokens and when they end.
+    tokens: HashMap<String, Instant>,
+    /// If tests want them shorter than asked for.
+    longest_ttl: Option<u64>,
+    failures: VecDeque<u16>,
+    asked: Vec<Asked>,
+}
+
+impl Imds {
+    /// Listens on a free port of this machine. There is no notice yet.
+    pub async fn start() -> Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let state = Arc::<Mutex<State>>::default();
+        let server = tokio::spawn(serve(listener, state.clone()));
+        Ok(Self { address, state, server })
+    }
+
+    /// What `--imds-endpoint` takes.
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Announces `terminate`, `stop` or `hibernate`.
+    pub fn announce(&self, action: &str, time: &str) {
+        self.say(INSTANCE_ACTION, format!(r#"{{"action": "{action}", "time": "{time}"}}"#));
+        if action == "terminate" {
+            self.say(TERMINATION_TIME, time.to_owned());
+        }
+    }
+
+    /// Recommends to leave the instance.
+    pub fn recommend_rebalance(&self, time: &str) {
+        self.say(REBALANCE, format!(r#"{{"noticeTime": "{time}"}}"#));
+    }
+
+    /// Answers questions for `path` with this, whatever it is.
+    pub fn say(&self, path: &str, body: impl Into<Bytes>) {
+        self.state.lock().items.insert(path.to_owned(), body.into());
+    }
+
+    /// Takes back what was said; it is 404 again.
+    pub fn withdraw(&self, path: &str) {
+        self.state.lock().items.remove(path);
+    }
+
+    /// Answers the next questions, whatever they are, with these codes.
+    pub fn fail(&self, codes: &[u16]) {
+        self.state.lock().failures.extend(codes);
+    }
+
+    /// From now on no token lasts longer, whatever is asked for.
+    pub fn shorten_tokens(&self, ttl: Duration) {
+        self.state.lock().longest_ttl = Some(ttl.as_secs().max(1));
+    }
+
+    /// Forgets all tokens, as it may when the instance was stopped.
+    pub fn forget_tokens(&self) {
+        self.state.lock().tokens.clear();
+    }
+
+    /// Everything that was asked so far, in order.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.state.lock().asked.clone()
+    }
+
+    /// How often `path` was answered with `status`.
+    pub fn count(&self, path: &str, status: u16) -> usize {
+        let state = self.state.lock();
+        state.asked.iter().filter(|asked| asked.path == path && asked.status == status).count()
+    }
+}
+
+impl Drop for Imds {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let state = state.clone();
+        connections.spawn(async move {
+            let answer = |request| {
+                let answer = state.lock().answer(&request);
+                async move { Ok::<_, Infallible>(answer) }
+            };
+            let connection =
+                http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection to the metadata service ended early");
+            }
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+impl State {
+    fn answer(&mut self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let (method, path) = (request.method(), request.uri().path());
+        let response = match self.failures.pop_front() {
+            Some(code) => {
+                let status = StatusCode::from_u16(code);
+                empty(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
+            }
+            None => self.well(method, path, request.headers()),
+        };
+        let status = response.status().as_u16();
+        self.asked.push(Asked { method: method.clone(), path: path.to_owned(), status });
+        response
+    }
+
+    /// As the service answers when nothing is wrong with it.
+    fn well(&mut self, method: &Method, path: &str, headers: &HeaderMap) -> Response<Full<Bytes>> {
+        match (method, path) {
+            (&Method::PUT, TOKEN) => self.grant(headers),
+            (_, TOKEN) => empty(StatusCode::METHOD_NOT_ALLOWED),
+            _ if !self.knows(headers) => empty(StatusCode::UNAUTHORIZED),
+            (&Method::GET, path) => match self.items.get(path) {
+                Some(body) => Response::new(Full::new(body.clone())),
+                None => empty(StatusCode::NOT_FOUND),
+            },
+            _ => empty(StatusCode::METHOD_NOT_ALLOWED),
+        }
+    }
+
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        let token = headers.get(TOKEN_HEADER).and_then(|token| token.to_str().ok());
+        let end = token.and_then(|token| self.tokens.get(token));
+        end.is_some_and(|end| Instant::now() < *end)
+    }
+
+    fn grant(&mut self, headers: &HeaderMap) -> Response<Full<Bytes>> {
+        if headers.contains_key("x-forwarded-for") {
+            return empty(StatusCode::FORBIDDEN);
+        }
+        let wanted = headers.get(TTL_HEADER).and_then(|ttl| ttl.to_str().ok()?.parse().ok());
+        let Some(wanted @ 1..=LONGEST_TTL) = wanted else {
+            return empty(StatusCode::BAD_REQUEST);
+        };
+        let ttl = self.longest_ttl.map_or(wanted, |longest| wanted.min(longest));
+        let token = format!("AQAEA{:016x}{:016x}==", fastrand::u64(..), fastrand::u64(..));
+        self.tokens.insert(token.clone(), Instant::now() + Duration::from_secs(ttl));
+        let mut response = Response::new(Full::new(token.into()));
+        response.headers_mut().insert(TTL_HEADER, ttl.into());
+        response
+    }
+}
+
+fn empty(status: StatusCode) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = status;
+    response
+}
