@@ -4,8 +4,6 @@
 #[cfg(test)]
 mod counting;
 #[cfg(test)]
-mod ownership;
-#[cfg(test)]
 mod owning;
 #[cfg(test)]
 mod policies;

@@ -104,16 +104,7 @@ fn kind(kind: &str, plural: &str) -> ApiResource {
 
 impl World {
     pub(crate) async fn new(name: &str) -> Result<Self> {
-        Self::on(control_plane().await, name).await
-    }
-
-    /// The same on a control plane that has nothing yet.
-    pub(crate) async fn on_new(control_plane: &ControlPlane, name: &str) -> Result<Self> {
-        install(control_plane).await?;
-        Self::on(control_plane, name).await
-    }
-
-    async fn on(control_plane: &ControlPlane, name: &str) -> Result<Self> {
+        let control_plane = control_plane().await;
         let client = control_plane.client()?;
         let namespace = json!({"metadata": {"generateName": format!("{name}-")}});
         let namespace: Namespace = serde_json::from_value(namespace)?;

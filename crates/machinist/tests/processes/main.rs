@@ -8,6 +8,7 @@
 
 mod events;
 mod leases;
+mod machines;
 mod outages;
 mod ownership;
 mod quiet;

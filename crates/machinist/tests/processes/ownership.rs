@@ -66,6 +66,10 @@ async fn the_annotator_writes_what_the_docs_say_and_nothing_else() -> Result<()>
     scene.annotated("set", SMALL).await?;
     scene.delete_set("set").await?;
     process.terminate().await?;
+    // Another process takes the Lease that the first one leaves behind.
+    let mut process = Process::start(control_plane.kubeconfig_yaml(), "ownership", &flags).await?;
+    process.wait_metric(LEADER, |value| value > 0.5).await?;
+    process.terminate().await?;
 
     let document = std::fs::read_to_string(DOCUMENT)?;
     let claims = ownership::claims(&document, "annotator")?;

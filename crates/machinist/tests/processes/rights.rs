@@ -5,14 +5,16 @@ use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use kube::Client;
-use kube::api::{Api, DeleteParams, GetParams, ListParams};
+use kube::api::{Api, GetParams, ListParams};
 use kube::core::Request;
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::aws::AwsBed;
 use machinist_testbed::poll;
 use serde_json::{Value, json};
 
+use crate::support::access::{Attempt, answer, may_look_at, may_not_look_at};
 use crate::support::installation::{Installation, apply_file, kubectl};
+use crate::support::openshift::definition;
 use crate::support::process::Process;
 use crate::support::replica::LEADER;
 use crate::support::scene::{LARGE, SMALL, Scene, Shape, UNKNOWN, install_crds, spec};
@@ -36,7 +38,7 @@ async fn the_base_gives_the_rights_that_are_needed_and_no_more() -> Result<()> {
 
     it_works(&control_plane, &scene, &installation, &json!({}), &[]).await?;
 
-    let account = client_of(&control_plane, &installation).await?;
+    let account = installation.client(&control_plane).await?;
     leases_come_first(&scene, &account, &installation).await?;
     let secrets = "/api/v1/namespaces/my-machines/secrets";
     may_look_at(&account, secrets, "my-aws-credentials").await?;
@@ -107,7 +109,7 @@ async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<(
     let user = installation.user();
     let mut requests = control_plane.audit().read_new()?;
     requests.retain(|entry| entry.user == user && entry.code == 200);
-    let account = client_of(&control_plane, &installation).await?;
+    let account = installation.client(&control_plane).await?;
     leases_come_first(&scene, &account, &installation).await?;
     for (parent, resource, name) in OF_OPENSHIFT {
         let read = requests.iter().any(|entry| entry.resource == resource && entry.name == name);
@@ -221,31 +223,6 @@ async fn be_openshift(control_plane: &ControlPlane, aws: &AwsBed) -> Result<()> 
     Ok(())
 }
 
-fn definition(group: &str, version: &str, kind: &str, plural: &str, scope: &str) -> Value {
-    let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.{group}")},
-        "spec": {
-            "group": group,
-            "scope": scope,
-            "names": {"kind": kind, "plural": plural, "singular": kind.to_lowercase(), "listKind": format!("{kind}List")},
-            "versions": [{
-                "name": version,
-                "served": true,
-                "storage": true,
-                "schema": {"openAPIV3Schema": anything},
-            }],
-        },
-    })
-}
-
-async fn client_of(control_plane: &ControlPlane, installation: &Installation) -> Result<Client> {
-    let (namespace, account) = (&installation.namespace, &installation.account);
-    Ok(control_plane.service_account_client(namespace, account).await?)
-}
-
 /// The API server puts the account's requests where the FlowSchemas say: Leases into a level of their own, all else into another.
 async fn leases_come_first(
     scene: &Scene,
@@ -271,48 +248,4 @@ async fn leases_come_first(
         .await?;
     }
     Ok(())
-}
-
-/// What may be tried with an object.
-#[derive(Debug, Clone, Copy)]
-enum Attempt {
-    Get,
-    /// A list with the name as field selector. A watch is the same to RBAC.
-    ListIt,
-    ListAll,
-    Delete,
-}
-
-/// The object can be got and listed by its name.
-async fn may_look_at(client: &Client, collection: &str, name: &str) -> Result<()> {
-    for attempt in [Attempt::Get, Attempt::ListIt] {
-        let code = answer(client, collection, name, attempt).await?;
-        ensure!(code == 200 || code == 404, "{attempt:?} {name} in {collection}: {code}");
-    }
-    Ok(())
-}
-
-/// The object cannot be seen in any way.
-async fn may_not_look_at(client: &Client, collection: &str, name: &str) -> Result<()> {
-    for attempt in [Attempt::Get, Attempt::ListIt, Attempt::ListAll] {
-        let code = answer(client, collection, name, attempt).await?;
-        ensure!(code == 403, "{attempt:?} {name} in {collection}: {code}");
-    }
-    Ok(())
-}
-
-async fn answer(client: &Client, collection: &str, name: &str, attempt: Attempt) -> Result<u16> {
-    let request = Request::new(collection);
-    let by_name = ListParams::default().fields(&format!("metadata.name={name}"));
-    let request = match attempt {
-        Attempt::Get => request.get(name, &GetParams::default()),
-        Attempt::ListIt => request.list(&by_name),
-        Attempt::ListAll => request.list(&ListParams::default()),
-        Attempt::Delete => request.delete(name, &DeleteParams::default()),
-    };
-    match client.request_text(request?).await {
-        Ok(_) => Ok(200),
-        Err(kube::Error::Api(status)) => Ok(status.code),
-        Err(error) => Err(error.into()),
-    }
 }

@@ -18,7 +18,7 @@ pub struct Touch {
     pub resource: String,
     /// `create`, `update`, `patch` or `delete`.
     pub verb: String,
-    /// The field; empty for a deletion.
+    /// The field; empty for a deletion and for a request that has no object, such as an eviction.
     pub path: String,
 }
 
@@ -32,21 +32,24 @@ impl fmt::Display for Touch {
 pub fn touches(entries: &[AuditEntry], is_ours: impl Fn(&AuditEntry) -> bool) -> BTreeSet<Touch> {
     let before = histories(entries);
     let others = entries.iter().filter(|entry| !is_ours(entry)).filter_map(object);
-    let others: BTreeSet<_> = others.filter_map(identity).collect();
+    // Versions that were made by another write than the one that is looked at.
+    let mut known: BTreeSet<_> = others.filter_map(identity).collect();
     let mut found = BTreeSet::new();
     for entry in entries.iter().filter(|entry| entry.is_write() && is_ours(entry)) {
         let mut paths = BTreeSet::new();
         if entry.verb == "patch" {
             paths.extend(named(entry));
         }
-        // A write that changes nothing is answered with the version that somebody else made.
-        let made = object(entry).and_then(identity).filter(|made| !others.contains(made));
+        // A write that changes nothing is answered with the version that an earlier one made; so is the last one of an object that goes.
+        let made = object(entry).and_then(identity).filter(|made| known.insert(made.clone()));
         if let Some((uid, version)) = made {
             let versions = before.get(&uid).into_iter().flat_map(|all| all.range(..version));
             let former = versions.last().map_or(&Value::Null, |(_, object)| *object);
             paths.extend(differences(former, object(entry).unwrap_or(&Value::Null)));
         }
-        if entry.verb.starts_with("delete") {
+        // What is no object of its own (an eviction) is answered with a Status: that it was asked for is all there is to see.
+        let asked = entry.verb == "create" && !entry.subresource.is_empty();
+        if asked || entry.verb.starts_with("delete") {
             paths = BTreeSet::from([String::new()]);
         }
         let resource = resource(entry);
@@ -77,7 +80,7 @@ fn histories(entries: &[AuditEntry]) -> BTreeMap<Uid, History<'_>> {
     let mut histories = BTreeMap::<Uid, History<'_>>::new();
     for object in entries.iter().filter_map(object) {
         if let Some((uid, version)) = identity(object) {
-            histories.entry(uid).or_default().insert(version, object);
+            histories.entry(uid).or_default().entry(version).or_insert(object);
         }
     }
     histories
@@ -172,8 +175,32 @@ mod tests {
     }
 
     #[test]
+    fn the_last_write_of_an_object_that_goes_does_not_answer_for_the_one_before_it() {
+        let (empty, last) = (json!({}), Some(thing(2, &json!({"a": 2}))));
+        let release = json!({"metadata": {"finalizers": []}});
+        let log = [
+            entry("us", "create", &empty, Some(thing(1, &json!({"a": 1})))),
+            entry("us", "update", &empty, last.clone()),
+            entry("us", "patch", &release, last),
+        ];
+        let expected = [
+            "create things.x.io spec.a",
+            "patch things.x.io metadata.finalizers",
+            "update things.x.io spec.a",
+        ];
+        assert_eq!(paths(&log), expected);
+    }
+
+    #[test]
     fn a_deletion_is_a_touch_without_a_field() {
         let log = [entry("us", "delete", &json!({}), Some(thing(5, &json!({"a": 1}))))];
         assert_eq!(paths(&log), ["delete things.x.io "]);
+    }
+
+    #[test]
+    fn what_has_no_object_is_a_touch_without_a_field() {
+        let mut eviction = entry("us", "create", &json!({}), Some(json!({"kind": "Status"})));
+        eviction.subresource = "eviction".to_owned();
+        assert_eq!(paths(&[eviction]), ["create things.x.io/eviction "]);
     }
 }

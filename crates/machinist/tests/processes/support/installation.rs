@@ -1,9 +1,11 @@
 //! What `deploy/` installs, rendered by kustomize and taken by a real API server; and the command line that its Deployment says.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
+use kube::Client;
 use machinist_control_plane::ControlPlane;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
@@ -17,6 +19,7 @@ pub(crate) struct Installation {
     /// As whom it runs.
     pub(crate) account: String,
     container: Value,
+    documents: Vec<Value>,
 }
 
 impl Installation {
@@ -28,11 +31,10 @@ impl Installation {
         let deployment = documents.iter().find(|document| document["kind"] == "Deployment");
         let deployment = deployment.context("a Deployment")?;
         let pod = &deployment["spec"]["template"]["spec"];
-        Ok(Self {
-            namespace: text(&deployment["metadata"]["namespace"])?,
-            account: text(&pod["serviceAccountName"])?,
-            container: pod["containers"][0].clone(),
-        })
+        let namespace = text(&deployment["metadata"]["namespace"])?;
+        let account = text(&pod["serviceAccountName"])?;
+        let container = pod["containers"][0].clone();
+        Ok(Self { namespace, account, container, documents })
     }
 
     /// What the kubelet would put after `machinist run`.
@@ -47,10 +49,51 @@ impl Installation {
         Ok(flags.iter().map(|flag| flag.replace(&variable, &self.namespace)).collect())
     }
 
+    /// Everything that its roles allow, as `verb resource.group/subresource`, whatever the names that it is restricted to.
+    pub(crate) fn rights(&self) -> BTreeSet<String> {
+        let is_role = |one: &&Value| one["kind"] == "Role" || one["kind"] == "ClusterRole";
+        let roles = self.documents.iter().filter(is_role);
+        let mut rights = BTreeSet::new();
+        for rule in roles.flat_map(|role| role["rules"].as_array()).flatten() {
+            for resource in words(&rule["resources"]) {
+                for (group, verb) in product(&rule["apiGroups"], &rule["verbs"]) {
+                    rights.insert(format!("{verb} {}", right_on(group, resource)));
+                }
+            }
+        }
+        rights
+    }
+
+    /// A client with the rights of its account.
+    pub(crate) async fn client(&self, control_plane: &ControlPlane) -> Result<Client> {
+        Ok(control_plane.service_account_client(&self.namespace, &self.account).await?)
+    }
+
+    /// A kubeconfig with the rights of its account.
+    pub(crate) async fn kubeconfig(&self, control_plane: &ControlPlane) -> Result<String> {
+        Ok(control_plane.service_account_kubeconfig(&self.namespace, &self.account).await?)
+    }
+
     /// The user as the API server knows it.
     pub(crate) fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.account)
     }
+}
+
+/// A resource with its group and subresource, as in `machines.machine.openshift.io/status`.
+pub(crate) fn right_on(group: &str, resource: &str) -> String {
+    let (plural, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+    let dot = if group.is_empty() { "" } else { "." };
+    let slash = if subresource.is_empty() { "" } else { "/" };
+    format!("{plural}{dot}{group}{slash}{subresource}")
+}
+
+fn words(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn product<'a>(one: &'a Value, two: &'a Value) -> impl Iterator<Item = (&'a str, &'a str)> {
+    words(one).flat_map(move |first| words(two).map(move |second| (first, second)))
 }
 
 /// Applies a single file of `deploy/`.

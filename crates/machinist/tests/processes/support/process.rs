@@ -38,12 +38,23 @@ pub(crate) struct Process {
 impl Process {
     /// Starts `machinist run` and waits until it listens. Its log gets a name that begins with `name`.
     pub(crate) async fn start(kubeconfig: &str, name: &str, flags: &[&str]) -> Result<Self> {
+        Self::start_with(kubeconfig, name, flags, None).await
+    }
+
+    /// The same, with a variable in its environment.
+    pub(crate) async fn start_with(
+        kubeconfig: &str,
+        name: &str,
+        flags: &[&str],
+        variable: Option<(&str, &str)>,
+    ) -> Result<Self> {
         let kubeconfig = file_with(kubeconfig)?;
         let log = log_file(name)?;
         let child = command(Some(kubeconfig.path()))
             .args(["run", "--metrics-bind-address", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"])
             .arg("--instance-types=catalogue")
             .args(flags)
+            .envs(variable)
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(&log)?)
             .spawn()?;
@@ -111,9 +122,14 @@ impl Process {
 
     /// Waits until `/readyz` says 200 and that the annotator runs.
     pub(crate) async fn wait_ready(&self) -> Result<()> {
-        poll::eventually(PATIENCE, "readiness", || async {
+        self.wait_says("controller annotator runs").await
+    }
+
+    /// Waits until `/readyz` says 200 and this.
+    pub(crate) async fn wait_says(&self, words: &str) -> Result<()> {
+        poll::eventually(PATIENCE, &format!("ready, and {words}"), || async {
             let (code, details) = self.readyz().await?;
-            ensure!(code == 200 && details.contains("annotator runs"), "{code}: {details}");
+            ensure!(code == 200 && details.contains(words), "{code}: {details}");
             Ok(())
         })
         .await
