@@ -7,6 +7,7 @@
 //! Not here: how many machines there are (`machine_set`), and which Node is whose (`node_link`).
 
 mod act;
+mod belonging;
 mod decide;
 pub mod drain;
 mod error;
@@ -19,6 +20,7 @@ mod report;
 mod samples;
 mod snapshot;
 mod surroundings;
+mod unheard;
 
 use std::collections::HashMap;
 use std::sync::Arc;

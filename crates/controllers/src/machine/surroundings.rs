@@ -12,6 +12,7 @@ use machinist_runtime::cache::store::{Change, Entry};
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::queue::Queue;
 
+use super::belonging::is_meant;
 use crate::clouds::Wake;
 use crate::kinds::{Machine, Machines, Node, Nodes};
 use crate::openshift::OpenShift;
@@ -114,11 +115,7 @@ impl Surroundings {
     pub(super) fn node_of(&self, machine: &Machine) -> Option<Arc<Node>> {
         if let Some(named) = &machine.status.node_ref {
             let node = self.node(&ObjectKey::new("", Arc::clone(&named.name)))?;
-            // A Node that was registered anew has another uid, but runs on the same instance.
-            let same = named.uid.0.is_empty() || named.uid == node.meta.uid;
-            let same_instance =
-                machine.provider_id.is_some() && machine.provider_id == node.provider_id;
-            return (same || same_instance).then_some(node);
+            return is_meant(named, machine.provider_id.as_deref(), &node).then_some(node);
         }
         let id = machine.provider_id.as_deref()?;
         match self.nodes_by_instance.get(id).as_slice() {

@@ -1,12 +1,13 @@
 //! The nodelink controller: makes Machine and Node know of each other.
 //!
 //! Input: Nodes and Machines. A Node belongs to the Machine with the same provider id; where one of them has none, to the one with its
-//! address. Output: `status.nodeRef` of the Machine; on the Node an annotation that names the Machine, and the labels, annotations and taints that the
+//! address ([`claim`]). Output: `status.nodeRef` of the Machine; on the Node an annotation that names the Machine, and the labels, annotations and taints that the
 //! Machine wants there ([`metadata`]).
 //!
 //! It creates and deletes nothing. Not here: what a Machine's phase makes of its Node (`machine`).
 
 mod act;
+mod claim;
 mod decide;
 mod error;
 mod links;

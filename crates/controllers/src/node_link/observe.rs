@@ -7,8 +7,9 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::NodeLink;
+use super::claim::is_claim;
 use super::snapshot::{Owner, Snapshot};
-use crate::kinds::{Machine, Node};
+use crate::kinds::Node;
 
 pub(super) async fn observe(
     controller: &NodeLink,
@@ -24,12 +25,11 @@ pub(super) async fn observe(
 async fn owner(controller: &NodeLink, node: &Node) -> Result<Owner, ApiError> {
     let mut machines = Vec::new();
     for key in controller.links.machines_of(node) {
-        if let Some(Entry::Known(machine)) = controller.machines.get_certain(&key).await?
-            && is_claim(&machine, node)
-        {
+        if let Some(Entry::Known(machine)) = controller.machines.get_certain(&key).await? {
             machines.push(machine);
         }
     }
+    machines.retain(|machine| is_claim(machine, node, |name| is_there(controller, name)));
     let machine = match machines.as_slice() {
         [] => return Ok(Owner::Nobody),
         [machine] => Arc::clone(machine),
@@ -48,12 +48,10 @@ async fn owner(controller: &NodeLink, node: &Node) -> Result<Owner, ApiError> {
     Ok(Owner::Double { machine: machine.meta.key.clone(), others })
 }
 
-/// Whether the Machine says that this is its Node. An address alone does not count where both name an instance: addresses are used again.
-fn is_claim(machine: &Machine, node: &Node) -> bool {
-    match (&machine.provider_id, &node.provider_id) {
-        (Some(wanted), Some(there)) => wanted == there,
-        _ => true,
-    }
+/// Whether there is a Node of this name that is not on its way out.
+fn is_there(controller: &NodeLink, name: &Arc<str>) -> bool {
+    let node = controller.nodes.get(&ObjectKey::new("", Arc::clone(name)));
+    node.is_some_and(|node| !node.meta().deleting)
 }
 
 /// Other Nodes of the same instance that are not on their way out.

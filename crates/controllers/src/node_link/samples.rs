@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::{Machine, Machines, Node, Nodes};
 
-struct NoSpecs;
+pub(super) struct NoSpecs;
 
 impl SpecHalf for NoSpecs {
     fn shape(&self, _: &RawValue) -> Result<Shape, SpecError> {

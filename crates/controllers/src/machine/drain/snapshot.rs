@@ -16,6 +16,7 @@ use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
 
 use crate::kinds::{Hook, Machine, NodeRef, Ready};
+use crate::machine::belonging::is_meant;
 
 /// What a drain sees.
 #[derive(Debug, Clone)]
@@ -119,11 +120,10 @@ impl Subject {
         }
     }
 
-    /// Whether `node` is the one that it names. A Node that was registered anew has another uid, but the same instance.
+    /// Whether `node`, which has the name that it names, is its own.
     pub fn owns(&self, node: &crate::kinds::Node) -> bool {
-        let Some(named) = &self.node_ref else { return false };
-        let same = named.uid.0.is_empty() || named.uid == node.meta.uid;
-        same || (self.provider_id.is_some() && self.provider_id == node.provider_id)
+        let named = self.node_ref.as_ref();
+        named.is_some_and(|named| is_meant(named, self.provider_id.as_deref(), node))
     }
 }
 

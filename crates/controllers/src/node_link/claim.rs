@@ -1,0 +1,81 @@
+//! Whether a Machine may say that a Node is its own; pure.
+//!
+//! A provider id names one instance. An address is used again as soon as its instance is gone, and what is linked to a Machine goes with it: so
+//! an address speaks only for a Machine that can still have the instance, and never against what is known otherwise.
+
+use std::sync::Arc;
+
+use machinist_domain::machine::Phase;
+
+use crate::kinds::{Machine, Node};
+
+/// Whether `node`, which has the provider id or the address of `machine`, may be its own. `is_there` says whether a Node of that name exists.
+pub(super) fn is_claim(
+    machine: &Machine,
+    node: &Node,
+    is_there: impl FnOnce(&Arc<str>) -> bool,
+) -> bool {
+    if let (Some(wanted), Some(there)) = (&machine.provider_id, &node.provider_id) {
+        return wanted == there;
+    }
+    let failed = machine.status.phase == Some(Phase::Failed);
+    let named = machine.status.node_ref.as_ref().map(|named| &named.name);
+    let has_another = named.is_some_and(|name| *name != node.meta.key.name && is_there(name));
+    !failed && !machine.meta.deleting && !has_another
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_runtime::cache::kind::Kind as _;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::kinds::Machines;
+    use crate::node_link::samples::{NoSpecs, node};
+
+    fn machine(patch: &Value) -> Machine {
+        let mut machine = json!({
+            "metadata": {"namespace": "prod", "name": "m", "uid": "m-uid", "resourceVersion": "7"},
+            "spec": {"providerID": "p:///1"},
+            "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]},
+        });
+        for (part, fields) in patch.as_object().unwrap() {
+            for (name, value) in fields.as_object().unwrap() {
+                machine[part][name] = value.clone();
+            }
+        }
+        Machines::new(Arc::new(NoSpecs))
+            .project(serde_json::from_str(&machine.to_string()).unwrap())
+    }
+
+    fn claims(patch: &Value, provider_id: &Value) -> bool {
+        let node = node(json!({}), json!({ "providerID": provider_id }));
+        is_claim(&machine(patch), &node, |name| **name == *"alive")
+    }
+
+    #[test]
+    fn an_address_speaks_only_for_a_machine_that_can_still_have_the_instance() {
+        let no_id = json!({"spec": {"providerID": null}});
+        let failed = json!({"status": {"phase": "Failed"}});
+        let deleting = json!({"metadata": {"deletionTimestamp": "2026-03-01T12:00:00Z"}});
+        let linked =
+            |name: &str| json!({"status": {"nodeRef": {"kind": "Node", "name": name, "uid": "u"}}});
+        for (patch, by_address) in [
+            (json!({}), true),
+            (no_id.clone(), true),
+            (failed.clone(), false),
+            (deleting.clone(), false),
+            (linked("alive"), false),
+            (linked("dead"), true),
+            (linked("n"), true),
+        ] {
+            assert_eq!(claims(&patch, &Value::Null), by_address, "{patch}");
+        }
+        // Whoever names the same instance has it, however it is.
+        for patch in [json!({}), failed, deleting, linked("alive")] {
+            assert!(claims(&patch, &json!("p:///1")), "{patch}");
+            assert!(!claims(&patch, &json!("p:///2")), "{patch}");
+        }
+        assert!(claims(&no_id, &json!("p:///2")), "it does not know its instance yet");
+    }
+}
