@@ -17,6 +17,9 @@ use crate::backoff::Backoff;
 /// Room for so many keys is kept when none waits.
 const ROOM: usize = 64;
 
+/// No key stays away for longer, whoever says so: to look too early does no harm, and a time that is out of the clock's range does.
+const LONGEST_DELAY: Duration = Duration::from_secs(3600);
+
 /// Keys that wait for a worker.
 #[derive(Debug)]
 pub struct Queue {
@@ -50,9 +53,9 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Wants `key` to be worked on after `delay`, or earlier if it was to be due earlier.
+    /// Wants `key` to be worked on after `delay`, or earlier if it was to be due earlier. An hour is the longest delay.
     pub fn add_after(&self, key: &ObjectKey, delay: Duration) {
-        self.state.lock().want_at(key, Instant::now() + delay);
+        self.state.lock().want_at(key, Instant::now() + delay.min(LONGEST_DELAY));
         self.changed.notify_one();
     }
 
@@ -60,7 +63,7 @@ impl Queue {
     pub fn add_after_failure(&self, key: &ObjectKey, at_least: Duration) -> Duration {
         let delay = self.backoff.delay(self.count_failure(key), fastrand::f64()).max(at_least);
         self.add_after(key, delay);
-        delay
+        delay.min(LONGEST_DELAY)
     }
 
     fn count_failure(&self, key: &ObjectKey) -> u32 {
@@ -263,6 +266,17 @@ mod tests {
         assert_eq!(queue.add_after_failure(&key("a"), after), after);
         assert!(nothing_within(&queue, Duration::from_secs(9)).await);
         assert_eq!(queue.take().await, key("a"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_can_send_a_key_away_for_ever() {
+        let queue = Queue::new(BACKOFF);
+        for retry in [Retry::After(Duration::MAX), Retry::Again(Duration::MAX)] {
+            queue.retry(&key("a"), Some(retry));
+            assert!(nothing_within(&queue, LONGEST_DELAY - Duration::from_secs(1)).await);
+            assert_eq!(queue.take().await, key("a"));
+            queue.done(&key("a"));
+        }
     }
 
     #[tokio::test(start_paused = true)]

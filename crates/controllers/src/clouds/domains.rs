@@ -175,7 +175,7 @@ impl Domains {
         if now >= pause.until {
             pause.failures = pause.failures.saturating_add(1);
             let length = self.pause_length(domain, pause.failures);
-            pause.until = now + length.max(error.retry_after.unwrap_or_default());
+            pause.until = now + length.max(error.pause().unwrap_or_default());
         }
         pause.trying_until = None;
         pause.why = error.failure();

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use machinist_domain::retry::{Category, Classified, Retry};
 
+/// A cloud that asks for more than this does not mean it.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
+
 /// Why a cloud did not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -17,7 +20,7 @@ pub struct CloudError {
     pub message: String,
     /// Who else is concerned: they wait together.
     pub domain: Option<FailureDomain>,
-    /// When to come back, if the cloud says.
+    /// When to come back, as the cloud said it. What to do about it is [`pause`](Self::pause).
     pub retry_after: Option<Duration>,
 }
 
@@ -40,6 +43,11 @@ impl CloudError {
     pub fn within(mut self, domain: impl Into<Arc<str>>) -> Self {
         self.domain = Some(FailureDomain(domain.into()));
         self
+    }
+
+    /// When to come back, if the cloud says so: an hour at most, whatever it says.
+    pub fn pause(&self) -> Option<Duration> {
+        self.retry_after.map(|after| after.min(LONGEST_RETRY_AFTER))
     }
 }
 
@@ -104,10 +112,26 @@ impl Classified for CloudError {
     }
 
     fn retry(&self) -> Retry {
-        match (self.class, self.retry_after) {
+        match (self.class, self.pause()) {
             (ErrorClass::InvalidConfiguration, _) => Retry::OnChange,
             (_, Some(delay)) => Retry::After(delay),
             (_, None) => Retry::Backoff,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cloud_is_believed_for_an_hour_at_most() {
+        let error = |after| CloudError {
+            retry_after: Some(after),
+            ..CloudError::new(ErrorClass::Throttled, "too fast")
+        };
+        assert_eq!(error(Duration::MAX).retry(), Retry::After(LONGEST_RETRY_AFTER));
+        let soon = Duration::from_secs(7);
+        assert_eq!(error(soon).retry(), Retry::After(soon));
     }
 }

@@ -120,3 +120,10 @@ fn the_cloud_may_ask_for_more_patience() {
     domains.failed(group("x"), &CloudError { retry_after: Some(60 * SECOND), ..full() });
     assert_eq!(waits(&domains.gate(group("x"))), Some(60 * SECOND));
 }
+
+#[test]
+fn the_cloud_cannot_ask_for_patience_without_end() {
+    let Bed { domains, .. } = bed();
+    domains.failed(group("x"), &CloudError { retry_after: Some(Duration::MAX), ..full() });
+    assert_eq!(waits(&domains.gate(group("x"))), Some(3600 * SECOND));
+}
