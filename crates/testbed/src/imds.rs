@@ -214,3 +214,47 @@ fn empty(status: StatusCode) -> Response<Full<Bytes>> {
     *response.status_mut() = status;
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn ask(
+        state: &mut State,
+        method: &Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+    ) -> u16 {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, HeaderValue::from_str(value).unwrap());
+        }
+        state.well(method, path, &map).status().as_u16()
+    }
+
+    #[test]
+    fn nothing_is_told_without_a_token_and_nothing_before_it_is_announced() {
+        let mut state = State::default();
+        let token = (TTL_HEADER, "21600");
+        for (headers, status) in [
+            (&[token][..], 200),
+            (&[], 400),
+            (&[(TTL_HEADER, "0")], 400),
+            (&[(TTL_HEADER, "21601")], 400),
+            (&[token, ("x-forwarded-for", "10.0.0.1")], 403),
+        ] {
+            assert_eq!(ask(&mut state, &Method::PUT, TOKEN, headers), status, "{headers:?}");
+        }
+        let token = state.tokens.keys().next().unwrap().clone();
+        let known = [(TOKEN_HEADER, token.as_str())];
+        assert_eq!(ask(&mut state, &Method::GET, REBALANCE, &[]), 401);
+        assert_eq!(ask(&mut state, &Method::GET, REBALANCE, &[(TOKEN_HEADER, "guessed")]), 401);
+        assert_eq!(ask(&mut state, &Method::GET, REBALANCE, &known), 404);
+        state.items.insert(REBALANCE.to_owned(), Bytes::new());
+        assert_eq!(ask(&mut state, &Method::GET, REBALANCE, &known), 200);
+        state.tokens.insert(token.clone(), Instant::now());
+        assert_eq!(ask(&mut state, &Method::GET, REBALANCE, &known), 401, "it has ended");
+    }
+}

@@ -6,3 +6,4 @@ pub mod faults;
 pub mod imds;
 pub mod ownership;
 pub mod poll;
+pub mod scenarios;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use machinist_control_plane::{ControlPlane, FeatureSet, openshift_crds};
 use machinist_testbed::crash::{Harness, Options, Sample};
+use machinist_testbed::scenarios::Scaling;
 
-use crate::scaling::Scaling;
 use crate::subject;
 
 /// The clock of the cloud, against real time.

@@ -7,6 +7,4 @@ mod controllers;
 #[cfg(test)]
 mod every_fault;
 #[cfg(test)]
-mod scaling;
-#[cfg(test)]
 mod subject;

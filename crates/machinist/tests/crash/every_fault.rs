@@ -5,6 +5,7 @@ use std::time::Duration;
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::aws::AwsBed;
 use machinist_testbed::crash::{Fault, Harness, Options, Sample};
+use machinist_testbed::scenarios::Scaling;
 
 use crate::broken_secret::{self, BrokenSecret};
 use crate::machine_sets::FiveMachineSets;
@@ -48,6 +49,26 @@ async fn ten_points_survive_kill_9() {
     let harness = Harness::new(subjects::process(CATALOGUE), FiveMachineSets, servers, options);
     let report = harness.run().await.unwrap();
     eprintln!("annotator, kill -9: {report}");
+    assert_eq!(report.runs, 10);
+    report.check().unwrap();
+}
+
+/// The controllers of machines in a process of their own: death is `kill -9`, at ten points.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_machine_is_lost_or_leaked_by_kill_9() {
+    let control_plane = control_plane().await;
+    let options = Options {
+        faults: vec![Fault::DieBefore, Fault::DieAfter],
+        sample: Sample::Spread(10),
+        deadline: Duration::from_secs(90),
+        settle: Duration::from_millis(600),
+        cloud: Some(50.0),
+        ..options()
+    };
+    let servers = vec![control_plane.kube_config()];
+    let harness = Harness::new(subjects::machines(), Scaling, servers, options);
+    let report = harness.run().await.unwrap();
+    eprintln!("machines, kill -9: {report}");
     assert_eq!(report.runs, 10);
     report.check().unwrap();
 }

@@ -44,3 +44,20 @@ pub(crate) fn process(source: &str) -> ProcessSubject {
         source,
     ])
 }
+
+/// The controllers of machines, on the simulated cloud.
+pub(crate) fn machines() -> ProcessSubject {
+    ProcessSubject::new(env!("CARGO_BIN_EXE_machinist"))
+        .args([
+            "run",
+            "--controllers=machine,machineset,nodelink",
+            "--leader-elect=false",
+            "--metrics-bind-address=0",
+            "--health-addr=0",
+            "--sync-period=10m",
+            "--time-scale=0.02",
+            "--namespace",
+            "{namespace}",
+        ])
+        .env(machinist_provider_sim::ENDPOINT_VARIABLE, "{cloud}")
+}

@@ -15,8 +15,8 @@ use super::{Launch, Running, Subject};
 
 /// How the process is started.
 ///
-/// `{namespace}` and `{kubeconfig}` in arguments and variables stand for the world's namespace and the
-/// path of a kubeconfig; `KUBECONFIG` is always set to the latter.
+/// `{namespace}`, `{kubeconfig}` and `{cloud}` in arguments and variables stand for the world's namespace, the path of a kubeconfig and the
+/// URL of the world's cloud; `KUBECONFIG` is always set to the path.
 #[derive(Debug)]
 pub struct ProcessSubject {
     program: PathBuf,
@@ -75,7 +75,9 @@ impl Subject for ProcessSubject {
         tokio::fs::write(kubeconfig.path(), &launch.kubeconfig).await?;
         let path = kubeconfig.path().to_string_lossy().into_owned();
         let fill = |text: &str| -> OsString {
-            text.replace("{namespace}", &launch.namespace).replace("{kubeconfig}", &path).into()
+            let cloud = launch.cloud.as_deref().unwrap_or_default();
+            let text = text.replace("{namespace}", &launch.namespace);
+            text.replace("{kubeconfig}", &path).replace("{cloud}", cloud).into()
         };
         let mut command = Command::new(&self.program);
         command

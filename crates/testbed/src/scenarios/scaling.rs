@@ -6,15 +6,18 @@ use kube::api::{ApiResource, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use machinist_api::machine::Machine;
 use machinist_api::machine_set::MachineSet;
-use machinist_testbed::crash::{Scenario, World};
-use machinist_testbed::faults::{ApiRequest, Verb};
 use serde_json::{Value, json};
+
+use crate::crash::{Scenario, World};
+use crate::faults::{ApiRequest, Verb};
 
 const SET: &str = "set";
 /// On every Node of a machine: `namespace/name` of the machine.
 const MACHINE_OF_NODE: &str = "machine.openshift.io/machine";
 
-pub(crate) struct Scaling;
+/// One MachineSet on the simulated cloud: the harness must give every world one.
+#[derive(Debug, Clone, Copy)]
+pub struct Scaling;
 
 impl Scenario for Scaling {
     fn name(&self) -> &'static str {
