@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
-    CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS, CONDITION_READY, LABEL_CLUSTER,
-    LABEL_CLUSTER_LEGACY, REASON_INSTANCE_NOT_CREATED,
+    ANNOTATION_CREATION_TIMEOUT, CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS, CONDITION_READY,
+    LABEL_CLUSTER, LABEL_CLUSTER_LEGACY, REASON_INSTANCE_NOT_CREATED,
 };
 use machinist_domain::conditions::{Condition, Status};
 use machinist_domain::machine::{MachineAuthority, Phase};
@@ -115,11 +115,27 @@ impl View {
 
     /// Whether the cloud has to be asked about the instance before anything is decided.
     pub fn must_look(&self) -> bool {
+        if self.machine.meta.deleting {
+            return self.may_have_an_unknown_instance();
+        }
         match self.attempt() {
             _ if self.had_instance() => true,
             None => !self.is_untouched(),
             attempt => attempt == self.refused_attempt,
         }
+    }
+
+    /// Whether an instance may have been made that it does not name: the creation was not answered. Nobody could tell its Node.
+    pub fn may_have_an_unknown_instance(&self) -> bool {
+        self.attempt().is_some() && self.machine.provider_id.is_none()
+    }
+
+    /// Whether nothing but a Node can be left of it, and one that nobody has linked.
+    pub fn may_have_an_unheard_node(&self) -> bool {
+        let machine = &self.machine;
+        let going = machine.meta.deleting && machine.has_finalizer() && self.is_gone();
+        let linked = machine.status.node_ref.is_some() || self.node.is_some();
+        going && !linked && machine.provider_id.is_some()
     }
 
     /// Whether there is nothing to ask a cloud for when it is deleted. A spec of a kind that nobody here reads may be somebody else's.
@@ -155,6 +171,12 @@ impl View {
     pub fn is_coming(&self) -> bool {
         let phase = self.machine.status.phase;
         matches!(phase, None | Some(Phase::Provisioning | Phase::Provisioned))
+    }
+
+    /// How long its creation may take before it fails for good, as it says itself, and in its words.
+    pub fn own_creation_limit(&self) -> Option<(SignedDuration, &str)> {
+        let text = self.machine.annotations.get(ANNOTATION_CREATION_TIMEOUT)?;
+        Some((text.parse().ok()?, text))
     }
 
     /// When the instance was first seen, or if it was not, when the machine was created.

@@ -4,10 +4,8 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-use machinist_api::names::{
-    ANNOTATION_CREATION_TIMEOUT, ANNOTATION_INSTANCE_STATE, INSTANCE_STATE_UNKNOWN,
-};
+use jiff::Timestamp;
+use machinist_api::names::{ANNOTATION_INSTANCE_STATE, INSTANCE_STATE_UNKNOWN};
 use machinist_domain::machine::Phase;
 use machinist_domain::retry::{Failure, Retry};
 use machinist_provider::cloud::{Instance, InstanceState, Sighting};
@@ -67,8 +65,7 @@ fn failed(view: &View) -> Plan {
 
 /// Whether the machine says itself that its creation has taken too long.
 fn out_of_time(view: &View, now: Timestamp) -> Option<Fatal> {
-    let text = view.machine.annotations.get(ANNOTATION_CREATION_TIMEOUT)?;
-    let limit: SignedDuration = text.parse().ok()?;
+    let (limit, text) = view.own_creation_limit()?;
     if !view.is_coming() || now.duration_since(view.machine.created) < limit {
         return None;
     }

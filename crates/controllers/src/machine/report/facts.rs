@@ -176,12 +176,14 @@ impl Facts {
         self.is_settling = !linked && is_joining(view, instance, now);
     }
 
-    /// How long until its creation has taken too long; `None` where that does not matter (any more).
+    /// How long until its creation has taken too long, by anybody's measure; `None` where that does not matter (any more).
     pub(super) fn time_left(&self, view: &View, now: Timestamp) -> Option<Duration> {
         let coming = matches!(self.phase, None | Some(Phase::Provisioning | Phase::Provisioned));
         let age = Duration::try_from(now.duration_since(view.machine.created)).unwrap_or_default();
-        let left = view.rules.timings.creation.checked_sub(age)?;
-        (coming && !left.is_zero()).then_some(left)
+        let own = view.own_creation_limit().and_then(|(limit, _)| limit.try_into().ok());
+        let limits = [Some(view.rules.timings.creation), own].into_iter().flatten();
+        let left = limits.filter_map(|limit: Duration| limit.checked_sub(age));
+        left.filter(|left| coming && !left.is_zero()).min()
     }
 }
 

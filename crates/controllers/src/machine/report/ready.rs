@@ -83,8 +83,7 @@ pub(super) fn mind_the_time(view: &View, facts: &mut Facts, now: Timestamp) {
     let over = now.duration_since(view.machine.created).unsigned_abs() >= limit
         && now > view.machine.created
         && !view.machine.meta.deleting
-        && view.is_coming()
-        && facts.time_left(view, now).is_none();
+        && view.is_coming();
     let still_coming = !matches!(facts.phase, Some(Phase::Running | Phase::Failed));
     let Some(ready) = facts.ready.take_if(|_| over && still_coming) else { return };
     let known = view.machine.condition(CONDITION_READY);

@@ -351,6 +351,34 @@ fn what_was_not_repaired_is_said_and_the_instance_is_shown_all_the_same() {
 }
 
 #[test]
+fn whichever_limit_of_a_creation_is_over_first_brings_it_back() {
+    let limit =
+        |text: &str| json!({"metadata": {"annotations": {"machinist.dev/creation-timeout": text}}});
+    let alarm = |patch: &Value, age: u64| {
+        let created = view(patch).machine.created;
+        let then = created + Duration::from_secs(age);
+        super::report(&snapshot(view(patch)), &Outcome::Done, then).retry
+    };
+    let in_seconds = |seconds| Some(Retry::Again(Duration::from_secs(seconds)));
+    let usual = view(&json!({})).rules.timings.creation.as_secs();
+    assert_eq!(alarm(&json!({}), 60), in_seconds(usual - 60));
+    assert_eq!(alarm(&limit("5m"), 60), in_seconds(240));
+    assert_eq!(alarm(&limit("48h"), 60), in_seconds(usual - 60));
+    assert_eq!(alarm(&limit("48h"), usual + 60), in_seconds(48 * 3600 - usual - 60));
+    assert_eq!(alarm(&limit("5m"), 400), in_seconds(usual - 400));
+    assert_eq!(
+        alarm(&all(&[limit("5m"), linked(), json!({"status": {"phase": "Running"}})]), 60),
+        None
+    );
+    // That it is late by the usual measure is said, however long it may take by its own.
+    let waits = all(&[launched(), limit("48h")]);
+    let then = view(&waits).machine.created + Duration::from_secs(usual + 60);
+    let outcome = Outcome::NotCreated(error(ErrorClass::CapacityExhausted));
+    let status = super::report(&snapshot(view(&waits)), &outcome, then).status.unwrap();
+    assert_eq!(condition(&status, "Ready"), "False/CreationTimedOut");
+}
+
+#[test]
 fn a_duration_that_is_none_is_named() {
     let odd = json!({"metadata": {"annotations": {"machinist.dev/creation-timeout": "soon"}}});
     let report = of(&odd, &Outcome::Prepared(launch(1))).0;
