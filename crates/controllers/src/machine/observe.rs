@@ -1,7 +1,6 @@
 //! Gathers a snapshot: from the caches, or live where an answer about this machine was lost. The cloud is looked at, never waited for.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Classified as _;
@@ -14,6 +13,7 @@ use super::MachineController;
 use super::drain::Subject;
 use super::error::Refusal;
 use super::snapshot::{Content, Rules, Snapshot, View};
+use super::unheard;
 use crate::clouds::domains::{Call, Gate, Group};
 use crate::kinds::Machine;
 use crate::realms::RealmError;
@@ -27,15 +27,15 @@ pub(super) async fn observe(
     let meta = entry.meta().clone();
     let content = match entry {
         Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
-        Entry::Known(machine) => Content::Read(Box::new(view(controller, machine).await)),
+        Entry::Known(machine) => Content::Read(Box::new(view(controller, machine).await?)),
     };
     Ok(Some(Snapshot { meta, content }))
 }
 
-async fn view(controller: &MachineController, machine: Arc<Machine>) -> View {
+async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<View, ApiError> {
     let rules = Rules {
         obey_migration: controller.obey_migration,
-        failure_fields: controller.failure_fields.load(Ordering::Relaxed),
+        failure_fields: *controller.failure_fields.lock(),
         timings: controller.shared.timings.machines,
     };
     let mut view = View {
@@ -57,7 +57,10 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> View {
     if view.needs_cloud() {
         look(controller, &mut view).await;
     }
-    view
+    if view.may_have_an_unheard_node() {
+        view.node = unheard::node(controller, &view.machine).await?;
+    }
+    Ok(view)
 }
 
 async fn look(controller: &MachineController, view: &mut View) {
@@ -66,11 +69,13 @@ async fn look(controller: &MachineController, view: &mut View) {
         let call = if view.machine.meta.deleting { Call::Delete } else { Call::Create };
         view.gate = controller.domains.gate(group(machine, call));
         let chosen = controller.clouds.choose(&machine.spec).ok();
-        view.sighting = match chosen.filter(|_| !view.machine.meta.deleting) {
+        view.sighting = match chosen {
             Some(chosen) if view.must_look() => controller.sightings.look(&chosen, machine),
             // What our own call was told is known without asking.
-            Some(_) => controller.sightings.known(&machine.uid).unwrap_or(Sighting::NotAsked),
-            None => Sighting::NotAsked,
+            Some(_) if !view.machine.meta.deleting => {
+                controller.sightings.known(&machine.uid).unwrap_or(Sighting::NotAsked)
+            }
+            _ => Sighting::NotAsked,
         };
     }
     view.reach = Some(reach);

@@ -94,7 +94,7 @@ impl World {
     fn view(&self, step: Step) -> View {
         let mut view = view_of(&self.object);
         view.refused_attempt = self.refused;
-        if view.needs_cloud() && !view.machine.meta.deleting && view.must_look() {
+        if view.needs_cloud() && view.must_look() {
             view.sighting = match step {
                 Step::Blind => Sighting::Unknown(failure(Category::Unavailable)),
                 Step::Refused(ErrorClass::Throttled) => {

@@ -22,6 +22,9 @@ use crate::kinds::{Machine, Node};
 /// The reason of `InstanceExists=False` when everything that a machine had in the cloud is gone. Only a machine that is being deleted says so.
 pub const REASON_INSTANCE_GONE: &str = "InstanceGone";
 
+/// How we say that no instance was created. Another controller has the same reason, and other words.
+pub(super) const TEXT_NOT_CREATED: &str = "no instance was created yet";
+
 /// One machine.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
@@ -68,10 +71,22 @@ pub struct View {
 pub struct Rules {
     /// Whether to keep off machines that another machine API is in charge of.
     pub obey_migration: bool,
-    /// Whether the served schema has `failureReason` and `failureMessage`, as far as we know.
-    pub failure_fields: bool,
+    /// Whether the served schema has `failureReason` and `failureMessage`.
+    pub failure_fields: FailureFields,
     /// How long things may take.
     pub timings: MachineTimings,
+}
+
+/// Whether the served schema has `failureReason` and `failureMessage`. A stock CRD drops them without a word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FailureFields {
+    /// Nothing was written yet whose answer would have told. They are not worth a write of their own.
+    #[default]
+    Unknown,
+    /// It has them.
+    Served,
+    /// It drops them.
+    Dropped,
 }
 
 impl View {
@@ -102,11 +117,13 @@ impl View {
     /// Whether certainly nothing was ever asked of a cloud for it.
     ///
     /// Values are stored before anything is created, so nothing stored means nothing created, by us. Another controller, which stores none, may
-    /// have begun: it leaves a phase, and no condition `Ready`.
+    /// have begun: it leaves a phase, and what is said about the instance is not in our words.
     pub fn is_untouched(&self) -> bool {
         let machine = &self.machine;
+        let exists = machine.condition(CONDITION_INSTANCE_EXISTS);
         let ours = machine.condition(CONDITION_READY).is_some()
-            && self.instance_exists(&Status::False, REASON_INSTANCE_NOT_CREATED);
+            && self.instance_exists(&Status::False, REASON_INSTANCE_NOT_CREATED)
+            && exists.and_then(|said| said.message.as_deref()) == Some(TEXT_NOT_CREATED);
         self.stored.is_empty()
             && !self.had_instance()
             && machine.status.node_ref.is_none()
@@ -138,11 +155,15 @@ impl View {
         going && !linked && machine.provider_id.is_some()
     }
 
-    /// Whether there is nothing to ask a cloud for when it is deleted. A spec of a kind that nobody here reads may be somebody else's.
+    /// Whether there is nothing to ask a cloud for when it is deleted. A spec of a kind that nobody here reads may be somebody else's, and one
+    /// that cannot be read now may have been better when an instance was made: whoever made it has stored something.
     pub fn has_nothing_to_remove(&self) -> bool {
         let shape = self.machine.shape();
         let unreadable = matches!(shape, Err(SpecError::Missing | SpecError::Invalid { .. }));
-        self.is_untouched() || (unreadable && self.attempt().is_none() && !self.had_instance())
+        let nothing_known = self.stored.is_empty()
+            && !self.had_instance()
+            && self.machine.status.node_ref.is_none();
+        self.is_untouched() || (unreadable && nothing_known)
     }
 
     /// Whether a cloud has a part in what is to be decided next.

@@ -188,10 +188,11 @@ impl Fleet {
         ensure!(machines.len() == size && machines.iter().all(well), "{lines:#?}");
         let nodes = self.own_nodes().await?;
         let linked = nodes.iter().filter(|node| node.annotations().contains_key(MACHINE_OF_NODE));
+        let names = || nodes.iter().map(ResourceExt::name_any).collect::<Vec<_>>();
         ensure!(
             nodes.len() == size && linked.count() == size,
-            "{} nodes for {lines:#?}",
-            nodes.len()
+            "nodes {:#?} for {lines:#?}",
+            names()
         );
         let (live, volumes) = (self.cloud().live(), self.cloud().volumes());
         ensure!((live, volumes) == (size, size * VOLUMES), "{live} instances, {volumes} volumes");

@@ -1,10 +1,14 @@
 //! The way down: drain, hooks, instance, Node, object, in this order. Each step is stored before the next one is taken.
 
 use jiff::Timestamp;
+use machinist_domain::retry::{Failure, Retry};
+use machinist_provider::cloud::Sighting;
 
 use super::super::drain;
+use super::super::error::Refusal;
 use super::super::plan::{Leave, Plan};
 use super::super::snapshot::View;
+use super::record;
 use crate::clouds::domains::Gate;
 
 /// Decides about a machine that is going. Neither a missing label nor a bad spec keeps it, unless something may be left in a cloud.
@@ -38,6 +42,24 @@ fn terminate(view: &View) -> Plan {
         (None, _) => Plan::Look,
         (Some(Err(refusal)), _) => Plan::Refuse(refusal.clone()),
         (Some(Ok(_)), Gate::Closed { wait, why }) => Plan::Pause { wait: *wait, why: why.clone() },
-        (Some(Ok(_)), Gate::Open) => Plan::Terminate,
+        (Some(Ok(_)), Gate::Open) => identify(view).unwrap_or(Plan::Terminate),
+    }
+}
+
+/// An instance whose creation was never answered is written down before it goes: its Node is known by it.
+fn identify(view: &View) -> Option<Plan> {
+    if !view.may_have_an_unknown_instance() {
+        return None;
+    }
+    match &view.sighting {
+        Sighting::NotAsked => Some(Plan::Look),
+        Sighting::Unknown(Failure { retry: Retry::Again(wait), .. }) => {
+            Some(Plan::Wait((*wait).min(view.rules.timings.poll)))
+        }
+        Sighting::Unknown(failure) => Some(Plan::Refuse(Refusal::CouldNotLook(failure.clone()))),
+        Sighting::Present(instance) => {
+            record::difference(&view.machine, instance).map(Plan::Record)
+        }
+        Sighting::Absent => None,
     }
 }

@@ -163,7 +163,7 @@ impl Tale {
 
     fn last_writes(&self) -> String {
         let writes = self.fleet.proxy().log().matching(&Match::writes().except("leases"));
-        let last = &writes[writes.len().saturating_sub(40)..];
+        let last = &writes[writes.len().saturating_sub(60)..];
         let lines: Vec<_> = last.iter().map(ToString::to_string).collect();
         format!("the last writes:\n{}", lines.join("\n"))
     }

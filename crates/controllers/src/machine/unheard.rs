@@ -1,0 +1,37 @@
+//! The Node that nobody has heard of: it registered a moment before its instance went, and the watch has not told yet.
+//!
+//! Asked for live, for a machine that was never linked, between the end of its instance and its own; otherwise that Node would stay for ever.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use machinist_domain::key::ObjectKey;
+use machinist_provider::cloud::AddressKind;
+use machinist_runtime::cluster::ApiError;
+
+use super::MachineController;
+use crate::kinds::{Machine, Node};
+
+/// The Node of a machine, found live: under the names that its instance has, or where none is known, among all.
+pub(super) async fn node(
+    controller: &MachineController,
+    machine: &Machine,
+) -> Result<Option<Arc<Node>>, ApiError> {
+    let names = names(machine);
+    if names.is_empty() {
+        // An instance whose creation was never answered, and which was deleted before anybody looked: rare enough for a list.
+        controller.nodes.verify().await?;
+    }
+    for name in names {
+        controller.nodes.read_live(&ObjectKey::new("", name)).await?;
+    }
+    Ok(controller.surroundings.node_of(machine))
+}
+
+fn names(machine: &Machine) -> BTreeSet<Arc<str>> {
+    let names = machine.status.addresses.iter().filter(|address| match address.kind {
+        AddressKind::InternalDns | AddressKind::Hostname => true,
+        AddressKind::InternalIp | AddressKind::ExternalDns | AddressKind::ExternalIp => false,
+    });
+    names.map(|address| Arc::clone(&address.address)).collect()
+}
