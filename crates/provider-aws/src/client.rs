@@ -95,6 +95,7 @@ impl Connector {
         }
         Ok(Ec2 {
             client: aws_sdk_ec2::Client::from_conf(config.build()),
+            shared,
             from_secret,
             witness: Arc::clone(&self.witness),
             page_size: self.page_size,

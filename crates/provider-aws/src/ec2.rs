@@ -32,6 +32,8 @@ pub(crate) struct RegionFacts {
 /// EC2, asked as somebody in some region.
 pub(crate) struct Ec2 {
     pub(crate) client: Client,
+    /// What clients of other services are made of: the same credentials, connections and ways.
+    pub(crate) shared: aws_config::SdkConfig,
     /// Whether the credentials are a Secret's.
     pub(crate) from_secret: bool,
     pub(crate) witness: Arc<dyn Witness>,

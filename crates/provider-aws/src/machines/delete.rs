@@ -1,4 +1,4 @@
-//! Deleting: the instances, then the host. Volumes go with their instance, which is how they were made.
+//! Deleting: the entries of load balancers, the instances, then the host. Volumes go with their instance, which is how they were made.
 
 use machinist_provider::cloud::{CloudError, Deletion, InstanceState, MachineRef};
 
@@ -16,12 +16,16 @@ impl Ec2Machines {
         let finds = find(&ec2, &[machine], Depth::All).await.map_err(judged)?;
         let index = finds.index();
         let own = index.own(machine);
-        let alive: Vec<_> = own
-            .iter()
-            .filter(|found| found.exists() && found.state() != InstanceState::Terminating)
-            .map(|found| found.id.clone())
-            .collect();
+        let ending =
+            |state| matches!(state, InstanceState::Terminating | InstanceState::Terminated);
+        let alive: Vec<_> = own.iter().filter(|found| !ending(found.state())).collect();
         if !alive.is_empty() {
+            let facts = self.surroundings.facts().await.ok();
+            for found in &alive {
+                let forgotten = self.deregister(&ec2, machine, found, facts.as_ref()).await;
+                forgotten.map_err(judged)?;
+            }
+            let alive: Vec<_> = alive.iter().map(|found| found.id.clone()).collect();
             match ec2.terminate(alive.clone()).await {
                 // It was shown a moment ago; the next look tells.
                 Err(error) if !is_missing(&error) => return Err(judged(error)),
@@ -33,9 +37,9 @@ impl Ec2Machines {
             return Ok(Deletion::UnderWay(format!("instance {} is {}", found.id, found.state)));
         }
         let seen = own.iter().any(|found| is_the_last(found, machine));
-        if !seen && let Some(wait) = self.may_still_appear(machine, asked) {
-            let seconds = wait.as_secs_f64().ceil();
-            let message = format!("an instance may still appear; looking for {seconds} s more");
+        if !seen && self.may_still_appear(machine, asked).is_some() {
+            // Without the time that is left: a text that changes is a write each time.
+            let message = "not found, but an instance may still appear".to_owned();
             return Ok(Deletion::UnderWay(message));
         }
         let released = self.release_hosts(&ec2, machine).await?;

@@ -26,6 +26,7 @@ type Domains = HashMap<String, Arc<[String]>>;
 
 /// What one look at a realm showed.
 struct Look {
+    ec2: Arc<Ec2>,
     finds: Finds,
     domains: Domains,
     /// The uptime when it was asked.
@@ -50,8 +51,9 @@ impl Ec2Machines {
                 Ok(look) => {
                     let index = look.finds.index();
                     for place in places {
+                        let machine = &machines[place];
                         sightings[place] =
-                            self.sighting(&machines[place], &look, &index, facts.as_ref());
+                            self.sighting(machine, &look, &index, facts.as_ref()).await;
                     }
                 }
                 Err(error) => {
@@ -71,7 +73,7 @@ impl Ec2Machines {
         let judged = |error: AwsError| judge(&error, At::realm(realm));
         let finds = find(&ec2, machines, Depth::Current).await.map_err(judged)?;
         let domains = self.domains(&ec2, realm, finds.iter()).await.map_err(judged)?;
-        Ok(Look { finds, domains, asked })
+        Ok(Look { ec2, finds, domains, asked })
     }
 
     async fn domains<'a>(
@@ -90,7 +92,7 @@ impl Ec2Machines {
         Ok(domains)
     }
 
-    fn sighting(
+    async fn sighting(
         &self,
         machine: &MachineRef,
         look: &Look,
@@ -107,7 +109,10 @@ impl Ec2Machines {
         if let Some(found) = sight::current(&index.own(machine), machine) {
             self.absences.forget(&machine.uid);
             let around = around(machine, found, &look.domains, facts);
-            return Sighting::Present(sight::instance(found, around).into());
+            let mut instance = sight::instance(found, around);
+            let unknown = self.unregistered(&look.ec2, machine, found, facts).await;
+            sight::add_drift(&mut instance, &unknown);
+            return Sighting::Present(instance.into());
         }
         match self.may_still_appear(machine, look.asked) {
             None => Sighting::Absent,
@@ -133,15 +138,16 @@ impl Ec2Machines {
         let seen = |found: &Found| {
             sight::instance(found, around(machine, found, &look.domains, facts.as_ref()))
         };
-        let missing = sight::missing_tags(found, machine, facts.as_ref());
-        if missing.is_empty() {
-            return Ok(seen(found));
-        }
-        let ec2 = self.client(realm).await?;
-        let tagged = ec2.tag(&found.id, &missing).await;
-        tagged.map_err(|error| judge(&error, At::realm(realm)))?;
+        let judged = |error: AwsError| judge(&error, At::realm(realm));
         let mut repaired = found.clone();
-        repaired.tags.extend(missing);
+        let missing = sight::missing_tags(found, machine, facts.as_ref());
+        if !missing.is_empty() {
+            look.ec2.tag(&found.id, &missing).await.map_err(judged)?;
+            repaired.tags.extend(missing);
+        }
+        let unknown = self.unregistered(&look.ec2, machine, found, facts.as_ref()).await;
+        let registered = self.register(&look.ec2, machine, found, &unknown, facts.as_ref());
+        registered.await.map_err(judged)?;
         Ok(seen(&repaired))
     }
 

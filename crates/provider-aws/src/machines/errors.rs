@@ -72,9 +72,13 @@ const TABLE: &[(&str, Meaning)] = &[
     ("InsufficientVolumeCapacity", Meaning::ZoneFull),
     ("InvalidAMIID.Unavailable", Meaning::Busy),
     ("InvalidHostID.NotFound", Meaning::Missing),
+    ("InvalidInstance", Meaning::Busy),
     ("InvalidInstanceID.Malformed", Meaning::Missing),
     ("InvalidInstanceID.NotFound", Meaning::Missing),
     ("InvalidState", Meaning::Busy),
+    // Load balancers: the instance does not run yet.
+    ("InvalidTarget", Meaning::Busy),
+    ("LoadBalancerNotFound", Meaning::Missing),
     ("MaxIOPSLimitExceeded", Meaning::Quota),
     ("MaxSpotInstanceCountExceeded", Meaning::Quota),
     ("NetworkInterfaceLimitExceeded", Meaning::Quota),
@@ -84,6 +88,9 @@ const TABLE: &[(&str, Meaning)] = &[
     ("ResourceCountExceeded", Meaning::Quota),
     ("ResourceLimitExceeded", Meaning::Quota),
     ("SpotMaxPriceTooLow", Meaning::ZoneFull),
+    ("TargetGroupNotFound", Meaning::Missing),
+    ("TooManyRegistrationsForTargetId", Meaning::Quota),
+    ("TooManyTargets", Meaning::Quota),
     ("Unsupported", Meaning::NotInZone),
     ("UnsupportedHostConfiguration", Meaning::NotInZone),
     ("VcpuLimitExceeded", Meaning::Quota),
@@ -119,12 +126,16 @@ pub(super) fn judge(error: &AwsError, at: At<'_>) -> CloudError {
             None => of_category(code, *category, &message, at),
         },
         // AWS was not even asked.
+        AwsError::NoSuchRegion { .. } => judged(ErrorClass::InvalidConfiguration, Effect::None),
         AwsError::Secret { .. }
         | AwsError::BadSecret { .. }
         | AwsError::NoCertificate
-        | AwsError::NoSuchRegion { .. }
         | AwsError::NotOptedIn { .. }
-        | AwsError::Credentials { .. } => judged(class_of(error.category()), Effect::None),
+        | AwsError::Credentials { .. } => match class_of(error.category()) {
+            // Somebody can mend that without touching the machine: it must not fail for good.
+            ErrorClass::InvalidConfiguration => judged(ErrorClass::Unauthorised, Effect::None),
+            class => judged(class, Effect::None),
+        },
         AwsError::Unanswered { .. } => judged(ErrorClass::Unavailable, Effect::Unclear),
         AwsError::Garbled { status, .. } if *status >= 500 => {
             judged(ErrorClass::Unavailable, Effect::Unclear)

@@ -25,6 +25,7 @@ pub(crate) struct Found {
     pub(crate) tags: BTreeMap<String, String>,
     /// Of the interfaces in use: for each one IPv6 first, then IPv4.
     pub(crate) internal: Vec<String>,
+    pub(crate) private_ip: Option<String>,
     pub(crate) public_ip: Option<String>,
     pub(crate) private_dns: Option<String>,
     pub(crate) public_dns: Option<String>,
@@ -54,6 +55,7 @@ impl Found {
             vpc: text(instance.vpc_id()),
             tags: tags.collect(),
             internal: internal(instance),
+            private_ip: text(instance.private_ip_address()),
             public_ip: text(instance.public_ip_address()),
             private_dns: text(instance.private_dns_name()),
             public_dns: text(instance.public_dns_name()),

@@ -47,6 +47,11 @@ impl<K: Eq + Hash, V: Clone> Lookups<K, V> {
         Ok(value)
     }
 
+    /// What is known about this is out of date.
+    pub(super) fn forget(&self, key: &K) {
+        self.slots.lock().remove(key);
+    }
+
     fn slot(&self, key: K, now: Duration) -> Slot<V> {
         let mut slots = self.slots.lock();
         if slots.len() >= MANY {

@@ -12,6 +12,7 @@
 //! | `launch`, `assemble`, `request` | what is stored before an instance is asked for; how it is made; `RunInstances` from it |
 //! | `resolve`, `lookups` | questions about images and networks, with a short memory |
 //! | `find`, `found`, `sight`, `tags` | looking for instances; what EC2 says; what it means; whose they are |
+//! | `registration`, `balancers` | load balancers that know an instance, and the calls to them |
 //! | `hosts` | dedicated hosts that are made for a machine and go with it |
 //! | `errors` | the table from EC2's codes to classes |
 //! | `calls`, `clients` | the calls; a client per realm |
@@ -21,6 +22,7 @@
 //! something was looked for in vain. Nothing is retried here.
 
 mod assemble;
+mod balancers;
 mod calls;
 mod clients;
 mod create;
@@ -32,6 +34,7 @@ mod found;
 mod hosts;
 mod launch;
 mod lookups;
+mod registration;
 mod request;
 mod resolve;
 mod sight;
@@ -53,6 +56,8 @@ use machinist_provider::parts::Parts;
 use self::clients::Clients;
 use self::errors::{At, judge};
 use self::launch::known_id;
+use self::lookups::Lookups;
+use self::registration::{Asked, Members};
 use self::resolve::Resolver;
 pub use self::surroundings::{ClusterFacts, IpFamily, NoSurroundings, Surroundings};
 use crate::client::Connector;
@@ -66,6 +71,7 @@ pub(crate) struct Ec2Machines {
     clients: Clients,
     resolver: Resolver,
     absences: Absences,
+    members: Lookups<Asked, Arc<Members>>,
 }
 
 impl fmt::Debug for Ec2Machines {
@@ -92,6 +98,7 @@ impl Ec2Machines {
             clients: Clients::new(connector, Arc::clone(&parts.clock)),
             resolver: Resolver::new(parts),
             absences: Absences::default(),
+            members: Lookups::new(&parts.clock),
             parts: parts.clone(),
         }
     }

@@ -44,6 +44,7 @@ fn found(id: &str, tags: &[(&str, &str)]) -> Found {
         vpc: None,
         tags: tags.collect(),
         internal: Vec::new(),
+        private_ip: None,
         public_ip: None,
         private_dns: None,
         public_dns: None,

@@ -10,6 +10,8 @@ pub struct ClusterFacts {
     pub resource_tags: Vec<(String, String)>,
     /// Which addresses machines have (`status.platformStatus.aws.ipFamily`).
     pub ip_family: IpFamily,
+    /// Where load balancing is, if not where it usually is (`serviceEndpoints`, name `elasticloadbalancing`).
+    pub load_balancing_endpoint: Option<String>,
 }
 
 /// Which addresses machines have.

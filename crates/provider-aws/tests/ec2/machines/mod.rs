@@ -1,5 +1,6 @@
 //! The instances behind machines, with the real SDK against moto behind the front. What moto does not store is asserted on the wire.
 
+mod balancers;
 mod conformance;
 mod errors;
 mod field;

@@ -1,0 +1,213 @@
+//! Load balancers of both kinds: running instances are registered, and go from them before they go.
+
+use aws_sdk_elasticloadbalancing as classic;
+use aws_sdk_elasticloadbalancingv2 as network;
+use http::StatusCode;
+use machinist_provider::cloud::{ErrorClass, MachineRef};
+use machinist_provider_aws::ClusterFacts;
+use machinist_testbed::aws::{Effect, Rule};
+use network::types::{Action, ActionTypeEnum, LoadBalancerTypeEnum, ProtocolEnum, TargetTypeEnum};
+use serde_json::{Value, json};
+
+use super::field::{Field, REGION};
+
+/// A field with load balancers of its own.
+struct Balanced {
+    field: Field,
+    classic: classic::Client,
+    network: network::Client,
+    name: String,
+    /// The target groups: one of instances, one of addresses.
+    groups: Vec<String>,
+    arn: String,
+}
+
+impl Balanced {
+    async fn new() -> Self {
+        let field = Field::new().await;
+        *field.said.0.lock() = ClusterFacts {
+            load_balancing_endpoint: Some(field.bed.endpoint_url()),
+            ..ClusterFacts::default()
+        };
+        let endpoint = format!("http://{}", field.bed.moto().address());
+        let keys = aws_sdk_ec2::config::Credentials::new("AKIATRUTH", "x", None, None, "test");
+        let classic = classic::Client::from_conf(
+            classic::Config::builder()
+                .behavior_version(classic::config::BehaviorVersion::v2026_01_12())
+                .region(classic::config::Region::new(REGION))
+                .credentials_provider(keys.clone())
+                .endpoint_url(&endpoint)
+                .build(),
+        );
+        let network = network::Client::from_conf(
+            network::Config::builder()
+                .behavior_version(network::config::BehaviorVersion::v2026_01_12())
+                .region(network::config::Region::new(REGION))
+                .credentials_provider(keys)
+                .endpoint_url(&endpoint)
+                .build(),
+        );
+        let name = field.machine(&json!({})).key.name.to_string();
+        let listener = classic::types::Listener::builder()
+            .protocol("TCP")
+            .load_balancer_port(6443)
+            .instance_port(6443)
+            .build()
+            .unwrap();
+        let made = classic.create_load_balancer().load_balancer_name(&name).listeners(listener);
+        made.availability_zones(format!("{REGION}a")).send().await.unwrap();
+        let (arn, groups) = make_network(&field, &network, &name).await;
+        Self { field, classic, network, name, groups, arn }
+    }
+
+    fn spec(&self) -> Value {
+        let kinds = ["classic", "network"].map(|kind| json!({ "name": self.name, "type": kind }));
+        json!({ "loadBalancers": kinds })
+    }
+
+    async fn registered(&self) -> MachineRef {
+        let machine = self.field.created(&self.spec()).await;
+        self.field.cloud.update(&machine).await.unwrap();
+        machine
+    }
+
+    async fn known_to_classic(&self) -> Vec<String> {
+        let call = self.classic.describe_load_balancers().load_balancer_names(&self.name);
+        let answer = call.send().await.unwrap();
+        let known = answer.load_balancer_descriptions()[0].instances();
+        known.iter().filter_map(|instance| instance.instance_id()).map(str::to_owned).collect()
+    }
+
+    async fn targets(&self, group: usize) -> Vec<String> {
+        let call = self.network.describe_target_health().target_group_arn(&self.groups[group]);
+        let answer = call.send().await.unwrap();
+        let targets = answer.target_health_descriptions().iter();
+        let ids = targets.filter_map(|target| target.target().and_then(|target| target.id()));
+        ids.map(str::to_owned).collect()
+    }
+}
+
+async fn make_network(
+    field: &Field,
+    network: &network::Client,
+    name: &str,
+) -> (String, Vec<String>) {
+    let subnets = field.moto.describe_subnets().send().await.unwrap();
+    let subnet = &subnets.subnets()[0];
+    let made = network
+        .create_load_balancer()
+        .name(name)
+        .r#type(LoadBalancerTypeEnum::Network)
+        .subnets(subnet.subnet_id().unwrap());
+    let made = made.send().await.unwrap();
+    let arn = made.load_balancers()[0].load_balancer_arn().unwrap().to_owned();
+    let mut groups = Vec::new();
+    for (port, kind) in [(6443, TargetTypeEnum::Instance), (22623, TargetTypeEnum::Ip)] {
+        let group = network
+            .create_target_group()
+            .name(format!("{name}-{port}"))
+            .protocol(ProtocolEnum::Tcp)
+            .port(port)
+            .target_type(kind)
+            .vpc_id(subnet.vpc_id().unwrap());
+        let group = group.send().await.unwrap();
+        let group = group.target_groups()[0].target_group_arn().unwrap().to_owned();
+        let forward = Action::builder().r#type(ActionTypeEnum::Forward).target_group_arn(&group);
+        let listener = network
+            .create_listener()
+            .load_balancer_arn(&arn)
+            .protocol(ProtocolEnum::Tcp)
+            .port(port)
+            .default_actions(forward.build());
+        listener.send().await.unwrap();
+        groups.push(group);
+    }
+    (arn, groups)
+}
+
+#[tokio::test]
+async fn a_running_instance_is_registered_with_both_kinds_once() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let machine = field.created(&balanced.spec()).await;
+    let made = field.made(&machine).await;
+    let (id, ip) = (made.instance_id().unwrap(), made.private_ip_address().unwrap());
+    let drift = field.present(&machine).await.drift.clone().unwrap();
+    let name = &balanced.name;
+    assert_eq!(drift, format!("not registered with load balancers: {name}, {name}"));
+    let repaired = field.cloud.update(&machine).await.unwrap();
+    assert_eq!(repaired.drift, None);
+    assert_eq!(balanced.known_to_classic().await, [id]);
+    assert_eq!(
+        (balanced.targets(0).await, balanced.targets(1).await),
+        (vec![id.into()], vec![ip.into()])
+    );
+    assert_eq!(field.present(&machine).await.drift, None);
+    field.cloud.update(&machine).await.unwrap();
+    let count = |action: &str| field.front().calls_of(action).len();
+    assert_eq!((count("RegisterInstancesWithLoadBalancer"), count("RegisterTargets")), (1, 2));
+}
+
+#[tokio::test]
+async fn an_instance_goes_from_its_load_balancers_before_it_goes() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let machine = balanced.registered().await;
+    assert_eq!(balanced.targets(1).await.len(), 1);
+    field.delete(&machine).await;
+    assert_eq!(balanced.known_to_classic().await, [""; 0]);
+    assert_eq!((balanced.targets(0).await.len(), balanced.targets(1).await.len()), (0, 0));
+    let order: Vec<_> = field.front().calls().into_iter().map(|call| call.action).collect();
+    let place = |action: &str| order.iter().rposition(|other| other == action).unwrap();
+    assert!(place("DeregisterTargets") < place("TerminateInstances"));
+    assert!(place("DeregisterInstancesFromLoadBalancer") < place("TerminateInstances"));
+}
+
+#[tokio::test]
+async fn load_balancers_that_are_gone_block_nothing_and_are_told() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let machine = balanced.registered().await;
+    let name = &balanced.name;
+    balanced.classic.delete_load_balancer().load_balancer_name(name).send().await.unwrap();
+    let gone = balanced.network.delete_load_balancer().load_balancer_arn(&balanced.arn);
+    gone.send().await.unwrap();
+    field.delete(&machine).await;
+
+    // A new machine that names them is told, and lives.
+    let machine = field.created(&balanced.spec()).await;
+    assert!(field.present(&machine).await.drift.is_some());
+    let error = field.cloud.update(&machine).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::NotFound, "{error}");
+    field.delete(&machine).await;
+}
+
+#[tokio::test]
+async fn want_of_the_right_to_leave_a_classic_one_does_not_keep_the_instance() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let machine = balanced.registered().await;
+    let refusal = Effect::Refuse {
+        status: StatusCode::FORBIDDEN,
+        code: "AccessDenied".to_owned(),
+        message: "not granted".to_owned(),
+    };
+    field.front().inject(Rule::every("DeregisterInstancesFromLoadBalancer", refusal));
+    field.delete(&machine).await;
+}
+
+#[tokio::test]
+async fn trouble_with_a_load_balancer_hides_no_instance_and_lets_none_go() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let machine = field.created(&balanced.spec()).await;
+    field.front().inject(Rule::next("DescribeLoadBalancers", Effect::Throttle).times(2));
+    assert_eq!(field.present(&machine).await.drift, None, "not known is not missing");
+    field.cloud.update(&machine).await.unwrap();
+    field.front().inject(Rule::next("DeregisterTargets", Effect::Throttle));
+    let error = field.cloud.delete(&machine).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Throttled);
+    assert!(field.front().calls_of("TerminateInstances").is_empty());
+    field.delete(&machine).await;
+    assert_eq!(field.front().unmet_rules(), []);
+}
