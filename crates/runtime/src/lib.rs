@@ -2,7 +2,7 @@
 //!
 //! * What time it is: [`clock`], [`timings`], [`backoff`].
 //! * Reading: [`cluster`] (clients), [`cache`] (what the cluster looks like).
-//! * Deciding: [`controller`] (the four stages and their driver), [`queue`].
+//! * Deciding: [`controller`] (the four stages and their driver), [`queue`], `echo` (what in the queue is our own doing).
 //! * Writing: [`writer`] (the one gateway), [`lease`] (who may), [`events`].
 //! * Being seen: [`metrics`], [`readiness`], [`admin`].
 //! * Living and dying: [`manager`], [`tasks`], [`shutdown`], [`user_agent`].
@@ -15,6 +15,7 @@ pub mod cache;
 pub mod clock;
 pub mod cluster;
 pub mod controller;
+mod echo;
 pub mod events;
 pub mod lease;
 pub mod manager;

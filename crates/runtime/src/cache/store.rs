@@ -24,6 +24,7 @@ pub(super) use self::entry::Subscriber;
 pub use self::entry::{Change, Entry};
 use super::index::Indexer;
 use super::kind::Stored;
+use crate::echo;
 
 /// The objects of a cache.
 pub(super) struct Store<T> {
@@ -335,7 +336,8 @@ impl<T: Stored> Store<T> {
             }
             inner.replace(&key, Some(entry))
         };
-        self.tell(&Change { key: &key, before: before.as_ref(), after: Some(entry) });
+        let change = Change { key: &key, before: before.as_ref(), after: Some(entry) };
+        echo::telling(entry.meta(), || self.tell(&change));
         true
     }
 

@@ -17,6 +17,7 @@ use tracing::Instrument;
 use super::Controller;
 use super::unsaid::Unsaid;
 use crate::clock::SharedClock;
+use crate::echo::Wrote;
 use crate::events::{Events, Regarding};
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
@@ -43,12 +44,20 @@ pub(super) struct Driver<C> {
 struct InHand<'a> {
     queue: &'a Queue,
     key: ObjectKey,
+    wrote: Wrote,
+}
+
+impl<'a> InHand<'a> {
+    fn new(queue: &'a Queue, key: ObjectKey) -> Self {
+        Self { queue, key, wrote: Wrote::default() }
+    }
 }
 
 impl Drop for InHand<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // The pass did not end. Whatever made it panic may be gone next time; until then it must not be tried in a loop.
+            self.queue.dismiss_echoes(&self.key, &self.wrote);
             self.queue.add_after_failure(&self.key, Duration::ZERO);
         }
         self.queue.done(&self.key);
@@ -126,21 +135,25 @@ impl<C: Controller> Driver<C> {
 
     async fn worker(self: Arc<Self>, halt: CancellationToken) {
         while let Some(key) = halt.run_until_cancelled(self.queue.take()).await {
-            let in_hand = InHand { queue: &self.queue, key };
-            self.pass(&in_hand.key).await;
+            self.pass(&InHand::new(&self.queue, key)).await;
         }
     }
 
-    async fn pass(&self, key: &ObjectKey) {
+    async fn pass(&self, in_hand: &InHand<'_>) {
+        let key = &in_hand.key;
         let id = self.passes.fetch_add(1, Ordering::Relaxed);
         let span = tracing::info_span!("reconcile", controller = C::NAME, %key, id);
         let began = self.clock.uptime();
-        let (result, retry) = self.stages(key).instrument(span).await;
+        let (result, retry) = in_hand.wrote.during(self.stages(key).instrument(span)).await;
         self.metrics.reconciled(
             C::NAME,
             result.as_str(),
             self.clock.uptime().saturating_sub(began),
         );
+        if matches!(retry, Some(Retry::Backoff | Retry::After(_))) {
+            // What it wrote about the failure must not bring it back at once.
+            self.queue.dismiss_echoes(key, &in_hand.wrote);
+        }
         self.queue.retry(key, retry);
     }
 

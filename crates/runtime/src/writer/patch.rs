@@ -13,6 +13,7 @@ use super::gateway::{Verb, Write};
 use super::{Writer, Written, metadata_of};
 use crate::cache::Cache;
 use crate::cache::kind::Kind;
+use crate::echo;
 
 /// Which part of an object is written: each has an endpoint of its own, which ignores what belongs to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,10 +51,11 @@ impl Writer {
         if says_nothing(&patch) {
             return Ok(None);
         }
+        let names_version = guard == Guard::Version || part == Part::Status;
         let mut body = patch;
         if let Some(metadata) = metadata_of(&mut body) {
             metadata.insert("uid".to_owned(), json!(&*meta.uid.0));
-            if guard == Guard::Version || part == Part::Status {
+            if names_version {
                 metadata.insert("resourceVersion".to_owned(), json!(meta.version.to_string()));
             }
         }
@@ -62,7 +64,12 @@ impl Writer {
             write.part = Some(Subresource::Status);
         }
         let doubt = Doubt::about(cache, &meta.key);
-        doubt.learn(self.send(&write, plan).await.map_err(WriteError::or_replaced))
+        let sent = self.send(&write, plan).await.map_err(WriteError::or_replaced);
+        let written = doubt.learn(sent)?;
+        if let Some(written) = written.as_ref().filter(|_| names_version) {
+            echo::wrote(written);
+        }
+        Ok(written)
     }
 
     /// Sets and removes annotations of an object, if nothing at all has changed about it.

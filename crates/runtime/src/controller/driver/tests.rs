@@ -1,5 +1,7 @@
 //! Events of passes, with an API server that the test plays.
 
+mod pauses;
+
 use std::convert::Infallible;
 
 use http::{Request, Response};
@@ -89,42 +91,49 @@ fn driver(refusal: u16) -> (Driver<Talker>, Sent) {
             Ok::<_, Infallible>(Response::builder().status(code).body(body).expect("a response"))
         }
     });
+    let cluster = Cluster::played_by(kube::Client::new(api_server, "default"), &Timings::default());
+    (driver_of(Talker::default(), &cluster), sent)
+}
+
+fn driver_of<C: Controller>(controller: C, cluster: &Cluster) -> Driver<C> {
     let (timings, metrics) = (Timings::default(), Arc::<Metrics>::default());
     let clock: SharedClock = Arc::new(ManualClock::default());
-    let cluster = Cluster::played_by(kube::Client::new(api_server, "default"), &timings);
     let gateway = Arc::new(Gateway::new(false, timings.request, Arc::clone(&metrics)));
-    let (session, leadership) = (cluster.session(Talker::USER_AGENT), Leadership::NotNeeded);
+    let (session, leadership) = (cluster.session(C::USER_AGENT), Leadership::NotNeeded);
     let events = Events::new(
         timings.event_window,
         Arc::clone(&clock),
         Arc::clone(&metrics),
         "me".to_owned(),
     );
-    let driver = Driver {
-        controller: Talker::default(),
+    Driver {
+        controller,
         queue: Arc::new(Queue::new(timings.retry)),
-        writer: Writer::new(gateway, session, Talker::NAME, leadership.clone()),
+        writer: Writer::new(gateway, session, C::NAME, leadership.clone()),
         leadership,
         events: Arc::new(events),
         unsaid: Unsaid::default(),
         metrics,
         clock,
         timings,
-        workers: 1,
+        workers: C::WORKERS,
         passes: AtomicU64::new(0),
-    };
-    (driver, sent)
+    }
+}
+
+async fn pass(driver: &Driver<Talker>, key: &ObjectKey) {
+    driver.pass(&InHand::new(&driver.queue, key.clone())).await;
 }
 
 #[tokio::test]
 async fn an_event_that_fails_takes_no_other_with_it_and_is_said_at_the_next_pass() {
     let (driver, sent) = driver(500);
     let key = ObjectKey::new("ns", "a");
-    driver.pass(&key).await;
+    pass(&driver, &key).await;
     assert_eq!(*sent.lock(), ["Annotated", "ArchitectureReplaced"]);
     assert_eq!(driver.queue.depth(), 1, "it comes back for the first");
-    driver.pass(&key).await;
-    driver.pass(&key).await;
+    pass(&driver, &key).await;
+    pass(&driver, &key).await;
     assert_eq!(*sent.lock(), ["Annotated", "ArchitectureReplaced", "Annotated"]);
 }
 
@@ -132,7 +141,7 @@ async fn an_event_that_fails_takes_no_other_with_it_and_is_said_at_the_next_pass
 async fn an_event_that_the_api_server_does_not_take_as_it_is_is_let_go() {
     let (driver, sent) = driver(422);
     let key = ObjectKey::new("ns", "a");
-    driver.pass(&key).await;
-    driver.pass(&key).await;
+    pass(&driver, &key).await;
+    pass(&driver, &key).await;
     assert_eq!(*sent.lock(), ["Annotated", "ArchitectureReplaced"]);
 }

@@ -1,0 +1,259 @@
+//! Which key is handed out when.
+
+use machinist_domain::key::{Uid, Version};
+use machinist_domain::meta::Meta;
+use proptest::prelude::*;
+
+use super::*;
+
+const BACKOFF: Backoff = Backoff { base: Duration::from_secs(1), max: Duration::from_secs(60) };
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new("ns", name)
+}
+
+async fn nothing_within(queue: &Queue, time: Duration) -> bool {
+    tokio::time::timeout(time, queue.take()).await.is_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_handed_out_once_however_often_it_was_added() {
+    let queue = Queue::new(BACKOFF);
+    for _ in 0..5 {
+        queue.add(&key("a"));
+    }
+    assert_eq!(queue.take().await, key("a"));
+    assert!(nothing_within(&queue, Duration::from_secs(3600)).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_during_the_work_is_not_missed_and_not_worked_on_twice_at_once() {
+    let queue = Queue::new(BACKOFF);
+    queue.add(&key("a"));
+    let taken = queue.take().await;
+    queue.add(&key("a"));
+    assert!(nothing_within(&queue, Duration::from_secs(1)).await);
+    queue.done(&taken);
+    assert_eq!(queue.take().await, key("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delayed_key_comes_when_it_is_due_or_when_it_changes() {
+    let queue = Queue::new(BACKOFF);
+    queue.add_after(&key("a"), Duration::from_secs(10));
+    assert!(nothing_within(&queue, Duration::from_secs(9)).await);
+    assert_eq!(queue.take().await, key("a"));
+    queue.done(&key("a"));
+
+    queue.add_after(&key("a"), Duration::from_secs(10));
+    queue.add(&key("a"));
+    assert_eq!(queue.take().await, key("a"));
+    queue.done(&key("a"));
+    assert!(nothing_within(&queue, Duration::from_secs(60)).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_earlier_of_two_delays_counts() {
+    let queue = Queue::new(BACKOFF);
+    queue.add_after(&key("a"), Duration::from_secs(100));
+    queue.add_after(&key("a"), Duration::from_secs(5));
+    queue.add_after(&key("a"), Duration::from_secs(50));
+    assert_eq!(queue.depth(), 1);
+    assert!(!nothing_within(&queue, Duration::from_secs(6)).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_grow_the_delay_per_key_until_they_are_forgotten() {
+    let queue = Queue::new(BACKOFF);
+    let fail = |name| queue.add_after_failure(&key(name), Duration::ZERO);
+    let delays: Vec<_> = (0..8).map(|_| fail("a")).collect();
+    assert!(delays[7] > delays[0] * 10, "{delays:?}");
+    assert!(fail("b") <= BACKOFF.base);
+    queue.forget_failures(&key("a"));
+    assert!(fail("a") <= BACKOFF.base);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_names_a_time_is_not_tried_again_before_it() {
+    let queue = Queue::new(BACKOFF);
+    let after = Duration::from_secs(10);
+    assert_eq!(queue.add_after_failure(&key("a"), after), after);
+    assert!(nothing_within(&queue, Duration::from_secs(9)).await);
+    assert_eq!(queue.take().await, key("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_can_send_a_key_away_for_ever() {
+    let queue = Queue::new(BACKOFF);
+    for retry in [Retry::After(Duration::MAX), Retry::Again(Duration::MAX)] {
+        queue.retry(&key("a"), Some(retry));
+        assert!(nothing_within(&queue, LONGEST_DELAY - Duration::from_secs(1)).await);
+        assert_eq!(queue.take().await, key("a"));
+        queue.done(&key("a"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn coming_back_is_no_failure_and_never_a_loop() {
+    let queue = Queue::new(BACKOFF);
+    queue.add_after_failure(&key("a"), Duration::ZERO);
+    queue.take().await;
+    queue.done(&key("a"));
+    queue.retry(&key("a"), Some(Retry::Again(Duration::from_millis(300))));
+    assert!(nothing_within(&queue, Duration::from_millis(299)).await);
+    assert_eq!(queue.take().await, key("a"));
+    queue.done(&key("a"));
+    assert!(queue.add_after_failure(&key("a"), Duration::ZERO) <= BACKOFF.base, "forgotten");
+    queue.take().await;
+    queue.done(&key("a"));
+    queue.retry(&key("a"), Some(Retry::Again(Duration::ZERO)));
+    assert!(nothing_within(&queue, Duration::from_millis(9)).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_overtaken_comes_back_sooner_but_not_for_ever() {
+    let queue = Queue::new(BACKOFF);
+    let mut delays = Vec::new();
+    for _ in 0..12 {
+        let began = Instant::now();
+        queue.retry(&key("a"), Some(Retry::Soon));
+        queue.take().await;
+        queue.done(&key("a"));
+        delays.push(began.elapsed());
+    }
+    assert!(delays[0] <= BACKOFF.base / 10 + Duration::from_millis(1), "{delays:?}");
+    assert!(delays[11] >= BACKOFF.max / 2, "{delays:?}");
+}
+
+/// The object of the key `a` in a version.
+fn meta(version: u64) -> Meta {
+    Meta { key: key("a"), uid: Uid("u".into()), version: Version(version), deleting: false }
+}
+
+/// Who asks for the key while its pass runs.
+#[derive(Debug, Clone, Copy)]
+enum Asks {
+    /// A subscriber who was told of what the pass wrote.
+    Echo(u64),
+    /// A subscriber who was told of something else.
+    Change(u64),
+    /// Somebody who was told nothing.
+    Anybody,
+}
+
+fn asks() -> impl Strategy<Value = Asks> {
+    prop_oneof![
+        6 => (0..3_u64).prop_map(Asks::Echo),
+        1 => (10..13_u64).prop_map(Asks::Change),
+        1 => Just(Asks::Anybody),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_failure_waits_unless_there_is_news_and_news_are_never_lost(
+        asks in prop::collection::vec(asks(), 0..6),
+        failed: bool,
+        answers_first: bool,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (queue, wrote) = (Queue::new(BACKOFF), Wrote::default());
+            let answers = || wrote.during(async { (0..3).for_each(|n| echo::wrote(&meta(n))) });
+            queue.add(&key("a"));
+            queue.take().await;
+            if answers_first {
+                answers().await;
+            }
+            for asked in &asks {
+                match asked {
+                    Asks::Echo(n) | Asks::Change(n) => {
+                        echo::telling(&meta(*n), || queue.add(&key("a")));
+                    }
+                    Asks::Anybody => queue.add(&key("a")),
+                }
+            }
+            if !answers_first {
+                answers().await;
+            }
+            if failed {
+                queue.dismiss_echoes(&key("a"), &wrote);
+            }
+            let retry = if failed { Retry::After(Duration::from_secs(60)) } else { Retry::OnChange };
+            queue.retry(&key("a"), Some(retry));
+            queue.done(&key("a"));
+            let news = asks.iter().any(|asked| !matches!(asked, Asks::Echo(_)));
+            let at_once = if failed { news } else { !asks.is_empty() };
+            assert_eq!(!nothing_within(&queue, Duration::from_secs(59)).await, at_once);
+            if failed && !at_once {
+                assert!(!nothing_within(&queue, Duration::from_secs(2)).await, "it comes back");
+            }
+        });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_pass_wrote_is_news_for_every_other() {
+    let (queue, wrote) = (Queue::new(BACKOFF), Wrote::default());
+    for name in ["a", "b"] {
+        queue.add(&key(name));
+        queue.take().await;
+    }
+    wrote.during(async { echo::wrote(&meta(1)) }).await;
+    echo::telling(&meta(1), || ["a", "b", "c"].map(|name| queue.add(&key(name))));
+    queue.dismiss_echoes(&key("a"), &wrote);
+    queue.dismiss_echoes(&key("b"), &Wrote::default());
+    for name in ["a", "b"] {
+        queue.done(&key(name));
+    }
+    assert_eq!([queue.take().await, queue.take().await], [key("c"), key("b")]);
+    assert!(nothing_within(&queue, Duration::from_secs(1)).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delayed_wish_during_the_work_keeps_its_delay() {
+    let queue = Queue::new(BACKOFF);
+    queue.add(&key("a"));
+    queue.take().await;
+    echo::telling(&meta(1), || queue.add_after(&key("a"), Duration::from_secs(5)));
+    queue.done(&key("a"));
+    assert!(nothing_within(&queue, Duration::from_secs(4)).await);
+    assert_eq!(queue.take().await, key("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_room_of_a_burst_is_given_back_when_it_is_over() {
+    let queue = Queue::new(BACKOFF);
+    for n in 0..10_000 {
+        queue.add(&key(&n.to_string()));
+    }
+    for _ in 0..10_000 {
+        let taken = queue.take().await;
+        queue.done(&taken);
+    }
+    let state = queue.state.lock();
+    let room = state.ready.capacity() + state.wanted.capacity();
+    assert!(room < 10 * ROOM, "{room}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_workers_share_the_keys_without_losing_a_wake_up() {
+    let queue = std::sync::Arc::new(Queue::new(BACKOFF));
+    let mut workers = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let queue = queue.clone();
+        workers.spawn(async move { queue.take().await });
+    }
+    tokio::task::yield_now().await;
+    for n in 0..8 {
+        queue.add(&key(&n.to_string()));
+    }
+    let mut taken = workers.join_all().await;
+    taken.sort();
+    taken.dedup();
+    assert_eq!(taken.len(), 8);
+}
