@@ -57,14 +57,14 @@ impl Fleet {
     }
 
     pub(super) async fn create_set(&self, name: &str, spec: Value) -> Result<()> {
-        self.scene.create_set_with(name, set_spec(name, spec)).await
+        self.scene.create_set_with(name, set_spec(name, &spec)).await
     }
 
     /// A machine that no set asked for, without a finalizer.
     pub(super) async fn create_machine(&self, name: &str, spec: Value) -> Result<()> {
         let labels = BTreeMap::from([(LABEL_CLUSTER.to_owned(), "c".to_owned())]);
         let mut machine =
-            DynamicObject::new(name, &kind()).data(json!({"spec": machine_spec(spec)}));
+            DynamicObject::new(name, &kind()).data(json!({"spec": machine_spec(&spec)}));
         machine.metadata = ObjectMeta { labels: Some(labels), ..machine.metadata };
         self.machines().create(&PostParams::default(), &machine).await?;
         Ok(())
@@ -124,7 +124,7 @@ fn runs(machine: &DynamicObject) -> Option<(String, String)> {
 }
 
 /// An empty set of machines, with more or other things in its provider spec.
-fn set_spec(name: &str, provider: Value) -> Value {
+fn set_spec(name: &str, provider: &Value) -> Value {
     let labels = json!({LABEL_MACHINE_SET: name});
     let template = json!({LABEL_MACHINE_SET: name, LABEL_CLUSTER: "c"});
     json!({
@@ -136,7 +136,7 @@ fn set_spec(name: &str, provider: Value) -> Value {
 }
 
 /// A machine that boots at once and wants something of everything on its Node.
-fn machine_spec(provider: Value) -> Value {
+fn machine_spec(provider: &Value) -> Value {
     let mut spec = json!({
         "apiVersion": "sim.machinist.dev/v1beta1",
         "kind": "SimMachineProviderConfig",

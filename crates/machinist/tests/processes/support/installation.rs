@@ -54,7 +54,7 @@ impl Installation {
         let is_role = |one: &&Value| one["kind"] == "Role" || one["kind"] == "ClusterRole";
         let roles = self.documents.iter().filter(is_role);
         let mut rights = BTreeSet::new();
-        for rule in roles.flat_map(|role| role["rules"].as_array()).flatten() {
+        for rule in roles.filter_map(|role| role["rules"].as_array()).flatten() {
             for resource in words(&rule["resources"]) {
                 for (group, verb) in product(&rule["apiGroups"], &rule["verbs"]) {
                     rights.insert(format!("{verb} {}", right_on(group, resource)));
