@@ -10,6 +10,12 @@ use super::error::ApiError;
 /// The cause by which the eviction of a pod is refused because of a PodDisruptionBudget.
 pub(crate) const DISRUPTION_BUDGET: &str = "DisruptionBudget";
 
+/// The cause by which nothing can be created in a namespace any more.
+pub(crate) const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
+
+/// Causes that say more than the reason does.
+const EXACT_CAUSES: [&str; 2] = [DISRUPTION_BUDGET, NAMESPACE_TERMINATING];
+
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]
 struct Status {
@@ -39,11 +45,13 @@ pub(super) fn refused(code: u16, retry_after: Option<Duration>, body: &[u8]) -> 
             message: String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned(),
             ..Status::default()
         });
-    // Which budget it is stands in the cause alone.
     let causes = details.unwrap_or_default().causes;
-    if let Some(budget) = causes.into_iter().find(|cause| cause.reason == DISRUPTION_BUDGET) {
-        reason = budget.reason;
-        message = format!("{message} {}", budget.message);
+    if let Some(cause) = causes.into_iter().find(|cause| EXACT_CAUSES.contains(&&*cause.reason)) {
+        // Which budget it is stands in the cause alone.
+        if cause.reason == DISRUPTION_BUDGET {
+            message = format!("{message} {}", cause.message);
+        }
+        reason = cause.reason;
     }
     ApiError::Refused { code, reason, message, retry_after }
 }
@@ -68,6 +76,17 @@ mod tests {
         };
         assert_eq!(reason, DISRUPTION_BUDGET);
         assert!(message.contains("budget web needs 2"), "{message}");
+    }
+
+    #[test]
+    fn a_namespace_that_goes_is_the_reason_not_a_missing_right() {
+        let body = br#"{"kind":"Status","reason":"Forbidden","code":403,
+            "message":"unable to create new content in namespace web because it is being terminated",
+            "details":{"causes":[{"reason":"NamespaceTerminating","message":"namespace web is being terminated","field":"metadata.namespace"}]}}"#;
+        let ApiError::Refused { reason, .. } = refused(403, None, body) else {
+            panic!("an answer is a refusal");
+        };
+        assert_eq!(reason, NAMESPACE_TERMINATING);
     }
 
     #[test]

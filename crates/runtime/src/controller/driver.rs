@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::Controller;
-use super::unsaid::Unsaid;
+use super::unsaid::{self, Unsaid};
 use crate::clock::SharedClock;
 use crate::echo::Wrote;
 use crate::events::{Events, Regarding};
@@ -185,8 +185,13 @@ impl<C: Controller> Driver<C> {
         }
         // What has happened has happened, whatever became of the status: the next pass will not say it again.
         let unsaid = self.say(key, &self.controller.regarding(&snapshot), &report.events).await;
-        match unwritten.or(unsaid) {
-            None => (report.result, report.retry),
+        let retry = match unsaid {
+            None => report.retry,
+            // The pass went as it did, whether or not it could be told.
+            Some(error) => unsaid::retry(report.retry, error.retry(), self.timings.retry.max),
+        };
+        match unwritten {
+            None => (report.result, retry),
             // Somebody else was faster: no failure, but another look.
             Some(error) if error.conflict() => (report.result, Some(error.retry())),
             // The report's own retry may be more patient than a missing status allows.
@@ -194,7 +199,7 @@ impl<C: Controller> Driver<C> {
         }
     }
 
-    /// Writes Events, after those that could not be written before; returns the last error.
+    /// Writes Events, after those that could not be written before. Returns why some are left to be said, if they are.
     async fn say(
         &self,
         key: &ObjectKey,
@@ -217,10 +222,10 @@ impl<C: Controller> Driver<C> {
             if let Err(refusal) =
                 self.events.publish(&self.writer, C::NAME, *regarding, &note).await
             {
-                // One that the API server does not take as it is will not be taken later, either.
-                if refusal.retry() != Retry::OnChange {
-                    unsaid.push(note);
+                if unsaid::is_futile(&refusal) {
+                    continue;
                 }
+                unsaid.push(note);
                 error = Some(refusal);
             }
         }

@@ -24,7 +24,10 @@ use crate::writer::Gateway;
 
 /// Has two things to say about its first pass, and nothing about any other.
 #[derive(Default)]
-struct Talker(AtomicU64);
+struct Talker {
+    passes: AtomicU64,
+    retry: Option<Retry>,
+}
 
 impl Controller for Talker {
     type Snapshot = Meta;
@@ -55,7 +58,7 @@ impl Controller for Talker {
     async fn act(&self, _: &Meta, _: &&'static str, _: &Writer) {}
 
     fn report(&self, _: &Meta, (): &(), _: Timestamp) -> Report {
-        let first = self.0.fetch_add(1, Ordering::Relaxed) == 0;
+        let first = self.passes.fetch_add(1, Ordering::Relaxed) == 0;
         let note = |reason| EventNote {
             event_type: EventType::Normal,
             reason,
@@ -64,7 +67,7 @@ impl Controller for Talker {
         };
         let events = [EventReason::Annotated, EventReason::ArchitectureReplaced].map(note);
         let events = if first { events.to_vec() } else { Vec::new() };
-        Report { events, ..Report::quiet(PassResult::Changed) }
+        Report { events, retry: self.retry, ..Report::quiet(PassResult::Changed) }
     }
 
     fn regarding<'a>(&self, meta: &'a Meta) -> Regarding<'a> {
@@ -144,4 +147,25 @@ async fn an_event_that_the_api_server_does_not_take_as_it_is_is_let_go() {
     pass(&driver, &key).await;
     pass(&driver, &key).await;
     assert_eq!(*sent.lock(), ["Annotated", "ArchitectureReplaced"]);
+}
+
+#[tokio::test]
+async fn an_event_changes_neither_the_result_of_a_pass_nor_when_it_comes_back_earlier() {
+    for own in [Duration::from_millis(300), Duration::from_secs(20)].map(Retry::Again) {
+        let (mut driver, _) = driver(500);
+        driver.controller.retry = Some(own);
+        let ended = driver.stages(&ObjectKey::new("ns", "a")).await;
+        assert_eq!(ended, (PassResult::Changed, Some(own)));
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_nobody_will_ever_take_does_not_bring_the_pass_back() {
+    for refusal in [404, 422] {
+        let (driver, sent) = driver(refusal);
+        let key = ObjectKey::new("ns", "a");
+        assert_eq!(driver.stages(&key).await, (PassResult::Changed, None), "{refusal}");
+        pass(&driver, &key).await;
+        assert_eq!(sent.lock().len(), 2, "{refusal}");
+    }
 }
