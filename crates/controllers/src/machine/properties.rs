@@ -4,12 +4,13 @@
 //! The world is a model: one object as JSON, one cloud that knows the truth. `decide` and `report` are the real ones.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_domain::retry::Category;
 use machinist_provider::cloud::{
-    CloudError, Deletion, Effect, ErrorClass, InstanceState, Sighting,
+    CloudError, Deletion, Effect, ErrorClass, Instance, InstanceState, Sighting,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -19,6 +20,7 @@ use super::plan::{Outcome, Plan};
 use super::samples::{failure, instance_of, launch, merge, now, object, snapshot, view_of};
 use super::snapshot::View;
 use super::{decide, report};
+use crate::clouds::domains::Gate;
 
 /// What happens between two passes, or during one.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +33,16 @@ enum Step {
     Refused(ErrorClass),
     /// A creation is refused, and this attempt never works.
     Burned,
+    /// The cloud says that the spec can never work, or only this attempt of it.
+    Invalid(Effect),
+    /// Machines like this one pause: the cloud is not to be asked for anything.
+    Closed,
+    /// Somebody changes the instance, so that it is not what the spec says.
+    Drift,
+    /// Somebody wants to be asked before the instance goes.
+    Hook,
+    /// And does not any more.
+    Unhook,
     /// A call is carried out, and its answer is lost.
     Lost,
     /// The process dies after the cloud was called and before anything is written.
@@ -57,6 +69,12 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Blind),
         2 => class.prop_map(Step::Refused),
         2 => Just(Step::Burned),
+        1 => prop_oneof![Just(Effect::None), Just(Effect::NoneForThisAttempt), Just(Effect::Unclear)]
+            .prop_map(Step::Invalid),
+        2 => Just(Step::Closed),
+        2 => Just(Step::Drift),
+        1 => Just(Step::Hook),
+        1 => Just(Step::Unhook),
         2 => Just(Step::Lost),
         2 => Just(Step::Crash),
         2 => Just(Step::Boot),
@@ -75,6 +93,9 @@ struct World {
     /// What the last call of our own was told.
     known: Option<Sighting>,
     killed: bool,
+    /// Whether the cloud has said that the spec can never work.
+    hopeless: bool,
+    drifted: bool,
     released: bool,
 }
 
@@ -87,6 +108,8 @@ impl World {
             refused: None,
             known: None,
             killed: false,
+            hopeless: false,
+            drifted: false,
             released: false,
         }
     }
@@ -94,6 +117,10 @@ impl World {
     fn view(&self, step: Step) -> View {
         let mut view = view_of(&self.object);
         view.refused_attempt = self.refused;
+        if matches!(step, Step::Closed) {
+            let (wait, why) = (Duration::from_secs(5), failure(Category::CapacityExhausted));
+            view.gate = Gate::Closed { wait, why };
+        }
         if view.needs_cloud() && view.must_look() {
             view.sighting = match step {
                 Step::Blind => Sighting::Unknown(failure(Category::Unavailable)),
@@ -111,9 +138,22 @@ impl World {
     fn sighting(&self) -> Sighting {
         let existing = self.cloud.iter().rev().find(|(_, state)| state.exists());
         match existing.or_else(|| self.cloud.last_key_value()) {
-            Some((attempt, state)) => Sighting::Present(instance_of(*attempt, *state)),
+            Some((attempt, state)) => Sighting::Present(self.instance(*attempt, *state)),
             None => Sighting::Absent,
         }
+    }
+
+    fn instance(&self, attempt: u32, state: InstanceState) -> Arc<Instance> {
+        let drift = self.drifted.then(|| "a tag".to_owned());
+        Arc::new(Instance { drift, ..Arc::unwrap_or_clone(instance_of(attempt, state)) })
+    }
+
+    /// What the object says about its instance.
+    fn says_not_created(&self) -> bool {
+        let conditions = self.object["status"]["conditions"].as_array().into_iter().flatten();
+        let mut reasons =
+            conditions.filter(|one| one["type"] == "InstanceExists").map(|one| &one["reason"]);
+        reasons.any(|reason| reason == "InstanceNotCreated")
     }
 
     fn existing(&self) -> usize {
@@ -131,10 +171,16 @@ impl World {
         }
         let told = report(&snapshot(view.clone()), &outcome, self.now);
         let Some(status) = told.status else { return };
+        let said_before = self.says_not_created();
         merge(&mut self.object["status"], &status);
         if self.object["status"]["phase"] == "Failed" && phase_before != "Failed" {
-            assert!(self.killed, "failed without a reason: {outcome:?}");
+            assert!(self.killed || self.hopeless, "failed without a reason: {outcome:?}");
         }
+        let news = self.says_not_created() && !said_before;
+        assert!(!news || self.existing() == 0, "said that there is nothing after {outcome:?}");
+        let lost =
+            matches!(&outcome, Outcome::NotCreated(error) if error.effect == Effect::Unclear);
+        assert!(!lost || !self.says_not_created(), "said to know what nobody knows");
         let mut again = self.view(step);
         again.sighting = view.sighting.clone();
         again.drain = view.drain.clone();
@@ -164,10 +210,19 @@ impl World {
             }
             Plan::Prepare { attempt } => {
                 assert_eq!(self.existing(), 0, "another attempt beside an instance");
-                if let Step::Refused(class) = step {
-                    return Outcome::NotCreated(CloudError::new(class, "no"));
-                }
-                Outcome::Prepared(launch(*attempt))
+                // Whatever a cloud says: preparing has no effect.
+                let class = match step {
+                    Step::Refused(class) => class,
+                    Step::Invalid(_) => {
+                        self.hopeless = true;
+                        ErrorClass::InvalidConfiguration
+                    }
+                    _ => return Outcome::Prepared(launch(*attempt)),
+                };
+                Outcome::NotCreated(CloudError {
+                    effect: Effect::None,
+                    ..CloudError::new(class, "no")
+                })
             }
             Plan::Create { attempt } => self.create(*attempt, step),
             Plan::Terminate => match step {
@@ -192,12 +247,30 @@ impl World {
                 self.object["metadata"]["finalizers"] = json!(null);
                 Outcome::Done
             }
-            Plan::SettleAuthority
-            | Plan::Pause { .. }
-            | Plan::Repair(_)
-            | Plan::AwaitHooks
-            | Plan::RemoveNode(_) => panic!("nothing in this world leads to {plan}"),
+            Plan::Pause { wait, why } => Outcome::Paused { wait: *wait, why: why.clone() },
+            Plan::AwaitHooks => Outcome::AwaitingHooks,
+            Plan::Repair(_) => self.repair(step),
+            Plan::SettleAuthority | Plan::RemoveNode(_) => {
+                panic!("nothing in this world leads to {plan}")
+            }
         }
+    }
+
+    fn repair(&mut self, step: Step) -> Outcome {
+        let class = match step {
+            Step::Refused(class) => class,
+            Step::Invalid(_) => ErrorClass::InvalidConfiguration,
+            Step::Lost => ErrorClass::Unavailable,
+            _ => {
+                self.drifted = false;
+                self.known = None;
+                let Sighting::Present(instance) = self.sighting() else {
+                    panic!("an instance that was never there is repaired")
+                };
+                return Outcome::Repaired(instance);
+            }
+        };
+        Outcome::NotRepaired(CloudError::new(class, "no"))
     }
 
     fn create(&mut self, attempt: u32, step: Step) -> Outcome {
@@ -210,6 +283,18 @@ impl World {
         };
         match step {
             Step::Refused(class) => error(class, Effect::None),
+            Step::Invalid(Effect::Unclear) => {
+                self.cloud.entry(attempt).or_insert(InstanceState::Pending);
+                error(ErrorClass::InvalidConfiguration, Effect::Unclear)
+            }
+            Step::Invalid(Effect::None) => {
+                self.hopeless = true;
+                error(ErrorClass::InvalidConfiguration, Effect::None)
+            }
+            Step::Invalid(effect) if !self.cloud.contains_key(&attempt) => {
+                (self.hopeless, self.refused) = (true, Some(attempt));
+                error(ErrorClass::InvalidConfiguration, effect)
+            }
             // The same request again: a cloud that made an instance for it says so instead.
             Step::Burned if !self.cloud.contains_key(&attempt) => {
                 self.refused = Some(attempt);
@@ -221,7 +306,7 @@ impl World {
                 if matches!(step, Step::Lost) {
                     return error(ErrorClass::Unavailable, Effect::Unclear);
                 }
-                let instance = instance_of(attempt, state);
+                let instance = self.instance(attempt, state);
                 self.known = Some(Sighting::Present(instance.clone()));
                 Outcome::Created(instance)
             }
@@ -243,6 +328,12 @@ impl World {
                 self.terminate();
                 self.killed = true;
             }
+            Step::Drift => self.drifted = self.existing() > 0,
+            Step::Hook => {
+                let hooks = json!({"preTerminate": [{"name": "h", "owner": "o"}]});
+                self.object["spec"]["lifecycleHooks"] = hooks;
+            }
+            Step::Unhook => self.object["spec"]["lifecycleHooks"] = json!({}),
             Step::Later => self.now += Duration::from_secs(700),
             Step::Delete => {
                 self.object["metadata"]["deletionTimestamp"] = json!(self.now.to_string());
@@ -266,6 +357,7 @@ proptest! {
                 world.pass(step);
             }
         }
+        world.happen(Step::Unhook);
         // When everything is well again, the machine comes up, has failed for a reason, or goes.
         for _ in 0..20 {
             world.happen(Step::Boot);
@@ -279,10 +371,11 @@ proptest! {
         if deleting {
             prop_assert!(world.released, "it is stuck: {}", world.object);
         } else if *phase == "Failed" {
-            prop_assert!(world.killed);
+            prop_assert!(world.killed || world.hopeless);
         } else {
             prop_assert_eq!(phase, "Provisioned");
             prop_assert_eq!(world.existing(), 1);
+            prop_assert!(!world.drifted, "it was not repaired");
         }
     }
 }

@@ -18,7 +18,7 @@ use machinist_provider::cloud::{
 use super::super::drain;
 use super::super::error::Fatal;
 use super::super::plan::{Leave, Outcome};
-use super::super::snapshot::{REASON_INSTANCE_GONE, View};
+use super::super::snapshot::{REASON_INSTANCE_GONE, TEXT_NOT_CREATED, View};
 use super::ready;
 
 /// What a machine is like after a pass. `None` means that it stays as it is.
@@ -90,6 +90,8 @@ impl Facts {
             Outcome::GivenUp(fatal) => self.failed(view, fatal.clone()),
             Outcome::Prepared(stored) => {
                 self.creating(view);
+                // An attempt is prepared after a look that found nothing of the one before.
+                self.instance_exists = (!view.had_instance()).then(not_created);
                 self.stored = Some(stored.clone());
             }
             Outcome::NotCreated(error) => {
@@ -99,6 +101,9 @@ impl Facts {
                     self.failed(view, Fatal::InvalidConfiguration(error.message.clone()));
                 } else {
                     self.creating(view);
+                }
+                if let Some(known) = existence_after(view, error.effect) {
+                    self.instance_exists = Some(known);
                 }
             }
             Outcome::Seen(instance) | Outcome::Repaired(instance) => self.seen(view, instance, now),
@@ -139,13 +144,13 @@ impl Facts {
         }
     }
 
-    /// Its instance is to be made. If one was asked for before, whether it exists stays what was last known.
+    /// Its instance is to be made. If one may have been asked for before, whether it exists stays what was last known.
     fn creating(&mut self, view: &View) {
         if view.machine.meta.deleting {
             return;
         }
         self.phase = self.phase.or(Some(Phase::Provisioning));
-        if !view.had_instance() {
+        if was_never_asked_for(view) {
             self.instance_exists = Some(not_created());
         }
     }
@@ -159,7 +164,7 @@ impl Facts {
                 REASON_INSTANCE_MISSING,
                 fatal.to_string(),
             )),
-            Fatal::InvalidConfiguration(_) if !view.had_instance() => Some(not_created()),
+            Fatal::InvalidConfiguration(_) if was_never_asked_for(view) => Some(not_created()),
             Fatal::NotCreatedInTime(_) if view.is_untouched() => Some(not_created()),
             _ => None,
         };
@@ -199,9 +204,31 @@ fn is_joining(view: &View, instance: &Instance, now: Timestamp) -> bool {
         && quiet.is_some_and(|time| time < patience)
 }
 
+/// Whether no attempt is stored, so that nothing was asked of a cloud that could have made an instance.
+fn was_never_asked_for(view: &View) -> bool {
+    view.attempt().is_none() && !view.had_instance()
+}
+
+/// What a call that did not make an instance tells about whether there is one; `None` where that stays as it is.
+fn existence_after(view: &View, effect: Effect) -> Option<Condition> {
+    if view.had_instance() {
+        return None;
+    }
+    match effect {
+        // Nothing about calls before it, whose answers may have been lost.
+        Effect::None => None,
+        Effect::NoneForThisAttempt => Some(not_created()),
+        Effect::Unclear => {
+            let (reason, text) =
+                (REASON_ERROR_CHECKING_PROVIDER, "it was asked for, and the answer is not clear");
+            Some(Condition::unknown(CONDITION_INSTANCE_EXISTS, reason, text))
+        }
+    }
+}
+
 fn not_created() -> Condition {
-    let text = "no instance was created yet";
-    Condition::no(CONDITION_INSTANCE_EXISTS, SEVERITY_WARNING, REASON_INSTANCE_NOT_CREATED, text)
+    let (kind, reason) = (CONDITION_INSTANCE_EXISTS, REASON_INSTANCE_NOT_CREATED);
+    Condition::no(kind, SEVERITY_WARNING, reason, TEXT_NOT_CREATED)
 }
 
 /// What a provider stored of the state of an instance that nobody looks at any more, as OpenShift words it.
