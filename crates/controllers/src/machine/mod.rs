@@ -24,7 +24,6 @@ mod unheard;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use machinist_api::names::{CONDITION_READY, LEASE_MACHINE, REASON_CREATION_TIMED_OUT};
@@ -52,7 +51,7 @@ use self::drain::Drainer;
 pub use self::error::{Fatal, Refusal};
 pub use self::plan::{Leave, Outcome, Plan};
 pub use self::report::report;
-pub use self::snapshot::{Content, REASON_INSTANCE_GONE, Rules, Snapshot, View};
+pub use self::snapshot::{Content, FailureFields, REASON_INSTANCE_GONE, Rules, Snapshot, View};
 use self::surroundings::Surroundings;
 use crate::clouds::Clouds;
 use crate::clouds::domains::Domains;
@@ -87,8 +86,8 @@ pub struct MachineController {
     drainer: Arc<Drainer>,
     /// Attempts of which a cloud said that nothing will ever come of them. Forgetting one costs one more refusal.
     refused: Arc<Mutex<HashMap<Uid, u32>>>,
-    /// Whether the served schema has our additional fields, until an answer shows that it does not.
-    failure_fields: AtomicBool,
+    /// Whether the served schema has our additional fields, as far as answers have shown it.
+    failure_fields: Mutex<FailureFields>,
     obey_migration: bool,
     shared: Arc<Shared>,
 }
@@ -123,7 +122,7 @@ impl MachineController {
             surroundings,
             clouds: settings.clouds,
             refused: Arc::default(),
-            failure_fields: AtomicBool::new(true),
+            failure_fields: Mutex::default(),
             obey_migration: settings.obey_migration,
             shared: Arc::clone(shared),
         }
@@ -151,10 +150,10 @@ impl MachineController {
         if written.get("failureMessage").is_none_or(Value::is_null) {
             return;
         }
-        if let Some(Entry::Known(machine)) = self.machines.get(key)
-            && machine.status.failure_message.is_none()
-        {
-            self.failure_fields.store(false, Ordering::Relaxed);
+        if let Some(Entry::Known(machine)) = self.machines.get(key) {
+            let kept = machine.status.failure_message.is_some();
+            *self.failure_fields.lock() =
+                if kept { FailureFields::Served } else { FailureFields::Dropped };
         }
     }
 }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::drain::{self, Subject};
 use super::error::Refusal;
-use super::snapshot::{Content, Rules, Snapshot, View};
+use super::snapshot::{Content, FailureFields, Rules, Snapshot, View};
 use crate::clouds::domains::Gate;
 use crate::kinds::{Machine, Machines, Node, Nodes};
 
@@ -78,7 +78,7 @@ pub(super) fn view_of(object: &Value) -> View {
         gate: Gate::Open,
         node: None,
         drain: None,
-        rules: Rules { obey_migration: false, failure_fields: true, timings },
+        rules: Rules { obey_migration: false, failure_fields: FailureFields::Served, timings },
         stored,
         machine,
     };

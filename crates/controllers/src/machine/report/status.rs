@@ -10,7 +10,7 @@ use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_provider::cloud::Address;
 use serde_json::{Map, Value, json};
 
-use super::super::snapshot::View;
+use super::super::snapshot::{FailureFields, View};
 use super::facts::Facts;
 use super::merge;
 use crate::kinds::Hook;
@@ -105,15 +105,23 @@ fn errors(view: &View, facts: &Facts, patch: &mut Map<String, Value>) {
         }
         (None, _) => (None, None),
     };
-    let mut say = |name: &str, current: Option<&str>, wanted: Option<&str>| {
-        if current != wanted {
-            patch.insert(name.to_owned(), json!(wanted));
-        }
+    say(patch, "errorReason", status.error_reason.as_deref(), reason);
+    say(patch, "errorMessage", status.error_message.as_deref(), message);
+    let has_news = !patch.is_empty();
+    let are_there = status.failure_reason.is_some() || status.failure_message.is_some();
+    let fields = match view.rules.failure_fields {
+        FailureFields::Unknown => has_news || are_there,
+        FailureFields::Served => true,
+        FailureFields::Dropped => false,
     };
-    say("errorReason", status.error_reason.as_deref(), reason);
-    say("errorMessage", status.error_message.as_deref(), message);
-    if view.rules.failure_fields {
-        say("failureReason", status.failure_reason.as_deref(), reason);
-        say("failureMessage", status.failure_message.as_deref(), message);
+    if fields {
+        say(patch, "failureReason", status.failure_reason.as_deref(), reason);
+        say(patch, "failureMessage", status.failure_message.as_deref(), message);
+    }
+}
+
+fn say(patch: &mut Map<String, Value>, name: &str, current: Option<&str>, wanted: Option<&str>) {
+    if current != wanted {
+        patch.insert(name.to_owned(), json!(wanted));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::PassResult;
 use machinist_domain::retry::Category;
-use machinist_provider::cloud::{CloudError, ErrorClass, Instance, Sighting};
+use machinist_provider::cloud::{CloudError, Effect, ErrorClass, Instance, Sighting};
 use machinist_provider::spec::SpecError;
 use serde_json::{Value, json};
 
@@ -15,6 +15,7 @@ use super::super::samples::{
     all, conditions, deleting, failure, instance, launch, merge, node, now, object, recorded,
     snapshot, view, view_of,
 };
+use super::super::snapshot::FailureFields;
 use super::*;
 
 /// Reports, and shows that a second report of the same has nothing to add.
@@ -180,20 +181,61 @@ fn what_can_never_work_fails_in_both_places_where_people_look() {
         assert_eq!(status[name], "no luck");
     }
     assert_eq!((reasons(&report), report.retry), (vec!["Failed"], None));
-    assert_eq!(condition(&status, "InstanceExists"), "False/InstanceNotCreated");
+    assert_eq!(condition(&status, "InstanceExists"), "-/-", "an attempt is stored: nobody knows");
 
     let mut stock = view(&launched());
-    stock.rules.failure_fields = false;
+    stock.rules.failure_fields = FailureFields::Dropped;
     let fatal = Outcome::GivenUp(Fatal::InvalidConfiguration("no".to_owned()));
     let status = told(stock, &object(&launched()), &fatal).1;
     assert_eq!((status.get("failureReason"), &status["errorMessage"]), (None, &json!("no")));
 
-    let unclear = CloudError {
-        effect: machinist_provider::cloud::Effect::Unclear,
-        ..error(ErrorClass::InvalidConfiguration)
-    };
+    let unclear = CloudError { effect: Effect::Unclear, ..error(ErrorClass::InvalidConfiguration) };
     let status = of(&launched(), &Outcome::NotCreated(unclear)).1;
     assert_eq!(status["phase"], "Provisioning", "something may have come of it");
+}
+
+#[test]
+fn that_nothing_was_created_is_said_only_where_it_is_known() {
+    let none = conditions(&[("InstanceExists", "False", "InstanceNotCreated")]);
+    let after = |patch: &Value, class, effect| {
+        let outcome = Outcome::NotCreated(CloudError { effect, ..error(class) });
+        condition(&of(patch, &outcome).1, "InstanceExists")
+    };
+    let asked = all(&[launched(), none]);
+    for class in [ErrorClass::InvalidConfiguration, ErrorClass::Throttled] {
+        assert_eq!(after(&json!({}), class, Effect::None), "False/InstanceNotCreated");
+        assert_eq!(after(&launched(), class, Effect::None), "-/-", "an answer may have been lost");
+        let refused = after(&launched(), class, Effect::NoneForThisAttempt);
+        assert_eq!(refused, "False/InstanceNotCreated");
+        assert_eq!(after(&asked, class, Effect::Unclear), "Unknown/ErrorCheckingProvider");
+        let lost = conditions(&[("InstanceExists", "Unknown", "ErrorCheckingProvider")]);
+        let lost = after(&all(&[launched(), lost]), class, Effect::None);
+        assert_eq!(lost, "Unknown/ErrorCheckingProvider", "a later refusal does not undo it");
+    }
+    let why = failure(Category::Throttled);
+    let paused = Outcome::Paused { wait: Duration::from_secs(7), why };
+    assert_eq!(condition(&of(&launched(), &paused).1, "InstanceExists"), "-/-");
+}
+
+#[test]
+fn fields_that_may_not_be_served_are_not_worth_a_write_of_their_own() {
+    let failed = json!({"status": {"phase": "Failed", "errorReason": "InvalidConfiguration", "errorMessage": "no"}});
+    let settled =
+        all(&[failed, conditions(&[("Drainable", "True", ""), ("Terminable", "True", "")])]);
+    let patch = |patch: &Value, outcome: &Outcome, fields| {
+        let mut view = view(patch);
+        view.rules.failure_fields = fields;
+        super::report(&snapshot(view), outcome, now()).status
+    };
+    let left = Outcome::Left(Leave::Failed);
+    assert_eq!(patch(&settled, &left, FailureFields::Unknown), None);
+    assert_eq!(patch(&settled, &left, FailureFields::Dropped), None);
+    let served = patch(&settled, &left, FailureFields::Served).unwrap();
+    assert_eq!(served["failureMessage"], "no");
+    // A write that is needed anyway finds out.
+    let fatal = Outcome::GivenUp(Fatal::InvalidConfiguration("no".to_owned()));
+    let first = patch(&launched(), &fatal, FailureFields::Unknown).unwrap();
+    assert_eq!((&first["phase"], &first["failureMessage"]), (&json!("Failed"), &json!("no")));
 }
 
 #[test]
