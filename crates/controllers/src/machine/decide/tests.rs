@@ -243,6 +243,21 @@ fn nothing_that_is_missing_keeps_a_machine_unless_something_may_be_left() {
     assert_eq!(going(&json!({})), Plan::NothingToRemove);
     assert_eq!(going(&all(&[begun.clone(), invalid.clone()])), Plan::NothingToRemove);
     assert_eq!(going(&begun), Plan::Terminate, "another controller may have begun");
+    let theirs = json!({"status": {"providerStatus": {"instanceId": "i-1"}}});
+    let refused = going(&all(&[begun.clone(), theirs, invalid.clone()]));
+    assert!(matches!(refused, Plan::Refuse(_)), "another controller has made one: {refused}");
+    let said = |message: &str| {
+        let said = |kind: &str, reason: &str| json!({"type": kind, "status": "False", "reason": reason, "message": message});
+        let list = [
+            said("Ready", "Unauthorised"),
+            said("InstanceExists", "InstanceNotCreated"),
+            json!({"type": "Drained", "status": "True"}),
+        ];
+        let machine = json!({"status": {"phase": "Provisioning", "conditions": list}});
+        plan(view(&all(&[deleting(), machine])))
+    };
+    assert_eq!(said("no instance was created yet"), Plan::NothingToRemove);
+    assert_eq!(said("other words"), Plan::Terminate, "another controller came after us");
     assert!(matches!(going(&all(&[launched(), invalid.clone()])), Plan::Refuse(_)));
     assert!(matches!(going(&all(&[recorded(), invalid])), Plan::Refuse(_)));
 }
