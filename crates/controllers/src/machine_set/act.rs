@@ -209,10 +209,11 @@ impl Hand<'_> {
             Ok(None) => Done::DryRun,
             Err(error) if error.not_found() => Done::Met,
             Err(error) => {
+                let failure = error.failure();
                 if will_not_be(&error) {
-                    self.controller.refused.add(meta);
+                    self.controller.refused.add(meta, &failure.message);
                 }
-                Done::No(error.failure())
+                Done::No(failure)
             }
         }
     }

@@ -92,20 +92,44 @@ impl Looked {
     }
 }
 
-/// Machines that could not be adopted or released, in the version that was tried. Forgetting them costs an attempt and nothing else.
+/// Machines that could not be adopted or released, in the version that was tried, and why. Forgetting them costs an attempt and nothing else.
 #[derive(Debug, Default)]
-pub(super) struct Refused(Mutex<HashMap<Arc<str>, Version>>);
+pub(super) struct Refused(Mutex<HashMap<Arc<str>, (Version, Arc<str>)>>);
 
 impl Refused {
-    pub(super) fn has(&self, machine: &Meta) -> bool {
-        self.0.lock().get(&machine.uid.0) == Some(&machine.version)
+    /// Why the machine as it is now could not be had or let go.
+    pub(super) fn why(&self, machine: &Meta) -> Option<Arc<str>> {
+        let refused = self.0.lock();
+        let (version, why) = refused.get(&machine.uid.0)?;
+        (*version == machine.version).then(|| Arc::clone(why))
     }
 
-    pub(super) fn add(&self, machine: &Meta) {
+    pub(super) fn add(&self, machine: &Meta, why: &str) {
         let mut refused = self.0.lock();
         if refused.len() >= MOST_REMEMBERED {
             refused.clear();
         }
-        refused.insert(Arc::clone(&machine.uid.0), machine.version);
+        refused.insert(Arc::clone(&machine.uid.0), (machine.version, why.into()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_domain::key::ObjectKey;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_holds_until_the_machine_changes() {
+        let refused = Refused::default();
+        let at = |version| Meta {
+            key: ObjectKey::new("ns", "m"),
+            uid: Uid("u".into()),
+            version: Version(version),
+            deleting: false,
+        };
+        refused.add(&at(1), "forbidden");
+        assert_eq!(refused.why(&at(1)).as_deref(), Some("forbidden"));
+        assert_eq!(refused.why(&at(2)), None);
     }
 }

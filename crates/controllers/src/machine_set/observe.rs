@@ -52,6 +52,7 @@ async fn family(
         members: Vec::new(),
         orphans: Vec::new(),
         strays: Vec::new(),
+        refusal: None,
         open: Vec::new(),
         highest: None,
         looked: controller.looked.has(&meta.uid, says.generation),
@@ -113,11 +114,13 @@ fn place(
             }),
         }),
         // What was refused once is asked for again when the machine has changed.
-        (Standing::Orphan, Some(machine)) if !controller.refused.has(meta) => {
-            family.orphans.push(Arc::clone(machine));
-        }
-        (Standing::Stray, Some(machine)) if !controller.refused.has(meta) => {
-            family.strays.push(Arc::clone(machine));
+        (found @ (Standing::Orphan | Standing::Stray), Some(machine)) => {
+            match (controller.refused.why(meta), found) {
+                // One of several is told, the same one each time: candidates come in order.
+                (Some(why), _) => drop(family.refusal.get_or_insert(why)),
+                (None, Standing::Orphan) => family.orphans.push(Arc::clone(machine)),
+                (None, _) => family.strays.push(Arc::clone(machine)),
+            }
         }
         _ => {}
     }

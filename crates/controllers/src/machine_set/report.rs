@@ -81,10 +81,17 @@ impl Teller<'_> {
 
     fn settled(&self) -> Report {
         Report {
-            status: self.status(Changes::default(), Trouble::None),
+            status: self.status(Changes::default(), self.remaining()),
             retry: self.next_available(),
             ..Report::quiet(PassResult::Settled)
         }
+    }
+
+    /// What is wrong after a pass in which nothing went wrong.
+    fn remaining(&self) -> Trouble<'_> {
+        let reason = EventReason::ReconcileError.as_str();
+        let refusal = self.family.refusal.as_deref();
+        refusal.map_or(Trouble::None, |message| Trouble::Beside { reason, message })
     }
 
     fn refused(&self, refusal: &Refusal) -> Report {
@@ -150,7 +157,7 @@ impl Teller<'_> {
     fn changed(&self, changes: Changes<'_>) -> Report {
         Report {
             result: PassResult::Changed,
-            status: self.status(changes, Trouble::None),
+            status: self.status(changes, self.remaining()),
             events: Vec::new(),
             retry: self.next_available(),
         }

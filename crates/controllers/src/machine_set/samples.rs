@@ -88,6 +88,7 @@ pub(super) fn family(set: &Value, members: Vec<Member>) -> Family {
         members,
         orphans: Vec::new(),
         strays: Vec::new(),
+        refusal: None,
         open: Vec::new(),
         highest: None,
         looked: true,

@@ -39,6 +39,8 @@ pub struct Family {
     pub orphans: Vec<Arc<Machine>>,
     /// Machines of the set that it does not select any more.
     pub strays: Vec<Arc<Machine>>,
+    /// Why one of those that the set selects, or selects no more, is not among them: it could not be adopted or released, and has not changed.
+    pub refusal: Option<Arc<str>>,
     /// Ordinals of the window under whose names nothing exists.
     pub open: Vec<u64>,
     /// The highest ordinal of a machine of the set that exists.

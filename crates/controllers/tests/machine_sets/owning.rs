@@ -10,9 +10,15 @@ use serde_json::json;
 
 use crate::world::{PATIENCE, World};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_orphan_is_adopted_counts_and_keeps_its_other_owners() -> Result<()> {
-    let world = World::new("adopt").await?;
+on_both_definitions! {
+    crate::world::World::new =>
+    an_orphan_is_adopted_counts_and_keeps_its_other_owners,
+    a_machine_that_is_relabelled_is_released_kept_and_replaced,
+    a_machine_that_may_not_be_adopted_holds_up_nothing_and_is_told,
+    a_set_that_is_being_deleted_makes_and_deletes_nothing,
+}
+
+async fn an_orphan_is_adopted_counts_and_keeps_its_other_owners(world: World) -> Result<()> {
     let maps = Api::<ConfigMap>::namespaced(world.client.clone(), &world.namespace);
     let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "friend"}}))?;
     let friend = maps.create(&PostParams::default(), &map).await?;
@@ -40,9 +46,7 @@ async fn an_orphan_is_adopted_counts_and_keeps_its_other_owners() -> Result<()> 
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_machine_that_is_relabelled_is_released_kept_and_replaced() -> Result<()> {
-    let world = World::new("release").await?;
+async fn a_machine_that_is_relabelled_is_released_kept_and_replaced(world: World) -> Result<()> {
     let _process = world.run().await?;
     world.create_set("workers", 2, json!({})).await?;
     let names = world.until_alive(2).await?;
@@ -62,9 +66,9 @@ async fn a_machine_that_is_relabelled_is_released_kept_and_replaced() -> Result<
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_machine_that_may_not_be_adopted_holds_up_nothing_and_is_told() -> Result<()> {
-    let world = World::new("refuse").await?;
+async fn a_machine_that_may_not_be_adopted_holds_up_nothing_and_is_told(
+    world: World,
+) -> Result<()> {
     world.create_machine("orphan", "workers", json!([])).await?;
     let process = world.run().await?;
     let adoptions = Match::any().verbs([Verb::Patch]).resource("machines").name("orphan");
@@ -73,17 +77,21 @@ async fn a_machine_that_may_not_be_adopted_holds_up_nothing_and_is_told() -> Res
     // It is not the set's, so it does not count.
     world.until_alive(3).await?;
     world.until_event("workers", "ReconcileError").await?;
-    world.until_settled("workers").await?;
+    let set = world.until_settled("workers").await?;
+    let is_told = |set: &kube::api::DynamicObject| {
+        let mut list = set.data["status"]["conditions"].as_array().into_iter().flatten();
+        list.any(|condition| condition["type"] == "ReplicaFailure")
+    };
+    assert!(is_told(&set), "it stays refused, so it stays told: {}", set.data["status"]);
     assert_eq!(process.proxy.log().matching(&adoptions).len(), 1, "asked once, until it changes");
     process.proxy.clear_rules();
     world.patch_machine("orphan", json!({"metadata": {"labels": {"new": "1"}}})).await?;
     world.until_alive(2).await?;
+    world.until("workers", "all is well", |set| !is_told(set)).await?;
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_set_that_is_being_deleted_makes_and_deletes_nothing() -> Result<()> {
-    let world = World::new("deleting").await?;
+async fn a_set_that_is_being_deleted_makes_and_deletes_nothing(world: World) -> Result<()> {
     let process = world.run().await?;
     world.create_set("workers", 2, json!({})).await?;
     world.until_settled("workers").await?;

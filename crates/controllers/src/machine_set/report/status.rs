@@ -36,6 +36,13 @@ pub(super) enum Trouble<'a> {
     None,
     /// Whatever was: this pass has not found out.
     AsBefore,
+    /// Something that is in the way of nothing that the set wants.
+    Beside {
+        /// In one word.
+        reason: &'static str,
+        /// For people.
+        message: &'a str,
+    },
     /// Something that may mend itself.
     ForNow {
         /// In one word.
@@ -85,7 +92,8 @@ pub(super) fn patch(
     if selector.is_some() && status.label_selector.as_deref() != selector.as_deref() {
         patch.insert("labelSelector".to_owned(), json!(selector));
     }
-    let done = matches!(trouble, Trouble::None) && wanted(says) == Ok(counts.replicas);
+    let in_the_way = !matches!(trouble, Trouble::None | Trouble::Beside { .. });
+    let done = !in_the_way && wanted(says) == Ok(counts.replicas);
     if done && status.observed_generation != Some(says.generation) {
         patch.insert("observedGeneration".to_owned(), json!(says.generation));
     }
@@ -122,7 +130,7 @@ fn is_fully_labeled(seen: &Seen, says: &Children) -> bool {
 fn error(says: &Children, trouble: Trouble<'_>, patch: &mut Map<String, Value>) {
     let (reason, message) = match trouble {
         Trouble::AsBefore => return,
-        Trouble::None | Trouble::ForNow { .. } => (None, None),
+        Trouble::None | Trouble::Beside { .. } | Trouble::ForNow { .. } => (None, None),
         Trouble::ForGood { reason, message } => (Some(reason), Some(message)),
     };
     if says.status.error_reason.as_deref() != reason {
@@ -155,7 +163,9 @@ fn conditions(
             return with.or(without);
         }
         Trouble::AsBefore => None,
-        Trouble::ForNow { reason, message } | Trouble::ForGood { reason, message } => {
+        Trouble::Beside { reason, message }
+        | Trouble::ForNow { reason, message }
+        | Trouble::ForGood { reason, message } => {
             Some(Condition::yes(CONDITION_REPLICA_FAILURE).because(reason, message))
         }
     };

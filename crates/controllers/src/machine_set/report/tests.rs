@@ -179,6 +179,31 @@ fn an_outage_does_not_take_back_what_was_wrong_before() {
 }
 
 #[test]
+fn a_machine_that_may_not_be_adopted_is_told_until_that_is_over_and_holds_up_nothing() {
+    let refused = Failure {
+        category: Category::Unauthorised,
+        retry: Retry::OnChange,
+        message: "not so".to_owned(),
+    };
+    let claimed =
+        Outcome::Claimed { adopted: Vec::new(), released: Vec::new(), failure: Some(refused) };
+    let mut said = settled();
+    said["status"]["observedGeneration"] = json!(6);
+    let first = tell(&said, members(3), &claimed).status.unwrap();
+    assert_eq!(first["conditions"][0]["type"], "ReplicaFailure");
+    assert_eq!(first.get("observedGeneration"), None);
+    said["status"]["conditions"] = first["conditions"].clone();
+    let later = |said: &Value, refusal: Option<&str>| {
+        let family = Family { refusal: refusal.map(Into::into), ..family(said, members(3)) };
+        report(&snapshot(family), &Outcome::Left(Why::Settled), now()).status
+    };
+    assert_eq!(later(&said, Some("not so")), Some(json!({"observedGeneration": 7})));
+    said["status"]["observedGeneration"] = json!(7);
+    assert_eq!(later(&said, Some("not so")), None);
+    assert_eq!(later(&said, None), Some(json!({"conditions": []})));
+}
+
+#[test]
 fn names_that_were_taken_bring_us_back_soon() {
     let outcome = Outcome::Created { made: Vec::new(), met: 1, failure: None };
     assert_eq!(tell(&settled(), members(3), &outcome).retry, Some(Retry::Soon));
