@@ -42,6 +42,17 @@ impl Links {
         address.map(|address| self.machines_by_address.get(address)).unwrap_or_default()
     }
 
+    /// Nodes that may have waited for this one to go: those of its instance, and those with its address.
+    pub(super) fn nodes_beside(&self, node: &Node) -> Vec<ObjectKey> {
+        let by_id = node.provider_id.as_deref().map(|id| self.nodes_by_provider_id.get(id));
+        let mut beside = by_id.unwrap_or_default();
+        if let Some(address) = node.internal_ips.first() {
+            beside.extend(self.nodes_by_address.get(address));
+        }
+        beside.retain(|key| *key != node.meta.key);
+        beside
+    }
+
     /// Nodes that a change of this Machine may concern.
     pub(super) fn nodes_of(&self, machine: &Machine) -> Vec<ObjectKey> {
         let mut nodes = Vec::new();

@@ -26,7 +26,7 @@ use machinist_api::names::LEASE_NODE_LINK;
 use machinist_api::resource::{MACHINES, NODES, Resource};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::Report;
-use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cache::store::{Change, Entry};
 use machinist_runtime::cache::{AnyCache, Cache, Scope};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
@@ -43,7 +43,7 @@ use self::links::Links;
 pub use self::plan::{Link, Outcome, Plan, Why};
 pub use self::report::report;
 pub use self::snapshot::{Owner, Snapshot};
-use crate::kinds::{Machines, Nodes};
+use crate::kinds::{Machines, Node, Nodes};
 
 /// The nodelink controller.
 #[derive(Debug)]
@@ -64,6 +64,19 @@ impl NodeLink {
     }
 }
 
+/// The Node that another one may have waited for, which is gone now, goes, or has become that of another instance.
+fn made_room<'a>(change: &Change<'a, Node>) -> Option<&'a Node> {
+    let Some(Entry::Known(before)) = change.before else { return None };
+    let stays = match change.after {
+        Some(Entry::Known(after)) => {
+            after.provider_id == before.provider_id && after.meta.deleting == before.meta.deleting
+        }
+        Some(Entry::Undecodable(_)) => true,
+        None => false,
+    };
+    (!stays).then_some(before)
+}
+
 impl Controller for NodeLink {
     type Snapshot = Snapshot;
     type Plan = Plan;
@@ -81,10 +94,15 @@ impl Controller for NodeLink {
     }
 
     fn subscribe(&self, queue: &Arc<Queue>) {
-        let nodes = Arc::clone(queue);
+        let (nodes, links) = (Arc::clone(queue), self.links.clone());
         self.nodes.subscribe(move |change| {
             if change.after.is_some() {
                 nodes.add(change.key);
+            }
+            for beside in
+                made_room(change).map(|node| links.nodes_beside(node)).into_iter().flatten()
+            {
+                nodes.add(&beside);
             }
         });
         let (queue, links) = (Arc::clone(queue), self.links.clone());
@@ -117,5 +135,29 @@ impl Controller for NodeLink {
 
     fn regarding<'a>(&self, snapshot: &'a Snapshot) -> Regarding<'a> {
         Regarding { resource: NODES, meta: &snapshot.node.meta }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::samples::node;
+    use super::*;
+
+    #[test]
+    fn a_node_makes_room_when_it_goes_and_not_when_it_says_that_it_lives() {
+        let spec = json!({"providerID": "p:///1"});
+        let here = Entry::Known(node(json!({}), spec.clone()));
+        let labelled = Entry::Known(node(json!({"labels": {"a": "b"}}), spec.clone()));
+        let going = Entry::Known(node(json!({"deletionTimestamp": "2026-03-01T12:00:00Z"}), spec));
+        let moved = Entry::Known(node(json!({}), json!({"providerID": "p:///2"})));
+        let key = ObjectKey::new("", "n");
+        let makes_room = |before, after| made_room(&Change { key: &key, before, after }).is_some();
+        assert!(makes_room(Some(&here), None));
+        assert!(makes_room(Some(&here), Some(&going)));
+        assert!(makes_room(Some(&here), Some(&moved)));
+        assert!(!makes_room(Some(&here), Some(&labelled)));
+        assert!(!makes_room(None, Some(&here)));
     }
 }
