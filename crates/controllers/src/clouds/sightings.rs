@@ -8,9 +8,11 @@
 //! comes, and is dropped.
 
 use std::collections::{HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use machinist_domain::key::Uid;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::retry::{Category, Failure, Retry};
@@ -207,14 +209,24 @@ impl Inner {
     async fn ask(self: &Arc<Self>, cloud: &dyn Cloud, batch: Vec<Question>) {
         let (numbers, machines): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|question| (question.number, question.machine)).unzip();
-        let answers = tokio::time::timeout(self.patience, cloud.describe(&machines)).await;
-        let mut answers = answers.unwrap_or_default().into_iter();
+        // A provider that panics must not take the lane with it: nobody would ask there ever again.
+        let describe = AssertUnwindSafe(async { cloud.describe(&machines).await }).catch_unwind();
+        let (answers, silence) = match tokio::time::timeout(self.patience, describe).await {
+            Ok(Ok(answers)) => (answers, "the cloud did not say anything about it"),
+            Ok(Err(_)) => {
+                tracing::error!(machines = machines.len(), "a provider panicked when it was asked");
+                (Vec::new(), "the provider failed when the cloud was to be asked")
+            }
+            Err(_) => (Vec::new(), "the cloud did not answer in time"),
+        };
+        let mut answers = answers.into_iter();
         let at = self.clock.uptime();
         let mut must_sweep = false;
         {
             let mut state = self.state.lock();
             for (machine, number) in machines.iter().zip(numbers) {
-                let answer = answers.next().unwrap_or_else(|| Sighting::Unknown(silence()));
+                let answer = answers.next();
+                let answer = answer.unwrap_or_else(|| Sighting::Unknown(unanswered(silence)));
                 if state.asked.get(&machine.uid) == Some(&number) {
                     state.asked.remove(&machine.uid);
                     must_sweep |= state.put(machine.uid.clone(), answer, at);
@@ -251,12 +263,8 @@ impl Inner {
     }
 }
 
-fn silence() -> Failure {
-    Failure {
-        category: Category::Unavailable,
-        retry: Retry::Backoff,
-        message: "the cloud did not answer in time".to_owned(),
-    }
+fn unanswered(message: &str) -> Failure {
+    Failure { category: Category::Unavailable, retry: Retry::Backoff, message: message.to_owned() }
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ use super::*;
 /// A cloud that says "absent" to everything, when it is allowed to.
 #[derive(Debug, Default)]
 struct Slow {
+    /// Whether the next call panics.
+    panics: Mutex<bool>,
     asked: Mutex<Vec<usize>>,
     go: Notify,
 }
@@ -21,6 +23,8 @@ impl Cloud for Slow {
     fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<Sighting>> {
         Box::pin(async move {
             self.asked.lock().push(machines.len());
+            let panics = std::mem::take(&mut *self.panics.lock());
+            assert!(!panics, "as the test wants it");
             self.go.notified().await;
             machines.iter().map(|_| Sighting::Absent).collect()
         })
@@ -177,4 +181,26 @@ async fn silence_is_not_absence() {
     tokio::time::sleep(Duration::from_secs(601)).await;
     let sighting = sightings.look(&chosen, &machine("a", "r"));
     assert!(matches!(sighting, Sighting::Unknown(_)), "{sighting:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_panics_is_asked_again() {
+    let Bed { sightings, cloud, chosen, clock, woken } = bed();
+    *cloud.panics.lock() = true;
+    for number in 0..201 {
+        sightings.look(&chosen, &machine(&number.to_string(), "r"));
+    }
+    settle().await;
+    assert_eq!(*cloud.asked.lock(), [200, 1], "the lane goes on");
+    assert_eq!(woken.lock().len(), 200, "nobody waits for an answer that will not come");
+    let sighting = sightings.look(&chosen, &machine("0", "r"));
+    assert!(matches!(sighting, Sighting::Unknown(_)), "{sighting:?}");
+
+    cloud.go.notify_one();
+    clock.advance(Duration::from_secs(31));
+    sightings.look(&chosen, &machine("0", "r"));
+    settle().await;
+    cloud.go.notify_one();
+    settle().await;
+    assert_eq!(sightings.look(&chosen, &machine("0", "r")), Sighting::Absent);
 }
