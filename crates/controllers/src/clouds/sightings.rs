@@ -5,7 +5,7 @@
 //! and are then forgotten: a settled fleet takes no memory here.
 //!
 //! Answers to our own calls count as sightings at once. A question that was asked before such a call says nothing any more when its answer
-//! comes, and is dropped.
+//! comes, and is dropped. They serve until a pass has taken them, however late it comes within reason: it would make the call again.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
@@ -58,6 +58,8 @@ struct State {
 struct Seen {
     sighting: Sighting,
     at: Duration,
+    /// The answer to a call of our own, which no pass has taken yet.
+    owed: bool,
 }
 
 /// Who is asked, as whom: these are asked about many machines at once, and one call at a time.
@@ -120,7 +122,8 @@ impl Sightings {
         let must_sweep = {
             let mut state = self.inner.state.lock();
             state.asked.remove(&machine.uid);
-            state.put(machine.uid.clone(), Sighting::Present(Arc::clone(instance)), at)
+            let sighting = Sighting::Present(Arc::clone(instance));
+            state.put(machine.uid.clone(), Seen { sighting, at, owed: true })
         };
         if must_sweep {
             self.inner.start_sweeping();
@@ -137,8 +140,9 @@ impl Sightings {
 }
 
 impl State {
-    fn known(&self, uid: &Uid, inner: &Inner) -> Option<Sighting> {
-        let seen = self.seen.get(uid).filter(|seen| inner.serves(seen))?;
+    fn known(&mut self, uid: &Uid, inner: &Inner) -> Option<Sighting> {
+        let seen = self.seen.get_mut(uid).filter(|seen| inner.serves(seen))?;
+        seen.owed = false;
         Some(seen.sighting.clone())
     }
 
@@ -156,8 +160,8 @@ impl State {
     }
 
     /// Stores a sighting. Returns whether somebody has to sweep from now on.
-    fn put(&mut self, uid: Uid, sighting: Sighting, at: Duration) -> bool {
-        self.seen.insert(uid, Seen { sighting, at });
+    fn put(&mut self, uid: Uid, seen: Seen) -> bool {
+        self.seen.insert(uid, seen);
         !std::mem::replace(&mut self.sweeping, true)
     }
 
@@ -186,6 +190,8 @@ impl Inner {
         };
         let timings = &self.timings;
         let time = if settled { timings.sighting } else { timings.sighting.min(timings.poll / 2) };
+        // Workers may be behind. Somebody who has not come by then will not create anything soon, either.
+        let time = if seen.owed { time.max(timings.creation / 4) } else { time };
         self.clock.uptime().saturating_sub(seen.at) < time
     }
 
@@ -229,7 +235,8 @@ impl Inner {
                 let answer = answer.unwrap_or_else(|| Sighting::Unknown(unanswered(silence)));
                 if state.asked.get(&machine.uid) == Some(&number) {
                     state.asked.remove(&machine.uid);
-                    must_sweep |= state.put(machine.uid.clone(), answer, at);
+                    let seen = Seen { sighting: answer, at, owed: false };
+                    must_sweep |= state.put(machine.uid.clone(), seen);
                 }
             }
         }

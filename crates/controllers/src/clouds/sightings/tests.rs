@@ -204,3 +204,21 @@ async fn a_provider_that_panics_is_asked_again() {
     settle().await;
     assert_eq!(sightings.look(&chosen, &machine("0", "r")), Sighting::Absent);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_to_our_own_call_waits_for_the_pass_that_takes_it() {
+    let Bed { sightings, clock, .. } = bed();
+    let a = machine("a", "r");
+    sightings.saw(&a, &instance());
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    clock.advance(Duration::from_secs(120));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(sightings.known(&a.uid), Some(Sighting::Present(instance())), "workers were busy");
+    assert_eq!(sightings.known(&a.uid), None, "and it is old for everybody else");
+
+    sightings.saw(&a, &instance());
+    clock.advance(Duration::from_secs(301));
+    assert_eq!(sightings.known(&a.uid), None, "nobody came");
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    assert!(sightings.inner.state.lock().seen.is_empty(), "and nobody keeps it");
+}
