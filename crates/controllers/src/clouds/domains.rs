@@ -5,9 +5,10 @@
 //! double up to a limit, with jitter, and end with the first success.
 //!
 //! Which domain a call belongs to is known once a call of its [`Group`] was refused: before that everybody may try. Nothing here has to
-//! survive a restart: the cloud will say the same again.
+//! survive a restart: the cloud will say the same again. What nobody has asked about for long is forgotten, and whoever waits is known only for
+//! as long as they come back.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use machinist_domain::hash::fnv1a;
@@ -81,6 +82,8 @@ pub struct Domains {
 struct State {
     groups: HashMap<Group, FailureDomain>,
     closed: HashMap<FailureDomain, Pause>,
+    /// When what is over is forgotten next.
+    sweep_at: Duration,
 }
 
 struct Pause {
@@ -89,7 +92,8 @@ struct Pause {
     /// Somebody tries, and is given until then.
     trying_until: Option<Duration>,
     why: Failure,
-    waiting: BTreeSet<ObjectKey>,
+    /// Who waits, and until when they are expected back.
+    waiting: BTreeMap<ObjectKey, Duration>,
 }
 
 impl std::fmt::Debug for Domains {
@@ -126,15 +130,16 @@ impl Domains {
             pause.waiting.remove(key);
             pause.trying_until = Some(now + self.patience);
         } else {
-            pause.waiting.insert(key.clone());
+            pause.join(key, now);
         }
         gate
     }
 
     /// Waits for what comes of it when somebody else tries.
     pub fn wait(&self, group: Group, key: &ObjectKey) {
+        let now = self.clock.uptime();
         if let Some(pause) = self.state.lock().pause(group) {
-            pause.waiting.insert(key.clone());
+            pause.join(key, now);
         }
     }
 
@@ -145,7 +150,7 @@ impl Domains {
             let domain = state.groups.remove(&group);
             domain.and_then(|domain| state.closed.remove(&domain))
         };
-        for key in opened.into_iter().flat_map(|pause| pause.waiting) {
+        for key in opened.into_iter().flat_map(|pause| pause.waiting.into_keys()) {
             (self.wake)(&key);
         }
     }
@@ -154,6 +159,11 @@ impl Domains {
     pub fn failed(&self, group: Group, error: &CloudError) {
         let now = self.clock.uptime();
         let mut state = self.state.lock();
+        let memory = self.timings.domain_pause_max;
+        if now >= state.sweep_at {
+            state.sweep_at = now + memory;
+            state.sweep(now, memory);
+        }
         let shared = matches!(error.class, ErrorClass::Throttled | ErrorClass::CapacityExhausted);
         let Some(domain) = error.domain.as_ref().filter(|_| shared) else {
             // Somebody tried for all, and learned nothing about what they wait for. Another one may try.
@@ -164,16 +174,15 @@ impl Domains {
             return;
         };
         state.groups.insert(group, domain.clone());
-        let pause = state.closed.entry(domain.clone()).or_insert_with(|| Pause {
-            failures: 0,
-            until: Duration::ZERO,
-            trying_until: None,
-            why: error.failure(),
-            waiting: BTreeSet::new(),
-        });
+        let pause = state.closed.entry(domain.clone()).or_insert_with(|| Pause::new(error));
+        if pause.is_over(now, memory) {
+            *pause = Pause::new(error);
+        }
         // Calls that were under way together fail together, and count as one failure.
         if now >= pause.until {
             pause.failures = pause.failures.saturating_add(1);
+            // Who is long overdue is gone, or wants something else.
+            pause.waiting.retain(|_, back| now < back.saturating_add(memory));
             let length = self.pause_length(domain, pause.failures);
             pause.until = now + length.max(error.pause().unwrap_or_default());
         }
@@ -192,6 +201,30 @@ impl Domains {
 }
 
 impl Pause {
+    fn new(error: &CloudError) -> Self {
+        Self {
+            failures: 0,
+            until: Duration::ZERO,
+            trying_until: None,
+            why: error.failure(),
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// Whether it ended so long ago that it says nothing about the next call.
+    fn is_over(&self, now: Duration, memory: Duration) -> bool {
+        let until = self.trying_until.map_or(self.until, |trying| trying.max(self.until));
+        self.failures > 0 && now >= until.saturating_add(memory)
+    }
+
+    fn join(&mut self, key: &ObjectKey, now: Duration) {
+        let wait = match self.gate(now) {
+            Gate::Open => Duration::ZERO,
+            Gate::Closed { wait, .. } => wait,
+        };
+        self.waiting.insert(key.clone(), now + wait);
+    }
+
     fn gate(&self, now: Duration) -> Gate {
         let until = match self.trying_until {
             // Whoever tries wakes the others, or lets the next one try.
@@ -206,6 +239,11 @@ impl Pause {
 }
 
 impl State {
+    fn sweep(&mut self, now: Duration, memory: Duration) {
+        self.closed.retain(|_, pause| !pause.is_over(now, memory));
+        self.groups.retain(|_, domain| self.closed.contains_key(domain));
+    }
+
     fn pause(&mut self, group: Group) -> Option<&mut Pause> {
         let domain = self.groups.get(&group)?;
         self.closed.get_mut(domain)

@@ -127,3 +127,48 @@ fn the_cloud_cannot_ask_for_patience_without_end() {
     domains.failed(group("x"), &CloudError { retry_after: Some(Duration::MAX), ..full() });
     assert_eq!(waits(&domains.gate(group("x"))), Some(3600 * SECOND));
 }
+
+#[test]
+fn a_failure_long_after_the_last_pause_is_the_first_of_its_kind() {
+    let Bed { domains, clock, .. } = bed();
+    for _ in 0..6 {
+        domains.failed(group("x"), &full());
+        clock.advance(waits(&domains.gate(group("x"))).unwrap());
+    }
+    clock.advance(599 * SECOND);
+    domains.failed(group("x"), &full());
+    let wait = waits(&domains.gate(group("x"))).unwrap();
+    assert!(wait > 200 * SECOND, "not so long ago: {wait:?}");
+
+    clock.advance(wait + 600 * SECOND);
+    domains.failed(group("x"), &full());
+    assert!(waits(&domains.gate(group("x"))).unwrap() <= 5 * SECOND);
+}
+
+#[test]
+fn specs_and_domains_that_nobody_asks_for_any_more_are_forgotten() {
+    let Bed { domains, clock, .. } = bed();
+    for number in 0..100 {
+        let zone = full().within(format!("zone-{number}"));
+        domains.failed(group(&number.to_string()), &zone);
+    }
+    clock.advance(3600 * SECOND);
+    domains.failed(group("x"), &full());
+    let state = domains.state.lock();
+    assert_eq!((state.groups.len(), state.closed.len()), (1, 1));
+}
+
+#[test]
+fn machines_that_are_gone_do_not_wait_for_ever() {
+    let Bed { domains, clock, woken } = bed();
+    domains.failed(group("x"), &full());
+    domains.wait(group("x"), &key("gone"));
+    for _ in 0..20 {
+        clock.advance(waits(&domains.gate(group("x"))).unwrap());
+        assert_eq!(domains.enter(group("x"), &key("a")), Gate::Open);
+        domains.wait(group("x"), &key("alive"));
+        domains.failed(group("x"), &full());
+    }
+    domains.succeeded(group("x"));
+    assert_eq!(*woken.lock(), ["alive"]);
+}
