@@ -111,9 +111,9 @@ async fn it_runs_on_interruptible_nodes_in_the_network_of_the_host_and_without_o
 #[tokio::test(flavor = "multi_thread")]
 async fn it_may_read_nodes_and_patch_their_status_and_nothing_else() {
     let roles = &installation().await.roles;
-    let rules: Vec<_> = roles.iter().flat_map(|role| role["rules"].as_array().unwrap()).collect();
+    let granted: Vec<_> = roles.iter().flat_map(|role| role["rules"].as_array().unwrap()).collect();
     assert_eq!(
-        rules,
+        granted,
         [
             &json!({"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}),
             &json!({"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]}),
