@@ -32,7 +32,7 @@ async fn until_said(process: &Process, line: &str) -> Result<()> {
 
 async fn machines_live_without_sets(served: Served) -> Result<()> {
     let control_plane = ControlPlane::start().await?;
-    let fleet = Fleet::on(&control_plane, served).await?;
+    let fleet = Fleet::on(&control_plane, "alone", served).await?;
     let process = fleet.run()?;
     // Nobody has anything to work on, and the process is well.
     for controller in ["machine", "nodelink"] {
@@ -42,8 +42,7 @@ async fn machines_live_without_sets(served: Served) -> Result<()> {
     let set_waits = "[+] controller machineset waits for machinesets.machine.openshift.io";
     until_said(&process, set_waits).await?;
 
-    let machines = served.definition("machines").await?;
-    control_plane.install_crds(&machines.to_string()).await?;
+    control_plane.install_crds(&served.yaml(&["machines"]).await?).await?;
     until_said(&process, "[+] controller machine runs").await?;
     until_said(&process, "[+] controller nodelink runs").await?;
     until_said(&process, set_waits).await?;
@@ -59,8 +58,7 @@ async fn machines_live_without_sets(served: Served) -> Result<()> {
     until_said(&process, set_waits).await?;
 
     // It comes, and nobody has to start anything anew.
-    let sets = served.definition("machinesets").await?;
-    control_plane.install_crds(&sets.to_string()).await?;
+    control_plane.install_crds(&served.yaml(&["machinesets"]).await?).await?;
     until_said(&process, "[+] controller machineset runs").await?;
     fleet.create_set(1, json!({})).await?;
     fleet.until_settled(1).await?;

@@ -16,6 +16,7 @@ use machinist_testbed::crash::World;
 use machinist_testbed::faults::Proxy;
 use machinist_testbed::poll::eventually;
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
 use crate::definitions::Served;
 use crate::process::{Process, SPEED, timings};
@@ -30,19 +31,39 @@ const VOLUMES: usize = 2;
 /// On every Node of a machine: `namespace/name` of the machine.
 const MACHINE_OF_NODE: &str = "machine.openshift.io/machine";
 
+/// One API server for all tests.
+pub(crate) async fn control_plane(served: Served) -> &'static ControlPlane {
+    static OURS: OnceCell<ControlPlane> = OnceCell::const_new();
+    static STOCK: OnceCell<ControlPlane> = OnceCell::const_new();
+    let shared = if served == Served::Ours { &OURS } else { &STOCK };
+    let start = || async {
+        let control_plane = ControlPlane::start().await?;
+        let definitions = served.yaml(&["machines", "machinesets"]).await?;
+        control_plane.install_crds(&definitions).await?;
+        anyhow::Ok(control_plane)
+    };
+    shared.get_or_try_init(start).await.unwrap()
+}
+
 pub(crate) struct Fleet {
     pub(crate) served: Served,
     world: World,
 }
 
 impl Fleet {
-    pub(crate) async fn new(served: Served) -> Result<Self> {
-        Self::on(served.control_plane().await, served).await
+    /// On the API server that all tests share.
+    pub(crate) async fn new(test: &str, served: Served) -> Result<Self> {
+        Self::on(control_plane(served).await, test, served).await
     }
 
-    pub(crate) async fn on(control_plane: &ControlPlane, served: Served) -> Result<Self> {
+    pub(crate) async fn on(
+        control_plane: &ControlPlane,
+        test: &str,
+        served: Served,
+    ) -> Result<Self> {
         let config = control_plane.kube_config();
-        let world = World::new(&config, "fleet", PATIENCE).await?;
+        let name: String = test.replace('_', "-").chars().take(40).collect();
+        let world = World::new(&config, &name, PATIENCE).await?;
         Ok(Self { served, world: world.with_cloud(&config, SPEED).await? })
     }
 

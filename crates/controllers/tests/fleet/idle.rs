@@ -18,6 +18,7 @@ const SETTLING: Duration = Duration::from_secs(1);
 const CLOUD: &str = "sim";
 
 on_both_definitions! {
+    crate::fleet::Fleet::new =>
     a_settled_fleet_costs_nothing_but_watches_and_leases,
     the_resync_looks_and_writes_nothing,
 }

@@ -3,6 +3,7 @@
 // Under `cfg(test)`, so that clippy knows helpers of tests for what they are.
 #[cfg(test)]
 #[macro_use]
+#[path = "../support/definitions.rs"]
 mod definitions;
 #[cfg(test)]
 mod alone;

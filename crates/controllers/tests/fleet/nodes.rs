@@ -12,6 +12,7 @@ use crate::idle::stays_idle;
 use crate::reading::{condition, is_alive, message};
 
 on_both_definitions! {
+    crate::fleet::Fleet::new =>
     labels_and_taints_come_and_go_with_the_machine,
     a_node_of_the_same_name_is_another_node,
     hooks_hold_a_machine_that_is_scaled_away,

@@ -4,18 +4,19 @@ use anyhow::{Result, ensure};
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::fleet::{Fleet, PATIENCE, SET, node_of};
+use crate::fleet::{Fleet, PATIENCE, SET, control_plane, node_of};
 use crate::idle::stays_idle;
 use crate::reading::{condition, number, phase};
 
 on_both_definitions! {
+    crate::fleet::Fleet::new =>
     kubectl_scales_up_and_down,
     a_machine_that_is_deleted_is_replaced_by_exactly_one,
     an_instance_that_dies_is_reported_and_not_replaced,
 }
 
 async fn kubectl(fleet: &Fleet, arguments: &[&str]) -> Result<()> {
-    let mut command = fleet.served.control_plane().await.kubectl().await?;
+    let mut command = control_plane(fleet.served).await.kubectl().await?;
     let output = command.arg("-n").arg(fleet.namespace()).args(arguments).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(())

@@ -12,13 +12,21 @@ use machinist_testbed::poll::eventually;
 use serde_json::json;
 use tokio::time::Instant;
 
+use crate::definitions::Served;
 use crate::world::{PATIENCE, World, control_plane, is_alive, timings};
+
+on_both_definitions! {
+    crate::world::World::new =>
+    a_machine_that_goes_is_replaced_once_under_another_name,
+    machines_are_made_as_the_template_says_with_finalizer_and_owner,
+    a_name_that_somebody_else_has_is_passed_over,
+}
 
 /// Ten seconds in a world in which a lease lasts three instead of a hundred and twenty would be a quarter of one; this is much worse.
 const LAG: Duration = Duration::from_secs(3);
 
 async fn lagging() -> Result<Proxy> {
-    let proxy = Proxy::start(&control_plane().await.kube_config()).await?;
+    let proxy = Proxy::start(&control_plane(Served::Ours).await.kube_config()).await?;
     for resource in ["machines", "machinesets"] {
         let watches = Match::any().verbs([Verb::Watch]).resource(resource);
         proxy.add_rule(Rule::new(watches, Effect::DelayEvents(LAG)));
@@ -57,7 +65,7 @@ async fn stays(world: &World, holds: impl Fn(usize) -> bool) -> Result<()> {
 /// Nobody takes finalizers off here, so whatever was ever created is still there to be counted.
 #[tokio::test(flavor = "multi_thread")]
 async fn five_hundred_and_back_with_late_watches_and_dying_leaders() -> Result<()> {
-    let world = World::new("count").await?;
+    let world = World::new("count", Served::Ours).await?;
     world.create_set("workers", 0, json!({})).await?;
     let proxy = lagging().await?;
     proxy.add_rule(Rule::new(creations(), Effect::LoseAnswer).skip(60).times(2));
@@ -104,9 +112,7 @@ async fn five_hundred_and_back_with_late_watches_and_dying_leaders() -> Result<(
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_machine_that_goes_is_replaced_once_under_another_name() -> Result<()> {
-    let world = World::new("replace").await?;
+async fn a_machine_that_goes_is_replaced_once_under_another_name(world: World) -> Result<()> {
     let _process = world.run().await?;
     world.create_set("workers", 3, json!({})).await?;
     world.until_settled("workers").await?;
@@ -121,9 +127,9 @@ async fn a_machine_that_goes_is_replaced_once_under_another_name() -> Result<()>
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn machines_are_made_as_the_template_says_with_finalizer_and_owner() -> Result<()> {
-    let world = World::new("template").await?;
+async fn machines_are_made_as_the_template_says_with_finalizer_and_owner(
+    world: World,
+) -> Result<()> {
     let _process = world.run().await?;
     let set = world.create_set("workers", 1, json!({})).await?;
     let names = world.until_alive(1).await?;
@@ -143,9 +149,7 @@ async fn machines_are_made_as_the_template_says_with_finalizer_and_owner() -> Re
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_somebody_else_has_is_passed_over() -> Result<()> {
-    let world = World::new("squat").await?;
+async fn a_name_that_somebody_else_has_is_passed_over(world: World) -> Result<()> {
     world.create_set("workers", 1, json!({})).await?;
     let process = world.run().await?;
     let first = world.until_alive(1).await?.remove(0);

@@ -11,6 +11,15 @@ use serde_json::json;
 
 use crate::world::{PATIENCE, World};
 
+on_both_definitions! {
+    crate::world::World::new =>
+    the_oldest_goes_first,
+    the_newest_goes_first,
+    marked_machines_go_first_whichever_spelling,
+    failed_machines_go_before_those_without_a_node_and_those_before_the_rest,
+    a_mark_that_the_watch_has_not_told_yet_counts,
+}
+
 /// Three machines of different ages, the oldest first.
 async fn three_ages(world: &World) -> Result<Vec<String>> {
     let mut names = Vec::new();
@@ -33,24 +42,26 @@ async fn three_ages(world: &World) -> Result<Vec<String>> {
     Ok(names)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_oldest_or_the_newest_goes_first() -> Result<()> {
-    for (policy, goes) in [("Oldest", 0), ("Newest", 2)] {
-        let world = World::new("policy").await?;
-        let _process = world.run().await?;
-        world.create_set("workers", 0, json!({"deletePolicy": policy})).await?;
-        let mut names = three_ages(&world).await?;
-        world.scale("workers", 2).await?;
-        names.remove(goes);
-        names.sort();
-        assert_eq!(world.until_alive(2).await?, names, "{policy}");
-    }
+async fn the_oldest_goes_first(world: World) -> Result<()> {
+    one_of_three_ages_goes(&world, "Oldest", 0).await
+}
+
+async fn the_newest_goes_first(world: World) -> Result<()> {
+    one_of_three_ages_goes(&world, "Newest", 2).await
+}
+
+async fn one_of_three_ages_goes(world: &World, policy: &str, goes: usize) -> Result<()> {
+    let _process = world.run().await?;
+    world.create_set("workers", 0, json!({"deletePolicy": policy})).await?;
+    let mut names = three_ages(world).await?;
+    world.scale("workers", 2).await?;
+    names.remove(goes);
+    names.sort();
+    assert_eq!(world.until_alive(2).await?, names);
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn marked_machines_go_first_whichever_spelling() -> Result<()> {
-    let world = World::new("marks").await?;
+async fn marked_machines_go_first_whichever_spelling(world: World) -> Result<()> {
     let _process = world.run().await?;
     world.create_set("workers", 6, json!({})).await?;
     world.until_settled("workers").await?;
@@ -68,9 +79,9 @@ async fn marked_machines_go_first_whichever_spelling() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn failed_machines_go_before_those_without_a_node_and_those_before_the_rest() -> Result<()> {
-    let world = World::new("nodeless").await?;
+async fn failed_machines_go_before_those_without_a_node_and_those_before_the_rest(
+    world: World,
+) -> Result<()> {
     let _process = world.run().await?;
     world.create_set("workers", 5, json!({})).await?;
     world.until_settled("workers").await?;
@@ -89,9 +100,7 @@ async fn failed_machines_go_before_those_without_a_node_and_those_before_the_res
 }
 
 /// As cluster-autoscaler does it: first a mark, then a smaller number. The number is seen long before the mark is.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_mark_that_the_watch_has_not_told_yet_counts() -> Result<()> {
-    let world = World::new("late-mark").await?;
+async fn a_mark_that_the_watch_has_not_told_yet_counts(world: World) -> Result<()> {
     let process = world.run().await?;
     world.create_set("workers", 5, json!({})).await?;
     world.until_settled("workers").await?;

@@ -16,8 +16,16 @@ use tokio::time::Instant;
 
 use crate::world::{World, control_plane, timings};
 
+on_both_definitions! {
+    crate::world::World::new =>
+    kubectl_scales_a_set_and_sees_its_selector,
+    machines_are_ready_with_their_own_node_and_available_after_a_while,
+    a_settled_set_is_not_written_and_a_busy_one_seldom,
+    the_status_of_a_set_that_has_gone_is_written_once,
+}
+
 async fn kubectl(world: &World, arguments: &[&str]) -> Result<String> {
-    let mut command = control_plane().await.kubectl().await?;
+    let mut command = control_plane(world.served).await.kubectl().await?;
     let output = command.arg("-n").arg(&world.namespace).args(arguments).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
@@ -48,9 +56,7 @@ fn counts(status: &Value) -> [i64; 4] {
         .map(|name| status[name].as_i64().unwrap_or(-1))
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn kubectl_scales_a_set_and_sees_its_selector() -> Result<()> {
-    let world = World::new("kubectl").await?;
+async fn kubectl_scales_a_set_and_sees_its_selector(world: World) -> Result<()> {
     let _process = world.run().await?;
     world.create_set("workers", 1, json!({})).await?;
     world.until_settled("workers").await?;
@@ -77,9 +83,9 @@ async fn kubectl_scales_a_set_and_sees_its_selector() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn machines_are_ready_with_their_own_node_and_available_after_a_while() -> Result<()> {
-    let world = World::new("ready").await?;
+async fn machines_are_ready_with_their_own_node_and_available_after_a_while(
+    world: World,
+) -> Result<()> {
     let process = world.run().await?;
     world.create_set("workers", 2, json!({"minReadySeconds": 3600})).await?;
     world.until_settled("workers").await?;
@@ -108,9 +114,7 @@ async fn machines_are_ready_with_their_own_node_and_available_after_a_while() ->
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_settled_set_is_not_written_and_a_busy_one_seldom() -> Result<()> {
-    let world = World::new("quiet").await?;
+async fn a_settled_set_is_not_written_and_a_busy_one_seldom(world: World) -> Result<()> {
     let usual = timings();
     let gather = Duration::from_millis(200);
     let machines = MachineTimings { children: gather, ..usual.machines };
@@ -142,10 +146,8 @@ async fn a_settled_set_is_not_written_and_a_busy_one_seldom() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_status_of_a_set_that_has_gone_is_written_once() -> Result<()> {
+async fn the_status_of_a_set_that_has_gone_is_written_once(world: World) -> Result<()> {
     use machinist_testbed::faults::{Effect, Gate, Rule};
-    let world = World::new("gone").await?;
     let process = world.run().await?;
     let status = Match::any().verbs([Verb::Patch]).resource("machinesets").subresource("status");
     let gate = Gate::new();

@@ -6,9 +6,16 @@ use serde_json::json;
 
 use crate::world::{World, condition};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_set_that_is_not_valid_says_so_and_is_tried_again_when_it_is_edited() -> Result<()> {
-    let world = World::new("invalid").await?;
+on_both_definitions! {
+    crate::world::World::new =>
+    a_set_that_is_not_valid_says_so_and_is_tried_again_when_it_is_edited,
+    creation_that_is_refused_is_told_tried_gently_and_goes_on,
+    a_record_of_ordinals_that_nobody_understands_stops_counting,
+}
+
+async fn a_set_that_is_not_valid_says_so_and_is_tried_again_when_it_is_edited(
+    world: World,
+) -> Result<()> {
     let process = world.run().await?;
     let selector = json!({"matchLabels": {"set": "something-else"}});
     world.create_set("workers", 2, json!({"selector": selector})).await?;
@@ -38,9 +45,7 @@ async fn a_set_that_is_not_valid_says_so_and_is_tried_again_when_it_is_edited() 
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn creation_that_is_refused_is_told_tried_gently_and_goes_on() -> Result<()> {
-    let world = World::new("refused").await?;
+async fn creation_that_is_refused_is_told_tried_gently_and_goes_on(world: World) -> Result<()> {
     let process = world.run().await?;
     let creations = Match::any().verbs([Verb::Create]).resource("machines");
     process.proxy.add_rule(Rule::new(creations.clone(), Effect::answer(403)));
@@ -61,9 +66,7 @@ async fn creation_that_is_refused_is_told_tried_gently_and_goes_on() -> Result<(
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_record_of_ordinals_that_nobody_understands_stops_counting() -> Result<()> {
-    let world = World::new("window").await?;
+async fn a_record_of_ordinals_that_nobody_understands_stops_counting(world: World) -> Result<()> {
     let process = world.run().await?;
     world.create_set("workers", 2, json!({})).await?;
     world.until_settled("workers").await?;

@@ -29,26 +29,24 @@ use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
+use crate::definitions::Served;
+
 /// How long anything is waited for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// How long a lease lasts here.
 const LEASE: Duration = Duration::from_secs(3);
 
-pub(crate) async fn control_plane() -> &'static ControlPlane {
-    static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
+pub(crate) async fn control_plane(served: Served) -> &'static ControlPlane {
+    static OURS: OnceCell<ControlPlane> = OnceCell::const_new();
+    static STOCK: OnceCell<ControlPlane> = OnceCell::const_new();
+    let shared = if served == Served::Ours { &OURS } else { &STOCK };
     let start = || async {
         let control_plane = ControlPlane::start().await?;
-        install(&control_plane).await?;
+        let definitions = served.yaml(&["machines", "machinesets"]).await?;
+        control_plane.install_crds(&definitions).await?;
         anyhow::Ok(control_plane)
     };
-    SHARED.get_or_try_init(start).await.unwrap()
-}
-
-async fn install(control_plane: &ControlPlane) -> Result<()> {
-    let crds = machinist_api::crds().into_iter();
-    let yaml: String = crds.map(|crd| serde_json::to_string(&crd).unwrap() + "\n---\n").collect();
-    control_plane.install_crds(&yaml).await?;
-    Ok(())
+    shared.get_or_try_init(start).await.unwrap()
 }
 
 /// Nobody here looks into provider specs.
@@ -68,6 +66,7 @@ pub(crate) fn timings() -> Timings {
 
 /// A namespace.
 pub(crate) struct World {
+    pub(crate) served: Served,
     pub(crate) namespace: String,
     pub(crate) client: Client,
     config: kube::Config,
@@ -103,14 +102,16 @@ fn kind(kind: &str, plural: &str) -> ApiResource {
 }
 
 impl World {
-    pub(crate) async fn new(name: &str) -> Result<Self> {
-        let control_plane = control_plane().await;
+    /// A world for the test of this name.
+    pub(crate) async fn new(test: &str, served: Served) -> Result<Self> {
+        let control_plane = control_plane(served).await;
+        let name: String = test.replace('_', "-").chars().take(40).collect();
         let client = control_plane.client()?;
         let namespace = json!({"metadata": {"generateName": format!("{name}-")}});
         let namespace: Namespace = serde_json::from_value(namespace)?;
         let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
         let config = control_plane.kube_config();
-        Ok(Self { namespace: namespace.name_any(), client, config })
+        Ok(Self { served, namespace: namespace.name_any(), client, config })
     }
 
     /// A process that needs no lease.

@@ -6,19 +6,19 @@ use kube::api::{Patch, PatchParams};
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
-use crate::world::{PATIENCE, Served, World, condition, message, phase, spec};
+use crate::definitions::Served;
+use crate::world::{PATIENCE, World, condition, message, phase, spec};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_bare_machine_reaches_running_and_leaves_nothing_behind() -> Result<()> {
-    up_and_down(World::with("lifecycle", Served::Ours).await?).await
+on_both_definitions! {
+    crate::world::World::new =>
+    a_bare_machine_reaches_running_and_leaves_nothing_behind,
+    an_instance_that_takes_time_is_waited_for_step_by_step,
+    hooks_hold_the_drain_and_the_end_of_the_instance,
+    another_process_goes_on_where_the_first_one_stopped,
+    a_node_that_nobody_linked_goes_with_its_instance,
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_bare_machine_of_openshift_does_so_too() -> Result<()> {
-    up_and_down(World::with("stock", Served::Stock).await?).await
-}
-
-async fn up_and_down(world: World) -> Result<()> {
+async fn a_bare_machine_reaches_running_and_leaves_nothing_behind(world: World) -> Result<()> {
     let process = world.run()?;
     world.create("m", spec(&json!({"zone": "a", "dataVolumeGiB": 5}))).await?;
     let ready = |machine: &_| phase(machine) == "Running" && condition(machine, "Ready") == "True";
@@ -52,9 +52,7 @@ async fn up_and_down(world: World) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_instance_that_takes_time_is_waited_for_step_by_step() -> Result<()> {
-    let world = World::new("slow").await?;
+async fn an_instance_that_takes_time_is_waited_for_step_by_step(world: World) -> Result<()> {
     let process = world.run()?;
     world.create("m", spec(&json!({"bootSeconds": 2, "stopSeconds": 2}))).await?;
     let machine = world.until_phase("m", "Provisioned").await?;
@@ -71,9 +69,7 @@ async fn an_instance_that_takes_time_is_waited_for_step_by_step() -> Result<()> 
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn hooks_hold_the_drain_and_the_end_of_the_instance() -> Result<()> {
-    let world = World::new("hooks").await?;
+async fn hooks_hold_the_drain_and_the_end_of_the_instance(world: World) -> Result<()> {
     let process = world.run()?;
     let hooks = json!({
         "preDrain": [{"name": "backup", "owner": "ops"}],
@@ -104,9 +100,7 @@ async fn hooks_hold_the_drain_and_the_end_of_the_instance() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn another_process_goes_on_where_the_first_one_stopped() -> Result<()> {
-    let world = World::new("restart").await?;
+async fn another_process_goes_on_where_the_first_one_stopped(world: World) -> Result<()> {
     world.cloud.change_modes(|modes| modes.lose_create_answers = 3);
     let first = world.run()?;
     world.create("m", spec(&json!({}))).await?;
@@ -126,9 +120,7 @@ async fn another_process_goes_on_where_the_first_one_stopped() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_nobody_linked_goes_with_its_instance() -> Result<()> {
-    let world = World::new("unlinked").await?;
+async fn a_node_that_nobody_linked_goes_with_its_instance(world: World) -> Result<()> {
     let process = world.run_alone()?;
     world.create("m", spec(&json!({}))).await?;
     let machine = world.until_phase("m", "Provisioned").await?;
@@ -146,9 +138,9 @@ async fn a_node_that_nobody_linked_goes_with_its_instance() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_machine_of_another_machine_api_is_left_alone_until_it_is_ours() -> Result<()> {
-    let world = World::new("migration").await?;
+async fn a_machine_of_another_machine_api_is_left_alone_until_it_is_ours(
+    world: World,
+) -> Result<()> {
     let process = world.run_obedient()?;
     let machine =
         json!({"providerSpec": {"value": spec(&json!({}))}, "authoritativeAPI": "ClusterAPI"});

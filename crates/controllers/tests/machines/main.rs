@@ -2,6 +2,10 @@
 
 // Under `cfg(test)`, so that clippy knows helpers of tests for what they are.
 #[cfg(test)]
+#[macro_use]
+#[path = "../support/definitions.rs"]
+mod definitions;
+#[cfg(test)]
 mod lifecycle;
 #[cfg(test)]
 mod trouble;

@@ -11,7 +11,7 @@ use kube::api::{
     ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
 };
 use kube::{Api, Client, ResourceExt};
-use machinist_control_plane::{ControlPlane, FeatureSet, openshift_crds};
+use machinist_control_plane::ControlPlane;
 use machinist_controllers::clouds::Clouds;
 use machinist_controllers::kinds::Machines;
 use machinist_controllers::machine::{MachineController, Settings};
@@ -36,17 +36,10 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::definitions::Served;
+
 /// Everything here takes a second or two on an idle machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
-
-/// Whose definition of Machines is served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Served {
-    /// Ours.
-    Ours,
-    /// OpenShift's own, which drops without a word what it does not know.
-    Stock,
-}
 
 async fn control_plane(served: Served) -> &'static ControlPlane {
     static OURS: OnceCell<ControlPlane> = OnceCell::const_new();
@@ -56,21 +49,14 @@ async fn control_plane(served: Served) -> &'static ControlPlane {
 }
 
 async fn start(served: Served) -> Result<ControlPlane> {
-    let all = match served {
-        Served::Ours => {
-            machinist_api::crds().iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?
-        }
-        Served::Stock => openshift_crds(FeatureSet::Default).await?,
-    };
-    let machines = |crd: &&Value| crd["spec"]["names"]["plural"] == "machines";
-    let crd = all.iter().find(machines).context("there is no definition of Machines")?;
     let control_plane = ControlPlane::start().await?;
-    control_plane.install_crds(&crd.to_string()).await?;
+    control_plane.install_crds(&served.yaml(&["machines"]).await?).await?;
     Ok(control_plane)
 }
 
 /// A namespace, a cloud and the controllers.
 pub(crate) struct World {
+    pub(crate) served: Served,
     pub(crate) namespace: String,
     pub(crate) client: Client,
     pub(crate) cloud: SimCloud,
@@ -121,13 +107,11 @@ fn timings() -> Timings {
 }
 
 impl World {
-    pub(crate) async fn new(name: &str) -> Result<Self> {
-        Self::with(name, Served::Ours).await
-    }
-
-    pub(crate) async fn with(name: &str, definition: Served) -> Result<Self> {
-        let control_plane = control_plane(definition).await;
+    /// A world for the test of this name.
+    pub(crate) async fn new(test: &str, served: Served) -> Result<Self> {
+        let control_plane = control_plane(served).await;
         let client = control_plane.client()?;
+        let name: String = test.replace('_', "-").chars().take(40).collect();
         let namespace: Namespace =
             serde_json::from_value(json!({"metadata": {"generateName": format!("{name}-")}}))?;
         let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
@@ -137,9 +121,9 @@ impl World {
         let mix = |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte));
         let seed = namespace.bytes().fold(7, mix);
         let cloud = SimCloud::new(seed, 1.0);
-        let server = SimServer::start(&cloud).await?;
+        let sim = SimServer::start(&cloud).await?;
         let kubelets = Kubelets::start(&cloud, config.clone(), KubeletOptions::default())?;
-        Ok(Self { namespace, client, cloud, config, server, _kubelets: kubelets })
+        Ok(Self { served, namespace, client, cloud, config, server: sim, _kubelets: kubelets })
     }
 
     /// Starts the machine and nodelink controllers.

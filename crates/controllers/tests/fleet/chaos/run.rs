@@ -19,7 +19,7 @@ const MORE: usize = 2;
 
 /// The whole story, and a good end.
 pub(super) async fn live_through(story: &Story, served: Served) -> Result<()> {
-    let fleet = Fleet::new(served).await?;
+    let fleet = Fleet::new(&format!("story-{}", story.seed), served).await?;
     let witness = Witness::new(fleet.machines());
     let process = fleet.run()?;
     fleet.create_set(0, json!({})).await?;

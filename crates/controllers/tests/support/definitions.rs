@@ -1,0 +1,54 @@
+//! Whose definitions of Machines and MachineSets are served; tests run on either. Shared by several test binaries.
+
+use anyhow::{Context, Result};
+use machinist_control_plane::{FeatureSet, openshift_crds};
+use serde_json::Value;
+
+/// Whose definitions are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Served {
+    /// Ours.
+    Ours,
+    /// OpenShift's own, which drop without a word what they do not know.
+    Stock,
+}
+
+impl Served {
+    /// The definitions of these kinds, as YAML documents.
+    pub(crate) async fn yaml(self, plurals: &[&str]) -> Result<String> {
+        let all: Vec<Value> = match self {
+            Self::Ours => {
+                machinist_api::crds().iter().map(serde_json::to_value).collect::<Result<_, _>>()?
+            }
+            Self::Stock => openshift_crds(FeatureSet::Default).await?,
+        };
+        let mut documents = Vec::new();
+        for plural in plurals {
+            let mut found = all.iter().filter(|crd| crd["spec"]["names"]["plural"] == *plural);
+            let found = found.next().with_context(|| format!("no definition of {plural}"))?;
+            documents.push(found.to_string());
+        }
+        Ok(documents.join("\n---\n"))
+    }
+}
+
+/// Makes two tests of each function: on our definitions, and on OpenShift's own. What they work on is made from the name of the test and whose
+/// definitions are served.
+macro_rules! on_both_definitions {
+    ($make:path => $($test:ident),+ $(,)?) => {
+        mod on_ours {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() -> anyhow::Result<()> {
+                let served = crate::definitions::Served::Ours;
+                super::$test($make(stringify!($test), served).await?).await
+            })+
+        }
+        mod on_openshifts {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() -> anyhow::Result<()> {
+                let served = crate::definitions::Served::Stock;
+                super::$test($make(stringify!($test), served).await?).await
+            })+
+        }
+    };
+}
