@@ -17,7 +17,7 @@ use crate::support::installation::{Installation, apply_file, kubectl};
 use crate::support::openshift::definition;
 use crate::support::process::Process;
 use crate::support::replica::LEADER;
-use crate::support::scene::{LARGE, SMALL, Scene, Shape, UNKNOWN, install_crds, spec};
+use crate::support::scene::{LARGE, LEASE, SMALL, Scene, Shape, UNKNOWN, install_crds, spec};
 use crate::support::time::PATIENCE;
 
 /// Where the rival's Lease and, on OpenShift, everything else of machines is.
@@ -39,7 +39,7 @@ async fn the_base_gives_the_rights_that_are_needed_and_no_more() -> Result<()> {
     it_works(&control_plane, &scene, &installation, &json!({}), &[]).await?;
 
     let account = installation.client(&control_plane).await?;
-    leases_come_first(&scene, &account, &installation).await?;
+    leases_come_first(&scene, &account, &installation, LEASE, "set").await?;
     let secrets = "/api/v1/namespaces/my-machines/secrets";
     may_look_at(&account, secrets, "my-aws-credentials").await?;
     may_not_look_at(&account, secrets, "somebody-elses").await?;
@@ -110,7 +110,7 @@ async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<(
     let mut requests = control_plane.audit().read_new()?;
     requests.retain(|entry| entry.user == user && entry.code == 200);
     let account = installation.client(&control_plane).await?;
-    leases_come_first(&scene, &account, &installation).await?;
+    leases_come_first(&scene, &account, &installation, LEASE, "set").await?;
     for (parent, resource, name) in OF_OPENSHIFT {
         let read = requests.iter().any(|entry| entry.resource == resource && entry.name == name);
         assert!(read, "nobody looked at {resource} {name}, so the rights to do so are idle");
@@ -224,10 +224,12 @@ async fn be_openshift(control_plane: &ControlPlane, aws: &AwsBed) -> Result<()> 
 }
 
 /// The API server puts the account's requests where the FlowSchemas say: Leases into a level of their own, all else into another.
-async fn leases_come_first(
+pub(crate) async fn leases_come_first(
     scene: &Scene,
     account: &Client,
     installation: &Installation,
+    lease: &str,
+    set: &str,
 ) -> Result<()> {
     let leases =
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", installation.namespace);
@@ -235,7 +237,7 @@ async fn leases_come_first(
         format!("/apis/machine.openshift.io/v1beta1/namespaces/{}/machinesets", scene.namespace);
     let schemas = Api::<FlowSchema>::all(scene.client.clone());
     for (collection, name, schema) in
-        [(leases, "machinist-annotator", "machinist-leases"), (sets, "set", "machinist")]
+        [(leases, lease, "machinist-leases"), (sets, set, "machinist")]
     {
         let wanted = schemas.get(schema).await?.metadata.uid.context("a uid")?;
         poll::eventually(PATIENCE, &format!("{schema} to take effect"), || async {

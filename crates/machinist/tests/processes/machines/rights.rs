@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 use kube::Client;
+use machinist_api::names::LEASE_MACHINE;
 use machinist_control_plane::{AuditEntry, ControlPlane};
 use machinist_testbed::poll;
 use serde_json::json;
 
 use super::fleet::Fleet;
 use super::life;
+use crate::rights::leases_come_first;
 use crate::support::access::{Attempt, answer, may_look_at, may_not_look_at};
 use crate::support::installation::{Installation, apply_file, kubectl, right_on};
 use crate::support::scene::{Scene, install_crds};
@@ -81,7 +83,15 @@ async fn machines_live_and_die_with_the_rights_of_the_manifests_and_no_more() ->
     assert!(RARE.iter().all(|right| rights.contains(*right)), "not all of {RARE:?} are given");
 
     let account = installation.client(&control_plane).await?;
-    nothing_else_is_allowed(&account).await
+    let (scene, lease) = (&fleet.scene, LEASE_MACHINE);
+    leases_come_first(scene, &account, &installation, lease, life::SET).await?;
+    nothing_else_is_allowed(&account).await?;
+    // The annotator fits beside them, by itself and all in one; neither takes rights from the other.
+    for folder in ["base", "all"] {
+        Installation::apply(&control_plane, folder).await?;
+        leases_come_first(scene, &account, &installation, lease, life::SET).await?;
+    }
+    Ok(())
 }
 
 /// Says whether a process leads the machines.
