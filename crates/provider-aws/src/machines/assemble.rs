@@ -111,3 +111,81 @@ fn earlier_hosts(machine: &MachineRef) -> Vec<HostRequest> {
     hosts.extend(own);
     hosts
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use machinist_domain::key::{ObjectKey, Uid};
+    use machinist_provider::capacity::{Credentials, Realm};
+    use machinist_provider::cloud::ProviderStatus;
+    use serde_json::value::RawValue;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::machines::calls::Subnet;
+
+    fn machine(attempt: u32, status: ProviderStatus) -> MachineRef {
+        MachineRef {
+            key: ObjectKey::new("ns", "worker-1"),
+            uid: Uid("uid-1".into()),
+            attempt,
+            cluster: "c1".into(),
+            realm: Realm {
+                region: "us-east-1".into(),
+                credentials: Credentials::Ambient,
+                endpoint: None,
+                ca_bundle: None,
+            },
+            spec: RawValue::from_string("{}".to_owned()).unwrap().into(),
+            provider_id: None,
+            status,
+            created: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    fn launch(machine: &MachineRef, spec: &Value, is_wavelength: bool) -> Launch {
+        let spec = RawValue::from_string(spec.to_string()).unwrap();
+        let resolved = Resolved {
+            image: "ami-1".to_owned(),
+            root_device: None,
+            security_groups: vec!["sg-1".to_owned()],
+            subnet: Subnet { id: "subnet-1".to_owned(), zone: "us-east-1-wl1".to_owned() },
+            elsewhere: false,
+            is_wavelength,
+        };
+        let config = ProviderConfig::read(&spec).unwrap();
+        assemble(machine, &config, resolved, &ClusterFacts::default())
+    }
+
+    #[test]
+    fn an_address_from_outside_is_the_carriers_in_a_wavelength_zone() {
+        let machine = machine(1, ProviderStatus::default());
+        let addresses = |spec: Value, is_wavelength| {
+            let launch = launch(&machine, &spec, is_wavelength);
+            (launch.public_ip, launch.carrier_ip)
+        };
+        assert_eq!(addresses(json!({ "publicIp": true }), false), (Some(true), None));
+        assert_eq!(addresses(json!({ "publicIp": true }), true), (None, Some(true)));
+        assert_eq!(addresses(json!({ "publicIp": false }), false), (Some(false), None));
+        assert_eq!(addresses(json!({}), true), (None, None));
+    }
+
+    #[test]
+    fn what_is_stored_is_read_again_as_it_was() {
+        let first = machine(1, ProviderStatus::default());
+        let host = json!({ "affinity": "DedicatedHost", "dedicatedHost": { "allocationStrategy": "Dynamic" } });
+        let spec =
+            json!({ "placement": { "tenancy": "host", "host": host }, "spotMarketOptions": {} });
+        let made = launch(&first, &spec, false);
+        assert_eq!((made.token.as_str(), made.attempt), ("uid-1-1", 1));
+        let status = made.clone().into_status(&first).unwrap();
+        assert_eq!(Launch::stored(&status), Some(made.clone()));
+
+        // The next attempt knows the host of this one; a repeat of the same does not.
+        let again = launch(&machine(1, status.clone()), &spec, false);
+        assert_eq!(again, made);
+        let second = launch(&machine(2, status), &spec, false);
+        assert_eq!(second.token, "uid-1-2");
+        assert_eq!(second.earlier_hosts, [made.placement.own_host.unwrap()]);
+    }
+}

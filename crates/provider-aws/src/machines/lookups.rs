@@ -11,7 +11,10 @@ use machinist_provider::parts::Clock;
 use parking_lot::Mutex;
 
 /// Long enough for a set that grows by hundreds, short enough that nobody waits for what was changed.
-const KEEP: Duration = Duration::from_secs(30);
+pub(super) const SHORT: Duration = Duration::from_secs(30);
+
+/// For what hardly ever changes and concerns every machine: about as long as it takes to look at all of them once.
+pub(super) const LONG: Duration = Duration::from_mins(10);
 
 /// Beyond this many, those that are out of date are forgotten.
 const MANY: usize = 256;
@@ -20,12 +23,13 @@ type Slot<V> = Arc<tokio::sync::Mutex<Option<(Duration, V)>>>;
 
 pub(super) struct Lookups<K, V> {
     clock: Clock,
+    keep: Duration,
     slots: Mutex<HashMap<K, (Duration, Slot<V>)>>,
 }
 
 impl<K: Eq + Hash, V: Clone> Lookups<K, V> {
-    pub(super) fn new(clock: &Clock) -> Self {
-        Self { clock: Arc::clone(clock), slots: Mutex::default() }
+    pub(super) fn new(clock: &Clock, keep: Duration) -> Self {
+        Self { clock: Arc::clone(clock), keep, slots: Mutex::default() }
     }
 
     /// What is known, or what `ask` says.
@@ -38,7 +42,7 @@ impl<K: Eq + Hash, V: Clone> Lookups<K, V> {
         let slot = self.slot(key, now);
         let mut slot = slot.lock().await;
         if let Some((since, value)) = slot.as_ref()
-            && now.saturating_sub(*since) < KEEP
+            && now.saturating_sub(*since) < self.keep
         {
             return Ok(value.clone());
         }
@@ -55,7 +59,7 @@ impl<K: Eq + Hash, V: Clone> Lookups<K, V> {
     fn slot(&self, key: K, now: Duration) -> Slot<V> {
         let mut slots = self.slots.lock();
         if slots.len() >= MANY {
-            slots.retain(|_, (used, _)| now.saturating_sub(*used) < KEEP);
+            slots.retain(|_, (used, _)| now.saturating_sub(*used) < self.keep);
         }
         let (used, slot) = slots.entry(key).or_default();
         *used = now;
@@ -74,7 +78,7 @@ mod tests {
         let time = Arc::new(AtomicU64::new(0));
         let ticking = Arc::clone(&time);
         let clock: Clock = Arc::new(move || Duration::from_secs(ticking.load(Ordering::Relaxed)));
-        let lookups = Lookups::<&str, usize>::new(&clock);
+        let lookups = Lookups::<&str, usize>::new(&clock, SHORT);
         let asked = AtomicUsize::new(0);
         let ask = async || {
             tokio::task::yield_now().await;
@@ -87,7 +91,7 @@ mod tests {
         let both = tokio::join!(lookups.get("a", ask()), lookups.get("a", ask()));
         assert_eq!(both, (Ok(1), Ok(1)));
         assert_eq!(lookups.get("b", ask()).await, Ok(2));
-        time.store(KEEP.as_secs(), Ordering::Relaxed);
+        time.store(SHORT.as_secs(), Ordering::Relaxed);
         assert_eq!(lookups.get("a", ask()).await, Ok(3));
     }
 }

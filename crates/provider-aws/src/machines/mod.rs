@@ -98,7 +98,7 @@ impl Ec2Machines {
             clients: Clients::new(connector, Arc::clone(&parts.clock)),
             resolver: Resolver::new(parts),
             absences: Absences::default(),
-            members: Lookups::new(&parts.clock),
+            members: Lookups::new(&parts.clock, lookups::SHORT),
             parts: parts.clone(),
         }
     }

@@ -15,7 +15,7 @@ use machinist_provider::parts::{Clock, Parts};
 
 use super::calls::{Image, Subnet};
 use super::errors::{At, judge};
-use super::lookups::Lookups;
+use super::lookups::{LONG, Lookups, SHORT};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
 
@@ -59,12 +59,12 @@ impl Resolver {
         let clock: &Clock = &parts.clock;
         Self {
             parts: parts.clone(),
-            images: Lookups::new(clock),
-            groups: Lookups::new(clock),
-            subnets: Lookups::new(clock),
-            zones: Lookups::new(clock),
-            domains: Lookups::new(clock),
-            user_data: Lookups::new(clock),
+            images: Lookups::new(clock, SHORT),
+            groups: Lookups::new(clock, SHORT),
+            subnets: Lookups::new(clock, SHORT),
+            zones: Lookups::new(clock, SHORT),
+            domains: Lookups::new(clock, LONG),
+            user_data: Lookups::new(clock, SHORT),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use aws_sdk_ec2::types::{ResourceType, Tag, TagSpecification};
 use machinist_provider::cloud::{Effect as Had, ErrorClass, InstanceState, Sighting};
 use machinist_testbed::aws::{Behaviour, Effect, Rule};
 use serde_json::json;
@@ -180,4 +181,43 @@ async fn a_machine_that_moves_to_another_zone_for_want_of_room() {
         field.present(&machine).await.zone.as_deref(),
         machine.status.0["launch"]["zone"].as_str()
     );
+}
+
+/// So a thousand cost seven. moto needs minutes for that many.
+#[tokio::test]
+async fn a_settled_fleet_costs_one_call_for_two_hundred_and_two_for_its_network() {
+    let field = Field::new().await;
+    // A region of its own: moto goes through all instances of a region for every question.
+    let region = "eu-north-1";
+    let config = field.moto.config().to_builder();
+    let config = config.region(aws_sdk_ec2::config::Region::new(region)).build();
+    let moto = aws_sdk_ec2::Client::from_conf(config);
+    let first = field.machine(&json!({ "tags": [] }));
+    let tag = |key: &str, value: &str| Tag::builder().key(key).value(value).build();
+    let tags = TagSpecification::builder()
+        .resource_type(ResourceType::Instance)
+        .tags(tag(&format!("kubernetes.io/cluster/{}", first.cluster), "owned"))
+        .build();
+    let call = moto.run_instances().min_count(250).max_count(250).image_id(&field.image);
+    let call = call.instance_type("m5.large".into()).tag_specifications(tags);
+    let made = call.send().await.unwrap();
+    let machines: Vec<_> = made
+        .instances()
+        .iter()
+        .map(|instance| {
+            let mut machine = first.clone();
+            machine.realm.region = region.into();
+            machine.status.0.insert("instanceId".to_owned(), json!(instance.instance_id()));
+            machine
+        })
+        .collect();
+    assert_eq!(machines.len(), 250);
+    for batch in machines.chunks(200) {
+        let seen = field.cloud.describe(batch).await;
+        assert!(seen.iter().all(|seen| matches!(seen, Sighting::Present(_))));
+    }
+    let calls: Vec<_> = field.front().calls().into_iter().map(|call| call.action).collect();
+    let expected =
+        ["DescribeInstances", "DescribeVpcs", "DescribeDhcpOptions", "DescribeInstances"];
+    assert_eq!(calls, expected);
 }
