@@ -92,9 +92,8 @@ struct World {
     refused: Option<u32>,
     /// What the last call of our own was told.
     known: Option<Sighting>,
-    killed: bool,
-    /// Whether the cloud has said that the spec can never work.
-    hopeless: bool,
+    /// Whether somebody has removed the instance, or the cloud has said that the spec can never work.
+    may_fail: bool,
     drifted: bool,
     released: bool,
 }
@@ -107,8 +106,7 @@ impl World {
             now: now(),
             refused: None,
             known: None,
-            killed: false,
-            hopeless: false,
+            may_fail: false,
             drifted: false,
             released: false,
         }
@@ -174,7 +172,7 @@ impl World {
         let said_before = self.says_not_created();
         merge(&mut self.object["status"], &status);
         if self.object["status"]["phase"] == "Failed" && phase_before != "Failed" {
-            assert!(self.killed || self.hopeless, "failed without a reason: {outcome:?}");
+            assert!(self.may_fail, "failed without a reason: {outcome:?}");
         }
         let news = self.says_not_created() && !said_before;
         assert!(!news || self.existing() == 0, "said that there is nothing after {outcome:?}");
@@ -214,7 +212,7 @@ impl World {
                 let class = match step {
                     Step::Refused(class) => class,
                     Step::Invalid(_) => {
-                        self.hopeless = true;
+                        self.may_fail = true;
                         ErrorClass::InvalidConfiguration
                     }
                     _ => return Outcome::Prepared(launch(*attempt)),
@@ -288,11 +286,11 @@ impl World {
                 error(ErrorClass::InvalidConfiguration, Effect::Unclear)
             }
             Step::Invalid(Effect::None) => {
-                self.hopeless = true;
+                self.may_fail = true;
                 error(ErrorClass::InvalidConfiguration, Effect::None)
             }
             Step::Invalid(effect) if !self.cloud.contains_key(&attempt) => {
-                (self.hopeless, self.refused) = (true, Some(attempt));
+                (self.may_fail, self.refused) = (true, Some(attempt));
                 error(ErrorClass::InvalidConfiguration, effect)
             }
             // The same request again: a cloud that made an instance for it says so instead.
@@ -326,7 +324,7 @@ impl World {
             }
             Step::Kill if !self.cloud.is_empty() => {
                 self.terminate();
-                self.killed = true;
+                self.may_fail = true;
             }
             Step::Drift => self.drifted = self.existing() > 0,
             Step::Hook => {
@@ -371,7 +369,7 @@ proptest! {
         if deleting {
             prop_assert!(world.released, "it is stuck: {}", world.object);
         } else if *phase == "Failed" {
-            prop_assert!(world.killed || world.hopeless);
+            prop_assert!(world.may_fail);
         } else {
             prop_assert_eq!(phase, "Provisioned");
             prop_assert_eq!(world.existing(), 1);

@@ -94,14 +94,20 @@ impl Looked {
 
 /// Machines that could not be adopted or released, in the version that was tried, and why. Forgetting them costs an attempt and nothing else.
 #[derive(Debug, Default)]
-pub(super) struct Refused(Mutex<HashMap<Arc<str>, (Version, Arc<str>)>>);
+pub(super) struct Refused(Mutex<HashMap<Arc<str>, Refusal>>);
+
+#[derive(Debug)]
+struct Refusal {
+    version: Version,
+    why: Arc<str>,
+}
 
 impl Refused {
     /// Why the machine as it is now could not be had or let go.
     pub(super) fn why(&self, machine: &Meta) -> Option<Arc<str>> {
         let refused = self.0.lock();
-        let (version, why) = refused.get(&machine.uid.0)?;
-        (*version == machine.version).then(|| Arc::clone(why))
+        let known = refused.get(&machine.uid.0)?;
+        (known.version == machine.version).then(|| Arc::clone(&known.why))
     }
 
     pub(super) fn add(&self, machine: &Meta, why: &str) {
@@ -109,7 +115,8 @@ impl Refused {
         if refused.len() >= MOST_REMEMBERED {
             refused.clear();
         }
-        refused.insert(Arc::clone(&machine.uid.0), (machine.version, why.into()));
+        let refusal = Refusal { version: machine.version, why: why.into() };
+        refused.insert(Arc::clone(&machine.uid.0), refusal);
     }
 }
 
