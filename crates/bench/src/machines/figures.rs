@@ -61,6 +61,8 @@ fn memory(series: &Series, report: &mut Report) {
     let of = |part: fn(&Run) -> f64| -> Samples { series.runs.iter().map(part).collect() };
     let growth = of(|run| run.memory.anonymous - run.empty.anonymous);
     report.add_spread(&format!("rss_anon_growth_mib_{n}"), &growth, Target::AtMost(40.0));
+    let soon = of(|run| run.soon.anonymous - run.empty.anonymous).median();
+    report.add(format!("rss_anon_growth_mib_soon_{n}"), soon, Target::None);
     let empty = of(|run| run.empty.anonymous).median();
     report.add(format!("rss_anon_mib_empty_{n}"), empty, Target::None);
     let total = of(|run| run.memory.total).median();

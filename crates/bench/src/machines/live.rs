@@ -19,6 +19,8 @@ use crate::memory::Memory;
 pub(super) const MACHINIST: &str = "machinist-";
 /// Starting takes less, also on a busy machine.
 const STARTING: Duration = Duration::from_secs(3);
+/// What was seen of instances serves for half a minute, and is then forgotten within another half.
+const REST: Duration = Duration::from_secs(65);
 /// From the last write to the stretch in which requests of the settled program are counted.
 const UNTIL_IDLE: Duration = Duration::from_secs(30);
 /// When to give up: so long, and so long for each machine.
@@ -61,6 +63,9 @@ pub(super) struct Run {
     pub(super) seconds: f64,
     /// Before there was anything to do.
     pub(super) empty: Memory,
+    /// Soon after the last write.
+    pub(super) soon: Memory,
+    /// When it has come to rest.
     pub(super) memory: Memory,
     pub(super) calls: Calls,
 }
@@ -117,12 +122,19 @@ impl Live {
 
     /// What it cost, when it has come to rest.
     pub(super) async fn measure(&mut self, options: &Options) -> Result<Run> {
+        let (empty, seconds) = (self.empty, self.span.seconds());
         tokio::time::sleep(options.settle()).await;
-        let memory = self.running.memory()?;
+        let soon = self.running.memory()?;
         self.window.refresh()?;
-        println!("  {:.2} MiB of its own, {:.2} before", memory.anonymous, self.empty.anonymous);
         let calls = calls(&self.window, self.stage.cloud_calls());
-        Ok(Run { seconds: self.span.seconds(), empty: self.empty, memory, calls })
+        tokio::time::sleep(REST).await;
+        let memory = self.running.memory()?;
+        let mib = [empty, soon, memory].map(|memory| memory.anonymous);
+        println!(
+            "  MiB of its own: {:.2} empty, {:.2} soon, {:.2} at rest",
+            mib[0], mib[1], mib[2]
+        );
+        Ok(Run { seconds, empty, soon, memory, calls })
     }
 
     /// The cloud's and the controllers' requests, in the order in which they were answered.
