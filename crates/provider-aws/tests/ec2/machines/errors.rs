@@ -1,4 +1,5 @@
-//! Recorded answers of EC2, and what becomes of them: the table as seen from the outside.
+//! Refusals in EC2's form, and what becomes of them: the table as seen from the outside. Codes and statuses are EC2's; the words are written
+//! after it, and are no recordings.
 
 use http::StatusCode;
 use machinist_domain::retry::{Category, Classified, Retry};
@@ -20,8 +21,8 @@ const MISTAKE: ErrorClass = ErrorClass::InvalidConfiguration;
 const FULL: ErrorClass = ErrorClass::CapacityExhausted;
 const OUTAGE: ErrorClass = ErrorClass::Unavailable;
 
-/// Status, code, EC2's words, class, effect.
-const RECORDED: &[(u16, &str, &str, ErrorClass, Had)] = &[
+/// Status, code, words, class, effect.
+const REFUSALS: &[(u16, &str, &str, ErrorClass, Had)] = &[
     (400, "InvalidAMIID.NotFound", "The image id '[ami-0123]' does not exist", MISTAKE, Had::None),
     (
         400,
@@ -176,7 +177,7 @@ const RECORDED: &[(u16, &str, &str, ErrorClass, Had)] = &[
 async fn what_ec2_says_to_a_launch() {
     let field = Field::new().await;
     let machine = field.prepared(&json!({})).await;
-    for (status, code, words, class, effect) in RECORDED {
+    for (status, code, words, class, effect) in REFUSALS {
         field.front().inject(Rule::next("RunInstances", refuse(*status, code, words)));
         let error = field.cloud.create(&machine).await.unwrap_err();
         assert_eq!((error.class, error.effect), (*class, *effect), "{code}");
