@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::Result;
 
@@ -98,7 +98,9 @@ fn declared(file: &Path, is_root: bool, tokens: &[Token]) -> Vec<Vec<PathBuf>> {
                 let mut folder = below.clone();
                 folder.extend(inline.iter().map(|(_, name)| name));
                 match (ahead(2), explicit.take()) {
-                    (Some(Kind::Mark(';')), Some(path)) => found.push(vec![beside.join(path)]),
+                    (Some(Kind::Mark(';')), Some(path)) => {
+                        found.push(vec![without_detours(&beside.join(path))]);
+                    }
                     (Some(Kind::Mark(';')), None) => {
                         found.push(vec![
                             folder.join(format!("{name}.rs")),
@@ -113,6 +115,19 @@ fn declared(file: &Path, is_root: bool, tokens: &[Token]) -> Vec<Vec<PathBuf>> {
         }
     }
     found
+}
+
+/// The path without `..`: tests that share a file name it from the folder beside.
+fn without_detours(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir {
+            plain.pop();
+        } else {
+            plain.push(part);
+        }
+    }
+    plain
 }
 
 #[cfg(test)]
@@ -159,7 +174,8 @@ mod tests {
         let files = [
             ("src/lib.rs", "mod outer { mod a; }\nmod b;\n#[path = \"odd/place.rs\"]\nmod c;"),
             ("src/outer/a.rs", ""),
-            ("src/b.rs", ""),
+            ("src/b.rs", "#[path = \"../shared/d.rs\"]\nmod d;"),
+            ("shared/d.rs", ""),
             ("src/odd/place.rs", ""),
         ];
         assert_eq!(dead(&files), Vec::<String>::new());
