@@ -78,12 +78,18 @@ impl Scenario for Scaling {
             ("machinesets", Some("status")) => 4,
             // Whether somebody looks between boot and Node.
             ("machines", _) if news(request) == STATE => 0,
+            // One for several passes that follow each other closely.
+            ("events", _)
+                if request.name.as_deref().is_some_and(|name| name.ends_with("Scaled")) =>
+            {
+                1
+            }
             _ => u32::MAX,
         }
     }
 }
 
-/// The cloud's word for the state of an instance has changed, and nothing else.
+/// The cloud's word for the state of an instance has changed, or what is waited for, and nothing else.
 const STATE: &str = "state";
 
 /// What a patch of a machine says, in a word that all machines share.
@@ -99,7 +105,7 @@ fn news(request: &ApiRequest) -> String {
         phase.to_owned()
     } else if status.get("nodeRef").is_some() {
         "node".to_owned()
-    } else if status.get("conditions").is_some() {
+    } else if !reason("Drained").is_empty() {
         format!("{} {}", reason("Drained"), reason("InstanceExists"))
     } else if body["spec"].get("providerID").is_some() {
         "provider id".to_owned()
