@@ -68,7 +68,9 @@ async fn an_instance_that_dies_is_reported_and_not_replaced(fleet: Fleet) -> Res
     assert!(fleet.cloud().kill(node_of(&machines[0])));
     let failed = fleet.until(&victim, "Failed", |machine| phase(machine) == "Failed").await?;
     let status = &failed.data["status"];
-    assert!(status["errorReason"].is_string() && status["errorMessage"].is_string(), "{status}");
+    // OpenShift has no errorReason for this; the reason is in the conditions and in words.
+    let text = status["errorMessage"].as_str().unwrap_or_default();
+    assert!(text.contains("the host failed"), "{status}");
     assert_eq!(condition(&failed, "Ready"), "False/Failed");
     assert_eq!(condition(&failed, "InstanceExists"), "False/InstanceMissing");
     let counts =
