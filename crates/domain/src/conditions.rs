@@ -305,9 +305,12 @@ mod tests {
         let theirs = read_json(
             json!({"type": "Zebra", "status": "Odd", "lastTransitionTime": "2026-01-02T03:04:05Z"}),
         );
-        let list =
-            set(std::slice::from_ref(&theirs), [Condition::yes("Ready"), Condition::yes("Drained")], at(5))
-                .unwrap();
+        let list = set(
+            std::slice::from_ref(&theirs),
+            [Condition::yes("Ready"), Condition::yes("Drained")],
+            at(5),
+        )
+        .unwrap();
         let kinds: Vec<_> = list.iter().map(|condition| &*condition.kind).collect();
         assert_eq!(kinds, ["Drained", "Ready", "Zebra"]);
         assert_eq!(list[2], theirs);

@@ -23,10 +23,10 @@ mod tests {
     fn our_own_names_are_under_our_own_domain() {
         for name in [
             ANNOTATION_ANNOTATED,
-            ANNOTATION_CREATION_ATTEMPT,
             ANNOTATION_CREATION_TIMEOUT,
             ANNOTATION_DRAIN,
             ANNOTATION_FORCE_DELETION,
+            ANNOTATION_HOLDER,
             ANNOTATION_NODE_METADATA,
             ANNOTATION_ORDINALS,
             TAG_MACHINE_UID,
