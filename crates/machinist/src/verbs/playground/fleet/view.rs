@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    fn row(status: serde_json::Value) -> Row {
+    fn row(status: &serde_json::Value) -> Row {
         let machine: Machine = serde_json::from_value(json!({
             "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
             "metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z"},
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_runs_needs_no_reason() {
-        let row = row(json!({"phase": "Running", "nodeRef": {"name": "n"}, "conditions": [
+        let row = row(&json!({"phase": "Running", "nodeRef": {"name": "n"}, "conditions": [
             {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
         ]}));
         assert_eq!([&*row.phase, &row.node, &row.age, &row.why], ["Running", "n", "90s", ""]);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_is_in_the_way_is_shown_and_cut() {
-        let row = row(json!({"phase": "Provisioning", "conditions": [
+        let row = row(&json!({"phase": "Provisioning", "conditions": [
             {"type": "Ready", "status": "False", "reason": "CapacityExhausted",
              "message": "no room ".repeat(20), "lastTransitionTime": "2026-01-01T00:00:00Z"},
         ]}));
@@ -133,7 +133,8 @@ mod tests {
 
     #[test]
     fn what_failed_for_good_is_told_first() {
-        let row = row(json!({"phase": "Failed", "errorMessage": "no such type", "conditions": []}));
+        let row =
+            row(&json!({"phase": "Failed", "errorMessage": "no such type", "conditions": []}));
         assert_eq!(row.why, "no such type");
     }
 }
