@@ -1,7 +1,7 @@
 //! Reads `AWSMachineProviderConfig`, under both API groups that it is found under.
 //!
 //! For a shape only what it needs is read; a field with the wrong type is an error that names the place. The spec is hostile input. All of
-//! it is in [`config`](crate::config).
+//! it is in [`crate::config`].
 
 use std::sync::Arc;
 

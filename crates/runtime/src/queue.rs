@@ -4,7 +4,7 @@
 //! and the delay before the next attempt grows with them. Nothing here is ever dropped after too many failures.
 //!
 //! A wish that comes of a change of an object, while a worker has the key, is kept apart until the worker is done. If its pass failed, those
-//! that are the [echo](crate::echo) of its own writes are dismissed, so that the failure is not tried again at once.
+//! that are the echo ([`crate::echo`]) of its own writes are dismissed, so that the failure is not tried again at once.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
