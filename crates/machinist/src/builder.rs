@@ -1,9 +1,13 @@
 //! One call joins providers to the controllers, so that a provider in another repository builds a binary of its own.
 //!
 //! ```no_run
-//! # fn provider() -> std::sync::Arc<dyn machinist_provider::provider::Provider> { unimplemented!() }
-//! fn main() -> std::process::ExitCode {
-//!     machinist::Machinist::builder().provider(provider()).run()
+//! use std::{process::ExitCode, sync::Arc};
+//!
+//! use machinist_provider::provider::Provider;
+//!
+//! /// The whole of another binary's `main`.
+//! fn run_with(provider: Arc<dyn Provider>) -> ExitCode {
+//!     machinist::Machinist::builder().provider(provider).run()
 //! }
 //! ```
 

@@ -4,6 +4,7 @@ pub mod aws;
 pub mod crash;
 pub mod faults;
 pub mod imds;
+pub mod kubectl;
 pub mod ownership;
 pub mod poll;
 pub mod scenarios;

@@ -9,11 +9,12 @@ use kube::api::{Api, GetParams, ListParams};
 use kube::core::Request;
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::aws::AwsBed;
+use machinist_testbed::kubectl::kubectl;
 use machinist_testbed::poll;
 use serde_json::{Value, json};
 
 use crate::support::access::{Attempt, answer, may_look_at, may_not_look_at};
-use crate::support::installation::{Installation, apply_file, kubectl};
+use crate::support::installation::{Installation, apply_file};
 use crate::support::openshift::definition;
 use crate::support::process::Process;
 use crate::support::replica::LEADER;

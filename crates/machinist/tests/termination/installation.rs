@@ -1,13 +1,11 @@
 //! `deploy/termination-handler`, rendered by kustomize and taken by a real API server, once for all tests.
 
 use std::path::Path;
-use std::process::Stdio;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::kubectl::kubectl;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
 use tokio::sync::OnceCell;
 
 /// The cluster, and what the manifests say.
@@ -63,28 +61,6 @@ impl Installation {
 async fn render(control_plane: &ControlPlane, folder: &str) -> Result<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(folder);
     kubectl(control_plane, &["kustomize", &folder.to_string_lossy()], None).await
-}
-
-/// Runs kubectl as the administrator. A warning of the API server is a failure.
-async fn kubectl(
-    control_plane: &ControlPlane,
-    arguments: &[&str],
-    input: Option<&str>,
-) -> Result<String> {
-    let mut child = Command::from(control_plane.kubectl().await?)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let mut stdin = child.stdin.take().context("stdin")?;
-    stdin.write_all(input.unwrap_or_default().as_bytes()).await?;
-    drop(stdin);
-    let output = child.wait_with_output().await?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let clean = output.status.success() && !errors.contains("Warning");
-    ensure!(clean, "kubectl {}: {errors}", arguments.join(" "));
-    Ok(String::from_utf8(output.stdout)?)
 }
 
 #[tokio::test(flavor = "multi_thread")]

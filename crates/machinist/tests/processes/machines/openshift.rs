@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use machinist_api::names::{LEASE_MACHINE, LEASE_MACHINE_SET, LEASE_NODE_LINK};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::kubectl::kubectl;
 use machinist_testbed::poll;
 use serde_json::json;
 
@@ -10,7 +11,7 @@ use super::fleet::Fleet;
 use super::life::SET;
 use super::rights::{FASTER, strict};
 use crate::support::access::{may_look_at, may_not_look_at};
-use crate::support::installation::{Installation, kubectl};
+use crate::support::installation::Installation;
 use crate::support::openshift::definition;
 use crate::support::scene::Scene;
 use crate::support::time::PATIENCE;

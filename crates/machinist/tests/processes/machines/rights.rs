@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use kube::Client;
 use machinist_api::names::LEASE_MACHINE;
 use machinist_control_plane::{AuditEntry, ControlPlane};
+use machinist_testbed::kubectl::kubectl;
 use machinist_testbed::poll;
 use serde_json::json;
 
@@ -14,7 +15,7 @@ use super::fleet::Fleet;
 use super::life;
 use crate::rights::leases_come_first;
 use crate::support::access::{Attempt, answer, may_look_at, may_not_look_at};
-use crate::support::installation::{Installation, apply_file, kubectl, right_on};
+use crate::support::installation::{Installation, apply_file, right_on};
 use crate::support::scene::{Scene, install_crds};
 use crate::support::time::PATIENCE;
 

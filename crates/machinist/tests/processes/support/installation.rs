@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use kube::Client;
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::kubectl::kubectl;
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
 
 /// A variant of `deploy/`, installed.
 #[derive(Debug)]
@@ -100,28 +98,6 @@ fn product<'a>(one: &'a Value, two: &'a Value) -> impl Iterator<Item = (&'a str,
 pub(crate) async fn apply_file(control_plane: &ControlPlane, file: &str) -> Result<()> {
     kubectl(control_plane, &["apply", "-f", &path(file)], None).await?;
     Ok(())
-}
-
-/// Runs kubectl as the administrator. A warning of the API server (a bad security context, an outdated version) is a failure.
-pub(crate) async fn kubectl(
-    control_plane: &ControlPlane,
-    arguments: &[&str],
-    input: Option<&str>,
-) -> Result<String> {
-    let mut child = Command::from(control_plane.kubectl().await?)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let mut stdin = child.stdin.take().context("stdin")?;
-    stdin.write_all(input.unwrap_or_default().as_bytes()).await?;
-    drop(stdin);
-    let output = child.wait_with_output().await?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let clean = output.status.success() && !errors.contains("Warning");
-    ensure!(clean, "kubectl {}: {errors}", arguments.join(" "));
-    Ok(String::from_utf8(output.stdout)?)
 }
 
 fn path(below_deploy: &str) -> String {
