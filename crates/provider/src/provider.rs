@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::capacity::CapacitySource;
 use crate::cloud::Cloud;
+use crate::node_groups::NodeGroups;
 use crate::parts::Parts;
 use crate::spec::{Problem, SpecError, SpecHalf, SpecKind};
 
@@ -25,6 +26,12 @@ pub trait Provider: Debug + Send + Sync {
 
     /// Says what machines give; `None` where the cloud cannot be asked.
     fn capacity(&self, parts: &Parts) -> Option<Arc<dyn CapacitySource>> {
+        let _ = parts;
+        None
+    }
+
+    /// Calls the cloud about its groups of nodes; `None` where it has none.
+    fn node_groups(&self, parts: &Parts) -> Option<Arc<dyn NodeGroups>> {
         let _ = parts;
         None
     }
