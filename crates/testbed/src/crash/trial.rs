@@ -29,6 +29,7 @@ pub(super) struct Learned {
 /// How a disturbed run ended.
 pub(super) enum Verdict {
     Equal,
+    /// All went well, but the fault found no occasion: nothing is proven.
     Unmet,
     Differs(Box<Difference>),
 }
@@ -70,9 +71,12 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
         let supervisor = Supervisor::start(self.subject, self.world.launch()).await?;
         let story = async {
             let told = self.scenario.run(&self.world).await;
-            // The point may lie behind the last thing that the scenario waits for.
-            let hit = rule.hit(1, self.world.time_left()).await.is_ok();
-            let met = hit && (!fault.is_deadly() || self.has_died(&supervisor).await);
+            // The point may lie behind the last thing that the scenario waits for, but not behind the end.
+            let ended = self.ensure_end(undisturbed).await;
+            if rule.hits() == 0 || !fault.is_deadly() {
+                return (told, rule.hits() > 0, ended);
+            }
+            let met = self.has_died(&supervisor).await;
             (told, met, self.ensure_end(undisturbed).await)
         };
         let death = async {
@@ -93,11 +97,8 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
             .map(|problem| format!("{problem:#}"))
             .collect();
         tracing::info!(%point, %fault, met, ?problems, took = ?start.elapsed(), "tried");
-        if !met {
-            return Ok(Verdict::Unmet);
-        }
         if problems.is_empty() {
-            return Ok(Verdict::Equal);
+            return Ok(if met { Verdict::Equal } else { Verdict::Unmet });
         }
         let end = self.scenario.end_state(&self.world).await?;
         Ok(Verdict::Differs(Box::new(Difference {

@@ -76,6 +76,8 @@ impl Scenario for Scaling {
         match (&*request.resource, request.subresource.as_deref()) {
             // Once for what the user waits for in each step; how often on the way depends on who is faster.
             ("machinesets", Some("status")) => 4,
+            // Five appear. Whether a reference is taken back before its machine is gone depends on who is faster.
+            ("machines", Some("status")) if news(request) == NODE => 5,
             // Whether somebody looks between boot and Node.
             ("machines", _) if news(request) == STATE => 0,
             // One for several passes that follow each other closely.
@@ -92,6 +94,9 @@ impl Scenario for Scaling {
 /// The cloud's word for the state of an instance has changed, or what is waited for, and nothing else.
 const STATE: &str = "state";
 
+/// The machine's Node, and nothing about the phase.
+const NODE: &str = "node";
+
 /// What a patch of a machine says, in a word that all machines share.
 fn news(request: &ApiRequest) -> String {
     let body = request.json().unwrap_or_default();
@@ -104,7 +109,7 @@ fn news(request: &ApiRequest) -> String {
     if let Some(phase) = status["phase"].as_str() {
         phase.to_owned()
     } else if status.get("nodeRef").is_some() {
-        "node".to_owned()
+        NODE.to_owned()
     } else if !reason("Drained").is_empty() {
         format!("{} {}", reason("Drained"), reason("InstanceExists"))
     } else if body["spec"].get("providerID").is_some() {
