@@ -3,7 +3,6 @@
 //! Not here: a single run (`trial`).
 
 use std::{
-    collections::HashSet,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -140,8 +139,8 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
         Ok(self.learn().await?.points)
     }
 
-    /// Runs undisturbed, twice: a scenario that differs from itself cannot show anything, and a write that only one of the two has made
-    /// is no point.
+    /// Runs undisturbed, twice: a scenario that differs from itself cannot show anything, and what only one of the two has
+    /// repeated depends on who is faster.
     async fn learn(&self) -> Result<Learned> {
         ensure!(!self.api_servers.is_empty(), "the harness needs an API server");
         let undisturbed = async || self.trial(0).await?.undisturbed().await;
@@ -151,8 +150,7 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
             let diff = diff::unified(&first.end, &second.end);
             bail!("two undisturbed runs of {} differ:\n{diff}", self.scenario.name());
         }
-        let again: HashSet<_> = second.points.into_iter().collect();
-        first.points.retain(|point| again.contains(point));
+        first.points = CrashPoint::made_as_often_by(first.points, &second.points);
         ensure!(
             !first.points.is_empty(),
             "no writes by user agents {:?}*: nothing to disturb",

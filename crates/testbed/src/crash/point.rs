@@ -56,6 +56,18 @@ impl CrashPoint {
         };
         writes.into_iter().map(count).collect()
     }
+
+    /// Those points of a run whose write the other run has made as often. A write that the other has not made at all stays: it
+    /// has a name that depends on the run, which must be found out and not be passed over.
+    pub(super) fn made_as_often_by(points: Vec<Self>, other: &[Self]) -> Vec<Self> {
+        let mut most = HashMap::new();
+        for Self { write, nth } in other {
+            let seen = most.entry(write).or_insert(0);
+            *seen = (*seen).max(*nth);
+        }
+        let sure = |point: &Self| most.get(&point.write).is_none_or(|most| point.nth <= *most);
+        points.into_iter().filter(sure).collect()
+    }
 }
 
 impl fmt::Display for CrashPoint {
@@ -104,6 +116,16 @@ mod tests {
                 "annotator: patch machinesets/status a #2",
             ]
         );
+    }
+
+    #[test]
+    fn what_another_run_repeats_less_often_is_no_point_but_what_it_does_not_know_is() {
+        let run = |names: &[&str]| {
+            let write = |name: &&str| Write::of(&patch(name, "n"), "machinist-", name);
+            CrashPoint::in_sequence(names.iter().map(write))
+        };
+        let sure = CrashPoint::made_as_often_by(run(&["a", "a", "b-x1"]), &run(&["a", "b-x2"]));
+        assert_eq!(sure, run(&["a", "b-x1"]));
     }
 
     #[test]
