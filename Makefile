@@ -13,6 +13,8 @@ CARGO ?= cargo
 CARGO_FLAGS ?=
 # Arguments for the program behind `run`, `bench`, `crash`, `test` and `image`: make run ARGS=--once
 ARGS ?=
+# A provider as another repository would have it; its lock file follows ours.
+EXAMPLE := examples/machine-api-provider-example/Cargo.toml
 XTASK := $(CARGO) run $(CARGO_FLAGS) --quiet --bin xtask --
 
 .PHONY: help
@@ -26,7 +28,7 @@ run: programs ## a real Kubernetes API with sample objects and the controllers, 
 .PHONY: test
 test: tools ## every test; the control plane and moto are fetched or built on the first run
 	$(CARGO) test $(CARGO_FLAGS) --workspace --no-fail-fast $(ARGS)
-	$(CARGO) test $(CARGO_FLAGS) --manifest-path examples/machine-api-provider-example/Cargo.toml --target-dir target
+	$(CARGO) test $(CARGO_FLAGS) --manifest-path $(EXAMPLE) --target-dir target
 
 .PHONY: build
 build: ## the release binary
@@ -37,11 +39,13 @@ lint: ## formatting, clippy, docs, dependency policy, and the checks of xtask; w
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CARGO_FLAGS) --workspace --no-deps --document-private-items
+	$(CARGO) metadata --locked --format-version 1 --manifest-path $(EXAMPLE) >/dev/null
 	$(XTASK) check
 
 .PHONY: fmt
 fmt: ## format the code and write the generated files anew
 	$(CARGO) fmt --all
+	$(CARGO) metadata --format-version 1 --manifest-path $(EXAMPLE) >/dev/null
 	$(XTASK) generate
 
 .PHONY: vet
