@@ -3,11 +3,12 @@
 //! * [`resource`] says where a kind is served and builds its paths.
 //! * [`names`] holds every annotation, label and user-visible constant of other people's and our own domains.
 //! * [`wire`] has lenient types for reading: they skip what nobody reads while the JSON is being parsed.
-//! * [`machine`] and [`machine_set`] are the full types, from which CustomResourceDefinitions are generated ([`crds`]); [`parts`] is
-//!   what they have in common.
+//! * [`machine`], [`machine_set`] and [`event_recycler`] are the full types, from which CustomResourceDefinitions are generated ([`crds`]);
+//!   [`parts`] is what they have in common.
 //!
 //! Nothing here does IO, and nothing here decides anything. Provider specs stay raw: they belong to providers.
 
+pub mod event_recycler;
 pub mod machine;
 pub mod machine_set;
 pub mod names;
@@ -24,7 +25,7 @@ use kube::CustomResourceExt;
 ///
 /// `cargo xtask generate` writes them to `deploy/crds/`; `cargo xtask check drift` fails when the two differ.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    [machine_set::MachineSet::crd(), machine::Machine::crd()]
+    [machine_set::MachineSet::crd(), machine::Machine::crd(), event_recycler::crd()]
         .map(schema::as_openshift_has_it)
         .into()
 }

@@ -99,6 +99,18 @@ pub const LEASES: Resource =
 pub const EVENTS: Resource =
     Resource { group: "events.k8s.io", version: "v1", plural: "events", kind: "Event" };
 
+/// Events as the core group serves them: the same objects, with the fields that they were counted by from the beginning.
+pub const CORE_EVENTS: Resource =
+    Resource { group: "", version: "v1", plural: "events", kind: "Event" };
+
+/// EventRecyclers of kaws; cluster-scoped.
+pub const EVENT_RECYCLERS: Resource = Resource {
+    group: "kaws.pischarti.dev",
+    version: "v1beta1",
+    plural: "eventrecyclers",
+    kind: "EventRecycler",
+};
+
 /// A part of an object that has a path of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subresource {

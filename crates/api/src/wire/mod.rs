@@ -7,6 +7,8 @@
 //! reads it must be told.
 
 mod condition;
+mod event;
+mod event_recycler;
 mod lenient;
 mod list;
 mod machine;
@@ -20,6 +22,8 @@ mod surroundings;
 mod tests;
 
 pub use condition::Condition;
+pub use event::{Event, EventSeries, EventSource, InvolvedObject};
+pub use event_recycler::EventRecycler;
 pub use list::{ListMetadata, ListPage, WatchLine};
 pub use machine::{
     LifecycleHook, LifecycleHooks, Machine, MachineSpec, MachineStatus, NodeMetadata,
@@ -31,9 +35,9 @@ pub use machine_set::{
 pub use metadata::{Metadata, MetadataOnly, OwnerReference};
 pub use node::{Address, AttachedVolume, Node, NodeSpec, NodeStatus, Taint};
 pub use pod::{
-    ClaimReference, Pod, PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus,
-    PodSpec, PodStatus, PodVolume, VolumeAttachment, VolumeAttachmentSource, VolumeAttachmentSpec,
-    VolumeAttachmentStatus,
+    ClaimReference, PlacedPod, PlacedPodSpec, Pod, PodDisruptionBudget, PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus, PodSpec, PodStatus, PodVolume, VolumeAttachment,
+    VolumeAttachmentSource, VolumeAttachmentSpec, VolumeAttachmentStatus,
 };
 pub use selector::{LabelExpression, LabelSelector};
 pub use surroundings::{

@@ -1,4 +1,5 @@
-//! What draining a node reads, always live: pods, disruption budgets, attached volumes. Containers are skipped.
+//! Pods: where they run, which is cached, and what draining a node reads, always live, with disruption budgets and attached volumes. Containers
+//! are skipped.
 
 use serde::Deserialize;
 
@@ -16,6 +17,25 @@ pub struct Pod {
     /// The observed state.
     #[serde(deserialize_with = "lenient::or_default")]
     pub status: PodStatus,
+}
+
+/// A Pod, as far as it says where it runs: what a cache of all pods reads.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub struct PlacedPod {
+    /// The metadata.
+    pub metadata: Metadata,
+    /// The desired state.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub spec: PlacedPodSpec,
+}
+
+/// `spec` of a Pod, as far as it says where the pod runs.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PlacedPodSpec {
+    /// Where it runs; `None` where nobody has decided yet.
+    pub node_name: Option<String>,
 }
 
 /// `spec` of a Pod.

@@ -1,0 +1,103 @@
+//! What an EventRecycler has counted and done.
+//!
+//! `lastCheckTime`, `activeRecycles`, `recycleHistory` and `eventCounts` are kaws's. All lists are bounded. A time that only says "I am alive"
+//! is not here: the status is written when something has changed.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::recycle::Recycle;
+use crate::parts::Condition;
+use crate::schema;
+
+/// Observed state of an EventRecycler.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EventRecyclerStatus {
+    /// When an evaluation last found something new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub last_check_time: Option<String>,
+    /// Node groups that are being recycled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_recycles: Option<Vec<String>>,
+    /// What was recycled, the newest last. The last 20 are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recycle_history: Option<Vec<PastRecycle>>,
+    /// How many events count now, for each node group: those of the window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_counts: Option<BTreeMap<String, i64>>,
+    /// What is so, since when and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Option<Vec<Condition>>,
+    /// Recycles under way, in full.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["group"]))]
+    pub recycles: Option<Vec<Recycle>>,
+    /// What was counted, for whoever goes on with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counting: Option<Counting>,
+    /// Up to which generation the spec was acted upon.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Events that lead to no node group yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unmapped: Option<Unmapped>,
+}
+
+/// A recycle that has ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PastRecycle {
+    /// Which group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_group: Option<String>,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub timestamp: Option<String>,
+    /// How many events had led to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_count: Option<i64>,
+    /// How it ended: Succeeded, Failed, or DryRun where nothing was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Why, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// When it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub started: Option<String>,
+}
+
+/// What was counted. Both parts are true of the same moment, because they are written together.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Counting {
+    /// How the rest is written. Whoever does not know the format begins anew.
+    pub format: i64,
+    /// Events up to this resourceVersion are counted.
+    pub mark: String,
+    /// For each node group: how many in which minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<BTreeMap<String, String>>,
+    /// Events that are counted for no group yet: what is known of each, how many, in which minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 300))]
+    pub open: Option<Vec<String>>,
+}
+
+/// Events that lead to no node group yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Unmapped {
+    /// How many.
+    pub count: i64,
+    /// The newest of them, and what is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub example: Option<String>,
+}

@@ -1,0 +1,19 @@
+//! EventRecyclers. Spec and status are the full types: there are few objects, and every field of them is read.
+
+use serde::Deserialize;
+
+use super::{Metadata, lenient};
+use crate::event_recycler::{EventRecyclerSpec, EventRecyclerStatus};
+
+/// An EventRecycler.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub struct EventRecycler {
+    /// The metadata.
+    pub metadata: Metadata,
+    /// The desired state; `None` where there is none, which nobody fills in.
+    pub spec: Option<EventRecyclerSpec>,
+    /// The observed state.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub status: EventRecyclerStatus,
+}
