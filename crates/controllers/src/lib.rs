@@ -12,7 +12,7 @@
 //! | `error.rs` | what can be wrong with an object, with category and retry | yes |
 //!
 //! [`kinds`] has what the caches store, shared by the controllers that read it; [`clouds`] is what is known of instances; [`realms`] finds out whom to ask in a cloud, as whom;
-//! [`openshift`] knows whether this is OpenShift, and whether its own annotator is alive; [`secrets`] reads credentials for providers;
+//! [`platform`] is what the cluster says of its cloud; [`openshift`] knows whether this is OpenShift, and whether its own annotator is alive; [`secrets`] reads credentials for providers; [`served`] is what the served schemas have;
 //! `first_list` waits for what a cache has not seen yet, and says why it does not come.
 
 pub mod annotator;
@@ -23,5 +23,7 @@ pub mod machine;
 pub mod machine_set;
 pub mod node_link;
 pub mod openshift;
+pub mod platform;
 pub mod realms;
 pub mod secrets;
+pub mod served;

@@ -169,7 +169,7 @@ impl Realms {
 }
 
 /// An object that cannot be decoded is not absent: what it says might send the credentials somewhere else.
-fn understood<K: Kind>(
+pub(crate) fn understood<K: Kind>(
     entry: Option<Entry<K::Stored>>,
 ) -> Result<Option<Arc<K::Stored>>, ApiError> {
     match entry {
@@ -186,11 +186,11 @@ fn certificates() -> ObjectKey {
     ObjectKey::new("openshift-config-managed", "kube-cloud-config")
 }
 
-fn infrastructure() -> ObjectKey {
+pub(crate) fn infrastructure() -> ObjectKey {
     ObjectKey::new("", "cluster")
 }
 
-fn open<K: Kind>(shared: &Shared, key: ObjectKey, kind: K) -> Arc<Cache<K>> {
+pub(crate) fn open<K: Kind>(shared: &Shared, key: ObjectKey, kind: K) -> Arc<Cache<K>> {
     shared.caches.open(&shared.control, Scope::Object(key), kind)
 }
 

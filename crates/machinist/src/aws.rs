@@ -13,7 +13,7 @@ use machinist_runtime::controller::start::Shared;
 use crate::parts;
 
 /// EC2 as a source of capacities, for as long as the process runs.
-pub(crate) fn ec2_types(shared: &Shared) -> Arc<dyn CapacitySource> {
+pub(crate) fn ec2_types(shared: &Arc<Shared>) -> Arc<dyn CapacitySource> {
     let parts = parts::of(shared);
     Ec2Types::new(Parts {
         secrets: parts.secrets,

@@ -1,7 +1,8 @@
-//! What providers are made of, from what the process has: Secrets, metrics, clock and tasks.
+//! What providers are made of, from what the process has: Secrets, what the cluster says of its cloud, metrics, clock and tasks.
 
 use std::sync::Arc;
 
+use machinist_controllers::platform::ClusterPlatform;
 use machinist_controllers::secrets::ClusterSecrets;
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_provider::witness::Witness;
@@ -22,12 +23,13 @@ impl Witness for Counted {
 }
 
 /// What providers are made of, for as long as the process runs.
-pub(crate) fn of(shared: &Shared) -> Parts {
+pub(crate) fn of(shared: &Arc<Shared>) -> Parts {
     let clock = Arc::clone(&shared.clock);
     let tasks = shared.tasks.clone();
     let timings = &shared.timings;
     Parts {
         secrets: Arc::new(ClusterSecrets::new(&shared.control)),
+        platform: Arc::new(ClusterPlatform::new(shared)),
         witness: Arc::new(Counted(Arc::clone(&shared.metrics))),
         clock: Arc::new(move || clock.uptime()),
         spawn: Arc::new(move |task| {

@@ -124,13 +124,13 @@ impl Wiring {
 
 /// EC2, if it is to be asked what machines give.
 #[cfg(feature = "aws")]
-fn cloud(flags: &AnnotatorArguments, shared: &Shared) -> Option<Arc<dyn CapacitySource>> {
+fn cloud(flags: &AnnotatorArguments, shared: &Arc<Shared>) -> Option<Arc<dyn CapacitySource>> {
     flags.asks(Source::Ec2).then(|| crate::aws::ec2_types(shared))
 }
 
 /// Nobody can be asked what machines give.
 #[cfg(not(feature = "aws"))]
-fn cloud(_: &AnnotatorArguments, _: &Shared) -> Option<Arc<dyn CapacitySource>> {
+fn cloud(_: &AnnotatorArguments, _: &Arc<Shared>) -> Option<Arc<dyn CapacitySource>> {
     None
 }
 

@@ -14,6 +14,7 @@
 //! client ── credentials + tls ──> ec2 (the calls) ──> facts, types::convert
 //!        ▲
 //! machines ── prepare, create, describe, update, delete, list
+//! groups ── Auto Scaling groups: describe, mark, terminate, resize, refresh
 //! ```
 //!
 //! Invariants: no SDK type leaves this crate; secret values stay in memory, inside the SDK's credential types, and nothing that the SDK
@@ -25,6 +26,7 @@ mod credentials;
 mod ec2;
 mod errors;
 mod facts;
+mod groups;
 mod machines;
 mod provider;
 mod quiet;
@@ -35,6 +37,5 @@ mod types;
 pub use ec2::all_types;
 pub use errors::AwsError;
 pub use facts::{Device, TypeFacts};
-pub use machines::{ClusterFacts, IpFamily, NoSurroundings, Surroundings};
 pub use provider::AwsProvider;
 pub use types::{Ec2Types, Parts, Spawn, TypeTimings};

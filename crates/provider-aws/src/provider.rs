@@ -4,20 +4,21 @@ use std::fmt;
 use std::sync::Arc;
 
 use machinist_aws_spec::AwsSpecs;
-use machinist_provider::capacity::CapacitySource;
+use machinist_provider::capacity::{CapacitySource, Realm};
 use machinist_provider::cloud::Cloud;
+use machinist_provider::node_groups::NodeGroups;
 use machinist_provider::parts;
 use machinist_provider::provider::Provider;
 use machinist_provider::spec::SpecHalf;
 
-use crate::machines::{Ec2Machines, NoSurroundings, Surroundings};
+use crate::groups::{self, AutoScaling};
+use crate::machines::Ec2Machines;
 use crate::tls::HttpClients;
 use crate::types::{Ec2Types, Parts, TypeTimings};
 
 /// The provider of AWS.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct AwsProvider {
-    surroundings: Arc<dyn Surroundings>,
     http: Arc<HttpClients>,
 }
 
@@ -27,16 +28,10 @@ impl fmt::Debug for AwsProvider {
     }
 }
 
-impl Default for AwsProvider {
-    fn default() -> Self {
-        Self::within(Arc::new(NoSurroundings))
-    }
-}
-
 impl AwsProvider {
-    /// For a cluster that says something about all of its machines alike.
-    pub fn within(surroundings: Arc<dyn Surroundings>) -> Self {
-        Self { surroundings, http: Arc::default() }
+    /// Auto Scaling groups, asked about as this realm says but for its region, which every call names.
+    pub fn node_groups_as(&self, parts: &parts::Parts, realm: Realm) -> Arc<dyn NodeGroups> {
+        Arc::new(AutoScaling::new(parts, realm, Arc::clone(&self.http)))
     }
 }
 
@@ -50,8 +45,11 @@ impl Provider for AwsProvider {
     }
 
     fn cloud(&self, parts: &parts::Parts) -> Arc<dyn Cloud> {
-        let surroundings = Arc::clone(&self.surroundings);
-        Arc::new(Ec2Machines::new(parts, surroundings, Arc::clone(&self.http)))
+        Arc::new(Ec2Machines::new(parts, Arc::clone(&self.http)))
+    }
+
+    fn node_groups(&self, parts: &parts::Parts) -> Option<Arc<dyn NodeGroups>> {
+        Some(self.node_groups_as(parts, groups::ambient()))
     }
 
     fn capacity(&self, parts: &parts::Parts) -> Option<Arc<dyn CapacitySource>> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Pending;
+use crate::platform::Platform;
 use crate::secret::SecretReader;
 use crate::witness::Witness;
 
@@ -19,6 +20,8 @@ pub type Spawn = Arc<dyn Fn(Pending<'static, ()>) + Send + Sync>;
 pub struct Parts {
     /// Reads Secrets.
     pub secrets: Arc<dyn SecretReader>,
+    /// What the cluster says for all of its machines.
+    pub platform: Arc<dyn Platform>,
     /// Counts calls.
     pub witness: Arc<dyn Witness>,
     /// Uptime.

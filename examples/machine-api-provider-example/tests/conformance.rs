@@ -13,6 +13,7 @@ use machinist_provider::cloud::Cloud;
 use machinist_provider::cloud::ownership::{Ownership, TAG_MACHINE_UID, TAG_MADE_BY};
 use machinist_provider::conformance::{self, Bed, Found, Weather};
 use machinist_provider::parts::{CloudTimings, Parts};
+use machinist_provider::platform::NoPlatform;
 use machinist_provider::provider::Provider;
 use machinist_provider::secret::{SecretData, SecretReader};
 use machinist_provider::spec::SpecHalf;
@@ -53,6 +54,7 @@ impl Bed for ExampleBed {
         let start = Instant::now();
         self.provider.cloud(&Parts {
             secrets: Arc::new(NoSecrets),
+            platform: Arc::new(NoPlatform),
             witness: Arc::new(Unwitnessed),
             clock: Arc::new(move || start.elapsed()),
             spawn: Arc::new(|task| drop(tokio::spawn(task))),

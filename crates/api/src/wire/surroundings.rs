@@ -1,6 +1,8 @@
 //! What decides how a cloud is asked, and the Lease of a rival: ConfigMaps with certificates, Infrastructures, Leases.
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use super::Metadata;
 
@@ -61,12 +63,33 @@ pub struct InfrastructureStatus {
     pub platform_status: PlatformStatus,
 }
 
-/// `status.platformStatus` of an Infrastructure.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+/// `status.platformStatus` of an Infrastructure: the whole, which providers read for themselves, and the parts that are read here.
+#[derive(Debug, Default)]
 pub struct PlatformStatus {
+    /// All of it, as it came; `None` where there is nothing.
+    pub raw: Option<Box<RawValue>>,
+    /// The cloud, such as `AWS`.
+    pub platform: String,
     /// The part about AWS.
     pub aws: AwsPlatformStatus,
+}
+
+impl<'de> Deserialize<'de> for PlatformStatus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Parts {
+            #[serde(rename = "type")]
+            platform: String,
+            aws: AwsPlatformStatus,
+        }
+
+        let Some(raw) = Option::<Box<RawValue>>::deserialize(deserializer)? else {
+            return Ok(Self::default());
+        };
+        let Parts { platform, aws } = serde_json::from_str(raw.get()).map_err(D::Error::custom)?;
+        Ok(Self { raw: Some(raw), platform, aws })
+    }
 }
 
 /// `status.platformStatus.aws` of an Infrastructure.

@@ -10,6 +10,7 @@ use machinist_api::resource::{CONFIG_MAPS, INFRASTRUCTURES, LEASES, Resource, SE
 use machinist_api::wire;
 use machinist_domain::meta::Meta;
 use machinist_runtime::cache::kind::{Kind, Stored};
+use serde_json::value::RawValue;
 
 /// Secrets, of which only identity and version are known.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,6 +56,10 @@ pub struct Infrastructure {
     meta: Meta,
     /// Where EC2 is, if not where it usually is.
     pub ec2_endpoint: Option<Arc<str>>,
+    /// The cloud that the cluster runs on, such as `AWS`; empty where that is not said.
+    pub platform: Arc<str>,
+    /// `status.platformStatus`, as it came.
+    pub platform_status: Option<Arc<RawValue>>,
 }
 
 impl Stored for Known {
@@ -126,12 +131,15 @@ impl Kind for Infrastructures {
     const RESOURCE: Resource = INFRASTRUCTURES;
 
     fn project(&self, wire: wire::Infrastructure) -> Infrastructure {
-        let endpoints = &wire.status.platform_status.aws.service_endpoints;
+        let platform = wire.status.platform_status;
+        let endpoints = &platform.aws.service_endpoints;
         let ec2 =
             endpoints.iter().find(|endpoint| endpoint.name == "ec2" && !endpoint.url.is_empty());
         Infrastructure {
             meta: Meta::of(&wire.metadata),
             ec2_endpoint: ec2.map(|endpoint| endpoint.url.as_str().into()),
+            platform: platform.platform.into(),
+            platform_status: platform.raw.map(Into::into),
         }
     }
 }

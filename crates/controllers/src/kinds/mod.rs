@@ -6,7 +6,7 @@ mod machine_set;
 mod node;
 mod words;
 
-pub use cloud::{Certificates, Infrastructures, Lease, Leases, Secrets};
+pub use cloud::{Certificates, Infrastructure, Infrastructures, Lease, Leases, Secrets};
 pub use machine::{Hook, Hooks, Machine, MachineStatus, Machines, NodeRef, Owner, ProviderSpec};
 pub use machine_set::{
     Authority, Children, DeletePolicy, MachineSet, MachineSetStatus, MachineSets, Template,

@@ -15,6 +15,7 @@ use machinist_controllers::node_link::NodeLink;
 use machinist_controllers::realms::SecretScope;
 use machinist_controllers::secrets::ClusterSecrets;
 use machinist_provider::parts::{CloudTimings, Parts};
+use machinist_provider::platform::NoPlatform;
 use machinist_provider::provider::Providers;
 use machinist_provider::witness::Unwitnessed;
 use machinist_provider_sim::SimProvider;
@@ -105,6 +106,7 @@ fn parts(shared: &Arc<Shared>) -> Parts {
     let consistency = shared.timings.machines.consistency;
     Parts {
         secrets: Arc::new(ClusterSecrets::new(&shared.control)),
+        platform: Arc::new(NoPlatform),
         witness: Arc::new(Unwitnessed),
         clock: Arc::new(move || clock.uptime()),
         spawn: Arc::new(move |task| tasks.spawn(task)),

@@ -10,6 +10,7 @@ use machinist_controllers::node_link::NodeLink;
 use machinist_controllers::realms::SecretScope;
 use machinist_controllers::secrets::ClusterSecrets;
 use machinist_provider::parts::{CloudTimings, Parts};
+use machinist_provider::platform::NoPlatform;
 use machinist_provider::provider::Providers;
 use machinist_provider::witness::Unwitnessed;
 use machinist_provider_sim::SimProvider;
@@ -42,6 +43,7 @@ fn parts(shared: &Arc<Shared>) -> Parts {
     let (clock, tasks) = (Arc::clone(&shared.clock), shared.tasks.clone());
     Parts {
         secrets: Arc::new(ClusterSecrets::new(&shared.control)),
+        platform: Arc::new(NoPlatform),
         witness: Arc::new(Unwitnessed),
         clock: Arc::new(move || clock.uptime()),
         spawn: Arc::new(move |task| tasks.spawn(task)),

@@ -19,7 +19,7 @@ use crate::regions::Regions;
 const IDLE: Duration = Duration::from_mins(30);
 const KEEP_REGIONS: Duration = Duration::from_mins(30);
 
-pub(super) struct Clients {
+pub(crate) struct Clients {
     connector: Connector,
     regions: Regions,
     clock: Clock,
@@ -33,12 +33,12 @@ struct Slot {
 }
 
 impl Clients {
-    pub(super) fn new(connector: Connector, clock: Clock) -> Self {
+    pub(crate) fn new(connector: Connector, clock: Clock) -> Self {
         Self { connector, regions: Regions::default(), clock, slots: Mutex::default() }
     }
 
     /// The client of this realm.
-    pub(super) async fn get(&self, realm: &Realm) -> Result<Arc<Ec2>, AwsError> {
+    pub(crate) async fn get(&self, realm: &Realm) -> Result<Arc<Ec2>, AwsError> {
         let now = (self.clock)();
         let client = self.slot(realm, now);
         let connect = async || {

@@ -27,10 +27,7 @@ impl Ec2Machines {
         if !problems.is_empty() {
             return Err(invalid(problems.join("; ")));
         }
-        let facts = self.surroundings.facts().await.map_err(|failure| CloudError {
-            effect: Effect::None,
-            ..CloudError::new(ErrorClass::Unavailable, failure.message)
-        })?;
+        let facts = self.facts().await?;
         let ec2 = self.client(&machine.realm).await?;
         let resolved = self.resolver.resolve(&ec2, machine, &config).await?;
         let mut status = assemble(machine, &config, resolved, &facts).into_status(machine)?;

@@ -20,10 +20,8 @@ impl Ec2Machines {
             |state| matches!(state, InstanceState::Terminating | InstanceState::Terminated);
         let alive: Vec<_> = own.iter().filter(|found| !ending(found.state())).collect();
         if !alive.is_empty() {
-            let facts = self.surroundings.facts().await.ok();
             for found in &alive {
-                let forgotten = self.deregister(&ec2, machine, found, facts.as_ref()).await;
-                forgotten.map_err(judged)?;
+                self.deregister(&ec2, machine, found).await?;
             }
             let alive: Vec<_> = alive.iter().map(|found| found.id.clone()).collect();
             match ec2.terminate(alive.clone()).await {

@@ -44,7 +44,7 @@ impl Ec2Machines {
             }
         }
         // A tag that cannot be known is not missed.
-        let facts = self.surroundings.facts().await.ok();
+        let facts = self.facts().await.ok();
         for (realm, places) in realms {
             let asked: Vec<_> = places.iter().map(|place| &machines[*place]).collect();
             match self.look(realm, &asked).await {
@@ -110,8 +110,11 @@ impl Ec2Machines {
             self.absences.forget(&machine.uid);
             let around = around(machine, found, &look.domains, facts);
             let mut instance = sight::instance(found, around);
-            let unknown = self.unregistered(&look.ec2, machine, found, facts).await;
-            sight::add_drift(&mut instance, &unknown);
+            // Whoever does not know where load balancing is does not ask anybody.
+            if let Some(facts) = facts {
+                let unknown = self.unregistered(&look.ec2, machine, found, facts).await;
+                sight::add_drift(&mut instance, &unknown);
+            }
             return Sighting::Present(instance.into());
         }
         match self.may_still_appear(machine, look.asked) {
@@ -134,19 +137,19 @@ impl Ec2Machines {
             let message = format!("machine {} has no instance", machine.key);
             CloudError::new(ErrorClass::NotFound, message)
         })?;
-        let facts = self.surroundings.facts().await.ok();
+        let facts = self.facts().await?;
         let seen = |found: &Found| {
-            sight::instance(found, around(machine, found, &look.domains, facts.as_ref()))
+            sight::instance(found, around(machine, found, &look.domains, Some(&facts)))
         };
         let judged = |error: AwsError| judge(&error, At::realm(realm));
         let mut repaired = found.clone();
-        let missing = sight::missing_tags(found, machine, facts.as_ref());
+        let missing = sight::missing_tags(found, machine, Some(&facts));
         if !missing.is_empty() {
             look.ec2.tag(&found.id, &missing).await.map_err(judged)?;
             repaired.tags.extend(missing);
         }
-        let unknown = self.unregistered(&look.ec2, machine, found, facts.as_ref()).await;
-        let registered = self.register(&look.ec2, machine, found, &unknown, facts.as_ref());
+        let unknown = self.unregistered(&look.ec2, machine, found, &facts).await;
+        let registered = self.register(&look.ec2, machine, found, &unknown, &facts);
         registered.await.map_err(judged)?;
         Ok(seen(&repaired))
     }

@@ -14,7 +14,7 @@ use crate::errors::AwsError;
 
 /// Where something went wrong, as far as that is known.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct At<'a> {
+pub(crate) struct At<'a> {
     pub(super) realm: &'a Realm,
     pub(super) zone: &'a str,
     pub(super) instance_type: &'a str,
@@ -24,7 +24,7 @@ pub(super) struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    pub(super) fn realm(realm: &'a Realm) -> Self {
+    pub(crate) fn realm(realm: &'a Realm) -> Self {
         Self { realm, zone: "", instance_type: "", subnet: "", elsewhere: false }
     }
 }
@@ -117,7 +117,7 @@ fn meaning(code: &str) -> Option<Meaning> {
 }
 
 /// What an error means for the machine that met it.
-pub(super) fn judge(error: &AwsError, at: At<'_>) -> CloudError {
+pub(crate) fn judge(error: &AwsError, at: At<'_>) -> CloudError {
     let message = error.to_string();
     let judged = |class, effect| CloudError { effect, ..CloudError::new(class, message.clone()) };
     match error {

@@ -53,13 +53,13 @@ use machinist_provider::cloud::{
 };
 use machinist_provider::parts::Parts;
 
-use self::clients::Clients;
-use self::errors::{At, judge};
+pub(crate) use self::clients::Clients;
+pub(crate) use self::errors::{At, judge};
+pub(crate) use self::found::Found;
 use self::launch::known_id;
 use self::lookups::Lookups;
 use self::registration::{Asked, Members};
 use self::resolve::Resolver;
-pub use self::surroundings::{ClusterFacts, IpFamily, NoSurroundings, Surroundings};
 use crate::client::Connector;
 use crate::ec2::Ec2;
 use crate::tls::HttpClients;
@@ -67,7 +67,6 @@ use crate::tls::HttpClients;
 /// The instances behind machines, in EC2.
 pub(crate) struct Ec2Machines {
     parts: Parts,
-    surroundings: Arc<dyn Surroundings>,
     clients: Clients,
     resolver: Resolver,
     absences: Absences,
@@ -81,11 +80,7 @@ impl fmt::Debug for Ec2Machines {
 }
 
 impl Ec2Machines {
-    pub(crate) fn new(
-        parts: &Parts,
-        surroundings: Arc<dyn Surroundings>,
-        http: Arc<HttpClients>,
-    ) -> Self {
+    pub(crate) fn new(parts: &Parts, http: Arc<HttpClients>) -> Self {
         let connector = Connector {
             secrets: Arc::clone(&parts.secrets),
             witness: Arc::clone(&parts.witness),
@@ -94,7 +89,6 @@ impl Ec2Machines {
             http,
         };
         Self {
-            surroundings,
             clients: Clients::new(connector, Arc::clone(&parts.clock)),
             resolver: Resolver::new(parts),
             absences: Absences::default(),

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use machinist_aws_spec::config::{LoadBalancer, LoadBalancerKind, ProviderConfig};
 use machinist_domain::retry::{Category, Classified};
 use machinist_provider::capacity::Realm;
-use machinist_provider::cloud::{InstanceState, MachineRef};
+use machinist_provider::cloud::{CloudError, InstanceState, MachineRef};
 
 use super::Ec2Machines;
 use super::balancers::{Balancers, Group};
-use super::errors::is_missing;
+use super::errors::{At, is_missing, judge};
 use super::found::Found;
 use super::surroundings::ClusterFacts;
 use crate::ec2::Ec2;
@@ -66,10 +66,6 @@ fn asked(machine: &MachineRef, balancer: &LoadBalancer) -> Asked {
     (machine.realm.clone(), is_classic, balancer.name.clone())
 }
 
-fn endpoint(facts: Option<&ClusterFacts>) -> Option<&str> {
-    facts.and_then(|facts| facts.load_balancing_endpoint.as_deref())
-}
-
 impl Ec2Machines {
     /// The load balancers that do not know a running instance, as far as that could be found out.
     pub(super) async fn unregistered(
@@ -77,14 +73,14 @@ impl Ec2Machines {
         ec2: &Ec2,
         machine: &MachineRef,
         found: &Found,
-        facts: Option<&ClusterFacts>,
+        facts: &ClusterFacts,
     ) -> Vec<LoadBalancer> {
         let mut missing = Vec::new();
         if found.state() != InstanceState::Running {
             return missing;
         }
         for balancer in wanted(machine) {
-            let balancers = Balancers::of(ec2, endpoint(facts));
+            let balancers = Balancers::of(ec2, facts.load_balancing_endpoint.as_deref());
             match self.members(&balancers, machine, &balancer).await {
                 Ok(members) if !members.know(found) => missing.push(balancer),
                 Ok(_) => {}
@@ -125,9 +121,9 @@ impl Ec2Machines {
         machine: &MachineRef,
         found: &Found,
         missing: &[LoadBalancer],
-        facts: Option<&ClusterFacts>,
+        facts: &ClusterFacts,
     ) -> Result<(), AwsError> {
-        let balancers = Balancers::of(ec2, endpoint(facts));
+        let balancers = Balancers::of(ec2, facts.load_balancing_endpoint.as_deref());
         for balancer in missing {
             let members = self.members(&balancers, machine, balancer).await?;
             self.members.forget(&asked(machine, balancer));
@@ -159,13 +155,18 @@ impl Ec2Machines {
         ec2: &Ec2,
         machine: &MachineRef,
         found: &Found,
-        facts: Option<&ClusterFacts>,
-    ) -> Result<(), AwsError> {
-        for balancer in wanted(machine) {
-            let balancers = Balancers::of(ec2, endpoint(facts));
+    ) -> Result<(), CloudError> {
+        let wanted = wanted(machine);
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let facts = self.facts().await?;
+        let balancers = Balancers::of(ec2, facts.load_balancing_endpoint.as_deref());
+        let judged = |error: AwsError| judge(&error, At::realm(&machine.realm));
+        for balancer in wanted {
             // What was remembered may be older than the registration.
             self.members.forget(&asked(machine, &balancer));
-            let members = self.members(&balancers, machine, &balancer).await?;
+            let members = self.members(&balancers, machine, &balancer).await.map_err(judged)?;
             let forgotten = match &*members {
                 Members::Gone => Ok(()),
                 Members::Classic(ids) if !ids.contains(&found.id) => Ok(()),
@@ -180,7 +181,7 @@ impl Ec2Machines {
                 {
                     tracing::warn!(%error, name = balancer.name, "the instance stays registered");
                 }
-                Err(error) if !is_missing(&error) => return Err(error),
+                Err(error) if !is_missing(&error) => return Err(judged(error)),
                 _ => {}
             }
         }

@@ -9,6 +9,7 @@ use machinist_provider::Pending;
 use machinist_provider::capacity::{Credentials, Realm};
 use machinist_provider::cloud::{Cloud, Deletion, MachineRef, ProviderStatus};
 use machinist_provider::parts::{CloudTimings, Parts};
+use machinist_provider::platform::NoPlatform;
 use machinist_provider::secret::{SecretData, SecretReader};
 use machinist_provider::witness::Unwitnessed;
 use machinist_provider_sim::client::SimClient;
@@ -54,6 +55,7 @@ pub(crate) fn parts() -> Parts {
     let start = Instant::now();
     Parts {
         secrets: Arc::new(OneSecret),
+        platform: Arc::new(NoPlatform),
         witness: Arc::new(Unwitnessed),
         clock: Arc::new(move || start.elapsed()),
         spawn: Arc::new(|task| drop(tokio::spawn(task))),

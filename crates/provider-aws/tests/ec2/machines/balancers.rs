@@ -4,7 +4,6 @@ use aws_sdk_elasticloadbalancing as classic;
 use aws_sdk_elasticloadbalancingv2 as network;
 use http::StatusCode;
 use machinist_provider::cloud::{ErrorClass, MachineRef};
-use machinist_provider_aws::ClusterFacts;
 use machinist_testbed::aws::{Effect, Rule};
 use network::types::{Action, ActionTypeEnum, LoadBalancerTypeEnum, ProtocolEnum, TargetTypeEnum};
 use serde_json::{Value, json};
@@ -25,10 +24,9 @@ struct Balanced {
 impl Balanced {
     async fn new() -> Self {
         let field = Field::new().await;
-        *field.said.0.lock() = ClusterFacts {
-            load_balancing_endpoint: Some(field.bed.endpoint_url()),
-            ..ClusterFacts::default()
-        };
+        let url = field.bed.endpoint_url();
+        let endpoint = json!({ "name": "elasticloadbalancing", "url": url });
+        field.said.say(json!({ "serviceEndpoints": [endpoint] }));
         let endpoint = format!("http://{}", field.bed.moto().address());
         let keys = aws_sdk_ec2::config::Credentials::new("AKIATRUTH", "x", None, None, "test");
         let classic = classic::Client::from_conf(

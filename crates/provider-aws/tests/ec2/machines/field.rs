@@ -16,8 +16,9 @@ use machinist_provider::cloud::{
     Cloud, CloudError, Deletion, Instance, MachineRef, ProviderStatus, Sighting,
 };
 use machinist_provider::parts::{CloudTimings, Parts};
+use machinist_provider::platform::Platform;
 use machinist_provider::provider::Provider;
-use machinist_provider_aws::{AwsProvider, ClusterFacts, Surroundings};
+use machinist_provider_aws::AwsProvider;
 use machinist_testbed::aws::{AwsBed, Front};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -34,13 +35,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const REGION: &str = "us-east-2";
 pub(crate) const UID_TAG: &str = "machinist.dev/machine-uid";
 
-/// What the cluster says about all machines, as a test says it.
+/// What the cluster says about all machines, as a test says it: the part of AWS.
 #[derive(Default)]
-pub(crate) struct Said(pub(crate) Mutex<ClusterFacts>);
+pub(crate) struct Said(Mutex<Option<Value>>);
 
-impl Surroundings for Said {
-    fn facts(&self) -> Pending<'_, Result<ClusterFacts, Failure>> {
-        Box::pin(std::future::ready(Ok(self.0.lock().clone())))
+impl Said {
+    pub(crate) fn say(&self, aws: Value) {
+        *self.0.lock() = Some(aws);
+    }
+}
+
+impl Platform for Said {
+    fn status(&self) -> Pending<'_, Result<Option<Arc<RawValue>>, Failure>> {
+        let said = self.0.lock().as_ref().map(|aws| json!({ "type": "AWS", "aws": aws }));
+        let raw = said.map(|said| RawValue::from_string(said.to_string()).unwrap().into());
+        Box::pin(std::future::ready(Ok(raw)))
     }
 }
 
@@ -67,7 +76,7 @@ impl Field {
         let moto = client(&format!("http://{}", bed.moto().address()));
         let image = image(&moto).await;
         let mut field = Self {
-            cloud: AwsProvider::default().cloud(&parts(&secrets, &counter)),
+            cloud: AwsProvider::default().cloud(&parts(&secrets, &counter, &said)),
             bed,
             secrets,
             counter,
@@ -81,8 +90,8 @@ impl Field {
 
     /// Another process: nothing is remembered.
     pub(crate) fn restart(&mut self) {
-        let provider = AwsProvider::within(Arc::clone(&self.said) as _);
-        self.cloud = provider.cloud(&parts(&self.secrets, &self.counter));
+        let parts = parts(&self.secrets, &self.counter, &self.said);
+        self.cloud = AwsProvider::default().cloud(&parts);
     }
 
     pub(crate) fn front(&self) -> &Front {
@@ -265,10 +274,11 @@ fn client(endpoint: &str) -> Client {
     Client::from_conf(config)
 }
 
-fn parts(secrets: &Arc<Secrets>, counter: &Arc<Counter>) -> Parts {
+fn parts(secrets: &Arc<Secrets>, counter: &Arc<Counter>, said: &Arc<Said>) -> Parts {
     let start = Instant::now();
     Parts {
         secrets: Arc::clone(secrets) as _,
+        platform: Arc::clone(said) as _,
         witness: Arc::clone(counter) as _,
         clock: Arc::new(move || start.elapsed()),
         spawn: Arc::new(|task| drop(tokio::spawn(task))),

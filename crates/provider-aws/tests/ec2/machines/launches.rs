@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_ec2::types::{Filter, InstanceNetworkInterface};
-use machinist_provider_aws::{ClusterFacts, IpFamily};
 use serde_json::{Value, json};
 
 use super::field::{Field, REGION, UID_TAG, tags};
@@ -149,12 +148,12 @@ async fn both_families_of_addresses() {
         ("PrivateDnsNameOptions.EnableResourceNameDnsAAAARecord", "true"),
     ];
     let primary = "NetworkInterface.1.PrimaryIpv6";
-    for ip_family in [IpFamily::DualStackIpv4Primary, IpFamily::DualStackIpv6Primary] {
+    for family in ["DualStackIPv4Primary", "DualStackIPv6Primary"] {
         let field = Field::new().await;
-        *field.said.0.lock() = ClusterFacts { ip_family, ..ClusterFacts::default() };
+        field.said.say(json!({ "ipFamily": family }));
         let wire = launched(&field, &json!({})).await;
         assert_said(&wire, &expected);
-        if ip_family == IpFamily::DualStackIpv6Primary {
+        if family == "DualStackIPv6Primary" {
             assert_said(&wire, &[(primary, "true"), ("NetworkInterface.1.Ipv6AddressCount", "1")]);
         } else {
             assert_unsaid(&wire, primary);
@@ -205,13 +204,12 @@ async fn volumes_of_all_sorts_go_with_the_instance() {
 async fn tags_of_the_spec_the_cluster_and_the_machine() {
     let field = Field::new().await;
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    let resource_tags = vec![
-        pair("team", "loses"),
-        pair("owner", "infra"),
-        pair("Name", "no"),
-        pair("kubernetes.io/cluster/other", "owned"),
-    ];
-    *field.said.0.lock() = ClusterFacts { resource_tags, ..ClusterFacts::default() };
+    field.said.say(json!({ "resourceTags": [
+        { "key": "team", "value": "loses" },
+        { "key": "owner", "value": "infra" },
+        { "key": "Name", "value": "no" },
+        { "key": "kubernetes.io/cluster/other", "value": "owned" },
+    ] }));
     let spec = json!([
         { "name": "team", "value": "a" },
         { "name": "team", "value": "second" },
