@@ -1,0 +1,196 @@
+//! What Auto Scaling and EC2 say, in domain terms.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_autoscaling::types::{
+    AutoScalingGroup, Instance, InstanceRefresh, LifecycleHook, WarmPoolConfiguration,
+};
+use jiff::Timestamp;
+use machinist_provider::node_groups::{
+    Group, GroupName, Hook, InstanceFacts, InstanceId, Lifecycle, Member, Process, Refresh,
+    RefreshId, RefreshStatus, Sizes, Transition, WarmPool, mark,
+};
+
+use crate::machines::Found;
+
+/// EC2's own tag on the members of a group.
+const GROUP_TAG: &str = "aws:autoscaling:groupName";
+/// What EKS writes on a managed group and on its members.
+const MANAGED_TAG: &str = "eks:nodegroup-name";
+/// Where people find the name of their node group, the best first.
+const NODE_GROUP_TAGS: [&str; 2] = [MANAGED_TAG, "alpha.eksctl.io/nodegroup-name"];
+const CLUSTER_TAGS: [&str; 3] =
+    ["eks:cluster-name", "aws:eks:cluster-name", "alpha.eksctl.io/cluster-name"];
+/// The tag of a self-managed cluster has its name in its own.
+const CLUSTER_TAG_START: &str = "kubernetes.io/cluster/";
+/// How the lifecycle of an instance in a warm pool begins.
+const WARM: &str = "Warmed:";
+/// What the group waits for a hook if it does not say.
+const HEARTBEAT: u32 = 3600;
+
+pub(super) fn facts(found: Found) -> InstanceFacts {
+    let state = found.state();
+    let text = |text: &str| Some(text).filter(|text| !text.is_empty()).map(Arc::from);
+    let first = |names: &[&str]| names.iter().find_map(|name| found.tag(name)).and_then(text);
+    let named =
+        || found.tags.keys().find_map(|key| key.strip_prefix(CLUSTER_TAG_START)).and_then(text);
+    InstanceFacts {
+        state,
+        group: found.tag(GROUP_TAG).and_then(text).map(GroupName),
+        node_group: first(&NODE_GROUP_TAGS),
+        cluster: first(&CLUSTER_TAGS).or_else(named),
+        instance_type: text(&found.instance_type),
+        zone: text(&found.zone),
+        launched: found.launched,
+        id: InstanceId(found.id.into()),
+    }
+}
+
+/// A group; `None` for one without a name, which Auto Scaling does not give.
+pub(super) fn group(group: &AutoScalingGroup) -> Option<Group> {
+    let tag = |name: &str| {
+        let tag = group.tags().iter().find(|tag| tag.key() == Some(name))?;
+        Some(tag.value().unwrap_or_default())
+    };
+    let mut members: Vec<_> = group.instances().iter().filter_map(member).collect();
+    members.sort_by(|a, b| a.id.cmp(&b.id));
+    let suspended = group.suspended_processes().iter().filter_map(|one| one.process_name());
+    let warm_size = group.warm_pool_size();
+    Some(Group {
+        name: group.auto_scaling_group_name()?.into(),
+        arn: group.auto_scaling_group_arn().unwrap_or_default().into(),
+        sizes: Sizes {
+            min: size(group.min_size()),
+            max: size(group.max_size()),
+            desired: size(group.desired_capacity()),
+        },
+        members,
+        suspended: suspended.map(process).collect(),
+        warm_pool: group.warm_pool_configuration().map(|pool| warm_pool(pool, warm_size)),
+        hooks: Vec::new(),
+        mark: mark::from_tags(tag),
+        managed_by_eks: tag(MANAGED_TAG).is_some(),
+        refresh: None,
+        // Auto Scaling gives a status only while it deletes a group.
+        deleting: group.status().is_some_and(|status| status.starts_with("Delete")),
+    })
+}
+
+fn size(size: Option<i32>) -> u32 {
+    size.and_then(|size| u32::try_from(size).ok()).unwrap_or_default()
+}
+
+fn member(instance: &Instance) -> Option<Member> {
+    let word = instance.lifecycle_state().map(|state| state.as_str()).unwrap_or_default();
+    if word.starts_with(WARM) {
+        return None;
+    }
+    Some(Member {
+        id: instance.instance_id()?.into(),
+        zone: instance.availability_zone().unwrap_or_default().into(),
+        lifecycle: lifecycle(word),
+        healthy: instance.health_status().is_some_and(|word| word.eq_ignore_ascii_case("healthy")),
+        protected_from_scale_in: instance.protected_from_scale_in().unwrap_or_default(),
+    })
+}
+
+/// `Pending:Wait` and its like are waits for a hook.
+fn lifecycle(word: &str) -> Lifecycle {
+    match word.split(':').next().unwrap_or_default() {
+        "Pending" => Lifecycle::Pending,
+        "InService" => Lifecycle::InService,
+        "Terminating" => Lifecycle::Terminating,
+        "Terminated" => Lifecycle::Terminated,
+        "EnteringStandby" | "Standby" => Lifecycle::Standby,
+        _ => Lifecycle::Other(word.into()),
+    }
+}
+
+fn process(word: &str) -> Process {
+    match word {
+        "Launch" => Process::Launch,
+        "Terminate" => Process::Terminate,
+        "ReplaceUnhealthy" => Process::ReplaceUnhealthy,
+        other => Process::Other(other.into()),
+    }
+}
+
+fn warm_pool(pool: &WarmPoolConfiguration, now: Option<i32>) -> WarmPool {
+    let reuse = pool.instance_reuse_policy().and_then(|policy| policy.reuse_on_scale_in());
+    WarmPool {
+        size: size(now),
+        min: size(pool.min_size()),
+        state: pool.pool_state().map(|state| state.as_str()).unwrap_or_default().into(),
+        reuses: reuse.unwrap_or_default(),
+    }
+}
+
+pub(super) fn hook(hook: &LifecycleHook) -> Option<Hook> {
+    let transition = match hook.lifecycle_transition()? {
+        "autoscaling:EC2_INSTANCE_LAUNCHING" => Transition::Launching,
+        "autoscaling:EC2_INSTANCE_TERMINATING" => Transition::Terminating,
+        _ => return None,
+    };
+    let heartbeat = hook.heartbeat_timeout().and_then(|seconds| u32::try_from(seconds).ok());
+    Some(Hook {
+        name: hook.lifecycle_hook_name()?.into(),
+        transition,
+        patience: Duration::from_secs(heartbeat.unwrap_or(HEARTBEAT).into()),
+        continues: hook.default_result() == Some("CONTINUE"),
+    })
+}
+
+pub(super) fn refresh(refresh: &InstanceRefresh) -> Option<Refresh> {
+    let percentage = refresh.percentage_complete().unwrap_or_default().clamp(0, 100);
+    Some(Refresh {
+        id: RefreshId(refresh.instance_refresh_id()?.into()),
+        status: status(refresh.status().map(|status| status.as_str()).unwrap_or_default()),
+        percentage: u8::try_from(percentage).unwrap_or_default(),
+        reason: refresh.status_reason().map(str::to_owned),
+        started: refresh.start_time().and_then(|time| Timestamp::from_second(time.secs()).ok()),
+    })
+}
+
+/// One that was rolled back did not do what was wanted.
+fn status(word: &str) -> RefreshStatus {
+    match word {
+        "Pending" => RefreshStatus::Pending,
+        "InProgress" => RefreshStatus::InProgress,
+        "Successful" => RefreshStatus::Successful,
+        "Failed" | "RollbackFailed" | "RollbackSuccessful" => RefreshStatus::Failed,
+        "Cancelling" => RefreshStatus::Cancelling,
+        "Cancelled" => RefreshStatus::Cancelled,
+        other => RefreshStatus::Other(other.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_for_hooks_are_on_the_same_way_in_or_out() {
+        let cases = [
+            ("Pending", Lifecycle::Pending),
+            ("Pending:Wait", Lifecycle::Pending),
+            ("Pending:Proceed", Lifecycle::Pending),
+            ("InService", Lifecycle::InService),
+            ("Terminating:Wait", Lifecycle::Terminating),
+            ("Terminated", Lifecycle::Terminated),
+            ("EnteringStandby", Lifecycle::Standby),
+            ("Quarantined", Lifecycle::Other("Quarantined".into())),
+            ("Detaching", Lifecycle::Other("Detaching".into())),
+        ];
+        for (word, expected) in cases {
+            assert_eq!(lifecycle(word), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_refresh_that_was_rolled_back_has_failed_and_an_unknown_one_runs() {
+        assert_eq!(status("RollbackSuccessful"), RefreshStatus::Failed);
+        assert!(status("RollbackInProgress").is_running() && status("Baking").is_running());
+        assert!(!status("Cancelled").is_running());
+    }
+}
