@@ -4,7 +4,7 @@
 //! * [`retry`]: how an error is to be retried, and its category; [`report`]: what a pass has to say.
 //! * [`conditions`]: conditions of objects, merged into what others wrote; [`machine`]: phases and authorities;
 //!   [`selector`]: label selectors; [`ordinals`]: numbers and names of children; [`hash`]: what those follow from.
-//! * [`drain`]: which pods of a node go, and how far that is.
+//! * [`drain`]: which pods of a node go, and how far that is; [`window`]: counting over a sliding window.
 //! * [`shape`]: what a machine would give, in no cloud's terms; [`labels`]: merging of label lists;
 //!   [`annotations`]: a change of annotations as data; [`capacity_annotations`]: what cluster-autoscaler is told of an empty set.
 //!
@@ -28,3 +28,4 @@ pub mod retry;
 pub mod selector;
 pub mod shape;
 pub mod taint;
+pub mod window;

@@ -19,6 +19,14 @@ pub(super) fn time_of_day(_: &mut schemars::SchemaGenerator) -> schemars::Schema
     })
 }
 
+/// UTC or an offset from it. Names of places would need a database of their rules in every image.
+pub(super) fn time_zone(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": "string",
+        "pattern": r"^(UTC|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$",
+    })
+}
+
 /// Something must be looked for, in the old words or in the new ones.
 pub(super) fn spec_rules() -> Value {
     json!([{

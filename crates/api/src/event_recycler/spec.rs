@@ -62,7 +62,7 @@ pub struct EventRecyclerSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration", extend("default" = "20m"))]
     pub recycle_timeout: Option<String>,
-    /// Which events count, beside or instead of those that contain a search term. All that is said here must hold.
+    /// Which events count. All that is said here must hold, and the search terms, if there are any.
     #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
     pub matching: Option<EventMatch>,
     /// How far back events count. 10m, if nothing is said.
@@ -201,9 +201,9 @@ pub enum Strategy {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Schedule {
-    /// Whose time of day it is, as in the IANA database. UTC, if nothing is said.
+    /// Whose time of day it is: UTC, or how far ahead of it, such as `+02:00`. UTC, if nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 64))]
+    #[schemars(schema_with = "schema::time_zone")]
     pub time_zone: Option<String>,
     /// From this time of day on. 00:00, if nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -21,7 +21,7 @@ fn good() -> Vec<Value> {
             "window": "30m", "countBy": "Pods", "nodeGroups": {"names": ["e"], "matchLabels": {"pool": "f"}},
             "coolDown": "12h", "maxConcurrent": 2, "maxUnavailable": 3, "strategy": "InstanceRefresh",
             "drain": false, "drainTimeout": "5m",
-            "schedule": {"timeZone": "Europe/Berlin", "from": "22:00", "to": "05:30", "days": ["Mon", "Sun"]},
+            "schedule": {"timeZone": "+01:00", "from": "22:00", "to": "05:30", "days": ["Mon", "Sun"]},
         }),
         json!({"searchTerms": ["a"], "knownToNobody": true}),
     ]
@@ -47,6 +47,7 @@ fn bad() -> Vec<(Value, &'static str)> {
         (with("maxConcurrent", json!(0)), "maxConcurrent"),
         (with("schedule", json!({"from": "25:00"})), "from"),
         (with("schedule", json!({"days": ["Someday"]})), "days"),
+        (with("schedule", json!({"timeZone": "Europe/Berlin"})), "timeZone"),
         (with("match", json!({"message": [{}]})), "either contains or regex"),
         (
             with("match", json!({"message": [{"contains": "a", "regex": "b"}]})),

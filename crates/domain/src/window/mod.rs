@@ -1,0 +1,68 @@
+//! Counting over a sliding window, in minutes.
+//!
+//! * [`Window`]: how far back something counts, and into which bucket it goes.
+//! * [`Tally`]: how many in which bucket, for one group; as text it is stored in a status.
+//!
+//! A bucket is a minute, or several where the window is long: there are never more than [`MOST_BUCKETS`] of them, so that what is stored
+//! stays small. What is in a bucket counts for as long as any moment of the bucket is in the window: for the whole window at least, and for one
+//! bucket longer at most. Time is an argument everywhere.
+
+mod tally;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+pub use self::tally::{Bucket, CountBy, Tally};
+pub use self::text::NotATally;
+
+/// The most buckets that one group has at a time, apart from the one that is just passing out of the window.
+pub const MOST_BUCKETS: i64 = 60;
+
+/// A minute, counted from the epoch.
+pub type Minute = i64;
+
+/// The minute that a moment is in.
+pub fn minute_of(at: Timestamp) -> Minute {
+    at.as_second().div_euclid(60)
+}
+
+/// How far back something counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    seconds: i64,
+}
+
+impl Window {
+    /// A window of this length; less than a second is a second.
+    pub fn new(length: Duration) -> Self {
+        Self {
+            seconds: i64::try_from(length.as_secs()).unwrap_or(i64::MAX / 4).clamp(1, i64::MAX / 4),
+        }
+    }
+
+    /// How many minutes one bucket holds.
+    pub fn width(self) -> i64 {
+        let minutes = self.seconds.div_euclid(60) + i64::from(self.seconds % 60 > 0);
+        (minutes + MOST_BUCKETS - 1).div_euclid(MOST_BUCKETS).max(1)
+    }
+
+    /// The first minute of the bucket that a minute goes into.
+    pub fn bucket(self, minute: Minute) -> Minute {
+        minute - minute.rem_euclid(self.width())
+    }
+
+    /// Whether what is in the bucket that begins with this minute counts.
+    pub fn has(self, bucket: Minute, now: Timestamp) -> bool {
+        let end = bucket.saturating_add(self.width()).saturating_mul(60);
+        end > now.as_second().saturating_sub(self.seconds)
+    }
+
+    /// Whether a moment is in the window. What lies in the future is: clocks differ.
+    pub fn has_moment(self, at: Timestamp, now: Timestamp) -> bool {
+        at.as_second() > now.as_second().saturating_sub(self.seconds)
+    }
+}
