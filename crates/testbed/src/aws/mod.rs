@@ -2,7 +2,8 @@
 //!
 //! moto answers most of EC2 and Auto Scaling, but it is kinder than AWS: it forgets idempotency
 //! tokens, has no pending instances, no eventual consistency and no throttling. [`front`] puts
-//! these back, and [`AwsBed`] starts both parts.
+//! these back, and [`AwsBed`] starts both parts. [`Estate`] is what a test owns in AWS, past the front; [`Kubelets`] are
+//! what its instances run.
 //!
 //! ```text
 //! code under test ──(plain or TLS)──> Front ──(plain)──> moto
@@ -15,8 +16,10 @@
 //! also when that process is killed. Not here: the AWS SDK, and any Kubernetes.
 
 mod authority;
+pub mod estate;
 pub mod front;
 mod guard;
+pub mod kubelets;
 mod moto;
 mod python;
 
@@ -25,7 +28,9 @@ use std::sync::Arc;
 use anyhow::Result;
 
 pub use authority::Authority;
+pub use estate::Estate;
 pub use front::{Behaviour, Call, Clock, Effect, Front, Rule, Transport};
+pub use kubelets::Kubelets;
 pub use moto::Moto;
 
 /// moto and a front before it.

@@ -9,7 +9,7 @@
 //! [`RequestLog`] of everything that went through.
 //! Invariants: an undisturbed answer is the API server's own, errors included; a watch is streamed
 //! event by event; the first rule that fits decides.
-//! Not here: faults of AWS (see the AWS front), undecodable objects (those are put into the API for
+//! Not here: what only AWS does wrong (see the AWS front), undecodable objects (those are put into the API for
 //! real), connection upgrades such as `exec`.
 
 mod body;
@@ -18,6 +18,7 @@ mod gate;
 mod log;
 mod network;
 mod proxy;
+mod query_call;
 mod request;
 mod rule;
 mod rulebook;

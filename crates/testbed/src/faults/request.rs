@@ -11,6 +11,8 @@ use bytes::Bytes;
 use http::request::Parts;
 use serde_json::Value;
 
+use super::query_call;
+
 /// What a request does, in the API server's own words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verb {
@@ -92,16 +94,17 @@ pub struct ApiRequest {
 impl ApiRequest {
     pub(super) fn new(parts: &Parts, body: Bytes) -> Self {
         let query = parts.uri.query().unwrap_or_default();
+        if let Some(call) = query_call::read(parts, &body) {
+            return call;
+        }
         let target = Target::parse(parts.uri.path());
         let verb = verb(&parts.method, &target, query);
         let name = match verb {
             Verb::Create if target.name.is_none() => name_from_body(&target.resource, &body),
             _ => target.name,
         };
-        let user_agent =
-            parts.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
         Self {
-            user_agent: user_agent.unwrap_or_default().to_owned(),
+            user_agent: header(parts, &http::header::USER_AGENT).to_owned(),
             verb,
             group: target.group,
             resource: target.resource,
@@ -111,6 +114,11 @@ impl ApiRequest {
             path: parts.uri.path().to_owned(),
             body,
         }
+    }
+
+    /// Whether it is a call to AWS or what stands in for it, and not to the API server.
+    pub fn is_query_call(&self) -> bool {
+        self.verb != Verb::Other && self.path.starts_with(query_call::UNDER)
     }
 
     /// Whether it changes what is stored.
@@ -149,6 +157,10 @@ impl fmt::Debug for ApiRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ApiRequest({self} by {:?}, {} bytes)", self.user_agent, self.body.len())
     }
+}
+
+pub(super) fn header<'a>(parts: &'a Parts, name: &http::HeaderName) -> &'a str {
+    parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// What the path names.

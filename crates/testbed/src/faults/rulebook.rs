@@ -86,6 +86,15 @@ impl RuleHandle {
         }
     }
 
+    /// Waits until it has disturbed a request, for ever if need be.
+    pub async fn struck(&self) {
+        let mut hits = self.hits.clone();
+        if hits.wait_for(|hits| *hits > 0).await.is_err() {
+            // It was taken back, so it never will.
+            std::future::pending::<()>().await;
+        }
+    }
+
     /// Takes the rule back; requests that it has parked stay parked.
     pub fn remove(&self) {
         self.book.0.lock().entries.retain(|entry| entry.id != self.id);

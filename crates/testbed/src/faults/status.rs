@@ -1,11 +1,11 @@
 //! Error answers that look like the API server's own: a `Status` object with the reason that the code
-//! has for the verb in question.
+//! has for the verb in question. Calls to AWS are answered as AWS does (`query_call`).
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 
-use super::ApiRequest;
+use super::{ApiRequest, query_call};
 
 /// A complete error answer.
 pub(super) fn error_answer(
@@ -13,6 +13,9 @@ pub(super) fn error_answer(
     code: u16,
     retry_after: Option<u32>,
 ) -> Response<Bytes> {
+    if request.is_query_call() {
+        return query_call::error_answer(request, code);
+    }
     let reason = reason(code);
     let mut details = json!({
         "name": request.name.as_deref().unwrap_or_default(),

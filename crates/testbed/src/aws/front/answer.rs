@@ -21,7 +21,7 @@ const AUTO_SCALING: &str = "http://autoscaling.amazonaws.com/doc/2011-01-01/";
 pub(in crate::aws) struct Answer {
     pub(in crate::aws) status: StatusCode,
     pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
+    pub(in crate::aws) body: Bytes,
 }
 
 impl Answer {
@@ -101,7 +101,7 @@ impl Answer {
     }
 
     /// The document of a success.
-    pub(super) fn document(&self) -> Result<Element> {
+    pub(in crate::aws) fn document(&self) -> Result<Element> {
         anyhow::ensure!(self.status.is_success(), "moto answered {}", self.status);
         Element::parse(&self.body)
     }

@@ -5,8 +5,8 @@
 //! | idempotency tokens of `RunInstances` and `AllocateHosts` | `tokens` |
 //! | filter `client-token`; states and visibility in answers | `describe` |
 //! | how long an instance is hidden, pending, shutting down, remembered | `instances`, [`Behaviour`] |
-//! | Auto Scaling groups that need time to launch | `groups` |
-//! | `StartInstanceRefresh`, `DescribeInstanceRefreshes`, `CompleteLifecycleAction` | `refresh` |
+//! | Auto Scaling groups that need time to launch; their refusals | `groups` |
+//! | `StartInstanceRefresh`, `CancelInstanceRefresh`, `DescribeInstanceRefreshes`, `CompleteLifecycleAction` | `refresh` |
 //! | throttling, errors, delays, lost connections | [`Rule`], [`Effect`] |
 //! | a record of every call | [`Call`] |
 //!
@@ -25,14 +25,14 @@ mod groups;
 mod instances;
 mod log;
 mod pipeline;
-mod query;
+pub(super) mod query;
 mod refresh;
 mod rules;
 mod server;
 mod tokens;
 mod upstream;
 mod world;
-mod xml;
+pub(super) mod xml;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -15,11 +15,11 @@ use http::{Method, Request, Uri};
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Parameters by name.
-pub(super) type Parameters = BTreeMap<String, String>;
+pub(in crate::aws) type Parameters = BTreeMap<String, String>;
 
 /// One request.
 #[derive(Clone, Debug)]
-pub(super) struct Query {
+pub(in crate::aws) struct Query {
     pub(super) method: Method,
     pub(super) uri: Uri,
     pub(super) headers: HeaderMap,
@@ -87,24 +87,39 @@ impl Query {
             "sts" => "2011-06-15",
             _ => "2016-11-15",
         };
+        let asker = [&*self.access_key_id, &self.region];
+        Self::question(asker, [service, version], action, parameters)
+    }
+
+    /// A question of somebody (access key id, region) to a service (name, version).
+    pub(in crate::aws) fn question(
+        [access_key_id, region]: [&str; 2],
+        [service, version]: [&str; 2],
+        action: &str,
+        parameters: &[(&str, &str)],
+    ) -> Self {
         let scope = format!(
-            "AWS4-HMAC-SHA256 Credential={}/20260101/{}/{service}/aws4_request, \
-             SignedHeaders=host, Signature=0",
-            self.access_key_id, self.region
+            "AWS4-HMAC-SHA256 Credential={access_key_id}/20260101/{region}/{service}/aws4_request, \
+             SignedHeaders=host, Signature=0"
         );
         let mut headers = HeaderMap::new();
-        // Both parts came out of a header, so they fit into one.
+        // Whoever asks has a name and a region that fit into a header.
         headers.extend(HeaderValue::try_from(scope).map(|scope| (AUTHORIZATION, scope)));
         let parameters = parameters
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
         let template = Self {
+            method: Method::POST,
+            uri: Uri::from_static("/"),
             headers,
+            body: Bytes::new(),
             service: service.to_owned(),
+            region: region.to_owned(),
+            access_key_id: access_key_id.to_owned(),
             action: action.to_owned(),
             version: version.to_owned(),
-            ..self.clone()
+            parameters: Parameters::new(),
         };
         template.with(parameters)
     }

@@ -42,7 +42,7 @@ impl Upstream {
         self.send(request.body(Bytes::new())?).await
     }
 
-    pub(super) async fn forward(&self, query: &Query) -> Result<Answer> {
+    pub(in crate::aws) async fn forward(&self, query: &Query) -> Result<Answer> {
         let mut request = Request::new(query.body.clone());
         *request.method_mut() = query.method.clone();
         *request.uri_mut() = query.uri.clone();

@@ -11,41 +11,41 @@ use quick_xml::events::{BytesStart, Event};
 
 /// An element with everything in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Element {
-    pub(super) name: String,
+pub(in crate::aws) struct Element {
+    pub(in crate::aws) name: String,
     /// With the space before the first one.
     attributes: String,
     /// Escaped. Answers of AWS never mix text and elements.
     text: String,
-    pub(super) children: Vec<Element>,
+    pub(in crate::aws) children: Vec<Element>,
 }
 
 impl Element {
-    pub(super) fn new(name: &str) -> Self {
+    pub(in crate::aws) fn new(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
     /// An element of the given namespace.
-    pub(super) fn root(name: &str, namespace: &str) -> Self {
+    pub(in crate::aws) fn root(name: &str, namespace: &str) -> Self {
         let mut root = Self::new(name);
         root.attributes = format!(" xmlns=\"{}\"", escape(namespace));
         root
     }
 
     /// With one more child that holds a text.
-    pub(super) fn text_child(self, name: &str, text: &str) -> Self {
+    pub(in crate::aws) fn text_child(self, name: &str, text: &str) -> Self {
         let mut child = Self::new(name);
         child.set_text(text);
         self.child(child)
     }
 
     /// With one more child.
-    pub(super) fn child(mut self, child: Self) -> Self {
+    pub(in crate::aws) fn child(mut self, child: Self) -> Self {
         self.children.push(child);
         self
     }
 
-    pub(super) fn parse(document: &[u8]) -> Result<Self> {
+    pub(in crate::aws) fn parse(document: &[u8]) -> Result<Self> {
         let mut reader = Reader::from_str(std::str::from_utf8(document)?);
         let mut open = vec![Self::default()];
         loop {
@@ -80,31 +80,31 @@ impl Element {
         }
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Self> {
+    pub(in crate::aws) fn get(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.name == name)
     }
 
-    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut Self> {
+    pub(in crate::aws) fn get_mut(&mut self, name: &str) -> Option<&mut Self> {
         self.children.iter_mut().find(|child| child.name == name)
     }
 
     /// The text of the element at the end of a path of names; empty when there is none.
-    pub(super) fn text_at(&self, path: &[&str]) -> String {
+    pub(in crate::aws) fn text_at(&self, path: &[&str]) -> String {
         let found = path.iter().try_fold(self, |element, name| element.get(name));
         found.map(Self::text).unwrap_or_default()
     }
 
     /// The text of this element.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::aws) fn text(&self) -> String {
         unescape(&self.text).map_or_else(|_| self.text.clone(), Into::into)
     }
 
-    pub(super) fn set_text(&mut self, text: &str) {
+    pub(in crate::aws) fn set_text(&mut self, text: &str) {
         self.text = escape(text).into_owned();
     }
 
     /// Every element of this name, at any depth.
-    pub(super) fn all<'a>(&'a self, name: &str) -> Vec<&'a Self> {
+    pub(in crate::aws) fn all<'a>(&'a self, name: &str) -> Vec<&'a Self> {
         let mut found = Vec::new();
         for child in &self.children {
             if child.name == name {
@@ -116,12 +116,12 @@ impl Element {
     }
 
     /// The texts of every element of this name, at any depth.
-    pub(super) fn texts(&self, name: &str) -> Vec<String> {
+    pub(in crate::aws) fn texts(&self, name: &str) -> Vec<String> {
         self.all(name).into_iter().map(Self::text).collect()
     }
 
     /// Calls `change` on every element of this name, at any depth but not inside of one another.
-    pub(super) fn each_mut(&mut self, name: &str, change: &mut impl FnMut(&mut Self)) {
+    pub(in crate::aws) fn each_mut(&mut self, name: &str, change: &mut impl FnMut(&mut Self)) {
         for child in &mut self.children {
             if child.name == name {
                 change(child);
@@ -132,7 +132,7 @@ impl Element {
     }
 
     /// The document with this element as its root.
-    pub(super) fn to_document(&self) -> String {
+    pub(in crate::aws) fn to_document(&self) -> String {
         let mut document = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
         self.write(&mut document);
         document

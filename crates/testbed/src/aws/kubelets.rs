@@ -1,0 +1,131 @@
+//! What the instances of an estate run: each registers a Node some time after its start, and ends the pods that it is told to end.
+//!
+//! In: an [`Estate`] and an API server. Out: Nodes, called like their instances, with the provider id that a cloud's own controller would give
+//! them. It never deletes a Node, and never registers one twice.
+//!
+//! Not here: heartbeats, and pods that run anything.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::Estate;
+use super::estate::InstanceFacts;
+
+/// The pause between two looks, at least. moto does one thing at a time: half of it is left to others.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The kubelets of an estate. Dropping it silences them.
+#[derive(Debug)]
+pub struct Kubelets {
+    _stop: DropGuard,
+}
+
+impl Kubelets {
+    /// Lets instances register at the API server, `boot` after they were first seen running.
+    pub fn start(estate: &Arc<Estate>, api_server: &kube::Config, boot: Duration) -> Result<Self> {
+        let mut all = All {
+            estate: Arc::clone(estate),
+            client: Client::try_from(api_server.clone())?,
+            boot,
+            seen: HashMap::new(),
+            registered: HashSet::new(),
+        };
+        let stop = CancellationToken::new();
+        let work = async move {
+            loop {
+                let start = Instant::now();
+                if let Err(error) = all.look().await {
+                    tracing::debug!(%error, "the kubelets look again");
+                }
+                tokio::time::sleep(start.elapsed().max(PAUSE)).await;
+            }
+        };
+        tokio::spawn(stop.clone().run_until_cancelled_owned(work));
+        Ok(Self { _stop: stop.drop_guard() })
+    }
+}
+
+struct All {
+    estate: Arc<Estate>,
+    client: Client,
+    boot: Duration,
+    /// When an instance was first seen running.
+    seen: HashMap<String, Instant>,
+    /// The names of the Nodes, which are those of their instances.
+    registered: HashSet<String>,
+}
+
+impl All {
+    async fn look(&mut self) -> Result<()> {
+        for instance in self.estate.instances().await? {
+            let is_new = instance.state == "running" && !self.registered.contains(&instance.id);
+            if is_new && self.has_booted(&instance.id) {
+                self.register(&instance).await?;
+            }
+        }
+        self.end_pods().await
+    }
+
+    fn has_booted(&mut self, id: &str) -> bool {
+        let start = self.seen.entry(id.to_owned()).or_insert_with(Instant::now);
+        start.elapsed() >= self.boot
+    }
+
+    async fn register(&mut self, instance: &InstanceFacts) -> Result<()> {
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        match nodes.create(&PostParams::default(), &node(instance)?).await {
+            // The answer to an earlier try was lost.
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            other => drop(other?),
+        }
+        self.registered.insert(instance.id.clone());
+        Ok(())
+    }
+
+    /// A pod that is being deleted stays until its kubelet says that it has ended.
+    async fn end_pods(&self) -> Result<()> {
+        if self.registered.is_empty() {
+            return Ok(());
+        }
+        let pods: Api<Pod> = Api::all(self.client.clone());
+        for pod in pods.list(&ListParams::default()).await? {
+            let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+            let ours = node.is_some_and(|node| self.registered.contains(node));
+            if ours && pod.metadata.deletion_timestamp.is_some() {
+                let namespace = pod.namespace().unwrap_or_default();
+                let pods: Api<Pod> = Api::namespaced(self.client.clone(), &namespace);
+                let now = DeleteParams::default().grace_period(0);
+                drop(pods.delete(&pod.name_any(), &now).await);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The whole Node, status included: a kubelet registers with both in one request.
+fn node(instance: &InstanceFacts) -> Result<Node> {
+    let InstanceFacts { id, zone, address, .. } = instance;
+    let now = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second())?.to_string();
+    Ok(serde_json::from_value(json!({
+        "metadata": {
+            "name": id,
+            "labels": {"kubernetes.io/hostname": id, "topology.kubernetes.io/zone": zone},
+        },
+        "spec": {"providerID": format!("aws:///{zone}/{id}")},
+        "status": {
+            "addresses": [{"type": "InternalIP", "address": address}],
+            "conditions": [{
+                "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "",
+                "lastHeartbeatTime": now, "lastTransitionTime": now,
+            }],
+        },
+    }))?)
+}
