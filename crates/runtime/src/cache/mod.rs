@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use machinist_api::resource::{Resource, push_encoded};
-use machinist_domain::key::ObjectKey;
+use machinist_domain::key::{ObjectKey, Version};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch as signal};
 
@@ -151,6 +151,24 @@ impl<K: Kind> Cache<K> {
         let index = Arc::<Index>::default();
         self.store.add_indexer(index::keeper(Arc::clone(&index), of));
         index
+    }
+
+    /// Calls `attendant` with what an object was and is, for every change from now on, and once for everything that is there already: each change
+    /// exactly once, and before anybody else can see it. It runs while the store is locked, so it must be quick and not touch this cache.
+    pub fn attend(
+        &self,
+        attendant: impl Fn(Option<&Entry<K::Stored>>, Option<&Entry<K::Stored>>) + Send + Sync + 'static,
+    ) {
+        self.store.add_indexer(Box::new(attendant));
+    }
+
+    /// Looks at everything at once, and at the position: whatever happened up to that version has been told. Nothing changes meanwhile, so it
+    /// must be quick.
+    pub fn survey<R>(
+        &self,
+        look: impl FnOnce(Version, &mut dyn Iterator<Item = &Entry<K::Stored>>) -> R,
+    ) -> R {
+        self.store.survey(look)
     }
 
     /// Calls `subscriber` for every change from now on, and once for everything that is there already. It must not block.

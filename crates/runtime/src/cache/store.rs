@@ -132,6 +132,15 @@ impl<T: Stored> Store<T> {
         known.collect()
     }
 
+    /// Shows the position and every object, while nothing changes.
+    pub(super) fn survey<R>(
+        &self,
+        look: impl FnOnce(Version, &mut dyn Iterator<Item = &Entry<T>>) -> R,
+    ) -> R {
+        let inner = self.inner.read();
+        look(inner.position, &mut inner.entries())
+    }
+
     pub(super) fn len(&self) -> usize {
         self.inner.read().objects.len()
     }

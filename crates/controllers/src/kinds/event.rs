@@ -1,0 +1,207 @@
+//! Events as the caches store them: what happened to which Pod or Node, how often, and when.
+//!
+//! A cluster has tens of thousands, so little is kept: nothing but identity and count of an Event about anything else, and of the others no
+//! more than a pattern may look at. The message is needed when somebody asks for other messages than before.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinist_api::resource::{CORE_EVENTS, Resource};
+use machinist_api::wire;
+use machinist_domain::hash::fnv1a;
+use machinist_domain::meta::Meta;
+use machinist_runtime::cache::kind::{Kind, Stored};
+
+use super::words::Words;
+
+/// An Event in a cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Identity and version.
+    pub meta: Meta,
+    /// How often it happened.
+    pub count: u32,
+    /// What happened; `None` where it concerns neither a Pod nor a Node.
+    pub about: Option<Box<About>>,
+}
+
+/// What happened, and to whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    /// For people.
+    pub message: Box<str>,
+    /// In one word.
+    pub reason: Arc<str>,
+    /// Normal or Warning.
+    pub kind: Arc<str>,
+    /// To whom.
+    pub whom: Whom,
+    /// Where whoever saw it runs: the node's name, for a kubelet.
+    pub host: Option<Arc<str>>,
+    /// When it happened first, in seconds of the epoch.
+    pub first: i64,
+    /// When it happened last, in seconds of the epoch.
+    pub last: i64,
+}
+
+/// To whom it happened.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Whom {
+    /// To a Pod.
+    Pod {
+        /// Its namespace.
+        namespace: Arc<str>,
+        /// Its name.
+        name: Arc<str>,
+        /// A hash of its uid; `None` where the Event does not say which it is.
+        uid: Option<u64>,
+    },
+    /// To the Node of this name.
+    Node(Arc<str>),
+}
+
+/// The hash by which uids are compared.
+pub fn hash_of(uid: &str) -> u64 {
+    fnv1a(uid.as_bytes())
+}
+
+impl Stored for Event {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+/// Reads Events of the core group, which serves those of `events.k8s.io`, too.
+#[derive(Clone, Default)]
+pub struct Events {
+    words: Arc<Words>,
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Events")
+    }
+}
+
+impl Kind for Events {
+    type Wire = wire::Event;
+    type Stored = Event;
+    const RESOURCE: Resource = CORE_EVENTS;
+
+    fn project(&self, wire: wire::Event) -> Event {
+        let mut meta = Meta::of(&wire.metadata);
+        meta.key.namespace = self.words.share(&*meta.key.namespace);
+        let series = wire.series.as_ref().map(|series| series.count);
+        let count = series.max(wire.count).unwrap_or(1).max(1);
+        let about = self.whom(&wire.involved_object).map(|whom| self.about(wire, whom));
+        Event { meta, count: count.unsigned_abs(), about: about.map(Box::new) }
+    }
+}
+
+impl Events {
+    fn whom(&self, involved: &wire::InvolvedObject) -> Option<Whom> {
+        if involved.name.is_empty() {
+            return None;
+        }
+        match involved.kind.as_str() {
+            "Pod" => Some(Whom::Pod {
+                namespace: self.words.share(&involved.namespace),
+                name: involved.name.as_str().into(),
+                uid: Some(&involved.uid).filter(|uid| !uid.is_empty()).map(|uid| hash_of(uid)),
+            }),
+            "Node" => Some(Whom::Node(self.words.share(&involved.name))),
+            _ => None,
+        }
+    }
+
+    fn about(&self, wire: wire::Event, whom: Whom) -> About {
+        // A kubelet of the new generation names its node as the instance that reports.
+        let host =
+            [wire.source.host, wire.reporting_instance].into_iter().find(|it| !it.is_empty());
+        let created = wire.metadata.creation_timestamp;
+        let observed = wire.series.and_then(|series| series.last_observed_time);
+        let first = wire.first_timestamp.or(wire.event_time);
+        let last = [observed, wire.last_timestamp, first, created].into_iter().flatten().max();
+        let seconds = |time: Option<Timestamp>| time.map_or(0, Timestamp::as_second);
+        About {
+            message: wire.message.into(),
+            reason: self.words.share(wire.reason),
+            kind: self.words.share(wire.kind),
+            whom,
+            host: host.map(|host| self.words.share(host)),
+            first: seconds(first.or(last)),
+            last: seconds(last),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(more: Value) -> Event {
+        let mut object = json!({
+            "metadata": {
+                "name": "p.1", "namespace": "ns", "uid": "e", "resourceVersion": "7",
+                "creationTimestamp": "2026-11-16T01:00:00Z",
+            },
+            "involvedObject": {"kind": "Pod", "namespace": "ns", "name": "p", "uid": "u"},
+            "reason": "Failed", "message": "no room", "type": "Warning",
+        });
+        for (name, value) in more.as_object().unwrap() {
+            object[name] = value.clone();
+        }
+        Events::default().project(serde_json::from_value(object).unwrap())
+    }
+
+    fn about(more: Value) -> About {
+        *read(more).about.unwrap()
+    }
+
+    #[test]
+    fn both_generations_say_how_often_and_when() {
+        let old = json!({
+            "count": 4, "firstTimestamp": "2026-11-16T01:00:00Z", "lastTimestamp": "2026-11-16T01:02:00Z",
+            "source": {"component": "kubelet", "host": "n1"}, "eventTime": null, "reportingInstance": "",
+        });
+        let new = json!({
+            "eventTime": "2026-11-16T01:00:00.000001Z", "reportingInstance": "n1", "source": {},
+            "series": {"count": 4, "lastObservedTime": "2026-11-16T01:02:00.000000Z"},
+        });
+        for generation in [old, new] {
+            assert_eq!(read(generation.clone()).count, 4);
+            let about = about(generation);
+            assert_eq!(about.last - about.first, 120);
+            assert_eq!(about.host.as_deref(), Some("n1"));
+        }
+    }
+
+    #[test]
+    fn an_event_that_says_nothing_of_it_happened_once_when_it_was_written() {
+        let event = read(json!({}));
+        let about = event.about.unwrap();
+        assert_eq!((event.count, about.first), (1, about.last));
+        assert_eq!(about.last, "2026-11-16T01:00:00Z".parse::<Timestamp>().unwrap().as_second());
+        assert_eq!(about.host, None);
+    }
+
+    #[test]
+    fn of_what_concerns_neither_pod_nor_node_nothing_is_kept() {
+        for involved in
+            [json!({"kind": "Deployment", "name": "d"}), json!({"kind": "Pod"}), json!(null)]
+        {
+            assert_eq!(read(json!({ "involvedObject": involved })).about, None);
+        }
+        let node = about(json!({"involvedObject": {"kind": "Node", "name": "n1", "uid": "n1"}}));
+        assert_eq!(node.whom, Whom::Node("n1".into()));
+    }
+
+    #[test]
+    fn a_count_that_is_none_is_one() {
+        for count in [json!(null), json!(0), json!(-3)] {
+            assert_eq!(read(json!({ "count": count })).count, 1);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Pods as the caches store them: on which node each one runs, and nothing else. A cluster has many.
+
+use std::sync::Arc;
+
+use machinist_api::resource::{PODS, Resource};
+use machinist_api::wire;
+use machinist_domain::meta::Meta;
+use machinist_runtime::cache::kind::{Kind, Stored};
+
+use super::words::Words;
+
+/// A Pod in a cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pod {
+    /// Identity and version.
+    pub meta: Meta,
+    /// The node that it runs on; `None` where nobody has decided yet.
+    pub node: Option<Arc<str>>,
+}
+
+impl Stored for Pod {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+/// Reads Pods.
+#[derive(Clone, Default)]
+pub struct Pods {
+    words: Arc<Words>,
+}
+
+impl std::fmt::Debug for Pods {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pods")
+    }
+}
+
+impl Kind for Pods {
+    type Wire = wire::PlacedPod;
+    type Stored = Pod;
+    const RESOURCE: Resource = PODS;
+
+    fn project(&self, wire: wire::PlacedPod) -> Pod {
+        let mut meta = Meta::of(&wire.metadata);
+        meta.key.namespace = self.words.share(&*meta.key.namespace);
+        let node = wire.spec.node_name.filter(|name| !name.is_empty());
+        Pod { meta, node: node.map(|name| self.words.share(name)) }
+    }
+}
