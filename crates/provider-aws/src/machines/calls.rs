@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_ec2::types::{
-    AutoPlacement, DhcpConfiguration, DhcpOptions, Filter, Reservation, ResourceType, Tag,
-    TagSpecification,
+    AutoPlacement, DhcpConfiguration, DhcpOptions, Filter, ResourceType, Tag, TagSpecification,
 };
 use machinist_aws_spec::config;
 
@@ -76,8 +75,10 @@ impl Ec2 {
         let mut found = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
             let page = self.witnessed("DescribeInstances", page)?;
-            let instances = page.reservations().iter().flat_map(Reservation::instances);
-            found.extend(instances.filter_map(Found::read));
+            for reservation in page.reservations() {
+                let read = |instance| Found::read(instance, reservation.owner_id());
+                found.extend(reservation.instances().iter().filter_map(read));
+            }
         }
         Ok(found)
     }

@@ -10,6 +10,7 @@ use super::assemble::assemble;
 use super::errors::{At, is_spent_token, judge};
 use super::find::{Depth, find};
 use super::found::Found;
+use super::home::{ACCOUNT, at_home, refuse_to_move};
 use super::launch::Launch;
 use super::sight::{self, Around};
 use crate::ec2::Ec2;
@@ -27,12 +28,13 @@ impl Ec2Machines {
         if !problems.is_empty() {
             return Err(invalid(problems.join("; ")));
         }
+        refuse_to_move(machine)?;
         let facts = self.facts().await?;
         let ec2 = self.client(&machine.realm).await?;
         let resolved = self.resolver.resolve(&ec2, machine, &config).await?;
         let mut status = assemble(machine, &config, resolved, &facts).into_status(machine)?;
         // What an earlier attempt had is no part of this one; its host is among the earlier ones.
-        for name in ["instanceId", "instanceState"] {
+        for name in ["instanceId", "instanceState", ACCOUNT] {
             status.0.remove(name);
         }
         if Launch::stored(&machine.status).is_some() {
@@ -42,6 +44,7 @@ impl Ec2Machines {
     }
 
     pub(super) async fn create_now(&self, machine: &MachineRef) -> Result<Instance, CloudError> {
+        let machine = &*at_home(machine);
         let launch = Launch::of(machine)?;
         let ec2 = self.client(&machine.realm).await?;
         let user_data = match &launch.user_data_secret {
@@ -58,6 +61,10 @@ impl Ec2Machines {
             }
             Err(error) => {
                 let error = judge(&error, at(machine, &launch));
+                if error.class == ErrorClass::InvalidConfiguration {
+                    // What was found when it was prepared may be another account's.
+                    self.sees_its_account(&ec2, machine).await?;
+                }
                 Err(self.give_up_host(&ec2, &launch, host, error).await)
             }
         }

@@ -5,11 +5,13 @@ use machinist_provider::cloud::{CloudError, Deletion, InstanceState, MachineRef}
 use super::Ec2Machines;
 use super::errors::{At, is_missing, judge};
 use super::find::{Depth, find};
+use super::home::at_home;
 use super::sight::is_the_last;
 use crate::errors::AwsError;
 
 impl Ec2Machines {
     pub(super) async fn delete_now(&self, machine: &MachineRef) -> Result<Deletion, CloudError> {
+        let machine = &*at_home(machine);
         let ec2 = self.client(&machine.realm).await?;
         let judged = |error: AwsError| judge(&error, At::realm(&machine.realm));
         let asked = (self.parts.clock)();
@@ -39,6 +41,9 @@ impl Ec2Machines {
             // Without the time that is left: a text that changes is a write each time.
             let message = "not found, but an instance may still appear".to_owned();
             return Ok(Deletion::UnderWay(message));
+        }
+        if !seen {
+            self.sees_its_account(&ec2, machine).await?;
         }
         let released = self.release_hosts(&ec2, machine).await?;
         if released == Deletion::Gone {

@@ -16,6 +16,7 @@ use super::calls::filter;
 use super::errors::{At, judge};
 use super::find::{Depth, Finds, Index, find};
 use super::found::Found;
+use super::home::at_home;
 use super::sight::{self, Around};
 use super::surroundings::ClusterFacts;
 use crate::ec2::Ec2;
@@ -35,6 +36,7 @@ struct Look {
 
 impl Ec2Machines {
     pub(super) async fn describe_now(&self, machines: &[MachineRef]) -> Vec<Sighting> {
+        let machines: Vec<_> = machines.iter().map(at_home).collect();
         let mut sightings = vec![Sighting::NotAsked; machines.len()];
         let mut realms: Vec<(&Realm, Vec<usize>)> = Vec::new();
         for (place, machine) in machines.iter().enumerate() {
@@ -46,7 +48,7 @@ impl Ec2Machines {
         // A tag that cannot be known is not missed.
         let facts = self.facts().await.ok();
         for (realm, places) in realms {
-            let asked: Vec<_> = places.iter().map(|place| &machines[*place]).collect();
+            let asked: Vec<_> = places.iter().map(|place| &*machines[*place]).collect();
             match self.look(realm, &asked).await {
                 Ok(look) => {
                     let index = look.finds.index();
@@ -118,7 +120,10 @@ impl Ec2Machines {
             return Sighting::Present(instance.into());
         }
         match self.may_still_appear(machine, look.asked) {
-            None => Sighting::Absent,
+            None => match self.sees_its_account(&look.ec2, machine).await {
+                Ok(()) => Sighting::Absent,
+                Err(error) => Sighting::Unknown(error.failure()),
+            },
             Some(wait) => Sighting::Unknown(Failure {
                 category: Category::Unavailable,
                 // Not a failure: nothing is wrong, it is only too early to tell.
@@ -129,6 +134,7 @@ impl Ec2Machines {
     }
 
     pub(super) async fn update_now(&self, machine: &MachineRef) -> Result<Instance, CloudError> {
+        let machine = &*at_home(machine);
         let realm = &machine.realm;
         let look = self.look(realm, &[machine]).await?;
         let index = look.finds.index();

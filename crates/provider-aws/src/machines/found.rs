@@ -10,6 +10,8 @@ use machinist_provider::cloud::InstanceState;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) id: String,
+    /// The account that it belongs to.
+    pub(crate) account: Option<String>,
     /// The idempotency token that it was launched with.
     pub(crate) token: String,
     /// EC2's own word.
@@ -33,7 +35,7 @@ pub(crate) struct Found {
 
 impl Found {
     /// Reads an answer; `None` for one without an id, which EC2 does not give.
-    pub(crate) fn read(instance: &Instance) -> Option<Self> {
+    pub(crate) fn read(instance: &Instance, account: Option<&str>) -> Option<Self> {
         let text = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
         let placement = instance.placement();
         let state = instance.state().and_then(|state| state.name());
@@ -42,6 +44,7 @@ impl Found {
         });
         Some(Self {
             id: text(instance.instance_id())?,
+            account: text(account),
             token: instance.client_token().unwrap_or_default().to_owned(),
             state: state.map(|state| state.as_str().to_owned()).unwrap_or_default(),
             reason: reason(instance),

@@ -21,6 +21,9 @@ pub(crate) struct Launch {
     pub(crate) version: u32,
     pub(crate) attempt: u32,
     pub(crate) token: String,
+    /// Where it is asked for; the spec may say something else by then.
+    #[serde(default)]
+    pub(crate) region: String,
     pub(crate) image: String,
     pub(crate) instance_type: String,
     pub(crate) subnet: String,
@@ -142,6 +145,7 @@ impl Launch {
             version: VERSION,
             attempt: machine.attempt,
             token: token(machine),
+            region: machine.realm.region.to_string(),
             ..Self::default()
         }
     }

@@ -12,6 +12,7 @@
 //! | `launch`, `assemble`, `request` | what is stored before an instance is asked for; how it is made; `RunInstances` from it |
 //! | `resolve`, `lookups` | questions about images and networks, with a short memory |
 //! | `find`, `found`, `sight`, `tags` | looking for instances; what EC2 says; what it means; whose they are |
+//! | `home` | in which region and account an instance is, whatever the spec says by now |
 //! | `registration`, `balancers` | load balancers that know an instance, and the calls to them |
 //! | `hosts` | dedicated hosts that are made for a machine and go with it |
 //! | `errors` | the table from EC2's codes to classes |
@@ -31,6 +32,7 @@ mod describe;
 mod errors;
 mod find;
 mod found;
+mod home;
 mod hosts;
 mod launch;
 mod lookups;

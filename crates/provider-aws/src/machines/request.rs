@@ -29,7 +29,8 @@ impl Ec2 {
     ) -> Result<Found, AwsError> {
         let call = request(self.client.run_instances(), launch, host).set_user_data(user_data);
         let answer = self.witnessed(OPERATION, quiet(call.send()).await)?;
-        let found = answer.instances().iter().find_map(Found::read);
+        let read = |instance| Found::read(instance, answer.owner_id());
+        let found = answer.instances().iter().find_map(read);
         found.ok_or_else(|| AwsError::Garbled {
             operation: OPERATION,
             status: 200,

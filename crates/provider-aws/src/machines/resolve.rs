@@ -134,11 +134,7 @@ impl Resolver {
                 ids.push(id.to_owned());
                 continue;
             }
-            let key = (realm.clone(), Wanted::Like(String::new(), group.filters.clone()));
-            let ask = async { ec2.security_groups(&group.filters).await.map(Into::into) };
-            let found = self.groups.get(key, ask).await;
-            let found = found.map_err(|error| judge(&error, At::realm(realm)))?;
-            ids.extend(found.iter().cloned());
+            ids.extend(self.groups_like(ec2, realm, &group.filters).await?.iter().cloned());
         }
         if ids.is_empty() {
             return Err(mistake("securityGroups: no security group fits"));
@@ -160,15 +156,37 @@ impl Resolver {
         let (subnet, zone) = (&config.subnet, &config.placement.availability_zone);
         let found = if let Some(id) = subnet.id() {
             let key = (realm.clone(), Wanted::Id(id.to_owned()));
-            self.subnets.get(key, async { ec2.subnet(id).await.map(Into::into) }).await
+            let found = self.subnets.get(key, async { ec2.subnet(id).await.map(Into::into) }).await;
+            found.map_err(|error| judge(&error, At::realm(realm)))?
         } else {
-            let filters = &subnet.filters;
-            let key = (realm.clone(), Wanted::Like(zone.clone(), filters.clone()));
-            let ask = async { ec2.subnets(zone, filters).await.map(Into::into) };
-            self.subnets.get(key, ask).await
+            self.subnets_like(ec2, realm, zone, &subnet.filters).await?
         };
-        let found = found.map_err(|error| judge(&error, At::realm(realm)))?;
         choose(&found, machine.attempt).ok_or_else(|| mistake("subnet: no subnet fits"))
+    }
+
+    /// The security groups that fit.
+    pub(super) async fn groups_like(
+        &self,
+        ec2: &Ec2,
+        realm: &Realm,
+        filters: &[Filter],
+    ) -> Result<Arc<[String]>, CloudError> {
+        let key = (realm.clone(), Wanted::Like(String::new(), filters.to_vec()));
+        let ask = async { ec2.security_groups(filters).await.map(Into::into) };
+        self.groups.get(key, ask).await.map_err(|error| judge(&error, At::realm(realm)))
+    }
+
+    /// The subnets that fit, of a zone if one is named.
+    pub(super) async fn subnets_like(
+        &self,
+        ec2: &Ec2,
+        realm: &Realm,
+        zone: &str,
+        filters: &[Filter],
+    ) -> Result<Arc<[Subnet]>, CloudError> {
+        let key = (realm.clone(), Wanted::Like(zone.to_owned(), filters.to_vec()));
+        let ask = async { ec2.subnets(zone, filters).await.map(Into::into) };
+        self.subnets.get(key, ask).await.map_err(|error| judge(&error, At::realm(realm)))
     }
 
     /// The names of a network.

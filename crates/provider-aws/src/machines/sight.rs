@@ -10,6 +10,7 @@ use machinist_provider::cloud::{
 use serde_json::{Value, json};
 
 use super::found::Found;
+use super::home::ACCOUNT;
 use super::launch::{Launch, known_id, token};
 use super::surroundings::ClusterFacts;
 use super::tags;
@@ -50,6 +51,9 @@ fn status(found: &Found, machine: Option<&MachineRef>) -> ProviderStatus {
     let mut set = |name: &str, value: Value| status.0.insert(name.to_owned(), value);
     set("instanceId", json!(found.id));
     set("instanceState", json!(found.state));
+    if let Some(account) = &found.account {
+        set(ACCOUNT, json!(account));
+    }
     let launch = machine.and_then(|machine| Launch::stored(&machine.status));
     let has_own_host = launch.is_some_and(|launch| launch.placement.own_host.is_some());
     if let Some(host) = found.host.as_ref().filter(|_| has_own_host) {

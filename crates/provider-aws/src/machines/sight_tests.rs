@@ -33,6 +33,7 @@ fn found(id: &str, tags: &[(&str, &str)]) -> Found {
     let tags = tags.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Found {
         id: id.to_owned(),
+        account: None,
         token: String::new(),
         state: "running".to_owned(),
         reason: None,

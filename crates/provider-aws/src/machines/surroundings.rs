@@ -126,8 +126,7 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_no_default() {
-        for text in [r#"{"aws": {"ipFamily": "IPv9"}}"#, r#"{"aws": {"resourceTags": [1]}}"#, "1"]
-        {
+        for text in [r#"{"aws": {"ipFamily": "IPv9"}}"#, r#"{"aws": {"resourceTags": [1]}}"#, "1"] {
             assert!(read(text).is_err(), "{text}");
         }
     }

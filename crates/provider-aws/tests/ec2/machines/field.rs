@@ -216,10 +216,26 @@ impl Field {
     pub(crate) async fn create_profile(&self, name: &str) {
         let body =
             format!("Action=CreateInstanceProfile&Version=2010-05-08&InstanceProfileName={name}");
+        self.post("iam", &body).await;
+    }
+
+    /// A key of another account. moto knows accounts by the roles that were assumed in them.
+    pub(crate) async fn key_of_account(&self, account: &str) -> String {
+        let body = format!(
+            "Action=AssumeRole&Version=2011-06-15&RoleSessionName=test&\
+             RoleArn=arn%3Aaws%3Aiam%3A%3A{account}%3Arole%2Ftest"
+        );
+        let answer = self.post("sts", &body).await;
+        let key = answer.split_once("<AccessKeyId>").and_then(|(_, rest)| rest.split_once('<'));
+        key.unwrap_or_else(|| panic!("{answer}")).0.to_owned()
+    }
+
+    /// Calls a service of moto that has no client here.
+    async fn post(&self, service: &str, body: &str) -> String {
         let request = format!(
-            "POST / HTTP/1.1\r\nhost: iam.amazonaws.com\r\nconnection: close\r\n\
+            "POST / HTTP/1.1\r\nhost: {service}.amazonaws.com\r\nconnection: close\r\n\
              content-type: application/x-www-form-urlencoded\r\n\
-             authorization: AWS4-HMAC-SHA256 Credential=AKIAONE/20260101/us-east-1/iam/aws4_request, \
+             authorization: AWS4-HMAC-SHA256 Credential=AKIAONE/20260101/us-east-1/{service}/aws4_request, \
              SignedHeaders=host, Signature=0\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
@@ -228,6 +244,7 @@ impl Field {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer
     }
 
     /// The parameters of the only `RunInstances` so far.

@@ -4,6 +4,7 @@ mod balancers;
 mod conformance;
 mod errors;
 mod field;
+mod home;
 mod hosts;
 mod launches;
 mod outcomes;

@@ -1,0 +1,137 @@
+//! A spec that is edited while there is an instance: it is looked for where it is, and never taken for gone because somebody looks elsewhere.
+
+use std::time::{Duration, Instant};
+
+use machinist_provider::cloud::{CloudError, Deletion, ErrorClass, MachineRef, Sighting};
+use machinist_testbed::aws::{Effect, Rule};
+use serde_json::json;
+
+use super::field::{Field, REGION, WINDOW};
+use crate::support::secret;
+
+const ELSEWHERE: &str = "us-west-1";
+
+/// Another account, in moto.
+const OTHERS: &str = "222222222222";
+
+/// The Secret holds the keys of another account from now on.
+async fn change_account(field: &Field, machine: &mut MachineRef) {
+    let key = field.key_of_account(OTHERS).await;
+    field.secrets.put("aws", &[("aws_access_key_id", &key), ("aws_secret_access_key", "x")]);
+    machine.realm.credentials = secret("aws", 2);
+}
+
+fn put_back(field: &Field, machine: &mut MachineRef) {
+    field.secrets.put("aws", &[("aws_access_key_id", "AKIAONE"), ("aws_secret_access_key", "x")]);
+    machine.realm.credentials = secret("aws", 3);
+}
+
+/// What a deletion comes to, once it is not too early to tell.
+async fn end_of_deletion(field: &Field, machine: &MachineRef) -> Result<Deletion, CloudError> {
+    let start = Instant::now();
+    loop {
+        match field.cloud.delete(machine).await {
+            Ok(Deletion::UnderWay(_)) if start.elapsed() < 10 * WINDOW => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            end => return end,
+        }
+    }
+}
+
+/// What a look comes to, once it is not too early to tell.
+async fn end_of_look(field: &Field, machine: &MachineRef) -> Sighting {
+    let start = Instant::now();
+    loop {
+        match field.sighting(machine).await {
+            Sighting::Unknown(failure)
+                if failure.message.contains("at once") && start.elapsed() < 10 * WINDOW =>
+            {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            end => return end,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_region_that_was_edited_hides_no_instance() {
+    let mut field = Field::new().await;
+    let mut machine = field.created(&json!({})).await;
+    assert_eq!(machine.status.0["launch"]["region"], REGION);
+    machine.realm.region = ELSEWHERE.into();
+    field.restart();
+    assert_eq!(field.present(&machine).await.region.as_deref(), Some(REGION));
+    field.cloud.update(&machine).await.unwrap();
+    field.delete(&machine).await;
+    let state = field.made(&machine).await.state.unwrap();
+    assert_eq!(state.name().unwrap().as_str(), "terminated");
+}
+
+#[tokio::test]
+async fn a_region_that_was_edited_after_the_answer_was_lost_makes_no_second_instance() {
+    let mut field = Field::new().await;
+    let mut machine = field.prepared(&json!({})).await;
+    field.front().inject(Rule::next("RunInstances", Effect::ResetAfter));
+    field.cloud.create(&machine).await.unwrap_err();
+    machine.realm.region = ELSEWHERE.into();
+    field.restart();
+    let instance = field.cloud.create(&machine).await.unwrap();
+    assert_eq!(field.made(&machine).await.instance_id(), Some(&*instance.id));
+    // Nor is anything prepared anew there, where nobody would look for what is here.
+    machine.attempt = 2;
+    let error = field.cloud.prepare(&machine).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Unknown);
+    assert!(error.message.starts_with("placement.region: "), "{error}");
+}
+
+#[tokio::test]
+async fn an_instance_of_another_controller_is_found_in_its_zone() {
+    let mut field = Field::new().await;
+    let mut machine = field.created(&json!({})).await;
+    machine.status.0.retain(|name, _| name == "instanceId");
+    machine.realm.region = ELSEWHERE.into();
+    field.restart();
+    assert_eq!(field.present(&machine).await.region.as_deref(), Some(REGION));
+}
+
+#[tokio::test]
+async fn with_the_credentials_of_another_account_nothing_is_gone() {
+    let mut field = Field::new().await;
+    let mut machine = field.created(&json!({})).await;
+    assert_eq!(machine.status.0["account"], "123456789012");
+    change_account(&field, &mut machine).await;
+    field.restart();
+    let Sighting::Unknown(failure) = end_of_look(&field, &machine).await else {
+        panic!("it cannot be known");
+    };
+    for word in ["account 123456789012", "secret ns/aws", "Put the former ones back"] {
+        assert!(failure.message.contains(word), "{}", failure.message);
+    }
+    let error = end_of_deletion(&field, &machine).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Unauthorised);
+
+    put_back(&field, &mut machine);
+    field.delete(&machine).await;
+    let state = field.made(&machine).await.state.unwrap();
+    assert_eq!(state.name().unwrap().as_str(), "terminated");
+}
+
+#[tokio::test]
+async fn what_was_made_before_the_account_was_changed_and_nobody_heard_of_is_not_given_up() {
+    let mut field = Field::new().await;
+    let mut machine = field.prepared(&json!({})).await;
+    field.front().inject(Rule::next("RunInstances", Effect::ResetAfter));
+    field.cloud.create(&machine).await.unwrap_err();
+    change_account(&field, &mut machine).await;
+    field.restart();
+    let error = field.cloud.create(&machine).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Unauthorised, "not a mistake that fails it for good");
+    let error = end_of_deletion(&field, &machine).await.unwrap_err();
+    assert!(error.message.contains("subnet subnet-"), "{error}");
+
+    put_back(&field, &mut machine);
+    field.delete(&machine).await;
+    let state = field.made(&machine).await.state.unwrap();
+    assert_eq!(state.name().unwrap().as_str(), "terminated");
+}
