@@ -166,6 +166,10 @@ impl Elector {
                     if sight.holder() != self.name.identity {
                         return self.lost("somebody else has it");
                     }
+                    // Reading may have taken longer than there was time: what ran out meanwhile is ours only once it is renewed.
+                    if self.clock.uptime() >= until {
+                        return self.lost("it could not be renewed in time");
+                    }
                 }
                 Ok(Err(error)) => {
                     tracing::warn!(%error, lease = %self.name.key, "the lease was not renewed, trying again");
@@ -190,10 +194,12 @@ impl Elector {
         }
     }
 
+    /// Says once that the lease is lost; the right to write it gave ended by itself before.
     fn lost(&self, reason: &str) {
-        tracing::warn!(controller = self.name.controller, lease = %self.name.key, reason, "not leading any more");
-        self.metrics.leader(self.name.controller, false);
-        self.until.send_replace(None);
+        if self.until.send_replace(None).is_some() {
+            tracing::warn!(controller = self.name.controller, lease = %self.name.key, reason, "not leading any more");
+            self.metrics.leader(self.name.controller, false);
+        }
     }
 
     async fn release(&self, sight: &Sight) {

@@ -8,6 +8,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use machinist_runtime::clock::{Clock, SystemClock};
 use machinist_runtime::manager::Options;
+use machinist_testbed::faults::{Effect, Match, Rule, Verb};
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
@@ -124,4 +125,36 @@ async fn a_lease_is_taken_over_by_force_and_used_when_its_holder_must_have_notic
     assert!(waited >= GO_DURATION, "written {waited:?} after the lease was taken");
     running.stop().await;
     assert_eq!(go.holder().await.unwrap().0, "", "given back on a clean stop");
+}
+
+/// The answer to a renewal says that somebody was faster, and it takes longer than the lease to read that it was nobody.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_ran_out_while_it_was_read_is_renewed_before_anybody_leads() {
+    let world = World::new("late").await;
+    world.create_config_maps(1).await;
+    let options = elect(&world, false);
+    let running = world.run(options, vec![toy::<ShareLease>(&std::sync::Arc::default())]);
+    world.all_marked(1).await;
+    let leads = || {
+        let metrics = running.shared.metrics.encode(&[]).unwrap();
+        metrics.contains(r#"machinist_leader{controller="share-lease"} 1"#)
+    };
+    let reads = Match::any().verbs([Verb::Get]).resource("leases");
+    let unread = world.proxy.add_rule(Rule::new(reads, Effect::answer(500)));
+    let writes = Match::writes().resource("leases");
+    let conflict = world.proxy.add_rule(Rule::new(writes.clone(), Effect::answer(409)).times(1));
+    conflict.hit(1, PATIENCE).await.unwrap();
+    let late = eventually(PATIENCE, "it ran out", || async {
+        ensure!(!leads(), "it leads");
+        Ok(())
+    });
+    late.await.unwrap();
+    let before = world.proxy.log().matching(&writes).len();
+    unread.remove();
+    // Every look in between would see somebody who leads with what ran out.
+    while !leads() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(world.proxy.log().matching(&writes).len() > before, "leads without a renewal");
+    running.stop().await;
 }
