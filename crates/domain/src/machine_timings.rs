@@ -31,6 +31,8 @@ pub struct MachineTimings {
     pub domain_pause: Duration,
     /// How long changes of machines are collected before their set is looked at.
     pub children: Duration,
+    /// Between two writes of the counts of a set that are still changing.
+    pub set_counts: Duration,
 }
 
 impl Default for MachineTimings {
@@ -50,6 +52,7 @@ impl Default for MachineTimings {
             domain_pause_max: seconds(10 * 60),
             domain_pause: seconds(5),
             children: Duration::from_millis(200),
+            set_counts: seconds(1),
         }
     }
 }
@@ -73,6 +76,7 @@ impl MachineTimings {
             domain_pause_max,
             domain_pause,
             children,
+            set_counts,
         } = self;
         Self {
             creation: creation.mul_f64(factor),
@@ -88,6 +92,7 @@ impl MachineTimings {
             domain_pause_max: domain_pause_max.mul_f64(factor),
             domain_pause: domain_pause.mul_f64(factor),
             children: children.mul_f64(factor),
+            set_counts: set_counts.mul_f64(factor),
         }
     }
 }

@@ -35,7 +35,12 @@ pub(super) async fn act(
         Plan::Wait(time) => Outcome::Waiting(*time),
         Plan::Refuse(refusal) => Outcome::Refused(refusal.clone()),
         Plan::Fail(fatal) => Outcome::GivenUp(fatal.clone()),
-        Plan::Tell(instance) => Outcome::Seen(Arc::clone(instance)),
+        Plan::Tell(instance) => {
+            if instance.drift.is_none() && view.unrepaired.is_some() {
+                controller.repairs.forget(&view.machine.meta.uid);
+            }
+            Outcome::Seen(Arc::clone(instance))
+        }
         Plan::AwaitHooks => Outcome::AwaitingHooks,
         Plan::NothingToRemove => Outcome::NothingLeft,
         Plan::Pause { wait, why } => {
@@ -151,14 +156,24 @@ impl Act<'_> {
             Ok(reach) => reach,
             Err(outcome) => return *outcome,
         };
+        let repairs = &self.controller.repairs;
         match self.change(&chosen, Call::Update, chosen.cloud.update(machine)).await {
             Ok(Some(instance)) => {
                 let instance = Arc::new(instance);
                 self.controller.sightings.saw(machine, &instance);
+                if let Some(drift) = &instance.drift {
+                    let error = still_differs(drift);
+                    repairs.failed(&machine.uid, &error.message);
+                    return Outcome::NotRepaired(error);
+                }
+                repairs.forget(&machine.uid);
                 Outcome::Repaired(instance)
             }
             Ok(None) => Outcome::DryRun,
-            Err(Refused::Cloud(error)) => Outcome::NotRepaired(error),
+            Err(Refused::Cloud(error)) => {
+                repairs.failed(&machine.uid, &error.message);
+                Outcome::NotRepaired(error)
+            }
             Err(Refused::NotCalled(failure)) => Outcome::Failed(failure),
         }
     }
@@ -219,6 +234,11 @@ impl Act<'_> {
         }
         answer
     }
+}
+
+/// A repair after which the same is to be repaired again. It may take the cloud a moment to show what it did; it may also never do it.
+fn still_differs(drift: &str) -> CloudError {
+    CloudError::new(ErrorClass::Unknown, format!("it was repaired, and still differs: {drift}"))
 }
 
 /// Why the cloud did not do what it was asked.

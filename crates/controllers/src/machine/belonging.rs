@@ -1,15 +1,31 @@
-//! Whether a Node is the one that a machine names. What it says yes to is drained, and deleted with the machine, so doubt is a no.
+//! Whether a Node is the one that a machine names. What is ours is drained, and deleted with the machine; what is not clear is neither, but
+//! somebody who wants to drain has to look again.
 
 use crate::kinds::{Node, NodeRef};
 
-/// Whether `node`, which has the name that a machine with this instance names, is the machine's.
+/// Whose a Node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Belonging {
+    /// The machine's.
+    Ours,
+    /// That of somebody else.
+    Anothers,
+    /// It has the right name, was registered anew, and does not say yet on which instance.
+    Unclear,
+}
+
+/// Whose `node` is, which has the name that a machine with this instance names.
 ///
 /// Where both say which instance they have, nothing else counts: a Node that was registered anew has another uid and the same instance, and a
 /// link that was made before the Node said so may be wrong. Otherwise it is the Node with that very uid; a name alone is nobody's proof.
-pub(super) fn is_meant(named: &NodeRef, instance: Option<&str>, node: &Node) -> bool {
+pub(super) fn whose(named: &NodeRef, instance: Option<&str>, node: &Node) -> Belonging {
+    let same_uid = !named.uid.0.is_empty() && named.uid == node.meta.uid;
     match (instance, node.provider_id.as_deref()) {
-        (Some(own), Some(there)) => own == there,
-        _ => !named.uid.0.is_empty() && named.uid == node.meta.uid,
+        (Some(own), Some(there)) if own == there => Belonging::Ours,
+        (Some(_), Some(_)) => Belonging::Anothers,
+        _ if same_uid => Belonging::Ours,
+        (_, None) => Belonging::Unclear,
+        (None, Some(_)) => Belonging::Anothers,
     }
 }
 
@@ -24,25 +40,28 @@ mod tests {
 
     #[test]
     fn an_instance_says_whose_a_node_is_and_a_name_alone_does_not() {
+        use Belonging::{Anothers, Ours, Unclear};
         let cases = [
-            ("uid-n", Some("p:///i-1"), Some("p:///i-1"), true),
-            ("an older one", Some("p:///i-1"), Some("p:///i-1"), true),
-            ("", Some("p:///i-1"), Some("p:///i-1"), true),
-            ("uid-n", Some("p:///i-1"), Some("p:///i-2"), false),
-            ("", Some("p:///i-1"), Some("p:///i-2"), false),
-            ("uid-n", Some("p:///i-1"), None, true),
-            ("uid-n", None, Some("p:///i-1"), true),
-            ("uid-n", None, None, true),
-            ("another", Some("p:///i-1"), None, false),
-            ("", Some("p:///i-1"), None, false),
-            ("", None, Some("p:///i-1"), false),
-            ("", None, None, false),
+            ("uid-n", Some("p:///i-1"), Some("p:///i-1"), Ours),
+            ("an older one", Some("p:///i-1"), Some("p:///i-1"), Ours),
+            ("", Some("p:///i-1"), Some("p:///i-1"), Ours),
+            ("uid-n", Some("p:///i-1"), Some("p:///i-2"), Anothers),
+            ("", Some("p:///i-1"), Some("p:///i-2"), Anothers),
+            ("uid-n", Some("p:///i-1"), None, Ours),
+            ("uid-n", None, Some("p:///i-1"), Ours),
+            ("uid-n", None, None, Ours),
+            ("an older one", Some("p:///i-1"), None, Unclear),
+            ("an older one", None, None, Unclear),
+            ("an older one", None, Some("p:///i-1"), Anothers),
+            ("", Some("p:///i-1"), None, Unclear),
+            ("", None, Some("p:///i-1"), Anothers),
+            ("", None, None, Unclear),
         ];
         for (uid, own, there, expected) in cases {
             let mut node = Arc::unwrap_or_clone(node("True"));
             node.provider_id = there.map(Arc::from);
             let named = NodeRef { name: "n".into(), uid: Uid(uid.into()) };
-            assert_eq!(is_meant(&named, own, &node), expected, "{uid:?} {own:?} {there:?}");
+            assert_eq!(whose(&named, own, &node), expected, "{uid:?} {own:?} {there:?}");
         }
     }
 }

@@ -28,10 +28,7 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
 
 /// What to do about a machine that is not ours to look after, or of which nobody has said whose it is.
 fn somebody_elses(view: &View) -> Option<Plan> {
-    if !view.rules.obey_migration {
-        return None;
-    }
-    match view.machine.status.authority {
+    match view.authority() {
         MachineAuthority::MachineApi => None,
         MachineAuthority::ClusterApi | MachineAuthority::Migrating => {
             Some(Plan::Leave(Leave::Elsewhere))

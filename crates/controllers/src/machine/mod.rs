@@ -15,6 +15,7 @@ mod observe;
 mod plan;
 #[cfg(test)]
 mod properties;
+mod repairs;
 mod report;
 #[cfg(test)]
 mod samples;
@@ -29,7 +30,7 @@ use jiff::Timestamp;
 use machinist_api::names::{CONDITION_READY, LEASE_MACHINE, REASON_CREATION_TIMED_OUT};
 use machinist_api::resource::{MACHINES, Resource};
 use machinist_domain::key::{ObjectKey, Uid};
-use machinist_domain::machine::Phase;
+use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
 use machinist_domain::retry::Classified as _;
@@ -46,12 +47,14 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+pub use self::belonging::Belonging;
 pub use self::decide::decide;
 use self::drain::Drainer;
 pub use self::error::{Fatal, Refusal};
 pub use self::plan::{Leave, Outcome, Plan};
+use self::repairs::Repairs;
 pub use self::report::report;
-pub use self::snapshot::{Content, FailureFields, REASON_INSTANCE_GONE, Rules, Snapshot, View};
+pub use self::snapshot::{Content, REASON_INSTANCE_GONE, Rules, Snapshot, Unrepaired, View};
 use self::surroundings::Surroundings;
 use crate::clouds::Clouds;
 use crate::clouds::domains::Domains;
@@ -59,6 +62,7 @@ use crate::clouds::identity::Identity;
 use crate::clouds::sightings::Sightings;
 use crate::kinds::{Machines, Nodes};
 use crate::realms::SecretScope;
+use crate::served::Field;
 
 /// How to look after machines.
 #[derive(Debug, Clone)]
@@ -87,7 +91,11 @@ pub struct MachineController {
     /// Attempts of which a cloud said that nothing will ever come of them. Forgetting one costs one more refusal.
     refused: Arc<Mutex<HashMap<Uid, u32>>>,
     /// Whether the served schema has our additional fields, as far as answers have shown it.
-    failure_fields: Mutex<FailureFields>,
+    failure_fields: Mutex<Field>,
+    /// The same for who is in charge.
+    authority_field: Mutex<Field>,
+    /// Repairs that did not help.
+    repairs: Arc<Repairs>,
     obey_migration: bool,
     shared: Arc<Shared>,
 }
@@ -123,6 +131,8 @@ impl MachineController {
             clouds: settings.clouds,
             refused: Arc::default(),
             failure_fields: Mutex::default(),
+            authority_field: Mutex::default(),
+            repairs: Arc::new(Repairs::new(Arc::clone(clock), timings.machines)),
             obey_migration: settings.obey_migration,
             shared: Arc::clone(shared),
         }
@@ -152,8 +162,21 @@ impl MachineController {
         }
         if let Some(Entry::Known(machine)) = self.machines.get(key) {
             let kept = machine.status.failure_message.is_some();
-            *self.failure_fields.lock() =
-                if kept { FailureFields::Served } else { FailureFields::Dropped };
+            *self.failure_fields.lock() = Field::learned(kept);
+        }
+    }
+
+    /// The same for who is in charge. Where nobody can say it, the machine has not changed by the write, and has to be brought back.
+    fn learn_authority_field(&self, key: &ObjectKey, written: &Value) {
+        if written.get("authoritativeAPI").is_none() {
+            return;
+        }
+        if let Some(Entry::Known(machine)) = self.machines.get(key) {
+            let field = Field::learned(machine.status.authority != MachineAuthority::Unset);
+            *self.authority_field.lock() = field;
+            if field == Field::Dropped {
+                self.surroundings.wake()(key);
+            }
         }
     }
 }
@@ -178,6 +201,7 @@ impl Controller for MachineController {
         self.surroundings.subscribe(queue);
         let (sightings, refused) = (self.sightings.clone(), Arc::clone(&self.refused));
         let (drainer, metrics) = (Arc::clone(&self.drainer), Arc::clone(&self.shared.metrics));
+        let repairs = Arc::clone(&self.repairs);
         self.machines.subscribe(move |change| {
             if let (Some(gone), None) = (change.before, change.after) {
                 metrics.machines.forget(change.key);
@@ -185,6 +209,7 @@ impl Controller for MachineController {
                 sightings.forget(uid);
                 refused.lock().remove(uid);
                 drainer.forget(uid);
+                repairs.forget(uid);
             }
         });
     }
@@ -225,6 +250,7 @@ impl Controller for MachineController {
         let written = writer.patch(&self.machines, meta, Part::Status, guard, patch, &plan).await?;
         if written.is_some() {
             self.learn_failure_fields(&meta.key, status);
+            self.learn_authority_field(&meta.key, status);
             self.count(snapshot, status);
         }
         Ok(written)

@@ -36,6 +36,7 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
     let rules = Rules {
         obey_migration: controller.obey_migration,
         failure_fields: *controller.failure_fields.lock(),
+        authority_field: *controller.authority_field.lock(),
         timings: controller.shared.timings.machines,
     };
     let mut view = View {
@@ -45,6 +46,7 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
         refused_attempt: controller.refused.lock().get(&machine.meta.uid).copied(),
         gate: Gate::Open,
         node: controller.surroundings.node_of(&machine),
+        unrepaired: controller.repairs.of(&machine.meta.uid),
         drain: None,
         rules,
         machine,

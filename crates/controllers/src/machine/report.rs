@@ -12,7 +12,6 @@ mod status;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use machinist_domain::conditions::Condition;
 use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
 use machinist_domain::retry::{Classified as _, Retry};
 use machinist_provider::cloud::{Deletion, InstanceState};
@@ -91,11 +90,16 @@ fn retry(view: &View, outcome: &Outcome, facts: &Facts, now: Timestamp) -> Optio
         | Outcome::NotRepaired(error)
         | Outcome::NotTerminated(error) => Some(patient(error.retry())),
         Outcome::Seen(_) if facts.is_settling => Some(Retry::Again(poll / 4)),
-        // An instance whose Node is not well may be gone, and its cloud tells nobody.
         Outcome::Seen(instance) | Outcome::Repaired(instance) => {
+            // An instance whose Node is not well may be gone, and its cloud tells nobody.
             let runs = instance.state == InstanceState::Running;
-            let well = facts.ready.as_ref().is_some_and(Condition::is_true);
-            (!runs || !well).then_some(Retry::Again(poll))
+            let well = facts.ready.as_ref().is_some_and(ready::runs_well);
+            let look = (!runs || !well).then_some(poll);
+            // Nor does anybody tell when what differs may be repaired again.
+            let pause = view.unrepaired.as_ref().map(|last| last.wait);
+            let pause = pause.filter(|wait| !wait.is_zero()).unwrap_or(poll);
+            let repair = instance.drift.as_ref().map(|_| pause);
+            look.into_iter().chain(repair).min().map(Retry::Again)
         }
         Outcome::Drained(verdict, done) => verdict.again(done).map(Retry::Again),
         Outcome::Failed(failure) => Some(failure.retry),

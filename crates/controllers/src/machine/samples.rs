@@ -19,9 +19,10 @@ use serde_json::{Value, json};
 
 use super::drain::{self, Subject};
 use super::error::Refusal;
-use super::snapshot::{Content, FailureFields, Rules, Snapshot, View};
+use super::snapshot::{Content, Rules, Snapshot, View};
 use crate::clouds::domains::Gate;
 use crate::kinds::{Machine, Machines, Node, Nodes};
+use crate::served::Field;
 
 /// Reads a spec with a zone; everything else is invalid.
 struct Zones;
@@ -71,6 +72,12 @@ pub(super) fn view_of(object: &Value) -> View {
     let machine = Arc::new(read(object));
     let timings = MachineTimings::default();
     let stored = ProviderStatus::read(machine.status.provider_status.as_deref());
+    let rules = Rules {
+        obey_migration: false,
+        failure_fields: Field::Served,
+        authority_field: Field::Served,
+        timings,
+    };
     let mut view = View {
         reach: None,
         sighting: Sighting::NotAsked,
@@ -78,7 +85,8 @@ pub(super) fn view_of(object: &Value) -> View {
         gate: Gate::Open,
         node: None,
         drain: None,
-        rules: Rules { obey_migration: false, failure_fields: FailureFields::Served, timings },
+        unrepaired: None,
+        rules,
         stored,
         machine,
     };

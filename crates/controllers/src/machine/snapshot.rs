@@ -1,6 +1,7 @@
 //! What was observed of one machine, its instance and its Node.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
@@ -18,6 +19,7 @@ use super::drain;
 use super::error::Refusal;
 use crate::clouds::domains::Gate;
 use crate::kinds::{Machine, Node};
+use crate::served::{Field, authority};
 
 /// The reason of `InstanceExists=False` when everything that a machine had in the cloud is gone. Only a machine that is being deleted says so.
 pub const REASON_INSTANCE_GONE: &str = "InstanceGone";
@@ -60,10 +62,21 @@ pub struct View {
     pub gate: Gate,
     /// Its Node: the one that it names, or one that runs on its instance.
     pub node: Option<Arc<Node>>,
+    /// Why what differs in its instance could not be repaired the last time.
+    pub unrepaired: Option<Unrepaired>,
     /// What a drain looks at, while it is being deleted and not drained.
     pub drain: Option<Box<drain::View>>,
     /// What holds for all machines.
     pub rules: Rules,
+}
+
+/// A repair that did not help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unrepaired {
+    /// How long it is not tried again.
+    pub wait: Duration,
+    /// Why it did not help.
+    pub why: Arc<str>,
 }
 
 /// What holds for all machines.
@@ -71,28 +84,27 @@ pub struct View {
 pub struct Rules {
     /// Whether to keep off machines that another machine API is in charge of.
     pub obey_migration: bool,
-    /// Whether the served schema has `failureReason` and `failureMessage`.
-    pub failure_fields: FailureFields,
+    /// Whether the served schema has `failureReason` and `failureMessage`. They are not worth a write of their own to find out.
+    pub failure_fields: Field,
+    /// Whether it has `status.authoritativeAPI`.
+    pub authority_field: Field,
     /// How long things may take.
     pub timings: MachineTimings,
-}
-
-/// Whether the served schema has `failureReason` and `failureMessage`. A stock CRD drops them without a word.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum FailureFields {
-    /// Nothing was written yet whose answer would have told. They are not worth a write of their own.
-    #[default]
-    Unknown,
-    /// It has them.
-    Served,
-    /// It drops them.
-    Dropped,
 }
 
 impl View {
     /// The attempt whose values are stored.
     pub fn attempt(&self) -> Option<u32> {
         self.stored.attempt()
+    }
+
+    /// Who is in charge of it.
+    pub fn authority(&self) -> MachineAuthority {
+        let machine = &self.machine;
+        if !self.rules.obey_migration {
+            return MachineAuthority::MachineApi;
+        }
+        authority(machine.status.authority, machine.wanted_authority, self.rules.authority_field)
     }
 
     /// Whether the Node is drained, or needs no draining.
@@ -169,8 +181,7 @@ impl View {
     /// Whether a cloud has a part in what is to be decided next.
     pub fn needs_cloud(&self) -> bool {
         let machine = &self.machine;
-        let elsewhere =
-            self.rules.obey_migration && machine.status.authority != MachineAuthority::MachineApi;
+        let elsewhere = self.authority() != MachineAuthority::MachineApi;
         if elsewhere || !machine.has_finalizer() {
             return false;
         }

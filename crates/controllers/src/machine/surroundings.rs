@@ -12,7 +12,7 @@ use machinist_runtime::cache::store::{Change, Entry};
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::queue::Queue;
 
-use super::belonging::is_meant;
+use super::belonging::{Belonging, whose};
 use crate::clouds::Wake;
 use crate::kinds::{Machine, Machines, Node, Nodes};
 use crate::openshift::OpenShift;
@@ -115,7 +115,8 @@ impl Surroundings {
     pub(super) fn node_of(&self, machine: &Machine) -> Option<Arc<Node>> {
         if let Some(named) = &machine.status.node_ref {
             let node = self.node(&ObjectKey::new("", Arc::clone(&named.name)))?;
-            return is_meant(named, machine.provider_id.as_deref(), &node).then_some(node);
+            let whose = whose(named, machine.provider_id.as_deref(), &node);
+            return (whose == Belonging::Ours).then_some(node);
         }
         let id = machine.provider_id.as_deref()?;
         match self.nodes_by_instance.get(id).as_slice() {
@@ -141,6 +142,7 @@ fn matters(change: &Change<'_, Node>) -> bool {
     let seen = |node: &Node| (node.meta.uid.clone(), node.meta.deleting, node.unschedulable);
     seen(before) != seen(after)
         || before.readiness.status != after.readiness.status
+        || before.provider_id != after.provider_id
         || before.annotations.get(ANNOTATION_DRAIN) != after.annotations.get(ANNOTATION_DRAIN)
         || before.volumes_attached != after.volumes_attached
 }

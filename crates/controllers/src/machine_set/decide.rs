@@ -12,6 +12,7 @@ use super::error::Refusal;
 use super::plan::{MOST_PER_PASS, Plan, Why};
 use super::snapshot::{Content, Family, Snapshot};
 use crate::kinds::{Children, DeletePolicy};
+use crate::served::{Field, authority};
 
 /// How many machines a set wants that does not say it.
 const DEFAULT_REPLICAS: i32 = 1;
@@ -26,7 +27,7 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
         Content::Read(family) => family,
     };
     if snapshot.obey_migration
-        && let Some(why) = not_ours(&family.says)
+        && let Some(why) = not_ours(&family.says, snapshot.authority_field)
     {
         return Plan::Leave(why);
     }
@@ -53,8 +54,8 @@ pub(super) fn wanted(says: &Children) -> Result<usize, Refusal> {
     usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))
 }
 
-fn not_ours(says: &Children) -> Option<Why> {
-    match says.status.authority {
+fn not_ours(says: &Children, field: Field) -> Option<Why> {
+    match authority(says.status.authority, says.wanted_authority, field) {
         MachineAuthority::MachineApi => None,
         MachineAuthority::Unset => Some(Why::NotAssigned(says.wanted_authority)),
         elsewhere => Some(Why::Elsewhere(elsewhere)),
@@ -97,7 +98,11 @@ fn scale(family: &Family, wish: Wish, now: Timestamp) -> Plan {
         excess if excess < there && !family.looked => Plan::Look,
         excess => {
             let victims = victims::choose(&family.members, policy, excess.min(MOST_PER_PASS), now);
-            if victims.is_empty() { Plan::Leave(Why::Settled) } else { Plan::Delete(victims) }
+            if victims.is_empty() {
+                Plan::Leave(Why::NobodyToDelete { excess })
+            } else {
+                Plan::Delete(victims)
+            }
         }
     }
 }

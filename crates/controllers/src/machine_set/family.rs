@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use machinist_api::resource::MACHINE_SETS;
 use machinist_domain::key::{ObjectKey, Uid, Version};
@@ -34,7 +35,7 @@ pub(super) fn orphans_of(namespace: &str) -> String {
 pub(super) fn by_manager(entry: &Entry<Machine>) -> Vec<Arc<str>> {
     match entry {
         Entry::Known(machine) => match &machine.owner {
-            Some(owner) => vec![Arc::clone(&owner.uid.0)],
+            Some(owner) => vec![Arc::from(&owner.uid.0)],
             None => vec![orphans_of(&machine.meta.key.namespace).into()],
         },
         // Nobody adopts what cannot be read.
@@ -76,11 +77,11 @@ pub(super) fn sets_of(entry: &Entry<Machine>, sets: &Cache<MachineSets>) -> Vec<
 
 /// Sets for whose generation the machines were listed. Forgetting one costs a list and nothing else.
 #[derive(Debug, Default)]
-pub(super) struct Looked(Mutex<HashMap<Arc<str>, i64>>);
+pub(super) struct Looked(Mutex<HashMap<Uid, i64>>);
 
 impl Looked {
     pub(super) fn has(&self, set: &Uid, generation: i64) -> bool {
-        self.0.lock().get(&set.0) == Some(&generation)
+        self.0.lock().get(set) == Some(&generation)
     }
 
     pub(super) fn add(&self, set: &Uid, generation: i64) {
@@ -88,13 +89,42 @@ impl Looked {
         if looked.len() >= MOST_REMEMBERED {
             looked.clear();
         }
-        looked.insert(Arc::clone(&set.0), generation);
+        looked.insert(set.clone(), generation);
+    }
+}
+
+/// When the counts of sets were last written. Forgetting that costs a write and nothing else.
+#[derive(Debug)]
+pub(super) struct Counted {
+    pause: Duration,
+    at: Mutex<HashMap<Uid, Duration>>,
+}
+
+impl Counted {
+    /// Two writes of the same set are `pause` apart.
+    pub(super) fn new(pause: Duration) -> Self {
+        Self { pause, at: Mutex::default() }
+    }
+
+    /// How much longer counts that still change are not written.
+    pub(super) fn hold(&self, set: &Uid, now: Duration) -> Duration {
+        let at = self.at.lock().get(set).copied();
+        at.map_or(Duration::ZERO, |at| (at + self.pause).saturating_sub(now))
+    }
+
+    /// Counts were written.
+    pub(super) fn wrote(&self, set: &Uid, now: Duration) {
+        let mut at = self.at.lock();
+        if at.len() >= MOST_REMEMBERED {
+            at.clear();
+        }
+        at.insert(set.clone(), now);
     }
 }
 
 /// Machines that could not be adopted or released, in the version that was tried, and why. Forgetting them costs an attempt and nothing else.
 #[derive(Debug, Default)]
-pub(super) struct Refused(Mutex<HashMap<Arc<str>, Refusal>>);
+pub(super) struct Refused(Mutex<HashMap<Uid, Refusal>>);
 
 #[derive(Debug)]
 struct Refusal {
@@ -106,7 +136,7 @@ impl Refused {
     /// Why the machine as it is now could not be had or let go.
     pub(super) fn why(&self, machine: &Meta) -> Option<Arc<str>> {
         let refused = self.0.lock();
-        let known = refused.get(&machine.uid.0)?;
+        let known = refused.get(&machine.uid)?;
         (known.version == machine.version).then(|| Arc::clone(&known.why))
     }
 
@@ -116,7 +146,7 @@ impl Refused {
             refused.clear();
         }
         let refusal = Refusal { version: machine.version, why: why.into() };
-        refused.insert(Arc::clone(&machine.uid.0), refusal);
+        refused.insert(machine.uid.clone(), refusal);
     }
 }
 
@@ -125,6 +155,17 @@ mod tests {
     use machinist_domain::key::ObjectKey;
 
     use super::*;
+
+    #[test]
+    fn counts_are_held_for_the_rest_of_the_pause() {
+        let (counted, second) = (Counted::new(Duration::from_secs(1)), Duration::from_secs(1));
+        let set = Uid("s".into());
+        assert_eq!(counted.hold(&set, second), Duration::ZERO);
+        counted.wrote(&set, second);
+        assert_eq!(counted.hold(&set, second + second / 4), second / 4 * 3);
+        assert_eq!(counted.hold(&set, 2 * second), Duration::ZERO);
+        assert_eq!(counted.hold(&Uid("other".into()), second), Duration::ZERO);
+    }
 
     #[test]
     fn a_refusal_holds_until_the_machine_changes() {

@@ -22,35 +22,41 @@ mod report;
 mod samples;
 mod snapshot;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::LEASE_MACHINE_SET;
 use machinist_api::resource::{MACHINE_SETS, MACHINES, Resource};
 use machinist_domain::key::ObjectKey;
+use machinist_domain::machine::MachineAuthority;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
 use machinist_runtime::cache::index::Index;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{AnyCache, Cache, Scope};
+use machinist_runtime::clock::SharedClock;
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::events::Regarding;
 use machinist_runtime::lease::LeaseName;
+use machinist_runtime::metrics::Metrics;
+use machinist_runtime::metrics::machines::SetCounts;
 use machinist_runtime::queue::Queue;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 pub use self::decide::decide;
 pub use self::error::Refusal;
-use self::family::{Looked, Refused};
+use self::family::{Counted, Looked, Refused};
 pub use self::plan::{MOST_PER_PASS, Outcome, Plan, Why};
 pub use self::report::report;
 pub use self::snapshot::{Content, Family, Member, ReadySince, Seen, Snapshot};
-use crate::kinds::{MachineSets, Machines, Nodes};
+use crate::kinds::{MachineSet, MachineSets, Machines, Nodes};
+use crate::served::Field;
 
 /// How to look after MachineSets.
 #[derive(Debug, Clone, Copy, Default)]
@@ -69,7 +75,14 @@ pub struct MachineSetController {
     by_node: Arc<Index>,
     refused: Refused,
     looked: Looked,
+    counted: Counted,
+    clock: SharedClock,
+    metrics: Arc<Metrics>,
     settings: Settings,
+    /// Whether the served schema says who is in charge, as far as answers have shown it.
+    authority_field: Mutex<Field>,
+    /// Known when the driver subscribes.
+    queue: OnceLock<Arc<Queue>>,
     /// How long changes of machines are collected.
     gather: Duration,
     no_namespace: Arc<str>,
@@ -95,9 +108,39 @@ impl MachineSetController {
             machines,
             refused: Refused::default(),
             looked: Looked::default(),
+            counted: Counted::new(shared.timings.machines.set_counts),
+            clock: Arc::clone(&shared.clock),
+            metrics: Arc::clone(&shared.metrics),
             settings,
+            authority_field: Mutex::default(),
+            queue: OnceLock::new(),
             gather: shared.timings.machines.children,
             no_namespace: "".into(),
+        }
+    }
+}
+
+/// What the status of a set says, as the metrics have it.
+fn counts(entry: &Entry<MachineSet>) -> Option<SetCounts> {
+    let Entry::Known(set) = entry else { return None };
+    let status = &set.children.as_ref()?.status;
+    let count = |said: Option<i32>| i64::from(said.unwrap_or_default());
+    Some(SetCounts {
+        replicas: count(status.replicas),
+        available: count(status.available),
+        ready: count(status.ready),
+    })
+}
+
+impl MachineSetController {
+    /// A stock CRD may have no place for who is in charge. Then the set has not changed by what was written, and has to be brought back.
+    fn learn_authority_field(&self, key: &ObjectKey) {
+        let Some(Entry::Known(set)) = self.sets.get(key) else { return };
+        let Some(says) = &set.children else { return };
+        let field = Field::learned(says.status.authority != MachineAuthority::Unset);
+        *self.authority_field.lock() = field;
+        if let (Field::Dropped, Some(queue)) = (field, self.queue.get()) {
+            queue.add(key);
         }
     }
 }
@@ -119,8 +162,10 @@ impl Controller for MachineSetController {
     }
 
     fn subscribe(&self, queue: &Arc<Queue>) {
-        let for_sets = Arc::clone(queue);
+        let queue = self.queue.get_or_init(|| Arc::clone(queue));
+        let (for_sets, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
         self.sets.subscribe(move |change| {
+            metrics.machines.set_counts(change.key, change.after.and_then(counts));
             if change.after.is_some() {
                 for_sets.add(change.key);
             }
@@ -183,7 +228,15 @@ impl Controller for MachineSetController {
         // Counts are ours alone; the list of conditions is everybody's.
         let guard = if status.get("conditions").is_some() { Guard::Version } else { Guard::Uid };
         let patch = json!({ "status": status });
-        writer.patch(&self.sets, &snapshot.meta, Part::Status, guard, patch, &"say how it is").await
+        let (sets, meta, plan) = (&self.sets, &snapshot.meta, "say how it is");
+        let written = writer.patch(sets, meta, Part::Status, guard, patch, &plan).await?;
+        if written.is_some() {
+            self.counted.wrote(&meta.uid, self.clock.uptime());
+        }
+        if written.is_some() && status.get("authoritativeAPI").is_some() {
+            self.learn_authority_field(&meta.key);
+        }
+        Ok(written)
     }
 
     fn regarding<'a>(&self, snapshot: &'a Snapshot) -> Regarding<'a> {

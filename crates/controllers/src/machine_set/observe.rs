@@ -28,7 +28,12 @@ pub(super) async fn observe(
             None => Content::Undecodable("this process keeps no templates".to_owned()),
         },
     };
-    Ok(Some(Snapshot { meta, content, obey_migration: controller.settings.obey_migration }))
+    Ok(Some(Snapshot {
+        meta,
+        content,
+        obey_migration: controller.settings.obey_migration,
+        authority_field: *controller.authority_field.lock(),
+    }))
 }
 
 async fn family(
@@ -56,6 +61,7 @@ async fn family(
         open: Vec::new(),
         highest: None,
         looked: controller.looked.has(&meta.uid, says.generation),
+        hold_counts: controller.counted.hold(&meta.uid, controller.clock.uptime()),
     };
     // Live reads may have found, or lost, some.
     for key in candidates(controller, meta) {

@@ -50,6 +50,11 @@ pub enum Plan {
 pub enum Why {
     /// All is as it should be.
     Settled,
+    /// There are so many machines too many, and none of them can be read: what is not understood is not deleted.
+    NobodyToDelete {
+        /// How many.
+        excess: usize,
+    },
     /// It is being deleted; its machines follow it by garbage collection.
     Deleting,
     /// Another machine API is in charge of it.
@@ -65,6 +70,9 @@ impl fmt::Display for Plan {
         };
         match self {
             Self::Leave(Why::Settled) => f.write_str("leave it: all machines are there"),
+            Self::Leave(Why::NobodyToDelete { excess }) => {
+                write!(f, "leave it: {excess} machines too many, and none that can be read")
+            }
             Self::Leave(Why::Deleting) => f.write_str("leave it: it is being deleted"),
             Self::Leave(Why::Elsewhere(_)) => {
                 f.write_str("leave it: another machine API is in charge of it")

@@ -25,13 +25,33 @@ const A_MOMENT: SignedDuration = SignedDuration::from_millis(1);
 pub fn report(snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report {
     let Content::Read(family) = &snapshot.content else { return unreadable(outcome) };
     let teller = Teller { family, obey_migration: snapshot.obey_migration, now };
+    let report = told(&teller, outcome);
+    hold_back(report, family.hold_counts)
+}
+
+/// Counts that still change are not written at every change: a set of thousands would be written hundreds of times on its way. Nothing is left
+/// out in the end, because it is looked at again when the time is over; and whatever is more than a count is said at once.
+fn hold_back(mut report: Report, hold: Duration) -> Report {
+    let only_counts = report.status.as_ref().is_some_and(status::is_only_counts);
+    if !only_counts || hold.is_zero() {
+        return report;
+    }
+    report.retry = match report.retry {
+        None | Some(Retry::OnChange) => Some(Retry::Again(hold)),
+        Some(Retry::Again(wait)) => Some(Retry::Again(wait.min(hold))),
+        retry @ Some(Retry::Backoff | Retry::After(_) | Retry::Soon) => retry,
+    };
+    report.status = None;
+    report
+}
+
+fn told(teller: &Teller<'_>, outcome: &Outcome) -> Report {
     let quiet = |result| Report::quiet(result);
     match outcome {
         Outcome::Left(Why::Settled) => teller.settled(),
+        Outcome::Left(Why::NobodyToDelete { excess }) => teller.nobody_to_delete(*excess),
         Outcome::Left(Why::Deleting) | Outcome::DryRun => quiet(PassResult::Settled),
-        Outcome::Left(Why::Elsewhere(authority)) => {
-            Report { status: teller.paused(*authority), ..quiet(PassResult::Settled) }
-        }
+        Outcome::Left(Why::Elsewhere(authority)) => teller.elsewhere(*authority),
         Outcome::Left(Why::NotAssigned(to)) => {
             // Where nobody says which one it is to be, it is this one, as with Machines.
             let to = to.as_str().or(MachineAuthority::MachineApi.as_str());
@@ -186,12 +206,34 @@ impl Teller<'_> {
         wait.try_into().ok().map(Retry::Again)
     }
 
-    fn paused(&self, authority: MachineAuthority) -> Option<Value> {
-        let api = authority.as_str()?;
-        let paused = Condition::yes(CONDITION_PAUSED)
-            .because(REASON_NOT_MACHINE_API, format!("The AuthoritativeAPI is set to {api}"));
-        let list = conditions::set(&self.family.says.status.conditions, [paused], self.now)?;
-        Some(json!({"conditions": conditions::to_json(&list)}))
+    fn elsewhere(&self, authority: MachineAuthority) -> Report {
+        let text = match authority.as_str() {
+            Some(api) => format!("The AuthoritativeAPI is set to {api}"),
+            None => "The AuthoritativeAPI has a value that nobody here knows".to_owned(),
+        };
+        let unknown = authority == MachineAuthority::Unknown;
+        let events = if unknown {
+            vec![warning(EventReason::ReconcileError, text.clone())]
+        } else {
+            Vec::new()
+        };
+        let paused = Condition::yes(CONDITION_PAUSED).because(REASON_NOT_MACHINE_API, text);
+        let list = conditions::set(&self.family.says.status.conditions, [paused], self.now);
+        let status = list.map(|list| json!({"conditions": conditions::to_json(&list)}));
+        Report { status, events, ..Report::quiet(PassResult::Settled) }
+    }
+
+    /// Whoever mends one of the machines brings us back.
+    fn nobody_to_delete(&self, excess: usize) -> Report {
+        let message = format!("{excess} machines too many, and none that can be decoded");
+        let reason = EventReason::FailedDelete;
+        let trouble = Trouble::ForNow { reason: reason.as_str(), message: &message };
+        Report {
+            result: PassResult::Refused,
+            status: self.status(Changes::default(), trouble),
+            events: vec![warning(reason, message.clone())],
+            retry: Some(Retry::OnChange),
+        }
     }
 }
 

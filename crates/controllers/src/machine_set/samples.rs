@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::snapshot::{Content, Family, Member, Seen, Snapshot};
 use crate::kinds::{Children, Machine, MachineSets, Machines};
+use crate::served::Field;
 
 struct Unread;
 
@@ -92,6 +93,7 @@ pub(super) fn family(set: &Value, members: Vec<Member>) -> Family {
         open: Vec::new(),
         highest: None,
         looked: true,
+        hold_counts: Duration::ZERO,
     }
 }
 
@@ -102,5 +104,6 @@ pub(super) fn snapshot(family: Family) -> Snapshot {
         version: Version(1),
         deleting: false,
     };
-    Snapshot { meta, content: Content::Read(family), obey_migration: false }
+    let (content, authority_field) = (Content::Read(family), Field::Served);
+    Snapshot { meta, content, obey_migration: false, authority_field }
 }

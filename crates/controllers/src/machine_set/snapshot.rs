@@ -1,12 +1,14 @@
 //! What was observed of one MachineSet and its machines.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 
 use crate::kinds::{Children, Machine};
+use crate::served::Field;
 
 /// One MachineSet and its machines.
 #[derive(Debug, Clone)]
@@ -17,6 +19,8 @@ pub struct Snapshot {
     pub content: Content,
     /// Whether to keep off objects that another machine API is in charge of.
     pub obey_migration: bool,
+    /// Whether the served schema has `status.authoritativeAPI`.
+    pub authority_field: Field,
 }
 
 /// What is known of a MachineSet.
@@ -47,6 +51,8 @@ pub struct Family {
     pub highest: Option<u64>,
     /// Whether the machines were listed since the set has had this spec.
     pub looked: bool,
+    /// How long counts that still change are not worth another write.
+    pub hold_counts: Duration,
 }
 
 /// A machine that counts.

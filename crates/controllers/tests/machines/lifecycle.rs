@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
@@ -16,6 +16,7 @@ on_both_definitions! {
     hooks_hold_the_drain_and_the_end_of_the_instance,
     another_process_goes_on_where_the_first_one_stopped,
     a_node_that_nobody_linked_goes_with_its_instance,
+    a_node_that_was_registered_anew_is_drained_once_it_says_where_it_runs,
 }
 
 async fn a_bare_machine_reaches_running_and_leaves_nothing_behind(world: World) -> Result<()> {
@@ -134,6 +135,61 @@ async fn a_node_that_nobody_linked_goes_with_its_instance(world: World) -> Resul
     world.delete("m").await?;
     world.until_gone("m").await?;
     assert!(world.nodes().get_opt(&id).await?.is_none(), "the node is still there");
+    process.stop().await;
+    Ok(())
+}
+
+/// While a machine goes, its kubelet registers anew, and the provider id follows later. Neither is it drained on the strength of its name, nor does
+/// its instance go without a drain.
+async fn a_node_that_was_registered_anew_is_drained_once_it_says_where_it_runs(
+    mut world: World,
+) -> Result<()> {
+    let process = world.run()?;
+    let hooks = json!({"preDrain": [{"name": "hold", "owner": "test"}]});
+    let machine = json!({"providerSpec": {"value": spec(&json!({}))}, "lifecycleHooks": hooks});
+    world.create_with("m", machine, json!({})).await?;
+    let machine = world.until_phase("m", "Running").await?;
+    let name = machine.data["status"]["nodeRef"]["name"].as_str().unwrap().to_owned();
+    world.stop_kubelets();
+    world.delete("m").await?;
+    let held = |machine: &_| condition(machine, "Drained") == "False/WaitingForHooks";
+    world.until("m", "the hook holds it", held).await?;
+    world.nodes().delete(&name, &DeleteParams::default()).await?;
+    let anew = serde_json::from_value(json!({"metadata": {"name": name}}))?;
+    world.nodes().create(&PostParams::default(), &anew).await?;
+    world.patch("m", json!({"spec": {"lifecycleHooks": null}})).await?;
+    let unclear = |machine: &_| condition(machine, "Drained") == "False/CannotLook";
+    let machine = world.until("m", "it is not clear whose the node is", unclear).await?;
+    assert!(message(&machine, "Drained").contains("does not say on which instance"));
+    assert_eq!(world.cloud.live(), 1);
+    let node = world.nodes().get(&name).await?;
+    assert!(node.spec.is_none_or(|spec| spec.unschedulable.is_none()), "cordoned by its name");
+
+    let id = json!({"spec": {"providerID": machine.data["spec"]["providerID"]}});
+    world.nodes().patch(&name, &PatchParams::default(), &Patch::Merge(id)).await?;
+    world.until_gone("m").await?;
+    assert!(world.events("m").await?.contains(&"DrainSucceeded".to_owned()));
+    assert_eq!(world.cloud.live(), 0);
+    assert!(world.nodes().get_opt(&name).await?.is_none(), "the node is still there");
+    process.stop().await;
+    Ok(())
+}
+
+/// OpenShift's default set has no field for who is in charge: then there is nobody else, and machines are not left alone without a word.
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nobody_can_say_who_is_in_charge_we_are() -> Result<()> {
+    let world = World::new("no-authority", Served::Stock).await?;
+    let process = world.run_obedient()?;
+    for name in ["one", "two"] {
+        world.create(name, spec(&json!({}))).await?;
+    }
+    for name in ["one", "two"] {
+        let machine = world.until_phase(name, "Running").await?;
+        assert_eq!(machine.data["status"].get("authoritativeAPI"), None, "no stock definition");
+        assert_eq!(condition(&machine, "Paused"), "False/AuthoritativeAPIMachineAPI");
+        world.delete(name).await?;
+        world.until_gone(name).await?;
+    }
     process.stop().await;
     Ok(())
 }

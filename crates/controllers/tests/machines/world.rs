@@ -63,7 +63,7 @@ pub(crate) struct World {
     pub(crate) cloud: SimCloud,
     config: kube::Config,
     server: SimServer,
-    _kubelets: Kubelets,
+    kubelets: Option<Kubelets>,
 }
 
 /// Controllers that run.
@@ -124,7 +124,12 @@ impl World {
         let cloud = SimCloud::new(seed, 1.0);
         let sim = SimServer::start(&cloud).await?;
         let kubelets = Kubelets::start(&cloud, config.clone(), KubeletOptions::default())?;
-        Ok(Self { served, namespace, client, cloud, config, server: sim, _kubelets: kubelets })
+        Ok(Self { served, namespace, client, cloud, config, server: sim, kubelets: Some(kubelets) })
+    }
+
+    /// No Node is registered any more.
+    pub(crate) fn stop_kubelets(&mut self) {
+        self.kubelets = None;
     }
 
     /// Starts the machine and nodelink controllers.

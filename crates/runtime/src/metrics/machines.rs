@@ -22,6 +22,24 @@ pub struct MachineMetrics {
     /// One for each of [`VERBS`]. Gauges that only grow: as counters their names would get an end that OpenShift's do not have.
     failures: [Family<FailureLabels, Gauge>; 3],
     timeouts: Gauge,
+    sets: [Family<SetLabels, Gauge>; 3],
+}
+
+/// What the status of a MachineSet says of its machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SetCounts {
+    /// How many there are.
+    pub replicas: i64,
+    /// How many are available.
+    pub available: i64,
+    /// How many are ready.
+    pub ready: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SetLabels {
+    name: String,
+    namespace: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -51,7 +69,18 @@ impl Default for MachineMetrics {
         let timeouts = Gauge::default();
         let text = "Creations that took longer than they should";
         registry.register("machine_creation_timed_out", text, timeouts.clone());
-        Self { registry, phases, failures, timeouts }
+        let sets = [
+            ("", "Machines of a MachineSet"),
+            ("_available", "Available machines of a MachineSet"),
+            ("_ready", "Ready machines of a MachineSet"),
+        ];
+        let sets = sets.map(|(which, text)| {
+            let family = Family::<SetLabels, Gauge>::default();
+            let name = format!("machine_set_status_replicas{which}");
+            registry.register(name, text, family.clone());
+            family
+        });
+        Self { registry, phases, failures, timeouts, sets }
     }
 }
 
@@ -74,6 +103,20 @@ impl MachineMetrics {
     /// A creation takes longer than it should.
     pub fn creation_timed_out(&self) {
         self.timeouts.inc();
+    }
+
+    /// The status of a MachineSet says this; `None`: it is gone, or cannot be read.
+    pub fn set_counts(&self, set: &ObjectKey, counts: Option<SetCounts>) {
+        let labels = SetLabels { name: set.name.to_string(), namespace: set.namespace.to_string() };
+        let Some(SetCounts { replicas, available, ready }) = counts else {
+            for family in &self.sets {
+                family.remove(&labels);
+            }
+            return;
+        };
+        for (family, count) in self.sets.iter().zip([replicas, available, ready]) {
+            family.get_or_create(&labels).set(count);
+        }
     }
 
     /// A machine is gone, and with it what is said about it.
@@ -124,5 +167,20 @@ mod tests {
         assert!(seen.contains(reached) && !seen.contains("Deleting"), "{seen}");
         metrics.forget(&key);
         assert!(!text(&metrics).contains("reason="));
+    }
+
+    #[test]
+    fn the_counts_of_a_set_are_those_of_its_status_and_go_with_it() {
+        let (metrics, key) = (MachineMetrics::default(), ObjectKey::new("ns", "s"));
+        metrics.set_counts(&key, Some(SetCounts { replicas: 3, available: 1, ready: 2 }));
+        let said = text(&metrics);
+        for (name, count) in [("", 3), ("_available", 1), ("_ready", 2)] {
+            let line = format!(
+                r#"mapi_machine_set_status_replicas{name}{{name="s",namespace="ns"}} {count}"#
+            );
+            assert!(said.contains(&line), "{said}");
+        }
+        metrics.set_counts(&key, None);
+        assert!(!text(&metrics).contains(r#"name="s""#));
     }
 }

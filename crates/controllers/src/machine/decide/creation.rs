@@ -82,8 +82,9 @@ fn present(view: &View, instance: &std::sync::Arc<Instance>) -> Plan {
     if let Some(patch) = record::difference(&view.machine, instance) {
         return Plan::Record(patch);
     }
+    let may_repair = view.unrepaired.as_ref().is_none_or(|last| last.wait.is_zero());
     match (&instance.drift, &view.gate) {
-        (Some(drift), Gate::Open) => Plan::Repair(drift.clone()),
+        (Some(drift), Gate::Open) if may_repair => Plan::Repair(drift.clone()),
         _ => Plan::Tell(std::sync::Arc::clone(instance)),
     }
 }

@@ -13,9 +13,10 @@ use super::super::error::{Fatal, Refusal};
 use super::super::samples::{
     all, conditions, deleting, failure, instance, node, now, recorded, snapshot, view,
 };
-use super::super::snapshot::{REASON_INSTANCE_GONE, Snapshot};
+use super::super::snapshot::{REASON_INSTANCE_GONE, Snapshot, Unrepaired};
 use super::*;
 use crate::clouds::domains::Gate;
+use crate::served::Field;
 
 fn plan(view: View) -> Plan {
     decide(&snapshot(view), now())
@@ -89,8 +90,15 @@ fn drift_is_repaired_unless_machines_like_this_one_pause() {
     assert_eq!(seen(&recorded(), sighting.clone()), Plan::Repair("tag x".to_owned()));
     let why = failure(Category::Throttled);
     let gate = Gate::Closed { wait: Duration::from_secs(3), why };
-    let paused = plan(View { sighting, gate, ..view(&recorded()) });
+    let paused = plan(View { sighting: sighting.clone(), gate, ..view(&recorded()) });
     assert!(matches!(paused, Plan::Tell(_)), "{paused}");
+    let after = |wait| {
+        let unrepaired = Some(Unrepaired { wait, why: "it still differs".into() });
+        plan(View { sighting: sighting.clone(), unrepaired, ..view(&recorded()) })
+    };
+    let early = after(Duration::from_secs(1));
+    assert!(matches!(early, Plan::Tell(_)), "{early}");
+    assert_eq!(after(Duration::ZERO), Plan::Repair("tag x".to_owned()));
 }
 
 #[test]
@@ -264,17 +272,25 @@ fn nothing_that_is_missing_keeps_a_machine_unless_something_may_be_left() {
 
 #[test]
 fn who_is_in_charge_comes_first() {
-    let obeying = |authority: Value| {
-        let machine = all(&[deleting(), json!({"status": {"authoritativeAPI": authority}})]);
-        let mut view = view(&machine);
+    let obeying_on = |field, wanted: Value, authority: Value| {
+        let said = json!({"spec": {"authoritativeAPI": wanted}, "status": {"authoritativeAPI": authority}});
+        let mut view = view(&all(&[deleting(), said]));
         view.rules.obey_migration = true;
+        view.rules.authority_field = field;
         plan(view)
     };
+    let obeying = |authority| obeying_on(Field::Unknown, json!(null), authority);
     assert_eq!(obeying(json!("ClusterAPI")), Plan::Leave(Leave::Elsewhere));
     assert_eq!(obeying(json!("Migrating")), Plan::Leave(Leave::Elsewhere));
     assert_eq!(obeying(json!("Somebody")), Plan::Leave(Leave::UnknownAuthority));
     assert_eq!(obeying(json!(null)), Plan::SettleAuthority);
     assert!(matches!(obeying(json!("MachineAPI")), Plan::Drain(_)));
+    let odd = obeying_on(Field::Served, json!("Somebody"), json!(null));
+    assert_eq!(odd, Plan::Leave(Leave::UnknownAuthority));
+    // A schema that cannot say who is in charge has no other API.
+    let stock = |wanted| obeying_on(Field::Dropped, wanted, json!(null));
+    assert!(matches!(stock(json!(null)), Plan::Drain(_)));
+    assert_eq!(stock(json!("ClusterAPI")), Plan::Leave(Leave::Elsewhere));
     let content = Content::Undecodable("odd".to_owned());
     let snapshot = Snapshot { meta: view(&json!({})).machine.meta.clone(), content };
     assert_eq!(decide(&snapshot, now()), Plan::Leave(Leave::Undecodable("odd".to_owned())));

@@ -17,6 +17,7 @@ use super::decide::next_look;
 use super::plan::Look;
 use super::snapshot::{Node, Sight, Subject, View};
 use crate::kinds::NodeRef;
+use crate::machine::belonging::Belonging;
 
 /// How many DaemonSets are asked for at once.
 const QUESTIONS_AT_ONCE: usize = 8;
@@ -56,15 +57,33 @@ async fn look_at_node(drainer: &Drainer, view: &mut View) {
             retry: Retry::OnChange,
             message: format!("the Node cannot be decoded: {}", object.error),
         }),
-        Some(Entry::Known(node)) if view.subject.owns(&node) => {
-            if node.is_control_plane() {
-                view.cordoned_peers = cordoned_peers(drainer, &node.meta.key);
+        Some(Entry::Known(node)) => match view.subject.whose(&node) {
+            Belonging::Ours => {
+                if node.is_control_plane() {
+                    view.cordoned_peers = cordoned_peers(drainer, &node.meta.key);
+                }
+                Sight::Known(Some(Node::of(&node)))
             }
-            Sight::Known(Some(Node::of(&node)))
-        }
-        // It is gone, or another computer has its name now.
-        Some(Entry::Known(_)) | None => Sight::Known(None),
+            Belonging::Unclear if !is_tired(drainer, view) => Sight::Unknown(unclear(&node)),
+            // Another computer has its name now.
+            Belonging::Unclear | Belonging::Anothers => Sight::Known(None),
+        },
+        None => Sight::Known(None),
     };
+}
+
+fn is_tired(drainer: &Drainer, view: &View) -> bool {
+    view.subject.is_tired_of_looking(drainer.timings.drain, drainer.clock.now())
+}
+
+/// Draining it might empty somebody else's computer, and not draining it might stop pods that nobody asked: it will say more in a moment.
+fn unclear(node: &crate::kinds::Node) -> Failure {
+    let name = &node.meta.key.name;
+    Failure {
+        category: Category::Unavailable,
+        retry: Retry::Backoff,
+        message: format!("node {name} was registered anew and does not say on which instance"),
+    }
 }
 
 /// That a Node is not in the cache is no proof: whoever linked it may have seen more than this cache.

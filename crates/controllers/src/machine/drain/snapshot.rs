@@ -16,7 +16,7 @@ use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
 
 use crate::kinds::{Hook, Machine, NodeRef, Ready};
-use crate::machine::belonging::is_meant;
+use crate::machine::belonging::{Belonging, whose};
 
 /// What a drain sees.
 #[derive(Debug, Clone)]
@@ -120,10 +120,20 @@ impl Subject {
         }
     }
 
-    /// Whether `node`, which has the name that it names, is its own.
-    pub fn owns(&self, node: &crate::kinds::Node) -> bool {
-        let named = self.node_ref.as_ref();
-        named.is_some_and(|named| is_meant(named, self.provider_id.as_deref(), node))
+    /// Whose `node` is, which has the name that it names.
+    pub fn whose(&self, node: &crate::kinds::Node) -> Belonging {
+        match &self.node_ref {
+            Some(named) => whose(named, self.provider_id.as_deref(), node),
+            None => Belonging::Anothers,
+        }
+    }
+
+    /// Whether it is waited no longer for a Node to say whose it is: nobody is to be waited for, or it took as long as a whole drain may.
+    pub fn is_tired_of_looking(&self, patience: Duration, now: Timestamp) -> bool {
+        let stored = self.stored.filter(|stored| stored.step == Step::CannotLook);
+        let since = stored.and_then(|stored| stored.since);
+        let waited = since.and_then(|since| Duration::try_from(now.duration_since(since)).ok());
+        self.forced || waited.is_some_and(|waited| waited >= patience)
     }
 }
 

@@ -6,9 +6,9 @@ use machinist_domain::retry::Category;
 use machinist_provider::cloud::Deletion;
 
 use super::super::error::Refusal;
-use super::super::plan::Outcome;
+use super::super::plan::{Leave, Outcome};
 use super::super::snapshot::View;
-use super::facts::Facts;
+use super::facts::{Facts, TEXT_UNKNOWN_AUTHORITY};
 
 /// What is new.
 pub(super) fn events(view: &View, outcome: &Outcome, facts: &Facts) -> Vec<EventNote> {
@@ -37,6 +37,9 @@ fn of(outcome: &Outcome) -> Option<EventNote> {
         }
         Outcome::Terminating(Deletion::Gone) => {
             normal(EventReason::Delete, "Delete", "the instance is gone".to_owned())
+        }
+        Outcome::Left(Leave::UnknownAuthority) => {
+            warning(EventReason::FailedValidate, "Validate", TEXT_UNKNOWN_AUTHORITY.to_owned())
         }
         Outcome::NotCreated(error) => {
             warning(EventReason::FailedCreate, "Create", error.message.clone())

@@ -21,6 +21,21 @@ use super::super::plan::{Leave, Outcome};
 use super::super::snapshot::{REASON_INSTANCE_GONE, TEXT_NOT_CREATED, View};
 use super::ready;
 
+/// Whether a machine is kept off because of who is in charge of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paused {
+    /// It is not: we are in charge.
+    No,
+    /// Another machine API is in charge.
+    Elsewhere,
+    /// Nobody here knows who is.
+    Unclear,
+}
+
+/// What is said of a machine of which nobody knows who is in charge.
+pub(super) const TEXT_UNKNOWN_AUTHORITY: &str =
+    "nobody here knows who is in charge of this machine: authoritativeAPI has an unknown word";
+
 /// What a machine is like after a pass. `None` means that it stays as it is.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
@@ -40,8 +55,8 @@ pub(super) struct Facts {
     pub(super) stored: Option<ProviderStatus>,
     /// Who is in charge of it from now on.
     pub(super) authority: Option<MachineAuthority>,
-    /// Whether somebody else is in charge of it; `None` where that is not to be said.
-    pub(super) paused: Option<bool>,
+    /// Whether it is kept off because of who is in charge of it; `None` where that is not to be said.
+    pub(super) paused: Option<Paused>,
     /// Whether nothing at all is to be said.
     pub(super) is_silent: bool,
     /// Whether its Node is about to be linked: what is to be said now would be out of date at once.
@@ -57,7 +72,7 @@ impl Facts {
         let phase = view.machine.status.phase;
         let mut facts = Self {
             phase: if view.machine.meta.deleting { Some(Phase::Deleting) } else { phase },
-            paused: view.rules.obey_migration.then_some(false),
+            paused: view.rules.obey_migration.then_some(Paused::No),
             ..Self::default()
         };
         facts.learn(view, outcome, now);
@@ -68,11 +83,9 @@ impl Facts {
 
     fn learn(&mut self, view: &View, outcome: &Outcome, now: Timestamp) {
         match outcome {
-            Outcome::Left(Leave::Elsewhere) => {
-                self.paused = Some(true);
-                self.phase = view.machine.status.phase;
-            }
-            Outcome::Left(Leave::Undecodable(_) | Leave::UnknownAuthority | Leave::Going)
+            Outcome::Left(Leave::Elsewhere) => self.kept_off(view, Paused::Elsewhere),
+            Outcome::Left(Leave::UnknownAuthority) => self.kept_off(view, Paused::Unclear),
+            Outcome::Left(Leave::Undecodable(_) | Leave::Going)
             | Outcome::Done
             | Outcome::DryRun
             | Outcome::Looking
@@ -132,6 +145,16 @@ impl Facts {
                 ));
             }
         }
+    }
+
+    /// Whether nothing is to be said but that it is kept off.
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused.is_some_and(|paused| paused != Paused::No)
+    }
+
+    fn kept_off(&mut self, view: &View, paused: Paused) {
+        self.paused = Some(paused);
+        self.phase = view.machine.status.phase;
     }
 
     /// Nobody can be asked about its instance. That nothing was ever made for it is known all the same.

@@ -34,6 +34,8 @@ const INSTANCE_TERMINATING: &str = "InstanceTerminating";
 const NODE_MISSING: &str = "NodeMissing";
 /// Its Node is not ready.
 const NODE_NOT_READY: &str = "NodeNotReady";
+/// What differs in the instance could not be repaired; it is tried again.
+const UPDATE_FAILED: &str = "UpdateFailed";
 /// The instance could not be removed; it is tried again.
 const DELETION_FAILED: &str = "DeletionFailed";
 /// A hook is in the way of the removal of the instance.
@@ -65,8 +67,15 @@ pub(super) fn condition(view: &View, outcome: &Outcome, facts: &Facts) -> Option
         Outcome::NotCreated(error) => {
             Some(no(SEVERITY_WARNING, error.category().as_str(), error.message.clone()))
         }
-        Outcome::Seen(instance) | Outcome::Repaired(instance) => Some(seen(view, instance)),
-        Outcome::NotRepaired(_) => facts.instance.as_deref().map(|instance| seen(view, instance)),
+        Outcome::Seen(instance) => {
+            let unrepaired = view.unrepaired.as_ref().filter(|_| instance.drift.is_some());
+            Some(repaired(seen(view, instance), unrepaired.map(|last| &*last.why)))
+        }
+        Outcome::Repaired(instance) => Some(seen(view, instance)),
+        Outcome::NotRepaired(error) => {
+            let seen = facts.instance.as_deref().map(|instance| seen(view, instance));
+            seen.map(|seen| repaired(seen, Some(&error.message)))
+        }
         Outcome::Drained(..) => deleting("the node is being drained"),
         Outcome::AwaitingHooks => Some(hooks(view)),
         Outcome::Terminating(Deletion::UnderWay(what)) => deleting(what),
@@ -119,6 +128,22 @@ fn hooks(view: &View) -> Condition {
     let names: Vec<_> = hooks.map(|hook| format!("{} ({})", hook.name, hook.owner)).collect();
     let text = format!("waits for preTerminate hooks: {}", names.join(", "));
     no(SEVERITY_INFO, WAITING_FOR_HOOKS, text)
+}
+
+/// Whether instance and Node are well, even if something about the instance is not as it should be.
+pub(super) fn runs_well(ready: &Condition) -> bool {
+    ready.is_true() || ready.reason.as_deref() == Some(UPDATE_FAILED)
+}
+
+/// How a machine is, in which something could not be repaired. Whatever else is wrong with it matters more.
+fn repaired(seen: Condition, failed: Option<&str>) -> Condition {
+    match failed {
+        Some(why) if seen.is_true() => {
+            let text = format!("the instance differs from what it should be: {why}");
+            no(SEVERITY_WARNING, UPDATE_FAILED, text)
+        }
+        _ => seen,
+    }
 }
 
 /// How a machine is whose instance exists.

@@ -10,10 +10,11 @@ use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_provider::cloud::Address;
 use serde_json::{Map, Value, json};
 
-use super::super::snapshot::{FailureFields, View};
-use super::facts::Facts;
+use super::super::snapshot::View;
+use super::facts::{Facts, Paused, TEXT_UNKNOWN_AUTHORITY};
 use super::merge;
 use crate::kinds::Hook;
+use crate::served::Field;
 
 /// A merge patch of the status; `None` where it says everything already.
 pub(super) fn patch(view: &View, facts: &Facts, now: Timestamp) -> Option<Value> {
@@ -41,14 +42,17 @@ pub(super) fn patch(view: &View, facts: &Facts, now: Timestamp) -> Option<Value>
     {
         patch.insert("addresses".to_owned(), addresses(&instance.addresses));
     }
-    if facts.paused != Some(true) {
+    if !facts.is_paused() {
         errors(view, facts, &mut patch);
     }
     if patch.is_empty() {
         return None;
     }
-    let now = conditions::whole_seconds(now);
-    patch.insert("lastUpdated".to_owned(), json!(now.to_string()));
+    // Who is in charge is no news about the machine. Where the schema drops it, nothing at all changes by this write.
+    if facts.authority.is_none() || patch.len() > 1 {
+        let now = conditions::whole_seconds(now);
+        patch.insert("lastUpdated".to_owned(), json!(now.to_string()));
+    }
     Some(Value::Object(patch))
 }
 
@@ -56,7 +60,7 @@ pub(super) fn patch(view: &View, facts: &Facts, now: Timestamp) -> Option<Value>
 fn wanted(view: &View, facts: &Facts) -> Vec<Condition> {
     let mut wanted = Vec::new();
     wanted.extend(facts.paused.map(paused));
-    if facts.authority.is_some() || facts.paused == Some(true) {
+    if facts.authority.is_some() || facts.is_paused() {
         return wanted;
     }
     let hooks = &view.machine.hooks;
@@ -68,13 +72,16 @@ fn wanted(view: &View, facts: &Facts) -> Vec<Condition> {
     wanted
 }
 
-fn paused(elsewhere: bool) -> Condition {
-    if elsewhere {
-        let text = "another machine API is in charge of this machine";
-        return Condition::yes(CONDITION_PAUSED).because(REASON_NOT_MACHINE_API, text);
-    }
-    let text = "the Machine API is in charge of this machine";
-    Condition::no(CONDITION_PAUSED, SEVERITY_INFO, REASON_MACHINE_API, text)
+fn paused(paused: Paused) -> Condition {
+    let text = match paused {
+        Paused::No => {
+            let text = "the Machine API is in charge of this machine";
+            return Condition::no(CONDITION_PAUSED, SEVERITY_INFO, REASON_MACHINE_API, text);
+        }
+        Paused::Elsewhere => "another machine API is in charge of this machine",
+        Paused::Unclear => TEXT_UNKNOWN_AUTHORITY,
+    };
+    Condition::yes(CONDITION_PAUSED).because(REASON_NOT_MACHINE_API, text)
 }
 
 fn unless_hooked(kind: &'static str, hooks: &[Hook], what: &str) -> Condition {
@@ -110,9 +117,9 @@ fn errors(view: &View, facts: &Facts, patch: &mut Map<String, Value>) {
     let has_news = !patch.is_empty();
     let are_there = status.failure_reason.is_some() || status.failure_message.is_some();
     let fields = match view.rules.failure_fields {
-        FailureFields::Unknown => has_news || are_there,
-        FailureFields::Served => true,
-        FailureFields::Dropped => false,
+        Field::Unknown => has_news || are_there,
+        Field::Served => true,
+        Field::Dropped => false,
     };
     if fields {
         say(patch, "failureReason", status.failure_reason.as_deref(), reason);

@@ -146,6 +146,10 @@ fn who_is_in_charge_matters_only_where_that_can_change() {
         assert_eq!(decide(&snapshot, now()).to_string(), "reserve ordinals 0..3");
         snapshot.obey_migration = true;
         assert_eq!(decide(&snapshot, now()).to_string(), expected, "{said}");
+        // A schema that cannot say who is in charge has no other API.
+        snapshot.authority_field = Field::Dropped;
+        let expected = if said.is_null() { "reserve ordinals 0..3" } else { expected };
+        assert_eq!(decide(&snapshot, now()).to_string(), expected, "{said}");
     }
 }
 
@@ -158,5 +162,5 @@ fn a_machine_that_cannot_be_read_counts_and_does_not_go() {
     all.push(unread.clone());
     assert_eq!(decide(&snapshot(family(&set, all)), now()).to_string(), "delete 1 (m0)");
     let plan = decide(&snapshot(family(&set, vec![unread])), now());
-    assert!(matches!(plan, Plan::Leave(Why::Settled)), "{plan}");
+    assert!(matches!(plan, Plan::Leave(Why::NobodyToDelete { excess: 1 })), "{plan}");
 }

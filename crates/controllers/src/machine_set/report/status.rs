@@ -67,6 +67,18 @@ struct Counts {
     available: usize,
 }
 
+const REPLICAS: &str = "replicas";
+const FULLY_LABELED: &str = "fullyLabeledReplicas";
+const READY: &str = "readyReplicas";
+const AVAILABLE: &str = "availableReplicas";
+
+/// Whether a patch has nothing to say but how many machines there are.
+pub(super) fn is_only_counts(patch: &Value) -> bool {
+    let counts = [REPLICAS, FULLY_LABELED, READY, AVAILABLE];
+    let mut names = patch.as_object().into_iter().flat_map(Map::keys);
+    names.all(|name| counts.contains(&name.as_str()))
+}
+
 /// What differs; `None` where nothing does.
 pub(super) fn patch(
     family: &Family,
@@ -78,10 +90,10 @@ pub(super) fn patch(
     let (says, counts) = (&family.says, count(family, changes, now));
     let (status, mut patch) = (&says.status, Map::new());
     for (name, said, is) in [
-        ("replicas", status.replicas, counts.replicas),
-        ("fullyLabeledReplicas", status.fully_labeled, counts.fully_labeled),
-        ("readyReplicas", status.ready, counts.ready),
-        ("availableReplicas", status.available, counts.available),
+        (REPLICAS, status.replicas, counts.replicas),
+        (FULLY_LABELED, status.fully_labeled, counts.fully_labeled),
+        (READY, status.ready, counts.ready),
+        (AVAILABLE, status.available, counts.available),
     ] {
         if said.and_then(|said| usize::try_from(said).ok()) != Some(is) {
             patch.insert(name.to_owned(), json!(is));

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::samples::{ago, family, machine, member, members, now, set, snapshot};
-use super::super::snapshot::Member;
+use super::super::snapshot::{Family, Member};
 use super::*;
 
 /// A set of three whose status says so.
@@ -235,6 +235,9 @@ fn pausing_is_said_where_somebody_else_may_be_in_charge() {
         (&paused["status"], &paused["reason"]),
         (&json!("True"), &json!("AuthoritativeAPINotMachineAPI"))
     );
+    let odd = Outcome::Left(Why::Elsewhere(MachineAuthority::Unknown));
+    assert_eq!(reasons(&report(&snapshot, &odd, now())), ["ReconcileError"]);
+    assert_eq!(condition(odd)["status"], json!("True"));
     let assigned = |to| report(&snapshot, &Outcome::Left(Why::NotAssigned(to)), now()).status;
     for (wanted, said) in [
         (MachineAuthority::MachineApi, "MachineAPI"),
@@ -243,6 +246,41 @@ fn pausing_is_said_where_somebody_else_may_be_in_charge() {
     ] {
         assert_eq!(assigned(wanted), Some(json!({"authoritativeAPI": said})));
     }
+}
+
+#[test]
+fn counts_that_still_change_are_said_now_and_then_and_everything_else_at_once() {
+    let tell_within = |set: &Value, hold, outcome: &Outcome| {
+        let family = Family { hold_counts: hold, ..family(set, members(3)) };
+        report(&snapshot(family), outcome, now())
+    };
+    let second = Duration::from_secs(1);
+    let mut changing = settled();
+    changing["status"]["readyReplicas"] = json!(2);
+    let done = Outcome::Left(Why::Settled);
+    let held = tell_within(&changing, second, &done);
+    assert_eq!((held.status, held.retry), (None, Some(Retry::Again(second))));
+    let said = tell_within(&changing, Duration::ZERO, &done);
+    assert_eq!((said.status, said.retry), (Some(json!({"readyReplicas": 0})), None));
+    changing["metadata"]["generation"] = json!(8);
+    let last = tell_within(&changing, second, &done).status.unwrap();
+    assert_eq!(last["observedGeneration"], 8, "who waits for it is not kept waiting");
+    let settled = tell_within(&settled(), second, &done);
+    assert_eq!((settled.status, settled.retry), (None, None), "nothing is to be said");
+}
+
+#[test]
+fn machines_too_many_that_nobody_can_read_are_named() {
+    let report = tell(&settled(), members(5), &Outcome::Left(Why::NobodyToDelete { excess: 2 }));
+    assert_eq!(reasons(&report), ["FailedDelete"]);
+    let status = report.status.unwrap();
+    let condition = &status["conditions"][0];
+    assert_eq!(
+        (&condition["type"], &condition["reason"]),
+        (&json!("ReplicaFailure"), &json!("FailedDelete"))
+    );
+    assert!(condition["message"].as_str().unwrap().starts_with("2 machines too many"));
+    assert_eq!(status.get("observedGeneration"), None, "the wish is not carried out");
 }
 
 #[test]

@@ -1,0 +1,170 @@
+//! What is told when something is in the way, and what when it is in the way for good.
+
+use super::super::super::snapshot::Unrepaired;
+use super::*;
+
+#[test]
+fn what_the_cloud_refuses_is_said_and_tried_again() {
+    for (class, reason) in [
+        (ErrorClass::CapacityExhausted, "CapacityExhausted"),
+        (ErrorClass::Throttled, "Throttled"),
+        (ErrorClass::Unauthorised, "Unauthorised"),
+        (ErrorClass::Unavailable, "Unavailable"),
+        (ErrorClass::NotFound, "NotFound"),
+        (ErrorClass::Unknown, "Unexpected"),
+    ] {
+        let (report, status) = of(&launched(), &Outcome::NotCreated(error(class)));
+        assert_eq!(status["phase"], "Provisioning", "{class:?}");
+        assert_eq!(condition(&status, "Ready"), format!("False/{reason}"));
+        assert_eq!((reasons(&report), report.retry), (vec!["FailedCreate"], Some(Retry::Backoff)));
+        assert_eq!(report.result, PassResult::Failed);
+    }
+    let why = failure(Category::CapacityExhausted);
+    let wait = Duration::from_secs(7);
+    let (report, status) = of(&json!({}), &Outcome::Paused { wait, why });
+    assert_eq!(
+        (condition(&status, "Ready").as_str(), report.retry),
+        ("False/CapacityExhausted", Some(Retry::Again(wait)))
+    );
+}
+
+#[test]
+fn what_can_never_work_fails_in_both_places_where_people_look() {
+    let (report, status) =
+        of(&launched(), &Outcome::NotCreated(error(ErrorClass::InvalidConfiguration)));
+    assert_eq!(status["phase"], "Failed");
+    for name in ["errorReason", "failureReason"] {
+        assert_eq!(status[name], "InvalidConfiguration");
+    }
+    for name in ["errorMessage", "failureMessage"] {
+        assert_eq!(status[name], "no luck");
+    }
+    assert_eq!((reasons(&report), report.retry), (vec!["Failed"], None));
+    assert_eq!(condition(&status, "InstanceExists"), "-/-", "an attempt is stored: nobody knows");
+
+    let mut stock = view(&launched());
+    stock.rules.failure_fields = Field::Dropped;
+    let fatal = Outcome::GivenUp(Fatal::InvalidConfiguration("no".to_owned()));
+    let status = told(stock, &object(&launched()), &fatal).1;
+    assert_eq!((status.get("failureReason"), &status["errorMessage"]), (None, &json!("no")));
+
+    let unclear = CloudError { effect: Effect::Unclear, ..error(ErrorClass::InvalidConfiguration) };
+    let status = of(&launched(), &Outcome::NotCreated(unclear)).1;
+    assert_eq!(status["phase"], "Provisioning", "something may have come of it");
+}
+
+#[test]
+fn that_nothing_was_created_is_said_only_where_it_is_known() {
+    let none = conditions(&[("InstanceExists", "False", "InstanceNotCreated")]);
+    let after = |patch: &Value, class, effect| {
+        let outcome = Outcome::NotCreated(CloudError { effect, ..error(class) });
+        condition(&of(patch, &outcome).1, "InstanceExists")
+    };
+    let asked = all(&[launched(), none]);
+    for class in [ErrorClass::InvalidConfiguration, ErrorClass::Throttled] {
+        assert_eq!(after(&json!({}), class, Effect::None), "False/InstanceNotCreated");
+        assert_eq!(after(&launched(), class, Effect::None), "-/-", "an answer may have been lost");
+        let refused = after(&launched(), class, Effect::NoneForThisAttempt);
+        assert_eq!(refused, "False/InstanceNotCreated");
+        assert_eq!(after(&asked, class, Effect::Unclear), "Unknown/ErrorCheckingProvider");
+        let lost = conditions(&[("InstanceExists", "Unknown", "ErrorCheckingProvider")]);
+        let lost = after(&all(&[launched(), lost]), class, Effect::None);
+        assert_eq!(lost, "Unknown/ErrorCheckingProvider", "a later refusal does not undo it");
+    }
+    let why = failure(Category::Throttled);
+    let paused = Outcome::Paused { wait: Duration::from_secs(7), why };
+    assert_eq!(condition(&of(&launched(), &paused).1, "InstanceExists"), "-/-");
+}
+
+#[test]
+fn an_instance_that_vanished_leaves_no_state_behind() {
+    let stored = json!({"status": {"providerStatus": {"instanceState": "running"}}});
+    let outcome = Outcome::GivenUp(Fatal::Vanished(" p:///i-1".to_owned()));
+    let (report, status) = of(&all(&[linked(), stored]), &outcome);
+    assert_eq!(condition(&status, "InstanceExists"), "False/InstanceMissing");
+    assert_eq!(status["errorMessage"], "can't find created instance p:///i-1");
+    assert_eq!(status.get("errorReason"), None);
+    assert_eq!(
+        status["providerStatus"],
+        json!({"instanceState": "Unknown", "launch": {"attempt": 1}})
+    );
+    assert_eq!(reasons(&report), ["Failed"]);
+    let failed = json!({"status": status});
+    assert_eq!(of(&failed, &Outcome::Left(Leave::Failed)).0.status, None, "and it stays like this");
+}
+
+#[test]
+fn that_nobody_could_be_asked_is_not_absence() {
+    let unknown = Refusal::CouldNotLook(failure(Category::Unavailable));
+    let (report, status) = of(&linked(), &Outcome::Refused(unknown));
+    assert_eq!(condition(&status, "InstanceExists"), "Unknown/ErrorCheckingProvider");
+    assert_eq!(condition(&status, "Ready"), "False/Unavailable");
+    assert_eq!((&status["phase"], report.retry), (&json!("Provisioned"), Some(Retry::Backoff)));
+    assert_eq!(reasons(&report), ["ReconcileError"]);
+    let (report, status) = of(&json!({}), &Outcome::Refused(Refusal::BadSpec(SpecError::Missing)));
+    assert_eq!(condition(&status, "InstanceExists"), "False/InstanceNotCreated");
+    assert_eq!(reasons(&report), ["FailedValidate"]);
+    assert_eq!(status.get("phase"), None);
+    // An edit brings it back; that its time is over does not, so somebody has to look.
+    assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(19 * 60))));
+}
+
+#[test]
+fn what_was_not_repaired_is_said_and_the_instance_is_shown_all_the_same() {
+    let drifted =
+        Instance { drift: Some("tag".to_owned()), ..(*instance(InstanceState::Running)).clone() };
+    let view = View {
+        sighting: Sighting::Present(Arc::new(drifted)),
+        node: Some(node("True")),
+        ..view(&linked())
+    };
+    let (report, status) =
+        told(view, &object(&linked()), &Outcome::NotRepaired(error(ErrorClass::Throttled)));
+    assert_eq!(
+        (reasons(&report), condition(&status, "Ready")),
+        (vec!["FailedUpdate"], "False/UpdateFailed".to_owned())
+    );
+    assert_eq!(report.retry, Some(Retry::Backoff));
+}
+
+#[test]
+fn a_duration_that_is_none_is_named() {
+    let odd = json!({"metadata": {"annotations": {"machinist.dev/creation-timeout": "soon"}}});
+    let report = of(&odd, &Outcome::Prepared(launch(1))).0;
+    assert_eq!(reasons(&report), ["FailedValidate"]);
+    let undecodable = Snapshot {
+        meta: view(&odd).machine.meta.clone(),
+        content: Content::Undecodable("odd".to_owned()),
+    };
+    let report = super::report(&undecodable, &Outcome::Done, now());
+    assert_eq!((reasons(&report), report.retry), (vec!["ReconcileError"], Some(Retry::OnChange)));
+}
+
+#[test]
+fn what_is_to_be_repaired_again_and_again_is_said_once_and_has_time() {
+    let drifted = Arc::new(Instance {
+        drift: Some("tag x".to_owned()),
+        ..(*instance(InstanceState::Running)).clone()
+    });
+    let wait = Duration::from_secs(40);
+    let seen = |ready: &str, wait| {
+        let unrepaired = Some(Unrepaired { wait, why: "it still differs: tag x".into() });
+        let view = View { unrepaired, node: Some(node(ready)), ..view(&linked()) };
+        told(view, &object(&linked()), &Outcome::Seen(Arc::clone(&drifted)))
+    };
+    let (report, status) = seen("True", wait);
+    assert_eq!(condition(&status, "Ready"), "False/UpdateFailed");
+    assert!(message(&status, "Ready").contains("it still differs: tag x"), "{status}");
+    assert_eq!(report.retry, Some(Retry::Again(wait)), "nobody else would try again");
+    let (report, status) = seen("False", wait);
+    assert_eq!(condition(&status, "Ready"), "False/NodeNotReady", "that matters more");
+    assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(20))));
+    // It may be tried, but machines like this one pause: not in a loop.
+    let (report, _) = seen("True", Duration::ZERO);
+    assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(20))));
+    let well = Outcome::Seen(instance(InstanceState::Running));
+    let unrepaired = Some(Unrepaired { wait, why: "it still differs".into() });
+    let mended = View { unrepaired, node: Some(node("True")), ..view(&linked()) };
+    let (report, status) = told(mended, &object(&linked()), &well);
+    assert_eq!((condition(&status, "Ready"), report.retry), ("True/-".to_owned(), None));
+}
