@@ -8,6 +8,7 @@
 mod answers;
 mod credentials;
 mod failures;
+mod groups;
 mod machines;
 mod regions;
 mod secrecy;

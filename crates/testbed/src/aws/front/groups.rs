@@ -5,12 +5,14 @@
 //! new ones a birth that lies ahead and the old ones a slow end.
 //!
 //! In: such calls, and descriptions of groups. Out: descriptions without members that are not
-//! there yet. Not here: members that are terminating; a group forgets them at once, as moto does,
+//! there yet, and refusals where moto would fail: it looks for a member that is none, and for the tags of
+//! a group that is none, without finding words. Not here: members that are terminating; a group forgets them at once, as moto does,
 //! and only EC2 still shows them.
 
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use http::StatusCode;
 
 use super::answer::Answer;
 use super::behaviour::Behaviour;
@@ -32,6 +34,9 @@ const CHANGES: [(&str, &str); 5] = [
 /// Forwards a call and notes what it did to groups.
 pub(super) async fn follow(world: &World, query: &Query) -> Result<Answer> {
     let behaviour = world.behaviour();
+    if let Some(refusal) = refuse(world, query).await? {
+        return Ok(refusal);
+    }
     let changes = CHANGES.contains(&(query.service.as_str(), query.action.as_str()));
     if !changes || !is_slow(&behaviour) {
         return world.forward(query).await;
@@ -48,6 +53,32 @@ pub(super) async fn follow(world: &World, query: &Query) -> Result<Answer> {
     let old = before.difference(&after).cloned();
     world.instances.ended(old, now, &behaviour);
     Ok(answer)
+}
+
+/// What Auto Scaling says about members and groups that do not exist.
+async fn refuse(world: &World, query: &Query) -> Result<Option<Answer>> {
+    let message = match (query.service.as_str(), query.action.as_str()) {
+        ("autoscaling", "TerminateInstanceInAutoScalingGroup") => {
+            let id = query.get("InstanceId").unwrap_or_default();
+            let exists = world.instances.exists(id, world.clock.now());
+            if exists && members(world, query, None).await?.contains(id) {
+                return Ok(None);
+            }
+            format!("Instance Id not found - No managed instance found for instance ID: {id}")
+        }
+        ("autoscaling", "CreateOrUpdateTags" | "DeleteTags") => {
+            let group = query.get("Tags.member.1.ResourceId").unwrap_or_default();
+            let parameters = [("AutoScalingGroupNames.member.1", group)];
+            let question = query.ask("autoscaling", "DescribeAutoScalingGroups", &parameters);
+            let answer = world.forward(&question).await?.document()?;
+            if answer.texts("AutoScalingGroupName").iter().any(|name| name == group) {
+                return Ok(None);
+            }
+            format!("AutoScalingGroup name not found - null: {group}")
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Answer::error(query, StatusCode::BAD_REQUEST, "ValidationError", &message)))
 }
 
 fn is_slow(behaviour: &Behaviour) -> bool {

@@ -105,6 +105,7 @@ impl Pipeline {
                 groups::describe(world, query).await
             }
             ("autoscaling", "StartInstanceRefresh") => self.refreshes.start(world, query).await,
+            ("autoscaling", "CancelInstanceRefresh") => self.refreshes.cancel(world, query).await,
             ("autoscaling", "DescribeInstanceRefreshes") => {
                 self.refreshes.describe(world, query).await
             }

@@ -1,11 +1,11 @@
 //! A small instance refresh, which moto has not: one instance after the other is replaced.
 //!
-//! In: `StartInstanceRefresh`, `DescribeInstanceRefreshes`, `CompleteLifecycleAction` (which is
-//! only acknowledged: the log shows that it came). Out: their answers, and terminations in moto.
+//! In: `StartInstanceRefresh`, `CancelInstanceRefresh`, `DescribeInstanceRefreshes`,
+//! `CompleteLifecycleAction` (which is only acknowledged: the log shows that it came). Out: their answers, and terminations in moto.
 //!
 //! There is no task in the background. Before any call is served, the replacements that have
 //! become due by the clock are carried out, so a test that moves the clock sees them all. Not
-//! here: preferences, roll-back and cancelling.
+//! here: preferences and roll-back.
 
 use anyhow::Result;
 use http::StatusCode;
@@ -28,6 +28,7 @@ struct Refresh {
     /// The members at the start; the first `replaced` of them are gone.
     members: Vec<String>,
     replaced: usize,
+    cancelled: bool,
     /// The call that started it: its credentials carry out the rest.
     origin: Query,
 }
@@ -47,7 +48,8 @@ impl Refreshes {
     pub(super) async fn advance(&self, world: &World) -> Result<()> {
         let step = world.behaviour().refresh_step;
         let now = world.clock.now();
-        for refresh in self.list.lock().await.iter_mut() {
+        let mut list = self.list.lock().await;
+        for refresh in list.iter_mut().filter(|refresh| !refresh.cancelled) {
             let elapsed = now.duration_since(refresh.started).unsigned_abs();
             let due = elapsed.as_nanos().checked_div(step.as_nanos());
             let due = due.and_then(|due| usize::try_from(due).ok());
@@ -72,6 +74,7 @@ impl Refreshes {
             started: world.clock.now(),
             members: groups::members(world, query, Some(group)).await?.into_iter().collect(),
             replaced: 0,
+            cancelled: false,
             origin: query.clone(),
         };
         let mut list = self.list.lock().await;
@@ -83,6 +86,23 @@ impl Refreshes {
         let result = Element::new("StartInstanceRefreshResult");
         let result = result.text_child("InstanceRefreshId", &refresh.id);
         list.push(refresh);
+        Ok(Answer::auto_scaling(&query.action, Some(result)))
+    }
+
+    pub(super) async fn cancel(&self, world: &World, query: &Query) -> Result<Answer> {
+        let account = world.account(query).await?;
+        let group = query.get("AutoScalingGroupName").unwrap_or_default();
+        let mut list = self.list.lock().await;
+        let running =
+            |other: &&mut Refresh| other.is_of(query, &account, group) && !other.is_finished();
+        let Some(refresh) = list.iter_mut().find(running) else {
+            let message =
+                "No in progress or pending Instance Refresh found for Auto Scaling group.";
+            return Ok(refuse(query, "ActiveInstanceRefreshNotFound", message));
+        };
+        refresh.cancelled = true;
+        let result = Element::new("CancelInstanceRefreshResult");
+        let result = result.text_child("InstanceRefreshId", &refresh.id);
         Ok(Answer::auto_scaling(&query.action, Some(result)))
     }
 
@@ -108,7 +128,7 @@ impl Refresh {
     }
 
     fn is_finished(&self) -> bool {
-        self.replaced == self.members.len()
+        self.cancelled || self.replaced == self.members.len()
     }
 
     /// A member that somebody else has terminated in the meantime counts as replaced.
@@ -130,6 +150,7 @@ impl Refresh {
         let left = all - self.replaced;
         let percentage = (self.replaced * 100).checked_div(all).unwrap_or(100);
         let status = match (self.is_finished(), self.replaced) {
+            (true, _) if self.cancelled => "Cancelled",
             (true, _) => "Successful",
             (false, 0) => "Pending",
             (false, _) => "InProgress",
