@@ -25,5 +25,6 @@ pub mod node_link;
 pub mod openshift;
 pub mod platform;
 pub mod realms;
+pub mod recycler;
 pub mod secrets;
 pub mod served;

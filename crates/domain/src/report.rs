@@ -47,6 +47,12 @@ pub enum EventReason {
     NodeNotLinked,
     /// The object or something that it refers to is not valid, or the cloud could not be asked.
     ReconcileError,
+    /// A node group was not recycled, or not to the end.
+    RecycleFailed,
+    /// The recycle of a node group has come a step further.
+    RecycleProceeds,
+    /// A node group was recycled.
+    Recycled,
     /// A machine that is not selected any more has no manager now.
     Released,
     /// Machines were created or deleted, because another number of them is wanted than there was.
@@ -59,7 +65,7 @@ pub enum EventReason {
 
 impl EventReason {
     /// Every reason, for docs and tests.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 27] = [
         Self::Adopted,
         Self::Annotated,
         Self::ArchitectureReplaced,
@@ -80,6 +86,9 @@ impl EventReason {
         Self::MachineFailed,
         Self::NodeNotLinked,
         Self::ReconcileError,
+        Self::RecycleFailed,
+        Self::RecycleProceeds,
+        Self::Recycled,
         Self::Released,
         Self::Scaled,
         Self::Update,
@@ -109,6 +118,9 @@ impl EventReason {
             Self::MachineFailed => "Failed",
             Self::NodeNotLinked => "NodeNotLinked",
             Self::ReconcileError => "ReconcileError",
+            Self::RecycleFailed => "RecycleFailed",
+            Self::RecycleProceeds => "RecycleProceeds",
+            Self::Recycled => "Recycled",
             Self::Released => "Released",
             Self::Scaled => "Scaled",
             Self::Update => "Update",

@@ -1,0 +1,226 @@
+//! Whatever a recycle starts from, and whenever it is interrupted: with a cloud that obeys, it ends, and the group has its sizes.
+//!
+//! The cloud of this model does what it is told, some of it later. Every pass may be the last of a process: then the effect has happened and
+//! nothing was stored. Sometimes the status is lost altogether, and only the text on the group is left.
+
+use machinist_api::event_recycler::recycle::InstanceState;
+use machinist_domain::key::Uid;
+use machinist_provider::node_groups::{
+    GroupRef, InstanceId, Lifecycle, Member, Refresh, RefreshId, RefreshStatus, Sizes,
+};
+use proptest::prelude::{
+    BoxedStrategy, Just, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
+};
+use proptest::strategy::Strategy as _;
+
+use super::super::begin::{Request, begin};
+use super::super::samples::{group, member, node, now};
+use super::super::snapshot::{Settings, Sight, Snapshot};
+use super::*;
+
+/// What may happen between two passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// Nothing.
+    Quiet,
+    /// The process dies after the effect, before anything is stored.
+    Dies,
+    /// The status is lost; the text on the group is what is left.
+    Forgets,
+    /// The cloud does not get on.
+    Slow,
+}
+
+struct World {
+    snapshot: Snapshot,
+    made: u32,
+    missing_most: u32,
+    terminated: Vec<InstanceId>,
+}
+
+impl World {
+    fn new(strategy: Strategy, size: usize, max_unavailable: u32) -> Self {
+        let ids: Vec<_> = (0..size).map(|n| format!("i-{n}")).collect();
+        let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+        let group = group(&ids);
+        let nodes = ids.iter().map(|id| (InstanceId::from(*id), node(id))).collect();
+        let request = Request {
+            group: GroupRef::new("r", "workers"),
+            asked_by: Uid("u".into()),
+            strategy,
+            events: 1,
+        };
+        let recycle = begin(&request, &group, &nodes, None, |_| true, now()).unwrap();
+        // Drains have a model of their own; what matters here is what is done to the group.
+        let settings = Settings { drain: false, max_unavailable, ..Settings::default() };
+        let snapshot = Snapshot {
+            recycle,
+            owner: "recycler/x".into(),
+            settings,
+            group: Sight::There(Box::new(group)),
+            nodes,
+            drains: std::collections::BTreeMap::new(),
+            own_node: None,
+        };
+        Self { snapshot, made: 0, missing_most: 0, terminated: Vec::new() }
+    }
+
+    fn obey(&mut self, effect: &Effect) {
+        let group = self.snapshot.group_mut();
+        match effect {
+            Effect::Mark(text) => group.mark = Some(text.clone()),
+            Effect::Unmark => group.mark = None,
+            Effect::Resize { from, to } => {
+                if group.sizes == *from {
+                    group.sizes = *to;
+                }
+            }
+            Effect::Terminate(departure) => {
+                let found = group.members.iter_mut().find(|one| one.id == departure.instance);
+                if let Some(member) = found {
+                    member.lifecycle = Lifecycle::Terminating;
+                    self.terminated.push(departure.instance.clone());
+                }
+            }
+            Effect::StartRefresh(_) => {
+                group.refresh = Some(Refresh {
+                    id: RefreshId("r-1".into()),
+                    status: RefreshStatus::InProgress,
+                    percentage: 0,
+                    reason: None,
+                    started: None,
+                });
+            }
+            Effect::CancelRefresh => {
+                if let Some(refresh) = &mut group.refresh {
+                    refresh.status = RefreshStatus::Cancelled;
+                }
+            }
+            Effect::Drain(_) | Effect::Release { .. } => {}
+        }
+    }
+
+    /// The cloud gets on: what is leaving goes, what is missing comes, a refresh replaces one.
+    fn get_on(&mut self) {
+        let (made, nodes) = (&mut self.made, &mut self.snapshot.nodes);
+        let Sight::There(group) = &mut self.snapshot.group else { return };
+        group.members.retain(|member| !member.lifecycle.is_leaving());
+        nodes.retain(|id, _| group.members.iter().any(|member| member.id == *id));
+        let mut launch = |members: &mut Vec<Member>| {
+            *made += 1;
+            let id = format!("i-new{made}");
+            members.push(member(&id));
+            nodes.insert(id.as_str().into(), node(&id));
+        };
+        if let Some(refresh) = group.refresh.as_mut().filter(|one| one.status.is_running()) {
+            let old = |member: &Member| !member.id.0.starts_with("i-new");
+            match group.members.iter().position(old) {
+                Some(at) => {
+                    group.members.remove(at);
+                }
+                None => refresh.status = RefreshStatus::Successful,
+            }
+        }
+        let desired = group.sizes.desired as usize;
+        group.members.truncate(desired);
+        while group.members.len() < desired {
+            launch(&mut group.members);
+        }
+    }
+
+    fn count_missing(&mut self) {
+        let Sight::There(group) = &self.snapshot.group else { return };
+        let stay = group.members.iter().filter(|one| !one.lifecycle.is_leaving()).count();
+        let missing = group.sizes.desired.saturating_sub(u32::try_from(stay).unwrap());
+        self.missing_most = self.missing_most.max(missing);
+    }
+
+    /// One pass, with what happens in it.
+    fn pass(&mut self, turn: Turn, at: Timestamp) {
+        let before = self.snapshot.recycle.clone();
+        match decide(&self.snapshot, at) {
+            Plan::Store(_) if turn == Turn::Dies => {}
+            Plan::Store(recycle) => self.snapshot.recycle = *recycle,
+            Plan::Do(effect) => {
+                if !matches!(effect, Effect::Mark(_)) && effect.changes_cloud() {
+                    let Sight::There(group) = &self.snapshot.group else { unreachable!() };
+                    assert!(group.mark.is_some(), "{effect} before the plan was on the group");
+                }
+                self.obey(&effect);
+                assert_eq!(self.snapshot.recycle, before, "an effect stores nothing");
+            }
+            Plan::Wait { .. } | Plan::Over => {}
+        }
+        self.count_missing();
+        if turn == Turn::Forgets {
+            self.forget(at);
+        }
+        if turn != Turn::Slow {
+            self.get_on();
+        }
+    }
+
+    fn forget(&mut self, at: Timestamp) {
+        let Sight::There(group) = &self.snapshot.group else { return };
+        let mark = group.mark.as_deref().and_then(super::super::mark::Mark::read);
+        if let Some(mark) = mark {
+            self.snapshot.recycle = mark.resume("r", "workers", 1, at);
+        }
+    }
+}
+
+fn turn() -> BoxedStrategy<Turn> {
+    prop_oneof![
+        4 => Just(Turn::Quiet),
+        2 => Just(Turn::Dies),
+        1 => Just(Turn::Forgets),
+        2 => Just(Turn::Slow),
+    ]
+    .boxed()
+}
+
+proptest! {
+    #[test]
+    fn it_ends_and_the_group_has_its_sizes(
+        kind in 0..3_usize,
+        size in 1..6_usize,
+        max_unavailable in 1..4_u32,
+        turns in prop::collection::vec(turn(), 0..60),
+        pace in 1..400_u64,
+    ) {
+        let strategy = [Strategy::Replace, Strategy::InstanceRefresh, Strategy::ScaleToZero][kind];
+        let mut world = World::new(strategy, size, max_unavailable);
+        let original = wanted_sizes(&world);
+        let mut at = now();
+        let quiet = std::iter::repeat_n(Turn::Quiet, 200);
+        for turn in turns.iter().copied().chain(quiet) {
+            at += Duration::from_secs(pace);
+            world.pass(turn, at);
+        }
+        prop_assert!(world.snapshot.recycle.step.is_over(), "{:?}", world.snapshot.recycle);
+        let Sight::There(group) = &world.snapshot.group else { unreachable!() };
+        prop_assert_eq!(group.sizes, original);
+        prop_assert_eq!(&group.mark, &None);
+        if strategy == Strategy::Replace {
+            prop_assert!(world.missing_most <= max_unavailable);
+            let mut once = world.terminated.clone();
+            once.dedup();
+            prop_assert_eq!(once.len(), world.terminated.len(), "terminated twice");
+        }
+        if world.snapshot.recycle.step == Step::Succeeded {
+            let old = group.members.iter().filter(|one| !one.id.0.starts_with("i-new")).count();
+            prop_assert_eq!(old, 0, "everything was replaced");
+            let settled = |one: &machinist_api::event_recycler::recycle::RecycledInstance| one.state == InstanceState::Gone;
+            if strategy == Strategy::Replace {
+                prop_assert!(world.snapshot.recycle.instances.iter().all(settled));
+            }
+        }
+    }
+}
+
+fn wanted_sizes(world: &World) -> Sizes {
+    match &world.snapshot.group {
+        Sight::There(group) => group.sizes,
+        _ => Sizes::ZERO,
+    }
+}

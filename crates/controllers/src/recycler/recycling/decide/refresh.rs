@@ -1,0 +1,64 @@
+//! AWS replaces the instances by itself. It drains nothing, and goes on when this process does not.
+
+use jiff::Timestamp;
+use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
+use machinist_provider::node_groups::{Group, RefreshPreferences, RefreshStatus};
+
+use super::{at, give_up, keep_marked, timed_out, wait_or_give_up};
+use crate::recycler::recycling::plan::{Effect, Plan};
+use crate::recycler::recycling::snapshot::{Snapshot, member};
+
+pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
+    let recycle = &snapshot.recycle;
+    let ours = group
+        .refresh
+        .as_ref()
+        .filter(|refresh| recycle.refresh_before.as_deref() != Some(&*refresh.id.0));
+    let Some(refresh) = ours else { return start(snapshot, group, now) };
+    match &refresh.status {
+        RefreshStatus::Successful => at(snapshot, Step::Refilling, now),
+        RefreshStatus::Failed | RefreshStatus::Cancelled | RefreshStatus::Cancelling => {
+            let reason = refresh.reason.as_deref().unwrap_or("no reason is given");
+            let why = format!("the instance refresh {} did not succeed: {reason}", refresh.id);
+            give_up(snapshot, RecycleFailure::RefreshFailed, why, now)
+        }
+        RefreshStatus::Pending | RefreshStatus::InProgress | RefreshStatus::Other(_) => {
+            if let Some(further) = progress(recycle, group, now) {
+                return Plan::Store(Box::new(further));
+            }
+            let why = format!("the instance refresh {} is at {}%", refresh.id, refresh.percentage);
+            wait_or_give_up(snapshot, &why, now)
+        }
+    }
+}
+
+fn start(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
+    let desired = group.sizes.desired;
+    let any = snapshot.recycle.instances.iter();
+    if !any.into_iter().any(|instance| member(group, &instance.id).is_some()) {
+        // Nothing of what was to be replaced is left.
+        return at(snapshot, Step::Refilling, now);
+    }
+    if let Some(plan) = timed_out(snapshot, "the instance refresh cannot be started", now) {
+        return plan;
+    }
+    if let Some(plan) = keep_marked(snapshot, group, now) {
+        return plan;
+    }
+    let stay = desired.saturating_sub(snapshot.settings.max_unavailable);
+    let share = (stay * 100).checked_div(desired).unwrap_or(0);
+    let min_healthy = u8::try_from(share).unwrap_or(100);
+    Plan::Do(Effect::StartRefresh(RefreshPreferences { min_healthy }))
+}
+
+/// The recycle with the instances that are gone since: as long as some go, the time of the step begins anew.
+fn progress(recycle: &Recycle, group: &Group, now: Timestamp) -> Option<Recycle> {
+    let mut further = Recycle { step_since: now, ..recycle.clone() };
+    let mut any = false;
+    for instance in &mut further.instances {
+        if instance.state != InstanceState::Gone && member(group, &instance.id).is_none() {
+            (instance.state, instance.since, any) = (InstanceState::Gone, Some(now), true);
+        }
+    }
+    any.then_some(further)
+}

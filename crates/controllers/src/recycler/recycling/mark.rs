@@ -1,0 +1,163 @@
+//! The text that is stored on a group while it is recycled: the plan, as short as it can be, for whoever finds nothing but the group.
+//!
+//! In: a stored recycle and whose it is. Out: text, and from text the same recycle, at its beginning. Every step finds out by itself
+//! how far the group is, so the step need not be in the text, and the text does not change while the sizes do not.
+//!
+//! A text of a version that is not known is somebody's all the same: such a group is left alone.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use machinist_api::event_recycler::recycle::{
+    InstanceState, Recycle, RecycledInstance, Sizes, Step,
+};
+use machinist_api::event_recycler::spec::Strategy;
+use machinist_provider::node_groups::mark::fits;
+
+const VERSION: &str = "v1";
+
+/// What stands before the name of an EventRecycler; people who recycle by hand stand there with something else.
+const RECYCLER: &str = "recycler/";
+
+/// What a text says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// Which recycle.
+    pub id: String,
+    /// Whose: `recycler/NAME`, or whoever recycles by hand.
+    pub owner: String,
+    /// How.
+    pub strategy: Strategy,
+    /// The sizes that the group is left at.
+    pub original: Sizes,
+    /// When it was begun.
+    pub started: Timestamp,
+    /// The last instance refresh before it.
+    pub refresh_before: Option<String>,
+    /// The instances that are to go, as many as there was room for.
+    pub instances: Vec<String>,
+}
+
+/// The owner that an EventRecycler of this name writes.
+pub fn owner_of(recycler: &str) -> String {
+    format!("{RECYCLER}{recycler}")
+}
+
+/// The text for a recycle of `owner`. Instances for which there is no room are left out: whoever has only the text leaves them alone.
+pub fn write(recycle: &Recycle, owner: &str) -> String {
+    let Recycle { id, strategy, original: Sizes { min, max, desired }, started, .. } = recycle;
+    let strategy = word(*strategy);
+    let mut text = format!("{VERSION} {id} {owner} {strategy} {min}/{max}/{desired} {started}");
+    if let Some(before) = &recycle.refresh_before {
+        let _infallible = write!(text, " before={before}");
+    }
+    for instance in &recycle.instances {
+        let longer = format!("{text} {}", instance.id);
+        if !fits(&longer) {
+            break;
+        }
+        text = longer;
+    }
+    text
+}
+
+impl Mark {
+    /// Reads a text; `None` where it is none of ours, or newer than we are.
+    pub fn read(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        if words.next()? != VERSION {
+            return None;
+        }
+        let (id, owner) = (words.next()?.to_owned(), words.next()?.to_owned());
+        let strategy = words.next().and_then(read_word)?;
+        let mut sizes = words.next()?.split('/').map(|size| size.parse().ok());
+        let mut size = || sizes.next().flatten();
+        let original = Sizes { min: size()?, max: size()?, desired: size()? };
+        let started = words.next()?.parse().ok()?;
+        let mut words = words.peekable();
+        let refresh_before = words.peek().and_then(|word| word.strip_prefix("before="));
+        let refresh_before = refresh_before.map(str::to_owned);
+        if refresh_before.is_some() {
+            words.next();
+        }
+        let instances = words.map(str::to_owned).collect();
+        Some(Self { id, owner, strategy, original, started, refresh_before, instances })
+    }
+
+    /// Whether it was written for an EventRecycler, and not for somebody who recycles by hand.
+    pub fn is_of_a_recycler(&self) -> bool {
+        self.owner.starts_with(RECYCLER)
+    }
+
+    /// The recycle that it was written for, from the beginning.
+    pub fn resume(&self, region: &str, group: &str, events: i64, now: Timestamp) -> Recycle {
+        let instance = |id: &String| RecycledInstance {
+            id: id.clone(),
+            node: None,
+            state: InstanceState::Waiting,
+            since: None,
+        };
+        Recycle {
+            id: self.id.clone(),
+            group: group.to_owned(),
+            region: region.to_owned(),
+            strategy: self.strategy,
+            step: Step::Planned,
+            original: self.original,
+            instances: self.instances.iter().map(instance).collect(),
+            refresh_before: self.refresh_before.clone(),
+            started: self.started,
+            step_since: now,
+            events,
+            failure: None,
+            message: Some("taken up again from the tag on the group".to_owned()),
+        }
+    }
+}
+
+fn word(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Replace => "Replace",
+        Strategy::InstanceRefresh => "InstanceRefresh",
+        Strategy::ScaleToZero => "ScaleToZero",
+    }
+}
+
+fn read_word(text: &str) -> Option<Strategy> {
+    let all = [Strategy::Replace, Strategy::InstanceRefresh, Strategy::ScaleToZero];
+    all.into_iter().find(|strategy| word(*strategy) == text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::recycle;
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_begins_the_same_recycle_anew() {
+        for strategy in [Strategy::Replace, Strategy::InstanceRefresh, Strategy::ScaleToZero] {
+            for before in [None, Some("r-1".to_owned())] {
+                let mut stored = recycle(strategy, &["i-1", "i-2"]);
+                stored.refresh_before = before;
+                let text = write(&stored, &owner_of("bad-nodes"));
+                assert!(fits(&text), "{text}");
+                let mark = Mark::read(&text).unwrap();
+                assert!(mark.is_of_a_recycler());
+                let resumed = mark.resume("r", "workers", stored.events, stored.step_since);
+                assert_eq!(Recycle { message: None, ..resumed }, stored);
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_group_is_cut_and_what_is_not_understood_is_nobodys_plan() {
+        let ids: Vec<_> = (0..300).map(|n| format!("i-0123456789abcd{n:03}")).collect();
+        let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+        let text = write(&recycle(Strategy::Replace, &ids), "recycler/x");
+        let kept = Mark::read(&text).unwrap().instances.len();
+        assert!(fits(&text) && kept > 90 && kept < 300, "{kept}");
+        for text in ["", "v2 a b Replace 1/2/3 2026-01-01T00:00:00Z", "v1 a b Replace 1/2", "yes"] {
+            assert_eq!(Mark::read(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Gathers what the decision about one recycle looks at: the group from the cloud, Nodes from the cache, and what their drains see.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use machinist_api::event_recycler::recycle::{InstanceState, Recycle};
+use machinist_domain::drain::Step;
+use machinist_domain::key::{ObjectKey, Uid};
+use machinist_provider::node_groups::{GroupRef, InstanceId};
+use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cluster::ApiError;
+
+use super::Recycling;
+use super::snapshot::{Node, Settings, Sight, Snapshot};
+use crate::kinds::{self, NodeRef};
+use crate::machine::drain::snapshot::StoredStep;
+use crate::machine::drain::{self, Subject};
+
+/// Since when a drain has waited for these volumes: as long as volumes come off, the time begins anew.
+#[derive(Debug, Clone)]
+pub(super) struct VolumeWait {
+    since: jiff::Timestamp,
+    volumes: Vec<Arc<str>>,
+}
+
+pub(super) async fn observe(
+    recycling: &Recycling,
+    recycle: &Recycle,
+    owner: Arc<str>,
+    settings: Settings,
+) -> Result<Snapshot, ApiError> {
+    let group = group_of(recycle);
+    let group = recycling.looks.look(&group, settings.poll).await;
+    let mut ids: Vec<_> =
+        recycle.instances.iter().map(|instance| InstanceId::from(instance.id.as_str())).collect();
+    if let Sight::There(group) = &group {
+        ids.extend(group.members.iter().map(|member| member.id.clone()));
+    }
+    let (mut nodes, mut drains) = (BTreeMap::new(), BTreeMap::new());
+    for id in ids {
+        if let Some(node) = recycling.node_of(&id).await? {
+            nodes.insert(id, node);
+        }
+    }
+    for instance in &recycle.instances {
+        let id = InstanceId::from(instance.id.as_str());
+        if instance.state == InstanceState::Draining
+            && settings.drain
+            && !settings.dry_run
+            && let Some(node) = nodes.get(&id)
+        {
+            drains.insert(id, look_at_drain(recycling, node).await);
+        }
+    }
+    let nodes = nodes.into_iter().map(|(id, node)| (id, Node::of(&node))).collect();
+    let recycle = recycle.clone();
+    let own_node = recycling.own_node.clone();
+    Ok(Snapshot { recycle, owner, settings, group, nodes, drains, own_node })
+}
+
+/// The group of a recycle.
+pub(super) fn group_of(recycle: &Recycle) -> GroupRef {
+    GroupRef::new(recycle.region.as_str(), recycle.group.as_str())
+}
+
+impl Recycling {
+    /// The Node of an instance. Where the answer to a write about it was lost, it is read anew.
+    async fn node_of(&self, instance: &InstanceId) -> Result<Option<Arc<kinds::Node>>, ApiError> {
+        for key in self.by_instance.get(&instance.0) {
+            if let Some(Entry::Known(node)) = self.nodes.get_certain(&key).await? {
+                return Ok(Some(node));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The Nodes of these instances, from the cache.
+    pub fn nodes_of<'a>(
+        &self,
+        instances: impl IntoIterator<Item = &'a InstanceId>,
+    ) -> BTreeMap<InstanceId, Node> {
+        let known = |key: &ObjectKey| match self.nodes.get(key) {
+            Some(Entry::Known(node)) => Some(Node::of(&node)),
+            Some(Entry::Undecodable(_)) | None => None,
+        };
+        let found = instances.into_iter().filter_map(|id| {
+            let node = self.by_instance.get(&id.0).iter().find_map(known)?;
+            Some((id.clone(), node))
+        });
+        found.collect()
+    }
+}
+
+async fn look_at_drain(recycling: &Recycling, node: &kinds::Node) -> drain::View {
+    let uid = &node.meta.uid;
+    let waits = recycling.volume_waits.lock().get(uid).cloned();
+    let stored = waits
+        .as_ref()
+        .map(|wait| StoredStep { step: Step::WaitingForVolumes, since: Some(wait.since) });
+    let subject = Subject {
+        uid: uid.clone(),
+        node_ref: Some(NodeRef { name: node.meta.key.name.clone(), uid: uid.clone() }),
+        provider_id: node.provider_id.clone(),
+        hooks: Box::default(),
+        excluded: false,
+        forced: false,
+        stored,
+    };
+    let view = recycling.drainer.observe(subject).await;
+    remember(recycling, uid, &view, waits);
+    view
+}
+
+/// Remembers since when volumes are waited for. What a restart loses is patience.
+fn remember(recycling: &Recycling, uid: &Uid, view: &drain::View, waits: Option<VolumeWait>) {
+    let now = recycling.clock.now();
+    let verdict = drain::decide(view, now);
+    let mut volume_waits = recycling.volume_waits.lock();
+    if verdict.step != Step::WaitingForVolumes {
+        volume_waits.remove(uid);
+    } else if let Some(volumes) = view.volumes.known()
+        && waits.is_none_or(|waits| waits.volumes != *volumes)
+    {
+        volume_waits.insert(uid.clone(), VolumeWait { since: now, volumes: volumes.clone() });
+    }
+    if verdict.is_done() {
+        recycling.drainer.forget(uid);
+    }
+}

@@ -1,0 +1,128 @@
+//! Recycles, groups and Nodes for tests of the pure stages.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use machinist_api::event_recycler::recycle::{
+    InstanceState, Recycle, RecycledInstance, Sizes as StoredSizes, Step,
+};
+use machinist_api::event_recycler::spec::Strategy;
+use machinist_domain::drain::Mark as DrainMark;
+use machinist_domain::key::{ObjectKey, Uid, Version};
+use machinist_domain::meta::Meta;
+use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member, Sizes};
+
+use super::snapshot::{Node, Settings, Sight, Snapshot};
+
+pub(super) fn now() -> Timestamp {
+    "2026-11-16T02:00:00Z".parse().unwrap()
+}
+
+pub(super) fn after(seconds: u64) -> Timestamp {
+    now() + Duration::from_secs(seconds)
+}
+
+pub(super) fn recycle(strategy: Strategy, ids: &[&str]) -> Recycle {
+    let size = u32::try_from(ids.len()).unwrap();
+    let instance = |id: &&str| RecycledInstance {
+        id: (*id).to_owned(),
+        node: None,
+        state: InstanceState::Waiting,
+        since: None,
+    };
+    Recycle {
+        id: "a1".to_owned(),
+        group: "workers".to_owned(),
+        region: "r".to_owned(),
+        strategy,
+        step: Step::Planned,
+        original: StoredSizes { min: 1, max: size + 2, desired: size },
+        instances: ids.iter().map(instance).collect(),
+        refresh_before: None,
+        started: now(),
+        step_since: now(),
+        events: 5,
+        failure: None,
+        message: None,
+    }
+}
+
+pub(super) fn member(id: &str) -> Member {
+    Member {
+        id: InstanceId::from(id),
+        zone: "r-a".into(),
+        lifecycle: Lifecycle::InService,
+        healthy: true,
+        protected_from_scale_in: false,
+    }
+}
+
+pub(super) fn group(ids: &[&str]) -> Group {
+    let size = u32::try_from(ids.len()).unwrap();
+    Group {
+        name: "workers".into(),
+        arn: "arn:workers".into(),
+        sizes: Sizes { min: 1, max: size + 2, desired: size },
+        members: ids.iter().map(|id| member(id)).collect(),
+        suspended: BTreeSet::new(),
+        warm_pool: None,
+        hooks: Vec::new(),
+        mark: None,
+        managed_by_eks: false,
+        refresh: None,
+        deleting: false,
+    }
+}
+
+pub(super) fn node(id: &str) -> Node {
+    let name = format!("node-of-{id}");
+    Node {
+        meta: Meta {
+            key: ObjectKey::new("", name.as_str()),
+            uid: Uid(format!("uid-{id}").into()),
+            version: Version(1),
+            deleting: false,
+        },
+        ready: true,
+        cordoned: false,
+        mark: None,
+    }
+}
+
+/// A group whose recycle is stored on it, with a ready Node for every member.
+pub(super) fn snapshot(strategy: Strategy, step: Step, ids: &[&str]) -> Snapshot {
+    let recycle = Recycle { step, ..recycle(strategy, ids) };
+    let mut snapshot = Snapshot {
+        recycle,
+        owner: "recycler/bad-nodes".into(),
+        settings: Settings::default(),
+        group: Sight::Gone,
+        nodes: BTreeMap::new(),
+        drains: BTreeMap::new(),
+        own_node: None,
+    };
+    let mark = Some(snapshot.text());
+    snapshot.nodes = ids.iter().map(|id| (InstanceId::from(*id), node(id))).collect();
+    snapshot.group = Sight::There(Box::new(Group { mark, ..group(ids) }));
+    snapshot
+}
+
+pub(super) fn drain_mark(cordoned: bool) -> DrainMark {
+    DrainMark { started: now(), cordoned }
+}
+
+impl Snapshot {
+    pub(super) fn group_mut(&mut self) -> &mut Group {
+        match &mut self.group {
+            Sight::There(group) => group,
+            _ => unreachable!("the samples have a group"),
+        }
+    }
+
+    pub(super) fn on_node(mut self, name: &str) -> Self {
+        self.own_node = Some(Arc::from(name));
+        self
+    }
+}
