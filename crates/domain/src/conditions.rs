@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 pub type Word = Cow<'static, str>;
 
 /// A condition of an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Condition {
     /// What it is about (`type`).
     pub kind: Word,
@@ -34,7 +34,7 @@ pub struct Condition {
 }
 
 /// Whether a condition holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Status {
     /// It does.
     True,

@@ -1,11 +1,15 @@
-//! Labels and annotations as the caches store them: sorted pairs in one allocation, a fraction of a map's size.
+//! Labels and annotations as the caches store them: sorted pairs in one allocation, a fraction of a map's size. Objects that say the same can
+//! share it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Pairs of name and value, sorted by name, each name once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Pairs(Box<[(Arc<str>, Arc<str>)]>);
+pub struct Pairs(Arc<[Pair]>);
+
+/// A name and its value.
+pub type Pair = (Arc<str>, Arc<str>);
 
 impl Pairs {
     /// The value under `name`.
@@ -31,8 +35,17 @@ impl Pairs {
 
     /// The pairs of a map, each word passed through `share` so that those that repeat are stored once.
     pub fn shared(map: BTreeMap<String, String>, share: impl Fn(String) -> Arc<str>) -> Self {
+        if map.is_empty() {
+            return Self::default();
+        }
         // A BTreeMap is sorted and has each name once.
         Self(map.into_iter().map(|(name, value)| (share(name), share(value))).collect())
+    }
+
+    /// The same pairs, in the place that `share` has for them.
+    #[must_use]
+    pub fn stored_once(self, share: impl FnOnce(Arc<[Pair]>) -> Arc<[Pair]>) -> Self {
+        if self.is_empty() { self } else { Self(share(self.0)) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// What a provider spec asks for, as far as capacity goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// The cloud's name for the size of machine.
     pub instance_type: Arc<str>,

@@ -26,6 +26,16 @@ impl Taint {
         self.key == other.key && self.effect == other.effect
     }
 
+    /// A taint as it came, each word passed through `share` so that those that repeat are stored once.
+    pub fn shared(wire: wire::Taint, share: impl Fn(String) -> Arc<str>) -> Self {
+        Self {
+            key: share(wire.key),
+            value: wire.value.filter(|value| !value.is_empty()).map(&share),
+            effect: share(wire.effect),
+            time_added: wire.time_added,
+        }
+    }
+
     /// The taint as the API server reads it.
     pub fn to_json(&self) -> Value {
         let mut taint = json!({ "key": &*self.key, "effect": &*self.effect });
@@ -41,12 +51,7 @@ impl Taint {
 
 impl From<wire::Taint> for Taint {
     fn from(wire: wire::Taint) -> Self {
-        Self {
-            key: wire.key.into(),
-            value: wire.value.filter(|value| !value.is_empty()).map(Arc::from),
-            effect: wire.effect.into(),
-            time_added: wire.time_added,
-        }
+        Self::shared(wire, Arc::from)
     }
 }
 

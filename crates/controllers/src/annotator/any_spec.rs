@@ -105,7 +105,7 @@ proptest! {
             let _printed = plan.to_string();
             match (&set.shape, plan) {
                 (Err(error), plan) => {
-                    prop_assert_eq!(plan, Plan::Refuse(Refusal::BadSpec(error.clone())));
+                    prop_assert_eq!(plan, Plan::Refuse(Refusal::BadSpec((**error).clone())));
                 }
                 (Ok(shape), Plan::Tell(truth)) => {
                     prop_assert_eq!(Some(&*shape.instance_type), written, "nobody made it up");

@@ -27,7 +27,7 @@ pub fn decide(snapshot: &Snapshot) -> Plan {
     }
     let shape = match &set.shape {
         Ok(shape) => shape,
-        Err(error) => return Plan::Refuse(Refusal::BadSpec(error.clone())),
+        Err(error) => return Plan::Refuse(Refusal::BadSpec(SpecError::clone(error))),
     };
     match known(cloud, catalogue) {
         Knowledge::Later => Plan::Wait,

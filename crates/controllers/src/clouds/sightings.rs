@@ -7,6 +7,8 @@
 //! Answers to our own calls count as sightings at once. A question that was asked before such a call says nothing any more when its answer
 //! comes, and is dropped. They serve until a pass has taken them, however late it comes within reason: it would make the call again.
 
+mod kept;
+
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,11 +19,12 @@ use machinist_domain::key::Uid;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::capacity::Realm;
-use machinist_provider::cloud::{Cloud, Instance, InstanceState, MachineRef, Sighting};
+use machinist_provider::cloud::{Cloud, Instance, MachineRef, Sighting};
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::tasks::Tasks;
 use parking_lot::Mutex;
 
+use self::kept::Kept;
 use super::{Chosen, Wake};
 
 /// How many machines are asked about in one call.
@@ -56,7 +59,7 @@ struct State {
 }
 
 struct Seen {
-    sighting: Sighting,
+    kept: Kept,
     at: Duration,
     /// The answer to a call of our own, which no pass has taken yet.
     owed: bool,
@@ -122,8 +125,8 @@ impl Sightings {
         let must_sweep = {
             let mut state = self.inner.state.lock();
             state.asked.remove(&machine.uid);
-            let sighting = Sighting::Present(Arc::clone(instance));
-            state.put(machine.uid.clone(), Seen { sighting, at, owed: true })
+            let kept = Sighting::Present(Arc::clone(instance)).into();
+            state.put(machine.uid.clone(), Seen { kept, at, owed: true })
         };
         if must_sweep {
             self.inner.start_sweeping();
@@ -143,7 +146,7 @@ impl State {
     fn known(&mut self, uid: &Uid, inner: &Inner) -> Option<Sighting> {
         let seen = self.seen.get_mut(uid).filter(|seen| inner.serves(seen))?;
         seen.owed = false;
-        Some(seen.sighting.clone())
+        Some(seen.kept.sighting())
     }
 
     /// Notes a question, unless it is under way. Returns whether the lane needs a task.
@@ -165,6 +168,15 @@ impl State {
         !std::mem::replace(&mut self.sweeping, true)
     }
 
+    /// Gives back the room that a burst took.
+    fn give_back(&mut self) {
+        let Self { seen, asked, waiting, driven, sweeping: _, next_number: _ } = self;
+        seen.shrink_to_fit();
+        asked.shrink_to_fit();
+        waiting.shrink_to_fit();
+        driven.shrink_to_fit();
+    }
+
     /// The next questions of a lane and whether more wait; `None` if there are none, and then the lane has no task any more.
     fn next_batch(&mut self, lane: &Lane) -> Option<(Vec<Question>, bool)> {
         let mut waiting = self.waiting.remove(lane).unwrap_or_default();
@@ -184,10 +196,7 @@ impl State {
 impl Inner {
     /// Whether a sighting is recent enough. What is on its way is looked at again and again, and each look has to see something new.
     fn serves(&self, seen: &Seen) -> bool {
-        let settled = match &seen.sighting {
-            Sighting::Present(instance) => instance.state == InstanceState::Running,
-            Sighting::NotAsked | Sighting::Unknown(_) | Sighting::Absent => false,
-        };
+        let settled = seen.kept.is_running();
         let timings = &self.timings;
         let time = if settled { timings.sighting } else { timings.sighting.min(timings.poll / 2) };
         // Workers may be behind. Somebody who has not come by then will not create anything soon, either.
@@ -235,7 +244,7 @@ impl Inner {
                 let answer = answer.unwrap_or_else(|| Sighting::Unknown(unanswered(silence)));
                 if state.asked.get(&machine.uid) == Some(&number) {
                     state.asked.remove(&machine.uid);
-                    let seen = Seen { sighting: answer, at, owed: false };
+                    let seen = Seen { kept: answer.into(), at, owed: false };
                     must_sweep |= state.put(machine.uid.clone(), seen);
                 }
             }
@@ -258,8 +267,8 @@ impl Inner {
                     tokio::time::sleep(inner.timings.sighting).await;
                     let mut state = inner.state.lock();
                     state.seen.retain(|_, seen| inner.serves(seen));
+                    state.give_back();
                     if state.seen.is_empty() {
-                        state.seen.shrink_to_fit();
                         state.sweeping = false;
                         return;
                     }

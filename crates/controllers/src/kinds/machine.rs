@@ -2,9 +2,13 @@
 //!
 //! The machines of a set have the same provider spec, so each distinct one is stored and read once. What a spec asks for, or why it
 //! cannot be read, is kept beside it: somebody will have to say it. Provider status stays raw; it belongs to the provider.
+//!
+//! Owner, labels and conditions repeat from machine to machine, too (conditions where they changed within the same second), and are stored once;
+//! so are words, which the Node of a machine repeats.
 
 mod specs;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -15,7 +19,7 @@ use machinist_domain::conditions::{self, Condition};
 use machinist_domain::key::Uid;
 use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::meta::Meta;
-use machinist_domain::pairs::Pairs;
+use machinist_domain::pairs::{Pair, Pairs};
 use machinist_domain::shape::Shape;
 use machinist_domain::taint::Taint;
 use machinist_provider::cloud::{Address, AddressKind};
@@ -25,6 +29,7 @@ use serde_json::value::RawValue;
 
 pub use self::specs::ProviderSpec;
 use self::specs::Specs;
+use super::pool::Pool;
 use super::words::Words;
 
 /// A Machine in a cache.
@@ -57,7 +62,7 @@ pub struct Machine {
     /// Taints that its Node gets.
     pub node_taints: Box<[Taint]>,
     /// Who wants to be asked first when it goes.
-    pub hooks: Hooks,
+    pub hooks: Arc<Hooks>,
     /// Which machine API shall be in charge of it.
     pub wanted_authority: MachineAuthority,
     /// What to ask the cloud for; `None` where nothing is said.
@@ -80,7 +85,7 @@ pub struct Owner {
 }
 
 /// Who wants to be asked first when a Machine goes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Hooks {
     /// Before its Node is drained.
     pub pre_drain: Box<[Hook]>,
@@ -89,7 +94,7 @@ pub struct Hooks {
 }
 
 /// Somebody who wants to be asked first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Hook {
     /// What it is for.
     pub name: Arc<str>,
@@ -107,7 +112,7 @@ pub struct MachineStatus {
     /// Where its instance can be reached.
     pub addresses: Box<[Address]>,
     /// Conditions, of whoever.
-    pub conditions: Box<[Condition]>,
+    pub conditions: Arc<[Condition]>,
     /// Why it failed for good, in one word.
     pub error_reason: Option<Arc<str>>,
     /// Why it failed for good, for people.
@@ -164,6 +169,16 @@ impl Stored for Machine {
 pub struct Machines {
     specs: Arc<Specs>,
     words: Arc<Words>,
+    repeated: Arc<Repeated>,
+}
+
+/// What machines say alike.
+#[derive(Default)]
+struct Repeated {
+    pairs: Pool<[Pair]>,
+    owners: Pool<Owner>,
+    hooks: Pool<Hooks>,
+    conditions: Pool<[Condition]>,
 }
 
 impl std::fmt::Debug for Machines {
@@ -175,18 +190,25 @@ impl std::fmt::Debug for Machines {
 impl Machines {
     /// Machines whose provider specs `specs` reads.
     pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
-        Self { specs: Arc::new(Specs::new(specs)), words: Arc::default() }
+        let specs = Arc::new(Specs::new(specs));
+        Self { specs, words: Words::common(), repeated: Arc::default() }
     }
 
-    fn pairs(&self, map: std::collections::BTreeMap<String, String>) -> Pairs {
-        Pairs::shared(map, |word| self.words.share(word))
+    fn pairs(&self, map: BTreeMap<String, String>) -> Pairs {
+        let pairs = Pairs::shared(map, |word| self.words.share(word));
+        pairs.stored_once(|pairs| self.repeated.pairs.share(pairs))
     }
 
-    fn hooks(&self, wire: Vec<wire::LifecycleHook>) -> Box<[Hook]> {
-        let share = |word: String| self.words.share(word);
-        wire.into_iter()
-            .map(|hook| Hook { name: share(hook.name), owner: share(hook.owner) })
-            .collect()
+    fn hooks(&self, wire: wire::LifecycleHooks) -> Arc<Hooks> {
+        let hook = |wire: wire::LifecycleHook| Hook {
+            name: self.words.share(wire.name),
+            owner: self.words.share(wire.owner),
+        };
+        let all = |list: Vec<_>| list.into_iter().map(hook).collect();
+        self.repeated.hooks.share(Arc::new(Hooks {
+            pre_drain: all(wire.pre_drain),
+            pre_terminate: all(wire.pre_terminate),
+        }))
     }
 
     fn owners(
@@ -194,15 +216,28 @@ impl Machines {
         wire: &[wire::OwnerReference],
     ) -> (Option<Arc<Owner>>, Box<[wire::OwnerReference]>) {
         let owner = wire.iter().find(|owner| owner.controller).map(|owner| {
-            Arc::new(Owner {
+            self.repeated.owners.share(Arc::new(Owner {
                 api_version: self.words.share(&owner.api_version),
                 kind: self.words.share(&owner.kind),
                 name: self.words.share(&owner.name),
-                uid: Uid(self.words.share(&owner.uid)),
-            })
+                uid: Uid(owner.uid.as_str().into()),
+            }))
         });
         let others = wire.iter().filter(|owner| !owner.controller);
         (owner, others.cloned().collect())
+    }
+
+    /// Addresses of kinds that nobody knows are left out: nobody looks for them.
+    fn address(&self, wire: wire::Address) -> Option<Address> {
+        let kinds = [
+            AddressKind::InternalDns,
+            AddressKind::InternalIp,
+            AddressKind::ExternalDns,
+            AddressKind::ExternalIp,
+            AddressKind::Hostname,
+        ];
+        let kind = kinds.into_iter().find(|kind| kind.as_str() == wire.kind)?;
+        Some(Address { kind, address: self.words.share(wire.address) })
     }
 
     fn status(&self, wire: wire::MachineStatus) -> MachineStatus {
@@ -212,12 +247,14 @@ impl Machines {
         let node_ref = wire
             .node_ref
             .filter(|node| !node.name.is_empty())
-            .map(|node| NodeRef { name: node.name.into(), uid: Uid(node.uid.into()) });
+            .map(|node| NodeRef { name: self.words.share(node.name), uid: Uid(node.uid.into()) });
+        let conditions = conditions::read(&wire.conditions);
+        let addresses = wire.addresses.into_iter().filter_map(|one| self.address(one));
         MachineStatus {
             phase: wire.phase.as_deref().and_then(Phase::read),
             node_ref,
-            addresses: wire.addresses.into_iter().filter_map(address).collect(),
-            conditions: conditions::read(&wire.conditions).into(),
+            addresses: addresses.collect(),
+            conditions: self.repeated.conditions.share(conditions.into()),
             error_reason: share(wire.error_reason),
             error_message: share(wire.error_message),
             failure_reason: share(wire.failure_reason),
@@ -236,8 +273,10 @@ impl Kind for Machines {
 
     fn project(&self, wire: wire::Machine) -> Machine {
         let wire::Machine { metadata, spec, status } = wire;
+        let share = |word: String| self.words.share(word);
         let mut meta = Meta::of(&metadata);
         meta.key.namespace = self.words.share(&meta.key.namespace);
+        meta.key.name = self.words.share(&meta.key.name);
         let created = metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH);
         let deletion_requested = metadata.deletion_timestamp.as_deref();
         let (owner, other_owners) = self.owners(&metadata.owner_references);
@@ -252,32 +291,16 @@ impl Kind for Machines {
             finalizers: metadata.finalizers.iter().map(|word| self.words.share(word)).collect(),
             owner,
             other_owners,
-            provider_id: spec.provider_id.filter(|id| !id.is_empty()).map(Arc::from),
+            provider_id: spec.provider_id.filter(|id| !id.is_empty()).map(share),
             node_labels: self.pairs(spec.metadata.labels),
             node_annotations: self.pairs(spec.metadata.annotations),
-            node_taints: spec.taints.into_iter().map(Taint::from).collect(),
-            hooks: Hooks {
-                pre_drain: self.hooks(spec.lifecycle_hooks.pre_drain),
-                pre_terminate: self.hooks(spec.lifecycle_hooks.pre_terminate),
-            },
+            node_taints: spec.taints.into_iter().map(|one| Taint::shared(one, share)).collect(),
+            hooks: self.hooks(spec.lifecycle_hooks),
             wanted_authority: MachineAuthority::read(spec.authoritative_api.as_deref()),
             provider_spec: spec.provider_spec.value.map(|raw| self.specs.share(raw)),
             status: self.status(status),
         }
     }
-}
-
-/// Addresses of kinds that nobody knows are left out: nobody looks for them.
-fn address(wire: wire::Address) -> Option<Address> {
-    let kinds = [
-        AddressKind::InternalDns,
-        AddressKind::InternalIp,
-        AddressKind::ExternalDns,
-        AddressKind::ExternalIp,
-        AddressKind::Hostname,
-    ];
-    let kind = kinds.into_iter().find(|kind| kind.as_str() == wire.kind)?;
-    Some(Address { kind, address: wire.address.into() })
 }
 
 #[cfg(test)]

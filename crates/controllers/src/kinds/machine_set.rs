@@ -6,7 +6,6 @@
 
 mod children;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use machinist_api::resource::{MACHINE_SETS, Resource};
@@ -16,10 +15,10 @@ use machinist_domain::meta::Meta;
 use machinist_domain::shape::Shape;
 use machinist_provider::spec::{SpecError, SpecHalf};
 use machinist_runtime::cache::kind::{Kind, Stored};
-use parking_lot::Mutex;
 
 use self::children::Texts;
 pub use self::children::{Children, DeletePolicy, MachineSetStatus, Template, UnknownDeletePolicy};
+use super::pool::Pool;
 use super::words::Words;
 
 /// A MachineSet in a cache.
@@ -28,7 +27,7 @@ pub struct MachineSet {
     /// Identity and version.
     pub meta: Meta,
     /// What its machines ask for.
-    pub shape: Result<Shape, SpecError>,
+    pub shape: Result<Arc<Shape>, Box<SpecError>>,
     /// What it says of their capacity.
     pub annotations: Arc<Current>,
     /// Who is in charge of it, as its status says.
@@ -57,29 +56,11 @@ impl Stored for MachineSet {
 pub struct MachineSets {
     specs: Arc<dyn SpecHalf>,
     words: Arc<Words>,
-    sayings: Arc<Sayings>,
+    /// What sets ask for, and what they say of their capacity. Those of one type in one zone do so alike.
+    shapes: Arc<Pool<Shape>>,
+    sayings: Arc<Pool<Current>>,
     /// Templates that somebody has; `None` where nobody wants any.
     texts: Option<Arc<Texts>>,
-}
-
-/// What sets say of their capacity. Those of one type in one zone say the same, which is stored once.
-#[derive(Default)]
-struct Sayings(Mutex<HashSet<Arc<Current>>>);
-
-impl Sayings {
-    fn share(&self, saying: Current) -> Arc<Current> {
-        let mut sayings = self.0.lock();
-        if let Some(known) = sayings.get(&saying) {
-            return Arc::clone(known);
-        }
-        // Before it grows, those that no set has any more make room.
-        if sayings.len() == sayings.capacity() {
-            sayings.retain(|saying| Arc::strong_count(saying) > 1);
-        }
-        let saying = Arc::new(saying);
-        sayings.insert(Arc::clone(&saying));
-        saying
-    }
 }
 
 impl std::fmt::Debug for MachineSets {
@@ -93,13 +74,24 @@ impl std::fmt::Debug for MachineSets {
 impl MachineSets {
     /// MachineSets whose provider specs `specs` reads.
     pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
-        Self { specs, words: Arc::default(), sayings: Arc::default(), texts: None }
+        let words = Words::common();
+        Self { specs, words, shapes: Arc::default(), sayings: Arc::default(), texts: None }
     }
 
     /// The same, with what the sets say of their machines. Controllers share a cache, so all of them must be given the same.
     #[must_use]
     pub fn with_children(self) -> Self {
         Self { texts: Some(Arc::default()), ..self }
+    }
+
+    fn store_once(&self, mut shape: Shape) -> Arc<Shape> {
+        let Shape { instance_type, region, zone, credentials_secret, root_disk_gib: _ } =
+            &mut shape;
+        let words = [region, zone, credentials_secret].into_iter().flatten();
+        for word in words.chain([instance_type]) {
+            *word = self.words.share(&**word);
+        }
+        self.shapes.share(Arc::new(shape))
     }
 }
 
@@ -110,21 +102,15 @@ impl Kind for MachineSets {
 
     fn project(&self, wire: wire::MachineSet) -> MachineSet {
         let mut meta = Meta::of(&wire.metadata);
-        let store_once = |word: &mut Arc<str>| *word = self.words.share(&**word);
-        store_once(&mut meta.key.namespace);
-        let mut shape = match &wire.spec.template.spec.provider_spec.value {
+        meta.key.namespace = self.words.share(&meta.key.namespace);
+        let shape = match &wire.spec.template.spec.provider_spec.value {
             None => Err(SpecError::Missing),
             Some(raw) => self.specs.shape(raw),
         };
-        if let Ok(Shape { instance_type, region, zone, credentials_secret, .. }) = &mut shape {
-            store_once(instance_type);
-            for word in [region, zone, credentials_secret].into_iter().flatten() {
-                store_once(word);
-            }
-        }
+        let shape = shape.map(|shape| self.store_once(shape)).map_err(Box::new);
         let annotations =
             Current::read(|name| wire.metadata.annotations.get(name).map(String::as_str));
-        let annotations = self.sayings.share(annotations);
+        let annotations = self.sayings.share(Arc::new(annotations));
         let authority = authority(&wire.status);
         let children =
             self.texts.as_ref().map(|texts| Arc::new(Children::read(wire, &self.words, texts)));

@@ -75,9 +75,15 @@ impl Stored for Node {
 }
 
 /// Reads Nodes.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Nodes {
     words: Arc<Words>,
+}
+
+impl Default for Nodes {
+    fn default() -> Self {
+        Self { words: Words::common() }
+    }
 }
 
 impl std::fmt::Debug for Nodes {
@@ -93,19 +99,20 @@ impl Kind for Nodes {
 
     fn project(&self, wire: wire::Node) -> Node {
         let share = |word: String| self.words.share(word);
-        let meta = Meta::of(&wire.metadata);
+        let mut meta = Meta::of(&wire.metadata);
+        meta.key.name = self.words.share(&meta.key.name);
         let internal = wire.status.addresses.into_iter().filter(|one| one.kind == "InternalIP");
         let attached = wire.status.volumes_attached.into_iter();
         Node {
             meta,
-            provider_id: wire.spec.provider_id.filter(|id| !id.is_empty()).map(Arc::from),
+            provider_id: wire.spec.provider_id.filter(|id| !id.is_empty()).map(share),
             labels: Pairs::shared(wire.metadata.labels, share),
             annotations: Pairs::shared(wire.metadata.annotations, share),
-            taints: wire.spec.taints.into_iter().map(Taint::from).collect(),
+            taints: wire.spec.taints.into_iter().map(|one| Taint::shared(one, share)).collect(),
             unschedulable: wire.spec.unschedulable,
             readiness: readiness(&wire.status.conditions),
-            internal_ips: internal.map(|one| Arc::from(one.address)).collect(),
-            volumes_attached: attached.map(|one| Arc::from(one.name)).collect(),
+            internal_ips: internal.map(|one| share(one.address)).collect(),
+            volumes_attached: attached.map(|one| share(one.name)).collect(),
         }
     }
 }

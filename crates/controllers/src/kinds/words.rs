@@ -1,38 +1,33 @@
 //! Words that repeat from object to object (namespaces, types, label names) are stored once.
+//!
+//! Machines and Nodes name each other: the Node's name is in its Machine, and both have the instance's. So all kinds of a process have one pool of
+//! words ([`Words::common`]); it says nothing about any object.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use parking_lot::Mutex;
-
-/// How many different words are remembered.
-const MOST_WORDS: usize = 4096;
+use super::pool::Pool;
 
 /// Longer ones seldom repeat, and looking them up costs more than it saves.
 const LONGEST_WORD: usize = 128;
 
-/// Words that were stored before.
+/// Words that somebody has.
 #[derive(Default)]
-pub(super) struct Words(Mutex<HashSet<Arc<str>>>);
+pub(super) struct Words(Pool<str>);
 
 impl Words {
+    /// The words of all kinds of this process.
+    pub(super) fn common() -> Arc<Self> {
+        static COMMON: LazyLock<Arc<Words>> = LazyLock::new(Arc::default);
+        Arc::clone(&COMMON)
+    }
+
     /// The word, in the place where it was stored first.
     pub(super) fn share(&self, word: impl AsRef<str>) -> Arc<str> {
         let word = word.as_ref();
         if word.len() > LONGEST_WORD {
             return word.into();
         }
-        let mut words = self.0.lock();
-        if let Some(known) = words.get(word) {
-            return Arc::clone(known);
-        }
-        // Nobody has this many in use: most belong to objects that are gone.
-        if words.len() >= MOST_WORDS {
-            words.clear();
-        }
-        let word: Arc<str> = word.into();
-        words.insert(Arc::clone(&word));
-        word
+        self.0.share_with(word, || word.into())
     }
 }
 
@@ -48,11 +43,8 @@ mod tests {
     }
 
     #[test]
-    fn words_are_forgotten_before_they_fill_the_memory() {
-        let words = Words::default();
-        for number in 0..3 * MOST_WORDS {
-            words.share(number.to_string());
-        }
-        assert!(words.0.lock().len() <= MOST_WORDS);
+    fn a_text_is_not_looked_up() {
+        let (words, text) = (Words::default(), "x".repeat(LONGEST_WORD + 1));
+        assert!(!Arc::ptr_eq(&words.share(&text), &words.share(&text)));
     }
 }

@@ -36,13 +36,13 @@ fn meta() -> Meta {
 fn machine_set() -> MachineSet {
     MachineSet {
         meta: meta(),
-        shape: Ok(Shape {
+        shape: Ok(Arc::new(Shape {
             instance_type: "m6g.large".into(),
             region: Some("eu-west-1".into()),
             zone: None,
             root_disk_gib: None,
             credentials_secret: None,
-        }),
+        })),
         annotations: Arc::default(),
         authority: Authority::Here,
         children: None,
@@ -149,7 +149,7 @@ fn another_machine_api_in_charge_is_obeyed_only_if_asked_to() {
 
 #[test]
 fn a_bad_spec_and_an_undecodable_object_are_refused_with_their_reason() {
-    let set = MachineSet { shape: Err(SpecError::Missing), ..machine_set() };
+    let set = MachineSet { shape: Err(SpecError::Missing.into()), ..machine_set() };
     let plan = decide(&snapshot(set, Cloud::NoRegion, None));
     assert_eq!(plan, Plan::Refuse(Refusal::BadSpec(SpecError::Missing)));
 

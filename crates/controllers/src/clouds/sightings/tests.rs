@@ -3,7 +3,9 @@
 use machinist_domain::key::ObjectKey;
 use machinist_provider::Pending;
 use machinist_provider::capacity::Credentials;
-use machinist_provider::cloud::{CloudError, Deletion, Owned, ProviderStatus, Reach};
+use machinist_provider::cloud::{
+    CloudError, Deletion, InstanceState, Owned, ProviderStatus, Reach,
+};
 use machinist_runtime::clock::ManualClock;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
@@ -93,6 +95,8 @@ fn machine(name: &str, region: &str) -> MachineRef {
 }
 
 fn instance() -> Arc<Instance> {
+    let status = r#"{"launch": {"attempt": 3, "share": 0.1}, "zones": ["a", null]}"#;
+    let status = RawValue::from_string(status.to_owned()).unwrap();
     Arc::new(Instance {
         id: "i".into(),
         provider_id: "p".into(),
@@ -105,7 +109,7 @@ fn instance() -> Arc<Instance> {
         instance_type: None,
         interruptible: false,
         drift: None,
-        status: ProviderStatus::default(),
+        status: ProviderStatus::read(Some(&status)),
     })
 }
 
@@ -221,4 +225,15 @@ async fn the_answer_to_our_own_call_waits_for_the_pass_that_takes_it() {
     assert_eq!(sightings.known(&a.uid), None, "nobody came");
     tokio::time::sleep(Duration::from_secs(61)).await;
     assert!(sightings.inner.state.lock().seen.is_empty(), "and nobody keeps it");
+}
+
+#[test]
+fn what_is_kept_is_what_was_seen() {
+    let bare = Arc::new(Instance { status: ProviderStatus::default(), ..(*instance()).clone() });
+    for sighting in [Sighting::Absent, Sighting::Present(instance()), Sighting::Present(bare)] {
+        assert_eq!(Kept::from(sighting.clone()).sighting(), sighting);
+    }
+    let kept = Kept::from(Sighting::Present(instance()));
+    assert!(kept.is_running());
+    assert!(matches!(kept, Kept::Instance(bare, _) if bare.status.is_empty()));
 }

@@ -78,6 +78,22 @@ fn identical_specs_are_stored_once_and_different_ones_are_not_mixed_up() {
 }
 
 #[test]
+fn what_machines_of_a_set_say_alike_is_stored_once() {
+    let kind = kind();
+    let (one, two) = (read(&kind, "a", &json!({})), read(&kind, "b", &json!({})));
+    assert!(Arc::ptr_eq(one.owner.as_ref().unwrap(), two.owner.as_ref().unwrap()));
+    assert!(Arc::ptr_eq(&one.status.conditions, &two.status.conditions));
+    assert!(std::ptr::eq(one.labels.get("a").unwrap(), two.labels.get("a").unwrap()));
+}
+
+/// Thousands are stored. With the counts of an `Arc` it fits into 512 bytes, and allocators give out 640 next.
+#[test]
+fn a_machine_is_small() {
+    let bytes = size_of::<Machine>();
+    assert!(bytes <= 512 - 16, "{bytes}");
+}
+
+#[test]
 fn a_bad_spec_is_kept_with_what_is_wrong_with_it() {
     assert_eq!(read(&kind(), "m", &json!({})).shape(), Err(SpecError::Missing));
 }
