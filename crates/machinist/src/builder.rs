@@ -51,6 +51,9 @@ impl Machinist {
             Command::Playground(arguments) => verbs::playground::main(arguments, cli.logging),
             Command::Annotate(arguments) => verbs::annotate::main(&arguments),
             Command::Catalogue(arguments) => verbs::catalogue::main(&arguments),
+            Command::Recycle(arguments) => {
+                verbs::recycle::main(&arguments, cli.logging, &providers)
+            }
             Command::TerminationHandler(arguments) => {
                 verbs::termination_handler::main(&arguments, cli.logging)
             }

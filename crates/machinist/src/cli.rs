@@ -1,12 +1,15 @@
 //! Verbs and flags. Parsing only: what they mean is said where they are used.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use machinist_controllers::platform::rule::Choice;
 
 use crate::annotator::{AnnotationArguments, AnnotatorArguments, Source};
+use crate::verbs::recycle::arguments::RecycleArguments;
 
 /// Runs the machines of a Kubernetes cluster.
 #[derive(Debug, Parser)]
@@ -49,6 +52,8 @@ pub enum Command {
     Annotate(AnnotateArguments),
     /// List instance types, or show some.
     Catalogue(CatalogueArguments),
+    /// Search Events, map them to node groups, and recycle these.
+    Recycle(RecycleArguments),
     /// On a spot node: turn the cloud's interruption notices into conditions of the Node, until SIGTERM.
     TerminationHandler(TerminationHandlerArguments),
     /// Print the CustomResourceDefinitions for a cluster that has none.
@@ -118,6 +123,32 @@ pub struct MachineArguments {
     /// without either it is the uid of the namespace kube-system.
     #[arg(long, value_name = "NAME")]
     pub cluster_id: Option<String>,
+    /// Whose machines to look after: the name of a provider (aws, sim), "none", or "auto": that of the platform which OpenShift says the
+    /// cluster runs on, and where nobody says, those that Machines name.
+    #[arg(long, default_value = "auto", value_name = "NAME")]
+    pub platform: String,
+}
+
+/// Names of platforms that are always understood, whichever providers the binary has.
+const PLATFORMS: [&str; 2] = ["aws", "sim"];
+
+impl MachineArguments {
+    /// Whose machines to look after, where these providers are there.
+    pub fn platform(&self, providers: &[&'static str]) -> Result<Choice, String> {
+        match self.platform.as_str() {
+            "auto" => Ok(Choice::Auto),
+            "none" => Ok(Choice::Nobody),
+            name if providers.contains(&name) || PLATFORMS.contains(&name) => {
+                Ok(Choice::Only(name.into()))
+            }
+            name => {
+                let known = [&["auto", "none"], &PLATFORMS[..], providers].concat();
+                let known: BTreeSet<_> = known.into_iter().collect();
+                let known: Vec<_> = known.into_iter().collect();
+                Err(format!("--platform: there is no {name:?}; there are: {}", known.join(", ")))
+            }
+        }
+    }
 }
 
 /// Flags of `machinist annotate`.
@@ -274,7 +305,7 @@ fn imds_endpoint(text: &str) -> Result<String, String> {
 }
 
 /// A duration as Go writes it: `120s`, `10m`, `1h30m`, `500ms`.
-fn duration(text: &str, shortest: Duration) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str, shortest: Duration) -> Result<Duration, String> {
     let signed: jiff::SignedDuration = text.parse().map_err(|error| format!("{error}"))?;
     let duration = Duration::try_from(signed).map_err(|_| "must not be negative".to_owned())?;
     if duration < shortest { Err(format!("must be {shortest:?} at least")) } else { Ok(duration) }
@@ -321,6 +352,21 @@ mod tests {
         }
         assert!(poll_interval("5s").is_ok());
         assert!(poll_interval("10ms").is_err() && poll_interval("2m").is_err());
+    }
+
+    #[test]
+    fn a_platform_is_a_provider_or_none() {
+        let choice = |platform: &str| {
+            let flags = MachineArguments { cluster_id: None, platform: platform.to_owned() };
+            flags.platform(&["example"])
+        };
+        assert_eq!(choice("auto"), Ok(Choice::Auto));
+        assert_eq!(choice("none"), Ok(Choice::Nobody));
+        for name in ["aws", "sim", "example"] {
+            assert_eq!(choice(name), Ok(Choice::Only(name.into())));
+        }
+        let refused = choice("asw").unwrap_err();
+        assert!(refused.ends_with("there are: auto, aws, example, none, sim"), "{refused}");
     }
 
     #[test]

@@ -27,6 +27,10 @@ impl UserAgent {
     pub const MACHINE_SET: Self = user_agent!("machinist-machineset");
     /// Writes of the node link controller.
     pub const NODE_LINK: Self = user_agent!("machinist-nodelink");
+    /// Reads and writes of `machinist recycle`.
+    pub const RECYCLE: Self = user_agent!("machinist-recycle");
+    /// Writes of the recycler.
+    pub const RECYCLER: Self = user_agent!("machinist-recycler");
     /// Reads and writes of the termination handler.
     pub const TERMINATION_HANDLER: Self = user_agent!("machinist-termination-handler");
 

@@ -7,6 +7,7 @@ pub mod catalogue;
 pub mod crds;
 #[cfg(feature = "playground")]
 pub mod playground;
+pub mod recycle;
 pub mod run;
 pub mod termination_handler;
 pub mod version;

@@ -1,0 +1,169 @@
+//! Flags of `machinist recycle`. Parsing only.
+
+use std::time::Duration;
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::cli::duration;
+
+/// Flags of `machinist recycle`.
+#[derive(Debug, Clone, Args)]
+pub struct RecycleArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: RecycleCommand,
+    /// The cluster to look at: a path; by default it is found as kubectl finds it.
+    #[arg(long, global = true, value_name = "PATH")]
+    pub kubeconfig: Option<String>,
+    /// The AWS region; by default $AWS_REGION, $AWS_DEFAULT_REGION, or what the zones of the Nodes say.
+    #[arg(long, short, global = true, value_name = "REGION")]
+    pub region: Option<String>,
+}
+
+/// What to do about node groups.
+#[derive(Debug, Clone, Subcommand)]
+pub enum RecycleCommand {
+    /// Find Events by their message, with the Nodes that they happened on. Exit 1 if there are none.
+    Search(SearchArguments),
+    /// Show which node groups instances belong to. Exit 1 if one of them is unknown.
+    Groups(GroupsArguments),
+    /// Replace every instance of node groups, one group after the other. Stopped, it is taken up again by the same command.
+    Run(RunArguments),
+}
+
+/// Flags of `machinist recycle search`.
+#[derive(Debug, Clone, Args)]
+pub struct SearchArguments {
+    /// Show Events whose message has this text in it. May be said several times: one of them is enough.
+    #[arg(long, short, required = true, value_parser = NonEmptyStringValueParser::new(), value_name = "TERM")]
+    pub search: Vec<String>,
+    /// Look at one namespace only.
+    #[arg(long, short, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+    /// Show the instance of each Node.
+    #[arg(long)]
+    pub show_instance_id: bool,
+    /// How to print.
+    #[arg(long, short, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
+    pub output: Format,
+}
+
+/// Flags of `machinist recycle groups`.
+#[derive(Debug, Clone, Args)]
+pub struct GroupsArguments {
+    /// Instances, as i-0123456789abcdef0; "-" reads them from stdin.
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Show instances of this cluster only.
+    #[arg(long, short, value_name = "NAME")]
+    pub cluster: Option<String>,
+    /// How to print.
+    #[arg(long, short, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
+    pub output: Format,
+}
+
+/// Flags of `machinist recycle run`.
+#[derive(Debug, Clone, Args)]
+pub struct RunArguments {
+    /// Auto Scaling groups, by name.
+    #[arg(required = true, value_name = "GROUP")]
+    pub groups: Vec<String>,
+    /// How to do it.
+    #[command(flatten)]
+    pub how: How,
+    /// Print what would be done, and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Do not ask before it begins.
+    #[arg(long, short)]
+    pub yes: bool,
+    /// How to print what came of it. Progress goes to stderr.
+    #[arg(long, short, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
+    pub output: Format,
+}
+
+/// How a group is recycled.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct How {
+    /// How instances are replaced.
+    #[arg(long, value_enum, default_value_t = StrategyName::Replace, value_name = "STRATEGY")]
+    pub strategy: StrategyName,
+    /// How long between two looks at a group.
+    #[arg(long, short, default_value = "15s", value_parser = some_time, value_name = "DURATION")]
+    pub poll_interval: Duration,
+    /// How long a step may take before the group is given up and left at its size.
+    #[arg(long, default_value = "20m", value_parser = some_time, value_name = "DURATION")]
+    pub timeout: Duration,
+    /// How long the drain of one Node may take; by default as long as a step.
+    #[arg(long, value_parser = some_time, value_name = "DURATION")]
+    pub drain_timeout: Option<Duration>,
+    /// Terminate instances without draining their Nodes.
+    #[arg(long)]
+    pub no_drain: bool,
+    /// How many instances may be missing at once.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    pub max_unavailable: u32,
+}
+
+/// Flags of `machinist recycle watch`.
+#[derive(Debug, Clone, Args)]
+pub struct WatchArguments {
+    /// Count Events whose message has this text in it. May be said several times, or with commas.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "failed to get sandbox image",
+        value_name = "TERM"
+    )]
+    pub search: Vec<String>,
+    /// How many occurrences within the window make a node group ill.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    pub threshold: u32,
+    /// How long occurrences count.
+    #[arg(long, default_value = "10m", value_parser = some_time, value_name = "DURATION")]
+    pub window: Duration,
+    /// How often Events are looked at.
+    #[arg(long, default_value = "60s", value_parser = some_time, value_name = "DURATION")]
+    pub watch_interval: Duration,
+    /// How long a group is left alone after it was recycled.
+    #[arg(long, default_value = "1h", value_parser = some_time, value_name = "DURATION")]
+    pub cool_down: Duration,
+    /// Look at one namespace only.
+    #[arg(long, short, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+    /// How to recycle.
+    #[command(flatten)]
+    pub how: How,
+    /// Say what would be recycled, and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// How to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
+    /// For programs and people.
+    Yaml,
+}
+
+/// How instances are replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StrategyName {
+    /// One after the other: drain, terminate, wait for the new Node.
+    Replace,
+    /// AWS does it, by an instance refresh.
+    InstanceRefresh,
+    /// The whole group to zero and back, as kaws does.
+    ScaleToZero,
+}
+
+const SHORTEST: Duration = Duration::from_millis(10);
+
+fn some_time(text: &str) -> Result<Duration, String> {
+    duration(text, SHORTEST)
+}

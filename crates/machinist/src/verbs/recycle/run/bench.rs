@@ -1,0 +1,132 @@
+//! What a recycle by hand is done with: the cloud, the Nodes of the cluster, the one writer, and whoever does it.
+
+use std::sync::Arc;
+
+use anyhow::bail;
+use machinist_api::event_recycler::recycle::Recycle;
+use machinist_controllers::kinds::Nodes;
+use machinist_controllers::recycler::recycling::{Owner, Recycling, Settings};
+use machinist_domain::key::ObjectKey;
+use machinist_domain::retry::Failure;
+use machinist_provider::Pending;
+use machinist_provider::provider::Providers;
+use machinist_runtime::cache::registry::Caches;
+use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cache::{Cache, Scope};
+use machinist_runtime::clock::{SharedClock, SystemClock};
+use machinist_runtime::lease::Leadership;
+use machinist_runtime::metrics::Metrics;
+use machinist_runtime::tasks::Tasks;
+use machinist_runtime::timings::Timings;
+use machinist_runtime::user_agent::UserAgent;
+use machinist_runtime::writer::{Gateway, Writer};
+use tokio_util::sync::CancellationToken;
+
+use super::super::arguments::{How, RecycleArguments};
+use super::super::{around, region};
+
+/// As whom the gateway writes.
+const PARTY: &str = "recycle";
+
+/// What stands before the name of whoever recycles by hand.
+pub(super) const BY_HAND: &str = "by-hand/";
+
+/// What a recycle by hand is done with.
+#[derive(Debug)]
+pub(in super::super) struct Bench {
+    pub(in super::super) recycling: Recycling,
+    pub(in super::super) writer: Writer,
+    pub(in super::super) settings: Settings,
+    pub(in super::super) region: String,
+    pub(in super::super) clock: SharedClock,
+    pub(in super::super) hand: Hand,
+    /// Open for as long as this is there.
+    _caches: Caches,
+}
+
+/// Whoever recycles by hand. The plan is on the group alone, so nobody else can have changed it; only Ctrl-C takes the wish back.
+#[derive(Debug)]
+pub(in super::super) struct Hand {
+    pub(in super::super) name: Arc<str>,
+    pub(in super::super) stop: CancellationToken,
+}
+
+impl Owner for Hand {
+    fn key(&self) -> ObjectKey {
+        ObjectKey::new("", &*self.name)
+    }
+
+    fn still_wants<'a>(
+        &'a self,
+        _: &'a Recycle,
+    ) -> Pending<'a, std::result::Result<bool, Failure>> {
+        Box::pin(std::future::ready(Ok(!self.stop.is_cancelled())))
+    }
+}
+
+impl Bench {
+    /// Reads the Nodes once and keeps them.
+    pub(in super::super) async fn new(
+        common: &RecycleArguments,
+        providers: &Providers,
+        how: How,
+        stop: CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let timings = Timings::default();
+        let groups = around::node_groups(providers)?;
+        let named = region::named(common.region.as_deref());
+        let cluster = around::cluster(common, &timings).await?;
+        let clock: SharedClock = Arc::new(SystemClock);
+        let metrics = Arc::new(Metrics::default());
+        let caches = Caches::new(clock.clone(), timings, Arc::clone(&metrics), Tasks::default());
+        let nodes = caches.open(&cluster, Scope::All, Nodes::default());
+        // Whoever waits at a terminal is told what is in the way.
+        if let Some(trouble) = nodes.wait_synced_or_trouble().await {
+            bail!("the Nodes of the cluster cannot be read: {trouble}");
+        }
+        let region = match named {
+            Some(region) => region,
+            None => region::of_nodes(provider_ids(&nodes).iter().map(|id| &**id))?,
+        };
+        let session = cluster.session(UserAgent::RECYCLE);
+        let gateway = Gateway::new(false, timings.cloud_call, metrics);
+        let writer = Writer::new(Arc::new(gateway), session.clone(), PARTY, Leadership::NotNeeded);
+        let own_node = std::env::var("NODE_NAME").ok().filter(|name| !name.is_empty());
+        let recycling = Recycling::new(
+            groups,
+            nodes,
+            session,
+            clock.clone(),
+            &timings,
+            own_node.map(Arc::from),
+        );
+        let settings = Settings {
+            poll: how.poll_interval,
+            timeout: how.timeout,
+            drain: !how.no_drain,
+            drain_timeout: how.drain_timeout.unwrap_or(how.timeout),
+            max_unavailable: how.max_unavailable,
+            dry_run: false,
+        };
+        let hand = Hand { name: name().into(), stop };
+        Ok(Self { recycling, writer, settings, region, clock, hand, _caches: caches })
+    }
+}
+
+fn provider_ids(nodes: &Cache<Nodes>) -> Vec<Arc<str>> {
+    let known = |key: &ObjectKey| match nodes.get(key) {
+        Some(Entry::Known(node)) => node.provider_id.clone(),
+        Some(Entry::Undecodable(_)) | None => None,
+    };
+    nodes.keys().iter().filter_map(known).collect()
+}
+
+/// User and host, in the characters that a tag takes.
+fn name() -> String {
+    let user = std::env::var("USER").unwrap_or_default();
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let plain = |text: &str| -> String {
+        text.chars().filter(|c| c.is_ascii_alphanumeric() || ".-_".contains(*c)).take(60).collect()
+    };
+    format!("{BY_HAND}{}@{}", plain(&user), plain(&host))
+}

@@ -1,0 +1,127 @@
+//! Progress of one group on stderr: on a terminal a few lines that are drawn anew, elsewhere a line whenever something has changed.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use machinist_api::event_recycler::recycle::{InstanceState, Recycle};
+use machinist_controllers::recycler::recycling::{Sight, Snapshot};
+use machinist_provider::node_groups::Lifecycle;
+
+/// What was shown last.
+#[derive(Debug)]
+pub(in super::super) struct Progress {
+    on_terminal: bool,
+    /// What stands on the terminal.
+    lines: Vec<String>,
+    /// What was said last, elsewhere.
+    said: String,
+}
+
+impl Progress {
+    pub(in super::super) fn new() -> Self {
+        let on_terminal = std::io::stderr().is_terminal();
+        Self { on_terminal, lines: Vec::new(), said: String::new() }
+    }
+
+    /// Shows how far it is.
+    pub(in super::super) fn show(
+        &mut self,
+        recycle: &Recycle,
+        snapshot: &Snapshot,
+        trouble: Option<&str>,
+    ) {
+        let head = head(recycle, trouble);
+        if self.on_terminal {
+            let mut lines = vec![head];
+            lines.extend(members(recycle, snapshot));
+            self.draw(lines);
+        } else {
+            self.say(head);
+        }
+    }
+
+    /// Shows what is in the way.
+    pub(in super::super) fn trouble(&mut self, trouble: &str) {
+        if self.on_terminal {
+            let mut lines = self.lines.clone();
+            lines.push(format!("  trouble: {trouble}"));
+            self.draw(lines);
+            self.lines.pop();
+        } else {
+            self.say(format!("trouble: {trouble}"));
+        }
+    }
+
+    /// What stands there stays.
+    pub(in super::super) fn close(self) {
+        drop(std::io::stderr().flush());
+    }
+
+    fn say(&mut self, line: String) {
+        if line != self.said {
+            super::super::say(&line);
+            self.said = line;
+        }
+    }
+
+    /// Draws over what stands there: up to its first line, and each line to its end.
+    fn draw(&mut self, lines: Vec<String>) {
+        if lines == self.lines {
+            return;
+        }
+        let mut text = String::new();
+        if !self.lines.is_empty() {
+            text.push_str(&format!("\x1b[{}A", self.lines.len()));
+        }
+        for line in &lines {
+            text.push_str(&format!("\r{line}\x1b[K\n"));
+        }
+        text.push_str("\x1b[J");
+        // Where stderr is closed, nobody looks.
+        drop(std::io::stderr().write_all(text.as_bytes()));
+        self.lines = lines;
+    }
+}
+
+fn head(recycle: &Recycle, trouble: Option<&str>) -> String {
+    let all = recycle.instances.len();
+    let gone = recycle.instances.iter().filter(|one| one.state == InstanceState::Gone).count();
+    let mut line =
+        format!("{}: {}, {gone} of {all} replaced", recycle.group, recycle.step.as_str());
+    if let Some(why) = trouble.or(recycle.message.as_deref()) {
+        line.push_str(": ");
+        line.push_str(why);
+    }
+    line
+}
+
+/// A line for every instance that was there, and for every one that came.
+fn members(recycle: &Recycle, snapshot: &Snapshot) -> Vec<String> {
+    let mut lines = Vec::new();
+    let row = |id: &str, node: Option<&str>, state: &str| {
+        format!("  {id:20} {:45} {state}", node.unwrap_or("-"))
+    };
+    for instance in &recycle.instances {
+        let state = match instance.state {
+            InstanceState::Waiting => "waiting",
+            InstanceState::Draining => "draining",
+            InstanceState::Terminating => "terminating",
+            InstanceState::Gone => "gone",
+            InstanceState::Kept => "left alone",
+        };
+        lines.push(row(&instance.id, instance.node.as_deref(), state));
+    }
+    if let Sight::There(group) = &snapshot.group {
+        let is_old = |id: &str| recycle.instances.iter().any(|instance| instance.id == id);
+        for member in group.members.iter().filter(|member| !is_old(&member.id.0)) {
+            let node = snapshot.nodes.get(&member.id);
+            let state = match (&member.lifecycle, node.map(|node| node.ready)) {
+                (Lifecycle::InService, Some(true)) => "new, ready",
+                (Lifecycle::InService, _) => "new, waiting for its node",
+                (Lifecycle::Pending, _) => "new, coming",
+                _ => "new, going",
+            };
+            lines.push(row(&member.id.0, node.map(|node| &*node.meta.key.name), state));
+        }
+    }
+    lines
+}
