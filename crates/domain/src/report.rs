@@ -47,10 +47,14 @@ pub enum EventReason {
     NodeNotLinked,
     /// The object or something that it refers to is not valid, or the cloud could not be asked.
     ReconcileError,
+    /// A node group has had too many events, and its recycle begins.
+    RecycleBegins,
     /// A node group was not recycled, or not to the end.
     RecycleFailed,
     /// The recycle of a node group has come a step further.
     RecycleProceeds,
+    /// A node group cannot be recycled as it is.
+    RecycleRefused,
     /// A node group was recycled.
     Recycled,
     /// A machine that is not selected any more has no manager now.
@@ -61,11 +65,13 @@ pub enum EventReason {
     Update,
     /// Somebody set a value by hand that is not what we would say; it is left.
     UserValueKept,
+    /// A node group would be recycled if this were no dry run.
+    WouldRecycle,
 }
 
 impl EventReason {
     /// Every reason, for docs and tests.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 30] = [
         Self::Adopted,
         Self::Annotated,
         Self::ArchitectureReplaced,
@@ -86,13 +92,16 @@ impl EventReason {
         Self::MachineFailed,
         Self::NodeNotLinked,
         Self::ReconcileError,
+        Self::RecycleBegins,
         Self::RecycleFailed,
         Self::RecycleProceeds,
+        Self::RecycleRefused,
         Self::Recycled,
         Self::Released,
         Self::Scaled,
         Self::Update,
         Self::UserValueKept,
+        Self::WouldRecycle,
     ];
 
     /// The reason as Events carry it.
@@ -118,13 +127,16 @@ impl EventReason {
             Self::MachineFailed => "Failed",
             Self::NodeNotLinked => "NodeNotLinked",
             Self::ReconcileError => "ReconcileError",
+            Self::RecycleBegins => "RecycleBegins",
             Self::RecycleFailed => "RecycleFailed",
             Self::RecycleProceeds => "RecycleProceeds",
+            Self::RecycleRefused => "RecycleRefused",
             Self::Recycled => "Recycled",
             Self::Released => "Released",
             Self::Scaled => "Scaled",
             Self::Update => "Update",
             Self::UserValueKept => "UserValueKept",
+            Self::WouldRecycle => "WouldRecycle",
         }
     }
 }

@@ -1,0 +1,135 @@
+//! From what is known of an EventRecycler to what is done: what counts, which group is recycled next, and the next step of those that are.
+//!
+//! A recycle begins only for a group that has too many events, is recycled by nobody, was not recycled for as long as the cool-down says, while fewer are
+//! under way than may be, and at a time that the schedule allows. Of several groups the one with most events is first. One begins in a pass.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinist_domain::key::Version;
+use machinist_provider::node_groups::GroupRef;
+
+use super::detection::counting::{Leads, News};
+use super::history::{self, Past};
+use super::plan::{Begin, Counted, Hold, Plan};
+use super::recycling;
+use super::settings::Settings;
+use super::snapshot::{Content, Deed, Facts, Snapshot};
+
+/// From so many on, what leads nowhere is stored as counted, so that it is not looked at again and again.
+const MANY_NEWS: usize = 500;
+
+/// Decides.
+pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
+    let nothing = Plan {
+        refusal: None,
+        counted: None,
+        steps: Vec::new(),
+        begin: None,
+        pretend: Vec::new(),
+        held: Vec::new(),
+    };
+    let facts = match &snapshot.content {
+        Content::Undecodable(why) => {
+            let refusal = Some(super::error::Refusal::Undecodable(why.clone()));
+            return Plan { refusal, ..nothing };
+        }
+        Content::Read(facts) => facts,
+    };
+    let steps = facts.recycles.iter().map(|recycle| recycling::decide(recycle, now)).collect();
+    let settings = match &facts.settings {
+        Err(refusal) => return Plan { refusal: Some(refusal.clone()), steps, ..nothing },
+        Ok(settings) => settings,
+    };
+    let counted = count(facts, settings, now);
+    let mut plan = Plan { steps, ..nothing };
+    if !snapshot.meta.deleting {
+        choose(facts, settings, &counted, now, &mut plan);
+    }
+    Plan { counted: Some(counted), ..plan }
+}
+
+/// Counts what has happened since the mark. The mark moves with the counts, and only with them: nothing is stored because time passes elsewhere.
+fn count(facts: &Facts, settings: &Settings, now: Timestamp) -> Counted {
+    let mut counting = facts.counting.clone();
+    counting.open.clear();
+    counting.take(&facts.reopened, settings, now);
+    counting.take(&facts.news, settings, now);
+    let is_new = facts.counting.mark == Version::default();
+    let changed = counting != facts.counting || facts.news.len() > MANY_NEWS || is_new;
+    // Where the cluster was restored from a backup, the mark lies in its future.
+    if changed || facts.position < counting.mark {
+        counting.mark = facts.position;
+    }
+    let counts = counting.counts(settings, now);
+    Counted { counting, counts, example: example(facts) }
+}
+
+fn example(facts: &Facts) -> Option<String> {
+    let open = facts.news.iter().chain(&facts.reopened).filter_map(|news| match &news.leads {
+        Leads::Open(why) => Some((news, why)),
+        Leads::To { .. } | Leads::Nowhere => None,
+    });
+    let newest: Option<(&News, &String)> = open.max_by_key(|(news, _)| news.occurrence.minute);
+    newest.map(|(news, why)| format!("{}: {why}", news.occurrence.told()))
+}
+
+/// Chooses the group that is recycled next.
+fn choose(facts: &Facts, settings: &Settings, counted: &Counted, now: Timestamp, plan: &mut Plan) {
+    let mut groups: Vec<_> =
+        counted.counts.iter().filter(|(_, count)| **count >= settings.threshold).collect();
+    groups.sort_by(|one, other| other.1.cmp(one.1).then_with(|| one.0.cmp(other.0)));
+    let mut active = facts.recycles.len();
+    for (group, events) in groups {
+        let Some(count) = counted.counting.groups.get(group) else { continue };
+        let begin = Begin {
+            group: GroupRef::new(Arc::clone(&count.region), Arc::clone(group)),
+            events: *events,
+        };
+        match hold(facts, settings, group, active, now) {
+            Some(hold) => plan.held.push((Arc::clone(group), hold)),
+            None if settings.dry_run => plan.pretend.push(begin),
+            None if plan.begin.is_none() => {
+                plan.begin = Some(begin);
+                active += 1;
+            }
+            // It is looked at again when the first is stored.
+            None => plan.held.push((Arc::clone(group), Hold::Concurrency)),
+        }
+    }
+}
+
+fn hold(
+    facts: &Facts,
+    settings: &Settings,
+    group: &str,
+    active: usize,
+    now: Timestamp,
+) -> Option<Hold> {
+    if facts.recycles.iter().any(|one| one.recycle.group == group) {
+        return Some(Hold::Active);
+    }
+    let elsewhere = facts.elsewhere.iter().filter(|one| *one.group == *group);
+    let mut last = history::last(&facts.status, group, settings.dry_run);
+    for one in elsewhere {
+        match &one.what {
+            Deed::Recycles(_) => return Some(Hold::Elsewhere(Arc::clone(&one.recycler))),
+            Deed::Recycled(at) => last = last.max(Some(Past(*at))),
+        }
+    }
+    if let Some(Past(at)) = last {
+        let until = at.saturating_add(settings.cool_down).unwrap_or(Timestamp::MAX);
+        if until > now {
+            return Some(Hold::CoolDown(until));
+        }
+    }
+    if let Some(schedule) = settings.schedule.as_ref().filter(|it| !it.is_open(now)) {
+        return Some(Hold::Schedule(schedule.opens(now)));
+    }
+    (active >= settings.max_concurrent).then_some(Hold::Concurrency)
+}
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

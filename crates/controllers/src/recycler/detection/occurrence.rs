@@ -1,0 +1,154 @@
+//! Something that happened, until it is known to which group. As text it is stored: `29500000:3:p:ns/name:1f:node` or `29500000:3:n:node`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use machinist_domain::hash::fnv1a;
+use machinist_domain::window::Minute;
+
+use crate::kinds::Whom;
+
+/// What stands for nothing.
+const NOTHING: &str = "-";
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Occurrence {
+    /// When.
+    pub minute: Minute,
+    /// How often.
+    pub times: u32,
+    /// To whom.
+    pub whom: Whom,
+    /// Where whoever saw it runs.
+    pub host: Option<Arc<str>>,
+}
+
+/// A text that is no occurrence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not an occurrence")]
+pub struct NotAnOccurrence;
+
+impl Occurrence {
+    /// Whether both are the same but for how often.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.minute == other.minute && self.whom == other.whom && self.host == other.host
+    }
+
+    /// A hash of the pod, or of the node where it is about one.
+    pub fn subject(&self) -> u32 {
+        match &self.whom {
+            Whom::Pod { uid: Some(uid), .. } => short(&uid.to_be_bytes()),
+            Whom::Pod { namespace, name, uid: None } => {
+                short(format!("{namespace}/{name}").as_bytes())
+            }
+            Whom::Node(name) => subject_of_node(name),
+        }
+    }
+
+    /// For people: to whom.
+    pub fn told(&self) -> String {
+        match &self.whom {
+            Whom::Pod { namespace, name, .. } => format!("pod {namespace}/{name}"),
+            Whom::Node(name) => format!("node {name}"),
+        }
+    }
+}
+
+/// A hash of a node.
+pub fn subject_of_node(name: &str) -> u32 {
+    short(name.as_bytes())
+}
+
+fn short(bytes: &[u8]) -> u32 {
+    let hash = fnv1a(bytes);
+    u32::try_from((hash ^ (hash >> 32)) & u64::from(u32::MAX)).unwrap_or_default()
+}
+
+impl fmt::Display for Occurrence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:", self.minute, self.times)?;
+        match &self.whom {
+            Whom::Pod { namespace, name, uid } => {
+                write!(f, "p:{namespace}/{name}:")?;
+                match uid {
+                    Some(uid) => write!(f, "{uid:x}:")?,
+                    None => write!(f, "{NOTHING}:")?,
+                }
+                f.write_str(self.host.as_deref().unwrap_or(NOTHING))
+            }
+            Whom::Node(name) => write!(f, "n:{name}"),
+        }
+    }
+}
+
+impl FromStr for Occurrence {
+    type Err = NotAnOccurrence;
+
+    fn from_str(text: &str) -> Result<Self, NotAnOccurrence> {
+        read(text).ok_or(NotAnOccurrence)
+    }
+}
+
+fn read(text: &str) -> Option<Occurrence> {
+    let mut fields = text.split(':');
+    let (minute, times) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let (whom, host) = match fields.next()? {
+        "p" => {
+            let (namespace, name) = fields.next()?.split_once('/')?;
+            let uid = match fields.next()? {
+                NOTHING => None,
+                hash => Some(u64::from_str_radix(hash, 16).ok()?),
+            };
+            let host = Some(fields.next()?).filter(|host| *host != NOTHING);
+            let whom = Whom::Pod { namespace: namespace.into(), name: name.into(), uid };
+            (whom, host.map(Arc::from))
+        }
+        "n" => (Whom::Node(fields.next()?.into()), None),
+        _ => return None,
+    };
+    fields.next().is_none().then_some(Occurrence { minute, times, whom, host })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(uid: Option<u64>, host: Option<&str>) -> Occurrence {
+        let whom = Whom::Pod { namespace: "ns".into(), name: "p-1".into(), uid };
+        Occurrence { minute: 29_500_000, times: 3, whom, host: host.map(Arc::from) }
+    }
+
+    #[test]
+    fn what_is_stored_is_read_as_it_was() {
+        let node = Occurrence { whom: Whom::Node("n1".into()), ..pod(None, None) };
+        for one in [pod(Some(31), Some("ip-10-0-0-1.internal")), pod(None, None), node] {
+            assert_eq!(one.to_string().parse(), Ok(one));
+        }
+        assert_eq!(pod(Some(31), Some("n")).to_string(), "29500000:3:p:ns/p-1:1f:n");
+    }
+
+    #[test]
+    fn what_is_no_occurrence_is_refused() {
+        for text in [
+            "",
+            "1",
+            "1:2",
+            "1:2:x:y",
+            "1:2:n",
+            "1:2:p:a/b",
+            "1:2:p:ab:1:n",
+            "1:2:n:a:b",
+            "x:2:n:a",
+        ] {
+            assert_eq!(text.parse::<Occurrence>(), Err(NotAnOccurrence), "{text}");
+        }
+    }
+
+    #[test]
+    fn pods_are_told_apart_by_uid() {
+        assert_ne!(pod(Some(1), None).subject(), pod(Some(2), None).subject());
+        assert_eq!(pod(Some(1), None).subject(), pod(Some(1), Some("n")).subject());
+    }
+}

@@ -1,0 +1,178 @@
+//! Which events count. Pure, and compiled once for each spec.
+
+use machinist_api::event_recycler::EventRecyclerSpec;
+use machinist_api::event_recycler::spec::{EventKind, EventMatch, InvolvedKind, MessagePattern};
+use regex_lite::{Regex, RegexBuilder};
+
+use crate::kinds::{About, Whom};
+use crate::recycler::error::Refusal;
+
+/// The largest that a compiled expression may become.
+const LARGEST: usize = 1 << 20;
+
+/// Which events count.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    /// The message contains one of these; empty where nobody asks.
+    terms: Vec<String>,
+    messages: Vec<Message>,
+    reasons: Vec<String>,
+    kind: Option<&'static str>,
+    involved: Vec<InvolvedKind>,
+    namespaces: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Message {
+    Contains(String),
+    Fits(Regex),
+}
+
+impl Pattern {
+    /// Reads what the spec looks for.
+    pub fn read(spec: &EventRecyclerSpec) -> Result<Self, Refusal> {
+        let terms = spec.search_terms.clone().unwrap_or_default();
+        if terms.iter().any(String::is_empty) {
+            return Err(Refusal::EmptyTerm);
+        }
+        if terms.is_empty() && spec.matching.as_ref().is_none_or(says_nothing) {
+            return Err(Refusal::NothingToLookFor);
+        }
+        let said = spec.matching.clone().unwrap_or_default();
+        let messages = said.message.unwrap_or_default();
+        Ok(Self {
+            terms,
+            messages: messages.into_iter().map(message).collect::<Result<_, _>>()?,
+            reasons: said.reason.unwrap_or_default(),
+            kind: said.kind.map(|kind| match kind {
+                EventKind::Normal => "Normal",
+                EventKind::Warning => "Warning",
+            }),
+            involved: said.involved_kinds.unwrap_or_default(),
+            namespaces: said.namespaces.unwrap_or_default(),
+        })
+    }
+
+    /// Whether an event counts.
+    pub fn fits(&self, event: &About) -> bool {
+        let (involved, namespace) = match &event.whom {
+            Whom::Pod { namespace, .. } => (InvolvedKind::Pod, &**namespace),
+            Whom::Node(_) => (InvolvedKind::Node, ""),
+        };
+        // What costs least comes first.
+        self.kind.is_none_or(|kind| *event.kind == *kind)
+            && is_one_of(&self.involved, |one| *one == involved)
+            && is_one_of(&self.reasons, |one| **one == *event.reason)
+            && is_one_of(&self.namespaces, |one| *one == namespace)
+            && is_one_of(&self.terms, |term| event.message.contains(term.as_str()))
+            && is_one_of(&self.messages, |message| match message {
+                Message::Contains(text) => event.message.contains(text.as_str()),
+                Message::Fits(regex) => regex.is_match(&event.message),
+            })
+    }
+}
+
+/// Whether one entry holds; a list without entries asks for nothing.
+fn is_one_of<T>(list: &[T], holds: impl Fn(&T) -> bool) -> bool {
+    list.is_empty() || list.iter().any(holds)
+}
+
+fn says_nothing(said: &EventMatch) -> bool {
+    let EventMatch { message, reason, kind, involved_kinds, namespaces } = said;
+    let empty = |list: Option<usize>| list.unwrap_or_default() == 0;
+    empty(message.as_ref().map(Vec::len))
+        && empty(reason.as_ref().map(Vec::len))
+        && kind.is_none()
+        && empty(involved_kinds.as_ref().map(Vec::len))
+        && empty(namespaces.as_ref().map(Vec::len))
+}
+
+fn message(said: MessagePattern) -> Result<Message, Refusal> {
+    match (said.contains, said.regex) {
+        (Some(text), None) if !text.is_empty() => Ok(Message::Contains(text)),
+        (None, Some(text)) => {
+            let built = RegexBuilder::new(&text).size_limit(LARGEST).build();
+            built.map(Message::Fits).map_err(|_| Refusal::Pattern(text))
+        }
+        (contains, regex) => Err(Refusal::Pattern(contains.or(regex).unwrap_or_default())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pattern(spec: Value) -> Result<Pattern, Refusal> {
+        Pattern::read(&serde_json::from_value(spec).unwrap())
+    }
+
+    fn event(message: &str, reason: &str, kind: &str, namespace: &str) -> About {
+        let whom = Whom::Pod { namespace: namespace.into(), name: "p".into(), uid: None };
+        let message = message.into();
+        About {
+            message,
+            reason: reason.into(),
+            kind: kind.into(),
+            whom,
+            host: None,
+            first: 0,
+            last: 0,
+        }
+    }
+
+    fn on_node(message: &str) -> About {
+        About { whom: Whom::Node("n".into()), ..event(message, "R", "Warning", "") }
+    }
+
+    #[test]
+    fn a_term_is_part_of_the_message_and_nothing_else() {
+        let pattern = pattern(json!({"searchTerms": ["no space", "PID"]})).unwrap();
+        for (message, fits) in
+            [("no space left", true), ("out of PIDs", true), ("No Space", false), ("", false)]
+        {
+            assert_eq!(
+                pattern.fits(&event(message, "no space", "Warning", "ns")),
+                fits,
+                "{message}"
+            );
+        }
+        assert!(pattern.fits(&on_node("no space")));
+    }
+
+    #[test]
+    fn all_that_is_said_must_hold() {
+        let pattern = pattern(json!({
+            "searchTerms": ["disk"],
+            "match": {
+                "message": [{"regex": "disk [0-9]+ "}, {"contains": "broken"}], "reason": ["A", "B"], "type": "Warning",
+                "involvedKinds": ["Pod"], "namespaces": ["x", "y"],
+            },
+        }))
+        .unwrap();
+        assert!(pattern.fits(&event("disk 12 is bad", "A", "Warning", "y")));
+        assert!(pattern.fits(&event("broken disk", "B", "Warning", "x")));
+        for (message, reason, kind, namespace) in [
+            ("disk is bad", "A", "Warning", "y"),
+            ("broken", "A", "Warning", "y"),
+            ("broken disk", "C", "Warning", "y"),
+            ("broken disk", "A", "Normal", "y"),
+            ("broken disk", "A", "Warning", "z"),
+        ] {
+            assert!(!pattern.fits(&event(message, reason, kind, namespace)), "{message}");
+        }
+        assert!(!pattern.fits(&on_node("broken disk")));
+    }
+
+    #[test]
+    fn what_says_nothing_or_cannot_be_compiled_is_refused() {
+        for spec in [json!({}), json!({"match": {}}), json!({"match": {"reason": []}})] {
+            assert_eq!(pattern(spec).unwrap_err(), Refusal::NothingToLookFor);
+        }
+        for regex in ["(", "a{99999999}"] {
+            let refusal = pattern(json!({"match": {"message": [{ "regex": regex }]}})).unwrap_err();
+            assert_eq!(refusal, Refusal::Pattern(regex.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What was recycled, as the status keeps it: the newest last, bounded, and for as long as a cool-down depends on it.
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::event_recycler::EventRecyclerStatus;
+use machinist_api::event_recycler::recycle::{Recycle, Step};
+use machinist_api::event_recycler::status::PastRecycle;
+use machinist_domain::conditions::whole_seconds;
+
+use super::plan::Begin;
+
+/// How many are kept.
+const MOST: usize = 20;
+/// How many are kept where a cool-down depends on them.
+const MOST_COOLING: usize = 100;
+
+const SUCCEEDED: &str = "Succeeded";
+const FAILED: &str = "Failed";
+const DRY_RUN: &str = "DryRun";
+
+/// When something ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Past(pub(super) Timestamp);
+
+/// When a group was last recycled. What was only pretended counts where it is only pretended again.
+pub(super) fn last(status: &EventRecyclerStatus, group: &str, pretended: bool) -> Option<Past> {
+    let entries = status.recycle_history.iter().flatten();
+    let entries = entries.filter(|entry| entry.node_group.as_deref() == Some(group));
+    let entries = entries.filter(|entry| pretended || was_done(entry));
+    entries.filter_map(ended).map(Past).max()
+}
+
+/// Whether it was more than pretended.
+pub(super) fn was_done(entry: &PastRecycle) -> bool {
+    entry.status.as_deref() != Some(DRY_RUN)
+}
+
+/// When it ended.
+pub(super) fn ended(entry: &PastRecycle) -> Option<Timestamp> {
+    entry.timestamp.as_deref()?.parse().ok()
+}
+
+/// A recycle that is over.
+pub(super) fn entry(recycle: &Recycle, now: Timestamp) -> PastRecycle {
+    let status = if recycle.step == Step::Succeeded { SUCCEEDED } else { FAILED };
+    PastRecycle {
+        node_group: Some(recycle.group.clone()),
+        timestamp: Some(whole_seconds(now).to_string()),
+        event_count: Some(recycle.events),
+        status: Some(status.to_owned()),
+        message: recycle.message.clone().filter(|_| status == FAILED),
+        started: Some(whole_seconds(recycle.started).to_string()),
+    }
+}
+
+/// A recycle that was only pretended.
+pub(super) fn pretended(begin: &Begin, now: Timestamp) -> PastRecycle {
+    PastRecycle {
+        node_group: Some(begin.group.name.to_string()),
+        timestamp: Some(whole_seconds(now).to_string()),
+        event_count: i64::try_from(begin.events).ok(),
+        status: Some(DRY_RUN.to_owned()),
+        ..PastRecycle::default()
+    }
+}
+
+/// Leaves out what is too much: the oldest first, and last those that a cool-down depends on.
+pub(super) fn bound(history: &mut Vec<PastRecycle>, cool_down: SignedDuration, now: Timestamp) {
+    let cools = |entry: &PastRecycle| {
+        ended(entry).is_some_and(|at| at.saturating_add(cool_down).is_ok_and(|until| until > now))
+    };
+    let mut too_many = history.len().saturating_sub(MOST);
+    history.retain(|entry| {
+        let goes = too_many > 0 && !cools(entry);
+        too_many -= usize::from(goes);
+        !goes
+    });
+    history.drain(..history.len().saturating_sub(MOST_COOLING));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(group: usize, at: i64) -> PastRecycle {
+        let timestamp = Timestamp::from_second(at).unwrap().to_string();
+        PastRecycle {
+            node_group: Some(group.to_string()),
+            timestamp: Some(timestamp),
+            ..PastRecycle::default()
+        }
+    }
+
+    #[test]
+    fn it_is_bounded_and_a_cool_down_outlives_the_bound() {
+        let cool_down = SignedDuration::from_secs(100);
+        let now = Timestamp::from_second(1000).unwrap();
+        let mut history: Vec<_> = (0..30).map(|number| entry(number, 0)).collect();
+        bound(&mut history, cool_down, now);
+        assert_eq!(history.len(), MOST);
+        assert_eq!(history[0].node_group.as_deref(), Some("10"));
+        history.splice(0..0, (100..130).map(|number| entry(number, 950)));
+        bound(&mut history, cool_down, now);
+        assert_eq!(history.len(), 30);
+        history.extend((0..200).map(|number| entry(number, 999)));
+        bound(&mut history, cool_down, now);
+        assert_eq!(history.len(), MOST_COOLING);
+    }
+}

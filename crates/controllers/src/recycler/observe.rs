@@ -1,0 +1,124 @@
+//! Gathers a snapshot: the EventRecycler from the cache, what has happened for it, and what is known of the groups that it recycles.
+
+use std::sync::Arc;
+
+use machinist_api::event_recycler::EventRecyclerStatus;
+use machinist_domain::key::{ObjectKey, Version};
+use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cluster::ApiError;
+
+use super::RecyclerController;
+use super::detection::counting::{Counting, Leads};
+use super::history;
+use super::settings;
+use super::snapshot::{Content, Deed, Elsewhere, Facts, Snapshot};
+use crate::kinds::EventRecycler;
+
+pub(super) async fn observe(
+    controller: &RecyclerController,
+    key: &ObjectKey,
+) -> Result<Option<Snapshot>, ApiError> {
+    let Some(entry) = controller.recyclers.get_certain(key).await? else {
+        controller.watchers.forget(key);
+        return Ok(None);
+    };
+    let meta = entry.meta().clone();
+    let content = match entry {
+        Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
+        Entry::Known(recycler) => {
+            // A live read may have brought what no subscriber has told of yet.
+            controller.watchers.follow(&recycler, &controller.events);
+            match facts(controller, &recycler).await? {
+                Some(facts) => Content::Read(Box::new(facts)),
+                None => return Ok(None),
+            }
+        }
+    };
+    Ok(Some(Snapshot { meta, content }))
+}
+
+async fn facts(
+    controller: &RecyclerController,
+    recycler: &EventRecycler,
+) -> Result<Option<Facts>, ApiError> {
+    let status = &recycler.status;
+    let counting = counting(recycler);
+    // The position comes first: what is noted up to it is complete.
+    let position = controller.events.survey(|position, _| position);
+    let key = &recycler.meta.key;
+    let Some(known) = controller.watchers.known(key, counting.mark, position) else {
+        return Ok(None);
+    };
+    let (mut news, mut reopened) = (Vec::new(), Vec::new());
+    if let Ok(settings) = &known.settings {
+        let locate = |one| controller.places.locate(one, settings);
+        news = known.noted.into_iter().map(locate).collect();
+        reopened = counting.open.iter().cloned().map(locate).collect();
+    }
+    let open = news.iter().chain(&reopened).any(|one| matches!(one.leads, Leads::Open(_)));
+    controller.watchers.waits(key, open);
+    let recycles = recycles(controller, recycler).await?;
+    Ok(Some(Facts {
+        generation: recycler.generation,
+        settings: known.settings,
+        status: Arc::clone(status),
+        counting,
+        position,
+        news,
+        reopened,
+        elsewhere: elsewhere(controller, key),
+        recycles,
+    }))
+}
+
+/// What was counted for the spec as it is now.
+pub(super) fn counting(recycler: &EventRecycler) -> Counting {
+    let status = &recycler.status;
+    let is_current = status.observed_generation == Some(recycler.generation);
+    Counting::read(status.counting.as_ref().filter(|_| is_current))
+}
+
+/// Up to where events are counted for the spec as it is now.
+pub(super) fn mark(recycler: &EventRecycler) -> Version {
+    counting(recycler).mark
+}
+
+async fn recycles(
+    controller: &RecyclerController,
+    recycler: &EventRecycler,
+) -> Result<Vec<super::recycling::Snapshot>, ApiError> {
+    let settings = settings::for_recycles(recycler.spec.as_deref());
+    let owner: Arc<str> = super::recycling::mark::owner_of(&recycler.meta.key.name).into();
+    let mut seen = Vec::new();
+    for recycle in recycler.status.recycles.iter().flatten() {
+        let owner = Arc::clone(&owner);
+        seen.push(controller.recycling.observe(recycle, owner, settings).await?);
+    }
+    Ok(seen)
+}
+
+/// What the other EventRecyclers do and have done.
+fn elsewhere(controller: &RecyclerController, own: &ObjectKey) -> Vec<Elsewhere> {
+    let mut all = Vec::new();
+    for key in controller.recyclers.keys().iter().filter(|key| *key != own) {
+        if let Some(Entry::Known(recycler)) = controller.recyclers.get(key) {
+            let entry = |(group, what): (String, Deed)| Elsewhere {
+                recycler: Arc::clone(&key.name),
+                group: group.into(),
+                what,
+            };
+            all.extend(deeds(&recycler.status).map(entry));
+        }
+    }
+    all
+}
+
+fn deeds(status: &EventRecyclerStatus) -> impl Iterator<Item = (String, Deed)> {
+    let active = status.recycles.iter().flatten();
+    let active = active.map(|one| (one.group.clone(), Deed::Recycles(one.id.clone())));
+    let past = status.recycle_history.iter().flatten().filter(|entry| history::was_done(entry));
+    let past = past.filter_map(|entry| {
+        Some((entry.node_group.clone()?, Deed::Recycled(history::ended(entry)?)))
+    });
+    active.chain(past)
+}

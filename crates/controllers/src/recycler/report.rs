@@ -1,0 +1,251 @@
+//! What a pass over an EventRecycler has to say: its status, Events, and when to come back.
+//!
+//! Counts and mark are stored together, in one write that names the version which they were made from. Where nothing but counts has changed they
+//! are stored every other second at most: what is not stored yet is in memory, and after a crash the events tell it again. Where nothing has
+//! changed nothing is written, and where nothing is waited for nobody comes back.
+
+mod status;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use machinist_api::event_recycler::recycle::Recycle;
+use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
+use machinist_domain::retry::{Classified as _, Retry};
+
+use self::status::{Draft, Recycling};
+use super::plan::{Begin, Begun, Hold, Outcome, Plan};
+use super::recycling::{self, Request, Sight, Told};
+use super::settings::Settings;
+use super::snapshot::{Content, Deed, Facts, Snapshot};
+
+/// How often counts alone are stored.
+pub(super) const STORE_EVERY: Duration = Duration::from_secs(2);
+
+/// Reports.
+pub fn report(snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report {
+    let Content::Read(facts) = &snapshot.content else { return unreadable(&outcome.plan) };
+    let teller = Teller { snapshot, facts, plan: &outcome.plan, now };
+    let mut told = teller.steps(outcome);
+    let begun = teller.begun(outcome.begun.as_ref(), &mut told);
+    let mut draft = Draft::of(facts, now);
+    draft.recycles(&told.recycles, begun.as_ref());
+    teller.pretend(&mut draft, &mut told);
+    if let Some(counted) = &outcome.plan.counted {
+        draft.counted(counted, told.recycles.iter().chain(&begun));
+    }
+    draft.conditions(outcome.plan.refusal.as_ref(), &teller.recycling(&told, begun.as_ref()));
+    let refused = outcome.plan.refusal.as_ref();
+    if let Some(refusal) = refused {
+        told.events.push(warning(EventReason::FailedValidate, refusal.to_string()));
+        told.comes_back(refusal.retry());
+    }
+    let (status, later) = draft.patch();
+    if let Some(wait) = later {
+        told.comes_back(Retry::Again(wait));
+    }
+    if let Some(pause) = teller.next_look() {
+        told.comes_back(Retry::Again(pause));
+    }
+    let result = match (&status, refused, told.failed) {
+        (_, Some(_), _) => PassResult::Refused,
+        (_, _, true) => PassResult::Failed,
+        (Some(_), ..) => PassResult::Changed,
+        (None, ..) if facts.recycles.is_empty() => PassResult::Settled,
+        (None, ..) => PassResult::Waiting,
+    };
+    Report { result, status, events: told.events, retry: told.retry }
+}
+
+/// An object that cannot be decoded has no status that could be compared, so only an Event tells.
+fn unreadable(plan: &Plan) -> Report {
+    let events = plan.refusal.iter();
+    let events = events.map(|refusal| warning(EventReason::FailedValidate, refusal.to_string()));
+    Report {
+        events: events.collect(),
+        retry: Some(Retry::OnChange),
+        ..Report::quiet(PassResult::Refused)
+    }
+}
+
+/// What there is to tell, as it is gathered.
+#[derive(Default)]
+struct Gathered {
+    recycles: Vec<Recycle>,
+    events: Vec<EventNote>,
+    /// What is in the way of recycles.
+    trouble: Vec<String>,
+    retry: Option<Retry>,
+    failed: bool,
+}
+
+impl Gathered {
+    /// Comes back then, or earlier.
+    fn comes_back(&mut self, retry: Retry) {
+        self.retry = Some(match self.retry.take() {
+            None => retry,
+            Some(other) => sooner(other, retry),
+        });
+    }
+}
+
+struct Teller<'a> {
+    snapshot: &'a Snapshot,
+    facts: &'a Facts,
+    plan: &'a Plan,
+    now: Timestamp,
+}
+
+impl Teller<'_> {
+    fn settings(&self) -> Option<&Settings> {
+        self.facts.settings.as_deref().ok()
+    }
+
+    /// What came of the next step of every recycle.
+    fn steps(&self, outcome: &Outcome) -> Gathered {
+        let mut gathered = Gathered::default();
+        let steps = self.plan.steps.iter().zip(&outcome.steps);
+        for (recycle, (plan, outcome)) in self.facts.recycles.iter().zip(steps) {
+            gathered.failed |= matches!(outcome, recycling::Outcome::Failed(_));
+            let Told { recycle, events, trouble, retry } =
+                recycling::report(recycle, plan, outcome, self.now);
+            gathered.events.extend(events);
+            gathered.trouble.extend(trouble.map(|trouble| format!("{}: {trouble}", recycle.group)));
+            gathered.recycles.push(recycle);
+            if let Some(retry) = retry {
+                gathered.comes_back(retry);
+            }
+        }
+        gathered
+    }
+
+    /// The recycle that begins, if one does.
+    fn begun(&self, begun: Option<&Begun>, gathered: &mut Gathered) -> Option<Recycle> {
+        let (Begin { group, events }, begun) = (self.plan.begin.as_ref()?, begun?);
+        let mut refuse = |why: String, retry| {
+            let text = format!("{} is not recycled: {why}", group.name);
+            gathered.events.push(warning(EventReason::RecycleRefused, text.clone()));
+            gathered.trouble.push(text);
+            gathered.comes_back(retry);
+        };
+        let again = Retry::Again(self.settings()?.watch_interval);
+        let there = match &begun.sight {
+            Sight::There(there) => there,
+            Sight::Gone => {
+                refuse("there is no such group".to_owned(), again);
+                return None;
+            }
+            Sight::Unknown(failure) => {
+                refuse(failure.message.clone(), failure.retry);
+                return None;
+            }
+        };
+        let request = Request {
+            group: group.clone(),
+            asked_by: self.snapshot.meta.uid.clone(),
+            strategy: self.settings()?.strategy,
+            events: i64::try_from(*events).unwrap_or(i64::MAX),
+        };
+        let own_node = begun.own_node.as_deref();
+        let is_active = |id: &str| self.is_active(id);
+        match recycling::begin(&request, there, &begun.nodes, own_node, is_active, self.now) {
+            Ok(recycle) => {
+                let text =
+                    format!("{} has had {events} events that count: it is recycled", group.name);
+                gathered.events.push(note(EventType::Normal, EventReason::RecycleBegins, text));
+                gathered.comes_back(Retry::Again(Duration::ZERO));
+                Some(recycle)
+            }
+            Err(refusal) => {
+                refuse(refusal.to_string(), again);
+                None
+            }
+        }
+    }
+
+    /// Whether the recycle of this id is stored anywhere.
+    fn is_active(&self, id: &str) -> bool {
+        let here = self.facts.recycles.iter().any(|one| one.recycle.id == id);
+        let there = |deed: &Deed| matches!(deed, Deed::Recycles(other) if other == id);
+        here || self.facts.elsewhere.iter().any(|one| there(&one.what))
+    }
+
+    fn pretend(&self, draft: &mut Draft<'_>, gathered: &mut Gathered) {
+        for begin in &self.plan.pretend {
+            let (name, events) = (&begin.group.name, begin.events);
+            let text = format!("{name} has had {events} events that count: it would be recycled");
+            gathered.events.push(note(EventType::Normal, EventReason::WouldRecycle, text));
+            draft.pretended(begin);
+        }
+    }
+
+    /// Whether anything is recycled, and if not, why.
+    fn recycling(&self, gathered: &Gathered, begun: Option<&Recycle>) -> Recycling {
+        let active = gathered.recycles.iter().filter(|one| !one.step.is_over()).chain(begun);
+        let groups: Vec<_> = active.map(|one| one.group.as_str()).collect();
+        if !groups.is_empty() {
+            let said = if gathered.trouble.is_empty() {
+                &groups.join(", ")
+            } else {
+                &gathered.trouble.join("; ")
+            };
+            return Recycling::Yes(said.clone());
+        }
+        if let Some(trouble) = gathered.trouble.first() {
+            return Recycling::No("Refused", trouble.clone());
+        }
+        match self.plan.held.first() {
+            Some((group, hold)) => Recycling::No(word(hold), format!("{group}: {hold}")),
+            None => Recycling::No("Idle", String::new()),
+        }
+    }
+
+    /// When time alone may change something.
+    fn next_look(&self) -> Option<Duration> {
+        let settings = self.settings()?;
+        let counted = self.plan.counted.as_ref()?;
+        let waits = !counted.counts.is_empty() || !counted.counting.open.is_empty();
+        waits.then_some(settings.watch_interval)
+    }
+}
+
+fn word(hold: &Hold) -> &'static str {
+    match hold {
+        Hold::Active => "Active",
+        Hold::Elsewhere(_) => "Elsewhere",
+        Hold::CoolDown(_) => "CoolDown",
+        Hold::Concurrency => "Concurrency",
+        Hold::Schedule(_) => "Schedule",
+    }
+}
+
+/// The sooner of two. Where one is a failure and the other is not, the failure does not keep the other waiting for longer than it wants.
+fn sooner(one: Retry, other: Retry) -> Retry {
+    match (one, other) {
+        (Retry::OnChange, it) | (it, Retry::OnChange) => it,
+        (Retry::Soon, _) | (_, Retry::Soon) => Retry::Soon,
+        (Retry::Again(one), Retry::Again(other)) => Retry::Again(one.min(other)),
+        (Retry::Again(again), Retry::After(after)) | (Retry::After(after), Retry::Again(again)) => {
+            Retry::Again(again.min(after))
+        }
+        (Retry::Again(again), Retry::Backoff) | (Retry::Backoff, Retry::Again(again)) => {
+            Retry::Again(again)
+        }
+        (Retry::After(one), Retry::After(other)) => Retry::After(one.min(other)),
+        (Retry::Backoff, Retry::After(after)) | (Retry::After(after), Retry::Backoff) => {
+            Retry::After(after)
+        }
+        (Retry::Backoff, Retry::Backoff) => Retry::Backoff,
+    }
+}
+
+fn warning(reason: EventReason, text: String) -> EventNote {
+    note(EventType::Warning, reason, text)
+}
+
+fn note(event_type: EventType, reason: EventReason, note: String) -> EventNote {
+    EventNote { event_type, reason, action: "Recycle", note }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! The status of an EventRecycler, as a patch of what differs from what it says now.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::event_recycler::EventRecyclerStatus;
+use machinist_api::event_recycler::recycle::Recycle;
+use machinist_api::event_recycler::status::Unmapped;
+use machinist_api::names::{CONDITION_READY, CONDITION_RECYCLING, SEVERITY_ERROR, SEVERITY_INFO};
+use machinist_api::parts;
+use machinist_api::wire;
+use machinist_domain::conditions::{self, Condition, whole_seconds};
+use serde_json::{Map, Value, json};
+
+use super::STORE_EVERY;
+use crate::recycler::error::Refusal;
+use crate::recycler::history;
+use crate::recycler::plan::{Begin, Counted};
+use crate::recycler::snapshot::Facts;
+
+/// What changes with every event. Where nothing else has changed, it waits for a moment.
+const RESTLESS: [&str; 3] = ["counting", "eventCounts", "unmapped"];
+
+/// Why, where the object is not valid.
+const REASON_INVALID: &str = "InvalidConfiguration";
+
+/// Whether anything is recycled.
+pub(super) enum Recycling {
+    /// These groups, or what is in their way.
+    Yes(String),
+    /// No, in one word and for people.
+    No(&'static str, String),
+}
+
+/// A status in the making.
+pub(super) struct Draft<'a> {
+    facts: &'a Facts,
+    status: EventRecyclerStatus,
+    now: Timestamp,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn of(facts: &'a Facts, now: Timestamp) -> Self {
+        let mut status = (*facts.status).clone();
+        status.observed_generation = Some(facts.generation);
+        Self { facts, status, now }
+    }
+
+    /// The recycles under way; those that are over become history.
+    pub(super) fn recycles(&mut self, told: &[Recycle], begun: Option<&Recycle>) {
+        let (over, active): (Vec<_>, Vec<_>) =
+            told.iter().chain(begun).partition(|recycle| recycle.step.is_over());
+        let names = active.iter().map(|recycle| recycle.group.clone()).collect();
+        self.status.active_recycles = or_nothing(names, self.status.active_recycles.as_ref());
+        let active = active.into_iter().cloned().collect();
+        self.status.recycles = or_nothing(active, self.status.recycles.as_ref());
+        for recycle in over {
+            self.remember(history::entry(recycle, self.now));
+        }
+    }
+
+    /// A recycle that was only pretended.
+    pub(super) fn pretended(&mut self, begin: &Begin) {
+        self.remember(history::pretended(begin, self.now));
+    }
+
+    /// What was counted. A group that begins or ends to be recycled is another one from then on.
+    pub(super) fn counted<'r>(
+        &mut self,
+        counted: &Counted,
+        recycles: impl Iterator<Item = &'r Recycle>,
+    ) {
+        let (mut counting, mut counts) = (counted.counting.clone(), counted.counts.clone());
+        let stored = self.facts.recycles.iter().map(|one| &one.recycle);
+        let stored: Vec<_> = stored.map(|recycle| recycle.id.as_str()).collect();
+        for recycle in recycles {
+            let begins = !stored.contains(&recycle.id.as_str());
+            if begins || recycle.step.is_over() {
+                counting.forget(&recycle.group);
+                counts.remove(recycle.group.as_str());
+            }
+        }
+        let unmapped = counting.unmapped();
+        self.status.counting = Some(counting.write());
+        let counts = counts
+            .iter()
+            .map(|(group, count)| (group.to_string(), i64::try_from(*count).unwrap_or(i64::MAX)));
+        let counts: BTreeMap<_, _> = counts.collect();
+        let was_said = self.status.event_counts.is_some();
+        self.status.event_counts = Some(counts).filter(|counts| was_said || !counts.is_empty());
+        self.status.unmapped = (unmapped > 0).then(|| Unmapped {
+            count: i64::try_from(unmapped).unwrap_or(i64::MAX),
+            example: counted.example.clone(),
+        });
+    }
+
+    /// Whether it works, and whether anything is recycled.
+    pub(super) fn conditions(&mut self, refusal: Option<&Refusal>, recycling: &Recycling) {
+        let ready = match refusal {
+            None => Condition::yes(CONDITION_READY),
+            Some(refusal) => {
+                let why = refusal.to_string();
+                Condition::no(CONDITION_READY, SEVERITY_ERROR, REASON_INVALID, why)
+            }
+        };
+        let recycling = match recycling {
+            Recycling::Yes(groups) => {
+                Condition::yes(CONDITION_RECYCLING).because("InProgress", groups.as_str())
+            }
+            Recycling::No(word, why) => {
+                Condition::no(CONDITION_RECYCLING, SEVERITY_INFO, word, why.as_str())
+            }
+        };
+        let current: Vec<_> = self.status.conditions.iter().flatten().map(read).collect();
+        if let Some(list) = conditions::set(&current, [ready, recycling], self.now) {
+            // The same names on both sides: what the one writes the other reads.
+            self.status.conditions = serde_json::from_value(conditions::to_json(&list)).ok();
+        }
+    }
+
+    /// What differs from what is stored, and when to come back for what is not stored yet.
+    pub(super) fn patch(mut self) -> (Option<Value>, Option<Duration>) {
+        let stored = json!(*self.facts.status);
+        let Some(Value::Object(changed)) = difference(&stored, &json!(self.status)) else {
+            return (None, None);
+        };
+        let restless = changed.keys().all(|name| RESTLESS.contains(&name.as_str()));
+        if let Some(wait) = self.recently_stored().filter(|_| restless) {
+            return (None, Some(wait));
+        }
+        self.status.last_check_time = Some(whole_seconds(self.now).to_string());
+        (difference(&stored, &json!(self.status)), None)
+    }
+
+    /// For how long counts alone are not stored, if they were a moment ago.
+    fn recently_stored(&self) -> Option<Duration> {
+        let last: Timestamp = self.facts.status.last_check_time.as_deref()?.parse().ok()?;
+        let age = Duration::try_from(self.now.duration_since(last)).ok()?;
+        STORE_EVERY.checked_sub(age).filter(|wait| !wait.is_zero())
+    }
+
+    fn remember(&mut self, entry: machinist_api::event_recycler::status::PastRecycle) {
+        let settings = self.facts.settings.as_ref().ok();
+        let cool_down = settings.map_or(SignedDuration::ZERO, |settings| settings.cool_down);
+        let history = self.status.recycle_history.get_or_insert_default();
+        history.push(entry);
+        history::bound(history, cool_down, self.now);
+    }
+}
+
+/// A list; nothing where it is empty and nobody has ever said anything.
+fn or_nothing<T>(list: Vec<T>, said: Option<&Vec<T>>) -> Option<Vec<T>> {
+    Some(list).filter(|list| said.is_some() || !list.is_empty())
+}
+
+fn read(condition: &parts::Condition) -> Condition {
+    Condition::read(&wire::Condition {
+        kind: condition.kind.clone(),
+        status: condition.status.clone(),
+        severity: condition.severity.clone(),
+        reason: condition.reason.clone(),
+        message: condition.message.clone(),
+        last_transition_time: condition.last_transition_time.parse().ok(),
+    })
+}
+
+/// The merge patch that makes `new` of `old`; `None` where they are the same.
+fn difference(old: &Value, new: &Value) -> Option<Value> {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            let mut patch = Map::new();
+            for (name, value) in new {
+                let former = old.get(name).unwrap_or(&Value::Null);
+                if let Some(changed) = difference(former, value) {
+                    patch.insert(name.clone(), changed);
+                }
+            }
+            for name in old.keys().filter(|name| !new.contains_key(*name)) {
+                patch.insert(name.clone(), Value::Null);
+            }
+            (!patch.is_empty()).then_some(Value::Object(patch))
+        }
+        (old, new) if old == new => None,
+        (_, new) => Some(new.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_says_what_is_new_and_what_is_gone_and_nothing_else() {
+        let old = json!({"a": 1, "b": {"x": 1, "y": 2}, "c": [1], "d": {"z": 1}});
+        let new = json!({"a": 1, "b": {"x": 3}, "c": [1, 2], "e": {}});
+        let patch = json!({"b": {"x": 3, "y": null}, "c": [1, 2], "d": null, "e": {}});
+        assert_eq!(difference(&old, &new), Some(patch));
+        assert_eq!(difference(&old, &old), None);
+    }
+}

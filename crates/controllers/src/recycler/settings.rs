@@ -1,0 +1,228 @@
+//! What an EventRecycler asks for, read and checked, with the defaults filled in.
+//!
+//! The schema checks the same, but objects may be older than the schema. One that cannot be read is refused, and nobody else suffers. Recycles that
+//! it has begun go on: for them every field that cannot be read has its default ([`for_recycles`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use machinist_api::event_recycler::EventRecyclerSpec;
+use machinist_api::event_recycler::spec::{CountBy, NodeGroupSelector, Strategy};
+use machinist_domain::pairs::Pairs;
+use machinist_domain::window::Window;
+
+use super::detection::pattern::Pattern;
+use super::error::Refusal;
+use super::recycling;
+use super::schedule::Schedule;
+
+const WATCH_INTERVAL: Duration = Duration::from_secs(60);
+/// Nobody is looked at more often, whatever the spec says.
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
+const WINDOW: Duration = Duration::from_secs(10 * 60);
+const COOL_DOWN: Duration = Duration::from_secs(60 * 60);
+const THRESHOLD: i32 = 5;
+
+/// What an EventRecycler asks for.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Which events count.
+    pub pattern: Pattern,
+    /// The longest time between two evaluations.
+    pub watch_interval: Duration,
+    /// How many within the window are too many.
+    pub threshold: u64,
+    /// How far back events count.
+    pub window: Window,
+    /// What is counted.
+    pub count_by: CountBy,
+    /// Only say what would be done.
+    pub dry_run: bool,
+    /// Where the groups are, if it says so.
+    pub region: Option<Arc<str>>,
+    /// Which groups may be recycled.
+    pub groups: GroupSelector,
+    /// For how long a group is left alone after a recycle.
+    pub cool_down: SignedDuration,
+    /// How many groups are recycled at once.
+    pub max_concurrent: usize,
+    /// How a group is recycled.
+    pub strategy: Strategy,
+    /// When a recycle may begin; `None` means at any time.
+    pub schedule: Option<Schedule>,
+}
+
+/// Which groups may be recycled.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GroupSelector {
+    names: Option<BTreeSet<String>>,
+    labels: BTreeMap<String, String>,
+}
+
+impl GroupSelector {
+    fn read(said: Option<&NodeGroupSelector>) -> Self {
+        let said = said.cloned().unwrap_or_default();
+        let names = said.names.map(|names| names.into_iter().collect());
+        Self { names, labels: said.match_labels.unwrap_or_default() }
+    }
+
+    /// Whether a group of this name may be.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.names.as_ref().is_none_or(|names| names.contains(name))
+    }
+
+    /// Whether a group that has a Node with these labels may be.
+    pub fn has_labels(&self, labels: &Pairs) -> bool {
+        self.labels.iter().all(|(name, value)| labels.get(name) == Some(value.as_str()))
+    }
+}
+
+impl Settings {
+    /// Reads a spec.
+    pub fn read(spec: Option<&EventRecyclerSpec>) -> Result<Self, Refusal> {
+        let spec = spec.ok_or(Refusal::NothingToLookFor)?;
+        let cool_down = duration("coolDown", spec.cool_down.as_deref(), COOL_DOWN)?;
+        // What only recycles use is checked here, too: a refusal says more than a default that nobody asked for.
+        for (field, text) in [
+            ("pollInterval", &spec.poll_interval),
+            ("recycleTimeout", &spec.recycle_timeout),
+            ("drainTimeout", &spec.drain_timeout),
+        ] {
+            duration(field, text.as_deref(), Duration::ZERO)?;
+        }
+        let interval = duration("watchInterval", spec.watch_interval.as_deref(), WATCH_INTERVAL)?;
+        let threshold = positive("threshold", spec.threshold, THRESHOLD)?;
+        let max_concurrent = positive("maxConcurrent", spec.max_concurrent, 1)?;
+        positive("maxUnavailable", spec.max_unavailable, 1)?;
+        Ok(Self {
+            pattern: Pattern::read(spec)?,
+            watch_interval: interval.max(SHORTEST_INTERVAL),
+            threshold: u64::from(threshold),
+            window: Window::new(duration("window", spec.window.as_deref(), WINDOW)?),
+            count_by: spec.count_by.unwrap_or_default(),
+            dry_run: spec.dry_run.unwrap_or_default(),
+            region: spec.aws_region.as_deref().filter(|it| !it.is_empty()).map(Arc::from),
+            groups: GroupSelector::read(spec.node_groups.as_ref()),
+            cool_down: SignedDuration::try_from(cool_down).unwrap_or(SignedDuration::MAX),
+            max_concurrent: usize::try_from(max_concurrent).unwrap_or(usize::MAX),
+            strategy: spec.strategy.unwrap_or_default(),
+            schedule: spec.schedule.as_ref().map(Schedule::read).transpose()?,
+        })
+    }
+}
+
+/// How recycles are done. What cannot be read has its default: whatever was begun must be ended.
+pub fn for_recycles(spec: Option<&EventRecyclerSpec>) -> recycling::Settings {
+    let defaults = recycling::Settings::default();
+    let Some(spec) = spec else { return defaults };
+    let read =
+        |text: &Option<String>, default| duration("", text.as_deref(), default).unwrap_or(default);
+    let timeout = read(&spec.recycle_timeout, defaults.timeout);
+    let max_unavailable = spec.max_unavailable.and_then(|number| u32::try_from(number).ok());
+    recycling::Settings {
+        poll: read(&spec.poll_interval, defaults.poll).max(SHORTEST_INTERVAL),
+        timeout,
+        drain: spec.drain.unwrap_or(defaults.drain),
+        drain_timeout: read(&spec.drain_timeout, timeout),
+        max_unavailable: max_unavailable.unwrap_or(defaults.max_unavailable).max(1),
+        dry_run: spec.dry_run.unwrap_or_default(),
+    }
+}
+
+/// A duration in Go's words. Nothing, and nothing at all (`0`), are the default, as in kaws.
+fn duration(
+    field: &'static str,
+    text: Option<&str>,
+    default: Duration,
+) -> Result<Duration, Refusal> {
+    let Some(text) = text.filter(|text| !matches!(*text, "" | "0")) else { return Ok(default) };
+    let refusal = || Refusal::Duration { field, text: text.to_owned() };
+    let read: SignedDuration = text.parse().map_err(|_| refusal())?;
+    let read = Duration::try_from(read).map_err(|_| refusal())?;
+    Ok(if read.is_zero() { default } else { read })
+}
+
+fn positive(field: &'static str, number: Option<i32>, default: i32) -> Result<u32, Refusal> {
+    let number = number.unwrap_or(default);
+    u32::try_from(number).ok().filter(|it| *it > 0).ok_or(Refusal::Number { field, number })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> EventRecyclerSpec {
+        EventRecyclerSpec { search_terms: Some(vec!["x".to_owned()]), ..Default::default() }
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_in_kaws() {
+        let settings = Settings::read(Some(&spec())).unwrap();
+        assert_eq!((settings.threshold, settings.watch_interval), (5, WATCH_INTERVAL));
+        assert_eq!((settings.dry_run, settings.max_concurrent), (false, 1));
+        let recycles = for_recycles(Some(&spec()));
+        assert_eq!((recycles.poll.as_secs(), recycles.timeout.as_secs()), (15, 1200));
+        assert_eq!(recycles.drain_timeout, recycles.timeout);
+    }
+
+    #[test]
+    fn durations_in_gos_words() {
+        for (text, seconds) in
+            [("90s", 90), ("1h30m", 5400), ("1.5h", 5400), ("0", 60), ("", 60), ("10ms", 1)]
+        {
+            let spec = EventRecyclerSpec { watch_interval: Some(text.to_owned()), ..spec() };
+            let read = Settings::read(Some(&spec)).unwrap().watch_interval;
+            assert_eq!(read.as_secs(), seconds, "{text}");
+        }
+    }
+
+    /// Such objects may be stored, from before there was a schema that refuses them.
+    #[test]
+    fn a_bad_duration_is_refused_and_recycles_take_the_default() {
+        for text in ["abc", "15", "-20m"] {
+            let bad = || Some(text.to_owned());
+            for spec in [
+                EventRecyclerSpec { watch_interval: bad(), ..spec() },
+                EventRecyclerSpec { window: bad(), ..spec() },
+                EventRecyclerSpec { cool_down: bad(), ..spec() },
+                EventRecyclerSpec { poll_interval: bad(), ..spec() },
+                EventRecyclerSpec { recycle_timeout: bad(), ..spec() },
+            ] {
+                let refusal = Settings::read(Some(&spec)).unwrap_err();
+                assert!(matches!(refusal, Refusal::Duration { .. }), "{refusal}");
+                assert_eq!(for_recycles(Some(&spec)), recycling::Settings::default());
+            }
+        }
+    }
+
+    #[test]
+    fn who_looks_for_nothing_or_for_everything_is_refused() {
+        assert_eq!(Settings::read(None).unwrap_err(), Refusal::NothingToLookFor);
+        let empty = EventRecyclerSpec::default();
+        assert_eq!(Settings::read(Some(&empty)).unwrap_err(), Refusal::NothingToLookFor);
+        let all = EventRecyclerSpec { search_terms: Some(vec![String::new()]), ..empty };
+        assert_eq!(Settings::read(Some(&all)).unwrap_err(), Refusal::EmptyTerm);
+    }
+
+    #[test]
+    fn numbers_begin_with_one() {
+        let spec = EventRecyclerSpec { threshold: Some(0), ..spec() };
+        let refusal = Settings::read(Some(&spec)).unwrap_err();
+        assert_eq!(refusal, Refusal::Number { field: "threshold", number: 0 });
+    }
+
+    #[test]
+    fn groups_are_selected_by_name_and_by_the_labels_of_their_nodes() {
+        let said = NodeGroupSelector {
+            names: Some(vec!["a".to_owned()]),
+            match_labels: Some([("pool".to_owned(), "x".to_owned())].into()),
+        };
+        let selector = GroupSelector::read(Some(&said));
+        assert!(selector.has_name("a") && !selector.has_name("b"));
+        assert!(!selector.has_labels(&Pairs::default()));
+        let all = GroupSelector::read(None);
+        assert!(all.has_name("b") && all.has_labels(&Pairs::default()));
+    }
+}

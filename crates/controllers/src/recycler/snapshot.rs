@@ -1,0 +1,77 @@
+//! What the decision about one EventRecycler may look at.
+//!
+//! A recycle that is under way is a part with stages of its own ([`recycling`](super::recycling)): here are its snapshots, one for each that is
+//! stored. A recycle begins by being stored, and from then on it is asked for its next step in every pass.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinist_api::event_recycler::EventRecyclerStatus;
+use machinist_domain::key::Version;
+use machinist_domain::meta::Meta;
+
+use super::detection::counting::{Counting, News};
+use super::error::Refusal;
+use super::recycling;
+use super::settings::Settings;
+
+/// What the decision about one EventRecycler may look at.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// Identity and version.
+    pub meta: Meta,
+    /// What is in it.
+    pub content: Content,
+}
+
+/// What is in an EventRecycler.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// Nobody can tell, because of this.
+    Undecodable(String),
+    /// This.
+    Read(Box<Facts>),
+}
+
+/// What is known of an EventRecycler.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// Counts the changes of the spec.
+    pub generation: i64,
+    /// What it asks for, or why that means nothing.
+    pub settings: Result<Arc<Settings>, Refusal>,
+    /// What its status says.
+    pub status: Arc<EventRecyclerStatus>,
+    /// What was counted, as it is stored; nothing where that was for another spec.
+    pub counting: Counting,
+    /// Events are known up to this version.
+    pub position: Version,
+    /// What has happened beyond the mark, up to the position.
+    pub news: Vec<News>,
+    /// What led to no group when it was stored, looked at again.
+    pub reopened: Vec<News>,
+    /// What other EventRecyclers do and have done.
+    pub elsewhere: Vec<Elsewhere>,
+    /// The recycles under way.
+    pub recycles: Vec<recycling::Snapshot>,
+}
+
+/// What another EventRecycler does to a group, or has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Its name.
+    pub recycler: Arc<str>,
+    /// Which group.
+    pub group: Arc<str>,
+    /// What it does or has done.
+    pub what: Deed,
+}
+
+/// What an EventRecycler does to a group, or has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deed {
+    /// It recycles it: the recycle of this id.
+    Recycles(String),
+    /// It has done so until then.
+    Recycled(Timestamp),
+}
