@@ -104,6 +104,8 @@ async fn reach(
         RealmError::Unreadable(error) => Refusal::NotFoundOut(error.failure()),
         RealmError::Api(error) => Refusal::NotFoundOut(error.failure()),
     })?;
+    // After the realm, whose watches bring the machine back when the platform is another one.
+    controller.clouds.admit(&spec.raw).await.map_err(Refusal::NotFoundOut)?;
     Ok(MachineRef {
         key: machine.meta.key.clone(),
         uid: machine.meta.uid.clone(),

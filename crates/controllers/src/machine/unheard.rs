@@ -35,3 +35,31 @@ fn names(machine: &Machine) -> BTreeSet<Arc<str>> {
     });
     names.map(|address| Arc::clone(&address.address)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::samples::{object, read};
+    use super::*;
+
+    #[test]
+    fn nodes_are_called_what_their_instance_is_called_inside_of_its_network() {
+        let called = |addresses: serde_json::Value| {
+            let machine = read(&object(&json!({"status": {"addresses": addresses}})));
+            names(&machine).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let address = |kind: &str, address: &str| json!({"type": kind, "address": address});
+        let all = json!([
+            address("InternalIP", "10.0.0.1"),
+            address("InternalDNS", "ip-10-0-0-1.internal"),
+            address("Hostname", "ip-10-0-0-1.internal"),
+            address("Hostname", "box"),
+            address("ExternalDNS", "box.example.com"),
+            address("ExternalIP", "192.0.2.1"),
+        ]);
+        assert_eq!(called(all), ["box", "ip-10-0-0-1.internal"]);
+        // Then all Nodes are looked at.
+        assert_eq!(called(json!([address("InternalIP", "10.0.0.1")])), Vec::<String>::new());
+    }
+}

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use anyhow::Result;
 use machinist_control_plane::{ControlPlane, FeatureSet, openshift_crds};
-use machinist_testbed::crash::{Harness, Options, Sample};
+use machinist_testbed::crash::{Harness, Options, Sample, Scenario, World};
+use machinist_testbed::faults::ApiRequest;
 use machinist_testbed::scenarios::Scaling;
+use serde_json::Value;
 
 use crate::subject;
 
@@ -24,7 +27,7 @@ async fn every_write_survives_every_fault(definitions: &str, yaml: &str) {
         ..Options::default()
     };
     let servers = vec![control_plane.kube_config()];
-    let harness = Harness::new(subject::controllers(), Scaling, servers, options);
+    let harness = Harness::new(subject::controllers(None), Scaling, servers, options);
     let report = harness.run().await.unwrap();
     eprintln!("machines on {definitions}: {report}");
     report.check().unwrap();
@@ -44,4 +47,58 @@ async fn no_machine_is_lost_or_leaked_on_our_definitions() {
 async fn no_machine_is_lost_or_leaked_on_openshifts_definitions() {
     let crds = openshift_crds(FeatureSet::Default).await.unwrap();
     every_write_survives_every_fault("OpenShift's definitions", &yaml(crds.into_iter())).await;
+}
+
+/// How long a lease lasts: whoever comes after a death waits for that.
+const LEASE: Duration = Duration::from_secs(12);
+
+/// The same story among processes that need their leases; the first write of each, and one renewal, are points, too.
+struct Elected;
+
+impl Scenario for Elected {
+    fn name(&self) -> &'static str {
+        "elected"
+    }
+
+    async fn run(&self, world: &World) -> Result<()> {
+        Scaling.run(world).await
+    }
+
+    async fn end_state(&self, world: &World) -> Result<Value> {
+        Scaling.end_state(world).await
+    }
+
+    fn at_least(&self, request: &ApiRequest) -> u32 {
+        if request.resource == "leases" { 1 } else { Scaling.at_least(request) }
+    }
+
+    fn label(&self, request: &ApiRequest) -> String {
+        match &*request.resource {
+            "leases" => request.name.clone().unwrap_or_default(),
+            _ => Scaling.label(request),
+        }
+    }
+}
+
+/// A few points only: after each death a lease has to run out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_machine_is_lost_or_leaked_when_leases_change_hands() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let crds = machinist_api::crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap());
+    control_plane.install_crds(&yaml(crds)).await.unwrap();
+    let options = Options {
+        sample: Sample::Spread(14),
+        parallel: 7,
+        deadline: Duration::from_secs(90),
+        // Renewals are writes: between two of them it is quiet.
+        settle: Duration::from_millis(300),
+        leases: true,
+        cloud: Some(CLOUD_SPEED),
+        ..Options::default()
+    };
+    let servers = vec![control_plane.kube_config()];
+    let harness = Harness::new(subject::controllers(Some(LEASE)), Elected, servers, options);
+    let report = harness.run().await.unwrap();
+    eprintln!("machines with leases: {report}");
+    report.check().unwrap();
 }

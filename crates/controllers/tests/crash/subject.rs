@@ -1,19 +1,13 @@
 //! The controllers of machines in one process, much faster than life.
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use machinist_runtime::cache::Scope;
-use machinist_runtime::clock::SystemClock;
-use machinist_runtime::cluster::Cluster;
-use machinist_runtime::manager::{Manager, Options};
 use machinist_runtime::timings::Timings;
 use machinist_testbed::crash::{Launch, RuntimeSubject};
 use tokio_util::sync::CancellationToken;
 
-use crate::controllers::registrations;
+use crate::controllers::Setup;
 
 /// A fiftieth of life, apart from what a busy machine would turn into a failure. Nothing is mended by the resync: it does not come round.
 fn timings() -> Timings {
@@ -29,25 +23,20 @@ fn timings() -> Timings {
     quick
 }
 
-/// The controllers, behind the proxy of a world.
-pub(crate) fn controllers() -> RuntimeSubject {
-    RuntimeSubject::new(|launch: Launch| async move {
-        let timings = timings();
-        let cluster = Cluster::new(launch.config()?, &timings)?;
-        let options = Options {
-            scope: Scope::Namespace(launch.namespace.clone()),
-            leader_elect: Some(false),
-            lease_namespace: launch.namespace.clone(),
-            take_over: false,
-            identity: "test".to_owned(),
-            workers: HashMap::new(),
-            dry_run: false,
-            metrics_address: "0".to_owned(),
-            health_address: "0".to_owned(),
+/// The controllers, behind the proxy of a world. With a lease that lasts so long where they need one, each process under a name of its own.
+pub(crate) fn controllers(lease: Option<Duration>) -> RuntimeSubject {
+    RuntimeSubject::new(move |launch: Launch| async move {
+        let setup = Setup {
+            controllers: &["machine", "machineset", "nodelink"],
+            endpoint: launch.cloud.clone().context("a world with a cloud")?,
+            namespace: &launch.namespace,
+            elects: lease.is_some(),
+            identity: format!("test-{:x}", fastrand::u64(..)),
+            obey_migration: false,
         };
-        let target = Some(cluster.clone());
-        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
-        let endpoint = launch.cloud.context("a world with a cloud")?;
-        Ok(manager.run(registrations(endpoint), CancellationToken::new()).await?)
+        let usual = timings();
+        let timings = Timings { lease: lease.unwrap_or(usual.lease), ..usual };
+        let (manager, controllers) = setup.process(launch.config()?, timings)?;
+        Ok(manager.run(controllers, CancellationToken::new()).await?)
     })
 }

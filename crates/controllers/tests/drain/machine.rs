@@ -1,31 +1,13 @@
 //! The machine controller with a simulated cloud: no instance goes before its node is drained, also if the process dies in between.
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, PostParams};
-use machinist_controllers::clouds::Clouds;
-use machinist_controllers::kinds::Machines;
-use machinist_controllers::machine::{MachineController, Settings};
-use machinist_controllers::node_link::NodeLink;
-use machinist_controllers::realms::SecretScope;
-use machinist_controllers::secrets::ClusterSecrets;
-use machinist_provider::parts::{CloudTimings, Parts};
-use machinist_provider::platform::NoPlatform;
-use machinist_provider::provider::Providers;
-use machinist_provider::witness::Unwitnessed;
-use machinist_provider_sim::SimProvider;
 use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
 use machinist_provider_sim::server::{SimCloud, SimServer};
-use machinist_runtime::cache::Scope;
-use machinist_runtime::clock::SystemClock;
-use machinist_runtime::cluster::Cluster;
-use machinist_runtime::controller::start::{Registration, Shared};
-use machinist_runtime::manager::{Manager, Options};
 use machinist_runtime::timings::Timings;
 use machinist_testbed::poll::eventually;
 use serde_json::{Value, json};
@@ -33,6 +15,7 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::{PATIENCE, World};
+use crate::controllers::Setup;
 use crate::driver::timings;
 
 /// The controllers on threads of their own, so that they can die with everything that they have begun.
@@ -63,55 +46,21 @@ fn run(world: &World, cloud: &SimServer) -> Result<Process> {
         ..timings()
     };
     let timings = Timings { machines, ..Timings::default() };
-    let config = world.config.clone();
-    let options = Options {
-        scope: Scope::Namespace(world.namespace.clone()),
-        leader_elect: Some(false),
-        lease_namespace: world.namespace.clone(),
-        take_over: false,
-        identity: "test".to_owned(),
-        workers: HashMap::new(),
-        dry_run: false,
-        metrics_address: "0".to_owned(),
-        health_address: "0".to_owned(),
-    };
     let threads =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let inside = threads.enter();
-    let cluster = Cluster::new(config, &timings)?;
-    let target = Some(cluster.clone());
-    let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
-    let providers = Providers::new(vec![Arc::new(SimProvider::at(cloud.url()))]);
-    let kind = Machines::new(Arc::new(providers.clone()));
-    let linked = kind.clone();
-    let controllers = vec![
-        Registration::new(move |shared| {
-            let settings = Settings {
-                clouds: Clouds::new(&providers, &parts(shared)),
-                cluster_id: Some("test-cluster".into()),
-                secrets: SecretScope::Named,
-                obey_migration: false,
-            };
-            MachineController::new(shared, kind, settings)
-        }),
-        Registration::new(move |shared| NodeLink::new(shared, linked)),
-    ];
+    let setup = Setup {
+        controllers: &["machine", "nodelink"],
+        endpoint: cloud.url(),
+        namespace: &world.namespace,
+        elects: false,
+        identity: "test".to_owned(),
+        obey_migration: false,
+    };
+    let (manager, controllers) = setup.process(world.config.clone(), timings)?;
     threads.spawn(async move { manager.run(controllers, CancellationToken::new()).await });
     drop(inside);
     Ok(Process(Some(threads)))
-}
-
-fn parts(shared: &Arc<Shared>) -> Parts {
-    let (clock, tasks) = (Arc::clone(&shared.clock), shared.tasks.clone());
-    let consistency = shared.timings.machines.consistency;
-    Parts {
-        secrets: Arc::new(ClusterSecrets::new(&shared.control)),
-        platform: Arc::new(NoPlatform),
-        witness: Arc::new(Unwitnessed),
-        clock: Arc::new(move || clock.uptime()),
-        spawn: Arc::new(move |task| tasks.spawn(task)),
-        timings: CloudTimings { consistency, ..CloudTimings::default() },
-    }
 }
 
 fn machines(world: &World) -> (ApiResource, Api<DynamicObject>) {

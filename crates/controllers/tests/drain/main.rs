@@ -4,6 +4,9 @@
 #[cfg(test)]
 mod cluster;
 #[cfg(test)]
+#[path = "../support/controllers.rs"]
+mod controllers;
+#[cfg(test)]
 mod driver;
 #[cfg(test)]
 mod machine;

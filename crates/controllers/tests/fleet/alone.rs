@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
-use machinist_control_plane::ControlPlane;
+use machinist_control_plane::{ControlPlane, FeatureSet};
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
@@ -18,7 +18,7 @@ async fn machines_live_without_sets_on_our_definition() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn machines_live_without_sets_on_openshifts_definition() -> Result<()> {
-    machines_live_without_sets(Served::Stock).await
+    machines_live_without_sets(Served::Stock(FeatureSet::Default)).await
 }
 
 async fn until_said(process: &Process, line: &str) -> Result<()> {

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result, ensure};
 use futures::StreamExt as _;
+use machinist_control_plane::FeatureSet;
 
 use self::run::live_through;
 use self::story::Story;
@@ -26,7 +27,7 @@ async fn whatever_happens_ends_well_on_our_definitions() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_happens_ends_well_on_openshifts_definitions() -> Result<()> {
-    tell(Served::Stock, 5..9).await
+    tell(Served::Stock(FeatureSet::Default), 5..9).await
 }
 
 fn seeds(usual: Range<u64>) -> Result<Range<u64>> {

@@ -1,21 +1,16 @@
 //! A process with all controllers of machines, on a tokio runtime of its own, so that it can be killed with its calls pending.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use machinist_runtime::cache::Scope;
-use machinist_runtime::clock::SystemClock;
-use machinist_runtime::cluster::Cluster;
 use machinist_runtime::controller::start::Shared;
-use machinist_runtime::manager::{Manager, Options};
 use machinist_runtime::timings::Timings;
 use machinist_testbed::crash::Launch;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use crate::controllers::registrations;
+use crate::controllers::Setup;
 
 /// How much faster than life everything is here, the cloud included.
 pub(crate) const SPEED: f64 = 50.0;
@@ -41,25 +36,19 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(launch: &Launch, timings: &Timings, elects: bool) -> Result<Self> {
-        let options = Options {
-            scope: Scope::Namespace(launch.namespace.clone()),
-            leader_elect: Some(elects),
-            lease_namespace: launch.namespace.clone(),
-            take_over: false,
-            identity: "test".to_owned(),
-            workers: HashMap::new(),
-            dry_run: false,
-            metrics_address: "0".to_owned(),
-            health_address: "0".to_owned(),
-        };
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let within = runtime.enter();
-        let cluster = Cluster::new(launch.config()?, timings)?;
-        let target = Some(cluster.clone());
-        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), *timings);
+        let setup = Setup {
+            controllers: &["machine", "machineset", "nodelink"],
+            endpoint: launch.cloud.clone().unwrap_or_default(),
+            namespace: &launch.namespace,
+            elects,
+            identity: "test".to_owned(),
+            obey_migration: false,
+        };
+        let (manager, controllers) = setup.process(launch.config()?, *timings)?;
         let shared = Arc::clone(manager.shared());
-        let controllers = registrations(launch.cloud.clone().unwrap_or_default());
         runtime.spawn(
             async move { manager.run(controllers, CancellationToken::new()).await.unwrap() },
         );

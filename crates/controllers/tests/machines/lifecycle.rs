@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use machinist_control_plane::FeatureSet;
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
@@ -122,7 +123,7 @@ async fn another_process_goes_on_where_the_first_one_stopped(world: World) -> Re
 }
 
 async fn a_node_that_nobody_linked_goes_with_its_instance(world: World) -> Result<()> {
-    let process = world.run_alone()?;
+    let process = world.run_alone("machine")?;
     world.create("m", spec(&json!({}))).await?;
     let machine = world.until_phase("m", "Provisioned").await?;
     assert_eq!(condition(&machine, "Ready"), "False/WaitingForNode");
@@ -178,7 +179,7 @@ async fn a_node_that_was_registered_anew_is_drained_once_it_says_where_it_runs(
 /// OpenShift's default set has no field for who is in charge: then there is nobody else, and machines are not left alone without a word.
 #[tokio::test(flavor = "multi_thread")]
 async fn where_nobody_can_say_who_is_in_charge_we_are() -> Result<()> {
-    let world = World::new("no-authority", Served::Stock).await?;
+    let world = World::new("no-authority", Served::Stock(FeatureSet::Default)).await?;
     let process = world.run_obedient()?;
     for name in ["one", "two"] {
         world.create(name, spec(&json!({}))).await?;
@@ -194,10 +195,22 @@ async fn where_nobody_can_say_who_is_in_charge_we_are() -> Result<()> {
     Ok(())
 }
 
-/// On our definition alone: OpenShift's default set has no field for it.
+/// OpenShift's definitions with every gate open, where more is checked and kept than in its default set.
+#[tokio::test(flavor = "multi_thread")]
+async fn with_every_gate_open_a_machine_lives_as_it_does_elsewhere() -> Result<()> {
+    let served = Served::Stock(FeatureSet::CustomNoUpgrade);
+    let world = World::new("every-gate", served).await?;
+    a_bare_machine_reaches_running_and_leaves_nothing_behind(world).await?;
+    left_alone_until_it_is_ours(World::new("every-gate-migration", served).await?).await
+}
+
+/// OpenShift's default set has no field for who is in charge.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_of_another_machine_api_is_left_alone_until_it_is_ours() -> Result<()> {
-    let world = World::new("migration", Served::Ours).await?;
+    left_alone_until_it_is_ours(World::new("migration", Served::Ours).await?).await
+}
+
+async fn left_alone_until_it_is_ours(world: World) -> Result<()> {
     let process = world.run_obedient()?;
     let machine =
         json!({"providerSpec": {"value": spec(&json!({}))}, "authoritativeAPI": "ClusterAPI"});

@@ -6,7 +6,12 @@
 #[path = "../support/definitions.rs"]
 mod definitions;
 #[cfg(test)]
+#[path = "../support/controllers.rs"]
+mod controllers;
+#[cfg(test)]
 mod lifecycle;
+#[cfg(test)]
+mod links;
 #[cfg(test)]
 mod trouble;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
+use machinist_control_plane::FeatureSet;
 use machinist_provider_sim::server::Trouble;
 use machinist_testbed::poll::eventually;
 use serde_json::json;
@@ -43,7 +44,7 @@ async fn a_spec_that_can_never_work_fails_and_can_be_deleted(world: World) -> Re
 /// What the served definition does not know is dropped, and must not be written for ever.
 #[tokio::test(flavor = "multi_thread")]
 async fn on_openshifts_own_definition_a_failure_is_written_once() -> Result<()> {
-    let world = World::new("stock-invalid", Served::Stock).await?;
+    let world = World::new("stock-invalid", Served::Stock(FeatureSet::Default)).await?;
     let process = world.run()?;
     world.create("m", spec(&json!({"bootSeconds": "soon"}))).await?;
     let machine = world.until_phase("m", "Failed").await?;

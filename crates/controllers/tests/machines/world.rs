@@ -1,6 +1,5 @@
 //! One API server for all tests, with no other definition than that of Machines; each test has a namespace, a cloud and a process of its own.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,25 +10,10 @@ use kube::api::{
     ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
 };
 use kube::{Api, Client, ResourceExt};
-use machinist_control_plane::ControlPlane;
-use machinist_controllers::clouds::Clouds;
-use machinist_controllers::kinds::Machines;
-use machinist_controllers::machine::{MachineController, Settings};
-use machinist_controllers::node_link::NodeLink;
-use machinist_controllers::realms::SecretScope;
-use machinist_controllers::secrets::ClusterSecrets;
-use machinist_provider::parts::{CloudTimings, Parts};
-use machinist_provider::platform::NoPlatform;
-use machinist_provider::provider::Providers;
-use machinist_provider::witness::Unwitnessed;
-use machinist_provider_sim::SimProvider;
+use machinist_control_plane::{ControlPlane, FeatureSet};
 use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
 use machinist_provider_sim::server::{SimCloud, SimServer};
-use machinist_runtime::cache::Scope;
-use machinist_runtime::clock::SystemClock;
-use machinist_runtime::cluster::Cluster;
-use machinist_runtime::controller::start::{Registration, Shared};
-use machinist_runtime::manager::{Manager, Options};
+use machinist_runtime::controller::start::Shared;
 use machinist_runtime::timings::Timings;
 use machinist_testbed::poll::eventually;
 use serde_json::{Value, json};
@@ -37,6 +21,7 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::controllers::Setup;
 use crate::definitions::Served;
 
 /// Everything here takes a second or two on an idle machine.
@@ -45,7 +30,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 async fn control_plane(served: Served) -> &'static ControlPlane {
     static OURS: OnceCell<ControlPlane> = OnceCell::const_new();
     static STOCK: OnceCell<ControlPlane> = OnceCell::const_new();
-    let shared = if served == Served::Ours { &OURS } else { &STOCK };
+    static GATED: OnceCell<ControlPlane> = OnceCell::const_new();
+    let shared = match served {
+        Served::Ours => &OURS,
+        Served::Stock(FeatureSet::Default) => &STOCK,
+        Served::Stock(FeatureSet::CustomNoUpgrade) => &GATED,
+    };
     shared.get_or_try_init(|| start(served)).await.unwrap()
 }
 
@@ -134,50 +124,29 @@ impl World {
 
     /// Starts the machine and nodelink controllers.
     pub(crate) fn run(&self) -> Result<Process> {
-        self.start(true, false)
+        self.start(&["machine", "nodelink"], false)
     }
 
-    /// Starts the machine controller alone: nobody links machines and nodes.
-    pub(crate) fn run_alone(&self) -> Result<Process> {
-        self.start(false, false)
+    /// Starts one of them alone.
+    pub(crate) fn run_alone(&self, controller: &str) -> Result<Process> {
+        self.start(&[controller], false)
     }
 
     /// Starts both controllers, obedient to whoever OpenShift says is in charge.
     pub(crate) fn run_obedient(&self) -> Result<Process> {
-        self.start(true, true)
+        self.start(&["machine", "nodelink"], true)
     }
 
-    fn start(&self, link: bool, obey_migration: bool) -> Result<Process> {
-        let timings = timings();
-        let cluster = Cluster::new(self.config.clone(), &timings)?;
-        let options = Options {
-            scope: Scope::Namespace(self.namespace.clone()),
-            leader_elect: Some(false),
-            lease_namespace: self.namespace.clone(),
-            take_over: false,
+    fn start(&self, controllers: &[&str], obey_migration: bool) -> Result<Process> {
+        let setup = Setup {
+            controllers,
+            endpoint: self.server.url(),
+            namespace: &self.namespace,
+            elects: false,
             identity: "test".to_owned(),
-            workers: HashMap::new(),
-            dry_run: false,
-            metrics_address: "0".to_owned(),
-            health_address: "0".to_owned(),
+            obey_migration,
         };
-        let target = Some(cluster.clone());
-        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
-        let providers = Providers::new(vec![Arc::new(SimProvider::at(self.server.url()))]);
-        let kind = Machines::new(Arc::new(providers.clone()));
-        let linked = kind.clone();
-        let mut controllers = vec![Registration::new(move |shared| {
-            let settings = Settings {
-                clouds: Clouds::new(&providers, &parts(shared)),
-                cluster_id: Some("test-cluster".into()),
-                secrets: SecretScope::Named,
-                obey_migration,
-            };
-            MachineController::new(shared, kind, settings)
-        })];
-        if link {
-            controllers.push(Registration::new(move |shared| NodeLink::new(shared, linked)));
-        }
+        let (manager, controllers) = setup.process(self.config.clone(), timings())?;
         let (stop, shared) = (CancellationToken::new(), Arc::clone(manager.shared()));
         let token = stop.clone();
         let running = tokio::spawn(async move { manager.run(controllers, token).await.unwrap() });
@@ -267,19 +236,6 @@ impl World {
 fn kind() -> ApiResource {
     let kind = kube::core::GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "Machine");
     ApiResource::from_gvk_with_plural(&kind, "machines")
-}
-
-fn parts(shared: &Arc<Shared>) -> Parts {
-    let (clock, tasks) = (Arc::clone(&shared.clock), shared.tasks.clone());
-    let consistency = shared.timings.machines.consistency;
-    Parts {
-        secrets: Arc::new(ClusterSecrets::new(&shared.control)),
-        platform: Arc::new(NoPlatform),
-        witness: Arc::new(Unwitnessed),
-        clock: Arc::new(move || clock.uptime()),
-        spawn: Arc::new(move |task| tasks.spawn(task)),
-        timings: CloudTimings { consistency, ..CloudTimings::default() },
-    }
 }
 
 /// A spec that the simulated cloud takes, with more in it.

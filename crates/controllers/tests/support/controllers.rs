@@ -1,7 +1,9 @@
 //! The controllers of machines as one process runs them, on the simulated cloud. Shared by several test binaries.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use anyhow::{Result, bail};
 use machinist_controllers::clouds::Clouds;
 use machinist_controllers::kinds::{MachineSets, Machines};
 use machinist_controllers::machine::{self, MachineController};
@@ -14,29 +16,82 @@ use machinist_provider::platform::NoPlatform;
 use machinist_provider::provider::Providers;
 use machinist_provider::witness::Unwitnessed;
 use machinist_provider_sim::SimProvider;
+use machinist_runtime::cache::Scope;
+use machinist_runtime::clock::SystemClock;
+use machinist_runtime::cluster::Cluster;
+use machinist_runtime::controller::Controller as _;
 use machinist_runtime::controller::start::{Registration, Shared};
+use machinist_runtime::manager::{Manager, Options};
+use machinist_runtime::timings::Timings;
 
-/// `machine`, `machineset` and `nodelink`, with the cloud at `endpoint`.
-pub(crate) fn registrations(endpoint: String) -> Vec<Registration> {
-    let providers = Providers::new(vec![Arc::new(SimProvider::at(endpoint))]);
-    let sets = MachineSets::new(Arc::new(providers.clone())).with_children();
-    let machines = Machines::new(Arc::new(providers.clone()));
-    let (of_sets, linked) = (machines.clone(), machines.clone());
-    vec![
-        Registration::new(move |shared| {
-            let settings = machine::Settings {
-                clouds: Clouds::new(&providers, &parts(shared)),
-                cluster_id: Some("test-cluster".into()),
-                secrets: SecretScope::Named,
-                obey_migration: false,
-            };
-            MachineController::new(shared, machines, settings)
-        }),
-        Registration::new(move |shared| {
-            MachineSetController::new(shared, sets, of_sets, machine_set::Settings::default())
-        }),
-        Registration::new(move |shared| NodeLink::new(shared, linked)),
-    ]
+/// A process with some of the controllers of machines, on the simulated cloud.
+pub(crate) struct Setup<'a> {
+    /// By their names.
+    pub(crate) controllers: &'a [&'a str],
+    /// Where the cloud is.
+    pub(crate) endpoint: String,
+    /// Whose objects, and where the leases are.
+    pub(crate) namespace: &'a str,
+    /// Whether leases are needed.
+    pub(crate) elects: bool,
+    /// Who it is for the leases.
+    pub(crate) identity: String,
+    /// Whether it obeys whoever OpenShift says is in charge.
+    pub(crate) obey_migration: bool,
+}
+
+impl Setup<'_> {
+    /// The process, which does nothing until it is run with these controllers.
+    pub(crate) fn process(
+        self,
+        config: kube::Config,
+        timings: Timings,
+    ) -> Result<(Manager, Vec<Registration>)> {
+        let options = Options {
+            scope: Scope::Namespace(self.namespace.to_owned()),
+            leader_elect: Some(self.elects),
+            lease_namespace: self.namespace.to_owned(),
+            take_over: false,
+            identity: self.identity.clone(),
+            workers: HashMap::new(),
+            dry_run: false,
+            metrics_address: "0".to_owned(),
+            health_address: "0".to_owned(),
+        };
+        let cluster = Cluster::new(config, &timings)?;
+        let target = Some(cluster.clone());
+        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
+        let controllers = self.registrations()?;
+        Ok((manager, controllers))
+    }
+
+    fn registrations(self) -> Result<Vec<Registration>> {
+        let obey_migration = self.obey_migration;
+        let providers = Providers::new(vec![Arc::new(SimProvider::at(self.endpoint))]);
+        let sets = MachineSets::new(Arc::new(providers.clone())).with_children();
+        let machines = Machines::new(Arc::new(providers.clone()));
+        let one = |name: &&str| {
+            let (providers, sets, machines) = (providers.clone(), sets.clone(), machines.clone());
+            Ok(match *name {
+                MachineController::NAME => Registration::new(move |shared| {
+                    let settings = machine::Settings {
+                        clouds: Clouds::new(&providers, &parts(shared)),
+                        cluster_id: Some("test-cluster".into()),
+                        secrets: SecretScope::Named,
+                        obey_migration,
+                    };
+                    MachineController::new(shared, machines, settings)
+                }),
+                MachineSetController::NAME => Registration::new(move |shared| {
+                    let settings = machine_set::Settings { obey_migration };
+                    MachineSetController::new(shared, sets, machines, settings)
+                }),
+                NodeLink::NAME => Registration::new(move |shared| NodeLink::new(shared, machines)),
+                other => bail!("no controller is called {other}"),
+            })
+        };
+        self.controllers.iter().map(one).collect()
+    }
 }
 
 fn parts(shared: &Arc<Shared>) -> Parts {

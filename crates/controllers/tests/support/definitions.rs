@@ -10,7 +10,7 @@ pub(crate) enum Served {
     /// Ours.
     Ours,
     /// OpenShift's own, which drop without a word what they do not know.
-    Stock,
+    Stock(FeatureSet),
 }
 
 impl Served {
@@ -20,7 +20,7 @@ impl Served {
             Self::Ours => {
                 machinist_api::crds().iter().map(serde_json::to_value).collect::<Result<_, _>>()?
             }
-            Self::Stock => openshift_crds(FeatureSet::Default).await?,
+            Self::Stock(features) => openshift_crds(features).await?,
         };
         let mut documents = Vec::new();
         for plural in plurals {
@@ -46,7 +46,8 @@ macro_rules! on_both_definitions {
         mod on_openshifts {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $test() -> anyhow::Result<()> {
-                let served = crate::definitions::Served::Stock;
+                let features = machinist_control_plane::FeatureSet::Default;
+                let served = crate::definitions::Served::Stock(features);
                 super::$test($make(stringify!($test), served).await?).await
             })+
         }

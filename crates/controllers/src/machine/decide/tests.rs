@@ -241,6 +241,33 @@ fn the_way_down() {
 }
 
 #[test]
+fn an_instance_that_nobody_has_named_is_looked_for_and_written_down_before_it_goes() {
+    let drained = conditions(&[("Drained", "True", "Skipped")]);
+    let going = all(&[launched(), deleting(), drained]);
+    let again = |seconds| {
+        let retry = Retry::Again(Duration::from_secs(seconds));
+        Sighting::Unknown(Failure { retry, ..failure(Category::Unavailable) })
+    };
+    let outage = failure(Category::Unavailable);
+    let running = || Sighting::Present(instance(InstanceState::Running));
+    for (sighting, expected) in [
+        (Sighting::NotAsked, Plan::Look),
+        (again(3), Plan::Wait(Duration::from_secs(3))),
+        (again(600), Plan::Wait(Duration::from_secs(20))),
+        (Sighting::Unknown(outage.clone()), Plan::Refuse(Refusal::CouldNotLook(outage))),
+        (Sighting::Absent, Plan::Terminate),
+    ] {
+        assert_eq!(seen(&going, sighting.clone()), expected, "{sighting:?}");
+    }
+    let Plan::Record(patch) = seen(&going, running()) else { panic!("it is not written down") };
+    assert_eq!(patch["spec"]["providerID"], "p:///i-1");
+    // From then on it is known by name, and nobody has to be asked.
+    let named = all(&[going, patch]);
+    assert_eq!(seen(&named, Sighting::NotAsked), Plan::Terminate);
+    assert_eq!(seen(&named, running()), Plan::Terminate);
+}
+
+#[test]
 fn nothing_that_is_missing_keeps_a_machine_unless_something_may_be_left() {
     let drained = conditions(&[("Drained", "True", "Skipped")]);
     let going = |machine: &Value| plan(view(&all(&[machine.clone(), deleting(), drained.clone()])));
