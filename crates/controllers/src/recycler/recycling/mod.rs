@@ -40,7 +40,7 @@ pub use self::begin::{Refusal, Request, begin};
 pub use self::decide::decide;
 use self::looks::Looks;
 use self::observe::VolumeWait;
-pub use self::owner::{Owner, Recycler};
+pub use self::owner::Owner;
 pub use self::plan::{Effect, Outcome, Plan};
 pub use self::report::{Told, report};
 pub use self::snapshot::{Settings, Sight, Snapshot};
