@@ -30,6 +30,8 @@ pub enum RecycleCommand {
     Groups(GroupsArguments),
     /// Replace every instance of node groups, one group after the other. Stopped, it is taken up again by the same command.
     Run(RunArguments),
+    /// Watch Events and recycle the node groups behind them, without an EventRecycler in the cluster, until Ctrl-C.
+    Watch(WatchArguments),
 }
 
 /// Flags of `machinist recycle search`.

@@ -20,6 +20,7 @@ mod region;
 mod run;
 mod search;
 mod table;
+mod watch;
 
 use std::io::Write as _;
 
@@ -45,6 +46,7 @@ pub fn main(
             RecycleCommand::Search(search) => search::main(arguments, search).await,
             RecycleCommand::Groups(groups) => groups::main(arguments, groups, providers).await,
             RecycleCommand::Run(run) => run::main(arguments, run, providers).await,
+            RecycleCommand::Watch(watch) => watch::main(arguments, watch, providers).await,
         }
     });
     // A name look-up that hangs must not hold up the exit.

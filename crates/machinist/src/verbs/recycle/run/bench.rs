@@ -9,11 +9,13 @@ use machinist_controllers::recycler::recycling::{Owner, Recycling, Settings};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Failure;
 use machinist_provider::Pending;
+use machinist_provider::node_groups::NodeGroups;
 use machinist_provider::provider::Providers;
 use machinist_runtime::cache::registry::Caches;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{Cache, Scope};
 use machinist_runtime::clock::{SharedClock, SystemClock};
+use machinist_runtime::cluster::Cluster;
 use machinist_runtime::lease::Leadership;
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::tasks::Tasks;
@@ -40,8 +42,13 @@ pub(in super::super) struct Bench {
     pub(in super::super) region: String,
     pub(in super::super) clock: SharedClock,
     pub(in super::super) hand: Hand,
+    pub(in super::super) groups: Arc<dyn NodeGroups>,
+    pub(in super::super) nodes: Arc<Cache<Nodes>>,
+    pub(in super::super) cluster: Cluster,
+    pub(in super::super) tasks: Tasks,
+    pub(in super::super) timings: Timings,
     /// Open for as long as this is there.
-    _caches: Caches,
+    pub(in super::super) caches: Caches,
 }
 
 /// Whoever recycles by hand. The plan is on the group alone, so nobody else can have changed it; only Ctrl-C takes the wish back.
@@ -78,7 +85,8 @@ impl Bench {
         let cluster = around::cluster(common, &timings).await?;
         let clock: SharedClock = Arc::new(SystemClock);
         let metrics = Arc::new(Metrics::default());
-        let caches = Caches::new(clock.clone(), timings, Arc::clone(&metrics), Tasks::default());
+        let tasks = Tasks::default();
+        let caches = Caches::new(clock.clone(), timings, Arc::clone(&metrics), tasks.clone());
         let nodes = caches.open(&cluster, Scope::All, Nodes::default());
         // Whoever waits at a terminal is told what is in the way.
         if let Some(trouble) = nodes.wait_synced_or_trouble().await {
@@ -93,8 +101,8 @@ impl Bench {
         let writer = Writer::new(Arc::new(gateway), session.clone(), PARTY, Leadership::NotNeeded);
         let own_node = std::env::var("NODE_NAME").ok().filter(|name| !name.is_empty());
         let recycling = Recycling::new(
-            groups,
-            nodes,
+            Arc::clone(&groups),
+            Arc::clone(&nodes),
             session,
             clock.clone(),
             &timings,
@@ -109,7 +117,20 @@ impl Bench {
             dry_run: false,
         };
         let hand = Hand { name: name().into(), stop };
-        Ok(Self { recycling, writer, settings, region, clock, hand, _caches: caches })
+        Ok(Self {
+            recycling,
+            writer,
+            settings,
+            region,
+            clock,
+            hand,
+            groups,
+            nodes,
+            cluster,
+            tasks,
+            timings,
+            caches,
+        })
     }
 }
 

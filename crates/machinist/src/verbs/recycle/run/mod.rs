@@ -7,13 +7,15 @@
 //! crash, on another machine. The first group that is given up ends the run.
 
 mod bench;
-mod drive;
-mod progress;
-mod prospect;
+pub(super) mod drive;
+pub(super) mod progress;
+pub(super) mod prospect;
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, bail};
+use machinist_api::event_recycler::recycle::Recycle;
+use machinist_provider::node_groups::GroupRef;
 use machinist_provider::provider::Providers;
 use machinist_runtime::shutdown;
 use serde::Serialize;
@@ -50,7 +52,8 @@ pub(super) async fn main(
     let bench = Bench::new(common, providers, arguments.how, stop.clone()).await?;
     let mut prospects = Vec::new();
     for name in &arguments.groups {
-        prospects.push(prospect::of(&bench, name, arguments.how.strategy).await?);
+        let group = GroupRef::new(bench.region.as_str(), name.as_str());
+        prospects.push(prospect::of(&bench, &group, arguments.how.strategy).await?);
     }
     if arguments.dry_run {
         let shown: Vec<_> = prospects.iter().map(Prospect::shown).collect();
@@ -68,7 +71,9 @@ pub(super) async fn main(
         let end = drive::drive(&bench, prospect.recycle, &mut progress).await;
         progress.close();
         if let End::Stopped(recycle) = &end {
-            say(&resumption(recycle.step.as_str(), &group, &bench.region, arguments));
+            let rest = arguments.groups.iter().skip_while(|name| **name != group);
+            let rest = rest.map(String::as_str).collect::<Vec<_>>().join(" ");
+            say(&resumption(recycle, &rest));
             show(arguments.output, &results, || as_table(&results))?;
             return Err(anyhow::anyhow!("stopped while {group} was recycled").context(Stopped));
         }
@@ -103,10 +108,9 @@ fn confirm(prospects: &[Prospect]) -> anyhow::Result<()> {
     Err(anyhow::anyhow!("not confirmed").context(Usage))
 }
 
-/// What is left behind after Ctrl-C, and how to go on.
-fn resumption(step: &str, group: &str, region: &str, arguments: &RunArguments) -> String {
-    let groups = arguments.groups.iter().skip_while(|name| *name != group);
-    let groups = groups.map(String::as_str).collect::<Vec<_>>().join(" ");
+/// What is left behind after Ctrl-C, and how to go on with `groups`.
+pub(super) fn resumption(recycle: &Recycle, groups: &str) -> String {
+    let (group, region, step) = (&recycle.group, &recycle.region, recycle.step.as_str());
     format!(
         "Stopped. {group} is in the middle of a recycle ({step}); its plan is stored in its tags.\n\
          Go on with: machinist recycle run --region {region} {groups}"

@@ -47,13 +47,13 @@ struct ShownInstance<'a> {
 /// Looks at a group and says what will happen, or why nothing will.
 pub(in super::super) async fn of(
     bench: &Bench,
-    name: &str,
+    group: &GroupRef,
     strategy: StrategyName,
 ) -> anyhow::Result<Prospect> {
-    let group = GroupRef::new(bench.region.as_str(), name);
-    let found = match bench.recycling.look(&group).await {
+    let GroupRef { region, name } = group;
+    let found = match bench.recycling.look(group).await {
         Sight::There(found) => found,
-        Sight::Gone => bail!("there is no Auto Scaling group {name} in {}", bench.region),
+        Sight::Gone => bail!("there is no Auto Scaling group {name} in {region}"),
         Sight::Unknown(failure) => bail!("{group} cannot be looked at: {}", failure.message),
     };
     let now = bench.clock.now();
@@ -62,7 +62,7 @@ pub(in super::super) async fn of(
         if !mark.owner.starts_with(BY_HAND) {
             bail!("{group} is being recycled already, by {}", mark.owner);
         }
-        let mut recycle = mark.resume(&bench.region, name, 0, now);
+        let mut recycle = mark.resume(region, &name.0, 0, now);
         for instance in &mut recycle.instances {
             let node = nodes.get(&instance.id.as_str().into());
             instance.node = node.map(|node| node.meta.key.name.to_string());

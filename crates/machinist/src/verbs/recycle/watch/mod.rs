@@ -1,0 +1,135 @@
+//! `machinist recycle watch`: counts Events and recycles the node groups behind them, without an EventRecycler in the cluster.
+//!
+//! In: what to look for, as flags. Out: lines on stdout that say what was counted and done. What counts, and which group is next, is decided
+//! as the controller does it ([`lookout`]); a group is recycled as `run` does it, one at a time.
+//!
+//! What happened before the start does not count: there is no status in which it could stand that it was counted already. Ctrl-C ends
+//! it; a recycle that is under way is left as `run` leaves it.
+
+mod lookout;
+
+use jiff::Timestamp;
+use machinist_api::event_recycler::recycle::{Recycle, Step};
+use machinist_api::event_recycler::status::PastRecycle;
+use machinist_controllers::recycler::plan::Begin;
+use machinist_provider::provider::Providers;
+use machinist_runtime::shutdown;
+
+use self::lookout::Lookout;
+use super::arguments::{RecycleArguments, WatchArguments};
+use super::run::drive::{self, End};
+use super::run::progress::Progress;
+use super::run::{Bench, prospect, resumption};
+use super::say;
+use crate::exit::Stopped;
+
+/// Watches until Ctrl-C.
+pub(super) async fn main(
+    common: &RecycleArguments,
+    arguments: &WatchArguments,
+    providers: &Providers,
+) -> anyhow::Result<()> {
+    let stop = shutdown::on_signal()?;
+    let bench = Bench::new(common, providers, arguments.how, stop.clone()).await?;
+    let mut lookout = Lookout::new(&bench, common.region.as_deref(), arguments).await?;
+    let terms = arguments.search.join("\", \"");
+    let (threshold, window) = (arguments.threshold, arguments.window);
+    tell(&bench, &format!("watching for \"{terms}\": {threshold} within {window:?} are too many"))?;
+    let mut counted = String::new();
+    while !stop.is_cancelled() {
+        let plan = lookout.look(bench.clock.now());
+        if let Some(found) = &plan.counted {
+            let counts: Vec<_> =
+                found.counts.iter().map(|(group, count)| format!("{group}: {count}")).collect();
+            let mut line = counts.join(", ");
+            if let Some(example) = &found.example {
+                line.push_str(&format!("; leads nowhere yet: {example}"));
+            }
+            if line != counted && !line.is_empty() {
+                tell(&bench, &line)?;
+            }
+            counted = line;
+        }
+        for Begin { group, events } in &plan.pretend {
+            tell(&bench, &format!("{events} events: would recycle {group} (dry run)"))?;
+            lookout.settle(past(&group.name.0, *events, "DryRun", None, bench.clock.now()));
+        }
+        if let Some(begin) = &plan.begin {
+            let entry = recycle(&bench, begin, arguments).await?;
+            lookout.settle(entry);
+            continue;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(arguments.watch_interval) => {}
+            () = lookout.news() => {}
+            () = stop.cancelled() => {}
+        }
+    }
+    Ok(())
+}
+
+/// Recycles a group; what became of it, for the cool-down.
+async fn recycle(
+    bench: &Bench,
+    begin: &Begin,
+    arguments: &WatchArguments,
+) -> anyhow::Result<PastRecycle> {
+    let Begin { group, events } = begin;
+    tell(bench, &format!("{events} events: {group} is recycled"))?;
+    let prospect = match prospect::of(bench, group, arguments.how.strategy).await {
+        Ok(prospect) => prospect,
+        Err(error) => {
+            tell(bench, &format!("{group} is left alone: {error:#}"))?;
+            let why = Some(error.to_string());
+            return Ok(past(&group.name.0, *events, "Failed", why, bench.clock.now()));
+        }
+    };
+    let mut progress = Progress::new();
+    let end = drive::drive(bench, prospect.recycle, &mut progress).await;
+    progress.close();
+    match end {
+        End::Stopped(recycle) => {
+            say(&resumption(&recycle, &recycle.group));
+            let problem = anyhow::anyhow!("stopped while {} was recycled", recycle.group);
+            Err(problem.context(Stopped))
+        }
+        End::Over(recycle, now) => {
+            tell(bench, &told(&recycle))?;
+            let message = recycle.message.clone().filter(|_| recycle.step == Step::Failed);
+            Ok(past(&recycle.group, *events, recycle.step.as_str(), message, now))
+        }
+    }
+}
+
+fn told(recycle: &Recycle) -> String {
+    match recycle.failure {
+        None => format!("{} is recycled", recycle.group),
+        Some(failure) => {
+            let why = recycle.message.as_deref().unwrap_or_default();
+            format!("{} was given up ({}): {why}", recycle.group, failure.as_str())
+        }
+    }
+}
+
+fn past(
+    group: &str,
+    events: u64,
+    status: &str,
+    message: Option<String>,
+    now: Timestamp,
+) -> PastRecycle {
+    PastRecycle {
+        node_group: Some(group.to_owned()),
+        timestamp: Some(now.to_string()),
+        event_count: i64::try_from(events).ok(),
+        status: Some(status.to_owned()),
+        message,
+        started: None,
+    }
+}
+
+/// A line on stdout, with the time.
+fn tell(bench: &Bench, line: &str) -> std::io::Result<()> {
+    let now = bench.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ");
+    super::super::print(&format!("{now} {line}\n"))
+}
