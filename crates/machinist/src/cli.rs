@@ -80,12 +80,12 @@ pub struct RunArguments {
     /// Write only while holding a lease. By default each controller says whether it needs one; the annotator does not.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     pub leader_elect: Option<bool>,
-    /// Namespace of the leases; by default the one that the kubeconfig or the pod names.
+    /// Namespace of the leases; by default the one that the kubeconfig or the pod names, and of the recycler's kube-system.
     #[arg(long, value_name = "NAMESPACE")]
     pub leader_elect_resource_namespace: Option<String>,
-    /// How long a lease lasts without being renewed.
-    #[arg(long, default_value = "120s", value_parser = lease_duration, value_name = "DURATION")]
-    pub leader_elect_lease_duration: Duration,
+    /// How long a lease lasts without being renewed; by default 120s, and the recycler's 15s.
+    #[arg(long, value_parser = lease_duration, value_name = "DURATION")]
+    pub leader_elect_lease_duration: Option<Duration>,
     /// Take the leases from whoever holds them, once, at the start. Nothing is written before the former holder must have noticed.
     #[arg(long)]
     pub take_over: bool,

@@ -14,6 +14,7 @@ mod exit;
 mod logging;
 mod manifests;
 mod parts;
+mod recycler;
 pub mod registry;
 pub mod verbs;
 

@@ -10,6 +10,7 @@ use machinist_controllers::kinds::{MachineSets, Machines};
 use machinist_controllers::machine::{self, MachineController};
 use machinist_controllers::machine_set::{self, MachineSetController};
 use machinist_controllers::node_link::NodeLink;
+use machinist_controllers::recycler::RecyclerController;
 use machinist_domain::shape::{Capacity, Shape};
 use machinist_provider::capacity::CapacitySource;
 use machinist_provider::provider::Providers;
@@ -21,6 +22,7 @@ use serde_json::value::RawValue;
 use crate::annotator::{AnnotatorArguments, Source};
 use crate::cli::MachineArguments;
 use crate::parts;
+use crate::recycler;
 
 /// A name that is no controller's.
 #[derive(Debug, PartialEq, Eq)]
@@ -70,6 +72,7 @@ impl Wiring {
             self.machine(machines.clone()),
             self.machine_set(sets, machines.clone()),
             Registration::new(move |shared| NodeLink::new(shared, machines)),
+            self.recycler(),
         ]
     }
 
@@ -105,6 +108,13 @@ impl Wiring {
         Registration::new(move |shared| {
             let settings = machine_set::Settings { obey_migration };
             MachineSetController::new(shared, sets, machines, settings)
+        })
+    }
+
+    fn recycler(&self) -> Registration {
+        let providers = self.providers.clone();
+        Registration::new(move |shared| {
+            RecyclerController::new(shared, recycler::settings(&providers, shared))
         })
     }
 
@@ -179,7 +189,10 @@ mod tests {
     #[test]
     fn controllers_are_chosen_by_name_once_each() {
         assert_eq!(names(&["annotator", " annotator"]), Ok(vec!["annotator"]));
-        assert_eq!(names(&["all"]), Ok(vec!["annotator", "machine", "machineset", "nodelink"]));
+        assert_eq!(
+            names(&["all"]),
+            Ok(vec!["annotator", "machine", "machineset", "nodelink", "recycler"])
+        );
         assert!(names(&["annotator", "x"]).unwrap_err().contains("there are: all, annotator"));
     }
 }

@@ -16,7 +16,7 @@ use crate::cluster::Cluster;
 use crate::cluster::wait::wait_ready;
 use crate::controller::start::{Registration, Shared, Start};
 use crate::events::Events;
-use crate::lease::{Candidate, Elector, Leadership};
+use crate::lease::{Candidate, Elector, Leadership, LeaseCustom};
 use crate::metrics::Metrics;
 use crate::tasks::Tasks;
 use crate::timings::Timings;
@@ -150,12 +150,13 @@ impl Manager {
         if !needed || self.options.dry_run {
             return Leadership::NotNeeded;
         }
+        let LeaseCustom { namespace, duration } = controller.custom;
+        let namespace = namespace.unwrap_or(&self.options.lease_namespace);
+        let timings = self.shared.timings;
+        let timings = Timings { lease: duration.unwrap_or(timings.lease), ..timings };
         let name = Candidate {
             controller: controller.name,
-            key: ObjectKey::new(
-                self.options.lease_namespace.as_str(),
-                controller.lease.of(controller.name),
-            ),
+            key: ObjectKey::new(namespace, controller.lease.of(controller.name)),
             identity: self.options.identity.clone(),
             take_over: self.options.take_over,
         };
@@ -164,7 +165,7 @@ impl Manager {
             self.shared.control.session(UserAgent::LEASE),
             self.shared.gateway.clone(),
             self.shared.clock.clone(),
-            self.shared.timings,
+            timings,
             self.shared.metrics.clone(),
             self.shared.readiness.clone(),
         );

@@ -28,6 +28,7 @@ pub mod settings;
 pub mod snapshot;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::LEASE_RECYCLER;
@@ -42,7 +43,7 @@ use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::events::Regarding;
-use machinist_runtime::lease::LeaseName;
+use machinist_runtime::lease::{LeaseCustom, LeaseName};
 use machinist_runtime::queue::Queue;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
@@ -127,6 +128,8 @@ impl Controller for RecyclerController {
     const REQUIRES: &'static [Resource] = &[EVENT_RECYCLERS];
     const ELECTS: bool = true;
     const LEASE: LeaseName = LeaseName::Shared(LEASE_RECYCLER);
+    const LEASE_CUSTOM: LeaseCustom =
+        LeaseCustom { namespace: Some("kube-system"), duration: Some(Duration::from_secs(15)) };
     const WORKERS: usize = 4;
 
     fn caches(&self) -> Vec<Arc<dyn AnyCache>> {

@@ -8,6 +8,7 @@ use machinist_runtime::cache::Scope;
 use machinist_runtime::clock::SystemClock;
 use machinist_runtime::cluster::Cluster;
 use machinist_runtime::cluster::config::{self, ClusterFlags, Environment, TargetChoice};
+use machinist_runtime::lease::LeaseCustom;
 use machinist_runtime::manager::{Manager, Options};
 use machinist_runtime::shutdown;
 use machinist_runtime::timings::Timings;
@@ -52,7 +53,15 @@ pub async fn run(
         machines: arguments.machines.clone(),
         providers: providers.clone(),
     };
-    let controllers = wiring.select(&arguments.controllers).context(Usage)?;
+    let mut controllers = wiring.select(&arguments.controllers).context(Usage)?;
+    // Where others of the same purpose hold a lease, and for how long, is the default; what is said counts.
+    for controller in &mut controllers {
+        let LeaseCustom { namespace, duration } = controller.usual;
+        controller.custom = LeaseCustom {
+            namespace: namespace.filter(|_| arguments.leader_elect_resource_namespace.is_none()),
+            duration: duration.filter(|_| arguments.leader_elect_lease_duration.is_none()),
+        };
+    }
     let known: Vec<_> = controllers.iter().map(|controller| controller.name).collect();
     if let Some((name, _)) =
         arguments.workers.iter().find(|(name, _)| !known.contains(&name.as_str()))
@@ -98,10 +107,11 @@ pub async fn run(
 }
 
 fn timings(arguments: &RunArguments) -> Timings {
+    let usual = Timings::default();
     Timings {
-        lease: arguments.leader_elect_lease_duration,
+        lease: arguments.leader_elect_lease_duration.unwrap_or(usual.lease),
         sync_period: arguments.sync_period,
-        ..Timings::default().scaled(arguments.time_scale)
+        ..usual.scaled(arguments.time_scale)
     }
 }
 

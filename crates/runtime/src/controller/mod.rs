@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::cache::AnyCache;
 use crate::cluster::ApiError;
 use crate::events::Regarding;
-use crate::lease::LeaseName;
+use crate::lease::{LeaseCustom, LeaseName};
 use crate::queue::Queue;
 use crate::user_agent::UserAgent;
 use crate::writer::{WriteError, Writer};
@@ -44,6 +44,8 @@ pub trait Controller: Send + Sync + 'static {
     const ELECTS: bool;
     /// Which Lease it holds where it needs one.
     const LEASE: LeaseName = LeaseName::Own;
+    /// Where and for how long another system's controller of the same purpose holds that Lease, if it is not as with all others.
+    const LEASE_CUSTOM: LeaseCustom = LeaseCustom { namespace: None, duration: None };
     /// How many objects are worked on at once, unless the user says otherwise.
     const WORKERS: usize;
 

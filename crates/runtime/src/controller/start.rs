@@ -19,7 +19,7 @@ use crate::cache::{AnyCache, Scope};
 use crate::clock::SharedClock;
 use crate::cluster::Cluster;
 use crate::events::Events;
-use crate::lease::{Leadership, LeaseName};
+use crate::lease::{Leadership, LeaseCustom, LeaseName};
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::readiness::Readiness;
@@ -65,6 +65,10 @@ pub struct Registration {
     pub elects: bool,
     /// Which Lease that is.
     pub lease: LeaseName,
+    /// Where and for how long others of the same purpose hold it.
+    pub usual: LeaseCustom,
+    /// Where and for how long it is held, where that is not as with all others.
+    pub custom: LeaseCustom,
     /// How many objects are worked on at once, unless the user says otherwise.
     pub workers: usize,
     start: Box<dyn FnOnce(Start) -> BoxFuture<'static, ()> + Send>,
@@ -97,6 +101,8 @@ impl Registration {
             name: C::NAME,
             elects: C::ELECTS,
             lease: C::LEASE,
+            usual: C::LEASE_CUSTOM,
+            custom: LeaseCustom::default(),
             workers: C::WORKERS,
             start: Box::new(|start| Box::pin(run(build, start))),
         }

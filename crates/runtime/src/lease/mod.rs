@@ -15,4 +15,4 @@ mod rules;
 
 pub use self::elector::Elector;
 pub use self::leadership::Leadership;
-pub use self::name::{Candidate, LeaseName};
+pub use self::name::{Candidate, LeaseCustom, LeaseName};

@@ -1,5 +1,7 @@
 //! Which Lease a controller holds, and who wants it.
 
+use std::time::Duration;
+
 use machinist_domain::key::ObjectKey;
 
 /// Which Lease a controller holds. Every controller has one of its own, whatever else runs in the process.
@@ -19,6 +21,15 @@ impl LeaseName {
             Self::Shared(name) => name.to_owned(),
         }
     }
+}
+
+/// Where and for how long a Lease is held, where that is not as with all others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeaseCustom {
+    /// In this namespace.
+    pub namespace: Option<&'static str>,
+    /// For so long without being renewed.
+    pub duration: Option<Duration>,
 }
 
 /// Somebody who wants a lease.
