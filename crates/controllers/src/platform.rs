@@ -1,6 +1,9 @@
 //! What OpenShift's Infrastructure `cluster` says of the cloud that the cluster runs on.
 //!
 //! Output: the raw platform status, for providers. It is watched, so asking costs nothing; elsewhere than on OpenShift it is not even watched.
+//! [`rule`] is which providers follow from it.
+
+pub mod rule;
 
 use std::sync::{Arc, OnceLock};
 

@@ -10,6 +10,7 @@ use machinist_controllers::kinds::{MachineSets, Machines};
 use machinist_controllers::machine::{self, MachineController};
 use machinist_controllers::machine_set::{self, MachineSetController};
 use machinist_controllers::node_link::NodeLink;
+use machinist_controllers::platform::rule::{Choice, PlatformRule};
 use machinist_controllers::recycler::RecyclerController;
 use machinist_domain::shape::{Capacity, Shape};
 use machinist_provider::capacity::CapacitySource;
@@ -58,6 +59,8 @@ pub struct Wiring {
     pub machines: MachineArguments,
     /// Who makes instances.
     pub providers: Providers,
+    /// Which of them do so here.
+    pub platform: Choice,
 }
 
 impl Wiring {
@@ -93,8 +96,11 @@ impl Wiring {
     fn machine(&self, machines: Machines) -> Registration {
         let wiring = self.clone();
         Registration::new(move |shared| {
+            let names = wiring.providers.iter().map(|provider| provider.name()).collect();
+            let rule = PlatformRule::new(shared, wiring.platform, names);
+            rule.start();
             let settings = machine::Settings {
-                clouds: Clouds::new(&wiring.providers, &parts::of(shared)),
+                clouds: Clouds::new(&wiring.providers, &parts::of(shared)).under(rule),
                 cluster_id: wiring.machines.cluster_id.map(Arc::from),
                 secrets: wiring.annotator.secrets(),
                 obey_migration: wiring.annotator.obeys_migration(),
@@ -181,7 +187,8 @@ mod tests {
     fn names(list: &[&str]) -> Result<Vec<&'static str>, String> {
         let list: Vec<_> = list.iter().map(|name| (*name).to_owned()).collect();
         let Flags { annotator, machines } = Flags::parse_from(["x"]);
-        let wiring = Wiring { annotator, machines, providers: Providers::default() };
+        let (providers, platform) = (Providers::default(), Choice::Auto);
+        let wiring = Wiring { annotator, machines, providers, platform };
         let selected = wiring.select(&list).map_err(|error| error.to_string())?;
         Ok(selected.iter().map(|controller| controller.name).collect())
     }

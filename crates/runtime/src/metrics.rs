@@ -40,6 +40,7 @@ pub struct Metrics {
     events: Family<EventLabels, Counter>,
     cloud_calls: Family<CloudLabels, Counter>,
     cloud_writes: Family<CloudWriteLabels, Counter>,
+    platforms: Family<PlatformLabels, Gauge>,
     type_looks: Family<LookLabels, Counter>,
     catalogue_answers: Family<CatalogueLabels, Counter>,
     cache_synced: Family<KindLabels, Gauge>,
@@ -93,6 +94,12 @@ struct CloudWriteLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PlatformLabels {
+    platform: String,
+    provider: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LookLabels {
     result: &'static str,
 }
@@ -124,6 +131,7 @@ impl Default for Metrics {
             events: Family::default(),
             cloud_calls: Family::default(),
             cloud_writes: Family::default(),
+            platforms: Family::default(),
             type_looks: Family::default(),
             catalogue_answers: Family::default(),
             cache_synced: Family::default(),
@@ -145,6 +153,8 @@ impl Default for Metrics {
         reg.register("events", "Events about objects", metrics.events.clone());
         reg.register("cloud_calls", "Calls to the cloud", metrics.cloud_calls.clone());
         reg.register("cloud_writes", "Changes to a cloud", metrics.cloud_writes.clone());
+        let platforms = metrics.platforms.clone();
+        reg.register("platform", "1 for who looks after machines on this platform", platforms);
         let looks = metrics.type_looks.clone();
         reg.register("instance_type_looks", "Questions about instance types", looks);
         let answers = metrics.catalogue_answers.clone();
@@ -232,6 +242,13 @@ impl Metrics {
     ) {
         let labels = CloudWriteLabels { controller, provider, verb, result };
         self.cloud_writes.get_or_create(&labels).inc();
+    }
+
+    /// The cluster runs on this platform, and this provider looks after its machines; "none" where there is none.
+    pub fn platform(&self, platform: &str, provider: &'static str) {
+        self.platforms.clear();
+        let labels = PlatformLabels { platform: platform.to_owned(), provider };
+        self.platforms.get_or_create(&labels).set(1);
     }
 
     /// A question about an instance type was answered from memory, or not.

@@ -22,6 +22,8 @@ struct State {
     running: BTreeSet<&'static str>,
     /// Who holds which lease, in words.
     leases: BTreeMap<&'static str, String>,
+    /// Which cloud this is, and who looks after machines there, in words.
+    platform: Option<String>,
 }
 
 impl Readiness {
@@ -58,6 +60,11 @@ impl Readiness {
         self.state.lock().leases.insert(controller, format!("lease {lease} is held by {who}"));
     }
 
+    /// Which cloud this is, and who looks after machines there. No reason to be unready, whatever it is.
+    pub fn platform(&self, what: String) {
+        self.state.lock().platform = Some(what);
+    }
+
     /// Whether the process is ready, and why (not), one line for each part.
     ///
     /// A controller that waits for a definition which the cluster does not have is not a reason to be unready: it will start by itself.
@@ -71,6 +78,9 @@ impl Readiness {
         }
         for (controller, reason) in &state.waiting {
             line(&mut text, true, &format!("controller {controller} {reason}"));
+        }
+        if let Some(platform) = &state.platform {
+            line(&mut text, true, platform);
         }
         for lease in state.leases.values() {
             line(&mut text, true, lease);

@@ -15,11 +15,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;
+use machinist_domain::retry::Failure;
 use machinist_provider::cloud::Cloud;
 use machinist_provider::parts::Parts;
 use machinist_provider::provider::Providers;
 use machinist_provider::spec::SpecError;
 use serde_json::value::RawValue;
+
+use crate::platform::rule::PlatformRule;
 
 /// Brings a machine back into its queue.
 pub type Wake = Arc<dyn Fn(&ObjectKey) + Send + Sync>;
@@ -29,6 +32,7 @@ pub type Wake = Arc<dyn Fn(&ObjectKey) + Send + Sync>;
 pub struct Clouds {
     providers: Providers,
     clouds: HashMap<&'static str, Arc<dyn Cloud>>,
+    rule: Option<Arc<PlatformRule>>,
 }
 
 /// The provider of a machine.
@@ -44,7 +48,22 @@ impl Clouds {
     /// The clouds of these providers, each made once.
     pub fn new(providers: &Providers, parts: &Parts) -> Self {
         let clouds = providers.iter().map(|provider| (provider.name(), provider.cloud(parts)));
-        Self { clouds: clouds.collect(), providers: providers.clone() }
+        Self { clouds: clouds.collect(), providers: providers.clone(), rule: None }
+    }
+
+    /// Of which only those are used that the rule admits.
+    #[must_use]
+    pub fn under(mut self, rule: Arc<PlatformRule>) -> Self {
+        self.rule = Some(rule);
+        self
+    }
+
+    /// Whether the provider of this spec is used here, or why not. A spec without a provider is for [`choose`](Self::choose) to refuse.
+    pub async fn admit(&self, spec: &RawValue) -> Result<(), Failure> {
+        match (&self.rule, self.providers.choose(spec)) {
+            (Some(rule), Ok(provider)) => rule.admit(provider.name()).await,
+            _ => Ok(()),
+        }
     }
 
     /// The provider that reads this spec.

@@ -48,7 +48,10 @@ pub async fn run(
         target: arguments.target_kubeconfig.clone(),
     };
     let choice = config::resolve(&flags, &Environment::of_process()).await.context(Usage)?;
+    let names: Vec<_> = providers.iter().map(|provider| provider.name()).collect();
+    let platform = arguments.machines.platform(&names);
     let wiring = Wiring {
+        platform: platform.map_err(anyhow::Error::msg).context(Usage)?,
         annotator: arguments.annotator.clone(),
         machines: arguments.machines.clone(),
         providers: providers.clone(),

@@ -66,6 +66,7 @@ async fn a_mistake_in_a_flag_is_exit_code_2_before_any_request() -> Result<()> {
         (&["--leader-elect-lease-duration", "0s"], "--leader-elect-lease-duration"),
         (&["--leader-elect-lease-duration", "20ms"], "--leader-elect-lease-duration"),
         (&["--sync-period", "0s"], "--sync-period"),
+        (&["--platform", "asw"], "--platform"),
     ];
     for (flags, named) in cases {
         let quiet = ["run", "--metrics-bind-address", "0", "--health-addr", "0"];

@@ -6,4 +6,5 @@ mod leases;
 mod life;
 mod openshift;
 mod ownership;
+mod platform;
 mod rights;

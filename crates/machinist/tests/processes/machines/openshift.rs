@@ -10,7 +10,7 @@ use serde_json::json;
 use super::fleet::Fleet;
 use super::life::SET;
 use super::rights::{FASTER, strict};
-use crate::support::access::{may_look_at, may_not_look_at};
+use crate::support::access::{may_look_at, may_not_look_at, may_only_get};
 use crate::support::installation::Installation;
 use crate::support::openshift::definition;
 use crate::support::scene::Scene;
@@ -75,6 +75,10 @@ async fn machines_come_and_go_on_openshift_with_the_rights_of_the_overlay() -> R
         let collection = format!("{parent}/{resource}");
         may_look_at(&account, &collection, name).await?;
         may_not_look_at(&account, &collection, "somebody-elses").await?;
+    }
+    let secrets = format!("{}/secrets", OF_OPENSHIFT[0].0);
+    for name in ["worker-user-data", "master-user-data-managed"] {
+        may_only_get(&account, &secrets, name).await?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::fleet::Fleet;
 use super::life;
 use crate::rights::leases_come_first;
-use crate::support::access::{Attempt, answer, may_look_at, may_not_look_at};
+use crate::support::access::{Attempt, answer, may_look_at, may_not_look_at, may_only_get};
 use crate::support::installation::{Installation, apply_file, right_on};
 use crate::support::scene::{Scene, install_crds};
 use crate::support::time::PATIENCE;
@@ -54,6 +54,7 @@ async fn machines_live_and_die_with_the_rights_of_the_manifests_and_no_more() ->
     let fleet = Fleet::start(&control_plane, scene).await?;
     let installation = Installation::apply(&control_plane, "machines").await?;
     apply_file(&control_plane, "examples/role-credentials.yaml").await?;
+    apply_file(&control_plane, "examples/role-user-data.yaml").await?;
     show_a_token(&control_plane, &fleet).await?;
 
     let kubeconfig = installation.kubeconfig(&control_plane).await?;
@@ -137,6 +138,7 @@ async fn nothing_else_is_allowed(account: &Client) -> Result<()> {
     let secrets = "/api/v1/namespaces/my-machines/secrets";
     may_look_at(account, secrets, "my-aws-credentials").await?;
     may_not_look_at(account, secrets, "somebody-elses").await?;
+    may_only_get(account, secrets, "my-user-data").await?;
     let elsewhere = "/api/v1/namespaces/kube-system/secrets";
     may_not_look_at(account, elsewhere, "my-aws-credentials").await?;
     may_not_look_at(account, "/api/v1/namespaces/my-machines/configmaps", "any").await?;

@@ -24,6 +24,17 @@ pub(crate) async fn may_look_at(client: &Client, collection: &str, name: &str) -
     Ok(())
 }
 
+/// The object can be got by its name, and that is all.
+pub(crate) async fn may_only_get(client: &Client, collection: &str, name: &str) -> Result<()> {
+    let code = answer(client, collection, name, Attempt::Get).await?;
+    ensure!(code == 200 || code == 404, "get {name} in {collection}: {code}");
+    for attempt in [Attempt::ListIt, Attempt::ListAll, Attempt::Delete] {
+        let code = answer(client, collection, name, attempt).await?;
+        ensure!(code == 403, "{attempt:?} {name} in {collection}: {code}");
+    }
+    Ok(())
+}
+
 /// The object cannot be seen in any way.
 pub(crate) async fn may_not_look_at(client: &Client, collection: &str, name: &str) -> Result<()> {
     for attempt in [Attempt::Get, Attempt::ListIt, Attempt::ListAll] {
