@@ -1,0 +1,312 @@
+//! Where a test takes place: an API server, an estate in AWS whose instances register Nodes, and the user who creates EventRecyclers.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use machinist_api::event_recycler::status::PastRecycle;
+use machinist_api::event_recycler::{EventRecycler, EventRecyclerStatus};
+use machinist_control_plane::ControlPlane;
+use machinist_testbed::aws::estate::GroupFacts;
+use machinist_testbed::aws::{AwsBed, Call, Estate, Kubelets};
+use machinist_testbed::poll;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::sync::OnceCell;
+
+use super::process::Process;
+
+const REGION: &str = "eu-central-1";
+/// A recycle is some polls long, and the machine may be busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(150);
+/// Who holds the lease.
+const LEASE: &str = "kaws-operator-lock";
+/// What is stored on a group.
+pub(crate) const TAG: &str = "machinist.dev/recycle";
+/// The actions that change something.
+const CHANGES: [&str; 6] = [
+    "CancelInstanceRefresh",
+    "CreateOrUpdateTags",
+    "DeleteTags",
+    "StartInstanceRefresh",
+    "TerminateInstanceInAutoScalingGroup",
+    "UpdateAutoScalingGroup",
+];
+
+/// Everything that tests share lives on one runtime: what it spawns outlives the test that came first.
+static RUNTIME: LazyLock<Runtime> =
+    LazyLock::new(|| Runtime::new().unwrap_or_else(|error| panic!("no runtime: {error}")));
+static SHARED: OnceCell<(World, Process)> = OnceCell::const_new();
+
+/// A cluster with an estate.
+pub(crate) struct World {
+    pub(crate) control_plane: ControlPlane,
+    pub(crate) client: Client,
+    pub(crate) cloud: AwsBed,
+    pub(crate) estate: Arc<Estate>,
+    _kubelets: Kubelets,
+}
+
+/// Runs a test in the world that it shares with others, in which a recycler runs.
+pub(crate) fn shared(test: impl AsyncFnOnce(&World) -> Result<()>) -> Result<()> {
+    RUNTIME.block_on(async {
+        let begin = async || {
+            let world = World::new().await?;
+            let process = world.recycler(&[])?;
+            anyhow::Ok((world, process))
+        };
+        let (world, _) = SHARED.get_or_try_init(begin).await?;
+        test(world).await
+    })
+}
+
+/// Runs a test in a world of its own, in which nothing runs yet.
+pub(crate) fn alone(test: impl AsyncFnOnce(&World) -> Result<()>) -> Result<()> {
+    RUNTIME.block_on(async { test(&World::new().await?).await })
+}
+
+impl World {
+    async fn new() -> Result<Self> {
+        let (control_plane, cloud) = tokio::join!(ControlPlane::start(), AwsBed::start());
+        let (control_plane, cloud) = (control_plane?, cloud?);
+        for crd in machinist_api::crds() {
+            control_plane.install_crds(&serde_json::to_string(&crd)?).await?;
+        }
+        let estate = Arc::new(Estate::found(cloud.moto(), REGION, "recycled").await?);
+        let boot = Duration::from_millis(200);
+        let kubelets = Kubelets::start(&estate, &control_plane.kube_config(), boot)?;
+        let client = control_plane.client()?;
+        Ok(Self { control_plane, client, cloud, estate, _kubelets: kubelets })
+    }
+
+    /// Starts a recycler. Its own timings are shorter than in life; what EventRecyclers say is not.
+    pub(crate) fn recycler(&self, flags: &[&str]) -> Result<Process> {
+        let flags = [&["--time-scale=0.2"], flags].concat();
+        self.recycler_in_real_time(&flags)
+    }
+
+    /// Starts a recycler as it is in life.
+    pub(crate) fn recycler_in_real_time(&self, flags: &[&str]) -> Result<Process> {
+        Process::start(self.control_plane.kubeconfig_path(), &self.cloud, REGION, flags)
+    }
+
+    /// A group whose instances have Nodes. Returns their ids.
+    pub(crate) async fn group(&self, name: &str, sizes: [u32; 3]) -> Result<Vec<String>> {
+        self.group_with(name, sizes, &[]).await
+    }
+
+    /// The same, with tags.
+    pub(crate) async fn group_with(
+        &self,
+        name: &str,
+        sizes: [u32; 3],
+        tags: &[(&str, &str)],
+    ) -> Result<Vec<String>> {
+        let ids = self.estate.create_group(name, sizes, tags).await?;
+        for id in &ids {
+            self.node(id).await?;
+        }
+        Ok(ids)
+    }
+
+    /// Has the group make instances from now on that belong to no cluster, and register nowhere.
+    pub(crate) async fn silence(&self, name: &str) -> Result<()> {
+        let tag = self.estate.cluster_tag();
+        let tag = [
+            ("Tags.member.1.ResourceId", name),
+            ("Tags.member.1.ResourceType", "auto-scaling-group"),
+            ("Tags.member.1.Key", &*tag),
+            ("Tags.member.1.PropagateAtLaunch", "true"),
+        ];
+        self.estate.change_group("DeleteTags", &tag).await
+    }
+
+    /// Waits for the Node of an instance.
+    pub(crate) async fn node(&self, id: &str) -> Result<Node> {
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        poll::eventually(PATIENCE, &format!("node {id}"), || async { Ok(nodes.get(id).await?) })
+            .await
+    }
+
+    fn recyclers(&self) -> Api<EventRecycler> {
+        Api::all(self.client.clone())
+    }
+
+    /// Creates an EventRecycler that looks for its own name in messages.
+    pub(crate) async fn create(&self, name: &str, extra: Value) -> Result<()> {
+        let mut spec = json!({
+            "searchTerms": [term(name)],
+            "pollInterval": "1s",
+            "watchInterval": "1s",
+            "nodeGroups": {"names": [name]},
+        });
+        for (field, value) in extra.as_object().into_iter().flatten() {
+            spec[field] = value.clone();
+        }
+        let object = serde_json::from_value(json!({
+            "apiVersion": "kaws.pischarti.dev/v1beta1", "kind": "EventRecycler",
+            "metadata": {"name": name}, "spec": spec,
+        }))?;
+        self.recyclers().create(&PostParams::default(), &object).await?;
+        Ok(())
+    }
+
+    /// Five Events about a node, as an EventRecycler of this name counts them.
+    pub(crate) async fn complain(&self, name: &str, node: &str) -> Result<()> {
+        for _ in 0..5 {
+            self.complain_once(name, node).await?;
+        }
+        Ok(())
+    }
+
+    /// One Event about a node.
+    pub(crate) async fn complain_once(&self, name: &str, node: &str) -> Result<()> {
+        let node = self.node(node).await?.metadata;
+        let now = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second())?.to_string();
+        let event: Event = serde_json::from_value(json!({
+            "metadata": {"generateName": "bad-", "namespace": "default"},
+            "involvedObject": {"kind": "Node", "apiVersion": "v1", "name": node.name, "uid": node.uid},
+            "message": format!("{}: rpc error", term(name)), "reason": "Failed", "type": "Warning",
+            "count": 1, "firstTimestamp": now, "lastTimestamp": now, "source": {"component": "test"},
+        }))?;
+        let events: Api<Event> = Api::namespaced(self.client.clone(), "default");
+        events.create(&PostParams::default(), &event).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn status(&self, name: &str) -> Result<EventRecyclerStatus> {
+        Ok(self.recyclers().get_status(name).await?.status.unwrap_or_default())
+    }
+
+    /// Waits for something in the status of an EventRecycler.
+    pub(crate) async fn until<T>(
+        &self,
+        name: &str,
+        what: &str,
+        find: impl Fn(&EventRecyclerStatus) -> Option<T>,
+    ) -> Result<T> {
+        poll::eventually(PATIENCE, &format!("{name}: {what}"), || async {
+            let status = self.status(name).await?;
+            find(&status).with_context(|| format!("{status:#?}"))
+        })
+        .await
+    }
+
+    /// Waits until the recycle of the group is over, and says how it ended.
+    pub(crate) async fn ended(&self, name: &str) -> Result<PastRecycle> {
+        let ended = |status: &EventRecyclerStatus| {
+            let past = status.recycle_history.iter().flatten();
+            past.filter(|past| past.node_group.as_deref() == Some(name)).next_back().cloned()
+        };
+        let past = self.until(name, "the recycle to end", ended).await?;
+        let active = self.status(name).await?.recycles.unwrap_or_default();
+        ensure!(active.is_empty(), "{active:?}");
+        Ok(past)
+    }
+
+    /// Waits until a recycle is at this step.
+    pub(crate) async fn at_step(&self, name: &str, step: &str) -> Result<()> {
+        let at = |status: &EventRecyclerStatus| {
+            let mut all = status.recycles.iter().flatten();
+            all.any(|one| one.step.as_str() == step).then_some(())
+        };
+        self.until(name, &format!("step {step}"), at).await
+    }
+
+    /// What there really is of a group.
+    pub(crate) async fn facts(&self, name: &str) -> Result<GroupFacts> {
+        self.estate.group(name).await?.with_context(|| format!("no group {name}"))
+    }
+
+    /// Fails unless the group has these sizes, as many members, none of the old ones, and no text on it.
+    pub(crate) async fn is_renewed(
+        &self,
+        name: &str,
+        sizes: [u32; 3],
+        old: &[String],
+    ) -> Result<()> {
+        let facts = self.facts(name).await?;
+        ensure!(facts.sizes == sizes, "{facts:?}");
+        ensure!(facts.members.len() == sizes[2] as usize, "{facts:?}");
+        ensure!(!facts.members.iter().any(|id| old.contains(id)), "{facts:?}, once {old:?}");
+        ensure!(!facts.tags.contains_key(TAG), "{facts:?}");
+        Ok(())
+    }
+
+    /// Fails unless the group is as it was.
+    pub(crate) async fn is_as_it_was(
+        &self,
+        name: &str,
+        sizes: [u32; 3],
+        old: &[String],
+    ) -> Result<()> {
+        let facts = self.facts(name).await?;
+        let members: BTreeSet<_> = facts.members.iter().collect();
+        ensure!(facts.sizes == sizes && members == old.iter().collect(), "{facts:?}, once {old:?}");
+        ensure!(!facts.tags.contains_key(TAG), "{facts:?}");
+        Ok(())
+    }
+
+    /// The calls that changed the group or its members.
+    pub(crate) fn changes(&self, name: &str, members: &[String]) -> Vec<Call> {
+        let mut calls = self.cloud.front().calls();
+        calls.retain(|call| {
+            let about = |value: &String| value == name || members.contains(value);
+            CHANGES.contains(&&*call.action) && call.parameters.values().any(about)
+        });
+        calls
+    }
+
+    /// A pod that runs on a node.
+    pub(crate) async fn pod(&self, name: &str, node: &str) -> Result<()> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
+        let pod: Pod = serde_json::from_value(json!({
+            "metadata": {"name": name, "labels": {"app": name}},
+            "spec": {
+                "nodeName": node, "automountServiceAccountToken": false,
+                "terminationGracePeriodSeconds": 1,
+                "containers": [{"name": "c", "image": "i"}],
+            },
+        }))?;
+        pods.create(&PostParams::default(), &pod).await?;
+        let running = json!({"status": {
+            "phase": "Running", "conditions": [{"type": "Ready", "status": "True"}],
+        }});
+        pods.patch_status(name, &PatchParams::default(), &Patch::Merge(running)).await?;
+        Ok(())
+    }
+
+    /// Whether a pod is there.
+    pub(crate) async fn has_pod(&self, name: &str) -> Result<bool> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
+        Ok(pods.get_opt(name).await?.is_some_and(|pod| pod.metadata.deletion_timestamp.is_none()))
+    }
+
+    /// What Events with this reason say about an EventRecycler.
+    pub(crate) async fn told(&self, name: &str, reason: &str) -> Result<Vec<String>> {
+        let events: Api<Event> = Api::all(self.client.clone());
+        let all = events.list(&ListParams::default()).await?.items.into_iter();
+        let about = all.filter(|event| {
+            event.involved_object.name.as_deref() == Some(name)
+                && event.reason.as_deref() == Some(reason)
+        });
+        Ok(about.filter_map(|event| event.message).collect())
+    }
+
+    /// Who holds the lease of the recycler, and since how many changes.
+    pub(crate) async fn lease(&self) -> Result<(String, i32)> {
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), "kube-system");
+        let spec = leases.get(LEASE).await?.spec.context("a Lease has a spec")?;
+        Ok((spec.holder_identity.unwrap_or_default(), spec.lease_transitions.unwrap_or(0)))
+    }
+}
+
+/// What the Events say that an EventRecycler of this name counts.
+fn term(name: &str) -> String {
+    format!("sandbox image of {name}")
+}
