@@ -1,17 +1,21 @@
 //! Every fault at every write, and `kill -9` at ten of them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_control_plane::ControlPlane;
-use machinist_testbed::aws::AwsBed;
+use machinist_testbed::aws::{AwsBed, Moto};
 use machinist_testbed::crash::{Fault, Harness, Options, Sample};
-use machinist_testbed::scenarios::Scaling;
+use machinist_testbed::scenarios::{AwsScaling, Scaling};
 
 use crate::broken_secret::{self, BrokenSecret};
 use crate::machine_sets::FiveMachineSets;
 use crate::subjects;
 
 async fn control_plane() -> ControlPlane {
+    // Every run by itself: RUST_LOG=machinist_testbed=info
+    let lines = tracing_subscriber::fmt().with_writer(std::io::stderr);
+    drop(lines.with_env_filter(tracing_subscriber::EnvFilter::from_default_env()).try_init());
     let control_plane = ControlPlane::start().await.unwrap();
     control_plane.install_crds(&machinist::verbs::crds::yaml().unwrap()).await.unwrap();
     control_plane
@@ -84,5 +88,29 @@ async fn every_write_survives_every_fault_while_credentials_come_and_go() {
     let harness = Harness::new(subjects::in_process(EC2), BrokenSecret, servers, options);
     let report = harness.run().await.unwrap();
     eprintln!("annotator with EC2: {report}");
+    report.check().unwrap();
+}
+
+/// On AWS, with hosts and load balancers, while image and subnet change: every death is `kill -9`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_instance_is_lost_leaked_or_made_twice_on_aws() {
+    let moto = Arc::new(Moto::start().await.unwrap());
+    let control_plane = control_plane().await;
+    // Many points and slow runs: less than a fifth unless everything is wanted.
+    let sample = match Sample::from_env() {
+        Sample::All => Sample::All,
+        _ => Sample::EveryNth(25),
+    };
+    let options = Options {
+        sample,
+        deadline: Duration::from_secs(120),
+        settle: Duration::from_secs(1),
+        aws: Some(moto),
+        ..options()
+    };
+    let servers = vec![control_plane.kube_config()];
+    let harness = Harness::new(subjects::machines_on_aws(), AwsScaling, servers, options);
+    let report = harness.run().await.unwrap();
+    eprintln!("machines on AWS, kill -9: {report}");
     report.check().unwrap();
 }

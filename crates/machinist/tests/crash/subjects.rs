@@ -61,3 +61,27 @@ pub(crate) fn machines() -> ProcessSubject {
         ])
         .env(machinist_provider_sim::ENDPOINT_VARIABLE, "{cloud}")
 }
+
+/// The controllers of machines, on AWS. The cluster is called like the namespace.
+pub(crate) fn machines_on_aws() -> ProcessSubject {
+    ProcessSubject::new(env!("CARGO_BIN_EXE_machinist"))
+        .args([
+            "run",
+            "--controllers=machine,machineset,nodelink",
+            "--leader-elect=false",
+            "--metrics-bind-address=0",
+            "--health-addr=0",
+            "--sync-period=10m",
+            // Not less: moto is slow when several worlds ask it, and an answer that comes too late is one more fault.
+            "--time-scale=0.05",
+            "--namespace",
+            "{namespace}",
+            "--cluster-id",
+            "{namespace}",
+        ])
+        .env("AWS_ENDPOINT_URL", "{cloud}")
+        .env("AWS_ACCESS_KEY_ID", "AKIACRASH")
+        .env("AWS_SECRET_ACCESS_KEY", "crash")
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .output(concat!(env!("CARGO_TARGET_TMPDIR"), "/crash-aws"))
+}

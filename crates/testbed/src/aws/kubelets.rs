@@ -20,7 +20,7 @@ use super::Estate;
 use super::estate::InstanceFacts;
 
 /// The pause between two looks, at least. moto does one thing at a time: half of it is left to others.
-const PAUSE: Duration = Duration::from_millis(250);
+const PAUSE: Duration = Duration::from_millis(400);
 
 /// The kubelets of an estate. Dropping it silences them.
 #[derive(Debug)]

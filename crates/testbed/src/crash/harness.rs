@@ -17,6 +17,7 @@ use super::{
     lens::Lens,
     trial::{Learned, Trial, Verdict},
 };
+use crate::aws::Moto;
 
 /// Runs that a fault gets to find its point.
 const OCCASIONS: usize = 3;
@@ -40,6 +41,8 @@ pub struct Options {
     pub leases: bool,
     /// Whether every world has a simulated cloud, and how much faster than real time its clock goes.
     pub cloud: Option<f64>,
+    /// Whether every world has AWS, and where.
+    pub aws: Option<Arc<Moto>>,
 }
 
 impl Default for Options {
@@ -53,6 +56,7 @@ impl Default for Options {
             user_agents: "machinist-".to_owned(),
             leases: false,
             cloud: None,
+            aws: None,
         }
     }
 }
@@ -166,6 +170,10 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
         let world = match self.options.cloud {
             None => world,
             Some(scale) => world.with_cloud(api_server, scale).await?,
+        };
+        let world = match &self.options.aws {
+            None => world,
+            Some(moto) => world.with_aws(api_server, moto).await?,
         };
         Ok(Trial {
             subject: &self.subject,

@@ -20,9 +20,9 @@ impl<C: Scenario> Lens<C> {
     }
 
     pub(super) fn counts(&self, request: &ApiRequest) -> bool {
-        request.is_write()
-            && request.user_agent.starts_with(&self.user_agents)
-            && (self.leases || request.resource != "leases")
+        // The SDK of a cloud introduces itself by its own name; nobody else goes through the proxy to it.
+        let is_ours = request.is_query_call() || request.user_agent.starts_with(&self.user_agents);
+        request.is_write() && is_ours && (self.leases || request.resource != "leases")
     }
 
     fn write(&self, request: &ApiRequest) -> Write {

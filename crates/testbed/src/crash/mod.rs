@@ -11,6 +11,7 @@
 //! Not here: how faults reach the wire ([`crate::faults`]), and what a controller is: anything that can be
 //! started with a kubeconfig and killed will do.
 
+mod aws;
 mod cloud;
 mod diff;
 mod fault;
@@ -29,6 +30,7 @@ pub mod toy;
 mod trial;
 mod world;
 
+pub use aws::WorldAws;
 pub use cloud::WorldCloud;
 pub use fault::Fault;
 pub use harness::{Harness, Options};

@@ -13,7 +13,7 @@ pub struct Launch {
     pub url: String,
     /// The only namespace that the subject may look at.
     pub namespace: String,
-    /// Where the simulated cloud is, if there is one.
+    /// Where the cloud is, if there is one.
     pub cloud: Option<String>,
 }
 

@@ -19,12 +19,13 @@ impl<'a, S: Subject> Supervisor<'a, S> {
         Ok(Self { subject, launch, current, restarts: watch::Sender::new(0) })
     }
 
-    /// Kills the instance and starts a fresh one.
-    pub(super) async fn restart(&self) -> Result<()> {
+    /// Kills the instance, lets something happen while there is none, and starts a fresh one.
+    pub(super) async fn restart(&self, between: impl Future<Output = Result<()>>) -> Result<()> {
         let mut current = self.current.lock().await;
         if let Some(running) = current.take() {
             running.kill().await?;
         }
+        between.await?;
         *current = Some(self.subject.start(&self.launch).await?);
         self.restarts.send_modify(|restarts| *restarts += 1);
         Ok(())

@@ -79,16 +79,23 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
             let met = self.has_died(&supervisor).await;
             (told, met, self.ensure_end(undisturbed).await)
         };
-        let death = async {
-            gate.reached().await;
-            match supervisor.restart().await {
+        let strike = async {
+            let meanwhile = self.scenario.meanwhile(&self.world);
+            let done = if fault.is_deadly() {
+                gate.reached().await;
+                supervisor.restart(meanwhile).await
+            } else {
+                rule.struck().await;
+                meanwhile.await
+            };
+            match done {
                 Ok(()) => std::future::pending().await,
                 Err(error) => error,
             }
         };
         let (told, met, ended) = tokio::select! {
             story = story => story,
-            error = death => return Err(error.context("restarting the subject")),
+            error = strike => return Err(error.context("what goes with the fault")),
         };
         let ending = supervisor.stop().await?.map(Error::msg);
         let problems: Vec<String> = [told.err(), ended.err(), ending]

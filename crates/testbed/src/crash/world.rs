@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -14,8 +17,9 @@ use kube::{
 };
 use serde_json::Value;
 
-use super::{Launch, WorldCloud, normalise::Normaliser};
+use super::{Launch, WorldAws, WorldCloud, normalise::Normaliser};
 use crate::{
+    aws::Moto,
     faults::{ApiRequest, Proxy},
     poll,
 };
@@ -31,6 +35,8 @@ pub struct World {
     pub proxy: Proxy,
     /// A cloud of its own, where the harness was told to have one.
     pub cloud: Option<WorldCloud>,
+    /// AWS with an estate of its own, where the harness was told to have it.
+    pub aws: Option<WorldAws>,
     client: Client,
     deadline: Instant,
 }
@@ -60,13 +66,20 @@ impl World {
             .create(&PostParams::default(), &object)
             .await
             .with_context(|| format!("namespace {namespace}"))?;
-        Ok(Self { namespace, proxy, cloud: None, client, deadline: Instant::now() + lifetime })
+        let deadline = Instant::now() + lifetime;
+        Ok(Self { namespace, proxy, cloud: None, aws: None, client, deadline })
     }
 
     /// The same world with a simulated cloud, whose clock goes `scale` times as fast as real time.
     pub async fn with_cloud(self, api_server: &kube::Config, scale: f64) -> Result<Self> {
         let cloud = WorldCloud::start(&self.proxy, api_server, scale).await?;
         Ok(Self { cloud: Some(cloud), ..self })
+    }
+
+    /// The same world with AWS, in which its cluster is called like its namespace.
+    pub async fn with_aws(self, api_server: &kube::Config, moto: &Arc<Moto>) -> Result<Self> {
+        let aws = WorldAws::start(moto, &self.proxy, api_server, &self.namespace).await?;
+        Ok(Self { aws: Some(aws), ..self })
     }
 
     /// The undisturbed user's client, which leads directly to the API server.
@@ -85,7 +98,8 @@ impl World {
 
     /// What a subject has to know.
     pub fn launch(&self) -> Launch {
-        let cloud = self.cloud.as_ref().map(|cloud| cloud.endpoint.clone());
+        let simulated = self.cloud.as_ref().map(|cloud| &cloud.endpoint);
+        let cloud = simulated.or(self.aws.as_ref().map(|aws| &aws.endpoint)).cloned();
         Launch { cloud, ..Launch::new(&self.proxy, &self.namespace) }
     }
 

@@ -40,17 +40,7 @@ impl Scenario for Scaling {
     /// What is left, in Kubernetes and in the cloud, and what was ever made.
     async fn end_state(&self, world: &World) -> Result<Value> {
         let cloud = &world.cloud.as_ref().context("a world with a cloud")?.sim;
-        let kinds = ["MachineSet", "Machine"].map(|kind| {
-            let plural = format!("{}s", kind.to_lowercase());
-            ApiResource {
-                group: "machine.openshift.io".to_owned(),
-                version: "v1beta1".to_owned(),
-                api_version: "machine.openshift.io/v1beta1".to_owned(),
-                kind: kind.to_owned(),
-                plural,
-            }
-        });
-        let mut objects = world.state_of(&kinds).await?;
+        let mut objects = world.state_of(&kinds()).await?;
         strip(&mut objects);
         Ok(json!({
             "objects": objects,
@@ -91,14 +81,28 @@ impl Scenario for Scaling {
     }
 }
 
+/// What is left of in the end, if anything is.
+pub(super) fn kinds() -> [ApiResource; 2] {
+    ["MachineSet", "Machine"].map(|kind| {
+        let plural = format!("{}s", kind.to_lowercase());
+        ApiResource {
+            group: "machine.openshift.io".to_owned(),
+            version: "v1beta1".to_owned(),
+            api_version: "machine.openshift.io/v1beta1".to_owned(),
+            kind: kind.to_owned(),
+            plural,
+        }
+    })
+}
+
 /// The cloud's word for the state of an instance has changed, or what is waited for, and nothing else.
-const STATE: &str = "state";
+pub(super) const STATE: &str = "state";
 
 /// The machine's Node, and nothing about the phase.
-const NODE: &str = "node";
+pub(super) const NODE: &str = "node";
 
 /// What a patch of a machine says, in a word that all machines share.
-fn news(request: &ApiRequest) -> String {
+pub(super) fn news(request: &ApiRequest) -> String {
     let body = request.json().unwrap_or_default();
     let status = &body["status"];
     let reason = |kind: &str| {
@@ -199,12 +203,12 @@ async fn is_settled(world: &World, size: usize) -> Result<()> {
     Ok(())
 }
 
-fn is_linked(node: &Node) -> bool {
+pub(super) fn is_linked(node: &Node) -> bool {
     node.annotations().contains_key(MACHINE_OF_NODE) && node.labels().contains_key("tier")
 }
 
 /// Ordinals that a crash burned are gone for good, which is how they work; and times are times.
-fn strip(objects: &mut Value) {
+pub(super) fn strip(objects: &mut Value) {
     let Some(list) = objects.as_array_mut() else { return };
     for object in list {
         if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {

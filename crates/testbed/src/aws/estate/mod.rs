@@ -32,6 +32,7 @@ pub struct Estate {
     vpc: String,
     subnets: [String; 2],
     images: [String; 2],
+    security_group: String,
 }
 
 impl Estate {
@@ -49,14 +50,15 @@ impl Estate {
             *subnet = made.text_at(&["subnet", "subnetId"]);
         }
         let group = [("GroupName", name), ("GroupDescription", name), ("VpcId", &vpc)];
-        wire.ec2("CreateSecurityGroup", &group).await?;
+        let group = wire.ec2("CreateSecurityGroup", &group).await?;
+        let security_group = group.text_at(&["groupId"]);
         let mut images = [String::new(), String::new()];
         for (image, which) in images.iter_mut().zip(["one", "two"]) {
             let called = format!("{name}-{which}");
             let made = wire.ec2("RegisterImage", &[("Name", &called)]).await?;
             *image = made.text_at(&["imageId"]);
         }
-        let estate = Self { wire, name: name.to_owned(), vpc, subnets, images };
+        let estate = Self { wire, name: name.to_owned(), vpc, subnets, images, security_group };
         estate.point_to(0).await?;
         Ok(estate)
     }
@@ -69,6 +71,21 @@ impl Estate {
     /// Where it is.
     pub fn region(&self) -> &str {
         &self.wire.region
+    }
+
+    /// The image that the filters of the spec mean at first.
+    pub fn image(&self) -> &str {
+        &self.images[0]
+    }
+
+    /// The subnet that the filters of the spec mean at first.
+    pub fn subnet(&self) -> &str {
+        &self.subnets[0]
+    }
+
+    /// The security group of all machines.
+    pub fn security_group(&self) -> &str {
+        &self.security_group
     }
 
     /// A provider spec for machines of this estate, with something merged into its top level.
