@@ -64,6 +64,11 @@ impl Scene {
         Proxy::start(&self.control_plane.kube_config()).await
     }
 
+    /// The user's own way to the API server.
+    pub(crate) fn config(&self) -> kube::Config {
+        self.control_plane.kube_config()
+    }
+
     pub(crate) fn kubeconfig(&self) -> &Path {
         self.control_plane.kubeconfig_path()
     }
