@@ -1,8 +1,9 @@
 //! Metrics in Prometheus' format. One registry, passed by value: no globals, so tests can look at their own.
 //!
-//! [`machines`] has those that bear OpenShift's names.
+//! [`machines`] has those that bear OpenShift's names, [`recycler`] those of EventRecyclers.
 
 pub mod machines;
+pub mod recycler;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -28,6 +29,8 @@ pub struct Metrics {
     registry: Registry,
     /// About machines.
     pub machines: self::machines::MachineMetrics,
+    /// About EventRecyclers.
+    pub recycler: self::recycler::RecyclerMetrics,
     reconciles: Family<ReconcileLabels, Counter>,
     durations: Family<ControllerLabels, Histogram>,
     depths: Family<ControllerLabels, Gauge>,
@@ -139,6 +142,7 @@ impl Default for Metrics {
             cache_undecodable: Family::default(),
             cache_age: Family::default(),
             machines: self::machines::MachineMetrics::default(),
+            recycler: self::recycler::RecyclerMetrics::register(&mut registry),
             registry: Registry::default(),
         };
         let reg = &mut registry;

@@ -16,6 +16,7 @@ mod act;
 pub mod decide;
 pub mod detection;
 pub mod error;
+mod figures;
 mod history;
 mod observe;
 pub mod plan;
@@ -44,6 +45,7 @@ use machinist_runtime::controller::Controller;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::events::Regarding;
 use machinist_runtime::lease::{LeaseCustom, LeaseName};
+use machinist_runtime::metrics::Metrics;
 use machinist_runtime::queue::Queue;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
@@ -78,6 +80,7 @@ pub struct RecyclerController {
     watchers: Arc<Watchers>,
     places: Places,
     recycling: Recycling,
+    metrics: Arc<Metrics>,
 }
 
 impl RecyclerController {
@@ -114,6 +117,7 @@ impl RecyclerController {
                 &shared.timings,
                 own_node,
             ),
+            metrics: Arc::clone(&shared.metrics),
         }
     }
 }
@@ -146,10 +150,11 @@ impl Controller for RecyclerController {
         let watchers = Arc::clone(&self.watchers);
         self.events.attend(move |before, after| watchers.told(before, after));
         let (watchers, events) = (Arc::clone(&self.watchers), Arc::clone(&self.events));
-        let keys = Arc::clone(queue);
+        let (keys, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
         self.recyclers.subscribe(move |change| {
+            figures::tell(&metrics.recycler, change);
             match change.after {
-                Some(Entry::Known(recycler)) => watchers.follow(recycler, &events),
+                Some(Entry::Known(recycler)) => watchers.follow(recycler, &*events),
                 Some(Entry::Undecodable(_)) | None => watchers.forget(change.key),
             }
             keys.add(change.key);

@@ -1,0 +1,122 @@
+//! Metrics about EventRecyclers. All come from what is stored in their status, so every replica has them, leader or not.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// Metrics about EventRecyclers.
+#[derive(Debug)]
+pub struct RecyclerMetrics {
+    events: Family<GroupLabels, Gauge>,
+    unmapped: Family<RecyclerLabels, Gauge>,
+    active: Family<StepLabels, Gauge>,
+    ended: Family<ResultLabels, Counter>,
+    durations: Family<ResultLabels, Histogram>,
+}
+
+/// What the status of an EventRecycler says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecyclerFigures {
+    /// How many events count, for each group.
+    pub events: Vec<(String, i64)>,
+    /// How many lead to no group yet.
+    pub unmapped: i64,
+    /// Each recycle under way: its group and its step.
+    pub recycles: Vec<(String, &'static str)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct GroupLabels {
+    recycler: String,
+    group: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RecyclerLabels {
+    recycler: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StepLabels {
+    recycler: String,
+    group: String,
+    step: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabels {
+    recycler: String,
+    result: String,
+}
+
+impl RecyclerMetrics {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            events: Family::default(),
+            unmapped: Family::default(),
+            active: Family::default(),
+            ended: Family::default(),
+            durations: Family::new_with_constructor(histogram),
+        };
+        let text = "Events that count now, by node group";
+        registry.register("recycler_events", text, metrics.events.clone());
+        let text = "Events that lead to no node group yet";
+        registry.register("recycler_unmapped_events", text, metrics.unmapped.clone());
+        let text = "1 for each recycle under way, by its step";
+        registry.register("recycler_active", text, metrics.active.clone());
+        let text = "Recycles that have ended, by result";
+        registry.register("recycler_recycles", text, metrics.ended.clone());
+        let text = "Time of a recycle, by result";
+        registry.register("recycler_recycle_duration_seconds", text, metrics.durations.clone());
+        metrics
+    }
+
+    /// The status of an EventRecycler has changed; where there is none, before or after, it says nothing.
+    pub fn changed(&self, recycler: &str, before: &RecyclerFigures, after: &RecyclerFigures) {
+        let of_group = |group: &str| GroupLabels { recycler: recycler.into(), group: group.into() };
+        let of_step = |(group, step): &(String, &'static str)| StepLabels {
+            recycler: recycler.into(),
+            group: group.clone(),
+            step,
+        };
+        for (group, _) in &before.events {
+            self.events.remove(&of_group(group));
+        }
+        for (group, count) in &after.events {
+            self.events.get_or_create(&of_group(group)).set(*count);
+        }
+        for recycle in &before.recycles {
+            self.active.remove(&of_step(recycle));
+        }
+        for recycle in &after.recycles {
+            self.active.get_or_create(&of_step(recycle)).set(1);
+        }
+        let labels = RecyclerLabels { recycler: recycler.into() };
+        self.unmapped.get_or_create(&labels).set(after.unmapped);
+    }
+
+    /// An EventRecycler is gone, and with it what is said about it.
+    pub fn forget(&self, recycler: &str, before: &RecyclerFigures) {
+        self.changed(recycler, before, &RecyclerFigures::default());
+        self.unmapped.remove(&RecyclerLabels { recycler: recycler.into() });
+    }
+
+    /// A recycle has ended.
+    pub fn ended(&self, recycler: &str, result: &str, took: Option<Duration>) {
+        let labels = ResultLabels { recycler: recycler.into(), result: result.into() };
+        self.ended.get_or_create(&labels).inc();
+        if let Some(took) = took {
+            self.durations.get_or_create(&labels).observe(took.as_secs_f64());
+        }
+    }
+}
+
+/// From a minute to a day: a large group takes hours.
+fn histogram() -> Histogram {
+    Histogram::new(exponential_buckets(60.0, 2.0, 11))
+}
