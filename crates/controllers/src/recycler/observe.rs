@@ -27,7 +27,7 @@ pub(super) async fn observe(
         Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
         Entry::Known(recycler) => {
             // A live read may have brought what no subscriber has told of yet.
-            controller.watchers.follow(&recycler, &controller.events);
+            controller.watchers.follow(&recycler, &*controller.events);
             match facts(controller, &recycler).await? {
                 Some(facts) => Content::Read(Box::new(facts)),
                 None => return Ok(None),

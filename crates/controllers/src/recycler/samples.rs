@@ -1,1 +1,147 @@
-//! Samples.
+//! EventRecyclers and events for the tests of the stages.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::event_recycler::EventRecyclerStatus;
+use machinist_api::event_recycler::recycle::Recycle;
+use machinist_api::event_recycler::status::PastRecycle;
+use machinist_domain::key::{ObjectKey, Uid, Version};
+use machinist_domain::meta::Meta;
+use machinist_domain::window::minute_of;
+use serde_json::{Value, json};
+
+use super::detection::counting::{Counting, Leads, News};
+use super::detection::occurrence::Occurrence;
+use super::recycling::{self, Sight};
+use super::settings::Settings;
+use super::snapshot::{Content, Deed, Elsewhere, Facts, Snapshot};
+use crate::kinds::Whom;
+
+pub(super) const REGION: &str = "eu-west-3";
+
+pub(super) fn now() -> Timestamp {
+    "2026-11-16T02:00:00Z".parse().unwrap()
+}
+
+pub(super) fn ago(minutes: i64) -> Timestamp {
+    now() - SignedDuration::from_mins(minutes)
+}
+
+/// An EventRecycler that has counted nothing, as far as it is known.
+#[derive(Debug, Clone)]
+pub(super) struct Sample {
+    pub(super) facts: Facts,
+    pub(super) meta: Meta,
+}
+
+impl Sample {
+    /// One that asks for `more` than a search term.
+    pub(super) fn new(more: &Value) -> Self {
+        let mut spec = json!({"searchTerms": ["bad"], "threshold": 3});
+        for (name, value) in more.as_object().unwrap() {
+            spec[name] = value.clone();
+        }
+        let read = serde_json::from_value(spec).unwrap();
+        let facts = Facts {
+            generation: 1,
+            settings: Settings::read(Some(&read)).map(Arc::new),
+            status: Arc::new(EventRecyclerStatus {
+                observed_generation: Some(1),
+                ..EventRecyclerStatus::default()
+            }),
+            counting: Counting { mark: Version(10), ..Counting::default() },
+            position: Version(20),
+            news: Vec::new(),
+            reopened: Vec::new(),
+            elsewhere: Vec::new(),
+            recycles: Vec::new(),
+        };
+        let meta = Meta {
+            key: ObjectKey::new("", "er"),
+            uid: Uid("er-uid".into()),
+            version: Version(5),
+            deleting: false,
+        };
+        Self { facts, meta }
+    }
+
+    /// `times` events about pod `pod` of `group`, `minutes` ago.
+    pub(super) fn news(mut self, group: &str, pod: &str, times: u32, minutes: i64) -> Self {
+        self.facts.news.push(news(group, pod, times, minutes));
+        self
+    }
+
+    /// One that leads nowhere yet.
+    pub(super) fn unmapped(mut self, pod: &str) -> Self {
+        let leads = Leads::Open("no node".to_owned());
+        self.facts.news.push(News { leads, node: None, ..news("", pod, 1, 0) });
+        self
+    }
+
+    pub(super) fn past(mut self, group: &str, status: &str, minutes: i64) -> Self {
+        let status_now = Arc::make_mut(&mut self.facts.status);
+        status_now.recycle_history.get_or_insert_default().push(PastRecycle {
+            node_group: Some(group.to_owned()),
+            timestamp: Some(ago(minutes).to_string()),
+            status: Some(status.to_owned()),
+            ..PastRecycle::default()
+        });
+        self
+    }
+
+    pub(super) fn elsewhere(mut self, group: &str, what: Deed) -> Self {
+        self.facts.elsewhere.push(Elsewhere {
+            recycler: "other".into(),
+            group: group.into(),
+            what,
+        });
+        self
+    }
+
+    /// A recycle under way, of whose group nobody can say anything.
+    pub(super) fn active(mut self, group: &str) -> Self {
+        let recycle = recycle(group, "Replacing");
+        let status = Arc::make_mut(&mut self.facts.status);
+        status.recycles.get_or_insert_default().push(recycle.clone());
+        status.active_recycles.get_or_insert_default().push(group.to_owned());
+        self.facts.recycles.push(recycling::Snapshot {
+            recycle,
+            owner: "er".into(),
+            settings: recycling::Settings::default(),
+            group: Sight::Unknown(machinist_domain::retry::Failure {
+                category: machinist_domain::retry::Category::Unavailable,
+                retry: machinist_domain::retry::Retry::Backoff,
+                message: "no answer".to_owned(),
+            }),
+            nodes: Default::default(),
+            drains: Default::default(),
+            own_node: None,
+        });
+        self
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let content = Content::Read(Box::new(self.facts.clone()));
+        Snapshot { meta: self.meta.clone(), content }
+    }
+}
+
+pub(super) fn recycle(group: &str, step: &str) -> Recycle {
+    let value = json!({
+        "id": format!("{group}-1"), "group": group, "region": REGION, "strategy": "Replace", "step": step,
+        "original": {"min": 1, "max": 4, "desired": 3}, "events": 7,
+        "started": "2026-11-16T01:50:00Z", "stepSince": "2026-11-16T01:55:00Z",
+    });
+    serde_json::from_value(value).unwrap()
+}
+
+pub(super) fn news(group: &str, pod: &str, times: u32, minutes: i64) -> News {
+    let whom = Whom::Pod { namespace: "ns".into(), name: pod.into(), uid: None };
+    let minute = minute_of(ago(minutes));
+    News {
+        occurrence: Occurrence { minute, times, whom, host: None },
+        node: Some(format!("node-of-{pod}").into()),
+        leads: Leads::To { group: group.into(), region: REGION.into() },
+    }
+}

@@ -1,1 +1,179 @@
-//! Tables.
+//! What is decided about an EventRecycler, case by case.
+
+use machinist_domain::key::Version;
+use serde_json::json;
+
+use super::*;
+use crate::recycler::error::Refusal;
+use crate::recycler::samples::{REGION, Sample, ago, now};
+
+fn begins(sample: &Sample) -> Option<(String, u64)> {
+    let plan = decide(&sample.snapshot(), now());
+    plan.begin.map(|begin| {
+        assert_eq!(&*begin.group.region, REGION);
+        (begin.group.name.to_string(), begin.events)
+    })
+}
+
+fn held(sample: &Sample) -> Vec<(String, Hold)> {
+    let plan = decide(&sample.snapshot(), now());
+    plan.held.into_iter().map(|(group, hold)| (group.to_string(), hold)).collect()
+}
+
+#[test]
+fn a_recycle_begins_at_the_threshold_and_not_before() {
+    let sample = Sample::new(&json!({}));
+    assert_eq!(begins(&sample), None);
+    let sample = sample.news("a", "p", 2, 1);
+    assert_eq!(begins(&sample), None);
+    assert_eq!(begins(&sample.news("a", "p", 1, 0)), Some(("a".to_owned(), 3)));
+}
+
+#[test]
+fn only_the_window_counts() {
+    let sample = Sample::new(&json!({"window": "5m"})).news("a", "p", 2, 1);
+    assert_eq!(begins(&sample.clone().news("a", "p", 5, 7)), None);
+    assert_eq!(begins(&sample.news("a", "p", 5, 4)), Some(("a".to_owned(), 7)));
+}
+
+#[test]
+fn what_was_stored_and_what_is_new_count_together() {
+    let mut sample = Sample::new(&json!({})).news("a", "p", 2, 2);
+    let stored = decide(&sample.snapshot(), now()).counted.unwrap().counting;
+    assert_eq!(stored.mark, Version(20));
+    sample.facts.counting = stored;
+    sample.facts.news.clear();
+    assert_eq!(begins(&sample.news("a", "q", 1, 0)), Some(("a".to_owned(), 3)));
+}
+
+#[test]
+fn pods_and_nodes_count_once_each() {
+    let pods =
+        |by: &str| Sample::new(&json!({ "countBy": by })).news("a", "p", 9, 0).news("a", "q", 9, 1);
+    for by in ["Pods", "Nodes"] {
+        assert_eq!(begins(&pods(by)), None, "{by}");
+        assert_eq!(begins(&pods(by).news("a", "r", 1, 0)), Some(("a".to_owned(), 3)), "{by}");
+    }
+}
+
+#[test]
+fn the_worst_group_is_first_and_one_begins_in_a_pass() {
+    let sample = Sample::new(&json!({"maxConcurrent": 5}));
+    let sample = sample.news("a", "p", 3, 0).news("b", "q", 8, 0).news("c", "r", 8, 0);
+    assert_eq!(begins(&sample), Some(("b".to_owned(), 8)));
+    let waiting: Vec<_> = held(&sample).into_iter().map(|(group, _)| group).collect();
+    assert_eq!(waiting, ["c", "a"]);
+}
+
+#[test]
+fn a_group_is_left_alone_for_as_long_as_the_cool_down_says() {
+    let sample = Sample::new(&json!({"coolDown": "30m"})).news("a", "p", 5, 0);
+    for (status, minutes, left) in
+        [("Succeeded", 29, true), ("Failed", 29, true), ("Succeeded", 31, false)]
+    {
+        let sample = sample.clone().past("a", status, minutes);
+        assert_eq!(begins(&sample).is_none(), left, "{status} {minutes}");
+    }
+    assert!(begins(&sample.clone().past("b", "Succeeded", 1)).is_some());
+    let until = ago(10) + jiff::SignedDuration::from_mins(30);
+    let hold = held(&sample.past("a", "Succeeded", 10));
+    assert_eq!(hold, [("a".to_owned(), Hold::CoolDown(until))]);
+}
+
+#[test]
+fn what_another_recycler_does_counts() {
+    let sample = Sample::new(&json!({})).news("a", "p", 5, 0);
+    let recycles = sample.clone().elsewhere("a", Deed::Recycles("x".to_owned()));
+    assert_eq!(held(&recycles), [("a".to_owned(), Hold::Elsewhere("other".into()))]);
+    assert_eq!(begins(&sample.clone().elsewhere("a", Deed::Recycled(ago(5)))), None);
+    assert!(begins(&sample.clone().elsewhere("a", Deed::Recycled(ago(100)))).is_some());
+    assert!(begins(&sample.elsewhere("b", Deed::Recycles("x".to_owned()))).is_some());
+}
+
+#[test]
+fn no_more_groups_at_once_than_may_be() {
+    let sample = Sample::new(&json!({})).active("b").news("a", "p", 5, 0);
+    assert_eq!(held(&sample), [("a".to_owned(), Hold::Concurrency)]);
+    let sample = Sample::new(&json!({"maxConcurrent": 2})).active("b").news("a", "p", 5, 0);
+    assert!(begins(&sample).is_some());
+    let sample = sample.active("a");
+    assert_eq!(held(&sample), [("a".to_owned(), Hold::Active)]);
+}
+
+#[test]
+fn a_recycle_begins_when_the_schedule_allows() {
+    let at = |from: &str, to: &str| {
+        Sample::new(&json!({"schedule": {"from": from, "to": to}})).news("a", "p", 5, 0)
+    };
+    assert!(begins(&at("01:00", "03:00")).is_some());
+    let next = "2026-11-16T03:00:00Z".parse().unwrap();
+    assert_eq!(held(&at("03:00", "04:00")), [("a".to_owned(), Hold::Schedule(Some(next)))]);
+}
+
+#[test]
+fn a_dry_run_pretends_once_for_each_cool_down_and_in_earnest_begins_at_once() {
+    let sample = Sample::new(&json!({"dryRun": true})).news("a", "p", 5, 0).news("b", "q", 5, 0);
+    let plan = decide(&sample.snapshot(), now());
+    assert_eq!((plan.begin, plan.pretend.len()), (None, 2));
+    let said = sample.past("a", "DryRun", 5).past("b", "DryRun", 5);
+    assert!(decide(&said.snapshot(), now()).pretend.is_empty());
+    let earnest = Sample::new(&json!({})).news("a", "p", 5, 0).past("a", "DryRun", 5);
+    assert!(begins(&earnest).is_some());
+}
+
+#[test]
+fn what_leads_nowhere_yet_is_kept_and_counts_when_it_does() {
+    let mut sample = Sample::new(&json!({})).unmapped("p").unmapped("p").unmapped("q");
+    let plan = decide(&sample.snapshot(), now());
+    let counted = plan.counted.unwrap();
+    assert_eq!((counted.counting.open.len(), counted.counting.unmapped()), (2, 3));
+    assert!(counted.counts.is_empty());
+    assert_eq!(counted.example.as_deref(), Some("pod ns/q: no node"));
+    sample.facts.news.clear();
+    sample.facts.reopened = counted
+        .counting
+        .open
+        .iter()
+        .cloned()
+        .map(|occurrence| News {
+            occurrence,
+            node: Some("n".into()),
+            leads: Leads::To { group: "a".into(), region: REGION.into() },
+        })
+        .collect();
+    sample.facts.counting = counted.counting;
+    assert_eq!(begins(&sample), Some(("a".to_owned(), 3)));
+    let after = decide(&sample.snapshot(), now()).counted.unwrap();
+    assert!(after.counting.open.is_empty());
+}
+
+#[test]
+fn the_mark_stays_where_nothing_counts() {
+    let mut sample = Sample::new(&json!({}));
+    let mark = |sample: &Sample| decide(&sample.snapshot(), now()).counted.unwrap().counting.mark;
+    assert_eq!(mark(&sample), Version(10));
+    assert_eq!(mark(&sample.clone().news("a", "p", 1, 0)), Version(20));
+    // Where the cluster was restored, it went back.
+    sample.facts.counting.mark = Version(99);
+    assert_eq!(mark(&sample), Version(20));
+    // The first look says from where on.
+    sample.facts.counting.mark = Version(0);
+    assert_eq!(mark(&sample), Version(20));
+}
+
+#[test]
+fn what_means_nothing_counts_nothing_and_recycles_go_on() {
+    let mut sample = Sample::new(&json!({})).active("b").news("a", "p", 9, 0);
+    let refusal = Refusal::Duration { field: "window", text: "abc".to_owned() };
+    sample.facts.settings = Err(refusal.clone());
+    let plan = decide(&sample.snapshot(), now());
+    assert_eq!((plan.refusal, plan.steps.len()), (Some(refusal), 1));
+    assert!(plan.begin.is_none() && plan.counted.is_none());
+}
+
+#[test]
+fn nothing_begins_for_what_is_being_deleted() {
+    let mut sample = Sample::new(&json!({})).news("a", "p", 9, 0);
+    sample.meta.deleting = true;
+    assert_eq!(begins(&sample), None);
+}

@@ -36,6 +36,23 @@ pub struct Watchers {
     clock: SharedClock,
 }
 
+/// The Events that are there.
+pub trait EventList {
+    /// Shows them, while none can come or change.
+    fn show(&self, look: &mut dyn FnMut(&mut dyn Iterator<Item = &Event>));
+}
+
+impl EventList for Cache<Events> {
+    fn show(&self, look: &mut dyn FnMut(&mut dyn Iterator<Item = &Event>)) {
+        self.survey(|_, entries| {
+            look(&mut entries.filter_map(|entry| match entry {
+                Entry::Known(event) => Some(&**event),
+                Entry::Undecodable(_) => None,
+            }));
+        });
+    }
+}
+
 /// An EventRecycler, and what has happened for it.
 struct Followed {
     uid: Uid,
@@ -81,7 +98,7 @@ impl Watchers {
     }
 
     /// Takes note of an EventRecycler, new or changed. Where it looks for something else than before, the events that are there are looked at.
-    pub fn follow(&self, recycler: &EventRecycler, events: &Cache<Events>) {
+    pub fn follow(&self, recycler: &EventRecycler, events: &dyn EventList) {
         let mark = mark(recycler);
         {
             let mut followed = self.followed.lock();
@@ -167,15 +184,14 @@ impl Watchers {
     }
 
     /// Looks at the events that are there, while none can come.
-    fn seed(&self, key: &ObjectKey, events: &Cache<Events>) {
+    fn seed(&self, key: &ObjectKey, events: &dyn EventList) {
         let now = self.clock.now();
-        events.survey(|_, entries| {
+        events.show(&mut |events| {
             let mut followed = self.followed.lock();
             let Some(one) = followed.get_mut(key).filter(|one| !one.seeded) else { return };
             one.seeded = true;
             let Ok(settings) = one.settings.clone() else { return };
-            for entry in entries {
-                let Entry::Known(event) = entry else { continue };
+            for event in events {
                 let Some(about) = &event.about else { continue };
                 if event.meta.version > one.mark && settings.pattern.fits(about) {
                     let times = times_of_old(event, about, one.mark, &settings, now);
@@ -235,3 +251,6 @@ fn times_of_old(
     let was_counted = mark > Version::default() && about.first != about.last;
     if was_counted { 1 } else { times_of_new(event, about, settings, now) }
 }
+
+#[cfg(test)]
+mod tests;

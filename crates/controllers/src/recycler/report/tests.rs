@@ -1,1 +1,177 @@
-//! Tables.
+//! What a pass says, case by case.
+
+use machinist_provider::node_groups::{Group, GroupName, Lifecycle, Member, Sizes};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::recycler::decide::decide;
+use crate::recycler::samples::{Sample, now};
+
+fn group(members: usize) -> Group {
+    Group {
+        name: GroupName::from("a"),
+        arn: "arn".into(),
+        sizes: Sizes { min: 1, max: 4, desired: 2 },
+        members: (0..members)
+            .map(|number| Member {
+                id: format!("i-{number}").as_str().into(),
+                zone: "z".into(),
+                lifecycle: Lifecycle::InService,
+                healthy: true,
+                protected_from_scale_in: false,
+            })
+            .collect(),
+        suspended: Default::default(),
+        warm_pool: None,
+        hooks: Vec::new(),
+        mark: None,
+        managed_by_eks: false,
+        refresh: None,
+        deleting: false,
+    }
+}
+
+fn pass(sample: &Sample, sight: Option<Sight>) -> Report {
+    let snapshot = sample.snapshot();
+    let plan = decide(&snapshot, now());
+    let steps = plan.steps.iter().map(|_| recycling::Outcome::Nothing).collect();
+    let begun = plan.begin.as_ref().map(|_| Begun {
+        sight: sight.unwrap_or(Sight::Gone),
+        nodes: Default::default(),
+        own_node: None,
+    });
+    report(&snapshot, &Outcome { plan, steps, begun }, now())
+}
+
+fn condition<'a>(status: &'a Value, kind: &str) -> &'a Value {
+    let list = status["conditions"].as_array().unwrap();
+    list.iter().find(|one| one["type"] == kind).unwrap()
+}
+
+/// The sample as it is after its status was written.
+fn written(mut sample: Sample, status: &Value) -> Sample {
+    let mut value = json!(*sample.facts.status);
+    for (name, new) in status.as_object().unwrap() {
+        value[name] = new.clone();
+    }
+    sample.facts.status = std::sync::Arc::new(serde_json::from_value(value).unwrap());
+    sample.facts.counting =
+        crate::recycler::detection::counting::Counting::read(sample.facts.status.counting.as_ref());
+    sample.facts.news.clear();
+    sample
+}
+
+#[test]
+fn a_pass_without_news_says_nothing_once_it_has_said_who_it_is() {
+    let sample = Sample::new(&json!({}));
+    let first = pass(&sample, None);
+    let status = first.status.unwrap();
+    assert_eq!(condition(&status, "Ready")["status"], "True");
+    assert_eq!(condition(&status, "Recycling")["reason"], "Idle");
+    let second = pass(&written(sample, &status), None);
+    assert_eq!(second, Report::quiet(PassResult::Settled));
+}
+
+#[test]
+fn counts_and_mark_are_said_together() {
+    let sample = Sample::new(&json!({})).news("a", "p", 2, 1).unmapped("q");
+    let report = pass(&sample, None);
+    let status = report.status.unwrap();
+    assert_eq!(status["eventCounts"], json!({"a": 2}));
+    assert_eq!(status["counting"]["mark"], "20");
+    assert!(status["counting"]["groups"]["a"].as_str().unwrap().ends_with(":2"));
+    assert_eq!(status["unmapped"], json!({"count": 1, "example": "pod ns/q: no node"}));
+    // There is something that time alone changes.
+    assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(60))));
+}
+
+#[test]
+fn counts_alone_are_stored_every_other_second_at_most() {
+    let sample = Sample::new(&json!({})).news("a", "p", 1, 0);
+    let status = pass(&sample, None).status.unwrap();
+    let sample = written(sample, &status).news("a", "q", 1, 0);
+    let report = pass(&sample, None);
+    assert_eq!((report.status, report.retry), (None, Some(Retry::Again(STORE_EVERY))));
+    // What matters more does not wait.
+    let report = pass(&sample.news("a", "r", 1, 0), Some(Sight::There(Box::new(group(2)))));
+    assert_eq!(report.status.unwrap()["activeRecycles"], json!(["a"]));
+}
+
+#[test]
+fn a_recycle_begins_by_being_stored_and_its_group_counts_anew() {
+    let sample = Sample::new(&json!({})).news("a", "p", 5, 0).news("b", "q", 1, 0);
+    let report = pass(&sample, Some(Sight::There(Box::new(group(2)))));
+    let status = report.status.unwrap();
+    assert_eq!(status["recycles"][0]["step"], "Planned");
+    assert_eq!(status["recycles"][0]["original"], json!({"min": 1, "max": 4, "desired": 2}));
+    assert_eq!(status["recycles"][0]["events"], 5);
+    assert_eq!(status["eventCounts"], json!({"b": 1}));
+    assert_eq!(condition(&status, "Recycling")["status"], "True");
+    assert_eq!(report.events[0].reason, EventReason::RecycleBegins);
+    assert_eq!(report.retry, Some(Retry::Again(Duration::ZERO)));
+}
+
+#[test]
+fn a_group_that_cannot_be_recycled_says_why_and_is_looked_at_again() {
+    let sample = Sample::new(&json!({})).news("a", "p", 5, 0);
+    for (sight, word) in
+        [(Sight::Gone, "no such group"), (Sight::There(Box::new(group(0))), "no instances")]
+    {
+        let report = pass(&sample, Some(sight));
+        let status = report.status.unwrap();
+        assert_eq!(status.get("recycles"), None);
+        assert_eq!(report.events[0].reason, EventReason::RecycleRefused);
+        assert!(report.events[0].note.contains(word), "{}", report.events[0].note);
+        assert!(condition(&status, "Recycling")["message"].as_str().unwrap().contains(word));
+        assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(60))));
+    }
+}
+
+#[test]
+fn what_is_only_pretended_is_history_and_an_event() {
+    let sample = Sample::new(&json!({"dryRun": true})).news("a", "p", 5, 0);
+    let report = pass(&sample, None);
+    let status = report.status.unwrap();
+    assert_eq!(status["recycleHistory"][0]["status"], "DryRun");
+    assert_eq!(status["recycleHistory"][0]["eventCount"], 5);
+    assert_eq!(status["eventCounts"], json!({"a": 5}));
+    assert_eq!(report.events[0].reason, EventReason::WouldRecycle);
+    let again = pass(&written(sample, &status).news("a", "q", 1, 0), None);
+    assert!(again.events.is_empty());
+}
+
+#[test]
+fn what_is_over_is_history() {
+    let mut sample = Sample::new(&json!({})).active("a");
+    sample.facts.recycles[0].recycle = crate::recycler::samples::recycle("a", "Succeeded");
+    let status = pass(&sample, None).status.unwrap();
+    assert_eq!((&status["recycles"], &status["activeRecycles"]), (&json!([]), &json!([])));
+    assert_eq!(status["recycleHistory"][0]["nodeGroup"], "a");
+    assert_eq!(status["recycleHistory"][0]["status"], "Succeeded");
+}
+
+#[test]
+fn what_means_nothing_is_told_by_condition_and_event() {
+    let mut sample = Sample::new(&json!({}));
+    sample.facts.settings = Err(crate::recycler::error::Refusal::NothingToLookFor);
+    let report = pass(&sample, None);
+    let status = report.status.unwrap();
+    assert_eq!(condition(&status, "Ready")["status"], "False");
+    assert_eq!(condition(&status, "Ready")["reason"], "InvalidConfiguration");
+    assert_eq!((report.result, report.retry), (PassResult::Refused, Some(Retry::OnChange)));
+    assert_eq!(report.events[0].reason, EventReason::FailedValidate);
+}
+
+#[test]
+fn the_sooner_of_two_is_when_one_comes_back() {
+    let (short, long) = (Duration::from_secs(1), Duration::from_secs(9));
+    for (one, other, both) in [
+        (Retry::Again(short), Retry::Again(long), Retry::Again(short)),
+        (Retry::Again(short), Retry::Backoff, Retry::Again(short)),
+        (Retry::Backoff, Retry::OnChange, Retry::Backoff),
+        (Retry::Soon, Retry::Again(long), Retry::Soon),
+        (Retry::After(long), Retry::Again(short), Retry::Again(short)),
+    ] {
+        assert_eq!((sooner(one, other), sooner(other, one)), (both, both));
+    }
+}

@@ -1,0 +1,321 @@
+//! An occurrence counts once, whoever leads, whoever follows, and whenever they change places.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use machinist_api::event_recycler::EventRecyclerStatus;
+use machinist_domain::meta::Meta;
+use machinist_runtime::clock::SystemClock;
+use proptest::prelude::*;
+
+use super::*;
+use crate::kinds::Whom;
+use crate::recycler::detection::counting::{Counting, Leads, News};
+
+/// A cluster: its Events in order, and one EventRecycler.
+struct Cluster {
+    events: Vec<Arc<Event>>,
+    version: u64,
+    recycler: EventRecycler,
+    now: Timestamp,
+}
+
+impl EventList for Vec<Arc<Event>> {
+    fn show(&self, look: &mut dyn FnMut(&mut dyn Iterator<Item = &Event>)) {
+        look(&mut self.iter().map(|event| &**event));
+    }
+}
+
+fn meta(name: &str, version: u64) -> Meta {
+    Meta {
+        key: ObjectKey::new("", name),
+        uid: Uid(name.into()),
+        version: Version(version),
+        deleting: false,
+    }
+}
+
+fn watchers() -> Watchers {
+    Watchers::new(Arc::new(SystemClock))
+}
+
+impl Cluster {
+    fn new() -> Self {
+        let spec = serde_json::json!({"searchTerms": ["bad"], "window": "1h", "threshold": 1000});
+        let recycler = EventRecycler {
+            meta: meta("er", 1),
+            generation: 1,
+            finalizers: Box::default(),
+            spec: Some(Arc::new(serde_json::from_value(spec).unwrap())),
+            status: Arc::default(),
+        };
+        Self { events: Vec::new(), version: 10, recycler, now: Timestamp::now() }
+    }
+
+    fn event(&mut self, name: &str, count: u32, message: &str, first: i64) -> Arc<Event> {
+        self.version += 1;
+        let last = self.now.as_second();
+        Arc::new(Event {
+            meta: meta(name, self.version),
+            count,
+            about: Some(Box::new(About {
+                message: message.into(),
+                reason: "R".into(),
+                kind: "Warning".into(),
+                whom: Whom::Node("n".into()),
+                host: None,
+                first: last - first,
+                last,
+            })),
+        })
+    }
+
+    /// An Event is written, and everybody who watches hears of it.
+    fn write(&mut self, event: Arc<Event>, watching: &[&Watchers]) {
+        let key = &event.meta.key;
+        let place = self.events.iter().position(|one| one.meta.key == *key);
+        let before = place.map(|place| Entry::Known(Arc::clone(&self.events[place])));
+        let after = Entry::Known(Arc::clone(&event));
+        for watchers in watching {
+            watchers.told(before.as_ref(), Some(&after));
+        }
+        match place {
+            Some(place) => self.events[place] = event,
+            None => self.events.push(event),
+        }
+    }
+
+    /// What has happened as far as `watchers` know: what is stored, and what is noted beyond.
+    fn counted(&self, watchers: &Watchers) -> Counting {
+        let mut counting = crate::recycler::observe::counting(&self.recycler);
+        let until = Version(self.version);
+        let known = watchers.known(&self.recycler.meta.key, counting.mark, until).unwrap();
+        let news: Vec<_> = known
+            .noted
+            .into_iter()
+            .map(|occurrence| News {
+                occurrence,
+                node: None,
+                leads: Leads::To { group: "g".into(), region: "r".into() },
+            })
+            .collect();
+        counting.take(&news, &known.settings.unwrap(), self.now);
+        counting.mark = until;
+        counting
+    }
+
+    fn count(&self, watchers: &Watchers) -> u64 {
+        let settings = Settings::read(self.recycler.spec.as_deref()).unwrap();
+        self.counted(watchers).counts(&settings, self.now).get("g").copied().unwrap_or_default()
+    }
+
+    /// `leader` stores what it has counted, and everybody hears of it.
+    fn store(&mut self, leader: &Watchers, watching: &[&Watchers]) {
+        let counting = self.counted(leader).write();
+        self.recycler.status = Arc::new(EventRecyclerStatus {
+            counting: Some(counting),
+            observed_generation: Some(self.recycler.generation),
+            ..EventRecyclerStatus::default()
+        });
+        for watchers in watching {
+            watchers.follow(&self.recycler, &self.events);
+        }
+    }
+}
+
+#[test]
+fn an_event_counts_by_its_occurrences() {
+    let (mut cluster, watchers) = (Cluster::new(), watchers());
+    watchers.follow(&cluster.recycler, &cluster.events);
+    for (name, count, message, total) in [
+        ("a", 1, "bad", 1),
+        ("a", 4, "bad", 4),
+        ("a", 4, "bad", 4),
+        ("b", 2, "good", 4),
+        ("c", 3, "bad", 7),
+    ] {
+        let event = cluster.event(name, count, message, 0);
+        cluster.write(event, &[&watchers]);
+        assert_eq!(cluster.count(&watchers), total, "{name} {count}");
+    }
+}
+
+#[test]
+fn an_old_event_under_a_new_uid_counts_once() {
+    let (mut cluster, watchers) = (Cluster::new(), watchers());
+    watchers.follow(&cluster.recycler, &cluster.events);
+    let event = cluster.event("a", 51, "bad", 2 * 3600);
+    cluster.write(event, &[&watchers]);
+    assert_eq!(cluster.count(&watchers), 1);
+    let event = cluster.event("b", 51, "bad", 60);
+    cluster.write(event, &[&watchers]);
+    assert_eq!(cluster.count(&watchers), 52);
+}
+
+#[test]
+fn after_a_restart_what_is_stored_does_not_count_again() {
+    let (mut cluster, first) = (Cluster::new(), watchers());
+    first.follow(&cluster.recycler, &cluster.events);
+    for name in ["a", "b"] {
+        let event = cluster.event(name, 3, "bad", 0);
+        cluster.write(event, &[&first]);
+    }
+    cluster.store(&first, &[&first]);
+    // While nobody runs, one happens again, by an unknown number, and another one is new.
+    let again = cluster.event("b", 9, "bad", 60);
+    cluster.write(again, &[]);
+    let new = cluster.event("c", 2, "bad", 0);
+    cluster.write(new, &[]);
+    let second = watchers();
+    second.follow(&cluster.recycler, &cluster.events);
+    assert_eq!(cluster.count(&second), 6 + 1 + 2);
+}
+
+#[test]
+fn a_new_recycler_sees_the_events_of_its_window() {
+    let (mut cluster, watchers) = (Cluster::new(), watchers());
+    for (name, first) in [("a", 0), ("b", 120), ("c", 3 * 3600)] {
+        let event = cluster.event(name, 5, "bad", first);
+        cluster.write(event, &[]);
+    }
+    watchers.follow(&cluster.recycler, &cluster.events);
+    assert_eq!(cluster.count(&watchers), 5 + 5 + 1);
+}
+
+#[test]
+fn another_spec_begins_anew() {
+    let (mut cluster, watchers) = (Cluster::new(), watchers());
+    for (name, message) in [("a", "bad"), ("b", "worse"), ("c", "worse")] {
+        let event = cluster.event(name, 1, message, 0);
+        cluster.write(event, &[]);
+    }
+    watchers.follow(&cluster.recycler, &cluster.events);
+    cluster.store(&watchers, &[&watchers]);
+    assert_eq!(cluster.count(&watchers), 1);
+    let spec = serde_json::json!({"searchTerms": ["worse"]});
+    cluster.recycler.spec = Some(Arc::new(serde_json::from_value(spec).unwrap()));
+    cluster.recycler.generation = 2;
+    watchers.follow(&cluster.recycler, &cluster.events);
+    assert_eq!(cluster.count(&watchers), 2);
+}
+
+#[test]
+fn recyclers_do_not_see_each_other() {
+    let (mut cluster, watchers) = (Cluster::new(), watchers());
+    watchers.follow(&cluster.recycler, &cluster.events);
+    let mut other = cluster.recycler.clone();
+    other.meta = meta("other", 2);
+    watchers.follow(&other, &cluster.events);
+    let event = cluster.event("a", 2, "bad", 0);
+    cluster.write(event, &[&watchers]);
+    for key in [&cluster.recycler.meta.key, &other.meta.key] {
+        let known = watchers.known(key, Version(0), Version(cluster.version)).unwrap();
+        assert_eq!(known.noted.len(), 1, "{key}");
+    }
+    watchers.forget(&other.meta.key);
+    assert!(watchers.known(&other.meta.key, Version(0), Version(99)).is_none());
+}
+
+#[test]
+fn what_is_old_is_not_noted_and_what_is_noted_is_bounded() {
+    let (mut cluster, watchers) = (Cluster::new(), watchers());
+    watchers.follow(&cluster.recycler, &cluster.events);
+    cluster.now = cluster.now - SignedDuration::from_hours(2);
+    for number in 0..3 * MANY {
+        let event = cluster.event(&number.to_string(), 1, "bad", 0);
+        watchers.told(None, Some(&Entry::Known(event)));
+    }
+    assert!(watchers.followed.lock().values().all(|one| one.noted.is_empty()));
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    New,
+    Again(usize, u32),
+    Store,
+    ChangePlaces,
+    /// The leader dies, the follower leads, and another one begins to follow.
+    Die,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => Just(Step::New),
+        3 => (0usize..8, 1u32..4).prop_map(|(which, times)| Step::Again(which, times)),
+        2 => Just(Step::Store),
+        1 => Just(Step::ChangePlaces),
+        1 => Just(Step::Die),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_or_counted_twice_while_one_of_two_lives(steps in prop::collection::vec(step(), 0..60)) {
+        let mut cluster = Cluster::new();
+        let (mut leader, mut follower) = (watchers(), watchers());
+        leader.follow(&cluster.recycler, &cluster.events);
+        follower.follow(&cluster.recycler, &cluster.events);
+        // Of an event that has happened again, only those know how often who saw it before: so a new follower must not be asked
+        // before the leader has stored what it knows.
+        let (mut total, mut warm) = (0u64, true);
+        for step in steps {
+            match step {
+                Step::New => {
+                    let name = cluster.events.len().to_string();
+                    let event = cluster.event(&name, 1, "bad", 0);
+                    cluster.write(event, &[&leader, &follower]);
+                    total += 1;
+                }
+                Step::Again(which, times) => {
+                    if let Some(known) = cluster.events.get(which).cloned() {
+                        let (name, count) = (known.meta.key.name.to_string(), known.count + times);
+                        let event = cluster.event(&name, count, "bad", 60);
+                        cluster.write(event, &[&leader, &follower]);
+                        total += u64::from(times);
+                    }
+                }
+                Step::Store => {
+                    cluster.store(&leader, &[&leader, &follower]);
+                    warm = true;
+                }
+                Step::ChangePlaces if warm => std::mem::swap(&mut leader, &mut follower),
+                Step::Die if warm => {
+                    leader = std::mem::replace(&mut follower, watchers());
+                    follower.follow(&cluster.recycler, &cluster.events);
+                    warm = false;
+                }
+                Step::ChangePlaces | Step::Die => {}
+            }
+            prop_assert_eq!(cluster.count(&leader), total);
+        }
+    }
+
+    #[test]
+    fn events_that_happen_once_survive_any_restart(steps in prop::collection::vec(0u8..4, 0..60)) {
+        let (mut cluster, mut leader) = (Cluster::new(), watchers());
+        leader.follow(&cluster.recycler, &cluster.events);
+        let mut total = 0;
+        for step in steps {
+            match step {
+                0 | 1 => {
+                    // Whether or not anybody runs at the moment.
+                    let name = cluster.events.len().to_string();
+                    let event = cluster.event(&name, 1, "bad", 0);
+                    let watching: &[&Watchers] = if step == 0 { &[&leader] } else { &[] };
+                    cluster.write(event, watching);
+                    total += 1;
+                    if step == 1 {
+                        leader = watchers();
+                        leader.follow(&cluster.recycler, &cluster.events);
+                    }
+                }
+                2 => cluster.store(&leader, &[&leader]),
+                _ => {
+                    leader = watchers();
+                    leader.follow(&cluster.recycler, &cluster.events);
+                }
+            }
+            prop_assert_eq!(cluster.count(&leader), total);
+        }
+    }
+}
