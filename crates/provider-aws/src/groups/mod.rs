@@ -256,3 +256,6 @@ impl NodeGroups for AutoScaling {
         Box::pin(self.cancel_refresh_now(group))
     }
 }
+
+#[cfg(test)]
+mod policy_tests;

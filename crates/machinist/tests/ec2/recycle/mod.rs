@@ -5,4 +5,5 @@ mod groups;
 mod run;
 mod search;
 mod stopped;
+mod watch;
 mod yard;

@@ -1,5 +1,6 @@
 //! A cluster whose nodes are members of Auto Scaling groups, and the command line of somebody who looks after them.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +57,11 @@ impl Yard {
         let boot = Duration::from_millis(100);
         let kubelets = Kubelets::start(&estate, &scene.config(), boot)?;
         Ok(Self { scene, cloud, estate, home: TempDir::new()?, _kubelets: kubelets })
+    }
+
+    /// A file of this test.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
     }
 
     pub(super) fn front(&self) -> &Front {

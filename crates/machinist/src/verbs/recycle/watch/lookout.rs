@@ -64,7 +64,7 @@ impl Lookout {
         // What happened before does not count.
         let mark = events.survey(|position, _| position);
         let recycler = recycler(spec(region, arguments)?, mark);
-        watchers.follow(&recycler, &events);
+        watchers.follow(&recycler, &*events);
         let known = watchers.known(&recycler.meta.key, mark, mark);
         if let Some(Err(refusal)) = known.map(|known| known.settings) {
             return Err(anyhow::Error::from(refusal).context(Usage));
@@ -131,7 +131,7 @@ impl Lookout {
     /// Changes the status; what is counted is not noted any more.
     fn store(&mut self, change: impl FnOnce(&mut EventRecyclerStatus)) {
         change(Arc::make_mut(&mut self.recycler.status));
-        self.watchers.follow(&self.recycler, &self.events);
+        self.watchers.follow(&self.recycler, &*self.events);
     }
 }
 

@@ -75,7 +75,7 @@ async fn recycle(
     arguments: &WatchArguments,
 ) -> anyhow::Result<PastRecycle> {
     let Begin { group, events } = begin;
-    tell(bench, &format!("{events} events: {group} is recycled"))?;
+    tell(bench, &format!("{events} events: recycling {group}"))?;
     let prospect = match prospect::of(bench, group, arguments.how.strategy).await {
         Ok(prospect) => prospect,
         Err(error) => {

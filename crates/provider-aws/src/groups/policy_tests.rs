@@ -1,0 +1,42 @@
+//! The policy in `deploy/aws` has every action that is called here and no other one, and changes only groups of the cluster.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+/// Calls are named where they are counted.
+fn called() -> BTreeSet<String> {
+    let text = read("src/groups/calls.rs");
+    let names = text.split('"').skip(1).step_by(2);
+    let is_operation = |name: &&str| {
+        name.starts_with(|c: char| c.is_ascii_uppercase())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let mut called: BTreeSet<_> =
+        names.filter(is_operation).map(|name| format!("autoscaling:{name}")).collect();
+    // By the client of EC2: the members, and whether a region is one that can be asked.
+    called.extend(["ec2:DescribeInstances", "ec2:DescribeRegions"].map(str::to_owned));
+    called
+}
+
+#[test]
+fn the_policy_has_what_is_called_and_changes_only_what_is_the_clusters() {
+    let policy: Value =
+        serde_json::from_str(&read("../../deploy/aws/policy-recycler.json")).unwrap();
+    let mut granted = BTreeSet::new();
+    for statement in policy["Statement"].as_array().unwrap() {
+        for action in statement["Action"].as_array().unwrap() {
+            let action = action.as_str().unwrap();
+            let looks = action.contains(":Describe");
+            assert_eq!(looks, statement["Condition"].is_null(), "{action}");
+            granted.insert(action.to_owned());
+        }
+    }
+    assert!(granted.len() > 8);
+    assert_eq!(granted, called());
+}
