@@ -12,6 +12,7 @@ use super::find::{Depth, find};
 use super::found::Found;
 use super::home::{ACCOUNT, at_home, refuse_to_move};
 use super::launch::Launch;
+use super::registration::PRIVATE_IP;
 use super::sight::{self, Around};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
@@ -34,7 +35,7 @@ impl Ec2Machines {
         let resolved = self.resolver.resolve(&ec2, machine, &config).await?;
         let mut status = assemble(machine, &config, resolved, &facts).into_status(machine)?;
         // What an earlier attempt had is no part of this one; its host is among the earlier ones.
-        for name in ["instanceId", "instanceState", ACCOUNT] {
+        for name in ["instanceId", "instanceState", ACCOUNT, PRIVATE_IP] {
             status.0.remove(name);
         }
         if Launch::stored(&machine.status).is_some() {

@@ -45,6 +45,7 @@ impl Ec2Machines {
         if !seen {
             self.sees_its_account(&ec2, machine).await?;
         }
+        self.forget_address(&ec2, machine).await?;
         let released = self.release_hosts(&ec2, machine).await?;
         if released == Deletion::Gone {
             self.absences.forget(&machine.uid);

@@ -46,6 +46,15 @@ fn every_row_of_the_table_has_its_class() {
 }
 
 #[test]
+fn every_row_of_the_table_is_tried_over_the_wire() {
+    let tried = include_str!("../../tests/ec2/machines/refusals.tsv");
+    let tried: Vec<_> = tried.lines().filter_map(|line| line.split('\t').nth(2)).collect();
+    for (code, _) in TABLE {
+        assert!(tried.contains(code), "{code} is not in refusals.tsv");
+    }
+}
+
+#[test]
 fn codes_that_are_not_in_the_table_are_judged_by_their_form() {
     let cases = [
         ("InvalidAMIID.NotFound", 400, ErrorClass::InvalidConfiguration, Effect::None),

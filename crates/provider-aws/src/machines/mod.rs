@@ -36,6 +36,8 @@ mod home;
 mod hosts;
 mod launch;
 mod lookups;
+#[cfg(test)]
+mod policy_tests;
 mod registration;
 mod request;
 mod resolve;

@@ -9,14 +9,19 @@ use machinist_aws_spec::config::{LoadBalancer, LoadBalancerKind, ProviderConfig}
 use machinist_domain::retry::{Category, Classified};
 use machinist_provider::capacity::Realm;
 use machinist_provider::cloud::{CloudError, InstanceState, MachineRef};
+use serde_json::Value;
 
 use super::Ec2Machines;
 use super::balancers::{Balancers, Group};
+use super::calls::filter;
 use super::errors::{At, is_missing, judge};
 use super::found::Found;
 use super::surroundings::ClusterFacts;
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
+
+/// The address that load balancers know an instance by: an instance that is gone does not tell it any more.
+pub(super) const PRIVATE_IP: &str = "privateIp";
 
 /// A load balancer in a realm: whether it is a classic one, and its name.
 pub(super) type Asked = (Realm, bool, String);
@@ -52,10 +57,14 @@ fn target<'a>(group: &Group, found: &'a Found) -> Option<&'a str> {
     if group.by_ip { found.private_ip.as_deref() } else { Some(&found.id) }
 }
 
+/// Whether a machine's spec may name load balancers. Few do, and reading a spec takes time.
+pub(super) fn may_be_balanced(machine: &MachineRef) -> bool {
+    machine.spec.get().contains("loadBalancers")
+}
+
 /// The load balancers that a machine's spec names.
 fn wanted(machine: &MachineRef) -> Vec<LoadBalancer> {
-    // Few specs have any, and reading a spec takes time.
-    if !machine.spec.get().contains("loadBalancers") {
+    if !may_be_balanced(machine) {
         return Vec::new();
     }
     ProviderConfig::read(&machine.spec).map(|config| config.load_balancers).unwrap_or_default()
@@ -173,6 +182,8 @@ impl Ec2Machines {
                 Members::Classic(_) => balancers.remove_instance(&balancer.name, &found.id).await,
                 Members::Network(groups) => forget(&balancers, groups, found).await,
             };
+            // Nor does it know of this.
+            self.members.forget(&asked(machine, &balancer));
             match forgotten {
                 // OpenShift does not grant the classic one; it notices by itself that the instance is gone.
                 Err(error)
@@ -187,6 +198,39 @@ impl Ec2Machines {
         }
         Ok(())
     }
+
+    /// Makes target groups forget the address of an instance that was gone before we could do so: EC2 takes out instances by itself, and not
+    /// addresses. One that another instance has by now is left.
+    pub(super) async fn forget_address(
+        &self,
+        ec2: &Ec2,
+        machine: &MachineRef,
+    ) -> Result<(), CloudError> {
+        let Some(address) = machine.status.0.get(PRIVATE_IP).and_then(Value::as_str) else {
+            return Ok(());
+        };
+        let judged = |error: AwsError| judge(&error, At::realm(&machine.realm));
+        for balancer in wanted(machine) {
+            if balancer.kind() == Some(LoadBalancerKind::Classic) {
+                continue;
+            }
+            let facts = self.facts().await?;
+            let balancers = Balancers::of(ec2, facts.load_balancing_endpoint.as_deref());
+            let members = self.members(&balancers, machine, &balancer).await.map_err(judged)?;
+            let Members::Network(groups) = &*members else { continue };
+            let mut groups = groups.iter().filter(|group| group.by_ip && knows(group, address));
+            let Some(first) = groups.next() else { continue };
+            let held = ec2.instances(vec![filter("private-ip-address", [address])]).await;
+            if held.map_err(judged)?.iter().any(Found::exists) {
+                return Ok(());
+            }
+            self.members.forget(&asked(machine, &balancer));
+            for group in std::iter::once(first).chain(groups) {
+                remove(&balancers, group, address).await.map_err(judged)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 async fn forget(
@@ -196,19 +240,19 @@ async fn forget(
 ) -> Result<(), AwsError> {
     for group in groups {
         match target(group, found) {
-            Some(target) if knows(group, target) => {
-                match balancers.remove_target(&group.arn, target).await {
-                    // The group is gone, or does not know it any more.
-                    Err(error) if !is_missing(&error) && !is_unknown_target(&error) => {
-                        return Err(error);
-                    }
-                    _ => {}
-                }
-            }
+            Some(target) if knows(group, target) => remove(balancers, group, target).await?,
             _ => {}
         }
     }
     Ok(())
+}
+
+async fn remove(balancers: &Balancers<'_>, group: &Group, target: &str) -> Result<(), AwsError> {
+    match balancers.remove_target(&group.arn, target).await {
+        // The group is gone, or does not know it any more.
+        Err(error) if !is_missing(&error) && !is_unknown_target(&error) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn is_unknown_target(error: &AwsError) -> bool {

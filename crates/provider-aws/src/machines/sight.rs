@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::found::Found;
 use super::home::ACCOUNT;
 use super::launch::{Launch, known_id, token};
+use super::registration::{PRIVATE_IP, may_be_balanced};
 use super::surroundings::ClusterFacts;
 use super::tags;
 
@@ -51,6 +52,10 @@ fn status(found: &Found, machine: Option<&MachineRef>) -> ProviderStatus {
     let mut set = |name: &str, value: Value| status.0.insert(name.to_owned(), value);
     set("instanceId", json!(found.id));
     set("instanceState", json!(found.state));
+    let balanced = machine.is_some_and(may_be_balanced);
+    if let Some(address) = found.private_ip.as_ref().filter(|_| balanced && found.exists()) {
+        set(PRIVATE_IP, json!(address));
+    }
     if let Some(account) = &found.account {
         set(ACCOUNT, json!(account));
     }

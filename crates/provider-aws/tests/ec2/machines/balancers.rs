@@ -8,6 +8,7 @@ use machinist_testbed::aws::{Effect, Rule};
 use network::types::{Action, ActionTypeEnum, LoadBalancerTypeEnum, ProtocolEnum, TargetTypeEnum};
 use serde_json::{Value, json};
 
+use super::errors::Refusal;
 use super::field::{Field, REGION};
 
 /// A field with load balancers of its own.
@@ -159,6 +160,46 @@ async fn an_instance_goes_from_its_load_balancers_before_it_goes() {
     let place = |action: &str| order.iter().rposition(|other| other == action).unwrap();
     assert!(place("DeregisterTargets") < place("TerminateInstances"));
     assert!(place("DeregisterInstancesFromLoadBalancer") < place("TerminateInstances"));
+}
+
+#[tokio::test]
+async fn the_address_of_an_instance_that_somebody_else_terminated_is_taken_out() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let machine = balanced.registered().await;
+    let id = field.made(&machine).await.instance_id.unwrap();
+    field.moto.terminate_instances().instance_ids(&id).send().await.unwrap();
+    assert_eq!(balanced.targets(1).await.len(), 1, "EC2 knows nothing of addresses in groups");
+    field.delete(&machine).await;
+    assert_eq!(balanced.targets(1).await, [""; 0]);
+    assert!(field.front().calls_of("TerminateInstances").is_empty());
+}
+
+#[tokio::test]
+async fn an_address_that_another_instance_has_by_now_stays() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let mut machine = balanced.registered().await;
+    let other = balanced.registered().await;
+    let id = field.made(&machine).await.instance_id.unwrap();
+    field.moto.terminate_instances().instance_ids(&id).send().await.unwrap();
+    machine.status.0["privateIp"] = other.status.0["privateIp"].clone();
+    let before = balanced.targets(1).await;
+    field.delete(&machine).await;
+    assert_eq!(balanced.targets(1).await, before);
+}
+
+#[tokio::test]
+async fn what_load_balancing_says_to_a_new_member() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let machine = field.created(&balanced.spec()).await;
+    for refusal in Refusal::to(&["RegisterInstancesWithLoadBalancer", "RegisterTargets"]) {
+        field.front().inject(refusal.rule());
+        refusal.assert_is(&field.cloud.update(&machine).await.unwrap_err());
+    }
+    field.cloud.update(&machine).await.unwrap();
+    assert_eq!(field.present(&machine).await.drift, None);
 }
 
 #[tokio::test]

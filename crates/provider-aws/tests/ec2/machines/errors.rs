@@ -1,13 +1,13 @@
-//! Refusals in EC2's form, and what becomes of them: the table as seen from the outside. Codes and statuses are EC2's; the words are written
-//! after it, and are no recordings.
+//! Refusals in AWS's form and words, sent over the wire, and what becomes of them: the table as seen from the outside. `refusals.tsv` has a row for
+//! every row of the table; a unit test beside the table sees to that.
 
 use http::StatusCode;
 use machinist_domain::retry::{Category, Classified, Retry};
-use machinist_provider::cloud::{Effect as Had, ErrorClass};
+use machinist_provider::cloud::{CloudError, ErrorClass};
 use machinist_testbed::aws::{Effect, Rule};
 use serde_json::json;
 
-use super::field::Field;
+use super::field::{Field, REGION};
 
 fn refuse(status: u16, code: &str, message: &str) -> Effect {
     Effect::Refuse {
@@ -18,175 +18,86 @@ fn refuse(status: u16, code: &str, message: &str) -> Effect {
 }
 
 const MISTAKE: ErrorClass = ErrorClass::InvalidConfiguration;
-const FULL: ErrorClass = ErrorClass::CapacityExhausted;
-const OUTAGE: ErrorClass = ErrorClass::Unavailable;
 
-/// Status, code, words, class, effect.
-const REFUSALS: &[(u16, &str, &str, ErrorClass, Had)] = &[
-    (400, "InvalidAMIID.NotFound", "The image id '[ami-0123]' does not exist", MISTAKE, Had::None),
-    (
-        400,
-        "InvalidAMIID.Malformed",
-        "Invalid id: \"x\" (expecting \"ami-...\")",
-        MISTAKE,
-        Had::None,
-    ),
-    (
-        400,
-        "InvalidSubnetID.NotFound",
-        "The subnet ID 'subnet-1' does not exist",
-        MISTAKE,
-        Had::None,
-    ),
-    (400, "InvalidGroup.NotFound", "The security group 'sg-1' does not exist", MISTAKE, Had::None),
-    (400, "InvalidKeyPair.NotFound", "The key pair 'x' does not exist", MISTAKE, Had::None),
-    (400, "InvalidParameterValue", "Invalid IAM Instance Profile name", MISTAKE, Had::None),
-    (
-        400,
-        "InvalidParameterCombination",
-        "Network interfaces and an instance-level subnet ID",
-        MISTAKE,
-        Had::None,
-    ),
-    (400, "InvalidBlockDeviceMapping", "Invalid device name /dev/x", MISTAKE, Had::None),
-    (
-        400,
-        "InvalidPlacementGroup.Unknown",
-        "The Placement Group 'x' is unknown.",
-        MISTAKE,
-        Had::None,
-    ),
-    (
-        400,
-        "InvalidCapacityReservationId.NotFound",
-        "The Capacity Reservation does not exist",
-        MISTAKE,
-        Had::None,
-    ),
-    (400, "MissingParameter", "The request must contain the parameter ImageId", MISTAKE, Had::None),
-    (
-        400,
-        "UnsupportedOperation",
-        "The instance configuration is not supported.",
-        MISTAKE,
-        Had::None,
-    ),
-    (400, "VPCIdNotSpecified", "No default VPC for this user", MISTAKE, Had::None),
-    (401, "OptInRequired", "You are not subscribed to this service.", MISTAKE, Had::None),
-    (
-        500,
-        "InsufficientInstanceCapacity",
-        "We currently do not have sufficient m5.large capacity",
-        FULL,
-        Had::NoneForThisAttempt,
-    ),
-    (
-        400,
-        "Unsupported",
-        "Your requested instance type (m5.large) is not supported in us-east-2a.",
-        FULL,
-        Had::NoneForThisAttempt,
-    ),
-    (
-        400,
-        "InsufficientFreeAddressesInSubnet",
-        "There are not enough free addresses in subnet",
-        FULL,
-        Had::NoneForThisAttempt,
-    ),
-    (
-        400,
-        "SpotMaxPriceTooLow",
-        "Your Spot request price is lower than the minimum",
-        FULL,
-        Had::NoneForThisAttempt,
-    ),
-    (
-        400,
-        "ReservationCapacityExceeded",
-        "The requested reservation has no capacity",
-        FULL,
-        Had::NoneForThisAttempt,
-    ),
-    (
-        400,
-        "VcpuLimitExceeded",
-        "You have requested more vCPU capacity than your limit of 32",
-        FULL,
-        Had::None,
-    ),
-    (
-        400,
-        "InstanceLimitExceeded",
-        "You have requested more instances than your limit",
-        FULL,
-        Had::None,
-    ),
-    (400, "MaxSpotInstanceCountExceeded", "Max spot instance count exceeded", FULL, Had::None),
-    (400, "VolumeLimitExceeded", "You have exceeded your maximum volume storage", FULL, Had::None),
-    (503, "RequestLimitExceeded", "Request limit exceeded.", ErrorClass::Throttled, Had::None),
-    (400, "Throttling", "Rate exceeded", ErrorClass::Throttled, Had::None),
-    (
-        403,
-        "UnauthorizedOperation",
-        "You are not authorized to perform this operation.",
-        ErrorClass::Unauthorised,
-        Had::None,
-    ),
-    (
-        401,
-        "AuthFailure",
-        "AWS was not able to validate the provided access credentials",
-        ErrorClass::Unauthorised,
-        Had::None,
-    ),
-    (
-        400,
-        "PendingVerification",
-        "Your request for accessing resources is being validated",
-        ErrorClass::Unauthorised,
-        Had::None,
-    ),
-    (400, "InvalidAMIID.Unavailable", "The image ID 'ami-1' is not available", OUTAGE, Had::None),
-    (500, "InternalError", "An internal error has occurred", OUTAGE, Had::Unclear),
-    (
-        503,
-        "Unavailable",
-        "The service is unavailable. Please try again shortly.",
-        OUTAGE,
-        Had::Unclear,
-    ),
-    (
-        400,
-        "IdempotentParameterMismatch",
-        "Arguments on this idempotent request are inconsistent",
-        OUTAGE,
-        Had::NoneForThisAttempt,
-    ),
-    (
-        400,
-        "IdempotentInstanceTerminated",
-        "The instance with this token was terminated",
-        OUTAGE,
-        Had::NoneForThisAttempt,
-    ),
-    (400, "SomethingNew", "Nobody has seen this before.", ErrorClass::Unknown, Had::None),
-];
+/// A row of `refusals.tsv`.
+pub(crate) struct Refusal {
+    pub(crate) operation: &'static str,
+    status: u16,
+    code: &'static str,
+    class: &'static str,
+    effect: &'static str,
+    words: &'static str,
+}
+
+impl Refusal {
+    /// The answers to these operations.
+    pub(crate) fn to(operations: &[&str]) -> Vec<Self> {
+        let lines = include_str!("refusals.tsv").lines().filter(|line| !line.starts_with('#'));
+        let read = |line: &'static str| {
+            let fields: Vec<_> = line.split('\t').collect();
+            let [operation, status, code, class, effect, words] = fields[..] else {
+                panic!("{line}")
+            };
+            Self { operation, status: status.parse().unwrap(), code, class, effect, words }
+        };
+        lines.map(read).filter(|row| operations.contains(&row.operation)).collect()
+    }
+
+    pub(crate) fn rule(&self) -> Rule {
+        Rule::next(self.operation, refuse(self.status, self.code, self.words))
+    }
+
+    pub(crate) fn assert_is(&self, error: &CloudError) {
+        let code = self.code;
+        let (class, effect) = (format!("{:?}", error.class), format!("{:?}", error.effect));
+        assert_eq!((&*class, &*effect), (self.class, self.effect), "{code}");
+        // What is too long for a condition is cut; the beginning is what people look for.
+        let start: String = self.words.chars().take(100).collect();
+        assert!(error.message.contains(&start) && error.message.contains(code), "{error}");
+        let shared = matches!(error.class, ErrorClass::CapacityExhausted | ErrorClass::Throttled);
+        assert_eq!(error.domain.is_some(), shared, "{code}");
+        assert_eq!(error.retry() == Retry::OnChange, error.class == MISTAKE, "{code}");
+    }
+}
 
 #[tokio::test]
 async fn what_ec2_says_to_a_launch() {
     let field = Field::new().await;
     let machine = field.prepared(&json!({})).await;
-    for (status, code, words, class, effect) in REFUSALS {
-        field.front().inject(Rule::next("RunInstances", refuse(*status, code, words)));
-        let error = field.cloud.create(&machine).await.unwrap_err();
-        assert_eq!((error.class, error.effect), (*class, *effect), "{code}");
-        assert!(error.message.contains(words) && error.message.contains(code), "{error}");
-        let shared = matches!(class, ErrorClass::CapacityExhausted | ErrorClass::Throttled);
-        assert_eq!(error.domain.is_some(), shared, "{code}");
-        assert_eq!(error.retry() == Retry::OnChange, *class == MISTAKE, "{code}");
+    for refusal in Refusal::to(&["RunInstances"]) {
+        field.front().inject(refusal.rule());
+        refusal.assert_is(&field.cloud.create(&machine).await.unwrap_err());
     }
     assert_eq!(field.truth(&machine.uid).await.len(), 0);
+}
+
+#[tokio::test]
+async fn what_ec2_says_to_a_host() {
+    let field = Field::new().await;
+    let host = json!({ "affinity": "DedicatedHost", "dedicatedHost": { "allocationStrategy": "Dynamic" } });
+    let spec = json!({ "placement": { "region": REGION, "tenancy": "host", "host": host } });
+    let machine = field.prepared(&spec).await;
+    for refusal in Refusal::to(&["AllocateHosts"]) {
+        field.front().inject(refusal.rule());
+        refusal.assert_is(&field.cloud.create(&machine).await.unwrap_err());
+    }
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_ec2_says_to_the_end_and_to_tags() {
+    let field = Field::new().await;
+    let mut machine = field.created(&json!({})).await;
+    for refusal in Refusal::to(&["TerminateInstances"]) {
+        field.front().inject(refusal.rule());
+        refusal.assert_is(&field.cloud.delete(&machine).await.unwrap_err());
+    }
+    machine.spec = field.machine(&json!({ "tags": [{ "name": "team", "value": "b" }] })).spec;
+    for refusal in Refusal::to(&["CreateTags"]) {
+        field.front().inject(refusal.rule());
+        refusal.assert_is(&field.cloud.update(&machine).await.unwrap_err());
+    }
+    field.delete(&machine).await;
 }
 
 /// Whatever goes wrong while something is looked up, it passes; only what EC2 says it does not know is a mistake.

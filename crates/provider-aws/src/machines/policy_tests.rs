@@ -1,0 +1,157 @@
+//! The policy in `deploy/aws` has every action that is called here and no other one, and is within what OpenShift grants its own provider.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+/// What is not called by name, but needed by what is: profiles for instances, the role of the first spot instance, keys of volumes.
+const INDIRECT: [&str; 7] = [
+    "iam:CreateServiceLinkedRole",
+    "iam:PassRole",
+    "kms:CreateGrant",
+    "kms:Decrypt",
+    "kms:DescribeKey",
+    "kms:GenerateDataKeyWithoutPlainText",
+    "kms:ReEncrypt*",
+];
+
+/// What is called and may be refused: OpenShift does not grant it, and the load balancer notices by itself.
+const OPTIONAL: [&str; 1] = ["elasticloadbalancing:DeregisterInstancesFromLoadBalancer"];
+
+/// What OpenShift's machine-api-operator asks for its provider.
+const OPENSHIFT: [&str; 32] = [
+    "ec2:AllocateHosts",
+    "ec2:CreateTags",
+    "ec2:DescribeAvailabilityZones",
+    "ec2:DescribeDhcpOptions",
+    "ec2:DescribeImages",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeInstances",
+    "ec2:DescribeInternetGateways",
+    "ec2:DescribeRegions",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSubnets",
+    "ec2:DescribeVpcs",
+    "ec2:ReleaseHosts",
+    "ec2:RunInstances",
+    "ec2:TerminateInstances",
+    "elasticloadbalancing:DeregisterTargets",
+    "elasticloadbalancing:DescribeLoadBalancers",
+    "elasticloadbalancing:DescribeTargetGroups",
+    "elasticloadbalancing:DescribeTargetHealth",
+    "elasticloadbalancing:RegisterInstancesWithLoadBalancer",
+    "elasticloadbalancing:RegisterTargets",
+    "iam:CreateServiceLinkedRole",
+    "iam:PassRole",
+    "kms:CreateGrant",
+    "kms:Decrypt",
+    "kms:DescribeKey",
+    "kms:Encrypt",
+    "kms:GenerateDataKey",
+    "kms:GenerateDataKeyWithoutPlainText",
+    "kms:ListGrants",
+    "kms:ReEncrypt*",
+    "kms:RevokeGrant",
+];
+
+/// How the names of operations begin.
+const VERBS: [&str; 14] = [
+    "allocate",
+    "associate",
+    "attach",
+    "create",
+    "delete",
+    "deregister",
+    "describe",
+    "get",
+    "modify",
+    "register",
+    "release",
+    "run",
+    "start",
+    "terminate",
+];
+
+fn policy() -> Value {
+    let path = root().join("../../deploy/aws/policy-machines.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+/// The actions of some statements, whatever the case of their fields.
+fn actions(statements: &Value, field: &str) -> BTreeSet<String> {
+    let statements = statements.as_array().unwrap().iter();
+    let actions = statements.flat_map(|statement| statement[field].as_array().unwrap());
+    actions.map(|action| action.as_str().unwrap().to_owned()).collect()
+}
+
+/// The operations that the code of machines calls: `.run_instances()` and its like.
+fn called() -> BTreeSet<String> {
+    let source = root().join("src");
+    let mut files = vec![source.join("ec2.rs")];
+    files.extend(
+        std::fs::read_dir(source.join("machines")).unwrap().map(|file| file.unwrap().path()),
+    );
+    let mut called = BTreeSet::new();
+    for file in files {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        if name.ends_with("_tests.rs") {
+            continue;
+        }
+        let service = if name == "balancers.rs" { "elasticloadbalancing" } else { "ec2" };
+        let text = std::fs::read_to_string(&file).unwrap();
+        for piece in text.split("()").filter_map(|piece| piece.rsplit_once('.')) {
+            let method = piece.1;
+            let is_name = method.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+            let words: Vec<_> = method.split('_').collect();
+            if is_name && words.len() > 1 && VERBS.contains(&words[0]) {
+                let camel = words.iter().map(|word| word[..1].to_uppercase() + &word[1..]);
+                called.insert(format!("{service}:{}", camel.collect::<String>()));
+            }
+        }
+    }
+    called
+}
+
+#[test]
+fn the_policy_has_what_is_called_and_no_more() {
+    let mut needed = called();
+    assert!(needed.contains("ec2:RunInstances") && needed.len() > 15, "{needed:?}");
+    for optional in OPTIONAL {
+        assert!(needed.remove(optional), "{optional} is not called");
+    }
+    needed.extend(INDIRECT.map(str::to_owned));
+    assert_eq!(actions(&policy()["Statement"], "Action"), needed);
+}
+
+#[test]
+fn the_policy_is_within_what_openshift_grants() {
+    let granted: BTreeSet<_> = OPENSHIFT.map(str::to_owned).into();
+    let policy = actions(&policy()["Statement"], "Action");
+    assert!(policy.is_subset(&granted), "{:?}", policy.difference(&granted).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_request_for_openshift_asks_for_the_policy() {
+    let path = root().join("../../deploy/aws/credentials-request.yaml");
+    let request: Value = serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let entries = &request["spec"]["providerSpec"]["statementEntries"];
+    let of_policy = |statement: &Value| {
+        json!([
+            statement["Effect"],
+            statement["Action"],
+            statement["Resource"],
+            statement["Condition"]
+        ])
+    };
+    let of_request = |entry: &Value| {
+        json!([entry["effect"], entry["action"], entry["resource"], entry["policyCondition"]])
+    };
+    let policy: Vec<_> = policy()["Statement"].as_array().unwrap().iter().map(of_policy).collect();
+    let entries: Vec<_> = entries.as_array().unwrap().iter().map(of_request).collect();
+    assert_eq!(entries, policy);
+}
