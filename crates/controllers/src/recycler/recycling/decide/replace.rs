@@ -11,7 +11,7 @@ use machinist_api::event_recycler::recycle::{
 };
 use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member, Process};
 
-use super::{at, give_up, keep_marked, span, wait_or_give_up};
+use super::{at, give_up, keep_marked, span, timed_out, wait_or_give_up};
 use crate::machine::drain;
 use crate::recycler::recycling::plan::{Departure, Effect, Plan};
 use crate::recycler::recycling::snapshot::{Snapshot, member, settled, stays};
@@ -22,7 +22,7 @@ pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
         return Plan::Store(Box::new(further));
     }
     if let Some(plan) = keep_marked(snapshot, group, now) {
-        return plan;
+        return timed_out(snapshot, "the plan cannot be stored on the group", now).unwrap_or(plan);
     }
     let replacing = Replacing { snapshot, group, now };
     if let Some(plan) = replacing.end_drains() {
@@ -104,10 +104,19 @@ impl<'a> Replacing<'a> {
             return Some(wait_or_give_up(self.snapshot, why, self.now));
         }
         let node = self.snapshot.node(&instance.id);
+        let drains = self.snapshot.settings.drain;
+        if drains && node.is_some_and(|node| !node.cordoned) {
+            // It came late, or somebody has let pods in again.
+            return Some(self.store(instance, InstanceState::Draining));
+        }
+        let late = "an instance cannot be terminated";
+        if let Some(plan) = timed_out(self.snapshot, late, self.now) {
+            return Some(plan);
+        }
         Some(Plan::Do(Effect::Terminate(Departure {
             instance: InstanceId::from(instance.id.as_str()),
             node: node.map(|node| node.meta.key.name.clone()),
-            drained: self.snapshot.settings.drain,
+            drained: drains,
         })))
     }
 

@@ -458,6 +458,29 @@ fn an_instance_without_a_node_or_without_drain_is_terminated_at_once() {
 }
 
 #[test]
+fn a_node_that_came_late_or_was_uncordoned_is_drained_first() {
+    let mut base = replacing();
+    set(&mut base, "i-1", InstanceState::Terminating);
+    let back = stored_plan(decide(&base, now()));
+    assert_eq!(back.instances[0].state, InstanceState::Draining);
+    base.nodes.insert("i-1".into(), Node { cordoned: true, ..node("i-1") });
+    assert!(matches!(decide(&base, now()), Plan::Do(Effect::Terminate(_))));
+}
+
+#[test]
+fn what_aws_never_does_is_given_up() {
+    let mut base = replacing();
+    set(&mut base, "i-1", InstanceState::Terminating);
+    base.nodes.insert("i-1".into(), Node { cordoned: true, ..node("i-1") });
+    let (step, failure, why) = failed(decide(&base, after(20 * 60)));
+    assert_eq!((step, failure), (Step::Releasing, RecycleFailure::TimedOut));
+    assert!(why.contains("cannot be terminated"), "{why}");
+    let mut base = replacing();
+    base.group_mut().mark = None;
+    assert_eq!(failed(decide(&base, after(20 * 60))).1, RecycleFailure::TimedOut);
+}
+
+#[test]
 fn sizes_that_somebody_else_sets_meanwhile_hold() {
     // To zero: nothing new is waited for.
     let mut base = replacing();
