@@ -120,3 +120,41 @@ impl RecyclerMetrics {
 fn histogram() -> Histogram {
     Histogram::new(exponential_buckets(60.0, 2.0, 11))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(registry: &Registry) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode_registry(&mut text, registry).unwrap();
+        text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn what_a_status_does_not_say_any_more_is_not_shown_any_more() {
+        let mut registry = Registry::default();
+        let metrics = RecyclerMetrics::register(&mut registry);
+        let nothing = RecyclerFigures::default();
+        let some = RecyclerFigures {
+            events: vec![("workers".to_owned(), 7)],
+            unmapped: 2,
+            recycles: vec![("workers".to_owned(), "Replacing")],
+        };
+        metrics.changed("er", &nothing, &some);
+        let text = shown(&registry);
+        for line in [
+            r#"recycler_events{recycler="er",group="workers"} 7"#,
+            r#"recycler_unmapped_events{recycler="er"} 2"#,
+            r#"recycler_active{recycler="er",group="workers",step="Replacing"} 1"#,
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        metrics.forget("er", &some);
+        assert_eq!(shown(&registry), "");
+        metrics.ended("er", "Succeeded", Some(Duration::from_secs(90)));
+        let text = shown(&registry);
+        assert!(text.contains(r#"recycler_recycles_total{recycler="er",result="Succeeded"} 1"#));
+        assert!(text.contains(r#"duration_seconds_sum{recycler="er",result="Succeeded"} 90"#));
+    }
+}

@@ -96,6 +96,7 @@ impl Lookout {
         let refused = machinist_controllers::recycler::error::Refusal::NothingToLookFor;
         let facts = Facts {
             generation: GENERATION,
+            finalizers: Box::default(),
             settings: settings.unwrap_or(Err(refused)),
             status: Arc::clone(&recycler.status),
             counting,

@@ -1,0 +1,71 @@
+//! `recycle watch`: from Events to a recycled group, without an EventRecycler.
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::Event;
+use kube::Api;
+use kube::api::PostParams;
+use serde_json::json;
+
+use super::yard::{Yard, ended, interrupt, until};
+
+/// Events about a Node, some of them aggregated.
+async fn trouble(yard: &Yard, node: &str, name: &str, count: u32) -> Result<()> {
+    let events: Api<Event> = Api::namespaced(yard.scene.client.clone(), &yard.scene.namespace);
+    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let event = serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "involvedObject": {"kind": "Pod", "namespace": yard.scene.namespace, "name": "gone", "uid": "x"},
+        "source": {"host": node}, "type": "Warning", "reason": "FailedCreatePodSandBox",
+        "message": "failed to get sandbox image", "count": count,
+        "firstTimestamp": now, "lastTimestamp": now,
+    }))?;
+    events.create(&PostParams::default(), &event).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_after_the_start_have_their_group_recycled_once() -> Result<()> {
+    let yard = Yard::new("watch").await?;
+    let (group, members) = yard.group([0, 2, 1]).await?;
+    trouble(&yard, &members[0], "before", 50).await?;
+    let namespace = &*yard.scene.namespace;
+    let quick =
+        ["--watch-interval=200ms", "--poll-interval=200ms", "--threshold=5", "-n", namespace];
+    let lines = yard.path("watch.log");
+    let start = |more: &[&str]| {
+        let mut command = yard.command(&[&["watch"], &quick[..], more].concat());
+        command.stdout(std::fs::File::create(&lines)?);
+        anyhow::Ok(command.spawn()?)
+    };
+    let said = async |text: &str| Ok(std::fs::read_to_string(&lines)?.contains(text));
+
+    // Nothing but words.
+    let pretending = start(&["--dry-run"])?;
+    until("it to watch", async || said("watching for").await).await?;
+    trouble(&yard, &members[0], "first", 3).await?;
+    trouble(&yard, &members[0], "second", 4).await?;
+    until("it to say so", async || said("7 events: would recycle").await).await?;
+    interrupt(&pretending)?;
+    let pretended = ended(pretending).await?;
+    assert_eq!(pretended.code, Some(0), "{pretended:?}");
+    assert!(yard.changes().is_empty(), "{:?}", yard.changes());
+
+    // What happened before does not count, not even for somebody who has just come.
+    let watching = start(&[])?;
+    until("it to watch", async || said("watching for").await).await?;
+    trouble(&yard, &members[0], "third", 5).await?;
+    let over = format!("{group} is recycled\n");
+    until("the group to be recycled", async || said(&over).await).await?;
+    let after = yard.truth(&group).await?;
+    assert_eq!((after.sizes, after.members.len()), ([0, 2, 1], 1));
+    assert_ne!(after.members, members);
+    // The same again would be too much: the group cools down.
+    let replacement = after.members.first().context("a member")?;
+    trouble(&yard, replacement, "fourth", 9).await?;
+    until("it to be counted", async || said(&format!("{group}: 9")).await).await?;
+    interrupt(&watching)?;
+    let watched = ended(watching).await?;
+    assert_eq!(watched.code, Some(0), "{watched:?}");
+    assert_eq!(yard.terminations(), members);
+    Ok(())
+}
