@@ -6,12 +6,14 @@ mod capacity;
 mod lease;
 mod machine;
 mod node;
+mod recycler;
 mod state;
 
 pub use capacity::*;
 pub use lease::*;
 pub use machine::*;
 pub use node::*;
+pub use recycler::*;
 pub use state::*;
 
 #[cfg(test)]
@@ -29,6 +31,7 @@ mod tests {
             ANNOTATION_HOLDER,
             ANNOTATION_NODE_METADATA,
             ANNOTATION_ORDINALS,
+            FINALIZER_RECYCLER,
             TAG_MACHINE_UID,
         ] {
             assert_eq!(name.split_once('/').map(|(domain, _)| domain), Some("machinist.dev"));

@@ -24,9 +24,6 @@ pub const CONDITION_PAUSED: &str = "Paused";
 /// Whether all is as it should be, and if not, why.
 pub const CONDITION_READY: &str = "Ready";
 
-/// Of an EventRecycler: whether it recycles anything, and if not, what keeps it from doing so.
-pub const CONDITION_RECYCLING: &str = "Recycling";
-
 /// Of a MachineSet: machines cannot be created, deleted or counted, and why. Not there where they can.
 pub const CONDITION_REPLICA_FAILURE: &str = "ReplicaFailure";
 

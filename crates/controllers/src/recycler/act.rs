@@ -5,15 +5,17 @@
 use std::sync::Arc;
 
 use machinist_api::event_recycler::recycle::Recycle;
+use machinist_api::names::FINALIZER_RECYCLER;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Classified as _, Failure};
 use machinist_provider::Pending;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::store::Entry;
-use machinist_runtime::writer::Writer;
+use machinist_runtime::writer::{Guard, Part, Writer};
+use serde_json::json;
 
 use super::RecyclerController;
-use super::plan::{Begin, Begun, Outcome, Plan};
+use super::plan::{Begin, Begun, Finalizer, Outcome, Plan};
 use super::recycling::{self, Sight};
 use super::snapshot::{Content, Facts, Snapshot};
 use crate::kinds::EventRecyclers;
@@ -24,15 +26,46 @@ pub(super) async fn act(
     plan: &Plan,
     writer: &Writer,
 ) -> Outcome {
-    let steps = match &snapshot.content {
-        Content::Undecodable(_) => Vec::new(),
-        Content::Read(facts) => steps(controller, snapshot, facts, plan, writer).await,
+    let mut outcome =
+        Outcome { plan: plan.clone(), steps: Vec::new(), begun: None, finalizer: None };
+    let Content::Read(facts) = &snapshot.content else { return outcome };
+    if let Some(finalizer) = plan.finalizer {
+        outcome.finalizer = Some(set(controller, snapshot, facts, finalizer, writer).await);
+        return outcome;
+    }
+    outcome.steps = steps(controller, snapshot, facts, plan, writer).await;
+    if let Some(begin) = &plan.begin {
+        outcome.begun = Some(look(controller, begin).await);
+    }
+    outcome
+}
+
+/// Puts our finalizer on or takes it off; everybody else's stay.
+async fn set(
+    controller: &RecyclerController,
+    snapshot: &Snapshot,
+    facts: &Facts,
+    finalizer: Finalizer,
+    writer: &Writer,
+) -> Result<bool, Failure> {
+    let others = facts.finalizers.iter().map(String::as_str);
+    let mut list: Vec<_> = others.filter(|name| *name != FINALIZER_RECYCLER).collect();
+    let why = match finalizer {
+        Finalizer::Add => {
+            list.push(FINALIZER_RECYCLER);
+            "stay until what is recycled is"
+        }
+        Finalizer::Remove => "nothing is recycled any more",
     };
-    let begun = match &plan.begin {
-        None => None,
-        Some(begin) => Some(look(controller, begin).await),
-    };
-    Outcome { plan: plan.clone(), steps, begun }
+    let patch = json!({"metadata": {"finalizers": list}});
+    let (cache, meta) = (&controller.recyclers, &snapshot.meta);
+    let written = writer.patch(cache, meta, Part::Object, Guard::Version, patch, &why).await;
+    match written {
+        Ok(written) => Ok(written.is_some()),
+        // Whoever deleted it is in no need of a finalizer.
+        Err(error) if error.not_found() => Ok(false),
+        Err(error) => Err(error.failure()),
+    }
 }
 
 async fn steps(

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use machinist_api::names::FINALIZER_RECYCLER;
 use machinist_domain::key::Version;
 use machinist_provider::node_groups::GroupRef;
 
 use super::detection::counting::{Leads, News};
 use super::history::{self, Past};
-use super::plan::{Begin, Counted, Hold, Plan};
+use super::plan::{Begin, Counted, Finalizer, Hold, Plan};
 use super::recycling;
 use super::settings::Settings;
 use super::snapshot::{Content, Deed, Facts, Snapshot};
@@ -25,6 +26,7 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
         refusal: None,
         counted: None,
         steps: Vec::new(),
+        finalizer: None,
         begin: None,
         pretend: Vec::new(),
         held: Vec::new(),
@@ -37,16 +39,30 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
         Content::Read(facts) => facts,
     };
     let steps = facts.recycles.iter().map(|recycle| recycling::decide(recycle, now)).collect();
-    let settings = match &facts.settings {
-        Err(refusal) => return Plan { refusal: Some(refusal.clone()), steps, ..nothing },
-        Ok(settings) => settings,
-    };
-    let counted = count(facts, settings, now);
     let mut plan = Plan { steps, ..nothing };
-    if !snapshot.meta.deleting {
-        choose(facts, settings, &counted, now, &mut plan);
+    match &facts.settings {
+        Err(refusal) => plan.refusal = Some(refusal.clone()),
+        Ok(settings) => {
+            let counted = count(facts, settings, now);
+            if !snapshot.meta.deleting {
+                choose(facts, settings, &counted, now, &mut plan);
+            }
+            plan.counted = Some(counted);
+        }
     }
-    Plan { counted: Some(counted), ..plan }
+    plan.finalizer = finalizer(snapshot, facts, &plan);
+    plan
+}
+
+/// An object that recycles something must not go: what its status says is needed to end it. Nobody can put a finalizer on what is going already.
+fn finalizer(snapshot: &Snapshot, facts: &Facts, plan: &Plan) -> Option<Finalizer> {
+    let has = facts.finalizers.iter().any(|name| name == FINALIZER_RECYCLER);
+    let needs = plan.begin.is_some() || !facts.recycles.is_empty();
+    match (needs, has) {
+        (true, false) if !snapshot.meta.deleting => Some(Finalizer::Add),
+        (false, true) => Some(Finalizer::Remove),
+        _ => None,
+    }
 }
 
 /// Counts what has happened since the mark. The mark moves with the counts, and only with them: nothing is stored because time passes elsewhere.

@@ -60,6 +60,7 @@ async fn facts(
     let recycles = recycles(controller, recycler).await?;
     Ok(Some(Facts {
         generation: recycler.generation,
+        finalizers: recycler.finalizers.clone(),
         settings: known.settings,
         status: Arc::clone(status),
         counting,

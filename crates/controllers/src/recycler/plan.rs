@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use machinist_domain::retry::Failure;
 use machinist_provider::node_groups::{GroupRef, InstanceId};
 
 use super::detection::counting::Counting;
@@ -20,12 +21,23 @@ pub struct Plan {
     pub counted: Option<Counted>,
     /// The next step of every recycle under way, in their order.
     pub steps: Vec<recycling::Plan>,
+    /// What is done about our finalizer. It is all that is done in that pass: what follows relies on it.
+    pub finalizer: Option<Finalizer>,
     /// The group whose recycle begins; one in a pass, so that the next decision knows of it.
     pub begin: Option<Begin>,
     /// Groups that would be recycled if this were no dry run.
     pub pretend: Vec<Begin>,
     /// Groups that have too many events and are left alone, and why.
     pub held: Vec<(Arc<str>, Hold)>,
+}
+
+/// What is done about our finalizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finalizer {
+    /// It is put on, so that the object does not go while something is being recycled.
+    Add,
+    /// It is taken off: nothing is.
+    Remove,
 }
 
 /// What was counted.
@@ -72,6 +84,8 @@ pub struct Outcome {
     pub steps: Vec<recycling::Outcome>,
     /// What the group whose recycle begins is like.
     pub begun: Option<Begun>,
+    /// What came of the finalizer: whether it was written, which it is not in a dry run.
+    pub finalizer: Option<Result<bool, Failure>>,
 }
 
 /// What the group whose recycle begins is like.
@@ -100,6 +114,11 @@ impl fmt::Display for Hold {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.finalizer {
+            None => {}
+            Some(Finalizer::Add) => return f.write_str("put our finalizer on"),
+            Some(Finalizer::Remove) => return f.write_str("take our finalizer off"),
+        }
         if let Some(refusal) = &self.refusal {
             write!(f, "count nothing: {refusal}; ")?;
         }

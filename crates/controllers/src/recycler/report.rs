@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
 use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
-use machinist_domain::retry::{Classified as _, Retry};
+use machinist_domain::retry::{Classified as _, Failure, Retry};
 
 use self::status::{Draft, Recycling};
 use super::plan::{Begin, Begun, Hold, Outcome, Plan};
@@ -25,6 +25,9 @@ pub(super) const STORE_EVERY: Duration = Duration::from_secs(2);
 /// Reports.
 pub fn report(snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report {
     let Content::Read(facts) = &snapshot.content else { return unreadable(&outcome.plan) };
+    if let Some(finalizer) = &outcome.finalizer {
+        return of_finalizer(facts, finalizer);
+    }
     let teller = Teller { snapshot, facts, plan: &outcome.plan, now };
     let mut told = teller.steps(outcome);
     let begun = teller.begun(outcome.begun.as_ref(), &mut told);
@@ -65,6 +68,22 @@ fn unreadable(plan: &Plan) -> Report {
         events: events.collect(),
         retry: Some(Retry::OnChange),
         ..Report::quiet(PassResult::Refused)
+    }
+}
+
+/// A finalizer is all that is done in its pass; what it was put on for follows at once.
+fn of_finalizer(facts: &Facts, written: &Result<bool, Failure>) -> Report {
+    match written {
+        Ok(true) => Report {
+            retry: Some(Retry::Again(Duration::ZERO)),
+            ..Report::quiet(PassResult::Changed)
+        },
+        // In a dry run it is looked at again when something has changed, and now and then.
+        Ok(false) => {
+            let pause = facts.settings.as_ref().ok().map(|it| Retry::Again(it.watch_interval));
+            Report { retry: pause, ..Report::quiet(PassResult::Settled) }
+        }
+        Err(failure) => Report { retry: Some(failure.retry), ..Report::quiet(PassResult::Failed) },
     }
 }
 

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::event_recycler::status::PastRecycle;
+use machinist_api::names::FINALIZER_RECYCLER;
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
 use machinist_domain::window::minute_of;
@@ -45,6 +46,7 @@ impl Sample {
         let read = serde_json::from_value(spec).unwrap();
         let facts = Facts {
             generation: 1,
+            finalizers: [FINALIZER_RECYCLER.to_owned()].into(),
             settings: Settings::read(Some(&read)).map(Arc::new),
             status: Arc::new(EventRecyclerStatus {
                 observed_generation: Some(1),

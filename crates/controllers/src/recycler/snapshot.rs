@@ -38,6 +38,8 @@ pub enum Content {
 pub struct Facts {
     /// Counts the changes of the spec.
     pub generation: i64,
+    /// Who wants to do something before it goes.
+    pub finalizers: Box<[String]>,
     /// What it asks for, or why that means nothing.
     pub settings: Result<Arc<Settings>, Refusal>,
     /// What its status says.

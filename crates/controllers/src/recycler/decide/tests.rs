@@ -172,6 +172,24 @@ fn what_means_nothing_counts_nothing_and_recycles_go_on() {
 }
 
 #[test]
+fn the_finalizer_is_there_before_anything_begins_and_goes_when_all_is_over() {
+    let finalizer = |sample: &Sample| decide(&sample.snapshot(), now()).finalizer;
+    let mut without = Sample::new(&json!({}));
+    without.facts.finalizers = ["somebody/else".to_owned()].into();
+    assert_eq!(finalizer(&without), None);
+    let begins = without.clone().news("a", "p", 5, 0);
+    assert_eq!(finalizer(&begins), Some(Finalizer::Add));
+    assert_eq!(finalizer(&without.clone().active("a")), Some(Finalizer::Add));
+    let mut going = without.active("a");
+    going.meta.deleting = true;
+    assert_eq!(finalizer(&going), None);
+    let with = Sample::new(&json!({}));
+    assert_eq!(finalizer(&with), Some(Finalizer::Remove));
+    assert_eq!(finalizer(&with.clone().active("a")), None);
+    assert_eq!(finalizer(&with.news("a", "p", 5, 0)), None);
+}
+
+#[test]
 fn nothing_begins_for_what_is_being_deleted() {
     let mut sample = Sample::new(&json!({})).news("a", "p", 9, 0);
     sample.meta.deleting = true;

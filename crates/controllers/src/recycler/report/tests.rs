@@ -40,7 +40,7 @@ fn pass(sample: &Sample, sight: Option<Sight>) -> Report {
         nodes: Default::default(),
         own_node: None,
     });
-    report(&snapshot, &Outcome { plan, steps, begun }, now())
+    report(&snapshot, &Outcome { plan, steps, begun, finalizer: None }, now())
 }
 
 fn condition<'a>(status: &'a Value, kind: &str) -> &'a Value {
