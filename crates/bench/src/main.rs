@@ -1,21 +1,24 @@
 //! `make bench`: ratios against a limit that is measured in the same run, one JSON file per benchmark.
 //!
-//! * Benchmarks: [`annotator`], [`machines`]. A new one is a file like it, a name in [`Benchmark`], and `docs/benchmarks.md`.
+//! * Benchmarks: [`annotator`], [`machines`], [`aws`], [`recycler`]. A new one is a file like it, a name in [`Benchmark`], and `docs/benchmarks.md`.
 //! * The parts that they share: [`bed`] (a real API and where files go), [`machinist`] (the program under test), [`manifests`] (its verb `annotate`), [`fleet`] (the
-//!   objects), [`raw`] (the limit), [`audit_window`] (what reached the API), [`memory`], [`allocations`], [`statistics`], [`report`].
+//!   objects), [`raw`] (the limit), [`audit_window`] (what reached the API), [`memory`], [`cpu`], [`allocations`], [`statistics`], [`report`].
 //!
 //! A missed target is shown and is no failure, unless `--enforce` is given: a busy machine must not break a build.
 
 mod allocations;
 mod annotator;
 mod audit_window;
+mod aws;
 mod bed;
+mod cpu;
 mod fleet;
 mod machines;
 mod machinist;
 mod manifests;
 mod memory;
 mod raw;
+mod recycler;
 mod report;
 mod statistics;
 
@@ -45,6 +48,10 @@ enum Benchmark {
     Annotator,
     /// Machines from nothing to Running and back.
     Machines,
+    /// Machines on EC2 from nothing to Provisioned.
+    Aws,
+    /// Events, from their arrival to a decision.
+    Recycler,
 }
 
 /// How to measure. The defaults are what figures are quoted with.
@@ -53,6 +60,12 @@ struct Options {
     /// How many machines; what is measured once is measured with the first of these. Each must be a multiple of the first.
     #[arg(long, value_delimiter = ',', default_value = "500,5000")]
     machines: Vec<usize>,
+    /// How many machines on EC2; the targets are for 500.
+    #[arg(long, value_delimiter = ',', default_value = "50,500")]
+    launches: Vec<usize>,
+    /// How many Events; latency, polling and rest are measured with the first of these.
+    #[arg(long, value_delimiter = ',', default_value = "10000,100000")]
+    events: Vec<usize>,
     /// How many MachineSets to annotate; what is measured once is measured with the first of these.
     #[arg(long, value_delimiter = ',', default_value = "1000,10000")]
     objects: Vec<usize>,
@@ -105,6 +118,8 @@ async fn main() -> anyhow::Result<ExitCode> {
         let report = match benchmark {
             Benchmark::Annotator => annotator::run(&cli.options).await?,
             Benchmark::Machines => machines::run(&cli.options).await?,
+            Benchmark::Aws => aws::run(&cli.options).await?,
+            Benchmark::Recycler => recycler::run(&cli.options).await?,
         };
         let path = report.write(&bed::output_folder()?)?;
         println!("{}\nwritten to {}", report.table(), path.display());
