@@ -96,13 +96,9 @@ async fn every_write_survives_every_fault_while_credentials_come_and_go() {
 async fn no_instance_is_lost_leaked_or_made_twice_on_aws() {
     let moto = Arc::new(Moto::start().await.unwrap());
     let control_plane = control_plane().await;
-    // Many points and slow runs: less than a fifth unless everything is wanted.
-    let sample = match Sample::from_env() {
-        Sample::All => Sample::All,
-        _ => Sample::EveryNth(25),
-    };
     let options = Options {
-        sample,
+        // A run takes ten times as long as one of the annotator.
+        sample: Sample::from_env_or(25),
         deadline: Duration::from_secs(120),
         settle: Duration::from_secs(1),
         aws: Some(moto),

@@ -14,11 +14,17 @@ pub enum Sample {
 }
 
 impl Sample {
-    /// Everything if `MACHINIST_CRASH` is `all` (that is `make crash`), a fifth otherwise.
+    /// Everything if `MACHINIST_CRASH` is `all` (that is `make crash`), every n-th pair if it is a number, a fifth otherwise.
     pub fn from_env() -> Self {
+        Self::from_env_or(5)
+    }
+
+    /// The same, but one pair in `n` where the environment says nothing: for scenarios with many points and slow runs.
+    pub fn from_env_or(n: usize) -> Self {
         match std::env::var("MACHINIST_CRASH").as_deref() {
             Ok("all") => Self::All,
-            _ => Self::EveryNth(5),
+            Ok(number) => Self::EveryNth(number.parse().unwrap_or(n)),
+            Err(_) => Self::EveryNth(n),
         }
     }
 
