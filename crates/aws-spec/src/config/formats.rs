@@ -31,6 +31,55 @@ pub(super) fn is_price(text: &str) -> bool {
     number && text.bytes().any(|byte| byte.is_ascii_digit() && byte != b'0')
 }
 
+/// `/dev/sdh`, or `xvdh` without the folder.
+pub(super) fn is_device(text: &str) -> bool {
+    let name = text.strip_prefix("/dev/").unwrap_or(text);
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    !name.is_empty() && name.bytes().all(allowed)
+}
+
+/// The name of an instance profile: 128 letters, digits and a few signs at most.
+pub(super) fn is_profile(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+=,.@_-".contains(&byte);
+    (1..=128).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+/// The name of a load balancer: 32 letters, digits and hyphens at most.
+pub(super) fn is_balancer(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    (1..=32).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+/// The name of an object of Kubernetes.
+pub(super) fn is_object_name(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let edge = |byte: Option<&u8>| byte.is_some_and(|byte| allowed(*byte));
+    let bytes = text.as_bytes();
+    let inside = |byte: &u8| allowed(*byte) || matches!(byte, b'-' | b'.');
+    text.len() <= 253 && edge(bytes.first()) && edge(bytes.last()) && bytes.iter().all(inside)
+}
+
+/// A key of KMS: its id (also of many regions) or an alias of it.
+pub(super) fn is_key(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-".contains(&byte);
+    if let Some(name) = text.strip_prefix("alias/") {
+        return !name.is_empty() && name.bytes().all(allowed);
+    }
+    let id = text.strip_prefix("mrk-").unwrap_or(text);
+    let hyphens = id.bytes().filter(|byte| *byte == b'-').count();
+    let digits = id.replace('-', "");
+    digits.len() == 32 && is_hex(&digits) && matches!(hyphens, 0 | 4)
+}
+
+/// `arn:<partition>:kms:<region>:<account>:<key or alias>`.
+pub(super) fn is_key_arn(text: &str) -> bool {
+    let parts: Vec<_> = text.splitn(6, ':').collect();
+    let [arn, partition, service, region, account, resource] = parts[..] else { return false };
+    let digits = account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit());
+    let names = resource.strip_prefix("key/").is_some_and(is_key) || resource.starts_with("alias/");
+    arn == "arn" && is_word(partition) && service == "kms" && is_word(region) && digits && names
+}
+
 fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'))
 }
@@ -49,6 +98,41 @@ mod tests {
         }
         assert!(is_reservation("cr-0123456789abcdef0"));
         assert!(!is_reservation("cr-01234567"));
+    }
+
+    #[test]
+    fn names() {
+        for good in ["/dev/sda1", "/dev/xvdb", "xvdh", "/dev/nvme1n1"] {
+            assert!(is_device(good), "{good}");
+        }
+        for bad in ["", "/dev/", "/dev/sd b", "dev/sdb", "/dev/../sdb"] {
+            assert!(!is_device(bad), "{bad}");
+        }
+        assert!(is_profile("prod-x7k2p-worker-profile") && is_profile("a+b=c,d.e@f_g"));
+        assert!(!is_profile("") && !is_profile("a/b") && !is_profile(&"a".repeat(129)));
+        assert!(
+            is_balancer("prod-x7k2p-int") && !is_balancer("a_b") && !is_balancer(&"a".repeat(33))
+        );
+        assert!(is_object_name("worker-user-data") && is_object_name("a.b"));
+        for bad in ["", "-a", "a-", "A", "a/b", "../a", "a_b"] {
+            assert!(!is_object_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn keys() {
+        let id = "1f2e3d4c-5b6a-7988-9a0b-c1d2e3f4a5b6";
+        for good in [id, "mrk-1f2e3d4c5b6a79889a0bc1d2e3f4a5b6", "alias/ebs", "alias/team/a_b"] {
+            assert!(is_key(good), "{good}");
+        }
+        for bad in ["", "alias/", "ebs", "1f2e3d4c", "arn:aws:kms:x"] {
+            assert!(!is_key(bad), "{bad}");
+        }
+        let arn = |rest: &str| format!("arn:aws-us-gov:kms:us-gov-west-1:123456789012:{rest}");
+        assert!(is_key_arn(&arn(&format!("key/{id}"))) && is_key_arn(&arn("alias/ebs")));
+        for bad in ["", id, "arn:aws:iam::123456789012:role/x", &arn("key/x")] {
+            assert!(!is_key_arn(bad), "{bad}");
+        }
     }
 
     #[test]

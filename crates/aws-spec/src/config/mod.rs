@@ -16,6 +16,8 @@ mod problems;
 mod tests;
 mod volumes;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -40,12 +42,26 @@ impl ProviderConfig {
             return Err(invalid("it must be an object".to_owned()));
         }
         let config: Self =
-            serde_json::from_str(spec.get()).map_err(|error| invalid(error.to_string()))?;
+            serde_json::from_str(spec.get()).map_err(|error| invalid(place(spec, &error)))?;
         match foreign(config.kind.as_deref()) {
             Some(error) => Err(error),
             None => Ok(config),
         }
     }
+}
+
+/// What is wrong with a spec that cannot be read, and in which of its fields.
+fn place(spec: &RawValue, error: &serde_json::Error) -> String {
+    let fields: BTreeMap<String, &RawValue> = serde_json::from_str(spec.get()).unwrap_or_default();
+    let alone = |(name, value): (&String, &&RawValue)| {
+        let only = serde_json::to_string(&BTreeMap::from([(name, value)])).ok()?;
+        let error = serde_json::from_str::<ProviderConfig>(&only).err()?;
+        // Where in the line it stands says nothing: nobody has seen this line.
+        let text = error.to_string();
+        let words = text.split(" at line ").next().unwrap_or_default();
+        Some(format!("{name}: {words}"))
+    };
+    fields.iter().find_map(alone).unwrap_or_else(|| error.to_string())
 }
 
 /// What is there, or the default where there is `null`.

@@ -5,7 +5,10 @@
 
 use machinist_provider::spec::Problem;
 
-use super::formats::{is_id, is_instance_type, is_price, is_reservation, is_word};
+use super::formats::{
+    is_balancer, is_device, is_id, is_instance_type, is_key, is_key_arn, is_object_name, is_price,
+    is_profile, is_reservation, is_word,
+};
 use super::machine::{Filter, Market, ProviderConfig, ResourceReference, Tag};
 use super::placement::{DedicatedHost, HostPlacement};
 use super::volumes::{BlockDevice, Ebs};
@@ -35,7 +38,9 @@ impl ProviderConfig {
         found.when(roots > 1, "blockDevices", "only one may have no deviceName: the root volume");
         for (at, balancer) in self.load_balancers.iter().enumerate() {
             let path = format!("loadBalancers[{at}]");
-            found.when(balancer.name.is_empty(), &format!("{path}.name"), "is required");
+            found.one(!is_balancer(&balancer.name), &format!("{path}.name"), || {
+                required_or(&balancer.name, "must have 1 to 32 letters, digits and hyphens")
+            });
             let unknown = balancer.kind().is_none();
             found.when(unknown, &format!("{path}.type"), "must be classic or network");
         }
@@ -108,18 +113,25 @@ impl Found {
     /// What the spec names elsewhere.
     fn references(&mut self, config: &ProviderConfig) {
         if let Some(profile) = &config.iam_instance_profile {
-            self.when(profile.id().is_none(), "iamInstanceProfile.id", "is required");
+            let id = profile.id().unwrap_or_default();
+            self.one(!is_profile(id), "iamInstanceProfile.id", || {
+                required_or(id, "must be the name of an instance profile")
+            });
         }
         let secrets = [
             ("userDataSecret.name", &config.user_data_secret),
             ("credentialsSecret.name", &config.credentials_secret),
         ];
         for (path, secret) in secrets {
-            let nameless = secret.as_ref().is_some_and(|secret| secret.name().is_none());
-            self.when(nameless, path, "is required");
+            let Some(secret) = secret else { continue };
+            self.one(!is_object_name(&secret.name), path, || {
+                required_or(&secret.name, "must be the name of a Secret")
+            });
         }
-        let empty = config.key_name.as_deref() == Some("");
-        self.when(empty, "keyName", "must be the name of a key pair, or left out");
+        let wrong = config.key_name.as_ref().is_some_and(|name| !(1..=255).contains(&name.len()));
+        self.when(wrong, "keyName", "must be the name of a key pair, or left out");
+        let wrong = config.placement_group_name.len() > 255;
+        self.when(wrong, "placementGroupName", "must have 255 characters at most");
     }
 
     fn network(&mut self, config: &ProviderConfig) {
@@ -145,6 +157,8 @@ impl Found {
 
     fn device(&mut self, device: &BlockDevice, path: &str) {
         let Some(ebs) = &device.ebs else { return };
+        let wrong = device.name().is_some_and(|name| !is_device(name));
+        self.when(wrong, &format!("{path}.deviceName"), "must be a device, such as /dev/xvdb");
         let field = |name: &str| format!("{path}.ebs.{name}");
         let sizes = 1..=65_536;
         let wrong = ebs.volume_size.is_some_and(|size| !sizes.contains(&size));
@@ -153,7 +167,14 @@ impl Found {
         self.one(wrong, &field("volumeType"), || format!("must be one of {VOLUME_TYPES:?}"));
         let wrong = ebs.iops.is_some_and(|iops| i32::try_from(iops).is_err() || iops < 0);
         self.when(wrong, &field("iops"), "must be 0 or more");
+        let bare =
+            matches!(ebs.kind(), Some("io1" | "io2")) && ebs.iops.is_none_or(|iops| iops == 0);
+        self.when(bare, &field("iops"), "is required by io1 and io2");
         self.throughput(ebs, &field("throughputMib"));
+        let wrong = ebs.kms_key.id().is_some_and(|id| !is_key(id) && !is_key_arn(id));
+        self.when(wrong, &field("kmsKey.id"), "must be the id or an alias of a key");
+        let wrong = ebs.kms_key.arn().is_some_and(|arn| !is_key_arn(arn));
+        self.when(wrong, &field("kmsKey.arn"), "must be the ARN of a key or of an alias");
     }
 
     fn throughput(&mut self, ebs: &Ebs, path: &str) {

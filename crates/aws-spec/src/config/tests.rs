@@ -62,7 +62,7 @@ fn a_small_spec_and_a_large_one_are_fine() {
         "loadBalancers": [{ "name": "a", "type": "network" }, { "name": "b", "type": "classic" }],
         "blockDevices": [
             { "ebs": { "volumeSize": 120, "volumeType": "gp3", "iops": 4000, "throughputMib": 250,
-                "encrypted": true, "kmsKey": { "arn": "arn:aws:kms:x" } } },
+                "encrypted": true, "kmsKey": { "arn": "arn:aws:kms:eu-west-1:123456789012:key/1f2e3d4c-5b6a-7988-9a0b-c1d2e3f4a5b6" } } },
             { "deviceName": "/dev/xvdb", "ebs": { "volumeSize": 9, "volumeType": "gp2", "iops": 5 } },
             { "deviceName": "/dev/xvdc", "virtualName": "ephemeral0" },
         ],
@@ -81,7 +81,10 @@ fn a_small_spec_and_a_large_one_are_fine() {
     assert_eq!(config.cpu_options.as_ref().and_then(CpuOptions::sev_snp), Some(true));
     let volume = |at: usize| config.block_devices[at].ebs.as_ref().unwrap();
     assert_eq!((volume(0).iops(), volume(0).throughput()), (Some(4000), Some(250)));
-    assert_eq!(volume(0).kms_key(), Some("arn:aws:kms:x"));
+    assert_eq!(
+        volume(0).kms_key(),
+        Some("arn:aws:kms:eu-west-1:123456789012:key/1f2e3d4c-5b6a-7988-9a0b-c1d2e3f4a5b6")
+    );
     assert_eq!(volume(1).iops(), None, "gp2 has none");
     let host = config.placement.host.as_ref().unwrap();
     assert!(host.is_dynamic() && host.is_bound() && host.provided().is_none());
@@ -182,6 +185,40 @@ fn every_field_with_a_format_is_checked_and_named() {
 }
 
 #[test]
+fn every_name_is_checked_and_named() {
+    let cases = [
+        (json!({ "keyName": "x".repeat(256) }), "keyName"),
+        (json!({ "iamInstanceProfile": { "id": "role/x" } }), "iamInstanceProfile.id"),
+        (json!({ "userDataSecret": { "name": "../x" } }), "userDataSecret.name"),
+        (json!({ "credentialsSecret": { "name": "A" } }), "credentialsSecret.name"),
+        (json!({ "placementGroupName": "x".repeat(256) }), "placementGroupName"),
+        (
+            json!({ "loadBalancers": [{ "name": "a b", "type": "network" }] }),
+            "loadBalancers[0].name",
+        ),
+        (
+            json!({ "blockDevices": [{ "deviceName": "disk 1", "ebs": {} }] }),
+            "blockDevices[0].deviceName",
+        ),
+        (
+            json!({ "blockDevices": [{ "ebs": { "volumeType": "io2" } }] }),
+            "blockDevices[0].ebs.iops",
+        ),
+        (
+            json!({ "blockDevices": [{ "ebs": { "kmsKey": { "id": "my key" } } }] }),
+            "blockDevices[0].ebs.kmsKey.id",
+        ),
+        (
+            json!({ "blockDevices": [{ "ebs": { "kmsKey": { "arn": "arn:aws:s3:::x" } } }] }),
+            "blockDevices[0].ebs.kmsKey.arn",
+        ),
+    ];
+    for (extra, path) in cases {
+        assert_eq!(paths(&extra), [path], "{extra}");
+    }
+}
+
+#[test]
 fn dedicated_hosts() {
     let host = |host: Value| json!({ "placement": { "tenancy": "host", "host": host } });
     let at = |name: &str| format!("placement.host.{name}");
@@ -243,7 +280,10 @@ fn markets() {
 fn a_wrong_type_says_where() {
     let spec = raw(&json!({ "tags": "none" }));
     let error = ProviderConfig::read(&spec).unwrap_err().to_string();
-    assert!(error.contains("expected a sequence"), "{error}");
+    assert!(error.contains("tags: ") && error.contains("expected a sequence"), "{error}");
+    let deep = raw(&json!({ "placement": { "region": 1 }, "instanceType": "m6i.large" }));
+    let error = ProviderConfig::read(&deep).unwrap_err().to_string();
+    assert!(error.contains("placement: invalid type: integer"), "{error}");
     let foreign = raw(&json!({ "kind": "GCPMachineProviderSpec" }));
     assert!(matches!(ProviderConfig::read(&foreign), Err(SpecError::ForeignKind { .. })));
 }
