@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use machinist_control_plane::{AuditEntry, AuditLog};
 use tokio::time::Instant;
 
-const LIMIT: Duration = Duration::from_secs(180);
+/// When to give up: so long, and so long for each write. With compilers beside it a write took 25 ms.
+const PATIENCE: (Duration, Duration) = (Duration::from_secs(120), Duration::from_millis(100));
 /// Nothing for so long means that it was all.
 const QUIET: Duration = Duration::from_secs(2);
 /// Looking costs a little of the two cores that are being measured.
@@ -44,7 +45,8 @@ impl AuditWindow {
         resource: &str,
         count: usize,
     ) -> Result<Span> {
-        let (deadline, mut last) = (Instant::now() + LIMIT, (Instant::now(), 0));
+        let patience = PATIENCE.0 + PATIENCE.1 * u32::try_from(count).unwrap_or(u32::MAX);
+        let (deadline, mut last) = (Instant::now() + patience, (Instant::now(), 0));
         loop {
             self.refresh()?;
             let all = self.writes(party).count();
@@ -57,7 +59,7 @@ impl AuditWindow {
             }
             ensure!(
                 Instant::now() < deadline,
-                "{party} wrote to {resource} {wanted} times of {count}, {all} times in all, in {LIMIT:?}"
+                "{party} wrote to {resource} {wanted} times of {count}, {all} times in all, in {patience:?}"
             );
             tokio::time::sleep(POLL).await;
         }

@@ -65,6 +65,10 @@ fn memory(series: &Series, report: &mut Report) {
     report.add(format!("rss_anon_growth_mib_soon_{n}"), soon, Target::None);
     let empty = of(|run| run.empty.anonymous).median();
     report.add(format!("rss_anon_mib_empty_{n}"), empty, Target::None);
+    if let Some(footprint) = series.runs.iter().find_map(|run| run.footprint) {
+        report.add(format!("stored_bytes_per_machine_{n}"), footprint.machine, Target::None);
+        report.add(format!("stored_bytes_per_node_{n}"), footprint.node, Target::None);
+    }
     let total = of(|run| run.memory.total).median();
     report.add(format!("rss_total_mib_{n}"), total, Target::None);
     let peak = of(|run| run.memory.peak).median();

@@ -8,6 +8,7 @@ use machinist_api::resource::EVENTS;
 use machinist_control_plane::AuditEntry;
 use tokio::time::Instant;
 
+use super::footprint::Footprint;
 use super::sets;
 use super::stage::{Audit, Stage};
 use crate::Options;
@@ -48,6 +49,7 @@ impl Work {
 /// A program that has done its work and is still there.
 #[derive(Debug)]
 pub(super) struct Live {
+    work: Work,
     stage: Stage,
     sets: usize,
     machines: usize,
@@ -68,6 +70,8 @@ pub(super) struct Run {
     /// When it has come to rest.
     pub(super) memory: Memory,
     pub(super) calls: Calls,
+    /// Of what is stored; `None` where there are no Nodes.
+    pub(super) footprint: Option<Footprint>,
 }
 
 /// Requests.
@@ -101,7 +105,7 @@ impl Live {
         let (stage, sets) = (Stage::start(audit).await?, machines / per_set);
         sets::create_namespaces(&stage.setup, sets).await?;
         let mut running = stage.program(work, options)?.start()?;
-        tokio::time::sleep(STARTING + options.settle()).await;
+        tokio::time::sleep(before_work(options)).await;
         let empty = running.memory()?;
         let mut window = stage.audit_window()?;
         sets::create(&stage.setup, sets, per_set).await?;
@@ -117,7 +121,7 @@ impl Live {
         };
         let seconds = span.seconds();
         println!("  ours {seconds:.2} s");
-        Ok(Self { stage, sets, machines, window, span, empty, running })
+        Ok(Self { work, stage, sets, machines, window, span, empty, running })
     }
 
     /// What it cost, when it has come to rest.
@@ -134,7 +138,11 @@ impl Live {
             "  MiB of its own: {:.2} empty, {:.2} soon, {:.2} at rest",
             mib[0], mib[1], mib[2]
         );
-        Ok(Run { seconds, empty, soon, memory, calls })
+        let footprint = match self.work {
+            Work::Create => None,
+            Work::Run => Some(Footprint::read(&self.stage.setup).await?),
+        };
+        Ok(Run { seconds, empty, soon, memory, calls, footprint })
     }
 
     /// The cloud's and the controllers' requests, in the order in which they were answered.
@@ -183,6 +191,11 @@ impl Live {
     pub(super) async fn end(self) -> Result<()> {
         self.running.stop().await.context("the program")
     }
+}
+
+/// How long everything rests before there is work: the program has started by then, and its memory is that of an idle one.
+pub(super) fn before_work(options: &Options) -> Duration {
+    STARTING + options.settle()
 }
 
 fn patience(machines: usize) -> Duration {

@@ -1,21 +1,24 @@
 //! The limit: a bare client that sends what was recorded, as fast as the API server takes it.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures::{StreamExt, TryStreamExt};
 use http::Method;
 use tokio::time::Instant;
 
+use super::live;
 use super::recording::{Chain, Recording, Step, UID, VERSION};
 use super::sets::{self, Identity};
 use super::stage::{Audit, Stage};
+use crate::Options;
 use crate::raw::{Bare, MERGE_PATCH, Outgoing};
 
 /// What the replaying client calls itself.
 const PARTY: &str = "bench-raw";
 /// Far more than it ever takes for the log to be complete.
-const LOG: std::time::Duration = std::time::Duration::from_secs(60);
+const LOG: Duration = Duration::from_secs(60);
 
 /// Who is known, by `machines/<name>` and the like.
 type Known = HashMap<String, Identity>;
@@ -27,6 +30,7 @@ pub(super) async fn replay(
     sets: usize,
     per_set: usize,
     concurrency: usize,
+    options: &Options,
 ) -> Result<f64> {
     let stage = Stage::start(Audit::Metadata).await?;
     sets::create_namespaces(&stage.setup, sets).await?;
@@ -38,8 +42,8 @@ pub(super) async fn replay(
     });
     let chains: Vec<_> = chains.collect();
     let raw = Bare::new(stage.control_plane.kube_config(), PARTY)?;
-    // As long as machinist rests before it gets its work.
-    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    // The API server has had as long to come to rest as it has with machinist.
+    tokio::time::sleep(live::before_work(options)).await;
     raw.warm_up(concurrency).await?;
     let mut window = stage.audit_window()?;
     let played = futures::stream::iter(chains).map(|chain| {

@@ -104,13 +104,13 @@ impl<'a> Plan<'a> {
             None => self.best_concurrency(recording).await?,
         };
         self.concurrency = Some(concurrency);
-        replay(recording, machines / self.per_set, self.per_set, concurrency).await
+        replay(recording, machines / self.per_set, self.per_set, concurrency, self.options).await
     }
 
     async fn best_concurrency(&self, recording: &Recording) -> Result<usize> {
         let mut best = None;
         for concurrency in CONCURRENCIES {
-            let seconds = replay(recording, 1, self.per_set, concurrency).await?;
+            let seconds = replay(recording, 1, self.per_set, concurrency, self.options).await?;
             if best.is_none_or(|(least, _)| seconds < least) {
                 best = Some((seconds, concurrency));
             }
