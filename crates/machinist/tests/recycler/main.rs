@@ -7,6 +7,8 @@
 
 // Under `cfg(test)`, so that clippy knows helpers of tests for what they are.
 #[cfg(test)]
+mod crashes;
+#[cfg(test)]
 mod disturbed;
 #[cfg(test)]
 mod process;
@@ -16,5 +18,7 @@ mod recycles;
 mod refusals;
 #[cfg(test)]
 mod replicas;
+#[cfg(test)]
+mod rights;
 #[cfg(test)]
 mod world;

@@ -74,7 +74,9 @@ pub(super) async fn main(
             let rest = arguments.groups.iter().skip_while(|name| **name != group);
             let rest = rest.map(String::as_str).collect::<Vec<_>>().join(" ");
             say(&resumption(recycle, &rest));
-            show(arguments.output, &results, || as_table(&results))?;
+            if !results.is_empty() {
+                show(arguments.output, &results, || as_table(&results))?;
+            }
             return Err(anyhow::anyhow!("stopped while {group} was recycled").context(Stopped));
         }
         let result = Result::of(&end);

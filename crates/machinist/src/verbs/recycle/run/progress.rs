@@ -63,19 +63,20 @@ impl Progress {
         }
     }
 
-    /// Draws over what stands there: up to its first line, and each line to its end.
+    /// Draws over what stands there: up to its first line, and each line to its end. What is too long is cut by the terminal, which must not wrap it
+    /// meanwhile: one line is one line.
     fn draw(&mut self, lines: Vec<String>) {
         if lines == self.lines {
             return;
         }
-        let mut text = String::new();
+        let mut text = String::from("\x1b[?7l");
         if !self.lines.is_empty() {
             text.push_str(&format!("\x1b[{}A", self.lines.len()));
         }
         for line in &lines {
             text.push_str(&format!("\r{line}\x1b[K\n"));
         }
-        text.push_str("\x1b[J");
+        text.push_str("\x1b[J\x1b[?7h");
         // Where stderr is closed, nobody looks.
         drop(std::io::stderr().write_all(text.as_bytes()));
         self.lines = lines;
