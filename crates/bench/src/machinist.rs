@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tokio::process::{Child, Command};
 
 use crate::Options;
+use crate::cpu;
 use crate::memory::Memory;
 
 /// How to get the program.
@@ -89,6 +91,15 @@ impl Running {
         let id = self.child.id().filter(|_| ended.is_none());
         let id = id.with_context(|| format!("machinist ended; see {}", self.log.display()))?;
         Memory::of_process(id)
+    }
+
+    /// How much time of the processors it has used.
+    pub(crate) fn cpu(&mut self) -> Result<Duration> {
+        let id = self
+            .child
+            .id()
+            .with_context(|| format!("machinist ended; see {}", self.log.display()))?;
+        cpu::of_process(id)
     }
 
     /// Ends it, and waits until it is gone.

@@ -14,6 +14,8 @@ use crate::statistics::{Comparison, Samples, count};
 pub(crate) enum Target {
     /// This or less.
     AtMost(f64),
+    /// This or more.
+    AtLeast(f64),
     /// Exactly this.
     Exactly(f64),
     /// Only to be known.
@@ -24,6 +26,7 @@ impl Target {
     fn is_met(self, value: f64) -> bool {
         match self {
             Self::AtMost(limit) => value <= limit,
+            Self::AtLeast(limit) => value >= limit,
             Self::Exactly(wanted) => (value - wanted).abs() < f64::EPSILON,
             Self::None => true,
         }
@@ -34,6 +37,7 @@ impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::AtMost(limit) => write!(f, "<= {limit}"),
+            Self::AtLeast(limit) => write!(f, ">= {limit}"),
             Self::Exactly(wanted) => write!(f, "= {wanted}"),
             Self::None => Ok(()),
         }

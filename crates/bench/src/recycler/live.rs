@@ -1,0 +1,118 @@
+//! The real program: started on an empty cluster, at rest, and then under Events.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use tokio::time::Instant;
+
+use super::stage::{ONE_OF, Stage};
+use crate::Options;
+use crate::machinist::Running;
+use crate::memory::Memory;
+
+/// All of machinist's user agents begin like this.
+const MACHINIST: &str = "machinist-";
+/// Starting takes less, also on a busy machine.
+const STARTING: Duration = Duration::from_secs(3);
+/// After the last write something may still be said.
+const BEFORE_REST: Duration = Duration::from_secs(30);
+/// Between two lists of everything, where memory includes them.
+const LISTS: &str = "--sync-period=15s";
+/// Some of those lists.
+const LISTED: Duration = Duration::from_secs(40);
+/// When to give up.
+const PATIENCE: Duration = Duration::from_secs(600);
+const POLL: Duration = Duration::from_millis(200);
+
+/// The program, running.
+#[derive(Debug)]
+pub(super) struct Live {
+    running: Running,
+    empty: Memory,
+}
+
+/// What Events cost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    /// The program's own time for each, from its arrival to its being counted.
+    pub(super) cpu_us_per_event: f64,
+    /// Writes of the program while they came.
+    pub(super) writes: usize,
+}
+
+/// What nothing costs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Idle {
+    pub(super) requests: usize,
+    pub(super) cpu_ms: f64,
+}
+
+impl Live {
+    /// Starts it on an empty cluster, and then gives that its Nodes and Pods.
+    pub(super) async fn start(stage: &Stage, options: &Options) -> Result<Self> {
+        let mut running = stage.program(options, &[])?.start()?;
+        tokio::time::sleep(STARTING + options.settle()).await;
+        let empty = running.memory()?;
+        stage.furnish().await?;
+        tokio::time::sleep(options.settle()).await;
+        Ok(Self { running, empty })
+    }
+
+    /// Lets Events happen, until all that count are counted.
+    pub(super) async fn load(&mut self, stage: &Stage, events: usize) -> Result<Load> {
+        let mut window = stage.audit_window()?;
+        let before = self.running.cpu()?;
+        stage.happen(events).await?;
+        let wanted = i64::try_from(events.div_ceil(ONE_OF))?;
+        let limit = Instant::now() + PATIENCE;
+        loop {
+            let counted = stage.counted().await?;
+            if counted == wanted {
+                break;
+            }
+            ensure!(counted < wanted, "{counted} events were counted, and there are {wanted}");
+            ensure!(Instant::now() < limit, "{counted} of {wanted} events were counted");
+            tokio::time::sleep(POLL).await;
+        }
+        let spent = self.running.cpu()?.saturating_sub(before);
+        window.refresh()?;
+        let each = spent.as_secs_f64() * 1e6 / crate::statistics::count(events);
+        println!("  {each:.1} us for each event");
+        Ok(Load { cpu_us_per_event: each, writes: window.writes(MACHINIST).count() })
+    }
+
+    /// What it costs when nothing happens, from half a minute after the last write on.
+    pub(super) async fn idle(&mut self, stage: &Stage, options: &Options) -> Result<Idle> {
+        tokio::time::sleep(BEFORE_REST).await;
+        let mut window = stage.audit_window()?;
+        let (start, before) = (jiff::Timestamp::now(), self.running.cpu()?);
+        // A little longer, for the log to be complete.
+        tokio::time::sleep(options.idle() + Duration::from_secs(1)).await;
+        let cpu = self.running.cpu()?.saturating_sub(before);
+        window.refresh()?;
+        let needless: Vec<_> = window.needless(MACHINIST, start, options.idle()).collect();
+        for entry in &needless {
+            println!("  idle: {} {} {}", entry.user_agent, entry.verb, entry.request_uri);
+        }
+        Ok(Idle { requests: needless.len(), cpu_ms: cpu.as_secs_f64() * 1e3 })
+    }
+
+    pub(super) fn memory(&mut self) -> Result<Memory> {
+        self.running.memory()
+    }
+
+    /// Ends the program. Returns what it had when it had seen nothing.
+    pub(super) async fn end(self) -> Result<Memory> {
+        self.running.stop().await?;
+        Ok(self.empty)
+    }
+}
+
+/// The memory of a program that finds everything there, and lists it again and again.
+pub(super) async fn after_lists(stage: &Stage, options: &Options) -> Result<Memory> {
+    let mut running = stage.program(options, &[LISTS])?.start()?;
+    tokio::time::sleep(STARTING + LISTED + options.settle()).await;
+    let memory = running.memory()?;
+    running.stop().await?;
+    Ok(memory)
+}
