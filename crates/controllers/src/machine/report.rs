@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
-use machinist_domain::retry::{Classified as _, Retry};
+use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
 use machinist_provider::cloud::{Deletion, InstanceState};
 
 use self::facts::Facts;
@@ -117,6 +117,12 @@ fn patient(retry: Retry) -> Retry {
         Retry::OnChange => Retry::Backoff,
         retry => retry,
     }
+}
+
+/// Whether somebody should look at a write that failed so. A conflict or a lost lease is how the protocol works; what the API server does not
+/// take will not be taken next time, either.
+fn is_for_people(failure: &Failure) -> bool {
+    matches!(failure.category, Category::InvalidConfiguration | Category::Unauthorised)
 }
 
 /// A duration as people say it.

@@ -2,13 +2,13 @@
 
 use machinist_api::names::ANNOTATION_CREATION_TIMEOUT;
 use machinist_domain::report::{EventNote, EventReason, EventType};
-use machinist_domain::retry::Category;
 use machinist_provider::cloud::Deletion;
 
 use super::super::error::Refusal;
 use super::super::plan::{Leave, Outcome};
 use super::super::snapshot::View;
 use super::facts::{Facts, TEXT_UNKNOWN_AUTHORITY};
+use super::is_for_people;
 
 /// What is new.
 pub(super) fn events(view: &View, outcome: &Outcome, facts: &Facts) -> Vec<EventNote> {
@@ -59,13 +59,9 @@ fn of(outcome: &Outcome) -> Option<EventNote> {
             };
             warning(reason, "Validate", refusal.to_string())
         }
-        // A conflict or a lost lease is how the protocol works; a write that the API server does not take needs somebody to look.
-        Outcome::Failed(failure) => match failure.category {
-            Category::InvalidConfiguration | Category::Unauthorised => {
-                warning(EventReason::ReconcileError, "Write", failure.message.clone())
-            }
-            _ => return None,
-        },
+        Outcome::Failed(failure) if is_for_people(failure) => {
+            warning(EventReason::ReconcileError, "Write", failure.message.clone())
+        }
         _ => return None,
     })
 }

@@ -90,8 +90,8 @@ impl Facts {
             | Outcome::DryRun
             | Outcome::Looking
             | Outcome::Waiting(_)
-            | Outcome::Created(_)
-            | Outcome::Failed(_) => self.is_silent = true,
+            | Outcome::Created(_) => self.is_silent = true,
+            Outcome::Failed(failure) => self.is_silent = !super::is_for_people(failure),
             Outcome::AuthoritySettled => {
                 let wanted = view.machine.wanted_authority;
                 let unsaid = wanted.as_str().is_none();

@@ -55,8 +55,11 @@ pub(super) fn condition(view: &View, outcome: &Outcome, facts: &Facts) -> Option
         | Outcome::Looking
         | Outcome::Waiting(_)
         | Outcome::Created(_)
-        | Outcome::GivenUp(_)
-        | Outcome::Failed(_) => None,
+        | Outcome::GivenUp(_) => None,
+        Outcome::Failed(failure) => super::is_for_people(failure).then(|| {
+            let text = format!("a write was refused: {}", failure.message);
+            no(SEVERITY_WARNING, failure.category.as_str(), text)
+        }),
         Outcome::Refused(refusal) => Some(refused(refusal)),
         Outcome::Paused { why, .. } => {
             Some(no(SEVERITY_WARNING, why.category.as_str(), why.message.clone()))

@@ -60,3 +60,36 @@ fn whichever_limit_of_a_creation_is_over_first_brings_it_back() {
     let status = super::report(&snapshot(view(&waits)), &outcome, then).status.unwrap();
     assert_eq!(condition(&status, "Ready"), "False/CreationTimedOut");
 }
+
+/// Invariant (c): whichever step does not get on, and also before a cloud was ever asked, people are told when it takes too long.
+#[test]
+fn whatever_is_in_the_way_of_a_creation_it_is_told_when_it_takes_too_long() {
+    let old = json!({"metadata": {"creationTimestamp": "2026-06-01T11:00:00Z"}});
+    let no_secret = Refusal::NoSecret(ObjectKey::new("ns", "s"));
+    let refusals = [
+        Refusal::NoClusterLabel,
+        Refusal::BadSpec(SpecError::Missing),
+        no_secret,
+        Refusal::NotFoundOut(failure(Category::Unavailable)),
+        Refusal::CouldNotLook(failure(Category::Unavailable)),
+    ];
+    let classes = ErrorClass::ALL.into_iter();
+    let mendable = classes.filter(|class| *class != ErrorClass::InvalidConfiguration);
+    let wait = Duration::from_secs(3);
+    let steps = [
+        Outcome::Failed(failure(Category::Unauthorised)),
+        Outcome::Paused { wait, why: failure(Category::CapacityExhausted) },
+        Outcome::Prepared(launch(2)),
+        Outcome::Seen(instance(InstanceState::Pending)),
+        Outcome::Seen(instance(InstanceState::Running)),
+    ];
+    let steps = steps.into_iter().chain(refusals.map(Outcome::Refused));
+    for outcome in steps.chain(mendable.map(|class| Outcome::NotCreated(error(class)))) {
+        for begun in [json!({}), launched()] {
+            let (report, status) = of(&all(&[begun, old.clone()]), &outcome);
+            assert_eq!(condition(&status, "Ready"), "False/CreationTimedOut", "{outcome:?}");
+            assert!(reasons(&report).contains(&"CreationTimedOut"), "{outcome:?}");
+            assert_ne!(status["phase"], "Failed", "creation goes on");
+        }
+    }
+}

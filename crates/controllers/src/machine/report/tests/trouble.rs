@@ -168,3 +168,40 @@ fn what_is_to_be_repaired_again_and_again_is_said_once_and_has_time() {
     let (report, status) = told(mended, &object(&linked()), &well);
     assert_eq!((condition(&status, "Ready"), report.retry), ("True/-".to_owned(), None));
 }
+
+/// Invariant (j): whatever is not done, and why, is on the object and in an Event.
+#[test]
+fn every_refusal_is_a_condition_and_an_event() {
+    let spec = SpecError::Invalid { reason: "zone is missing".to_owned() };
+    let refusals = [
+        Refusal::NoClusterLabel,
+        Refusal::BadSpec(SpecError::Missing),
+        Refusal::BadSpec(spec),
+        Refusal::NoSecret(ObjectKey::new("ns", "s")),
+        Refusal::NotFoundOut(failure(Category::Unavailable)),
+        Refusal::CouldNotLook(failure(Category::Throttled)),
+    ];
+    let unwritten = [Category::InvalidConfiguration, Category::Unauthorised].map(failure);
+    let refused = refusals.into_iter().map(Outcome::Refused);
+    let refused = refused.chain(unwritten.map(Outcome::Failed));
+    let classes = ErrorClass::ALL.into_iter();
+    let not_created = classes.clone().map(|class| Outcome::NotCreated(error(class)));
+    let not_terminated = classes.map(|class| Outcome::NotTerminated(error(class)));
+    for outcome in refused.clone().chain(not_created) {
+        let (report, status) = of(&launched(), &outcome);
+        is_told(&outcome, &report, &status);
+    }
+    let going = all(&[linked(), deleting()]);
+    for outcome in refused.chain(not_terminated) {
+        let (report, status) = of(&going, &outcome);
+        is_told(&outcome, &report, &status);
+    }
+}
+
+fn is_told(outcome: &Outcome, report: &Report, status: &Value) {
+    let ready = condition(status, "Ready");
+    assert!(ready.starts_with("False/") && !ready.ends_with("/-"), "{outcome:?}: {ready}");
+    assert!(!message(status, "Ready").is_empty(), "{outcome:?}");
+    let warned = report.events.iter().any(|event| event.event_type == EventType::Warning);
+    assert!(warned, "{outcome:?}: no warning");
+}
