@@ -25,8 +25,9 @@ pub(super) const SET: &str = "workers";
 pub(super) const CLUSTER_WIDE: (&str, &str) = ("cost-centre", "42");
 /// Whose an instance is.
 pub(super) const UID: &str = "machinist.dev/machine-uid";
-/// A fleet takes longer than a single thing.
+/// A fleet takes longer than a single thing, and a large one longer than a small one: moto does one thing at a time.
 const PATIENCE: Duration = Duration::from_secs(180);
+const FOR_EACH: Duration = Duration::from_millis(400);
 
 pub(super) struct Fleet {
     pub(super) scene: Scene,
@@ -134,7 +135,8 @@ impl Fleet {
 
     /// Waits until exactly so many machines run on so many instances, and nothing else is there; returns the instances.
     pub(super) async fn settled(&self, size: usize) -> Result<Vec<InstanceFacts>> {
-        poll::eventually(PATIENCE, &format!("{size} machines to run"), || async {
+        let patience = PATIENCE + FOR_EACH * u32::try_from(size)?;
+        poll::eventually(patience, &format!("{size} machines to run"), || async {
             let machines = self.machines().list(&ListParams::default()).await?.items;
             let running = machines.iter().filter(|one| runs(one)).count();
             ensure!(

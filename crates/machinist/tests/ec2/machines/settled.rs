@@ -8,7 +8,7 @@ use super::fleet::Fleet;
 
 /// What a resync may cost, by design.
 const CALLS: usize = 10;
-const PERIOD: Duration = Duration::from_secs(10);
+const PERIOD: Duration = Duration::from_secs(6);
 const PERIODS: usize = 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
