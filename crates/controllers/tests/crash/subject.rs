@@ -32,6 +32,7 @@ pub(crate) fn controllers(lease: Option<Duration>) -> RuntimeSubject {
             namespace: &launch.namespace,
             elects: lease.is_some(),
             identity: format!("test-{:x}", fastrand::u64(..)),
+            workers: None,
             obey_migration: false,
         };
         let usual = timings();

@@ -55,6 +55,8 @@ fn run(world: &World, cloud: &SimServer) -> Result<Process> {
         namespace: &world.namespace,
         elects: false,
         identity: "test".to_owned(),
+        // One that waited in a drain would hold up everything else.
+        workers: Some(1),
         obey_migration: false,
     };
     let (manager, controllers) = setup.process(world.config.clone(), timings)?;
@@ -70,7 +72,39 @@ fn machines(world: &World) -> (ApiResource, Api<DynamicObject>) {
     (kind, api)
 }
 
-/// The condition `Drained` of the machine.
+async fn create(machines: &Api<DynamicObject>, kind: &ApiResource, name: &str) -> Result<()> {
+    let spec = json!({
+        "apiVersion": "sim.machinist.dev/v1beta1", "kind": "SimMachineProviderConfig",
+        "instanceType": "sim.small", "bootSeconds": 0,
+    });
+    let mut machine =
+        DynamicObject::new(name, kind).data(json!({"spec": {"providerSpec": {"value": spec}}}));
+    machine.metadata.labels =
+        Some([("machine.openshift.io/cluster-api-cluster".to_owned(), "c".to_owned())].into());
+    machines.create(&PostParams::default(), &machine).await?;
+    Ok(())
+}
+
+/// Waits until a machine runs, and says on which node.
+async fn until_runs(machines: &Api<DynamicObject>, name: &str) -> Result<String> {
+    eventually(PATIENCE, "the machine runs", || async {
+        let status = machines.get(name).await?.data["status"].clone();
+        ensure!(status["phase"] == "Running", "{status}");
+        Ok(status["nodeRef"]["name"].as_str().context("no node")?.to_owned())
+    })
+    .await
+}
+
+async fn until_gone(machines: &Api<DynamicObject>, name: &str) -> Result<()> {
+    eventually(PATIENCE, "the machine is gone", || async {
+        let machine = machines.get_opt(name).await?;
+        ensure!(machine.is_none(), "{machine:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// The condition `Drained` of the machine `m`.
 async fn drained(machines: &Api<DynamicObject>) -> Result<Value> {
     let machine = machines.get("m").await?;
     let conditions = machine.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -90,7 +124,9 @@ async fn blocked(machines: &Api<DynamicObject>) -> Result<Value> {
 async fn drain_events(world: &World) -> Result<Vec<String>> {
     let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
     let events = events.list(&ListParams::default()).await?;
-    let reasons = events.items.into_iter().filter_map(|event| event.reason);
+    let about =
+        |event: &Event| event.regarding.as_ref().and_then(|it| it.name.as_deref()) == Some("m");
+    let reasons = events.items.into_iter().filter(about).filter_map(|event| event.reason);
     let mut reasons: Vec<_> = reasons.filter(|reason| reason.starts_with("Drain")).collect();
     reasons.sort();
     Ok(reasons)
@@ -107,21 +143,8 @@ async fn a_machine_goes_when_its_node_is_drained_and_not_before() -> Result<()> 
     let first = run(&world, &server)?;
 
     let (kind, machines) = machines(&world);
-    let spec = json!({
-        "apiVersion": "sim.machinist.dev/v1beta1", "kind": "SimMachineProviderConfig",
-        "instanceType": "sim.small", "bootSeconds": 0,
-    });
-    let mut machine =
-        DynamicObject::new("m", &kind).data(json!({"spec": {"providerSpec": {"value": spec}}}));
-    machine.metadata.labels =
-        Some([("machine.openshift.io/cluster-api-cluster".to_owned(), "c".to_owned())].into());
-    machines.create(&PostParams::default(), &machine).await?;
-    let node = eventually(PATIENCE, "the machine runs", || async {
-        let status = machines.get("m").await?.data["status"].clone();
-        ensure!(status["phase"] == "Running", "{status}");
-        Ok(status["nodeRef"]["name"].as_str().context("no node")?.to_owned())
-    });
-    let node = node.await?;
+    create(&machines, &kind, "m").await?;
+    let node = until_runs(&machines, "m").await?;
     world.protected_pod_on("web-0", &node).await?;
     world.budget("at-least-one").await?;
 
@@ -130,6 +153,13 @@ async fn a_machine_goes_when_its_node_is_drained_and_not_before() -> Result<()> 
     let message = said["message"].as_str().unwrap_or_default();
     assert!(message.contains("web-0") && message.contains("at-least-one"), "{message}");
     assert_eq!((cloud.live(), said["severity"].as_str()), (1, Some("Warning")));
+
+    // There is one worker: a drain that waits leaves it to the others.
+    create(&machines, &kind, "other").await?;
+    until_runs(&machines, "other").await?;
+    machines.delete("other", &DeleteParams::default()).await?;
+    until_gone(&machines, "other").await?;
+    assert_eq!(blocked(&machines).await?, said);
 
     first.kill().await?;
     world.node("b", None).await?;
@@ -143,12 +173,7 @@ async fn a_machine_goes_when_its_node_is_drained_and_not_before() -> Result<()> 
     .await?;
     assert_eq!(blocked(&machines).await?, said, "what is known is not written again");
     world.protected_pod("web-1", "b").await?;
-    eventually(PATIENCE, "the machine is gone", || async {
-        let machine = machines.get_opt("m").await?;
-        ensure!(machine.is_none(), "{machine:?}");
-        Ok(())
-    })
-    .await?;
+    until_gone(&machines, "m").await?;
     assert_eq!(cloud.live(), 0);
     assert!(world.nodes().get_opt(&node).await?.is_none(), "the node is still there");
     assert_eq!(world.pod_names().await?, ["web-1"]);

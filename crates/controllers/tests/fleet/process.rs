@@ -45,6 +45,7 @@ impl Process {
             namespace: &launch.namespace,
             elects,
             identity: "test".to_owned(),
+            workers: None,
             obey_migration: false,
         };
         let (manager, controllers) = setup.process(launch.config()?, *timings)?;

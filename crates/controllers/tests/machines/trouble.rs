@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Result, ensure};
-use kube::ResourceExt;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
 use machinist_control_plane::FeatureSet;
 use machinist_provider_sim::server::Trouble;
 use machinist_testbed::poll::eventually;
@@ -19,6 +21,7 @@ on_both_definitions! {
     without_room_machines_wait_and_say_so,
     an_instance_that_dies_makes_its_machine_fail_and_an_outage_does_not,
     credentials_that_do_not_work_are_named_while_it_is_deleted,
+    a_secret_that_can_be_mended_fails_no_machine,
 }
 
 async fn a_spec_that_can_never_work_fails_and_can_be_deleted(world: World) -> Result<()> {
@@ -161,6 +164,35 @@ async fn credentials_that_do_not_work_are_named_while_it_is_deleted(world: World
     world.cloud.change_modes(|modes| modes.trouble = None);
     world.until_gone("m").await?;
     assert_eq!(world.cloud.live(), 0);
+    process.stop().await;
+    Ok(())
+}
+
+/// Whoever wrote the machine did nothing wrong, and mends something else.
+async fn a_secret_that_can_be_mended_fails_no_machine(world: World) -> Result<()> {
+    let process = world.run()?;
+    world.create("m", spec(&json!({"credentialsSecret": {"name": "keys"}}))).await?;
+    let missing = |machine: &_| message(machine, "Ready").contains("keys does not exist");
+    let machine = world.until("m", "it misses its secret", missing).await?;
+    assert_eq!(
+        (condition(&machine, "Ready"), phase(&machine)),
+        ("False/InvalidConfiguration".to_owned(), "")
+    );
+
+    let secrets = Api::<Secret>::namespaced(world.client.clone(), &world.namespace);
+    let empty: Secret = serde_json::from_value(json!({"metadata": {"name": "keys"}}))?;
+    secrets.create(&PostParams::default(), &empty).await?;
+    let refused = |machine: &_| condition(machine, "Ready") == "False/Unauthorised";
+    let machine = world.until("m", "its secret has no key", refused).await?;
+    assert_ne!(phase(&machine), "Failed");
+    assert_eq!(machine.data["status"].get("errorMessage"), None);
+    assert_eq!(world.cloud.created(), 0);
+
+    let mended = Patch::Merge(json!({"stringData": {"token": "open"}}));
+    secrets.patch("keys", &PatchParams::default(), &mended).await?;
+    world.until_phase("m", "Running").await?;
+    world.delete("m").await?;
+    world.until_gone("m").await?;
     process.stop().await;
     Ok(())
 }

@@ -144,6 +144,7 @@ impl World {
             namespace: &self.namespace,
             elects: false,
             identity: "test".to_owned(),
+            workers: None,
             obey_migration,
         };
         let (manager, controllers) = setup.process(self.config.clone(), timings())?;

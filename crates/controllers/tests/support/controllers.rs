@@ -36,6 +36,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) elects: bool,
     /// Who it is for the leases.
     pub(crate) identity: String,
+    /// How many workers each controller has, if not its own number.
+    pub(crate) workers: Option<usize>,
     /// Whether it obeys whoever OpenShift says is in charge.
     pub(crate) obey_migration: bool,
 }
@@ -53,7 +55,7 @@ impl Setup<'_> {
             lease_namespace: self.namespace.to_owned(),
             take_over: false,
             identity: self.identity.clone(),
-            workers: HashMap::new(),
+            workers: self.workers(),
             dry_run: false,
             metrics_address: "0".to_owned(),
             health_address: "0".to_owned(),
@@ -63,6 +65,11 @@ impl Setup<'_> {
         let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
         let controllers = self.registrations()?;
         Ok((manager, controllers))
+    }
+
+    fn workers(&self) -> HashMap<String, usize> {
+        let names = self.controllers.iter().map(|name| (*name).to_owned());
+        self.workers.map(|count| names.map(|name| (name, count)).collect()).unwrap_or_default()
     }
 
     fn registrations(self) -> Result<Vec<Registration>> {
