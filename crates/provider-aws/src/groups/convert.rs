@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_autoscaling::types::{
-    AutoScalingGroup, Instance, InstanceRefresh, LifecycleHook, WarmPoolConfiguration,
+    AutoScalingGroup, Instance, InstanceRefresh, InstanceRefreshStatus, InstanceReusePolicy,
+    LifecycleHook, LifecycleState, WarmPoolConfiguration, WarmPoolState,
 };
 use jiff::Timestamp;
 use machinist_provider::node_groups::{
@@ -82,7 +83,7 @@ fn size(size: Option<i32>) -> u32 {
 }
 
 fn member(instance: &Instance) -> Option<Member> {
-    let word = instance.lifecycle_state().map(|state| state.as_str()).unwrap_or_default();
+    let word = instance.lifecycle_state().map(LifecycleState::as_str).unwrap_or_default();
     if word.starts_with(WARM) {
         return None;
     }
@@ -117,11 +118,11 @@ fn process(word: &str) -> Process {
 }
 
 fn warm_pool(pool: &WarmPoolConfiguration, now: Option<i32>) -> WarmPool {
-    let reuse = pool.instance_reuse_policy().and_then(|policy| policy.reuse_on_scale_in());
+    let reuse = pool.instance_reuse_policy().and_then(InstanceReusePolicy::reuse_on_scale_in);
     WarmPool {
         size: size(now),
         min: size(pool.min_size()),
-        state: pool.pool_state().map(|state| state.as_str()).unwrap_or_default().into(),
+        state: pool.pool_state().map(WarmPoolState::as_str).unwrap_or_default().into(),
         reuses: reuse.unwrap_or_default(),
     }
 }
@@ -145,7 +146,7 @@ pub(super) fn refresh(refresh: &InstanceRefresh) -> Option<Refresh> {
     let percentage = refresh.percentage_complete().unwrap_or_default().clamp(0, 100);
     Some(Refresh {
         id: RefreshId(refresh.instance_refresh_id()?.into()),
-        status: status(refresh.status().map(|status| status.as_str()).unwrap_or_default()),
+        status: status(refresh.status().map(InstanceRefreshStatus::as_str).unwrap_or_default()),
         percentage: u8::try_from(percentage).unwrap_or_default(),
         reason: refresh.status_reason().map(str::to_owned),
         started: refresh.start_time().and_then(|time| Timestamp::from_second(time.secs()).ok()),
