@@ -90,7 +90,8 @@ impl RecyclerController {
         let target = shared.target.as_ref().unwrap_or(&shared.control);
         let caches = &shared.caches;
         let nodes = caches.open(target, Scope::All, Nodes::default());
-        let watchers = Arc::new(Watchers::new(shared.clock.clone()));
+        let watchers =
+            Arc::new(Watchers::new(shared.clock.clone(), shared.timings.machines.gather));
         let wake = Arc::clone(&watchers);
         let belongings = Belongings::new(
             Arc::clone(&groups),

@@ -6,6 +6,7 @@
 
 mod status;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -213,10 +214,22 @@ impl Teller<'_> {
         if let Some(trouble) = gathered.trouble.first() {
             return Recycling::No("Refused", trouble.clone());
         }
+        if let Some(group) = self.pretended() {
+            return Recycling::No("DryRun", format!("{group} would be recycled"));
+        }
         match self.plan.held.first() {
             Some((group, hold)) => Recycling::No(word(hold), format!("{group}: {hold}")),
             None => Recycling::No("Idle", String::new()),
         }
+    }
+
+    /// A group that would be recycled, now or since a moment ago, if this were no dry run.
+    fn pretended(&self) -> Option<&str> {
+        let now = self.plan.pretend.iter().map(|begin| &*begin.group.name.0);
+        let cools = |held: &&(Arc<str>, Hold)| matches!(held.1, Hold::CoolDown(_));
+        let before = self.plan.held.iter().filter(cools).map(|(group, _)| &**group);
+        let dry_run = self.settings().is_some_and(|settings| settings.dry_run);
+        now.chain(before).min().filter(|_| dry_run)
     }
 
     /// When time alone may change something.

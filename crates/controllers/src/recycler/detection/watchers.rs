@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_domain::key::{ObjectKey, Uid, Version};
@@ -34,6 +35,8 @@ pub struct Watchers {
     followed: Mutex<HashMap<ObjectKey, Followed>>,
     queue: OnceLock<Arc<Queue>>,
     clock: SharedClock,
+    /// How long events are collected for whoever was looked at a moment ago.
+    gather: Duration,
 }
 
 /// The Events that are there.
@@ -63,6 +66,8 @@ struct Followed {
     seeded: bool,
     /// Whether it has something that leads to no group yet.
     waits: bool,
+    /// When it was last looked at.
+    looked: Option<Duration>,
     noted: Vec<(Version, Occurrence)>,
     /// From so many on, what is out of the window is forgotten.
     most: usize,
@@ -86,9 +91,9 @@ pub struct Known {
 }
 
 impl Watchers {
-    /// Nobody is followed yet.
-    pub fn new(clock: SharedClock) -> Self {
-        Self { followed: Mutex::default(), queue: OnceLock::new(), clock }
+    /// Nobody is followed yet. The first event is looked at when it comes; those that follow at once are collected for as long as `gather`.
+    pub fn new(clock: SharedClock, gather: Duration) -> Self {
+        Self { followed: Mutex::default(), queue: OnceLock::new(), clock, gather }
     }
 
     /// From now on keys go into this queue.
@@ -117,6 +122,7 @@ impl Watchers {
                 mark,
                 seeded: false,
                 waits: true,
+                looked: None,
                 noted: Vec::new(),
                 most: MANY,
             };
@@ -141,7 +147,7 @@ impl Watchers {
         if former.is_some_and(|former| event.count <= former) {
             return;
         }
-        let now = self.clock.now();
+        let (now, uptime) = (self.clock.now(), self.clock.uptime());
         let mut followed = self.followed.lock();
         for (key, one) in &mut *followed {
             let Ok(settings) = &one.settings else { continue };
@@ -153,16 +159,20 @@ impl Watchers {
                 None => times_of_new(event, about, settings, now),
             };
             one.note(event, about, times, now);
-            if let Some(queue) = self.queue.get() {
-                queue.add(key);
+            let Some(queue) = self.queue.get() else { continue };
+            let due = one.looked.map(|looked| looked + self.gather);
+            match due.and_then(|due| due.checked_sub(uptime)) {
+                Some(wait) if !wait.is_zero() => queue.add_after(key, wait),
+                _ => queue.add(key),
             }
         }
     }
 
     /// What is known of an EventRecycler whose status has this mark, up to the version `until`.
     pub fn known(&self, key: &ObjectKey, mark: Version, until: Version) -> Option<Known> {
-        let followed = self.followed.lock();
-        let one = followed.get(key)?;
+        let mut followed = self.followed.lock();
+        let one = followed.get_mut(key)?;
+        one.looked = Some(self.clock.uptime());
         let noted = one.noted.iter().filter(|(version, _)| *version > mark && *version <= until);
         let noted = noted.map(|(_, occurrence)| occurrence.clone());
         Some(Known { settings: one.settings.clone(), noted: noted.collect() })

@@ -36,7 +36,7 @@ fn meta(name: &str, version: u64) -> Meta {
 }
 
 fn watchers() -> Watchers {
-    Watchers::new(Arc::new(SystemClock))
+    Watchers::new(Arc::new(SystemClock), Duration::ZERO)
 }
 
 impl Cluster {
