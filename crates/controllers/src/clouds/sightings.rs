@@ -24,7 +24,7 @@ use machinist_runtime::clock::SharedClock;
 use machinist_runtime::tasks::Tasks;
 use parking_lot::Mutex;
 
-use self::kept::Kept;
+use self::kept::{Kept, KeptRef};
 use super::{Chosen, Wake};
 
 /// How many machines are asked about in one call.
@@ -74,7 +74,7 @@ struct Lane {
 
 struct Question {
     number: u64,
-    machine: MachineRef,
+    machine: KeptRef,
 }
 
 impl std::fmt::Debug for Sightings {
@@ -157,7 +157,7 @@ impl State {
         let number = self.next_number;
         self.next_number += 1;
         self.asked.insert(machine.uid.clone(), number);
-        let question = Question { number, machine: machine.clone() };
+        let question = Question { number, machine: KeptRef::new(machine) };
         self.waiting.entry(lane.clone()).or_default().push(question);
         self.driven.insert(lane.clone())
     }
@@ -223,7 +223,7 @@ impl Inner {
 
     async fn ask(self: &Arc<Self>, cloud: &dyn Cloud, batch: Vec<Question>) {
         let (numbers, machines): (Vec<_>, Vec<_>) =
-            batch.into_iter().map(|question| (question.number, question.machine)).unzip();
+            batch.into_iter().map(|question| (question.number, question.machine.whole())).unzip();
         // A provider that panics must not take the lane with it: nobody would ask there ever again.
         let describe = AssertUnwindSafe(async { cloud.describe(&machines).await }).catch_unwind();
         let (answers, silence) = match tokio::time::timeout(self.patience, describe).await {

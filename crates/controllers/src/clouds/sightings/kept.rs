@@ -1,9 +1,9 @@
-//! What is kept of a sighting: the provider's part of it as text. As a tree of JSON values it takes six times as much, and a thousand machines that come up
-//! together are seen within the same half minute.
+//! What is kept of sightings and questions: the provider's part of them as text. As a tree of JSON values it takes six times as much, and a thousand
+//! machines that come up together are asked about and seen within the same half minute.
 
 use std::sync::Arc;
 
-use machinist_provider::cloud::{Instance, InstanceState, ProviderStatus, Sighting};
+use machinist_provider::cloud::{Instance, InstanceState, MachineRef, ProviderStatus, Sighting};
 use serde_json::value::RawValue;
 
 /// A sighting, as small as it gets.
@@ -47,6 +47,43 @@ impl From<Sighting> for Kept {
                 Self::Instance(Arc::new(bare), text)
             }
             _ => Self::AsItIs(Sighting::Present(instance)),
+        }
+    }
+}
+
+/// A machine that somebody is going to ask about.
+pub(super) struct KeptRef {
+    /// Without its provider status, where there is a text of it.
+    machine: MachineRef,
+    status: Option<Box<RawValue>>,
+}
+
+impl KeptRef {
+    pub(super) fn new(machine: &MachineRef) -> Self {
+        let text = serde_json::value::to_raw_value(&machine.status.0).ok();
+        let Some(status) = text.filter(|_| !machine.status.is_empty()) else {
+            return Self { machine: machine.clone(), status: None };
+        };
+        let machine = MachineRef {
+            key: machine.key.clone(),
+            uid: machine.uid.clone(),
+            attempt: machine.attempt,
+            cluster: Arc::clone(&machine.cluster),
+            realm: machine.realm.clone(),
+            spec: Arc::clone(&machine.spec),
+            provider_id: machine.provider_id.clone(),
+            status: ProviderStatus::default(),
+            created: machine.created,
+        };
+        Self { machine, status: Some(status) }
+    }
+
+    /// The machine as it was.
+    pub(super) fn whole(self) -> MachineRef {
+        let Self { machine, status } = self;
+        match status {
+            None => machine,
+            Some(status) => MachineRef { status: ProviderStatus::read(Some(&status)), ..machine },
         }
     }
 }

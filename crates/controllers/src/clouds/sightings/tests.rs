@@ -237,3 +237,11 @@ fn what_is_kept_is_what_was_seen() {
     assert!(kept.is_running());
     assert!(matches!(kept, Kept::Instance(bare, _) if bare.status.is_empty()));
 }
+
+#[test]
+fn a_machine_is_asked_about_as_it_was() {
+    for status in [ProviderStatus::default(), instance().status.clone()] {
+        let asked = MachineRef { status: status.clone(), ..machine("a", "r") };
+        assert_eq!(KeptRef::new(&asked).whole().status, status);
+    }
+}
