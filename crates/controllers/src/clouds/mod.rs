@@ -31,7 +31,7 @@ pub type Wake = Arc<dyn Fn(&ObjectKey) + Send + Sync>;
 #[derive(Debug, Clone)]
 pub struct Clouds {
     providers: Providers,
-    clouds: HashMap<&'static str, Arc<dyn Cloud>>,
+    by_name: HashMap<&'static str, Arc<dyn Cloud>>,
     rule: Option<Arc<PlatformRule>>,
 }
 
@@ -48,7 +48,7 @@ impl Clouds {
     /// The clouds of these providers, each made once.
     pub fn new(providers: &Providers, parts: &Parts) -> Self {
         let clouds = providers.iter().map(|provider| (provider.name(), provider.cloud(parts)));
-        Self { clouds: clouds.collect(), providers: providers.clone(), rule: None }
+        Self { by_name: clouds.collect(), providers: providers.clone(), rule: None }
     }
 
     /// Of which only those are used that the rule admits.
@@ -69,7 +69,7 @@ impl Clouds {
     /// The provider that reads this spec.
     pub fn choose(&self, spec: &RawValue) -> Result<Chosen, SpecError> {
         let provider = self.providers.choose(spec)?.name();
-        let cloud = self.clouds.get(provider).cloned();
+        let cloud = self.by_name.get(provider).cloned();
         // Every provider has a cloud; a name that two of them share is the only way to miss it.
         let cloud = cloud
             .ok_or_else(|| SpecError::Invalid { reason: format!("{provider} has no cloud") })?;

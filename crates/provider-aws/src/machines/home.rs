@@ -94,7 +94,9 @@ impl Ec2Machines {
             (None, Some(launch)) => {
                 let named = equals("subnet-id", &launch.subnet);
                 let subnets = self.resolver.subnets_like(ec2, &machine.realm, "", &[named]).await?;
-                (!subnets.is_empty(), format!("subnet {}", launch.subnet))
+                // A subnet in which there is nothing can be deleted.
+                let seen = !subnets.is_empty() || self.sees_a_group(ec2, machine, &launch).await?;
+                (seen, format!("subnet {}", launch.subnet))
             }
             // Nothing to go by.
             (None, None) => (true, String::new()),
@@ -112,6 +114,18 @@ impl Ec2Machines {
             machine.realm.region
         );
         Err(CloudError::new(ErrorClass::Unauthorised, message))
+    }
+
+    async fn sees_a_group(
+        &self,
+        ec2: &Ec2,
+        machine: &MachineRef,
+        launch: &Launch,
+    ) -> Result<bool, CloudError> {
+        let values = launch.security_groups.clone();
+        let named = Filter { name: "group-id".to_owned(), values };
+        let groups = self.resolver.groups_like(ec2, &machine.realm, &[named]).await?;
+        Ok(!groups.is_empty())
     }
 }
 
