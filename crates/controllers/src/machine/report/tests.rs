@@ -30,7 +30,7 @@ fn told(view: View, object: &Value, outcome: &Outcome) -> (Report, Value) {
     if let Some(status) = &report.status {
         assert!(status.get("lastUpdated").is_some(), "{status}");
         merge(&mut after["status"], status);
-        let again = View { sighting, node, rules, unrepaired, ..view_of(&after) };
+        let again = View { sighting, node, unrepaired, rules, ..view_of(&after) };
         let again = super::report(&snapshot(again), outcome, now() + Duration::from_secs(100));
         assert_eq!(again.status, None, "told twice");
     }
