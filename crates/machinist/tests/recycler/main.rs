@@ -3,11 +3,9 @@
 //! Most tests share one [`world`], with one process for all: each has a group and an EventRecycler of its own, and they go on side by side, as
 //! they would in life. Those that disturb the API server or the process have a world to themselves.
 //!
-//! Not here: tables of decisions (`controllers`), what the cloud answers (`provider-aws`), the command line (`ec2`).
+//! Not here: tables of decisions (`controllers`), what the cloud answers (`provider-aws`), the command line (`ec2`), crashes (`crash`).
 
 // Under `cfg(test)`, so that clippy knows helpers of tests for what they are.
-#[cfg(test)]
-mod crashes;
 #[cfg(test)]
 mod disturbed;
 #[cfg(test)]

@@ -107,12 +107,17 @@ fn whoever_is_killed_or_stopped_another_one_goes_on() -> Result<()> {
 
         // All are replaced one after the other, under a load of events, during a recycle.
         replicas.add()?;
+        let during = "during";
+        let renewed = world.group(during, SIZES).await?;
+        world.create(during, json!({})).await?;
         let name = "rolled";
         let old = world.group(name, SIZES).await?;
         world.create(name, json!({"threshold": 40, "window": "1h"})).await?;
         for _ in 0..20 {
             world.complain_once(name, &old[0]).await?;
         }
+        world.complain(during, &renewed[0]).await?;
+        world.at_step(during, "Replacing").await?;
         for _ in 0..3 {
             let gap = roll(&mut replicas).await?;
             println!("nobody led for {gap:?}");
@@ -121,6 +126,10 @@ fn whoever_is_killed_or_stopped_another_one_goes_on() -> Result<()> {
                 world.complain_once(name, &old[0]).await?;
             }
         }
+        let past = world.ended(during).await?;
+        assert_eq!(past.status.as_deref(), Some("Succeeded"), "{past:?}");
+        world.is_renewed(during, SIZES, &renewed).await?;
+        none_twice(world, during, &renewed)?;
         let counted = |status: &machinist_api::event_recycler::EventRecyclerStatus| {
             let count = status.event_counts.as_ref()?.get(name).copied()?;
             (count >= 38).then_some(count)
