@@ -12,7 +12,7 @@ use crate::broken_secret::{self, BrokenSecret};
 use crate::machine_sets::FiveMachineSets;
 use crate::subjects;
 
-async fn control_plane() -> ControlPlane {
+pub(crate) async fn control_plane() -> ControlPlane {
     // Every run by itself: RUST_LOG=machinist_testbed=info
     let lines = tracing_subscriber::fmt().with_writer(std::io::stderr);
     drop(lines.with_env_filter(tracing_subscriber::EnvFilter::from_default_env()).try_init());

@@ -8,6 +8,8 @@ mod every_fault;
 #[cfg(test)]
 mod machine_sets;
 #[cfg(test)]
+mod recycles;
+#[cfg(test)]
 mod sets;
 #[cfg(test)]
 mod subjects;
