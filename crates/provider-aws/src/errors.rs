@@ -174,9 +174,11 @@ fn category_of(code: &str, status: u16) -> Category {
         | "InvalidAccessKeyId"
         | "InvalidClientTokenId"
         | "InvalidIdentityToken"
+        | "InvalidSecurity.RequestHasExpired"
         | "MissingAuthenticationToken"
         | "PendingVerification"
         | "RequestExpired"
+        | "RequestTimeTooSkewed"
         | "SignatureDoesNotMatch"
         | "UnauthorizedOperation"
         | "UnrecognizedClientException" => Category::Unauthorised,
@@ -252,6 +254,8 @@ mod tests {
             ("AuthFailure", 401, Category::Unauthorised),
             ("UnauthorizedOperation", 403, Category::Unauthorised),
             ("ExpiredToken", 400, Category::Unauthorised),
+            ("InvalidSecurity.RequestHasExpired", 400, Category::Unauthorised),
+            ("RequestTimeTooSkewed", 403, Category::Unauthorised),
             ("OptInRequired", 401, Category::InvalidConfiguration),
             ("RequestLimitExceeded", 503, Category::Throttled),
             ("Throttling", 400, Category::Throttled),

@@ -32,7 +32,10 @@ impl Ec2Machines {
         refuse_to_move(machine)?;
         let facts = self.facts().await?;
         let ec2 = self.client(&machine.realm).await?;
-        let resolved = self.resolver.resolve(&ec2, machine, &config).await?;
+        let resolved = match self.resolver.resolve(&ec2, machine, &config).await {
+            Ok(resolved) => resolved,
+            Err(error) => return Err(self.or_wrong_account(&ec2, machine, &config, error).await),
+        };
         let mut status = assemble(machine, &config, resolved, &facts).into_status(machine)?;
         // What an earlier attempt had is no part of this one; its host is among the earlier ones.
         for name in ["instanceId", "instanceState", ACCOUNT, PRIVATE_IP] {
@@ -49,7 +52,14 @@ impl Ec2Machines {
         let launch = Launch::of(machine)?;
         let ec2 = self.client(&machine.realm).await?;
         let user_data = match &launch.user_data_secret {
-            Some(secret) => Some(self.resolver.user_data(machine, secret).await?.to_string()),
+            Some(secret) => match self.resolver.user_data(machine, secret).await {
+                Ok(data) => Some(data.to_string()),
+                Err(error) => {
+                    // It cannot be asked for once more; an earlier request may have made it all the same.
+                    let made = made_before(&ec2, machine, &launch).await;
+                    return made.ok().flatten().ok_or(error);
+                }
+            },
             None => None,
         };
         // What was not found until now may be there from now on.
@@ -58,7 +68,12 @@ impl Ec2Machines {
         match ec2.run(&launch, host.as_deref(), user_data).await {
             Ok(found) => Ok(created(&found, machine)),
             Err(error) if is_spent_token(&error) => {
-                self.outcome_of_token(&ec2, machine, &launch, &error).await
+                // Whatever the token made is this machine's, if it can be seen; otherwise this attempt is over.
+                let judged = |error: &AwsError| judge(error, at(machine, &launch));
+                let made = made_before(&ec2, machine, &launch)
+                    .await
+                    .map_err(|asking| CloudError { effect: Effect::Unclear, ..judged(&asking) })?;
+                made.ok_or_else(|| judged(&error))
             }
             Err(error) => {
                 let error = judge(&error, at(machine, &launch));
@@ -70,27 +85,20 @@ impl Ec2Machines {
             }
         }
     }
+}
 
-    /// The token was used before. Whatever it made then is this machine's, if it can be seen; otherwise this attempt is over.
-    async fn outcome_of_token(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-        launch: &Launch,
-        error: &AwsError,
-    ) -> Result<Instance, CloudError> {
-        let judged = |error: &AwsError| judge(error, at(machine, launch));
-        let finds = find(ec2, &[machine], Depth::All)
-            .await
-            .map_err(|asking| CloudError { effect: Effect::Unclear, ..judged(&asking) })?;
-        let index = finds.index();
-        let own = index.own(machine);
-        let made = own.iter().find(|found| found.token == launch.token);
-        match made.or_else(|| own.iter().find(|found| found.exists())) {
-            Some(found) => Ok(created(found, machine)),
-            None => Err(judged(error)),
-        }
-    }
+/// What an earlier request of this machine made, as far as it can be seen.
+async fn made_before(
+    ec2: &Ec2,
+    machine: &MachineRef,
+    launch: &Launch,
+) -> Result<Option<Instance>, AwsError> {
+    let finds = find(ec2, &[machine], Depth::All).await?;
+    let index = finds.index();
+    let own = index.own(machine);
+    let made = own.iter().find(|found| found.token == launch.token);
+    let made = made.or_else(|| own.iter().find(|found| found.exists()));
+    Ok(made.map(|found| created(found, machine)))
 }
 
 /// Where a launch goes wrong.

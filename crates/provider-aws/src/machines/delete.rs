@@ -1,12 +1,17 @@
 //! Deleting: the entries of load balancers, the instances, then the host. Volumes go with their instance, which is how they were made.
 
-use machinist_provider::cloud::{CloudError, Deletion, InstanceState, MachineRef};
+use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
+use machinist_provider::cloud::{
+    CloudError, Deletion, Effect, ErrorClass, InstanceState, MachineRef,
+};
 
 use super::Ec2Machines;
 use super::errors::{At, is_missing, judge};
 use super::find::{Depth, find};
+use super::found::Found;
 use super::home::at_home;
 use super::sight::is_the_last;
+use super::tags::cluster_tag;
 use crate::errors::AwsError;
 
 impl Ec2Machines {
@@ -36,13 +41,18 @@ impl Ec2Machines {
         if let Some(found) = own.iter().find(|found| found.exists()) {
             return Ok(Deletion::UnderWay(format!("instance {} is {}", found.id, found.state)));
         }
+        let foreign = index.foreign(machine);
+        if let Some(found) = foreign.filter(|found| is_of_a_former_self(found, machine)) {
+            return Err(marked_for_another(found));
+        }
         let seen = own.iter().any(|found| is_the_last(found, machine));
         if !seen && self.may_still_appear(machine, asked).is_some() {
             // Without the time that is left: a text that changes is a write each time.
             let message = "not found, but an instance may still appear".to_owned();
             return Ok(Deletion::UnderWay(message));
         }
-        if !seen {
+        // Who sees the instance that is named sees the account.
+        if !seen && foreign.is_none() {
             self.sees_its_account(&ec2, machine).await?;
         }
         self.forget_address(&ec2, machine).await?;
@@ -52,4 +62,20 @@ impl Ec2Machines {
         }
         Ok(released)
     }
+}
+
+/// Whether it was made for a Machine of this name in this cluster. A Machine that comes back from a backup has another uid and the same instance.
+fn is_of_a_former_self(found: &Found, machine: &MachineRef) -> bool {
+    let is_of_cluster = found.tag(&cluster_tag(&machine.cluster)) == Some("owned");
+    found.exists() && is_of_cluster && found.tag("Name") == Some(&*machine.key.name)
+}
+
+fn marked_for_another(found: &Found) -> CloudError {
+    let uid = found.tag(TAG_MACHINE_UID).unwrap_or_default();
+    let message = format!(
+        "instance {} has this machine's name and cluster, but is marked as that of a machine with uid {uid} (the tag {TAG_MACHINE_UID}), so it is \
+         not terminated: give the tag this machine's uid, or terminate the instance by hand",
+        found.id
+    );
+    CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) }
 }

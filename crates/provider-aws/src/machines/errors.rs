@@ -2,8 +2,8 @@
 //!
 //! In: an [`AwsError`] and where it happened. Out: a [`CloudError`]: its class, whether anything may have happened, who else is concerned.
 //!
-//! A code that is not in the table is judged by its form: `Invalid…` and its like are mistakes in the request; what else EC2 refuses (4xx) had
-//! no effect and may pass; what it fails to do (5xx) may have had one. Only what no time mends is a mistake: throttling, timeouts and
+//! A code that is not in the table is judged by its form: `Invalid…` and its like are mistakes in what is asked for with values of the spec, and
+//! the known ones of them in what is looked up with such values; what else EC2 refuses (4xx) had no effect and may pass; what it fails to do (5xx) may have had one. Only what no time mends is a mistake: throttling, timeouts and
 //! outages never are, wherever they happen.
 
 use machinist_domain::retry::{Category, Classified};
@@ -71,10 +71,17 @@ const TABLE: &[(&str, Meaning)] = &[
     ("InsufficientReservedInstanceCapacity", Meaning::ZoneFull),
     ("InsufficientVolumeCapacity", Meaning::ZoneFull),
     ("InvalidAMIID.Unavailable", Meaning::Busy),
+    // It may only not be known everywhere yet.
+    ("InvalidGroup.NotFound", Meaning::Missing),
+    // EC2 spells it in both ways.
     ("InvalidHostID.NotFound", Meaning::Missing),
+    ("InvalidHostId.NotFound", Meaning::Missing),
+    ("InvalidHostState", Meaning::Busy),
     ("InvalidInstance", Meaning::Busy),
     ("InvalidInstanceID.Malformed", Meaning::Missing),
     ("InvalidInstanceID.NotFound", Meaning::Missing),
+    ("InvalidNextToken", Meaning::Busy),
+    ("InvalidPaginationToken", Meaning::Busy),
     ("InvalidState", Meaning::Busy),
     // Load balancers: the instance does not run yet.
     ("InvalidTarget", Meaning::Busy),
@@ -99,8 +106,27 @@ const TABLE: &[(&str, Meaning)] = &[
 ];
 
 /// How the codes of mistakes begin.
-const MISTAKES: &[&str] =
-    &["Invalid", "Malformed", "Missing", "NoSuchEntity", "Unknown", "Unsupported", "VPC"];
+const MISTAKES: &[&str] = &[
+    "Invalid",
+    "Malformed",
+    "Missing",
+    "NoSuchEntity",
+    "UnknownParameter",
+    "UnknownVolumeType",
+    "Unsupported",
+    "VPC",
+];
+
+/// What is looked up with values of a spec, and how the codes begin by which EC2 refuses such a value.
+const LOOKUPS: &[&str] = &["DescribeImages", "DescribeSecurityGroups", "DescribeSubnets"];
+const MISTAKES_OF_LOOKUPS: &[&str] = &[
+    "InvalidAMIID.",
+    "InvalidFilter",
+    "InvalidGroupId.",
+    "InvalidParameter",
+    "InvalidSubnetID.",
+    "InvalidSubnetId.",
+];
 
 /// Whether EC2 says that the token was used before, for something else or for what is gone.
 pub(super) fn is_spent_token(error: &AwsError) -> bool {
@@ -121,9 +147,18 @@ pub(crate) fn judge(error: &AwsError, at: At<'_>) -> CloudError {
     let message = error.to_string();
     let judged = |class, effect| CloudError { effect, ..CloudError::new(class, message.clone()) };
     match error {
-        AwsError::Refused { code, category, .. } => match meaning(code) {
+        // Nobody has asked for anything yet: it is about credentials, whatever the code says.
+        AwsError::Refused { operation, code, category, .. } if is_of_sts(operation) => {
+            match of_category(operation, code, *category, &message, at) {
+                error if error.class == ErrorClass::InvalidConfiguration => {
+                    judged(ErrorClass::Unauthorised, Effect::None)
+                }
+                error => error,
+            }
+        }
+        AwsError::Refused { operation, code, category, .. } => match meaning(code) {
             Some(meaning) => of_meaning(meaning, &message, at),
-            None => of_category(code, *category, &message, at),
+            None => of_category(operation, code, *category, &message, at),
         },
         // AWS was not even asked.
         AwsError::NoSuchRegion { .. } => judged(ErrorClass::InvalidConfiguration, Effect::None),
@@ -177,10 +212,32 @@ fn of_meaning(meaning: Meaning, message: &str, at: At<'_>) -> CloudError {
     }
 }
 
-fn of_category(code: &str, category: Category, message: &str, at: At<'_>) -> CloudError {
-    let is_mistake = MISTAKES.iter().any(|start| code.starts_with(start));
+fn is_of_sts(operation: &str) -> bool {
+    operation.starts_with("AssumeRole")
+}
+
+/// Whether a refusal blames a value of the spec. What is only looked at or taken away is named by ids of our own.
+fn is_mistake(operation: &str, code: &str) -> bool {
+    let is_among = |starts: &[&str]| starts.iter().any(|start| code.starts_with(start));
+    match operation {
+        _ if LOOKUPS.contains(&operation) => is_among(MISTAKES_OF_LOOKUPS),
+        _ if operation.starts_with("Describe") => false,
+        "TerminateInstances" | "ReleaseHosts" => false,
+        _ => is_among(MISTAKES),
+    }
+}
+
+fn of_category(
+    operation: &str,
+    code: &str,
+    category: Category,
+    message: &str,
+    at: At<'_>,
+) -> CloudError {
     match category {
-        Category::Unexpected if is_mistake => of_meaning(Meaning::Mistake, message, at),
+        Category::Unexpected if is_mistake(operation, code) => {
+            of_meaning(Meaning::Mistake, message, at)
+        }
         // A refusal, whatever it means.
         Category::Unexpected => {
             CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) }
@@ -190,6 +247,8 @@ fn of_category(code: &str, category: Category, message: &str, at: At<'_>) -> Clo
             at.realm.region,
             identity(at.realm)
         )),
+        // The account must be subscribed or opted in: that mends it without an edit of the machine.
+        Category::InvalidConfiguration => CloudError::new(ErrorClass::Unauthorised, message),
         category => CloudError::new(class_of(category), message),
     }
 }

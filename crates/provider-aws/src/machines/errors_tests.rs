@@ -62,7 +62,10 @@ fn codes_that_are_not_in_the_table_are_judged_by_their_form() {
         ("InvalidParameterValue", 400, ErrorClass::InvalidConfiguration, Effect::None),
         ("MissingParameter", 400, ErrorClass::InvalidConfiguration, Effect::None),
         ("VPCIdNotSpecified", 400, ErrorClass::InvalidConfiguration, Effect::None),
-        ("OptInRequired", 401, ErrorClass::InvalidConfiguration, Effect::None),
+        ("UnknownVolumeType", 400, ErrorClass::InvalidConfiguration, Effect::None),
+        ("UnknownToEverybody", 400, ErrorClass::Unknown, Effect::None),
+        ("OptInRequired", 401, ErrorClass::Unauthorised, Effect::None),
+        ("InvalidSecurity.RequestHasExpired", 400, ErrorClass::Unauthorised, Effect::None),
         ("SomethingNew", 400, ErrorClass::Unknown, Effect::None),
         ("SomethingNew", 500, ErrorClass::Unavailable, Effect::Unclear),
         ("InvalidParameterValue", 503, ErrorClass::Unavailable, Effect::Unclear),
@@ -129,4 +132,30 @@ fn no_answer_and_no_sense_leave_open_what_happened() {
     assert_eq!(of(&garbled(502)), (ErrorClass::Unavailable, Effect::Unclear));
     let region = AwsError::NoSuchRegion { region: "x".to_owned() };
     assert_eq!(of(&region), (ErrorClass::InvalidConfiguration, Effect::None));
+}
+
+#[test]
+fn what_is_only_looked_at_or_taken_away_is_no_mistake_unless_the_spec_names_it() {
+    let realm = realm();
+    let class = |operation, code| {
+        judge(&AwsError::refused(operation, code, "", 400), At::realm(&realm)).class
+    };
+    for operation in ["DescribeInstances", "DescribeVpcs", "TerminateInstances", "ReleaseHosts"] {
+        assert_eq!(class(operation, "InvalidParameterValue"), ErrorClass::Unknown, "{operation}");
+    }
+    let mistake = ErrorClass::InvalidConfiguration;
+    assert_eq!(class("DescribeImages", "InvalidAMIID.NotFound"), mistake);
+    assert_eq!(class("DescribeImages", "InvalidSomethingNew"), ErrorClass::Unknown);
+    assert_eq!(class("RunInstances", "InvalidSomethingNew"), mistake);
+}
+
+#[test]
+fn a_role_that_cannot_be_assumed_is_no_mistake_of_the_machine() {
+    let realm = realm();
+    for code in ["RegionDisabledException", "MalformedPolicyDocument", "InvalidParameterValue"] {
+        let error = judge(&AwsError::refused("AssumeRole", code, "", 400), At::realm(&realm));
+        assert_eq!((error.class, error.effect), (ErrorClass::Unauthorised, Effect::None), "{code}");
+    }
+    let busy = judge(&AwsError::refused("AssumeRole", "Throttling", "", 400), At::realm(&realm));
+    assert_eq!(busy.class, ErrorClass::Throttled);
 }

@@ -8,12 +8,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use machinist_aws_spec::config::Filter;
-use machinist_provider::capacity::Credentials;
+use machinist_provider::capacity::{Credentials, Realm};
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
 use serde_json::Value;
 
 use super::Ec2Machines;
-use super::launch::Launch;
+use super::launch::{Launch, known_id};
+use super::tags::cluster_tag;
 use crate::ec2::Ec2;
 
 /// The account that has the instance, as EC2 said when it was seen.
@@ -98,16 +99,18 @@ impl Ec2Machines {
                 let seen = !subnets.is_empty() || self.sees_a_group(ec2, machine, &launch).await?;
                 (seen, format!("subnet {}", launch.subnet))
             }
+            // Another controller's: only the id is known.
+            (None, None) if known_id(machine).is_some() => (
+                self.sees_the_cluster(ec2, machine).await?,
+                format!("the cluster (the tag {})", cluster_tag(&machine.cluster)),
+            ),
             // Nothing to go by.
             (None, None) => (true, String::new()),
         };
         if seen {
             return Ok(());
         }
-        let whose = match &machine.realm.credentials {
-            Credentials::Ambient => "the credentials of this process".to_owned(),
-            Credentials::Secret { key, .. } => format!("the credentials of secret {key}"),
-        };
+        let whose = whose(&machine.realm);
         let message = format!(
             "no instance is found, but {whose} see nothing of {what} in {}, where it was asked for: they may be another account's. Put the former \
              ones back; if nothing is left there, take the finalizer off the machine",
@@ -126,6 +129,14 @@ impl Ec2Machines {
         let named = Filter { name: "group-id".to_owned(), values };
         let groups = self.resolver.groups_like(ec2, &machine.realm, &[named]).await?;
         Ok(!groups.is_empty())
+    }
+}
+
+/// Whose credentials are asked with, for people.
+pub(super) fn whose(realm: &Realm) -> String {
+    match &realm.credentials {
+        Credentials::Ambient => "the credentials of this process".to_owned(),
+        Credentials::Secret { key, .. } => format!("the credentials of secret {key}"),
     }
 }
 

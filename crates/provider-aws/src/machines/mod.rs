@@ -12,7 +12,7 @@
 //! | `launch`, `assemble`, `request` | what is stored before an instance is asked for; how it is made; `RunInstances` from it |
 //! | `resolve`, `lookups` | questions about images and networks, with a short memory |
 //! | `find`, `found`, `sight`, `tags` | looking for instances; what EC2 says; what it means; whose they are |
-//! | `home` | in which region and account an instance is, whatever the spec says by now |
+//! | `home`, `evidence` | in which region and account an instance is, whatever the spec says by now; what shows that it is this account |
 //! | `registration`, `balancers` | load balancers that know an instance, and the calls to them |
 //! | `hosts` | dedicated hosts that are made for a machine and go with it |
 //! | `errors` | the table from EC2's codes to classes |
@@ -30,6 +30,7 @@ mod create;
 mod delete;
 mod describe;
 mod errors;
+mod evidence;
 mod find;
 mod found;
 mod home;
@@ -60,7 +61,6 @@ use machinist_provider::parts::Parts;
 pub(crate) use self::clients::Clients;
 pub(crate) use self::errors::{At, judge};
 pub(crate) use self::found::Found;
-use self::launch::known_id;
 use self::lookups::Lookups;
 use self::registration::{Asked, Members};
 use self::resolve::Resolver;
@@ -106,12 +106,8 @@ impl Ec2Machines {
     }
 
     /// How long it takes until "not found" can be believed; `None`: it can. `asked`: the uptime when the question was asked, not when its answer
-    /// came.
+    /// came. That nothing is stored proves nothing: another controller asks for an instance first and stores afterwards.
     fn may_still_appear(&self, machine: &MachineRef, asked: Duration) -> Option<Duration> {
-        if machine.status.attempt().is_none() && known_id(machine).is_none() {
-            // Nothing was ever prepared, so nothing was ever asked for.
-            return None;
-        }
         let missed = self.absences.missed(&machine.uid, asked);
         self.parts.timings.consistency.checked_sub(missed).filter(|left| !left.is_zero())
     }

@@ -119,7 +119,11 @@ pub(super) fn missing_tags(
     // A spec that cannot be read any more says nothing about tags.
     let spec = ProviderConfig::read(&machine.spec).map(|config| config.tags).unwrap_or_default();
     let mut wanted = tags::wanted(machine, &spec, facts.unwrap_or(&none));
-    wanted.retain(|name, value| found.tag(name) != Some(value));
+    // With two of them AWS's Kubernetes parts do not know what to do. Another controller may have gone by another name of the cluster.
+    let is_owned = found.tags.iter().any(|(name, value)| tags::says_owned(name, value));
+    wanted.retain(|name, value| {
+        found.tag(name) != Some(value) && !(is_owned && tags::says_owned(name, value))
+    });
     wanted
 }
 

@@ -20,6 +20,11 @@ pub(crate) fn cluster_tag(cluster: &str) -> String {
     format!("{CLUSTER}{cluster}")
 }
 
+/// Whether this tag says that something is a cluster's own.
+pub(crate) fn says_owned(name: &str, value: &str) -> bool {
+    name.starts_with(CLUSTER) && value == "owned"
+}
+
 /// Every tag that an instance and its volumes are to have.
 pub(crate) fn wanted(
     machine: &MachineRef,

@@ -1,6 +1,8 @@
 //! Refusals in AWS's form and words, sent over the wire, and what becomes of them: the table as seen from the outside. `refusals.tsv` has a row for
 //! every row of the table; a unit test beside the table sees to that.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use machinist_domain::retry::{Category, Classified, Retry};
 use machinist_provider::cloud::{CloudError, ErrorClass};
@@ -100,6 +102,18 @@ async fn what_ec2_says_to_the_end_and_to_tags() {
     field.delete(&machine).await;
 }
 
+#[tokio::test]
+async fn what_ec2_says_to_a_look() {
+    let field = Field::new().await;
+    let mut machine = field.machine(&json!({}));
+    field.mark_cluster(&machine).await;
+    for refusal in Refusal::to(&["DescribeSubnets"]) {
+        field.front().inject(refusal.rule());
+        refusal.assert_is(&field.prepare(&mut machine).await.unwrap_err());
+    }
+    field.prepare(&mut machine).await.unwrap();
+}
+
 /// Whatever goes wrong while something is looked up, it passes; only what EC2 says it does not know is a mistake.
 #[tokio::test]
 async fn trouble_while_looking_things_up_is_not_the_machines_fault() {
@@ -152,8 +166,12 @@ async fn what_does_not_exist_is_a_mistake_in_ec2s_own_words() {
         ),
         (json!({ "securityGroups": [] }), "no security group fits"),
     ];
+    let cluster = field.machine(&json!({}));
+    field.mark_cluster(&cluster).await;
     for (extra, words) in cases {
-        let error = field.prepare(&mut field.machine(&extra)).await.unwrap_err();
+        let mut machine = field.machine(&extra);
+        machine.cluster = Arc::clone(&cluster.cluster);
+        let error = field.prepare(&mut machine).await.unwrap_err();
         assert_eq!(error.class, MISTAKE, "{extra}: {error}");
         assert!(error.message.contains(words), "{error}");
     }

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::config::{BehaviorVersion, Credentials as Keys, Region};
-use aws_sdk_ec2::types::{Filter, Instance as Ec2Instance, Tag, Volume};
+use aws_sdk_ec2::types::{
+    Filter, Instance as Ec2Instance, ResourceType, Tag, TagSpecification, Volume,
+};
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::retry::Failure;
 use machinist_provider::Pending;
@@ -210,6 +212,17 @@ impl Field {
             is_own && host.state().is_some_and(|state| state.as_str() == "available")
         });
         there.filter_map(|host| host.host_id()).map(str::to_owned).collect()
+    }
+
+    /// Makes something that carries the tag of a machine's cluster.
+    pub(crate) async fn mark_cluster(&self, machine: &MachineRef) {
+        let tag = Tag::builder().key(format!("kubernetes.io/cluster/{}", machine.cluster));
+        let tags = TagSpecification::builder()
+            .resource_type(ResourceType::SecurityGroup)
+            .tags(tag.value("owned").build())
+            .build();
+        let call = self.moto.create_security_group().group_name(&*machine.cluster);
+        call.description("x").tag_specifications(tags).send().await.unwrap();
     }
 
     /// Makes an instance profile; IAM has no client here.

@@ -27,7 +27,10 @@ fn put_back(field: &Field, machine: &mut MachineRef) {
 }
 
 /// What a deletion comes to, once it is not too early to tell.
-async fn end_of_deletion(field: &Field, machine: &MachineRef) -> Result<Deletion, CloudError> {
+pub(crate) async fn end_of_deletion(
+    field: &Field,
+    machine: &MachineRef,
+) -> Result<Deletion, CloudError> {
     let start = Instant::now();
     loop {
         match field.cloud.delete(machine).await {
@@ -40,7 +43,7 @@ async fn end_of_deletion(field: &Field, machine: &MachineRef) -> Result<Deletion
 }
 
 /// What a look comes to, once it is not too early to tell.
-async fn end_of_look(field: &Field, machine: &MachineRef) -> Sighting {
+pub(crate) async fn end_of_look(field: &Field, machine: &MachineRef) -> Sighting {
     let start = Instant::now();
     loop {
         match field.sighting(machine).await {
@@ -134,4 +137,56 @@ async fn what_was_made_before_the_account_was_changed_and_nobody_heard_of_is_not
     field.delete(&machine).await;
     let state = field.made(&machine).await.state.unwrap();
     assert_eq!(state.name().unwrap().as_str(), "terminated");
+}
+
+#[tokio::test]
+async fn what_another_controller_made_is_not_gone_because_another_account_does_not_show_it() {
+    let mut field = Field::new().await;
+    let mut machine = field.created(&json!({})).await;
+    machine.status.0.retain(|name, _| name == "instanceId");
+    change_account(&field, &mut machine).await;
+    field.restart();
+    let Sighting::Unknown(failure) = end_of_look(&field, &machine).await else {
+        panic!("it cannot be known");
+    };
+    let tag = format!("kubernetes.io/cluster/{}", machine.cluster);
+    assert!(failure.message.contains(&tag), "{}", failure.message);
+    let error = end_of_deletion(&field, &machine).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Unauthorised);
+
+    // Where something of the cluster is shown, what is not shown is gone.
+    put_back(&field, &mut machine);
+    let mut vanished = machine.clone();
+    vanished.uid = field.machine(&json!({})).uid;
+    vanished.provider_id = None;
+    vanished.status.0.insert("instanceId".to_owned(), json!("i-00000000000000000"));
+    assert_eq!(end_of_look(&field, &vanished).await, Sighting::Absent);
+    assert_eq!(end_of_deletion(&field, &vanished).await, Ok(Deletion::Gone));
+    field.delete(&machine).await;
+    let state = field.made(&machine).await.state.unwrap();
+    assert_eq!(state.name().unwrap().as_str(), "terminated");
+}
+
+#[tokio::test]
+async fn a_spec_is_not_wrong_because_another_account_does_not_have_what_it_names() {
+    let mut field = Field::new().await;
+    let filter = json!({ "name": "tag:network", "values": ["none"] });
+    let mut machine = field.machine(&json!({ "subnet": { "filters": [filter] } }));
+    let tag = format!("kubernetes.io/cluster/{}", machine.cluster);
+    // Whose account this is nobody can tell: that may pass.
+    let error = field.cloud.prepare(&machine).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Unauthorised);
+    for words in ["subnet: no subnet fits", &tag, "secret ns/aws"] {
+        assert!(error.message.contains(words), "{error}");
+    }
+    field.mark_cluster(&machine).await;
+    field.restart();
+    let error = field.cloud.prepare(&machine).await.unwrap_err();
+    assert_eq!(
+        (error.class, &*error.message),
+        (ErrorClass::InvalidConfiguration, "subnet: no subnet fits")
+    );
+    change_account(&field, &mut machine).await;
+    let error = field.cloud.prepare(&machine).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Unauthorised);
 }

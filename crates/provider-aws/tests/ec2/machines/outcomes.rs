@@ -221,3 +221,19 @@ async fn a_settled_fleet_costs_one_call_for_two_hundred_and_two_for_its_network(
         ["DescribeInstances", "DescribeVpcs", "DescribeDhcpOptions", "DescribeInstances"];
     assert_eq!(calls, expected);
 }
+
+#[tokio::test]
+async fn a_secret_that_is_lost_after_the_launch_hides_no_instance() {
+    let mut field = Field::new().await;
+    let machine = field.prepared(&json!({})).await;
+    let never = field.prepared(&json!({})).await;
+    field.front().inject(Rule::next("RunInstances", Effect::ResetAfter));
+    field.cloud.create(&machine).await.unwrap_err();
+    field.secrets.put("user-data", &[]);
+    field.restart();
+    let instance = field.cloud.create(&machine).await.unwrap();
+    assert_eq!(field.made(&machine).await.instance_id(), Some(&*instance.id));
+    let error = field.cloud.create(&never).await.unwrap_err();
+    assert_eq!((error.class, error.effect), (ErrorClass::NotFound, Had::None));
+    assert!(error.message.contains("ns/user-data"), "{error}");
+}

@@ -2,10 +2,14 @@
 
 use aws_sdk_ec2::types::{ResourceType, Tag, TagSpecification};
 use jiff::SignedDuration;
-use machinist_provider::cloud::{InstanceState, MachineRef, ProviderStatus, Sighting};
+use machinist_domain::retry::Retry;
+use machinist_provider::cloud::{
+    Deletion, ErrorClass, InstanceState, MachineRef, ProviderStatus, Sighting,
+};
 use serde_json::json;
 
-use super::field::{Field, tags};
+use super::field::{Field, UID_TAG, tags};
+use super::home::{end_of_deletion, end_of_look};
 
 /// An instance as the other controller launches it.
 async fn by_hand(field: &Field, machine: &MachineRef) -> String {
@@ -78,15 +82,15 @@ async fn a_machine_whose_launch_the_other_controller_could_not_store() {
     // The same names, but the Machine came later: the instance is a namesake's.
     let mut later = machine.clone();
     later.created += SignedDuration::from_hours(1);
-    assert_eq!(field.sighting(&later).await, Sighting::Absent);
+    assert_eq!(end_of_look(&field, &later).await, Sighting::Absent);
     // The same name in another cluster.
     let mut other = machine.clone();
     other.cluster = "another".into();
-    assert_eq!(field.sighting(&other).await, Sighting::Absent);
+    assert_eq!(end_of_look(&field, &other).await, Sighting::Absent);
     // What machinist launches carries the uid, so a name proves nothing.
     let mut ours = machine.clone();
     ours.status = field.cloud.prepare(&ours).await.unwrap();
-    assert!(matches!(field.sighting(&ours).await, Sighting::Unknown(_)));
+    assert_eq!(end_of_look(&field, &ours).await, Sighting::Absent);
     assert_eq!(changes(&field), [""; 0]);
 }
 
@@ -107,5 +111,56 @@ async fn what_is_somebody_elses_is_neither_shown_nor_deleted() {
     // Nobody gets at everything by a wildcard.
     thief.provider_id = None;
     thief.status.0.insert("instanceId".to_owned(), json!("*"));
-    assert_eq!(field.sighting(&thief).await, Sighting::Absent);
+    assert_eq!(end_of_look(&field, &thief).await, Sighting::Absent);
+}
+
+#[tokio::test]
+async fn what_the_other_controller_has_just_asked_for_and_is_not_shown_yet_is_waited_for() {
+    let field = Field::new().await;
+    let machine = field.machine(&json!({}));
+    let Sighting::Unknown(failure) = field.sighting(&machine).await else {
+        panic!("it is too early to tell");
+    };
+    assert!(matches!(failure.retry, Retry::Again(_)), "{failure:?}");
+    assert!(matches!(field.cloud.delete(&machine).await, Ok(Deletion::UnderWay(_))));
+    let id = by_hand(&field, &machine).await;
+    assert_eq!(*field.present(&machine).await.id, *id);
+    field.delete(&machine).await;
+    let left = field.moto.describe_instances().instance_ids(id).send().await.unwrap();
+    let state = left.reservations()[0].instances()[0].state().unwrap();
+    assert_eq!(state.name().unwrap().as_str(), "terminated");
+}
+
+#[tokio::test]
+async fn a_machine_that_comes_back_from_a_backup_does_not_leave_its_instance_behind() {
+    let field = Field::new().await;
+    let former = field.created(&json!({})).await;
+    let mut machine = former.clone();
+    machine.uid = field.machine(&json!({})).uid;
+    machine.status = ProviderStatus::default();
+    let error = end_of_deletion(&field, &machine).await.unwrap_err();
+    for words in [&*former.uid.0, former.status.0["instanceId"].as_str().unwrap()] {
+        assert!(error.message.contains(words), "{error}");
+    }
+    assert_ne!(error.class, ErrorClass::InvalidConfiguration, "it is tried again");
+    assert_eq!(field.present(&former).await.state, InstanceState::Running);
+    // As the message says.
+    let id = field.made(&former).await.instance_id.unwrap();
+    let tag = Tag::builder().key(UID_TAG).value(&*machine.uid.0).build();
+    field.moto.create_tags().resources(&id).tags(tag).send().await.unwrap();
+    field.delete(&machine).await;
+    assert_eq!(field.made(&machine).await.state().unwrap().name().unwrap().as_str(), "terminated");
+}
+
+#[tokio::test]
+async fn an_instance_that_has_a_cluster_gets_no_second_one() {
+    let field = Field::new().await;
+    let mut machine = field.machine(&json!({}));
+    let theirs = MachineRef { cluster: "their-name-of-it".into(), ..machine.clone() };
+    let id = by_hand(&field, &theirs).await;
+    machine.status.0.insert("instanceId".to_owned(), json!(id));
+    assert_eq!(field.cloud.update(&machine).await.unwrap().drift, None);
+    let made = tags(field.made(&machine).await.tags());
+    let clusters: Vec<_> = made.keys().filter(|tag| tag.starts_with("kubernetes.io/")).collect();
+    assert_eq!(clusters, ["kubernetes.io/cluster/their-name-of-it"]);
 }

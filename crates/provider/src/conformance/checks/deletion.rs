@@ -1,8 +1,8 @@
 //! Deleting.
 
-use crate::cloud::{Deletion, InstanceState, Sighting};
+use crate::cloud::{InstanceState, Sighting};
 use crate::conformance::Weather;
-use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error};
+use crate::conformance::scene::{Scene, Verdict, expect, expect_error};
 
 pub(super) async fn deleting_takes_everything_and_may_be_repeated(scene: &Scene<'_>) -> Verdict {
     let machine = scene.created().await?;
@@ -19,9 +19,8 @@ pub(super) async fn deleting_takes_everything_and_may_be_repeated(scene: &Scene<
 }
 
 pub(super) async fn what_never_was_is_gone(scene: &Scene<'_>) -> Verdict {
-    let machine = scene.machine();
-    let answer = expect("delete", scene.cloud.delete(&machine).await)?;
-    ensure(answer == Deletion::Gone, || format!("{answer:?}, although nothing was prepared"))?;
+    // Another controller may have asked for something and stored nothing, so that may take time, too.
+    scene.delete(&scene.machine()).await?;
     // Prepared, and perhaps asked for: that takes time, and an end.
     scene.delete(&scene.prepared().await?).await
 }
