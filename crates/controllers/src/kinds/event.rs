@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    fn read(more: Value) -> Event {
+    fn read(more: &Value) -> Event {
         let mut object = json!({
             "metadata": {
                 "name": "p.1", "namespace": "ns", "uid": "e", "resourceVersion": "7",
@@ -156,7 +156,7 @@ mod tests {
         Events::default().project(serde_json::from_value(object).unwrap())
     }
 
-    fn about(more: Value) -> About {
+    fn about(more: &Value) -> About {
         *read(more).about.unwrap()
     }
 
@@ -171,8 +171,8 @@ mod tests {
             "series": {"count": 4, "lastObservedTime": "2026-11-16T01:02:00.000000Z"},
         });
         for generation in [old, new] {
-            assert_eq!(read(generation.clone()).count, 4);
-            let about = about(generation);
+            assert_eq!(read(&generation).count, 4);
+            let about = about(&generation);
             assert_eq!(about.last - about.first, 120);
             assert_eq!(about.host.as_deref(), Some("n1"));
         }
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn an_event_that_says_nothing_of_it_happened_once_when_it_was_written() {
-        let event = read(json!({}));
+        let event = read(&json!({}));
         let about = event.about.unwrap();
         assert_eq!((event.count, about.first), (1, about.last));
         assert_eq!(about.last, "2026-11-16T01:00:00Z".parse::<Timestamp>().unwrap().as_second());
@@ -192,16 +192,16 @@ mod tests {
         for involved in
             [json!({"kind": "Deployment", "name": "d"}), json!({"kind": "Pod"}), json!(null)]
         {
-            assert_eq!(read(json!({ "involvedObject": involved })).about, None);
+            assert_eq!(read(&json!({ "involvedObject": involved })).about, None);
         }
-        let node = about(json!({"involvedObject": {"kind": "Node", "name": "n1", "uid": "n1"}}));
+        let node = about(&json!({"involvedObject": {"kind": "Node", "name": "n1", "uid": "n1"}}));
         assert_eq!(node.whom, Whom::Node("n1".into()));
     }
 
     #[test]
     fn a_count_that_is_none_is_one() {
         for count in [json!(null), json!(0), json!(-3)] {
-            assert_eq!(read(json!({ "count": count })).count, 1);
+            assert_eq!(read(&json!({ "count": count })).count, 1);
         }
     }
 }

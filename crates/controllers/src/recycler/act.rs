@@ -2,6 +2,7 @@
 //!
 //! A recycle begins by being stored, which the report does. So nothing is changed here that is not stored already.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use machinist_api::event_recycler::recycle::Recycle;
@@ -89,7 +90,7 @@ async fn look(controller: &RecyclerController, begin: &Begin) -> Begun {
     let sight = recycling.look(&begin.group).await;
     let nodes = match &sight {
         Sight::There(group) => recycling.nodes_of(group.members.iter().map(|member| &member.id)),
-        Sight::Gone | Sight::Unknown(_) => Default::default(),
+        Sight::Gone | Sight::Unknown(_) => BTreeMap::new(),
     };
     Begun { sight, nodes, own_node: recycling.own_node().map(Arc::from) }
 }

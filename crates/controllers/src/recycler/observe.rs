@@ -57,7 +57,7 @@ async fn facts(
     }
     let open = news.iter().chain(&reopened).any(|one| matches!(one.leads, Leads::Open(_)));
     controller.watchers.waits(key, open);
-    let recycles = recycles(controller, recycler).await?;
+    let under_way = recycles(controller, recycler).await?;
     Ok(Some(Facts {
         generation: recycler.generation,
         finalizers: recycler.finalizers.clone(),
@@ -68,7 +68,7 @@ async fn facts(
         news,
         reopened,
         elsewhere: elsewhere(controller, key),
-        recycles,
+        recycles: under_way,
     }))
 }
 

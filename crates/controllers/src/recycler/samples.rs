@@ -1,5 +1,6 @@
 //! EventRecyclers and events for the tests of the stages.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -116,8 +117,8 @@ impl Sample {
                 retry: machinist_domain::retry::Retry::Backoff,
                 message: "no answer".to_owned(),
             }),
-            nodes: Default::default(),
-            drains: Default::default(),
+            nodes: BTreeMap::new(),
+            drains: BTreeMap::new(),
             own_node: None,
         });
         self

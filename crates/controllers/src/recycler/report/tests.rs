@@ -1,5 +1,7 @@
 //! What a pass says, case by case.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use machinist_provider::node_groups::{Group, GroupName, Lifecycle, Member, Sizes};
 use serde_json::{Value, json};
 
@@ -21,7 +23,7 @@ fn group(members: usize) -> Group {
                 protected_from_scale_in: false,
             })
             .collect(),
-        suspended: Default::default(),
+        suspended: BTreeSet::new(),
         warm_pool: None,
         hooks: Vec::new(),
         mark: None,
@@ -37,7 +39,7 @@ fn pass(sample: &Sample, sight: Option<Sight>) -> Report {
     let steps = plan.steps.iter().map(|_| recycling::Outcome::Nothing).collect();
     let begun = plan.begin.as_ref().map(|_| Begun {
         sight: sight.unwrap_or(Sight::Gone),
-        nodes: Default::default(),
+        nodes: BTreeMap::new(),
         own_node: None,
     });
     report(&snapshot, &Outcome { plan, steps, begun, finalizer: None }, now())

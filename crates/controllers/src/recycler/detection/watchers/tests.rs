@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_domain::meta::Meta;
-use machinist_runtime::clock::SystemClock;
+use machinist_runtime::clock::{Clock as _, SystemClock};
 use proptest::prelude::*;
 
 use super::*;
@@ -49,7 +49,7 @@ impl Cluster {
             spec: Some(Arc::new(serde_json::from_value(spec).unwrap())),
             status: Arc::default(),
         };
-        Self { events: Vec::new(), version: 10, recycler, now: Timestamp::now() }
+        Self { events: Vec::new(), version: 10, recycler, now: SystemClock.now() }
     }
 
     fn event(&mut self, name: &str, count: u32, message: &str, first: i64) -> Arc<Event> {
@@ -220,7 +220,7 @@ fn recyclers_do_not_see_each_other() {
 fn what_is_old_is_not_noted_and_what_is_noted_is_bounded() {
     let (mut cluster, watchers) = (Cluster::new(), watchers());
     watchers.follow(&cluster.recycler, &cluster.events);
-    cluster.now = cluster.now - SignedDuration::from_hours(2);
+    cluster.now -= SignedDuration::from_hours(2);
     for number in 0..3 * MANY {
         let event = cluster.event(&number.to_string(), 1, "bad", 0);
         watchers.told(None, Some(&Entry::Known(event)));
