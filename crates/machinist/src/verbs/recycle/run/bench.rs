@@ -63,10 +63,7 @@ impl Owner for Hand {
         ObjectKey::new("", &*self.name)
     }
 
-    fn still_wants<'a>(
-        &'a self,
-        _: &'a Recycle,
-    ) -> Pending<'a, std::result::Result<bool, Failure>> {
+    fn still_wants<'a>(&'a self, _: &'a Recycle) -> Pending<'a, Result<bool, Failure>> {
         Box::pin(std::future::ready(Ok(!self.stop.is_cancelled())))
     }
 }

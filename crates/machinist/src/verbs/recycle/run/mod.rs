@@ -32,7 +32,7 @@ use crate::exit::{Stopped, Usage};
 /// What came of one group, as programs see it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Result {
+struct Verdict {
     group: String,
     region: String,
     result: &'static str,
@@ -69,7 +69,6 @@ pub(super) async fn main(
         let group = prospect.recycle.group.clone();
         let mut progress = Progress::new();
         let end = drive::drive(&bench, prospect.recycle, &mut progress).await;
-        progress.close();
         if let End::Stopped(recycle) = &end {
             let rest = arguments.groups.iter().skip_while(|name| **name != group);
             let rest = rest.map(String::as_str).collect::<Vec<_>>().join(" ");
@@ -79,7 +78,7 @@ pub(super) async fn main(
             }
             return Err(anyhow::anyhow!("stopped while {group} was recycled").context(Stopped));
         }
-        let result = Result::of(&end);
+        let result = Verdict::of(&end);
         given_up = result.reason.clone().filter(|_| result.result == "Failed");
         results.push(result);
         if given_up.is_some() {
@@ -119,7 +118,7 @@ pub(super) fn resumption(recycle: &Recycle, groups: &str) -> String {
     )
 }
 
-impl Result {
+impl Verdict {
     fn of(end: &End) -> Self {
         let (recycle, ended) = match end {
             End::Over(recycle, at) => (recycle, *at),
@@ -141,8 +140,8 @@ impl Result {
     }
 }
 
-fn as_table(results: &[Result]) -> String {
-    let row = |one: &Result| {
+fn as_table(results: &[Verdict]) -> String {
+    let row = |one: &Verdict| {
         let reason = one.reason.clone().unwrap_or_else(|| "-".to_owned());
         let took = format!("{}s", one.seconds);
         vec![one.group.clone(), one.result.to_owned(), one.instances.to_string(), took, reason]

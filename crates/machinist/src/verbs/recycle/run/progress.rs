@@ -51,11 +51,6 @@ impl Progress {
         }
     }
 
-    /// What stands there stays.
-    pub(in super::super) fn close(self) {
-        drop(std::io::stderr().flush());
-    }
-
     fn say(&mut self, line: String) {
         if line != self.said {
             super::super::say(&line);
@@ -71,10 +66,10 @@ impl Progress {
         }
         let mut text = String::from("\x1b[?7l");
         if !self.lines.is_empty() {
-            text.push_str(&format!("\x1b[{}A", self.lines.len()));
+            text.extend(["\x1b[", &self.lines.len().to_string(), "A"]);
         }
         for line in &lines {
-            text.push_str(&format!("\r{line}\x1b[K\n"));
+            text.extend(["\r", line, "\x1b[K\n"]);
         }
         text.push_str("\x1b[J\x1b[?7h");
         // Where stderr is closed, nobody looks.

@@ -58,7 +58,7 @@ impl Lookout {
             bench.timings,
             move || ring.notify_one(),
         );
-        let watchers = Arc::new(Watchers::new(bench.clock.clone()));
+        let watchers = Arc::new(Watchers::new(bench.clock.clone(), bench.timings.machines.gather));
         let told = Arc::clone(&watchers);
         events.attend(move |before, after| told.told(before, after));
         // What happened before does not count.

@@ -43,7 +43,7 @@ pub(super) async fn main(
                 found.counts.iter().map(|(group, count)| format!("{group}: {count}")).collect();
             let mut line = counts.join(", ");
             if let Some(example) = &found.example {
-                line.push_str(&format!("; leads nowhere yet: {example}"));
+                line.extend(["; leads nowhere yet: ", example]);
             }
             if line != counted && !line.is_empty() {
                 tell(&bench, &line)?;
@@ -86,7 +86,6 @@ async fn recycle(
     };
     let mut progress = Progress::new();
     let end = drive::drive(bench, prospect.recycle, &mut progress).await;
-    progress.close();
     match end {
         End::Stopped(recycle) => {
             say(&resumption(&recycle, &recycle.group));
