@@ -37,7 +37,7 @@ pub(crate) fn controllers(lease: Option<Duration>) -> RuntimeSubject {
         };
         let usual = timings();
         let timings = Timings { lease: lease.unwrap_or(usual.lease), ..usual };
-        let (manager, controllers) = setup.process(launch.config()?, timings)?;
+        let (manager, controllers) = setup.process(launch.config()?, &timings)?;
         Ok(manager.run(controllers, CancellationToken::new()).await?)
     })
 }

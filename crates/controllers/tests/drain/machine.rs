@@ -59,7 +59,7 @@ fn run(world: &World, cloud: &SimServer) -> Result<Process> {
         workers: Some(1),
         obey_migration: false,
     };
-    let (manager, controllers) = setup.process(world.config.clone(), timings)?;
+    let (manager, controllers) = setup.process(world.config.clone(), &timings)?;
     threads.spawn(async move { manager.run(controllers, CancellationToken::new()).await });
     drop(inside);
     Ok(Process(Some(threads)))

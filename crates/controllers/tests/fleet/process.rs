@@ -48,7 +48,7 @@ impl Process {
             workers: None,
             obey_migration: false,
         };
-        let (manager, controllers) = setup.process(launch.config()?, *timings)?;
+        let (manager, controllers) = setup.process(launch.config()?, timings)?;
         let shared = Arc::clone(manager.shared());
         runtime.spawn(
             async move { manager.run(controllers, CancellationToken::new()).await.unwrap() },

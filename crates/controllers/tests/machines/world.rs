@@ -147,7 +147,7 @@ impl World {
             workers: None,
             obey_migration,
         };
-        let (manager, controllers) = setup.process(self.config.clone(), timings())?;
+        let (manager, controllers) = setup.process(self.config.clone(), &timings())?;
         let (stop, shared) = (CancellationToken::new(), Arc::clone(manager.shared()));
         let token = stop.clone();
         let running = tokio::spawn(async move { manager.run(controllers, token).await.unwrap() });

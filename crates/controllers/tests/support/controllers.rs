@@ -47,7 +47,7 @@ impl Setup<'_> {
     pub(crate) fn process(
         self,
         config: kube::Config,
-        timings: Timings,
+        timings: &Timings,
     ) -> Result<(Manager, Vec<Registration>)> {
         let options = Options {
             scope: Scope::Namespace(self.namespace.to_owned()),
@@ -60,9 +60,9 @@ impl Setup<'_> {
             metrics_address: "0".to_owned(),
             health_address: "0".to_owned(),
         };
-        let cluster = Cluster::new(config, &timings)?;
+        let cluster = Cluster::new(config, timings)?;
         let target = Some(cluster.clone());
-        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
+        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), *timings);
         let controllers = self.registrations()?;
         Ok((manager, controllers))
     }
