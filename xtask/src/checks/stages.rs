@@ -13,7 +13,7 @@ const FOLDER: &str = "crates/controllers/src";
 const STAGES: &[&str] = &["mod", "observe", "snapshot", "decide", "plan", "act", "report", "error"];
 
 /// Folders that hold no controller: what the caches store, and whom to ask in a cloud, is shared by all of them.
-const OTHER_FOLDERS: &[&str] = &["clouds", "kinds", "realms"];
+const OTHER_FOLDERS: &[&str] = &["clouds", "kinds", "platform", "realms"];
 
 pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
