@@ -10,6 +10,7 @@ use machinist_provider::cloud::ownership::{Ownership, TAG_CLUSTER};
 use machinist_provider::cloud::{
     CloudError, ErrorClass, Instance, MachineRef, Owned, Reach, Sighting,
 };
+use tokio::time::Instant;
 
 use super::Ec2Machines;
 use super::calls::filter;
@@ -17,6 +18,7 @@ use super::errors::{At, judge};
 use super::find::{Depth, Finds, Index, find};
 use super::found::Found;
 use super::home::at_home;
+use super::registration::{self, QUESTIONS, may_be_balanced};
 use super::sight::{self, Around};
 use super::surroundings::ClusterFacts;
 use crate::ec2::Ec2;
@@ -47,16 +49,18 @@ impl Ec2Machines {
         }
         // A tag that cannot be known is not missed.
         let facts = self.facts().await.ok();
+        let mut looks = Vec::new();
         for (realm, places) in realms {
             let asked: Vec<_> = places.iter().map(|place| &*machines[*place]).collect();
             match self.look(realm, &asked).await {
                 Ok(look) => {
                     let index = look.finds.index();
-                    for place in places {
-                        let machine = &machines[place];
-                        sightings[place] =
+                    for place in &places {
+                        let machine = &machines[*place];
+                        sightings[*place] =
                             self.sighting(machine, &look, &index, facts.as_ref()).await;
                     }
+                    looks.push((look, places));
                 }
                 Err(error) => {
                     for place in places {
@@ -65,7 +69,45 @@ impl Ec2Machines {
                 }
             }
         }
+        // Whoever does not know where load balancing is does not ask anybody.
+        let Some(facts) = facts else { return sightings };
+        let deadline = Instant::now() + QUESTIONS;
+        for (look, places) in looks {
+            let balanced = places.into_iter().filter(|place| may_be_balanced(&machines[*place]));
+            let balanced = balanced.map(|place| (place, &*machines[place])).collect();
+            self.add_registrations(&look, balanced, &facts, deadline, &mut sightings).await;
+        }
         sightings
+    }
+
+    /// Adds to what was seen which load balancers do not know an instance.
+    async fn add_registrations(
+        &self,
+        look: &Look,
+        balanced: Vec<(usize, &MachineRef)>,
+        facts: &ClusterFacts,
+        deadline: Instant,
+        sightings: &mut [Sighting],
+    ) {
+        let index = look.finds.index();
+        let mut instances = Vec::new();
+        for (place, machine) in balanced {
+            if matches!(sightings[place], Sighting::Present(_))
+                && let Some(found) = sight::current(&index.own(machine), machine)
+            {
+                instances.push((place, machine, found));
+            }
+        }
+        let asking: Vec<_> =
+            instances.iter().map(|(_, machine, found)| (*machine, *found)).collect();
+        let known = self.known(&look.ec2, &asking, facts, deadline).await;
+        for (place, machine, found) in instances {
+            if let Some(more) = registration::drift(machine, found, &known)
+                && let Sighting::Present(instance) = &mut sightings[place]
+            {
+                sight::add_drift(Arc::make_mut(instance), &more);
+            }
+        }
     }
 
     /// What there is of machines of one realm, and what their networks call them.
@@ -111,13 +153,7 @@ impl Ec2Machines {
         if let Some(found) = sight::current(&index.own(machine), machine) {
             self.absences.forget(&machine.uid);
             let around = around(machine, found, &look.domains, facts);
-            let mut instance = sight::instance(found, around);
-            // Whoever does not know where load balancing is does not ask anybody.
-            if let Some(facts) = facts {
-                let unknown = self.unregistered(&look.ec2, machine, found, facts).await;
-                sight::add_drift(&mut instance, &unknown);
-            }
-            return Sighting::Present(instance.into());
+            return Sighting::Present(sight::instance(found, around).into());
         }
         match self.may_still_appear(machine, look.asked) {
             None => match self.sees_its_account(&look.ec2, machine).await {
@@ -149,14 +185,15 @@ impl Ec2Machines {
         };
         let judged = |error: AwsError| judge(&error, At::realm(realm));
         let mut repaired = found.clone();
+        // An instance without its load balancers is missed by more people than a tag, and each is tried whatever becomes of the other.
+        let registered = self.register(&look.ec2, machine, found, &facts).await;
         let missing = sight::missing_tags(found, machine, Some(&facts));
         if !missing.is_empty() {
-            look.ec2.tag(&found.id, &missing).await.map_err(judged)?;
+            let tagged = look.ec2.tag(&found.id, &missing).await;
+            registered.clone().and(tagged).map_err(judged)?;
             repaired.tags.extend(missing);
         }
-        let unknown = self.unregistered(&look.ec2, machine, found, &facts).await;
-        let registered = self.register(&look.ec2, machine, found, &unknown, &facts);
-        registered.await.map_err(judged)?;
+        registered.map_err(judged)?;
         Ok(seen(&repaired))
     }
 

@@ -1,15 +1,21 @@
 //! Load balancers that are to know an instance: whether they do, and making them know or forget it.
 //!
-//! What a load balancer knows is asked once for all machines and remembered for a short time. That it could not be asked hides no instance: the
-//! machine is looked at again. One that is gone is told where an instance is to be registered, and does not matter where one goes.
+//! What a load balancer knows is asked once for all machines and remembered for a short time, also that it could not be asked. That hides no
+//! instance, whose sighting waits for all load balancers together no longer than [`QUESTIONS`]: a refusal is told as something to repair, and of
+//! what did not answer the next look may tell more. One that is gone is told where an instance is to be registered, and does not matter where one
+//! goes.
 
+use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use machinist_aws_spec::config::{LoadBalancer, LoadBalancerKind, ProviderConfig};
 use machinist_domain::retry::{Category, Classified};
 use machinist_provider::capacity::Realm;
 use machinist_provider::cloud::{CloudError, InstanceState, MachineRef};
 use serde_json::Value;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Ec2Machines;
 use super::balancers::{Balancers, Group};
@@ -23,6 +29,12 @@ use crate::errors::AwsError;
 /// The address that load balancers know an instance by: an instance that is gone does not tell it any more.
 pub(super) const PRIVATE_IP: &str = "privateIp";
 
+/// How long one load balancer may take to say what it knows.
+const QUESTION: Duration = Duration::from_secs(3);
+
+/// How long all load balancers of the machines that are looked at together may take.
+pub(super) const QUESTIONS: Duration = Duration::from_secs(6);
+
 /// A load balancer in a realm: whether it is a classic one, and its name.
 pub(super) type Asked = (Realm, bool, String);
 
@@ -33,13 +45,15 @@ pub(super) enum Members {
     Gone,
     Classic(Vec<String>),
     Network(Vec<Group>),
+    /// It could not be asked.
+    Unknown(AwsError),
 }
 
 impl Members {
     /// Whether everything that belongs to it knows the instance.
     fn know(&self, found: &Found) -> bool {
         match self {
-            Self::Gone => false,
+            Self::Gone | Self::Unknown(_) => false,
             Self::Classic(ids) => ids.contains(&found.id),
             Self::Network(groups) => {
                 groups.iter().all(|group| target(group, found).is_none_or(|at| knows(group, at)))
@@ -75,82 +89,148 @@ fn asked(machine: &MachineRef, balancer: &LoadBalancer) -> Asked {
     (machine.realm.clone(), is_classic, balancer.name.clone())
 }
 
+/// What load balancers know, of those that answered.
+pub(super) type Known = HashMap<Asked, Arc<Members>>;
+
+/// What is to be repaired of an instance for its load balancers.
+pub(super) fn drift(machine: &MachineRef, found: &Found, known: &Known) -> Option<String> {
+    let (mut missing, mut parts) = (Vec::new(), Vec::new());
+    for balancer in needed(machine, found) {
+        match known.get(&asked(machine, &balancer)).map(|members| &**members) {
+            Some(Members::Unknown(error)) if is_definite(error) => {
+                parts.push(format!("load balancer {} could not be asked: {error}", balancer.name));
+            }
+            None | Some(Members::Unknown(_)) => {}
+            Some(members) if members.know(found) => {}
+            Some(_) => missing.push(balancer.name),
+        }
+    }
+    if !missing.is_empty() {
+        parts.insert(0, format!("not registered with load balancers: {}", missing.join(", ")));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// The load balancers that are to know an instance: it runs.
+fn needed(machine: &MachineRef, found: &Found) -> Vec<LoadBalancer> {
+    if found.state() == InstanceState::Running { wanted(machine) } else { Vec::new() }
+}
+
+/// Whether asking again will not help before somebody does something.
+fn is_definite(error: &AwsError) -> bool {
+    !matches!(error.category(), Category::Throttled | Category::Unavailable)
+}
+
+async fn ask(
+    balancers: &Balancers<'_>,
+    (_, is_classic, name): &Asked,
+) -> Result<Arc<Members>, AwsError> {
+    let members = if *is_classic {
+        balancers.instances(name).await.map(Members::Classic)
+    } else {
+        balancers.groups(name).await.map(Members::Network)
+    };
+    match members {
+        Err(error) if is_missing(&error) => Ok(Arc::new(Members::Gone)),
+        members => members.map(Arc::new),
+    }
+}
+
 impl Ec2Machines {
-    /// The load balancers that do not know a running instance, as far as that could be found out.
-    pub(super) async fn unregistered(
+    /// What the load balancers of some machines know. Each is asked once, and none for long.
+    pub(super) async fn known(
         &self,
         ec2: &Ec2,
-        machine: &MachineRef,
-        found: &Found,
+        machines: &[(&MachineRef, &Found)],
         facts: &ClusterFacts,
-    ) -> Vec<LoadBalancer> {
-        let mut missing = Vec::new();
-        if found.state() != InstanceState::Running {
-            return missing;
-        }
-        for balancer in wanted(machine) {
-            let balancers = Balancers::of(ec2, facts.load_balancing_endpoint.as_deref());
-            match self.members(&balancers, machine, &balancer).await {
-                Ok(members) if !members.know(found) => missing.push(balancer),
-                Ok(_) => {}
-                Err(error) => {
+        deadline: Instant,
+    ) -> Known {
+        let balancers = Balancers::of(ec2, facts.load_balancing_endpoint.as_deref());
+        let mut known = Known::new();
+        for (machine, found) in machines {
+            for balancer in needed(machine, found) {
+                let key = asked(machine, &balancer);
+                if known.contains_key(&key) {
+                    continue;
+                }
+                let answer = timeout_at(deadline, self.asked_once(&balancers, &key)).await;
+                let members = answer.unwrap_or_else(|_| silent());
+                if let Members::Unknown(error) = &*members {
                     tracing::warn!(%error, name = balancer.name, "the load balancer could not be asked");
                 }
+                known.insert(key, members);
             }
         }
-        missing
+        known
     }
 
+    /// What a load balancer knows, or that it could not be asked; that is remembered, too.
+    async fn asked_once(&self, balancers: &Balancers<'_>, key: &Asked) -> Arc<Members> {
+        let asking = async {
+            let answer = timeout(QUESTION, ask(balancers, key)).await;
+            let members = answer.unwrap_or_else(|_| Ok(silent()));
+            Ok::<_, Infallible>(members.unwrap_or_else(|error| Arc::new(Members::Unknown(error))))
+        };
+        let Ok(members) = self.members.get(key.clone(), asking).await;
+        members
+    }
+
+    /// What a load balancer knows, for a change: that it could not be asked a moment ago is no answer.
     async fn members(
         &self,
         balancers: &Balancers<'_>,
-        machine: &MachineRef,
-        balancer: &LoadBalancer,
+        key: &Asked,
     ) -> Result<Arc<Members>, AwsError> {
-        let key = asked(machine, balancer);
-        let (is_classic, name) = (key.1, balancer.name.as_str());
-        let ask = async {
-            let members = if is_classic {
-                balancers.instances(name).await.map(Members::Classic)
-            } else {
-                balancers.groups(name).await.map(Members::Network)
-            };
-            match members {
-                Err(error) if is_missing(&error) => Ok(Arc::new(Members::Gone)),
-                members => members.map(Arc::new),
-            }
-        };
-        self.members.get(key, ask).await
+        let members = self.members.get(key.clone(), ask(balancers, key)).await?;
+        if !matches!(*members, Members::Unknown(_)) {
+            return Ok(members);
+        }
+        self.members.forget(key);
+        self.members.get(key.clone(), ask(balancers, key)).await
     }
 
-    /// Makes load balancers know an instance.
+    /// Makes load balancers know an instance. All are tried; the first error is told.
     pub(super) async fn register(
         &self,
         ec2: &Ec2,
         machine: &MachineRef,
         found: &Found,
-        missing: &[LoadBalancer],
         facts: &ClusterFacts,
     ) -> Result<(), AwsError> {
         let balancers = Balancers::of(ec2, facts.load_balancing_endpoint.as_deref());
-        for balancer in missing {
-            let members = self.members(&balancers, machine, balancer).await?;
-            self.members.forget(&asked(machine, balancer));
-            match &*members {
-                // AWS says best itself that there is none.
-                Members::Gone if asked(machine, balancer).1 => {
-                    drop(balancers.instances(&balancer.name).await?);
-                }
-                Members::Gone => drop(balancers.groups(&balancer.name).await?),
-                Members::Classic(_) => balancers.add_instance(&balancer.name, &found.id).await?,
-                Members::Network(groups) => {
-                    for group in groups {
-                        match target(group, found) {
-                            Some(target) if !knows(group, target) => {
-                                balancers.add_target(&group.arn, target).await?;
-                            }
-                            _ => {}
+        let mut result = Ok(());
+        for balancer in needed(machine, found) {
+            let key = asked(machine, &balancer);
+            result = result.and(self.register_with(&balancers, &key, found).await);
+        }
+        result
+    }
+
+    async fn register_with(
+        &self,
+        balancers: &Balancers<'_>,
+        key: &Asked,
+        found: &Found,
+    ) -> Result<(), AwsError> {
+        let members = self.members(balancers, key).await?;
+        if members.know(found) {
+            return Ok(());
+        }
+        self.members.forget(key);
+        let (_, is_classic, name) = key;
+        match &*members {
+            Members::Unknown(error) => return Err(error.clone()),
+            // AWS says best itself that there is none.
+            Members::Gone if *is_classic => drop(balancers.instances(name).await?),
+            Members::Gone => drop(balancers.groups(name).await?),
+            Members::Classic(_) => balancers.add_instance(name, &found.id).await?,
+            Members::Network(groups) => {
+                for group in groups {
+                    match target(group, found) {
+                        Some(target) if !knows(group, target) => {
+                            balancers.add_target(&group.arn, target).await?;
                         }
+                        _ => {}
                     }
                 }
             }
@@ -174,16 +254,18 @@ impl Ec2Machines {
         let judged = |error: AwsError| judge(&error, At::realm(&machine.realm));
         for balancer in wanted {
             // What was remembered may be older than the registration.
-            self.members.forget(&asked(machine, &balancer));
-            let members = self.members(&balancers, machine, &balancer).await.map_err(judged)?;
+            let key = asked(machine, &balancer);
+            self.members.forget(&key);
+            let members = self.members(&balancers, &key).await.map_err(judged)?;
             let forgotten = match &*members {
                 Members::Gone => Ok(()),
+                Members::Unknown(error) => Err(error.clone()),
                 Members::Classic(ids) if !ids.contains(&found.id) => Ok(()),
                 Members::Classic(_) => balancers.remove_instance(&balancer.name, &found.id).await,
                 Members::Network(groups) => forget(&balancers, groups, found).await,
             };
             // Nor does it know of this.
-            self.members.forget(&asked(machine, &balancer));
+            self.members.forget(&key);
             match forgotten {
                 // OpenShift does not grant the classic one; it notices by itself that the instance is gone.
                 Err(error)
@@ -216,7 +298,8 @@ impl Ec2Machines {
             }
             let facts = self.facts().await?;
             let balancers = Balancers::of(ec2, facts.load_balancing_endpoint.as_deref());
-            let members = self.members(&balancers, machine, &balancer).await.map_err(judged)?;
+            let key = asked(machine, &balancer);
+            let members = self.members(&balancers, &key).await.map_err(judged)?;
             let Members::Network(groups) = &*members else { continue };
             let mut groups = groups.iter().filter(|group| group.by_ip && knows(group, address));
             let Some(first) = groups.next() else { continue };
@@ -224,13 +307,21 @@ impl Ec2Machines {
             if held.map_err(judged)?.iter().any(Found::exists) {
                 return Ok(());
             }
-            self.members.forget(&asked(machine, &balancer));
+            self.members.forget(&key);
             for group in std::iter::once(first).chain(groups) {
                 remove(&balancers, group, address).await.map_err(judged)?;
             }
         }
         Ok(())
     }
+}
+
+/// What is known of a load balancer that has not answered yet.
+fn silent() -> Arc<Members> {
+    Arc::new(Members::Unknown(AwsError::Unanswered {
+        operation: "DescribeLoadBalancers",
+        reason: "it takes too long".to_owned(),
+    }))
 }
 
 async fn forget(

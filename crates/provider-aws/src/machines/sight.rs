@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinist_aws_spec::config::{LoadBalancer, ProviderConfig};
+use machinist_aws_spec::config::ProviderConfig;
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
 use machinist_provider::cloud::{
     Address, AddressKind, Instance, InstanceState, MachineRef, ProviderStatus,
@@ -136,15 +136,10 @@ fn drift(found: &Found, machine: &MachineRef, facts: Option<&ClusterFacts>) -> O
     (!names.is_empty()).then(|| format!("tags differ: {}", names.join(", ")))
 }
 
-/// What is to be repaired, with the load balancers that do not know the instance.
-pub(super) fn add_drift(instance: &mut Instance, unknown_to: &[LoadBalancer]) {
-    if unknown_to.is_empty() {
-        return;
-    }
-    let names: Vec<_> = unknown_to.iter().map(|balancer| balancer.name.as_str()).collect();
-    let missing = format!("not registered with load balancers: {}", names.join(", "));
+/// Adds to what is to be repaired.
+pub(super) fn add_drift(instance: &mut Instance, more: &str) {
     let before = instance.drift.take().map(|drift| format!("{drift}; "));
-    instance.drift = Some(before.unwrap_or_default() + &missing);
+    instance.drift = Some(before.unwrap_or_default() + more);
 }
 
 /// Whether an instance that was found belongs to a machine.

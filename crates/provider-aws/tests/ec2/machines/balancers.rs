@@ -1,15 +1,19 @@
 //! Load balancers of both kinds: running instances are registered, and go from them before they go.
 
+use std::time::Duration;
+
+use aws_sdk_ec2::types::Tag;
 use aws_sdk_elasticloadbalancing as classic;
 use aws_sdk_elasticloadbalancingv2 as network;
 use http::StatusCode;
-use machinist_provider::cloud::{ErrorClass, MachineRef};
+use machinist_provider::cloud::{ErrorClass, MachineRef, Sighting};
 use machinist_testbed::aws::{Effect, Rule};
 use network::types::{Action, ActionTypeEnum, LoadBalancerTypeEnum, ProtocolEnum, TargetTypeEnum};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::errors::Refusal;
-use super::field::{Field, REGION};
+use super::field::{Field, REGION, tags};
 
 /// A field with load balancers of its own.
 struct Balanced {
@@ -193,13 +197,14 @@ async fn an_address_that_another_instance_has_by_now_stays() {
 async fn what_load_balancing_says_to_a_new_member() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
-    let machine = field.created(&balanced.spec()).await;
     for refusal in Refusal::to(&["RegisterInstancesWithLoadBalancer", "RegisterTargets"]) {
+        // What is not refused is carried out, so each needs a member that nobody knows.
+        let machine = field.created(&balanced.spec()).await;
         field.front().inject(refusal.rule());
         refusal.assert_is(&field.cloud.update(&machine).await.unwrap_err());
+        field.cloud.update(&machine).await.unwrap();
+        assert_eq!(field.present(&machine).await.drift, None);
     }
-    field.cloud.update(&machine).await.unwrap();
-    assert_eq!(field.present(&machine).await.drift, None);
 }
 
 #[tokio::test]
@@ -249,4 +254,47 @@ async fn trouble_with_a_load_balancer_hides_no_instance_and_lets_none_go() {
     assert!(field.front().calls_of("TerminateInstances").is_empty());
     field.delete(&machine).await;
     assert_eq!(field.front().unmet_rules(), []);
+}
+
+#[tokio::test]
+async fn a_load_balancer_that_hangs_hides_no_instance_and_is_asked_once() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let classic = json!({ "loadBalancers": [{ "name": balanced.name, "type": "classic" }] });
+    let mut machines = Vec::new();
+    for _ in 0..3 {
+        machines.push(field.created(&classic).await);
+    }
+    let hang = Effect::Delay(Duration::from_secs(25));
+    field.front().inject(Rule::every("DescribeLoadBalancers", hang));
+    for _ in 0..2 {
+        let looked = timeout(Duration::from_secs(20), field.cloud.describe(&machines)).await;
+        for sighting in looked.expect("load balancers hold up the sightings") {
+            let Sighting::Present(instance) = sighting else { panic!("{sighting:?}") };
+            assert_eq!(instance.drift, None, "not known is not missing");
+        }
+    }
+    assert!(field.front().calls_of("DescribeLoadBalancers").len() <= 1);
+}
+
+#[tokio::test]
+async fn that_a_load_balancer_may_not_be_asked_is_told_and_tags_are_repaired_all_the_same() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let machine = field.created(&balanced.spec()).await;
+    let id = field.made(&machine).await.instance_id.unwrap();
+    let team = Tag::builder().key("team").build();
+    field.moto.delete_tags().resources(&id).tags(team).send().await.unwrap();
+    let refusal = Effect::Refuse {
+        status: StatusCode::FORBIDDEN,
+        code: "AccessDenied".to_owned(),
+        message: "not granted".to_owned(),
+    };
+    field.front().inject(Rule::every("DescribeLoadBalancers", refusal));
+    let drift = field.present(&machine).await.drift.clone().unwrap();
+    let told = format!("load balancer {} could not be asked: ", balanced.name);
+    assert!(drift.starts_with("tags differ: team; ") && drift.contains(&told), "{drift}");
+    let error = field.cloud.update(&machine).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Unauthorised, "{error}");
+    assert_eq!(tags(field.made(&machine).await.tags())["team"], "a");
 }
