@@ -3,10 +3,15 @@
 use machinist_aws_spec::config::{BlockDevice, CpuOptions, HostPlacement, Market, ProviderConfig};
 use machinist_provider::cloud::MachineRef;
 
+use super::calls::TAG_HOST_TOKEN;
 use super::launch::{HostRequest, Launch, MarketTerms, Place, Volume, token};
 use super::resolve::Resolved;
 use super::surroundings::{ClusterFacts, IpFamily};
 use super::tags;
+
+/// How many requests for hosts of earlier attempts are kept. They matter only where hosts cannot be looked for: each attempt that ends releases its
+/// host, so of older ones nothing is left.
+const EARLIER_HOSTS: usize = 2;
 
 /// Fixes every value for the machine's attempt. The spec has no problems.
 pub(super) fn assemble(
@@ -94,21 +99,28 @@ fn place(
         tenancy: text(&placement.tenancy),
         affinity,
         host: host.and_then(HostPlacement::provided).map(str::to_owned),
-        own_host: own.map(|host| HostRequest {
-            token: format!("{}-host", token(machine)),
-            zone: resolved.subnet.zone.clone(),
-            instance_type: config.instance_type.clone(),
-            tags: tags::wanted(machine, &[host.tags(), config.tags.as_slice()].concat(), facts),
+        own_host: own.map(|host| {
+            let token = format!("{}-host", token(machine));
+            let spec = [host.tags(), config.tags.as_slice()].concat();
+            let mut tags = tags::wanted(machine, &spec, facts);
+            tags.insert(TAG_HOST_TOKEN.to_owned(), token.clone());
+            HostRequest {
+                token,
+                zone: resolved.subnet.zone.clone(),
+                instance_type: config.instance_type.clone(),
+                tags,
+            }
         }),
     }
 }
 
-/// The hosts that the attempts before this one may have made.
+/// The hosts that the attempts before this one may have made: the newest [`EARLIER_HOSTS`].
 fn earlier_hosts(machine: &MachineRef) -> Vec<HostRequest> {
     let Some(before) = Launch::stored(&machine.status) else { return Vec::new() };
     let mut hosts = before.earlier_hosts;
     let own = before.placement.own_host.filter(|_| before.attempt != machine.attempt);
     hosts.extend(own);
+    hosts.drain(..hosts.len().saturating_sub(EARLIER_HOSTS));
     hosts
 }
 
@@ -187,5 +199,20 @@ mod tests {
         let second = launch(&machine(2, status), &spec, false);
         assert_eq!(second.token, "uid-1-2");
         assert_eq!(second.earlier_hosts, [made.placement.own_host.unwrap()]);
+    }
+
+    #[test]
+    fn however_many_attempts_there_were_two_of_their_hosts_are_kept() {
+        let host = json!({ "affinity": "DedicatedHost", "dedicatedHost": { "allocationStrategy": "Dynamic" } });
+        let spec = json!({ "placement": { "tenancy": "host", "host": host } });
+        let mut status = ProviderStatus::default();
+        for attempt in 1..=50 {
+            let machine = machine(attempt, status);
+            status = launch(&machine, &spec, false).into_status(&machine).unwrap();
+        }
+        let kept = Launch::stored(&status).unwrap().earlier_hosts;
+        let tokens: Vec<_> = kept.iter().map(|host| host.token.as_str()).collect();
+        assert_eq!(tokens, ["uid-1-48-host", "uid-1-49-host"]);
+        assert_eq!(kept[1].tags[TAG_HOST_TOKEN], "uid-1-49-host");
     }
 }

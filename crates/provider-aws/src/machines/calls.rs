@@ -7,6 +7,7 @@ use aws_sdk_ec2::types::{
     AutoPlacement, DhcpConfiguration, DhcpOptions, Filter, ResourceType, Tag, TagSpecification,
 };
 use machinist_aws_spec::config;
+use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
 
 use super::found::Found;
 use super::launch::HostRequest;
@@ -16,6 +17,9 @@ use crate::quiet::quiet;
 
 /// The most that EC2 puts on a page of instances.
 const PAGE: i32 = 1000;
+
+/// The tag of a dedicated host that says which request made it.
+pub(super) const TAG_HOST_TOKEN: &str = "machinist.dev/host-token";
 
 /// An image, as far as a launch needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +35,14 @@ pub(crate) struct Image {
 pub(crate) struct Subnet {
     pub(crate) id: String,
     pub(crate) zone: String,
+}
+
+/// A dedicated host that was made for a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Host {
+    pub(crate) id: String,
+    /// What it was asked for with.
+    pub(crate) token: Option<String>,
 }
 
 /// What became of the release of a host.
@@ -200,6 +212,28 @@ impl Ec2 {
             status: 200,
             reason: "it names no host".to_owned(),
         })
+    }
+
+    /// Every host that is not released and was made for a machine. By the name of the tag and not by its value, which is compared here: a value is
+    /// a pattern to EC2.
+    pub(crate) async fn hosts_of(&self, uid: &str) -> Result<Vec<Host>, AwsError> {
+        let call = self.client.describe_hosts().filter(filter("tag-key", [TAG_MACHINE_UID]));
+        let mut pages = call.into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = quiet(pages.next()).await {
+            for host in self.witnessed("DescribeHosts", page)?.hosts() {
+                let state = host.state().map_or("", |state| state.as_str());
+                let tag = |name| {
+                    let tag = host.tags().iter().find(|tag| tag.key() == Some(name));
+                    tag.and_then(|tag| tag.value())
+                };
+                let is_own = tag(TAG_MACHINE_UID) == Some(uid) && !state.starts_with("released");
+                let Some(id) = host.host_id().filter(|_| is_own) else { continue };
+                let token = tag(TAG_HOST_TOKEN).map(str::to_owned);
+                found.push(Host { id: id.to_owned(), token });
+            }
+        }
+        Ok(found)
     }
 
     pub(crate) async fn release_host(&self, id: &str) -> Result<Release, AwsError> {

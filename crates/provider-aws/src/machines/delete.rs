@@ -1,4 +1,5 @@
 //! Deleting: the entries of load balancers, the instances, then the host. Volumes go with their instance, which is how they were made.
+//! Those of the image's own mappings go only if the image says so.
 
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
 use machinist_provider::cloud::{

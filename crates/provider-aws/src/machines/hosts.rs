@@ -1,17 +1,22 @@
 //! Dedicated hosts: those that somebody provides, and those that are made for one machine and go with it.
 //!
-//! A host is asked for with a token of its own, so a repeat finds the same host. That is also how one is found again whose answer was lost: what
-//! OpenShift grants does not include looking at hosts. If the token is not known after all, a host is made and released at once.
+//! A host is asked for with a token of its own, so a repeat finds the same host. One whose answer was lost is found by its tags: what earlier
+//! attempts left is released before another one is made, and everything when the machine goes.
+//!
+//! What OpenShift grants does not include looking at hosts. Without that right the last tokens are used once more when the machine goes: whoever
+//! made a host is told which, and for a token that made none a host is made and released at once.
 
+use machinist_domain::retry::{Category, Classified};
 use machinist_provider::cloud::{CloudError, Deletion, Effect, ErrorClass, MachineRef};
 
 use super::Ec2Machines;
-use super::calls::Release;
+use super::calls::{Host, Release};
 use super::create::at;
 use super::errors::{At, is_missing, is_spent_token, judge};
 use super::launch::{HostRequest, Launch, known_host};
 use super::tags::cluster_tag;
 use crate::ec2::Ec2;
+use crate::errors::AwsError;
 
 impl Ec2Machines {
     /// The host for a launch, made if need be.
@@ -31,6 +36,9 @@ impl Ec2Machines {
             return Ok(Some(host.clone()));
         }
         let Some(request) = &place.own_host else { return Ok(None) };
+        if launch.attempt > 1 {
+            self.release_earlier_hosts(ec2, machine, request).await;
+        }
         let allocated = ec2.allocate_host(request).await;
         allocated.map(Some).map_err(|error| judge(&error, at(machine, launch)))
     }
@@ -54,6 +62,23 @@ impl Ec2Machines {
         CloudError { effect: Effect::NoneForThisAttempt, ..error }
     }
 
+    /// Releases what earlier attempts left, so that attempts do not pile up hosts. Whatever comes of it, the deletion looks again.
+    async fn release_earlier_hosts(&self, ec2: &Ec2, machine: &MachineRef, now: &HostRequest) {
+        let hosts = match ec2.hosts_of(&machine.uid.0).await {
+            Ok(hosts) => hosts,
+            Err(error) => {
+                tracing::warn!(%error, "dedicated hosts of earlier attempts could not be looked for");
+                return;
+            }
+        };
+        let earlier = hosts.iter().filter(|host| host.token.as_ref() != Some(&now.token));
+        for Host { id, .. } in earlier {
+            if let Err(error) = ec2.release_host(id).await {
+                tracing::warn!(%error, host = id, "the dedicated host could not be released yet");
+            }
+        }
+    }
+
     /// Releases every host that was made for a machine. Its instances are gone.
     pub(super) async fn release_hosts(
         &self,
@@ -67,14 +92,37 @@ impl Ec2Machines {
         {
             return Ok(waiting);
         }
-        let own = launch.placement.own_host.iter().filter(|_| known.is_none());
-        for request in own.chain(&launch.earlier_hosts) {
-            let Some(host) = self.recall(ec2, machine, request).await? else { continue };
-            if let waiting @ Deletion::UnderWay(_) = self.release(ec2, machine, &host).await? {
+        if launch.placement.own_host.is_none() && launch.earlier_hosts.is_empty() {
+            return Ok(Deletion::Gone);
+        }
+        let hosts = match ec2.hosts_of(&machine.uid.0).await {
+            Ok(hosts) => hosts.into_iter().map(|host| host.id).collect(),
+            Err(error) if error.category() == Category::Unauthorised => {
+                self.recall_all(ec2, machine, &launch).await?
+            }
+            Err(error) => return Err(judge(&error, At::realm(&machine.realm))),
+        };
+        for host in hosts.iter().filter(|host| known != Some(host)) {
+            if let waiting @ Deletion::UnderWay(_) = self.release(ec2, machine, host).await? {
                 return Ok(waiting);
             }
         }
         Ok(Deletion::Gone)
+    }
+
+    /// The hosts that the last tokens made, for those who may not look for them.
+    async fn recall_all(
+        &self,
+        ec2: &Ec2,
+        machine: &MachineRef,
+        launch: &Launch,
+    ) -> Result<Vec<String>, CloudError> {
+        let own = launch.placement.own_host.iter().filter(|_| known_host(machine).is_none());
+        let mut hosts = Vec::new();
+        for request in own.chain(&launch.earlier_hosts) {
+            hosts.extend(self.recall(ec2, machine, request).await?);
+        }
+        Ok(hosts)
     }
 
     /// The host that a token made; `None` if EC2 says that it made none.
@@ -88,6 +136,15 @@ impl Ec2Machines {
             Ok(host) => Ok(Some(host)),
             // Its host is gone.
             Err(error) if is_spent_token(&error) || is_missing(&error) => Ok(None),
+            // That there may be no more says nothing about those that there are.
+            Err(error) if is_host_limit(&error) => {
+                let error = judge(&error, At::realm(&machine.realm));
+                let message = format!(
+                    "whether there is a dedicated host cannot be found out without the right to ec2:DescribeHosts: {}",
+                    error.message
+                );
+                Err(CloudError { message, ..error })
+            }
             Err(error) => {
                 let error = judge(&error, At::realm(&machine.realm));
                 let never_made = matches!(
@@ -118,4 +175,8 @@ impl Ec2Machines {
             ))),
         }
     }
+}
+
+fn is_host_limit(error: &AwsError) -> bool {
+    matches!(error, AwsError::Refused { code, .. } if code == "HostLimitExceeded")
 }

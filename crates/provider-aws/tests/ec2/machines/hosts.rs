@@ -1,8 +1,10 @@
 //! Dedicated hosts: provided ones are used, own ones are made once and go with the machine on every path.
 
+use std::time::{Duration, Instant};
+
 use aws_sdk_ec2::types::AutoPlacement;
 use http::StatusCode;
-use machinist_provider::cloud::{Effect as Had, ErrorClass};
+use machinist_provider::cloud::{Deletion, Effect as Had, ErrorClass};
 use machinist_testbed::aws::{Effect, Rule};
 use serde_json::{Value, json};
 
@@ -126,7 +128,47 @@ async fn the_hosts_of_earlier_attempts_go_too() {
     field.prepare(&mut machine).await.unwrap();
     let instance = field.cloud.create(&machine).await.unwrap();
     store(&mut machine, &instance);
-    assert_eq!(field.hosts(&machine.uid).await.len(), 2);
+    let host = machine.status.0["dedicatedHost"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(field.hosts(&machine.uid).await, [host], "the first went before the second came");
+    field.delete(&machine).await;
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn no_host_is_made_for_a_machine_to_go() {
+    let field = Field::new().await;
+    let machine = field.prepared(&own()).await;
+    field.front().inject(Rule::next("AllocateHosts", Effect::NoCapacity));
+    field.cloud.create(&machine).await.unwrap_err();
+    field.delete(&machine).await;
+    assert_eq!(field.front().calls_of("AllocateHosts").len(), 1);
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn who_may_not_look_at_hosts_finds_a_lost_one_by_its_token() {
+    let field = Field::new().await;
+    let refusal = |code: &str| Effect::Refuse {
+        status: StatusCode::BAD_REQUEST,
+        code: code.to_owned(),
+        message: "no".to_owned(),
+    };
+    field.front().inject(Rule::every("DescribeHosts", refusal("UnauthorizedOperation")));
+    let machine = field.prepared(&own()).await;
+    field.front().inject(Rule::next("AllocateHosts", Effect::ResetAfter));
+    field.cloud.create(&machine).await.unwrap_err();
+    // That there may be no more hosts does not say that there is none.
+    field.front().inject(Rule::next("AllocateHosts", refusal("HostLimitExceeded")));
+    let start = Instant::now();
+    let error = loop {
+        match field.cloud.delete(&machine).await {
+            Ok(Deletion::UnderWay(_)) => assert!(start.elapsed() < Duration::from_secs(60)),
+            Ok(Deletion::Gone) => panic!("a host is left"),
+            Err(error) => break error,
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert!(error.message.contains("ec2:DescribeHosts"), "{error}");
     field.delete(&machine).await;
     assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
 }
