@@ -64,7 +64,8 @@ impl Ec2Machines {
         };
         // What was not found until now may be there from now on.
         self.absences.forget(&machine.uid);
-        let host = self.host(&ec2, machine, &launch).await?;
+        let host = self.host(&ec2, machine, &launch).await;
+        let host = host.map_err(|error| or_outdated(error, machine, &launch))?;
         match ec2.run(&launch, host.as_deref(), user_data).await {
             Ok(found) => Ok(created(&found, machine)),
             Err(error) if is_spent_token(&error) => {
@@ -76,7 +77,7 @@ impl Ec2Machines {
                 made.ok_or_else(|| judged(&error))
             }
             Err(error) => {
-                let error = judge(&error, at(machine, &launch));
+                let error = or_outdated(judge(&error, at(machine, &launch)), machine, &launch);
                 if error.class == ErrorClass::InvalidConfiguration {
                     // What was found when it was prepared may be another account's.
                     self.sees_its_account(&ec2, machine).await?;
@@ -99,6 +100,20 @@ async fn made_before(
     let made = own.iter().find(|found| found.token == launch.token);
     let made = made.or_else(|| own.iter().find(|found| found.exists()));
     Ok(made.map(|found| created(found, machine)))
+}
+
+/// What was refused need not be asked for again if the spec says something else by now. An earlier request of this attempt may have been carried
+/// out all the same, so another one is begun only when the machine was looked for in vain, as after every attempt that is over.
+fn or_outdated(error: CloudError, machine: &MachineRef, launch: &Launch) -> CloudError {
+    let is_refused = error.effect == Effect::None
+        && matches!(
+            error.class,
+            ErrorClass::Unauthorised | ErrorClass::CapacityExhausted | ErrorClass::NotFound
+        );
+    if is_refused && launch.is_outdated(machine) {
+        return CloudError { effect: Effect::NoneForThisAttempt, ..error };
+    }
+    error
 }
 
 /// Where a launch goes wrong.

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use machinist_domain::hash::fnv1a;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef, ProviderStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,6 +25,9 @@ pub(crate) struct Launch {
     /// Where it is asked for; the spec may say something else by then.
     #[serde(default)]
     pub(crate) region: String,
+    /// A hash of the spec that it was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) spec: Option<String>,
     pub(crate) image: String,
     pub(crate) instance_type: String,
     pub(crate) subnet: String,
@@ -146,6 +150,7 @@ impl Launch {
             attempt: machine.attempt,
             token: token(machine),
             region: machine.realm.region.to_string(),
+            spec: Some(spec_hash(machine)),
             ..Self::default()
         }
     }
@@ -165,6 +170,11 @@ impl Launch {
         })
     }
 
+    /// Whether the machine's spec was edited since.
+    pub(crate) fn is_outdated(&self, machine: &MachineRef) -> bool {
+        self.spec.as_ref().is_some_and(|spec| *spec != spec_hash(machine))
+    }
+
     /// The machine's status with this launch in it; whatever else stands there stays.
     pub(crate) fn into_status(self, machine: &MachineRef) -> Result<ProviderStatus, CloudError> {
         let value = serde_json::to_value(self)
@@ -173,6 +183,10 @@ impl Launch {
         status.0.insert("launch".to_owned(), value);
         Ok(status)
     }
+}
+
+fn spec_hash(machine: &MachineRef) -> String {
+    format!("{:016x}", fnv1a(machine.spec.get().as_bytes()))
 }
 
 /// What makes a repeat a repeat. EC2 takes 64 characters; a uid has 36.
