@@ -200,8 +200,8 @@ impl World {
     /// Waits until the recycle of the group is over, and says how it ended.
     pub(crate) async fn ended(&self, name: &str) -> Result<PastRecycle> {
         let ended = |status: &EventRecyclerStatus| {
-            let past = status.recycle_history.iter().flatten();
-            past.filter(|past| past.node_group.as_deref() == Some(name)).next_back().cloned()
+            let mut past = status.recycle_history.iter().flatten();
+            past.rfind(|past| past.node_group.as_deref() == Some(name)).cloned()
         };
         let past = self.until(name, "the recycle to end", ended).await?;
         let active = self.status(name).await?.recycles.unwrap_or_default();
