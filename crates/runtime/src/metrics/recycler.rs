@@ -9,6 +9,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+/// How a recycle may end. Each is counted from zero on: a counter that is born at one never grows to it.
+const RESULTS: [&str; 3] = ["Succeeded", "Failed", "DryRun"];
+
 /// Metrics about EventRecyclers.
 #[derive(Debug)]
 pub struct RecyclerMetrics {
@@ -52,6 +55,12 @@ struct StepLabels {
 struct ResultLabels {
     recycler: String,
     result: String,
+}
+
+impl ResultLabels {
+    fn of(recycler: &str, result: &str) -> Self {
+        Self { recycler: recycler.into(), result: result.into() }
+    }
 }
 
 impl RecyclerMetrics {
@@ -98,17 +107,23 @@ impl RecyclerMetrics {
         }
         let labels = RecyclerLabels { recycler: recycler.into() };
         self.unmapped.get_or_create(&labels).set(after.unmapped);
+        for result in RESULTS {
+            drop(self.ended.get_or_create(&ResultLabels::of(recycler, result)));
+        }
     }
 
     /// An EventRecycler is gone, and with it what is said about it.
     pub fn forget(&self, recycler: &str, before: &RecyclerFigures) {
         self.changed(recycler, before, &RecyclerFigures::default());
         self.unmapped.remove(&RecyclerLabels { recycler: recycler.into() });
+        for result in RESULTS {
+            self.ended.remove(&ResultLabels::of(recycler, result));
+        }
     }
 
     /// A recycle has ended.
     pub fn ended(&self, recycler: &str, result: &str, took: Option<Duration>) {
-        let labels = ResultLabels { recycler: recycler.into(), result: result.into() };
+        let labels = ResultLabels::of(recycler, result);
         self.ended.get_or_create(&labels).inc();
         if let Some(took) = took {
             self.durations.get_or_create(&labels).observe(took.as_secs_f64());
@@ -147,6 +162,7 @@ mod tests {
             r#"recycler_events{recycler="er",group="workers"} 7"#,
             r#"recycler_unmapped_events{recycler="er"} 2"#,
             r#"recycler_active{recycler="er",group="workers",step="Replacing"} 1"#,
+            r#"recycler_recycles_total{recycler="er",result="Failed"} 0"#,
         ] {
             assert!(text.contains(line), "{text}");
         }
