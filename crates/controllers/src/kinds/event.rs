@@ -14,6 +14,12 @@ use machinist_runtime::cache::kind::{Kind, Stored};
 
 use super::words::Words;
 
+/// No name of a Pod, a Node or a namespace is longer, in bytes.
+const LONGEST_NAME: usize = 253;
+
+/// So much of a message is kept, in bytes. Whoever may write Events may write whole megabytes.
+const LONGEST_MESSAGE: usize = 4096;
+
 /// An Event in a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
@@ -100,7 +106,8 @@ impl Kind for Events {
 
 impl Events {
     fn whom(&self, involved: &wire::InvolvedObject) -> Option<Whom> {
-        if involved.name.is_empty() {
+        let longest = involved.name.len().max(involved.namespace.len());
+        if involved.name.is_empty() || longest > LONGEST_NAME {
             return None;
         }
         match involved.kind.as_str() {
@@ -118,21 +125,27 @@ impl Events {
         // A kubelet of the new generation names its node as the instance that reports.
         let host =
             [wire.source.host, wire.reporting_instance].into_iter().find(|it| !it.is_empty());
+        let host = host.filter(|host| host.len() <= LONGEST_NAME);
         let created = wire.metadata.creation_timestamp;
         let observed = wire.series.and_then(|series| series.last_observed_time);
         let first = wire.first_timestamp.or(wire.event_time);
         let last = [observed, wire.last_timestamp, first, created].into_iter().flatten().max();
         let seconds = |time: Option<Timestamp>| time.map_or(0, Timestamp::as_second);
         About {
-            message: wire.message.into(),
-            reason: self.words.share(wire.reason),
-            kind: self.words.share(wire.kind),
+            message: beginning(&wire.message, LONGEST_MESSAGE).into(),
+            reason: self.words.share(beginning(&wire.reason, LONGEST_NAME)),
+            kind: self.words.share(beginning(&wire.kind, LONGEST_NAME)),
             whom,
             host: host.map(|host| self.words.share(host)),
             first: seconds(first.or(last)),
             last: seconds(last),
         }
     }
+}
+
+/// What of a text is within so many bytes, in whole characters.
+fn beginning(text: &str, most: usize) -> &str {
+    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -196,6 +209,25 @@ mod tests {
         }
         let node = about(&json!({"involvedObject": {"kind": "Node", "name": "n1", "uid": "n1"}}));
         assert_eq!(node.whom, Whom::Node("n1".into()));
+    }
+
+    #[test]
+    fn what_is_longer_than_any_that_is_meant_well_is_not_kept() {
+        let (fits, long) = ("n".repeat(LONGEST_NAME), "n".repeat(LONGEST_NAME + 1));
+        for (host, kept) in [(&fits, Some(fits.as_str())), (&long, None)] {
+            let about = about(&json!({"source": {"host": host}}));
+            assert_eq!(about.host.as_deref(), kept);
+        }
+        for kind in ["Pod", "Node"] {
+            let of = |name: &str| json!({"involvedObject": {"kind": kind, "name": name}});
+            assert!(read(&of(&fits)).about.is_some() && read(&of(&long)).about.is_none());
+        }
+        let elsewhere = json!({"kind": "Pod", "name": "p", "namespace": long});
+        assert_eq!(read(&json!({ "involvedObject": elsewhere })).about, None);
+        // Three bytes each: the last that would begin before the end is left out.
+        let message = about(&json!({"message": "€".repeat(LONGEST_MESSAGE)})).message;
+        assert_eq!(message.len(), LONGEST_MESSAGE / 3 * 3);
+        assert_eq!(&*about(&json!({"message": "no room"})).message, "no room");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::names::FINALIZER_RECYCLER;
@@ -21,6 +22,9 @@ use super::recycling::{self, Sight};
 use super::snapshot::{Content, Facts, Snapshot};
 use crate::kinds::EventRecyclers;
 
+/// How often the cloud is asked at most about a group that could be recycled.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(15);
+
 pub(super) async fn act(
     controller: &RecyclerController,
     snapshot: &Snapshot,
@@ -36,7 +40,7 @@ pub(super) async fn act(
     }
     outcome.steps = steps(controller, snapshot, facts, plan, writer).await;
     if let Some(begin) = &plan.begin {
-        outcome.begun = Some(look(controller, begin).await);
+        outcome.begun = Some(look(controller, begin, facts).await);
     }
     outcome
 }
@@ -85,9 +89,11 @@ async fn steps(
     outcomes
 }
 
-async fn look(controller: &RecyclerController, begin: &Begin) -> Begun {
+/// Where the group is refused, every event that follows leads here again: the cloud is not asked each time.
+async fn look(controller: &RecyclerController, begin: &Begin, facts: &Facts) -> Begun {
     let recycling = &controller.recycling;
-    let sight = recycling.look(&begin.group).await;
+    let age = facts.settings.as_ref().map_or(Duration::ZERO, |it| it.watch_interval);
+    let sight = recycling.look_lately(&begin.group, age.min(BETWEEN_LOOKS)).await;
     let nodes = match &sight {
         Sight::There(group) => recycling.nodes_of(group.members.iter().map(|member| &member.id)),
         Sight::Gone | Sight::Unknown(_) => BTreeMap::new(),
@@ -115,7 +121,10 @@ impl recycling::Owner for Owner {
             let stored = recycler.status.recycles.iter().flatten();
             let same = recycler.meta.uid == self.snapshot.uid;
             let pretends = recycler.spec.as_ref().and_then(|spec| spec.dry_run).unwrap_or_default();
-            Ok(same && !pretends && stored.into_iter().any(|one| one == recycle))
+            // What is deleted is cancelled, which is decided first; to put things right is wanted in a dry run too.
+            let deleting = recycler.meta.deleting;
+            let wanted = deleting == self.snapshot.deleting && (deleting || !pretends);
+            Ok(same && wanted && stored.into_iter().any(|one| one == recycle))
         })
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
+use machinist_api::names::CONDITION_RECYCLING;
 use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
 use machinist_domain::retry::{Classified as _, Failure, Retry};
 
@@ -22,6 +23,9 @@ use super::snapshot::{Content, Deed, Facts, Snapshot};
 
 /// How often counts alone are stored.
 pub(super) const STORE_EVERY: Duration = Duration::from_secs(2);
+
+/// How soon events are looked at that are noted before the list which they come from is at its end.
+const LIST_ENDS: Duration = Duration::from_secs(1);
 
 /// Reports.
 pub fn report(snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report {
@@ -47,6 +51,9 @@ pub fn report(snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report 
     let (status, later) = draft.patch();
     if let Some(wait) = later {
         told.comes_back(Retry::Again(wait));
+    }
+    if facts.ahead {
+        told.comes_back(Retry::Again(LIST_ENDS));
     }
     if let Some(pause) = teller.next_look() {
         told.comes_back(Retry::Again(pause));
@@ -144,7 +151,9 @@ impl Teller<'_> {
         let (Begin { group, events }, begun) = (self.plan.begin.as_ref()?, begun?);
         let mut refuse = |why: String, retry| {
             let text = format!("{} is not recycled: {why}", group.name);
-            gathered.events.push(warning(EventReason::RecycleRefused, text.clone()));
+            if !self.is_said(&text) {
+                gathered.events.push(warning(EventReason::RecycleRefused, text.clone()));
+            }
             gathered.trouble.push(text);
             gathered.comes_back(retry);
         };
@@ -181,6 +190,14 @@ impl Teller<'_> {
                 None
             }
         }
+    }
+
+    /// Whether the condition says this already: a reason is told by an Event once, however often the group is looked at.
+    fn is_said(&self, text: &str) -> bool {
+        let mut conditions = self.facts.status.conditions.iter().flatten();
+        let said = conditions.find(|condition| condition.kind == CONDITION_RECYCLING);
+        let said = said.and_then(|condition| condition.message.as_deref());
+        said.is_some_and(|said| said.contains(text))
     }
 
     /// Whether the recycle of this id is stored anywhere.

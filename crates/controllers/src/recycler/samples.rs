@@ -56,6 +56,7 @@ impl Sample {
             counting: Counting { mark: Version(10), ..Counting::default() },
             position: Version(20),
             news: Vec::new(),
+            ahead: false,
             reopened: Vec::new(),
             elsewhere: Vec::new(),
             recycles: Vec::new(),
@@ -120,6 +121,7 @@ impl Sample {
             nodes: BTreeMap::new(),
             drains: BTreeMap::new(),
             own_node: None,
+            cancelled: false,
         });
         self
     }

@@ -50,6 +50,8 @@ pub struct Facts {
     pub position: Version,
     /// What has happened beyond the mark, up to the position.
     pub news: Vec<News>,
+    /// Whether more has happened, beyond the position, which moves in a moment.
+    pub ahead: bool,
     /// What led to no group when it was stored, looked at again.
     pub reopened: Vec<News>,
     /// What other EventRecyclers do and have done.

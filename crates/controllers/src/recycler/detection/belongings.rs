@@ -107,10 +107,13 @@ impl Inner {
                 if waiting.is_empty() {
                     return;
                 }
-                for (region, instances) in waiting {
-                    self.ask_region(&region, instances.into_iter().collect()).await;
-                }
-                (self.wake)();
+                // A region that does not answer keeps nobody else waiting.
+                let asked = waiting.into_iter().map(|(region, instances)| async {
+                    let (region, instances) = (region, instances.into_iter().collect());
+                    self.ask_region(&region, instances).await;
+                    (self.wake)();
+                });
+                futures::future::join_all(asked).await;
             }
         };
         stop.run_until_cancelled(work).await;

@@ -21,6 +21,9 @@ const FORMAT: i64 = 1;
 /// How many occurrences without a group are kept; the oldest go first.
 pub const MOST_OPEN: usize = 256;
 
+/// How much text they may come to, in bytes: an object as a whole may have a megabyte and a half.
+const MOST_OPEN_TEXT: usize = 128 * 1024;
+
 /// What was counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counting {
@@ -164,5 +167,42 @@ impl Counting {
         self.open.sort_by_key(|one| one.minute);
         let too_many = self.open.len().saturating_sub(MOST_OPEN);
         self.open.drain(..too_many);
+        let mut text = 0;
+        let fits = self.open.iter().rev().take_while(|one| {
+            text += one.to_string().len();
+            text <= MOST_OPEN_TEXT
+        });
+        let too_much = self.open.len() - fits.count();
+        self.open.drain(..too_much);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_domain::window::minute_of;
+    use serde_json::json;
+
+    use super::*;
+    use crate::kinds::Whom;
+
+    #[test]
+    fn what_is_open_stays_small_and_the_newest_stay() {
+        let spec = json!({"searchTerms": ["bad"], "window": "1h"});
+        let settings = Settings::read(Some(&serde_json::from_value(spec).unwrap())).unwrap();
+        let now: Timestamp = "2026-11-16T02:00:00Z".parse().unwrap();
+        let of = |number: usize| {
+            let name = format!("{number:0>253}").into();
+            let whom = Whom::Pod { namespace: "n".repeat(253).into(), name, uid: None };
+            let minute = minute_of(now) - i64::from(number < 400);
+            let host = Some("h".repeat(253).into());
+            let occurrence = Occurrence { minute, times: 1, whom, host };
+            News { occurrence, node: None, leads: Leads::Open(String::new()) }
+        };
+        let news: Vec<_> = (0..500).map(of).collect();
+        let mut counting = Counting::default();
+        counting.take(&news, &settings, now);
+        let text: usize = counting.open.iter().map(|one| one.to_string().len()).sum();
+        assert!(text <= MOST_OPEN_TEXT && counting.open.len() > 100, "{text}");
+        assert!(news[400..].iter().all(|one| counting.open.contains(&one.occurrence)));
     }
 }

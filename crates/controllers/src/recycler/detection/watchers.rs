@@ -88,6 +88,8 @@ pub struct Known {
     pub settings: Result<Arc<Settings>, Refusal>,
     /// What has happened beyond its mark, up to the version that was asked for.
     pub noted: Vec<Occurrence>,
+    /// Whether more has happened, beyond that version. A list tells events one by one, and how far it goes at its end.
+    pub ahead: bool,
 }
 
 impl Watchers {
@@ -173,9 +175,17 @@ impl Watchers {
         let mut followed = self.followed.lock();
         let one = followed.get_mut(key)?;
         one.looked = Some(self.clock.uptime());
-        let noted = one.noted.iter().filter(|(version, _)| *version > mark && *version <= until);
-        let noted = noted.map(|(_, occurrence)| occurrence.clone());
-        Some(Known { settings: one.settings.clone(), noted: noted.collect() })
+        let beyond_mark = one.noted.iter().filter(|(version, _)| *version > mark);
+        let (noted, later): (Vec<_>, Vec<_>) =
+            beyond_mark.partition(|(version, _)| *version <= until);
+        let now = self.clock.now();
+        // What is out of the window is waited for by nobody: after a restore from a backup its version may never come.
+        let ahead = one.settings.as_ref().is_ok_and(|settings| {
+            let window = settings.window;
+            later.iter().any(|(_, one)| window.has(window.bucket(one.minute), now))
+        });
+        let noted = noted.into_iter().map(|(_, occurrence)| occurrence.clone()).collect();
+        Some(Known { settings: one.settings.clone(), noted, ahead })
     }
 
     /// Whether the EventRecycler has something that leads to no group yet.

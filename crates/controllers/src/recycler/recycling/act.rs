@@ -1,7 +1,7 @@
 //! Carries a plan out: one effect, through the gateway.
 //!
-//! Directly before the cloud is changed, whoever wants the recycle and the Node that is concerned are read live: a cache may be late, and an
-//! instance that is gone does not come back. The text on a group is written by one worker at a time, so that two recyclers that want
+//! Directly before the cloud is changed, whoever wants the recycle and the Node that is concerned are read live, and before an instance is
+//! terminated its group too: what is known may be old, and an instance that is gone does not come back. The text on a group is written by one worker at a time, so that two recyclers that want
 //! the same group do not both get it.
 
 use machinist_api::names::ANNOTATION_DRAIN;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::mark::Mark;
 use super::observe::group_of;
 use super::plan::{Departure, Effect, Outcome, Plan};
-use super::snapshot::{Sight, Snapshot};
+use super::snapshot::{Sight, Snapshot, is_spared, member, suspension};
 use super::{Owner, Recycling, instance_of};
 use crate::machine::drain;
 
@@ -105,6 +105,19 @@ impl Act<'_> {
             if !own || (*drained && !node.unschedulable) {
                 return Outcome::Overtaken(format!("node {name} is not as it was left"));
             }
+        }
+        match self.recycling.looks.look_now(self.group).await {
+            Sight::There(group) => {
+                let spared = member(&group, &instance.0).is_some_and(is_spared);
+                if let Some(why) = suspension(&group) {
+                    return Outcome::Overtaken(why);
+                }
+                if spared {
+                    return Outcome::Overtaken(format!("somebody wants to keep {instance}"));
+                }
+            }
+            Sight::Gone => return Outcome::Overtaken("the group is gone".to_owned()),
+            Sight::Unknown(failure) => return Outcome::Failed(failure),
         }
         let call = self.recycling.groups.terminate(self.group, instance);
         match self.call(key, call).await {

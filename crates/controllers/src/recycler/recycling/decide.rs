@@ -8,7 +8,9 @@
 //! * [`finish`]: taking back what was begun, and the tag.
 //!
 //! Invariants: the group always ends with the sizes that it had, or that somebody else has given it meanwhile; the plan is stored in the
-//! status and on the group before anything else is changed; every wait but those that put things right has an end, reckoned from stored times.
+//! status and on the group before anything else is changed; no Node stays cordoned that a recycle has cordoned and whose instance stays.
+//! Waits have an end, reckoned from stored times, but for those that put things right, and those for a cloud that cannot be asked: there only
+//! a replacement is given up, because it holds cordons, and these go without the cloud.
 
 mod finish;
 mod refresh;
@@ -18,14 +20,13 @@ mod scale;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use machinist_api::event_recycler::recycle::{Recycle, RecycleFailure, Step};
+use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
 use machinist_api::event_recycler::spec::Strategy;
-use machinist_domain::retry::Retry;
 use machinist_provider::node_groups::Group;
 
 use super::begin::{Refusal, instances, refusal};
 use super::plan::{Effect, Plan};
-use super::snapshot::{Marked, Sight, Snapshot, stored};
+use super::snapshot::{Marked, Settings, Sight, Snapshot, stored};
 
 /// Decides.
 pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
@@ -33,19 +34,16 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     if recycle.step.is_over() {
         return Plan::Over;
     }
-    if snapshot.settings.dry_run {
+    if snapshot.cancelled {
+        if let Some(plan) = finish::cancel(snapshot, now) {
+            return plan;
+        }
+    } else if snapshot.settings.dry_run {
         return wait(snapshot, "dryRun is set: the recycle rests where it is");
     }
     let group = match &snapshot.group {
-        Sight::Unknown(failure) => {
-            let pause = match failure.retry {
-                Retry::After(pause) => pause,
-                _ => snapshot.settings.poll,
-            };
-            let why = format!("the group cannot be looked at: {}", failure.message);
-            return Plan::Wait { pause, why };
-        }
-        Sight::Gone => return finish::without_group(snapshot, now),
+        Sight::Unknown(failure) => return finish::unseen(snapshot, failure, now),
+        Sight::Gone => return finish::missing(snapshot, now),
         Sight::There(group) if group.deleting => return finish::without_group(snapshot, now),
         Sight::There(group) => group,
     };
@@ -125,7 +123,7 @@ fn give_up(snapshot: &Snapshot, failure: RecycleFailure, why: String, now: Times
     let step = match (recycle.step, failure) {
         (Step::Planned, _) => Step::Unmarking,
         (_, RecycleFailure::GroupGone) => Step::Releasing,
-        (Step::ScalingDown | Step::Emptying, _) => Step::Restoring,
+        (Step::ScalingDown | Step::Emptying | Step::Restoring, _) => Step::Restoring,
         _ => Step::Releasing,
     };
     let (failure, message) = (Some(failure), Some(why));
@@ -139,6 +137,15 @@ fn timed_out(snapshot: &Snapshot, waited_for: &str, now: Timestamp) -> Option<Pl
         let why = format!("gave up after {}: {waited_for}", span(timeout));
         give_up(snapshot, RecycleFailure::TimedOut, why, now)
     })
+}
+
+/// How long nothing need be heard of the group before the step is given up.
+fn patience(snapshot: &Snapshot) -> Duration {
+    let Settings { timeout, drain_timeout, .. } = snapshot.settings;
+    let mut instances = snapshot.recycle.instances.iter();
+    let drains = instances.any(|instance| instance.state == InstanceState::Draining);
+    // A drain does not get on in steps that are stored.
+    if drains { timeout.max(drain_timeout) } else { timeout }
 }
 
 /// Waits for the cloud, or gives the recycle up.
@@ -162,6 +169,8 @@ fn span(time: Duration) -> String {
     }
 }
 
+#[cfg(test)]
+mod mishaps;
 #[cfg(test)]
 mod model;
 #[cfg(test)]

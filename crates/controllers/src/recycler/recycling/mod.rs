@@ -100,6 +100,11 @@ impl Recycling {
         self.looks.look_now(group).await
     }
 
+    /// What the group is like, not older than `age`; for a group that may be looked at again and again before it can be recycled.
+    pub async fn look_lately(&self, group: &GroupRef, age: std::time::Duration) -> Sight {
+        self.looks.look(group, age).await
+    }
+
     /// Looks at what the recycle needs to know next. `owner` is what the text on the group calls whoever wants it.
     pub async fn observe(
         &self,

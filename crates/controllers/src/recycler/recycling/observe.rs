@@ -55,7 +55,8 @@ pub(super) async fn observe(
     let nodes = nodes.into_iter().map(|(id, node)| (id, Node::of(&node))).collect();
     let recycle = recycle.clone();
     let own_node = recycling.own_node.clone();
-    Ok(Snapshot { recycle, owner, settings, group, nodes, drains, own_node })
+    let cancelled = false;
+    Ok(Snapshot { recycle, owner, settings, group, nodes, drains, own_node, cancelled })
 }
 
 /// The group of a recycle.

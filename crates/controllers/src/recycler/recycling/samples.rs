@@ -102,6 +102,7 @@ pub(super) fn snapshot(strategy: Strategy, step: Step, ids: &[&str]) -> Snapshot
         nodes: BTreeMap::new(),
         drains: BTreeMap::new(),
         own_node: None,
+        cancelled: false,
     };
     let mark = Some(snapshot.text());
     snapshot.nodes = ids.iter().map(|id| (InstanceId::from(*id), node(id))).collect();

@@ -10,7 +10,7 @@ use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::drain::Mark as DrainMark;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
-use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member, Sizes};
+use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member, Process, Sizes};
 
 use super::mark::Mark;
 use crate::kinds;
@@ -33,6 +33,8 @@ pub struct Snapshot {
     pub drains: BTreeMap<InstanceId, drain::View>,
     /// The Node that this process runs on, if it knows.
     pub own_node: Option<Arc<str>>,
+    /// Whether nobody wants the recycle any more: what was begun is put right, also where nothing may be changed otherwise.
+    pub cancelled: bool,
 }
 
 /// How a recycle is to be done: what the spec says, with the defaults filled in.
@@ -167,6 +169,19 @@ pub fn member<'a>(group: &'a Group, id: &str) -> Option<&'a Member> {
 /// Whether the instance is neither gone from the group nor on its way out.
 pub fn stays(group: &Group, instance: &RecycledInstance) -> bool {
     member(group, &instance.id).is_some_and(|member| !member.lifecycle.is_leaving())
+}
+
+/// Whether somebody does not want the member to go.
+pub fn is_spared(member: &Member) -> bool {
+    member.protected_from_scale_in
+        || matches!(member.lifecycle, Lifecycle::Standby | Lifecycle::Other(_))
+}
+
+/// Why an instance that goes would not be replaced, if it would not.
+pub fn suspension(group: &Group) -> Option<String> {
+    let mut needed = [Process::Launch, Process::Terminate].into_iter();
+    let process = needed.find(|process| group.suspended.contains(process))?;
+    Some(format!("the process {process} of the group is suspended"))
 }
 
 /// Whether nothing more will be done about the instance.

@@ -130,6 +130,29 @@ fn a_group_that_cannot_be_recycled_says_why_and_is_looked_at_again() {
 }
 
 #[test]
+fn a_refusal_is_an_event_once_for_each_reason() {
+    let sample = Sample::new(&json!({})).news("a", "p", 5, 0);
+    let status = pass(&sample, Some(Sight::Gone)).status.unwrap();
+    let sample = written(sample, &status);
+    for (sight, events) in
+        [(Sight::Gone, 0), (Sight::There(Box::new(group(0))), 1), (Sight::Gone, 0)]
+    {
+        let report = pass(&sample.clone().news("a", "q", 1, 0), Some(sight));
+        assert_eq!(report.events.len(), events, "{:?}", report.events);
+    }
+}
+
+#[test]
+fn events_of_a_list_that_is_not_at_its_end_are_looked_at_in_a_moment() {
+    let mut sample = Sample::new(&json!({}));
+    let status = pass(&sample, None).status.unwrap();
+    sample = written(sample, &status);
+    assert_eq!(pass(&sample, None).retry, None);
+    sample.facts.ahead = true;
+    assert_eq!(pass(&sample, None).retry, Some(Retry::Again(LIST_ENDS)));
+}
+
+#[test]
 fn what_is_only_pretended_is_history_and_an_event() {
     let sample = Sample::new(&json!({"dryRun": true})).news("a", "p", 5, 0);
     let report = pass(&sample, None);

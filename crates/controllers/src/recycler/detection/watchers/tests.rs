@@ -248,6 +248,24 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+#[test]
+fn what_a_list_tells_before_its_end_is_known_to_be_ahead() {
+    let (mut cluster, watchers) = (Cluster::new(), watchers());
+    watchers.follow(&cluster.recycler, &cluster.events);
+    let before = Version(cluster.version);
+    let event = cluster.event("e", 1, "bad", 0);
+    cluster.write(event, &[&watchers]);
+    let key = &cluster.recycler.meta.key;
+    for (mark, until, noted, ahead) in [
+        (Version(0), before, 0, true),
+        (Version(0), Version(cluster.version), 1, false),
+        (Version(cluster.version), before, 0, false),
+    ] {
+        let known = watchers.known(key, mark, until).unwrap();
+        assert_eq!((known.noted.len(), known.ahead), (noted, ahead));
+    }
+}
+
 proptest! {
     #[test]
     fn nothing_is_lost_or_counted_twice_while_one_of_two_lives(steps in prop::collection::vec(step(), 0..60)) {

@@ -3,8 +3,8 @@
 //! The cloud of this model does what it is told, some of it later. Every pass may be the last of a process: then the effect has happened and
 //! nothing was stored. Sometimes the status is lost altogether, and only the text on the group is left.
 
-use machinist_api::event_recycler::recycle::InstanceState;
 use machinist_domain::key::Uid;
+use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::node_groups::{
     GroupRef, InstanceId, Lifecycle, Member, Refresh, RefreshId, RefreshStatus, Sizes,
 };
@@ -29,6 +29,10 @@ enum Turn {
     Forgets,
     /// The cloud does not get on.
     Slow,
+    /// The cloud says for once that there is no such group.
+    Gone,
+    /// The cloud cannot be asked.
+    Blind,
 }
 
 struct World {
@@ -61,6 +65,7 @@ impl World {
             nodes,
             drains: std::collections::BTreeMap::new(),
             own_node: None,
+            cancelled: false,
         };
         Self { snapshot, made: 0, missing_most: 0, terminated: Vec::new() }
     }
@@ -138,7 +143,7 @@ impl World {
     /// One pass, with what happens in it.
     fn pass(&mut self, turn: Turn, at: Timestamp) {
         let before = self.snapshot.recycle.clone();
-        match decide(&self.snapshot, at) {
+        match decide(&self.seen(turn), at) {
             Plan::Store(_) if turn == Turn::Dies => {}
             Plan::Store(recycle) => self.snapshot.recycle = *recycle,
             Plan::Do(effect) => {
@@ -160,6 +165,17 @@ impl World {
         }
     }
 
+    /// What a pass sees of it.
+    fn seen(&self, turn: Turn) -> Snapshot {
+        let mut seen = self.snapshot.clone();
+        match turn {
+            Turn::Gone => seen.group = Sight::Gone,
+            Turn::Blind => seen.group = Sight::Unknown(unavailable()),
+            Turn::Quiet | Turn::Dies | Turn::Forgets | Turn::Slow => {}
+        }
+        seen
+    }
+
     fn forget(&mut self, at: Timestamp) {
         let Sight::There(group) = &self.snapshot.group else { return };
         let mark = group.mark.as_deref().and_then(super::super::mark::Mark::read);
@@ -175,6 +191,8 @@ fn turn() -> BoxedStrategy<Turn> {
         2 => Just(Turn::Dies),
         1 => Just(Turn::Forgets),
         2 => Just(Turn::Slow),
+        1 => Just(Turn::Gone),
+        1 => Just(Turn::Blind),
     ]
     .boxed()
 }
@@ -187,14 +205,20 @@ proptest! {
         max_unavailable in 1..4_u32,
         turns in prop::collection::vec(turn(), 0..60),
         pace in 1..400_u64,
+        cancelled in prop::option::weighted(0.3, 0..60_usize),
     ) {
         let strategy = [Strategy::Replace, Strategy::InstanceRefresh, Strategy::ScaleToZero][kind];
         let mut world = World::new(strategy, size, max_unavailable);
         let original = wanted_sizes(&world);
         let mut at = now();
         let quiet = std::iter::repeat_n(Turn::Quiet, 200);
-        for turn in turns.iter().copied().chain(quiet) {
+        let mut last = Turn::Quiet;
+        for (number, turn) in turns.iter().copied().chain(quiet).enumerate() {
+            // A group that is missing for long is gone; here it only seems so.
+            let turn = if turn == Turn::Gone && last != Turn::Quiet { Turn::Quiet } else { turn };
+            last = turn;
             at += Duration::from_secs(pace);
+            world.snapshot.cancelled |= cancelled.is_some_and(|from| number >= from);
             world.pass(turn, at);
         }
         prop_assert!(world.snapshot.recycle.step.is_over(), "{:?}", world.snapshot.recycle);
@@ -216,6 +240,10 @@ proptest! {
             }
         }
     }
+}
+
+fn unavailable() -> Failure {
+    Failure { category: Category::Unavailable, retry: Retry::Backoff, message: "no answer".into() }
 }
 
 fn wanted_sizes(world: &World) -> Sizes {

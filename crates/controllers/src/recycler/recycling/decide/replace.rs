@@ -9,12 +9,15 @@ use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{
     InstanceState, Recycle, RecycleFailure, RecycledInstance, Step,
 };
-use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member, Process};
+use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member};
 
+use super::finish::leftover;
 use super::{at, give_up, keep_marked, span, timed_out, wait_or_give_up};
 use crate::machine::drain;
 use crate::recycler::recycling::plan::{Departure, Effect, Plan};
-use crate::recycler::recycling::snapshot::{Snapshot, member, settled, stays};
+use crate::recycler::recycling::snapshot::{
+    Snapshot, is_spared, member, settled, stays, suspension,
+};
 
 pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     let recycle = &snapshot.recycle;
@@ -23,6 +26,9 @@ pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
     }
     if let Some(plan) = keep_marked(snapshot, group, now) {
         return timed_out(snapshot, "the plan cannot be stored on the group", now).unwrap_or(plan);
+    }
+    if let Some(plan) = leftover(snapshot, Some(group), |state| state == InstanceState::Kept) {
+        return plan;
     }
     let replacing = Replacing { snapshot, group, now };
     if let Some(plan) = replacing.end_drains() {
@@ -48,14 +54,14 @@ fn follow(recycle: &Recycle, group: &Group, now: Timestamp) -> Option<Recycle> {
     let mut further = Recycle { step_since: now, ..recycle.clone() };
     let mut any = false;
     for instance in further.instances.iter_mut().filter(|instance| !settled(instance)) {
-        let waits = instance.state == InstanceState::Waiting;
-        let member = member(group, &instance.id);
-        let state = match member.map(|member| (&member.lifecycle, member.protected_from_scale_in)) {
-            None | Some((Lifecycle::Terminated, _)) => InstanceState::Gone,
-            Some((Lifecycle::Terminating, _)) => InstanceState::Terminating,
-            Some((Lifecycle::Standby | Lifecycle::Other(_), _) | (_, true)) if waits => {
-                InstanceState::Kept
+        let state = match member(group, &instance.id) {
+            None => InstanceState::Gone,
+            Some(member) if member.lifecycle == Lifecycle::Terminated => InstanceState::Gone,
+            Some(member) if member.lifecycle == Lifecycle::Terminating => {
+                InstanceState::Terminating
             }
+            // Also in the middle of its drain: what is terminated does not come back.
+            Some(member) if is_spared(member) => InstanceState::Kept,
             Some(_) => instance.state,
         };
         if state != instance.state {
@@ -99,9 +105,8 @@ impl<'a> Replacing<'a> {
     fn terminate(&self) -> Option<Plan> {
         let instance =
             self.at(InstanceState::Terminating).find(|instance| stays(self.group, instance))?;
-        if self.group.suspended.contains(&Process::Terminate) {
-            let why = "the process Terminate of the group is suspended";
-            return Some(wait_or_give_up(self.snapshot, why, self.now));
+        if let Some(why) = suspension(self.group) {
+            return Some(wait_or_give_up(self.snapshot, &why, self.now));
         }
         let node = self.snapshot.node(&instance.id);
         let drains = self.snapshot.settings.drain;
@@ -126,10 +131,8 @@ impl<'a> Replacing<'a> {
         if waiting.is_empty() || self.in_use() >= self.snapshot.settings.max_unavailable {
             return Ok(None);
         }
-        for process in [Process::Launch, Process::Terminate] {
-            if self.group.suspended.contains(&process) {
-                return Err(format!("the process {process} of the group is suspended"));
-            }
+        if let Some(why) = suspension(self.group) {
+            return Err(why);
         }
         let unavailable = |instance: &RecycledInstance| {
             let member = member(self.group, &instance.id);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use machinist_api::event_recycler::recycle::{InstanceState, Sizes as StoredSizes};
 use machinist_domain::drain::Pod;
 use machinist_domain::machine_timings::MachineTimings;
-use machinist_domain::retry::{Category, Failure};
 use machinist_provider::node_groups::{
     InstanceId, Lifecycle, Process, Refresh, RefreshId, RefreshPreferences, RefreshStatus, Sizes,
 };
@@ -19,45 +18,46 @@ use super::*;
 use crate::machine::drain;
 use crate::machine::drain::snapshot::Sight as Seen;
 
-const THREE: [&str; 3] = ["i-1", "i-2", "i-3"];
-const ALL: [Strategy; 3] = [Strategy::Replace, Strategy::InstanceRefresh, Strategy::ScaleToZero];
+pub(super) const THREE: [&str; 3] = ["i-1", "i-2", "i-3"];
+pub(super) const ALL: [Strategy; 3] =
+    [Strategy::Replace, Strategy::InstanceRefresh, Strategy::ScaleToZero];
 
-fn stored_plan(plan: Plan) -> Recycle {
+pub(super) fn stored_plan(plan: Plan) -> Recycle {
     match plan {
         Plan::Store(recycle) => *recycle,
         other => panic!("not stored: {other:?}"),
     }
 }
 
-fn step(plan: Plan) -> Step {
+pub(super) fn step(plan: Plan) -> Step {
     stored_plan(plan).step
 }
 
-fn waits_for(plan: &Plan) -> &str {
+pub(super) fn waits_for(plan: &Plan) -> &str {
     match plan {
         Plan::Wait { why, .. } => why,
         other => panic!("does not wait: {other:?}"),
     }
 }
 
-fn failed(plan: Plan) -> (Step, RecycleFailure, String) {
+pub(super) fn failed(plan: Plan) -> (Step, RecycleFailure, String) {
     let recycle = stored_plan(plan);
     (recycle.step, recycle.failure.unwrap(), recycle.message.unwrap())
 }
 
-fn set(snapshot: &mut Snapshot, id: &str, state: InstanceState) {
+pub(super) fn set(snapshot: &mut Snapshot, id: &str, state: InstanceState) {
     let since = snapshot.recycle.step_since;
     for one in snapshot.recycle.instances.iter_mut().filter(|one| one.id == id) {
         (one.state, one.since) = (state, Some(since));
     }
 }
 
-fn replacing() -> Snapshot {
+pub(super) fn replacing() -> Snapshot {
     snapshot(Strategy::Replace, Step::Replacing, &THREE)
 }
 
 /// A drain of a cordoned Node with `pods` on it.
-fn drain_view(snapshot: &mut Snapshot, id: &str, pods: Vec<Pod>) {
+pub(super) fn drain_view(snapshot: &mut Snapshot, id: &str, pods: Vec<Pod>) {
     let key = InstanceId::from(id);
     let node = snapshot.nodes.get_mut(&key).unwrap();
     (node.cordoned, node.mark) = (true, Some(drain_mark(true)));
@@ -90,7 +90,7 @@ fn drain_view(snapshot: &mut Snapshot, id: &str, pods: Vec<Pod>) {
     snapshot.drains.insert(key, view);
 }
 
-fn pod() -> Pod {
+pub(super) fn pod() -> Pod {
     let wire = serde_json::json!({
         "metadata": {"name": "p", "namespace": "d", "uid": "u"}, "status": {"phase": "Running"},
     });
@@ -507,6 +507,11 @@ fn suspended_in_the_middle_nothing_more_is_begun_and_the_reason_is_said() {
     set(&mut base, "i-1", InstanceState::Terminating);
     base.group_mut().suspended.insert(Process::Terminate);
     assert!(waits_for(&decide(&base, now())).contains("Terminate of the group is suspended"));
+    // Drained, and nothing would come in its place: it stays.
+    base.group_mut().suspended = [Process::Launch].into();
+    assert!(waits_for(&decide(&base, now())).contains("Launch of the group is suspended"));
+    let (step, failure, _) = failed(decide(&base, after(20 * 60)));
+    assert_eq!((step, failure), (Step::Releasing, RecycleFailure::TimedOut));
 }
 
 #[test]
@@ -709,35 +714,6 @@ fn a_text_alone_does_not_scale_a_group_down_twice() {
 }
 
 // Whatever the strategy.
-
-#[test]
-fn a_group_that_is_gone_ends_the_recycle() {
-    for strategy in ALL {
-        for step in [Step::Replacing, Step::Emptying, Step::Restoring, Step::Refilling] {
-            let mut base = snapshot(strategy, step, &THREE);
-            base.group = Sight::Gone;
-            let (_, failure, _) = failed(decide(&base, now()));
-            assert_eq!(failure, RecycleFailure::GroupGone);
-            for _ in 0..3 {
-                base.recycle = stored_plan(decide(&base, now()));
-            }
-            assert_eq!(base.recycle.step, Step::Failed);
-        }
-    }
-}
-
-#[test]
-fn what_cannot_be_asked_is_neither_gone_nor_late() {
-    let failure =
-        |retry| Failure { category: Category::Throttled, retry, message: "slow down".into() };
-    let mut base = replacing();
-    base.group = Sight::Unknown(failure(Retry::Backoff));
-    let plan = decide(&base, after(20 * 60 * 2));
-    assert!(waits_for(&plan).contains("slow down"));
-    let pause = Duration::from_secs(99);
-    base.group = Sight::Unknown(failure(Retry::After(pause)));
-    assert!(matches!(decide(&base, now()), Plan::Wait { pause: found, .. } if found == pause));
-}
 
 #[test]
 fn a_dry_run_rests_at_every_step() {

@@ -102,6 +102,7 @@ impl Lookout {
             counting,
             position,
             news,
+            ahead: false,
             reopened,
             elsewhere: Vec::new(),
             recycles: Vec::new(),

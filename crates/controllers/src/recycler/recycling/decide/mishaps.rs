@@ -1,0 +1,220 @@
+//! A group that cannot be seen, an owner that is deleted, and instances that somebody else takes or keeps in the middle of their drain.
+
+use machinist_domain::retry::{Category, Failure, Retry};
+use machinist_provider::node_groups::{InstanceId, Lifecycle, Sizes};
+
+use super::super::samples::*;
+use super::super::snapshot::Node;
+use super::tests::{
+    ALL, THREE, drain_view, failed, pod, replacing, set, step, stored_plan, waits_for,
+};
+use super::*;
+
+const TIMEOUT: u64 = 20 * 60;
+
+fn unknown(retry: Retry) -> Sight {
+    let message = "slow down".into();
+    Sight::Unknown(Failure { category: Category::Throttled, retry, message })
+}
+
+/// The release of the Node of an instance.
+fn release_of(base: &Snapshot, id: &str) -> Plan {
+    let node = base.nodes[&InstanceId::from(id)].meta.clone();
+    Plan::Do(Effect::Release { node, uncordon: true })
+}
+
+/// A Node that was cordoned and drained.
+fn cordoned(id: &str) -> Node {
+    Node { cordoned: true, mark: Some(drain_mark(true)), ..node(id) }
+}
+
+#[test]
+fn a_group_that_stays_gone_ends_the_recycle() {
+    for strategy in ALL {
+        for step in [Step::Replacing, Step::Emptying, Step::Restoring, Step::Refilling] {
+            let mut base = snapshot(strategy, step, &THREE);
+            base.group = Sight::Gone;
+            for early in [0, TIMEOUT - 1] {
+                assert!(waits_for(&decide(&base, after(early))).contains("does not exist"));
+            }
+            let (_, failure, _) = failed(decide(&base, after(TIMEOUT)));
+            assert_eq!(failure, RecycleFailure::GroupGone);
+            for expected in [Step::Releasing, Step::Unmarking] {
+                base.recycle = stored_plan(decide(&base, after(TIMEOUT)));
+                assert_eq!(base.recycle.step, expected);
+            }
+            assert!(waits_for(&decide(&base, after(2 * TIMEOUT - 1))).contains("asked again"));
+            assert_eq!(super::tests::step(decide(&base, after(2 * TIMEOUT))), Step::Failed);
+        }
+    }
+}
+
+#[test]
+fn a_group_that_is_being_deleted_ends_the_recycle_at_once() {
+    for strategy in ALL {
+        let mut base = snapshot(strategy, Step::Emptying, &THREE);
+        base.group_mut().deleting = true;
+        assert_eq!(failed(decide(&base, now())).1, RecycleFailure::GroupGone);
+        for _ in 0..3 {
+            base.recycle = stored_plan(decide(&base, now()));
+        }
+        assert_eq!(base.recycle.step, Step::Failed);
+    }
+}
+
+#[test]
+fn a_group_that_was_only_said_to_be_gone_is_not_left_at_zero() {
+    for given_up_at in [Step::Releasing, Step::Unmarking] {
+        let mut base = snapshot(Strategy::ScaleToZero, given_up_at, &THREE);
+        base.recycle.failure = Some(RecycleFailure::GroupGone);
+        let full = base.group_mut().sizes;
+        base.group_mut().sizes = Sizes::ZERO;
+        base.recycle = stored_plan(decide(&base, now()));
+        assert_eq!(base.recycle.step, Step::Restoring);
+        let back = Plan::Do(Effect::Resize { from: Sizes::ZERO, to: full });
+        assert_eq!(decide(&base, now()), back);
+        base.group_mut().sizes = full;
+        for expected in [Step::Releasing, Step::Unmarking] {
+            base.recycle = stored_plan(decide(&base, now()));
+            assert_eq!(base.recycle.step, expected);
+        }
+        assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
+    }
+}
+
+#[test]
+fn zero_that_is_somebody_elses_is_left_alone() {
+    let zero = |failure, mark: Option<&str>| {
+        let mut base = snapshot(Strategy::ScaleToZero, Step::Unmarking, &THREE);
+        base.recycle.failure = failure;
+        base.group_mut().sizes = Sizes::ZERO;
+        if let Some(mark) = mark {
+            base.group_mut().mark = Some(mark.to_owned()).filter(|mark| !mark.is_empty());
+        }
+        decide(&base, now())
+    };
+    assert_eq!(zero(None, None), Plan::Do(Effect::Unmark), "it was set back before");
+    let (refused, busy) = (RecycleFailure::Refused, RecycleFailure::Busy);
+    assert_eq!(step(zero(Some(refused), Some(""))), Step::Failed);
+    assert_eq!(step(zero(Some(busy), Some("v1 other"))), Step::Failed);
+}
+
+#[test]
+fn what_cannot_be_asked_is_not_gone_but_holds_no_cordon_for_ever() {
+    let mut base = replacing();
+    base.group = unknown(Retry::Backoff);
+    assert!(waits_for(&decide(&base, after(TIMEOUT - 1))).contains("slow down"));
+    let (step, failure, why) = failed(decide(&base, after(TIMEOUT)));
+    assert_eq!((step, failure), (Step::Releasing, RecycleFailure::TimedOut));
+    assert!(why.contains("after 20m") && why.contains("slow down"), "{why}");
+    let pause = Duration::from_secs(99);
+    base.group = unknown(Retry::After(pause));
+    assert!(matches!(decide(&base, now()), Plan::Wait { pause: found, .. } if found == pause));
+    // A drain may take longer than that.
+    set(&mut base, "i-1", InstanceState::Draining);
+    base.settings.drain_timeout = Duration::from_secs(2 * TIMEOUT);
+    assert!(waits_for(&decide(&base, after(2 * TIMEOUT - 1))).contains("slow down"));
+    assert_eq!(failed(decide(&base, after(2 * TIMEOUT))).0, Step::Releasing);
+    // Sizes and refreshes need the cloud: they wait for it.
+    for step in [Step::Refreshing, Step::Emptying, Step::Restoring, Step::Unmarking] {
+        let mut base = snapshot(Strategy::ScaleToZero, step, &THREE);
+        base.group = unknown(Retry::Backoff);
+        assert!(waits_for(&decide(&base, after(9 * TIMEOUT))).contains("slow down"));
+    }
+}
+
+#[test]
+fn cordons_are_taken_back_without_the_cloud() {
+    let mut base = snapshot(Strategy::Replace, Step::Releasing, &THREE);
+    base.recycle.failure = Some(RecycleFailure::TimedOut);
+    set(&mut base, "i-1", InstanceState::Draining);
+    base.nodes.insert("i-1".into(), cordoned("i-1"));
+    base.group = unknown(Retry::Backoff);
+    assert_eq!(decide(&base, now()), release_of(&base, "i-1"));
+    base.nodes.insert("i-1".into(), node("i-1"));
+    assert!(waits_for(&decide(&base, now())).contains("slow down"), "a refresh may be running");
+}
+
+#[test]
+fn a_node_whose_instance_somebody_took_out_of_the_group_is_released_before_the_end() {
+    let mut base = replacing();
+    set(&mut base, "i-1", InstanceState::Draining);
+    base.nodes.insert("i-1".into(), cordoned("i-1"));
+    base.group_mut().members.remove(0);
+    base.recycle = stored_plan(decide(&base, now()));
+    assert_eq!(base.recycle.instances[0].state, InstanceState::Gone);
+    for end in [Step::Releasing, Step::Unmarking] {
+        base.recycle.step = end;
+        assert_eq!(decide(&base, now()), release_of(&base, "i-1"));
+    }
+    // A drain that began before this recycle is somebody else's.
+    base.recycle.started = after(5);
+    assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
+    base.recycle.started = now();
+    base.nodes.remove(&InstanceId::from("i-1"));
+    assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
+}
+
+#[test]
+fn what_is_protected_or_put_on_standby_during_its_drain_is_kept_and_released() {
+    for begun in [InstanceState::Draining, InstanceState::Terminating] {
+        for protects in [true, false] {
+            let mut base = replacing();
+            set(&mut base, "i-1", begun);
+            drain_view(&mut base, "i-1", vec![pod()]);
+            let first = &mut base.group_mut().members[0];
+            if protects {
+                first.protected_from_scale_in = true;
+            } else {
+                first.lifecycle = Lifecycle::Standby;
+            }
+            base.recycle = stored_plan(decide(&base, now()));
+            assert_eq!(base.recycle.instances[0].state, InstanceState::Kept);
+            assert_eq!(decide(&base, now()), release_of(&base, "i-1"));
+            base.nodes.insert("i-1".into(), node("i-1"));
+            let next = stored_plan(decide(&base, now()));
+            assert_eq!(next.instances[1].state, InstanceState::Draining);
+        }
+    }
+}
+
+#[test]
+fn a_recycle_whose_owner_is_deleted_goes_back_also_in_a_dry_run() {
+    let cases = [
+        (Strategy::Replace, Step::Planned, Step::Unmarking),
+        (Strategy::Replace, Step::Replacing, Step::Releasing),
+        (Strategy::InstanceRefresh, Step::Refreshing, Step::Releasing),
+        (Strategy::ScaleToZero, Step::ScalingDown, Step::Restoring),
+        (Strategy::ScaleToZero, Step::Emptying, Step::Restoring),
+        (Strategy::ScaleToZero, Step::Restoring, Step::Restoring),
+        (Strategy::ScaleToZero, Step::Refilling, Step::Releasing),
+    ];
+    for dry_run in [false, true] {
+        for (strategy, from, to) in cases {
+            let mut base = snapshot(strategy, from, &THREE);
+            (base.cancelled, base.settings.dry_run) = (true, dry_run);
+            let (step, failure, why) = failed(decide(&base, now()));
+            assert_eq!((step, failure), (to, RecycleFailure::Cancelled));
+            assert!(why.contains("deleted"), "{why}");
+            base.recycle = stored_plan(decide(&base, now()));
+            let again = decide(&base, now());
+            assert!(!matches!(again, Plan::Wait { .. }), "it goes on: {again:?}");
+        }
+        // What is at its end is not cancelled any more.
+        let mut base = snapshot(Strategy::Replace, Step::Unmarking, &THREE);
+        (base.cancelled, base.settings.dry_run) = (true, dry_run);
+        assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
+    }
+}
+
+#[test]
+fn taken_up_again_at_zero_and_deleted_at_once_the_sizes_come_back() {
+    let mut base = snapshot(Strategy::ScaleToZero, Step::Planned, &THREE);
+    base.cancelled = true;
+    base.group_mut().sizes = Sizes::ZERO;
+    for expected in [Step::Unmarking, Step::Restoring] {
+        base.recycle = stored_plan(decide(&base, now()));
+        assert_eq!(base.recycle.step, expected);
+    }
+    assert!(matches!(decide(&base, now()), Plan::Do(Effect::Resize { .. })));
+}
