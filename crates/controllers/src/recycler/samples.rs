@@ -121,7 +121,6 @@ impl Sample {
             nodes: BTreeMap::new(),
             drains: BTreeMap::new(),
             own_node: None,
-            cancelled: false,
         });
         self
     }
