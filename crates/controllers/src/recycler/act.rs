@@ -121,7 +121,10 @@ impl recycling::Owner for Owner {
             let stored = recycler.status.recycles.iter().flatten();
             let same = recycler.meta.uid == self.snapshot.uid;
             let pretends = recycler.spec.as_ref().and_then(|spec| spec.dry_run).unwrap_or_default();
-            Ok(same && !pretends && stored.into_iter().any(|one| one == recycle))
+            // What is deleted is cancelled, which is decided first; to put things right is wanted in a dry run too.
+            let deleting = recycler.meta.deleting;
+            let wanted = deleting == self.snapshot.deleting && (deleting || !pretends);
+            Ok(same && wanted && stored.into_iter().any(|one| one == recycle))
         })
     }
 }

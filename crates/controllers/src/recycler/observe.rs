@@ -94,7 +94,8 @@ async fn recycles(
     let mut seen = Vec::new();
     for recycle in recycler.status.recycles.iter().flatten() {
         let owner = Arc::clone(&owner);
-        seen.push(controller.recycling.observe(recycle, owner, settings).await?);
+        let one = controller.recycling.observe(recycle, owner, settings).await?;
+        seen.push(super::recycling::Snapshot { cancelled: recycler.meta.deleting, ..one });
     }
     Ok(seen)
 }

@@ -121,6 +121,7 @@ impl Sample {
             nodes: BTreeMap::new(),
             drains: BTreeMap::new(),
             own_node: None,
+            cancelled: false,
         });
         self
     }
