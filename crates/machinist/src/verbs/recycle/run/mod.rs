@@ -7,6 +7,7 @@
 //! crash, on another machine. The first group that is given up ends the run.
 
 mod bench;
+pub(super) mod command;
 pub(super) mod drive;
 pub(super) mod progress;
 pub(super) mod prospect;
@@ -68,11 +69,14 @@ pub(super) async fn main(
     for prospect in prospects {
         let group = prospect.recycle.group.clone();
         let mut progress = Progress::new();
-        let end = drive::drive(&bench, prospect.recycle, &mut progress).await;
+        let recycle = prospect.in_turn(bench.clock.now());
+        let end = drive::drive(&bench, recycle, &mut progress).await;
         if let End::Stopped(recycle) = &end {
             let rest = arguments.groups.iter().skip_while(|name| **name != group);
-            let rest = rest.map(String::as_str).collect::<Vec<_>>().join(" ");
-            say(&resumption(recycle, &rest));
+            let rest: Vec<_> = rest.map(String::as_str).collect();
+            let mut go_on = command::of(common, &recycle.region, &arguments.how, &rest);
+            go_on.push_str(&command::how_to_print(arguments));
+            say(&resumption(recycle, &go_on));
             if !results.is_empty() {
                 show(arguments.output, &results, || as_table(&results))?;
             }
@@ -109,12 +113,12 @@ fn confirm(prospects: &[Prospect]) -> anyhow::Result<()> {
     Err(anyhow::anyhow!("not confirmed").context(Usage))
 }
 
-/// What is left behind after Ctrl-C, and how to go on with `groups`.
-pub(super) fn resumption(recycle: &Recycle, groups: &str) -> String {
-    let (group, region, step) = (&recycle.group, &recycle.region, recycle.step.as_str());
+/// What is left behind after Ctrl-C, and the command that goes on.
+pub(super) fn resumption(recycle: &Recycle, go_on: &str) -> String {
+    let (group, step) = (&recycle.group, recycle.step.as_str());
     format!(
         "Stopped. {group} is in the middle of a recycle ({step}); its plan is stored in its tags.\n\
-         Go on with: machinist recycle run --region {region} {groups}"
+         Go on with: {go_on}"
     )
 }
 

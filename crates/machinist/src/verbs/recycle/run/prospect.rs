@@ -1,6 +1,7 @@
 //! What will happen to a group, before anything does: for the question on the terminal, and for `--dry-run`.
 
 use anyhow::bail;
+use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_controllers::recycler::recycling::mark::Mark;
@@ -115,6 +116,13 @@ fn remarks(group: &Group) -> Vec<String> {
 }
 
 impl Prospect {
+    /// The recycle, whose turn has come: its times begin now, however long it stood behind others.
+    pub(super) fn in_turn(self, now: Timestamp) -> Recycle {
+        // What was begun before began then.
+        let started = if self.resumed.is_some() { self.recycle.started } else { now };
+        Recycle { started, step_since: now, ..self.recycle }
+    }
+
     pub(super) fn shown(&self) -> Shown<'_> {
         let recycle = &self.recycle;
         let instances = recycle.instances.iter().map(|instance| ShownInstance {
@@ -168,4 +176,27 @@ pub(super) fn as_text(prospects: &[Prospect]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_begin_when_its_turn_comes_and_what_was_begun_before_began_then() {
+        let recycle: Recycle = serde_json::from_value(serde_json::json!({
+            "id": "hand-1", "group": "b", "region": "eu-west-3", "strategy": "Replace",
+            "step": "Planned", "original": {"min": 1, "max": 4, "desired": 3}, "events": 0,
+            "started": "2026-11-16T01:00:00Z", "stepSince": "2026-11-16T01:00:00Z",
+        }))
+        .unwrap();
+        let now: Timestamp = "2026-11-16T02:00:00Z".parse().unwrap();
+        for (resumed, started) in
+            [(None, now), (Some("by-hand/a@b at noon".to_owned()), recycle.started)]
+        {
+            let prospect = Prospect { recycle: recycle.clone(), resumed, remarks: Vec::new() };
+            let turn = prospect.in_turn(now);
+            assert_eq!((turn.started, turn.step_since), (started, now));
+        }
+    }
 }

@@ -19,7 +19,7 @@ use self::lookout::Lookout;
 use super::arguments::{RecycleArguments, WatchArguments};
 use super::run::drive::{self, End};
 use super::run::progress::Progress;
-use super::run::{Bench, prospect, resumption};
+use super::run::{Bench, command, prospect, resumption};
 use super::say;
 use crate::exit::Stopped;
 
@@ -55,7 +55,7 @@ pub(super) async fn main(
             lookout.settle(past(&group.name.0, *events, "DryRun", None, bench.clock.now()));
         }
         if let Some(begin) = &plan.begin {
-            let entry = recycle(&bench, begin, arguments).await?;
+            let entry = recycle(&bench, begin, common, arguments).await?;
             lookout.settle(entry);
             continue;
         }
@@ -72,6 +72,7 @@ pub(super) async fn main(
 async fn recycle(
     bench: &Bench,
     begin: &Begin,
+    common: &RecycleArguments,
     arguments: &WatchArguments,
 ) -> anyhow::Result<PastRecycle> {
     let Begin { group, events } = begin;
@@ -88,7 +89,9 @@ async fn recycle(
     let end = drive::drive(bench, prospect.recycle, &mut progress).await;
     match end {
         End::Stopped(recycle) => {
-            say(&resumption(&recycle, &recycle.group));
+            let groups = [recycle.group.as_str()];
+            let go_on = command::of(common, &recycle.region, &arguments.how, &groups);
+            say(&resumption(&recycle, &go_on));
             let problem = anyhow::anyhow!("stopped while {} was recycled", recycle.group);
             Err(problem.context(Stopped))
         }

@@ -1,0 +1,106 @@
+//! The command that goes on with a recycle that was stopped: the same one, with every flag that matters, for the groups that are left.
+
+use std::time::Duration;
+
+use clap::ValueEnum as _;
+
+use super::super::arguments::{How, RecycleArguments, RunArguments};
+
+/// The command, for `groups` in `region`.
+pub(in super::super) fn of(
+    common: &RecycleArguments,
+    region: &str,
+    how: &How,
+    groups: &[&str],
+) -> String {
+    let mut words = vec!["machinist recycle run --region".to_owned(), quoted(region)];
+    words.extend(groups.iter().map(|group| quoted(group)));
+    if let Some(path) = &common.kubeconfig {
+        words.extend(["--kubeconfig".to_owned(), quoted(path)]);
+    }
+    let How { strategy, poll_interval, timeout, drain_timeout, no_drain, max_unavailable } = how;
+    if let Some(name) = strategy.to_possible_value() {
+        words.push(format!("--strategy {}", name.get_name()));
+    }
+    words.push(format!("--poll-interval {}", time(*poll_interval)));
+    words.push(format!("--timeout {}", time(*timeout)));
+    words.extend(drain_timeout.map(|timeout| format!("--drain-timeout {}", time(timeout))));
+    words.extend(no_drain.then(|| "--no-drain".to_owned()));
+    words.push(format!("--max-unavailable {max_unavailable}"));
+    words.join(" ")
+}
+
+/// What else `run` was told.
+pub(super) fn how_to_print(arguments: &RunArguments) -> String {
+    let yes = if arguments.yes { " --yes" } else { "" };
+    let format = arguments.output.to_possible_value();
+    format.map_or_else(|| yes.to_owned(), |format| format!("{yes} --output {}", format.get_name()))
+}
+
+/// A time as flags take it.
+fn time(time: Duration) -> String {
+    let milliseconds = time.as_millis();
+    if milliseconds.is_multiple_of(1000) {
+        format!("{}s", milliseconds / 1000)
+    } else {
+        format!("{milliseconds}ms")
+    }
+}
+
+/// A word as a shell takes it. Names of groups may have blanks in them.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::verbs::recycle::arguments::RecycleCommand;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        recycle: RecycleArguments,
+    }
+
+    fn read(words: &[&str]) -> RecycleArguments {
+        Line::try_parse_from(words).unwrap().recycle
+    }
+
+    fn told(line: &RecycleArguments, groups: &[&str]) -> String {
+        let RecycleCommand::Run(run) = &line.command else { panic!("no run") };
+        of(line, "eu-west-3", &run.how, groups) + &how_to_print(run)
+    }
+
+    #[test]
+    fn it_says_every_flag_again_and_reads_as_the_same() {
+        for flags in [
+            "",
+            "--strategy scale-to-zero --timeout 1m30s --yes -o json --kubeconfig /k",
+            "--poll-interval 20ms --drain-timeout 5m --no-drain --max-unavailable 3",
+        ] {
+            let words = format!("recycle run a b --region eu-west-3 {flags}");
+            let words: Vec<_> = words.split_whitespace().collect();
+            let line = read(&words);
+            let again = told(&line, &["b"]);
+            let again: Vec<_> = again.split(' ').skip(1).collect();
+            let expected: Vec<_> = words.iter().copied().filter(|word| *word != "a").collect();
+            assert_eq!(format!("{:?}", read(&again)), format!("{:?}", read(&expected)));
+        }
+    }
+
+    #[test]
+    fn names_are_quoted_where_a_shell_would_take_them_apart() {
+        for (word, shown) in
+            [("workers-1", "workers-1"), ("my group", "'my group'"), ("it's", r"'it'\''s'")]
+        {
+            assert_eq!(quoted(word), shown);
+        }
+    }
+}
