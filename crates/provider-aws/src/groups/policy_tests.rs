@@ -34,6 +34,9 @@ fn the_policy_has_what_is_called_and_changes_only_what_is_the_clusters() {
             let action = action.as_str().unwrap();
             let looks = action.contains(":Describe");
             assert_eq!(looks, statement["Condition"].is_null(), "{action}");
+            let keys = &statement["Condition"]["ForAllValues:StringLike"]["aws:TagKeys"];
+            let ours = format!("{}*", machinist_provider::node_groups::mark::KEY);
+            assert_eq!(keys == &Value::from(ours), action.ends_with("Tags"), "{action}");
             granted.insert(action.to_owned());
         }
     }
