@@ -1,7 +1,7 @@
 //! Which instance is in which group, without waiting for the cloud.
 //!
-//! What is not known is asked for in the background: questions are collected for a moment and asked together, region by region. An answer
-//! wakes those that wait. An instance stays in its group, so an answer serves for long; that there is none, or that nobody could say, is asked again soon.
+//! What is not known is asked for in the background: questions are collected for a moment and asked together, each region for itself: one that does
+//! not answer keeps no other one waiting. An answer wakes those that wait. An instance stays in its group, so an answer serves for long; that there is none, or that nobody could say, is asked again soon.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -30,8 +30,8 @@ struct Inner {
 struct State {
     known: HashMap<(Arc<str>, Arc<str>), (Belonging, Duration)>,
     waiting: BTreeMap<Arc<str>, BTreeSet<InstanceId>>,
-    /// Whether somebody asks.
-    asking: bool,
+    /// The regions where somebody asks.
+    asking: BTreeSet<Arc<str>>,
 }
 
 /// In which group an instance is.
@@ -77,8 +77,8 @@ impl Belongings {
         let fresh = known.as_ref().is_some_and(|known| inner.serves(known));
         if !fresh {
             state.waiting.entry(key.0).or_default().insert(InstanceId(key.1));
-            if !std::mem::replace(&mut state.asking, true) {
-                inner.tasks.spawn(Arc::clone(inner).ask());
+            if state.asking.insert(Arc::clone(region)) {
+                inner.tasks.spawn(Arc::clone(inner).ask(Arc::clone(region)));
             }
         }
         // What was known serves until there is something newer.
@@ -93,27 +93,23 @@ impl Inner {
         self.clock.uptime().saturating_sub(*at) < time
     }
 
-    /// Asks until there is nothing to ask.
-    async fn ask(self: Arc<Self>) {
+    /// Asks in one region until there is nothing to ask.
+    async fn ask(self: Arc<Self>, region: Arc<str>) {
         let stop = self.tasks.stopping();
         let work = async {
             loop {
                 tokio::time::sleep(self.timings.machines.gather).await;
                 let waiting = {
                     let mut state = self.state.lock();
-                    state.asking = !state.waiting.is_empty();
-                    std::mem::take(&mut state.waiting)
+                    let waiting = state.waiting.remove(&region);
+                    if waiting.is_none() {
+                        state.asking.remove(&region);
+                    }
+                    waiting
                 };
-                if waiting.is_empty() {
-                    return;
-                }
-                // A region that does not answer keeps nobody else waiting.
-                let asked = waiting.into_iter().map(|(region, instances)| async {
-                    let (region, instances) = (region, instances.into_iter().collect());
-                    self.ask_region(&region, instances).await;
-                    (self.wake)();
-                });
-                futures::future::join_all(asked).await;
+                let Some(instances) = waiting else { return };
+                self.ask_region(&region, instances.into_iter().collect()).await;
+                (self.wake)();
             }
         };
         stop.run_until_cancelled(work).await;
@@ -144,3 +140,6 @@ impl Inner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
