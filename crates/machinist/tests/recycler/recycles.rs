@@ -4,7 +4,10 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Api;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+};
+use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_testbed::poll;
 use serde_json::json;
 
@@ -197,6 +200,56 @@ fn an_object_as_kaws_has_it_works() -> Result<()> {
         world.is_renewed(name, [1, 3, 1], &old).await?;
         let seen = objects.get(name).await?;
         assert_eq!(seen.data["status"]["recycleHistory"][0]["nodeGroup"], json!(name));
+        Ok(())
+    })
+}
+
+#[test]
+fn an_object_that_is_deleted_in_the_middle_puts_everything_back_even_in_a_dry_run() -> Result<()> {
+    shared(async |world| {
+        let name = "cancelled";
+        let old = world.group(name, [0, 2, 1]).await?;
+        world.pod("holdout", &old[0]).await?;
+        let budget: PodDisruptionBudget = serde_json::from_value(json!({
+            "metadata": {"name": "holdout"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "holdout"}}},
+        }))?;
+        let budgets = Api::namespaced(world.client.clone(), "default");
+        budgets.create(&PostParams::default(), &budget).await?;
+        world.create(name, json!({})).await?;
+        world.complain(name, &old[0]).await?;
+        let is_cordoned = async || -> Result<bool> {
+            let spec = world.node(&old[0]).await?.spec;
+            Ok(spec.and_then(|spec| spec.unschedulable).unwrap_or_default())
+        };
+        poll::eventually(PATIENCE, "the node to be cordoned", || async {
+            ensure!(is_cordoned().await?, "it is not");
+            Ok(())
+        })
+        .await?;
+
+        let kind = GroupVersionKind::gvk("kaws.pischarti.dev", "v1beta1", "EventRecycler");
+        let resource = ApiResource::from_gvk_with_plural(&kind, "eventrecyclers");
+        let objects: Api<DynamicObject> = Api::all_with(world.client.clone(), &resource);
+        let pretend = Patch::Merge(json!({"spec": {"dryRun": true}}));
+        objects.patch(name, &PatchParams::default(), &pretend).await?;
+        let rests = |status: &EventRecyclerStatus| {
+            let mut all = status.recycles.iter().flatten();
+            all.any(|one| one.message.as_ref().is_some_and(|why| why.contains("dryRun")))
+                .then_some(())
+        };
+        world.until(name, "the recycle to rest", rests).await?;
+        assert!(is_cordoned().await?, "what was begun stays");
+
+        objects.delete(name, &DeleteParams::default()).await?;
+        poll::eventually(PATIENCE, "the object to be gone", || async {
+            let left = objects.get_opt(name).await?;
+            ensure!(left.is_none(), "{left:?}");
+            Ok(())
+        })
+        .await?;
+        world.is_as_it_was(name, [0, 2, 1], &old).await?;
+        assert!(!is_cordoned().await? && world.has_pod("holdout").await?);
         Ok(())
     })
 }
