@@ -116,8 +116,9 @@ fn told(request: &ApiRequest) -> String {
     let count = |state: InstanceState| {
         instances.iter().filter(|instance| instance["state"] == json!(state)).count()
     };
-    let states = [InstanceState::Draining, InstanceState::Terminating, InstanceState::Gone];
-    format!("{step} {:?}", states.map(count))
+    let on_their_way =
+        [InstanceState::Draining, InstanceState::Terminating, InstanceState::Gone].map(count);
+    format!("{step} {on_their_way:?}")
 }
 
 impl Recycled {
