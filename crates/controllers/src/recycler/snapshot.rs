@@ -1,6 +1,6 @@
 //! What the decision about one EventRecycler may look at.
 //!
-//! A recycle that is under way is a part with stages of its own ([`recycling`](super::recycling)): here are its snapshots, one for each that is
+//! A recycle that is under way is a part with stages of its own (`recycling`): here are its snapshots, one for each that is
 //! stored. A recycle begins by being stored, and from then on it is asked for its next step in every pass.
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! The calls to Auto Scaling, and to EC2 about the members of groups. Every page is one call, counted by the witness. SDK structures get no
-//! further than this file and [`convert`](super::convert).
+//! further than this file and `convert`.
 
 use std::error::Error;
 use std::sync::Arc;

@@ -24,7 +24,7 @@ pub fn fits(text: &str) -> bool {
     (1..=LONGEST).contains(&text.len()) && text.chars().all(allowed) && text.trim() == text
 }
 
-/// The tags for a text that [fits](fits).
+/// The tags for a text that [`fits`].
 pub fn to_tags(text: &str) -> Vec<(String, String)> {
     let characters: Vec<char> = text.chars().collect();
     let pieces = characters.chunks(PIECE);

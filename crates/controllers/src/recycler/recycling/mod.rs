@@ -3,8 +3,8 @@
 //! Input: a stored recycle, the group as the cloud describes it, the Nodes of its instances. Output: what to store next, changes to the group,
 //! cordons and evictions ([`drain`](crate::machine::drain) does them), Events.
 //!
-//! * [`begin`]: whether a group can be recycled, and the plan to begin with. [`mark`]: the same plan as a text on the group.
-//! * [`decide`]: the next single step. [`act`] carries it out, [`report`] says what came of it.
+//! * [`mod@begin`]: whether a group can be recycled, and the plan to begin with. [`mark`]: the same plan as a text on the group.
+//! * [`mod@decide`]: the next single step. [`act`] carries it out, [`mod@report`] says what came of it.
 //!
 //! What must survive a crash is in the status of the EventRecycler and on the group, before it is acted upon. Not here: which
 //! groups are recycled and when (`detection`), and the writing of the status.
