@@ -207,6 +207,8 @@ async fn a_node_that_is_gone_needs_no_drain_and_another_of_its_name_is_left_alon
     });
     gone.await?;
     world.node("a", None).await?;
+    let elsewhere = Patch::Merge(json!({"spec": {"providerID": "test:///zone/another"}}));
+    world.nodes().patch(&node.name_any(), &PatchParams::default(), &elsewhere).await?;
     let process = Process::start(&world, timings()).await?;
     process.until_step(&mut same_name, Step::NodeGone).await?;
     let other = world.nodes().get(&node.name_any()).await?;

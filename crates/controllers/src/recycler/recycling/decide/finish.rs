@@ -110,9 +110,9 @@ pub(super) fn leftover(
     })
 }
 
-/// Whether the turn of an instance had come.
+/// Whether the turn of an instance had come. Of one that is gone the Node may linger; it stays cordoned.
 fn is_begun(state: InstanceState) -> bool {
-    state != InstanceState::Waiting
+    !matches!(state, InstanceState::Waiting | InstanceState::Gone)
 }
 
 /// Whether this recycle has set the group to zero and not back: it was given up for gone, or taken up again and given up at once.

@@ -142,7 +142,8 @@ fn a_node_whose_instance_somebody_took_out_of_the_group_is_released_before_the_e
     base.nodes.insert("i-1".into(), cordoned("i-1"));
     base.group_mut().members.remove(0);
     base.recycle = stored_plan(decide(&base, now()));
-    assert_eq!(base.recycle.instances[0].state, InstanceState::Gone);
+    assert_eq!(base.recycle.instances[0].state, InstanceState::Kept);
+    assert_eq!(decide(&base, now()), release_of(&base, "i-1"));
     for end in [Step::Releasing, Step::Unmarking] {
         base.recycle.step = end;
         assert_eq!(decide(&base, now()), release_of(&base, "i-1"));
@@ -152,6 +153,18 @@ fn a_node_whose_instance_somebody_took_out_of_the_group_is_released_before_the_e
     assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
     base.recycle.started = now();
     base.nodes.remove(&InstanceId::from("i-1"));
+    assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
+}
+
+#[test]
+fn a_node_that_lingers_after_its_instance_was_terminated_stays_cordoned() {
+    let mut base = replacing();
+    set(&mut base, "i-1", InstanceState::Terminating);
+    base.nodes.insert("i-1".into(), cordoned("i-1"));
+    base.group_mut().members.remove(0);
+    base.recycle = stored_plan(decide(&base, now()));
+    assert_eq!(base.recycle.instances[0].state, InstanceState::Gone);
+    base.recycle.step = Step::Unmarking;
     assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
 }
 

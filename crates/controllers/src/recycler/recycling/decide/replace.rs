@@ -55,6 +55,8 @@ fn follow(recycle: &Recycle, group: &Group, now: Timestamp) -> Option<Recycle> {
     let mut any = false;
     for instance in further.instances.iter_mut().filter(|instance| !settled(instance)) {
         let state = match member(group, &instance.id) {
+            // Nobody has terminated it for us: somebody took it out of the group, and its Node may have a future.
+            None if instance.state == InstanceState::Draining => InstanceState::Kept,
             None => InstanceState::Gone,
             Some(member) if member.lifecycle == Lifecycle::Terminated => InstanceState::Gone,
             Some(member) if member.lifecycle == Lifecycle::Terminating => {
