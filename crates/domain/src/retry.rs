@@ -38,7 +38,7 @@ pub enum Category {
     NotLeader,
     /// Nobody answered, or the answer was lost: what was asked for may have happened.
     Unavailable,
-    /// An answer that we do not understand.
+    /// An answer that we do not understand, or a webhook between us and the API server that fails: nothing mends itself.
     Unexpected,
 }
 

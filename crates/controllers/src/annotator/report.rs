@@ -32,7 +32,9 @@ pub fn report(outcome: &Outcome) -> Report {
             result: PassResult::Failed,
             // A conflict or a lost lease is how the protocol works; a write that the API server does not take needs somebody to look.
             events: match failure.category {
-                Category::InvalidConfiguration | Category::Unauthorised => {
+                Category::InvalidConfiguration
+                | Category::Unauthorised
+                | Category::Unexpected => {
                     let message = failure.message.clone();
                     vec![note(EventType::Warning, EventReason::ReconcileError, message)]
                 }
@@ -176,5 +178,6 @@ mod tests {
         assert_eq!(events(Category::Conflict), 0);
         assert_eq!(events(Category::Unavailable), 0);
         assert_eq!(events(Category::Unauthorised), 1);
+        assert_eq!(events(Category::Unexpected), 1, "a webhook that fails");
     }
 }

@@ -29,7 +29,8 @@ pub fn report(outcome: &Outcome) -> Report {
 
 /// A conflict or a lost lease is how the protocol works; a write that the API server does not take needs somebody to look.
 fn is_for_people(failure: &Failure) -> bool {
-    matches!(failure.category, Category::InvalidConfiguration | Category::Unauthorised)
+    use Category::{InvalidConfiguration, Unauthorised, Unexpected};
+    matches!(failure.category, InvalidConfiguration | Unauthorised | Unexpected)
 }
 
 fn not_linked(note: String) -> EventNote {
@@ -54,6 +55,7 @@ mod tests {
         let told = [(EventReason::NodeNotLinked, "no".to_owned())];
         assert_eq!(said(Category::InvalidConfiguration), told);
         assert_eq!(said(Category::Unauthorised), told);
+        assert_eq!(said(Category::Unexpected), told, "a webhook that fails");
         for quiet in [Category::Conflict, Category::NotLeader, Category::Unavailable] {
             assert_eq!(said(quiet), []);
         }

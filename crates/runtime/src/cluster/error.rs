@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use machinist_domain::retry::{Category, Classified, Retry};
 
+/// How the API server says that a webhook failed which was to agree to a write, or to translate an object. It says so in words only.
+const WEBHOOK_FAILED: [&str; 2] = ["failed calling webhook", "conversion webhook for"];
+
 /// Why a request has no good answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ApiError {
@@ -52,6 +55,12 @@ impl ApiError {
         }
     }
 
+    /// Whether a webhook failed: the API server is well, and only whoever looks after the webhook can mend it.
+    fn is_of_webhook(&self) -> bool {
+        matches!(self, Self::Refused { code: 500.., message, .. }
+            if WEBHOOK_FAILED.iter().any(|words| message.contains(words)))
+    }
+
     pub(crate) fn disconnected(error: &dyn Error) -> Self {
         Self::Disconnected(chain(error))
     }
@@ -60,6 +69,7 @@ impl ApiError {
 impl Classified for ApiError {
     fn category(&self) -> Category {
         match self {
+            _ if self.is_of_webhook() => Category::Unexpected,
             Self::Refused { code: 400 | 422, .. } => Category::InvalidConfiguration,
             Self::Refused { code: 401 | 403, .. } => Category::Unauthorised,
             Self::Refused { code: 404 | 410, .. } => Category::NotFound,
@@ -130,6 +140,24 @@ mod tests {
             assert_eq!(error.category(), category, "{error}");
             assert_eq!(error.retry(), retry, "{error}");
             assert_eq!(error.may_have_happened(), may_have_happened, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_webhook_that_fails_is_no_outage() {
+        let messages = [
+            r#"Internal error occurred: failed calling webhook "v.example.dev": failed to call webhook: Post "https://v.example.svc:443/": connection refused"#,
+            "conversion webhook for example.dev/v1, Kind=Thing failed: no endpoints available",
+        ];
+        for message in messages {
+            let error = ApiError::Refused {
+                code: 500,
+                reason: "InternalError".to_owned(),
+                message: message.to_owned(),
+                retry_after: None,
+            };
+            assert_eq!((error.category(), error.retry()), (Category::Unexpected, Retry::Backoff));
+            assert!(error.may_have_happened(), "{error}");
         }
     }
 }
