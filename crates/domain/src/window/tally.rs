@@ -1,13 +1,18 @@
 //! How many in which bucket.
+//!
+//! A tally is bounded by itself, whatever is added: it has few buckets, and every subject once, in its newest bucket; there it counts for as long as it
+//! would in all of them. What is too much goes, the oldest first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{Minute, Window};
+use super::{MOST_BUCKETS, MOST_SUBJECTS, Minute, Window};
 
-/// How many different subjects one bucket remembers. Whoever has a higher threshold than that counts events.
-const MOST_SUBJECTS: usize = 200;
+/// The longest text of a bucket without its subjects: two numbers of 64 bits, and what stands between.
+const LONGEST_BUCKET: usize = 42;
+/// The longest text of a subject: 32 bits, and what stands before.
+const LONGEST_SUBJECT: usize = 9;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,16 +41,49 @@ pub struct Bucket {
 impl Tally {
     /// Counts something that happened `times` in that minute. `subject` says to whom, where that is asked.
     pub fn add(&mut self, window: Window, minute: Minute, times: u64, subject: Option<u32>) {
-        if times == 0 {
-            return;
+        if times > 0 {
+            self.put(window.bucket(minute), times, subject);
         }
-        let bucket = self.buckets.entry(window.bucket(minute)).or_default();
+    }
+
+    /// The same for the bucket that begins with this minute.
+    pub(super) fn put(&mut self, at: Minute, times: u64, subjects: impl IntoIterator<Item = u32>) {
+        let bucket = self.buckets.entry(at).or_default();
         bucket.occurrences = bucket.occurrences.saturating_add(times);
-        if let Some(subject) = subject
-            && bucket.subjects.len() < MOST_SUBJECTS
-        {
-            bucket.subjects.insert(subject);
+        for subject in subjects {
+            self.put_subject(at, subject);
         }
+        // Besides those of the window there is the one that is just passing out of it.
+        while i64::try_from(self.buckets.len()).is_ok_and(|kept| kept > MOST_BUCKETS + 1) {
+            self.buckets.pop_first();
+        }
+    }
+
+    fn put_subject(&mut self, at: Minute, subject: u32) {
+        let known = self.buckets.iter().find(|(_, bucket)| bucket.subjects.contains(&subject));
+        match known.map(|(minute, _)| *minute) {
+            Some(known) if known >= at => return,
+            Some(known) => {
+                if let Some(bucket) = self.buckets.get_mut(&known) {
+                    bucket.subjects.remove(&subject);
+                }
+            }
+            None => {}
+        }
+        self.buckets.entry(at).or_default().subjects.insert(subject);
+        if self.subjects() > MOST_SUBJECTS {
+            let oldest = self.buckets.values_mut().find(|bucket| !bucket.subjects.is_empty());
+            oldest.map(|bucket| bucket.subjects.pop_first());
+        }
+    }
+
+    fn subjects(&self) -> usize {
+        self.buckets.values().map(|bucket| bucket.subjects.len()).sum()
+    }
+
+    /// No text of this tally is longer, in bytes.
+    pub fn longest_text(&self) -> usize {
+        self.buckets.len() * LONGEST_BUCKET + self.subjects() * LONGEST_SUBJECT
     }
 
     /// Forgets what does not count any more.

@@ -1,6 +1,6 @@
 //! What holds for any window and any occurrences: compared with a list of every single one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -62,6 +62,61 @@ fn what_is_no_tally_is_refused() {
     assert_eq!("".parse::<Tally>(), Ok(Tally::default()));
 }
 
+#[test]
+fn a_subject_is_in_its_newest_bucket_alone_and_counts_as_if_it_were_in_all() {
+    let window = Window::new(Duration::from_secs(600));
+    let happenings = [(BASE, 1, 7), (BASE + 60, 2, 7), (BASE + 120, 1, 8), (BASE, 1, 8)];
+    let tally = tally(window, &happenings);
+    let first = minute_of(at(BASE));
+    assert_eq!(tally.to_string(), format!("{first}:2 {}:2:7 {}:1:8", first + 1, first + 2));
+    let count = |seconds| tally.count(window, CountBy::Subjects, at(BASE + seconds));
+    assert_eq!((count(120), count(700), count(800)), (2, 1, 0));
+}
+
+#[test]
+fn of_too_many_subjects_the_newest_stay() {
+    let window = Window::new(Duration::from_secs(600));
+    let most = u32::try_from(MOST_SUBJECTS).unwrap();
+    let old = (0..most).map(|subject| (BASE, 1, subject));
+    let new = (most..most + 10).map(|subject| (BASE + 60, 1, subject));
+    let tally = tally(window, &old.chain(new).collect::<Vec<_>>());
+    let count = |seconds| tally.count(window, CountBy::Subjects, at(BASE + seconds));
+    assert_eq!((count(60), count(660)), (u64::from(most), 10));
+}
+
+#[test]
+fn what_was_stored_before_there_was_a_bound_is_read_within_it() {
+    let subjects = |from: u32| -> Vec<_> {
+        (from..from + 900).map(|subject| format!("{subject:x}")).collect()
+    };
+    let text = format!("1:900:{} 2:900:{}", subjects(0).join(","), subjects(500).join(","));
+    let tally: Tally = text.parse().unwrap();
+    let kept: Vec<_> = tally.buckets.values().map(|bucket| bucket.subjects.len()).collect();
+    assert_eq!(kept, [100, 900]);
+    assert!(tally.to_string().len() <= tally.longest_text());
+}
+
+#[test]
+fn where_all_are_too_much_those_with_the_fewest_go() {
+    let window = Window::new(Duration::from_secs(600));
+    let mut tallies: BTreeMap<_, _> = [("a", 3), ("b", 1), ("c", 2)]
+        .map(|(name, times)| (name, tally(window, &[(BASE, times, 1)])))
+        .into();
+    let one = tallies["a"].longest_text() + 10;
+    let count = |tally: &Tally| tally.count(window, CountBy::Occurrences, at(BASE));
+    for (most, left) in [(3 * one, "abc"), (3 * one - 1, "ac"), (one, "a"), (one - 1, "")] {
+        bound(&mut tallies, most, |_| 10, count);
+        assert_eq!(tallies.keys().copied().collect::<String>(), left, "{most}");
+    }
+}
+
+/// Anything at all, at any time, to anybody.
+fn anything() -> impl Strategy<Value = Vec<(u8, i64, u64, Option<u32>)>> {
+    let minute = prop_oneof![any::<i64>(), 29_000_000..29_000_200i64];
+    let subject = prop::option::of(prop_oneof![any::<u32>(), 0..9u32]);
+    prop::collection::vec((0u8..12, minute, any::<u64>(), subject), 0..300)
+}
+
 fn happenings() -> impl Strategy<Value = Vec<Happening>> {
     prop::collection::vec((BASE - 20_000..BASE + 1, 0u64..50, 0u32..20), 0..60)
 }
@@ -96,6 +151,31 @@ proptest! {
         tally.expire(window, now);
         prop_assert_eq!(tally.count(window, CountBy::Occurrences, now), before);
         prop_assert!(i64::try_from(tally.buckets.len()).unwrap() <= MOST_BUCKETS + 1);
+    }
+
+    #[test]
+    fn what_is_stored_has_an_end_whatever_comes(
+        list in anything(), seconds in 1u64..2_000_000, crowd in 0u32..1_500, most in 0usize..40_000,
+    ) {
+        let window = Window::new(Duration::from_secs(seconds));
+        let mut tallies = BTreeMap::<u8, Tally>::new();
+        for (group, minute, times, subject) in list {
+            let minute = minute.clamp(i64::MIN / 2, i64::MAX / 2);
+            tallies.entry(group).or_default().add(window, minute, times, subject);
+        }
+        for subject in 0..crowd {
+            let minute = 29_000_000 + i64::from(subject % 70);
+            tallies.entry(0).or_default().add(window, minute, 1, Some(subject.rotate_right(4)));
+        }
+        let largest = usize::try_from(MOST_BUCKETS + 1).unwrap() * 42 + MOST_SUBJECTS * 9;
+        for tally in tallies.values() {
+            prop_assert!(tally.to_string().len() <= tally.longest_text());
+            prop_assert!(tally.longest_text() <= largest);
+            prop_assert_eq!(&tally.to_string().parse::<Tally>().unwrap(), tally);
+        }
+        bound(&mut tallies, most, |_| 1, |tally| tally.longest_text() as u64);
+        let stored: usize = tallies.values().map(|tally| tally.to_string().len() + 1).sum();
+        prop_assert!(stored <= most);
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Tally;
-use super::tally::Bucket;
 
 /// A text that is no tally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -35,15 +34,15 @@ impl FromStr for Tally {
         for part in text.split_ascii_whitespace() {
             let mut fields = part.split(':');
             let minute = fields.next().and_then(|it| it.parse().ok()).ok_or(NotATally)?;
-            let occurrences = fields.next().and_then(|it| it.parse().ok()).ok_or(NotATally)?;
+            let times = fields.next().and_then(|it| it.parse().ok()).ok_or(NotATally)?;
             let subjects = fields.next().into_iter().flat_map(|list| list.split(','));
             let subjects =
                 subjects.map(|hash| u32::from_str_radix(hash, 16).map_err(|_| NotATally));
-            let bucket = Bucket { occurrences, subjects: subjects.collect::<Result<_, _>>()? };
+            let subjects = subjects.collect::<Result<Vec<_>, _>>()?;
             if fields.next().is_some() {
                 return Err(NotATally);
             }
-            tally.buckets.insert(minute, bucket);
+            tally.put(minute, times, subjects);
         }
         Ok(tally)
     }
