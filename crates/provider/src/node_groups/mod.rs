@@ -5,7 +5,7 @@
 //!
 //! * [`group`]: what a cloud says about a group and its members; [`refresh`]: about a replacement that the cloud does by itself.
 //! * [`mark`]: the text that is stored on a group, and what fits into it.
-//! * [`error`]: why a group was not changed.
+//! * [`error`]: why a group was not changed. [`none`]: what there is where no provider has groups.
 //!
 //! Invariants: a call that changes something may be repeated when its answer was lost, and says in its own docs what a repeat meets. A
 //! size is never set without a look directly before, so that what somebody else has chosen meanwhile is not overwritten.
@@ -15,6 +15,7 @@
 pub mod error;
 pub mod group;
 pub mod mark;
+pub mod none;
 pub mod refresh;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub use self::group::{
     Group, GroupName, GroupRef, Hook, InstanceFacts, InstanceId, Lifecycle, Member, Process, Sizes,
     Transition, WarmPool,
 };
+pub use self::none::NoGroups;
 pub use self::refresh::{Refresh, RefreshId, RefreshPreferences, RefreshStatus};
 use crate::Pending;
 use crate::cloud::CloudError;
