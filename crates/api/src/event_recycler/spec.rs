@@ -83,7 +83,7 @@ pub struct EventRecyclerSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub max_concurrent: Option<i32>,
-    /// How many instances of a group may be missing at once. One, if nothing is said. For Replace only.
+    /// How many instances of a group may be missing at once. One, if nothing is said. Not for ScaleToZero.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub max_unavailable: Option<i32>,

@@ -20,13 +20,13 @@ pub struct EventRecyclerStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub last_check_time: Option<String>,
-    /// Node groups that are being recycled.
+    /// Node groups that are being recycled: their names, with the region before it where two have the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_recycles: Option<Vec<String>>,
     /// What was recycled, the newest last. The last 20 are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recycle_history: Option<Vec<PastRecycle>>,
-    /// How many events count now, for each node group: those of the window.
+    /// How many events count now, for each node group: those of the window. Called as in activeRecycles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_counts: Option<BTreeMap<String, i64>>,
     /// What is so, since when and why.
@@ -35,7 +35,7 @@ pub struct EventRecyclerStatus {
     pub conditions: Option<Vec<Condition>>,
     /// Recycles under way, in full.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["group"]))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["region", "group"]))]
     pub recycles: Option<Vec<Recycle>>,
     /// What was counted, for whoever goes on with it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +55,9 @@ pub struct PastRecycle {
     /// Which group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_group: Option<String>,
+    /// The AWS region that the group is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
     /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]

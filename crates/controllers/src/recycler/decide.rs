@@ -1,7 +1,8 @@
 //! From what is known of an EventRecycler to what is done: what counts, which group is recycled next, and the next step of those that are.
 //!
 //! A recycle begins only for a group that has too many events, is recycled by nobody, was not recycled for as long as the cool-down says, while fewer are
-//! under way than may be, and at a time that the schedule allows. Of several groups the one with most events is first. One begins in a pass.
+//! under way than may be, and at a time that the schedule allows. Of several groups the one with most events is first; where it is refused, it is the
+//! next one's turn. One begins in a pass.
 
 use std::sync::Arc;
 
@@ -11,9 +12,10 @@ use machinist_domain::key::Version;
 use machinist_provider::node_groups::GroupRef;
 
 use super::detection::counting::{Leads, News};
+use super::detection::spent::Spent;
 use super::history::{self, Past};
 use super::plan::{Begin, Counted, Finalizer, Hold, Plan};
-use super::recycling;
+use super::recycling::{self, group_of};
 use super::settings::Settings;
 use super::snapshot::{Content, Deed, Facts, Snapshot};
 
@@ -27,7 +29,8 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
         counted: None,
         steps: Vec::new(),
         finalizer: None,
-        begin: None,
+        begin: Vec::new(),
+        recover: Vec::new(),
         pretend: Vec::new(),
         held: Vec::new(),
     };
@@ -46,6 +49,7 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
             let counted = count(facts, settings, now);
             if !snapshot.meta.deleting {
                 choose(facts, settings, &counted, now, &mut plan);
+                plan.recover = if settings.dry_run { Vec::new() } else { facts.unseen.clone() };
             }
             plan.counted = Some(counted);
         }
@@ -57,7 +61,7 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
 /// An object that recycles something must not go: what its status says is needed to end it. Nobody can put a finalizer on what is going already.
 fn finalizer(snapshot: &Snapshot, facts: &Facts, plan: &Plan) -> Option<Finalizer> {
     let has = facts.finalizers.iter().any(|name| name == FINALIZER_RECYCLER);
-    let needs = plan.begin.is_some() || !facts.recycles.is_empty();
+    let needs = !plan.begin.is_empty() || !facts.recycles.is_empty();
     match (needs, has) {
         (true, false) if !snapshot.meta.deleting => Some(Finalizer::Add),
         (false, true) => Some(Finalizer::Remove),
@@ -67,11 +71,14 @@ fn finalizer(snapshot: &Snapshot, facts: &Facts, plan: &Plan) -> Option<Finalize
 
 /// Counts what has happened since the mark. The mark moves with the counts, and only with them: nothing is stored because time passes elsewhere.
 fn count(facts: &Facts, settings: &Settings, now: Timestamp) -> Counted {
+    let is_new = facts.counting.mark == Version::default();
     let mut counting = facts.counting.clone();
     counting.open.clear();
-    counting.take(&facts.reopened, settings, now);
-    counting.take(&facts.news, settings, now);
-    let is_new = facts.counting.mark == Version::default();
+    let spent = Spent::of(facts);
+    let reopened = facts.reopened.iter().filter(|one| !spent.has(one));
+    counting.take(reopened, settings, now);
+    let news = facts.news.iter().filter(|one| !(is_new && spent.has_minute_of(one)));
+    counting.take(news, settings, now);
     let changed = counting != facts.counting || facts.news.len() > MANY_NEWS || is_new;
     // Where the cluster was restored from a backup, the mark lies in its future.
     if changed || facts.position < counting.mark {
@@ -84,48 +91,35 @@ fn count(facts: &Facts, settings: &Settings, now: Timestamp) -> Counted {
 fn example(facts: &Facts) -> Option<String> {
     let open = facts.news.iter().chain(&facts.reopened).filter_map(|news| match &news.leads {
         Leads::Open(why) => Some((news, why)),
-        Leads::To { .. } | Leads::Nowhere => None,
+        Leads::To(_) | Leads::Nowhere => None,
     });
     let newest: Option<(&News, &String)> = open.max_by_key(|(news, _)| news.occurrence.minute);
     newest.map(|(news, why)| format!("{}: {why}", news.occurrence.told()))
 }
 
-/// Chooses the group that is recycled next.
+/// Chooses the groups that may be recycled next.
 fn choose(facts: &Facts, settings: &Settings, counted: &Counted, now: Timestamp, plan: &mut Plan) {
     let mut groups: Vec<_> =
         counted.counts.iter().filter(|(_, count)| **count >= settings.threshold).collect();
-    groups.sort_by(|one, other| other.1.cmp(one.1).then_with(|| one.0.cmp(other.0)));
-    let mut active = facts.recycles.len();
+    groups.sort_by(|(one, few), (other, many)| {
+        let names = || (&one.name, &one.region).cmp(&(&other.name, &other.region));
+        many.cmp(few).then_with(names)
+    });
     for (group, events) in groups {
-        let Some(count) = counted.counting.groups.get(group) else { continue };
-        let begin = Begin {
-            group: GroupRef::new(Arc::clone(&count.region), Arc::clone(group)),
-            events: *events,
-        };
-        match hold(facts, settings, group, active, now) {
-            Some(hold) => plan.held.push((Arc::clone(group), hold)),
+        let begin = Begin { group: group.clone(), events: *events };
+        match hold(facts, settings, group, now) {
+            Some(hold) => plan.held.push((group.clone(), hold)),
             None if settings.dry_run => plan.pretend.push(begin),
-            None if plan.begin.is_none() => {
-                plan.begin = Some(begin);
-                active += 1;
-            }
-            // It is looked at again when the first is stored.
-            None => plan.held.push((Arc::clone(group), Hold::Concurrency)),
+            None => plan.begin.push(begin),
         }
     }
 }
 
-fn hold(
-    facts: &Facts,
-    settings: &Settings,
-    group: &str,
-    active: usize,
-    now: Timestamp,
-) -> Option<Hold> {
-    if facts.recycles.iter().any(|one| one.recycle.group == group) {
+fn hold(facts: &Facts, settings: &Settings, group: &GroupRef, now: Timestamp) -> Option<Hold> {
+    if facts.recycles.iter().any(|one| group_of(&one.recycle) == *group) {
         return Some(Hold::Active);
     }
-    let elsewhere = facts.elsewhere.iter().filter(|one| *one.group == *group);
+    let elsewhere = facts.elsewhere.iter().filter(|one| one.is_about(group));
     let mut last = history::last(&facts.status, group, settings.dry_run);
     for one in elsewhere {
         match &one.what {
@@ -142,7 +136,7 @@ fn hold(
     if let Some(schedule) = settings.schedule.as_ref().filter(|it| !it.is_open(now)) {
         return Some(Hold::Schedule(schedule.opens(now)));
     }
-    (active >= settings.max_concurrent).then_some(Hold::Concurrency)
+    (facts.recycles.len() >= settings.max_concurrent).then_some(Hold::Concurrency)
 }
 
 #[cfg(test)]

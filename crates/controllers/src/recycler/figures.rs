@@ -39,11 +39,13 @@ fn known(entry: &Entry<EventRecycler>) -> Option<&EventRecyclerStatus> {
 
 fn figures(status: &EventRecyclerStatus) -> RecyclerFigures {
     let events = status.event_counts.iter().flatten();
-    let recycles = status.recycles.iter().flatten();
+    // Both lists have the same order; the names tell groups apart that have one name.
+    let names = status.active_recycles.iter().flatten();
+    let recycles = names.zip(status.recycles.iter().flatten());
     RecyclerFigures {
         events: events.map(|(group, count)| (group.clone(), *count)).collect(),
         unmapped: status.unmapped.as_ref().map_or(0, |unmapped| unmapped.count),
-        recycles: recycles.map(|one| (one.group.clone(), one.step.as_str())).collect(),
+        recycles: recycles.map(|(name, one)| (name.clone(), one.step.as_str())).collect(),
     }
 }
 

@@ -5,6 +5,7 @@ use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_api::event_recycler::recycle::{Recycle, Step};
 use machinist_api::event_recycler::status::PastRecycle;
 use machinist_domain::conditions::whole_seconds;
+use machinist_provider::node_groups::GroupRef;
 
 use super::plan::Begin;
 
@@ -22,11 +23,21 @@ const DRY_RUN: &str = "DryRun";
 pub(super) struct Past(pub(super) Timestamp);
 
 /// When a group was last recycled. What was only pretended counts where it is only pretended again.
-pub(super) fn last(status: &EventRecyclerStatus, group: &str, pretended: bool) -> Option<Past> {
+pub(super) fn last(
+    status: &EventRecyclerStatus,
+    group: &GroupRef,
+    pretended: bool,
+) -> Option<Past> {
     let entries = status.recycle_history.iter().flatten();
-    let entries = entries.filter(|entry| entry.node_group.as_deref() == Some(group));
+    let entries = entries.filter(|entry| is_about(entry, group));
     let entries = entries.filter(|entry| pretended || was_done(entry));
     entries.filter_map(ended).map(Past).max()
+}
+
+/// Whether it was this group. Entries from before regions were written down are about every group of the name.
+fn is_about(entry: &PastRecycle, group: &GroupRef) -> bool {
+    let here = entry.region.as_deref().is_none_or(|region| *region == *group.region);
+    here && entry.node_group.as_deref() == Some(&*group.name.0)
 }
 
 /// Whether it was more than pretended.
@@ -44,6 +55,7 @@ pub(super) fn entry(recycle: &Recycle, now: Timestamp) -> PastRecycle {
     let status = if recycle.step == Step::Succeeded { SUCCEEDED } else { FAILED };
     PastRecycle {
         node_group: Some(recycle.group.clone()),
+        region: Some(recycle.region.clone()),
         timestamp: Some(whole_seconds(now).to_string()),
         event_count: Some(recycle.events),
         status: Some(status.to_owned()),
@@ -56,6 +68,7 @@ pub(super) fn entry(recycle: &Recycle, now: Timestamp) -> PastRecycle {
 pub(super) fn pretended(begin: &Begin, now: Timestamp) -> PastRecycle {
     PastRecycle {
         node_group: Some(begin.group.name.to_string()),
+        region: Some(begin.group.region.to_string()),
         timestamp: Some(whole_seconds(now).to_string()),
         event_count: i64::try_from(begin.events).ok(),
         status: Some(DRY_RUN.to_owned()),
@@ -88,6 +101,21 @@ mod tests {
             timestamp: Some(timestamp),
             ..PastRecycle::default()
         }
+    }
+
+    #[test]
+    fn a_group_of_the_same_name_in_another_region_is_another_one() {
+        let mut past = PastRecycle { region: Some("r1".to_owned()), ..entry(1, 5) };
+        let status = |past: &PastRecycle| EventRecyclerStatus {
+            recycle_history: Some(vec![past.clone()]),
+            ..EventRecyclerStatus::default()
+        };
+        let last = |past: &PastRecycle, region: &str, name: &str| {
+            last(&status(past), &GroupRef::new(region, name), false).is_some()
+        };
+        assert!(last(&past, "r1", "1") && !last(&past, "r2", "1") && !last(&past, "r1", "2"));
+        past.region = None;
+        assert!(last(&past, "r1", "1") && last(&past, "r2", "1"), "nobody knows which it was");
     }
 
     #[test]

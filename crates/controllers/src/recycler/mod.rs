@@ -5,6 +5,7 @@
 //!
 //! * [`detection`]: from Events to counts per group. [`recycling`]: recycles one group, step by step.
 //! * [`settings`], [`schedule`], `history`: what an EventRecycler asks for, when a recycle may begin, and what was recycled.
+//! * [`naming`]: how groups are called. `leftovers`: groups that somebody left at zero.
 //!
 //! The two parts meet in the status. `decide` begins a recycle when a group has too many events; that is stored, in one write that names the
 //! version it was decided on, and nothing else happens in that pass. From then on every pass asks each stored recycle for its next step.
@@ -18,6 +19,8 @@ pub mod detection;
 pub mod error;
 mod figures;
 mod history;
+mod leftovers;
+pub mod naming;
 mod observe;
 pub mod plan;
 pub mod recycling;
@@ -55,6 +58,7 @@ pub use self::decide::decide;
 use self::detection::belongings::Belongings;
 use self::detection::place::Places;
 use self::detection::watchers::Watchers;
+use self::leftovers::Leftovers;
 pub use self::plan::{Outcome, Plan};
 pub use self::recycling::Recycling;
 pub use self::report::report;
@@ -80,6 +84,7 @@ pub struct RecyclerController {
     watchers: Arc<Watchers>,
     places: Places,
     recycling: Recycling,
+    leftovers: Arc<Leftovers>,
     metrics: Arc<Metrics>,
 }
 
@@ -118,6 +123,7 @@ impl RecyclerController {
                 &shared.timings,
                 own_node,
             ),
+            leftovers: Arc::default(),
             metrics: Arc::clone(&shared.metrics),
         }
     }
@@ -149,14 +155,18 @@ impl Controller for RecyclerController {
     fn subscribe(&self, queue: &Arc<Queue>) {
         self.watchers.wake(queue);
         let watchers = Arc::clone(&self.watchers);
-        self.events.attend(move |before, after| watchers.told(before, after));
+        self.events.attend(move |before, after, position| watchers.told(before, after, position));
         let (watchers, events) = (Arc::clone(&self.watchers), Arc::clone(&self.events));
         let (keys, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
+        let leftovers = Arc::clone(&self.leftovers);
         self.recyclers.subscribe(move |change| {
             figures::tell(&metrics.recycler, change);
             match change.after {
                 Some(Entry::Known(recycler)) => watchers.follow(recycler, &*events),
-                Some(Entry::Undecodable(_)) | None => watchers.forget(change.key),
+                Some(Entry::Undecodable(_)) | None => {
+                    watchers.forget(change.key);
+                    leftovers.forget(change.key);
+                }
             }
             keys.add(change.key);
         });

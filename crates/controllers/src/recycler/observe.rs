@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_domain::key::{ObjectKey, Version};
+use machinist_provider::node_groups::GroupRef;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::RecyclerController;
 use super::detection::counting::{Counting, Leads};
 use super::history;
-use super::settings;
+use super::leftovers;
+use super::recycling::group_of;
+use super::settings::{self, Settings};
 use super::snapshot::{Content, Deed, Elsewhere, Facts, Snapshot};
 use crate::kinds::EventRecycler;
 
@@ -20,6 +23,7 @@ pub(super) async fn observe(
 ) -> Result<Option<Snapshot>, ApiError> {
     let Some(entry) = controller.recyclers.get_certain(key).await? else {
         controller.watchers.forget(key);
+        controller.leftovers.forget(key);
         return Ok(None);
     };
     let meta = entry.meta().clone();
@@ -58,6 +62,11 @@ async fn facts(
     let open = news.iter().chain(&reopened).any(|one| matches!(one.leads, Leads::Open(_)));
     controller.watchers.waits(key, open);
     let under_way = recycles(controller, recycler).await?;
+    let elsewhere = elsewhere(controller, key);
+    let unseen = match &known.settings {
+        Ok(settings) => unseen(controller, recycler, settings, &elsewhere),
+        Err(_) => Vec::new(),
+    };
     Ok(Some(Facts {
         generation: recycler.generation,
         finalizers: recycler.finalizers.clone(),
@@ -68,8 +77,9 @@ async fn facts(
         news,
         ahead: known.ahead,
         reopened,
-        elsewhere: elsewhere(controller, key),
+        elsewhere,
         recycles: under_way,
+        unseen,
     }))
 }
 
@@ -100,28 +110,47 @@ async fn recycles(
     Ok(seen)
 }
 
+/// The groups that it names and that nobody has looked at yet.
+fn unseen(
+    controller: &RecyclerController,
+    recycler: &EventRecycler,
+    settings: &Settings,
+    elsewhere: &[Elsewhere],
+) -> Vec<GroupRef> {
+    let status = &recycler.status;
+    let named = leftovers::named(settings, status, controller.places.region.as_ref());
+    controller.leftovers.unseen(recycler, named, |group| {
+        let here = status.recycles.iter().flatten().any(|one| group_of(one) == *group);
+        let busy = |one: &Elsewhere| matches!(one.what, Deed::Recycles(_));
+        here || elsewhere.iter().any(|one| busy(one) && one.is_about(group))
+    })
+}
+
 /// What the other EventRecyclers do and have done.
 fn elsewhere(controller: &RecyclerController, own: &ObjectKey) -> Vec<Elsewhere> {
     let mut all = Vec::new();
     for key in controller.recyclers.keys().iter().filter(|key| *key != own) {
         if let Some(Entry::Known(recycler)) = controller.recyclers.get(key) {
-            let entry = |(group, what): (String, Deed)| Elsewhere {
-                recycler: Arc::clone(&key.name),
-                group: group.into(),
-                what,
-            };
-            all.extend(deeds(&recycler.status).map(entry));
+            all.extend(deeds(&key.name, &recycler.status));
         }
     }
     all
 }
 
-fn deeds(status: &EventRecyclerStatus) -> impl Iterator<Item = (String, Deed)> {
+fn deeds(recycler: &Arc<str>, status: &EventRecyclerStatus) -> impl Iterator<Item = Elsewhere> {
+    let deed = move |group: &str, region: Option<&str>, what| Elsewhere {
+        recycler: Arc::clone(recycler),
+        group: group.into(),
+        region: region.map(Arc::from),
+        what,
+    };
     let active = status.recycles.iter().flatten();
-    let active = active.map(|one| (one.group.clone(), Deed::Recycles(one.id.clone())));
+    let active =
+        active.map(move |one| deed(&one.group, Some(&one.region), Deed::Recycles(one.id.clone())));
     let past = status.recycle_history.iter().flatten().filter(|entry| history::was_done(entry));
-    let past = past.filter_map(|entry| {
-        Some((entry.node_group.clone()?, Deed::Recycled(history::ended(entry)?)))
+    let past = past.filter_map(move |entry| {
+        let what = Deed::Recycled(history::ended(entry)?);
+        Some(deed(entry.node_group.as_deref()?, entry.region.as_deref(), what))
     });
     active.chain(past)
 }

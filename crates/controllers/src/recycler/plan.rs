@@ -5,12 +5,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use machinist_domain::key::Uid;
 use machinist_domain::retry::Failure;
 use machinist_provider::node_groups::{GroupRef, InstanceId};
 
 use super::detection::counting::Counting;
 use super::error::Refusal;
-use super::recycling::{self, Sight};
+use super::recycling::{self, Request, Sight};
+use super::settings::Settings;
 
 /// What to do about one EventRecycler.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,12 +25,14 @@ pub struct Plan {
     pub steps: Vec<recycling::Plan>,
     /// What is done about our finalizer. It is all that is done in that pass: what follows relies on it.
     pub finalizer: Option<Finalizer>,
-    /// The group whose recycle begins; one in a pass, so that the next decision knows of it.
-    pub begin: Option<Begin>,
+    /// The groups whose recycle may begin, the worst first. The first that can be recycled is; one in a pass, so that the next decision knows of it.
+    pub begin: Vec<Begin>,
+    /// Groups that are looked at because they may have been left at zero.
+    pub recover: Vec<GroupRef>,
     /// Groups that would be recycled if this were no dry run.
     pub pretend: Vec<Begin>,
     /// Groups that have too many events and are left alone, and why.
-    pub held: Vec<(Arc<str>, Hold)>,
+    pub held: Vec<(GroupRef, Hold)>,
 }
 
 /// What is done about our finalizer.
@@ -46,18 +50,30 @@ pub struct Counted {
     /// What is to be stored.
     pub counting: Counting,
     /// How many count now, for each group that has any.
-    pub counts: BTreeMap<Arc<str>, u64>,
+    pub counts: BTreeMap<GroupRef, u64>,
     /// The newest that leads to no group yet, and why.
     pub example: Option<String>,
 }
 
-/// A group whose recycle begins.
+/// A group whose recycle begins, if it can be recycled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Begin {
     /// Which group.
     pub group: GroupRef,
     /// How many events led to it.
     pub events: u64,
+}
+
+impl Begin {
+    /// What is asked for, by the EventRecycler of this uid.
+    pub fn request(&self, asked_by: &Uid, settings: &Settings) -> Request {
+        Request {
+            group: self.group.clone(),
+            asked_by: asked_by.clone(),
+            strategy: settings.strategy,
+            events: i64::try_from(self.events).unwrap_or(i64::MAX),
+        }
+    }
 }
 
 /// Why a group is left alone although it has too many events.
@@ -82,15 +98,19 @@ pub struct Outcome {
     pub plan: Plan,
     /// What came of the steps.
     pub steps: Vec<recycling::Outcome>,
-    /// What the group whose recycle begins is like.
-    pub begun: Option<Begun>,
+    /// The groups whose recycle may begin, as far as they were looked at: none after the first that can be recycled.
+    pub begun: Vec<Begun>,
+    /// What the groups are like that may have been left at zero.
+    pub recovered: Vec<(GroupRef, Sight)>,
     /// What came of the finalizer: whether it was written, which it is not in a dry run.
     pub finalizer: Option<Result<bool, Failure>>,
 }
 
-/// What the group whose recycle begins is like.
+/// What a group is like whose recycle may begin.
 #[derive(Debug, Clone)]
 pub struct Begun {
+    /// Which, and why.
+    pub begin: Begin,
     /// The group.
     pub sight: Sight,
     /// The Nodes of its instances.
@@ -116,8 +136,8 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.finalizer {
             None => {}
-            Some(Finalizer::Add) => return f.write_str("put our finalizer on"),
-            Some(Finalizer::Remove) => return f.write_str("take our finalizer off"),
+            Some(Finalizer::Add) => f.write_str("put our finalizer on, and then: ")?,
+            Some(Finalizer::Remove) => f.write_str("take our finalizer off, and then: ")?,
         }
         if let Some(refusal) = &self.refusal {
             write!(f, "count nothing: {refusal}; ")?;
@@ -131,9 +151,17 @@ impl fmt::Display for Plan {
         for (group, why) in &self.held {
             write!(f, "leave {group} alone: {why}; ")?;
         }
-        match &self.begin {
-            Some(Begin { group, events }) => write!(f, "recycle {group} for {events} events"),
-            None => f.write_str("begin nothing"),
+        for group in &self.recover {
+            write!(f, "see whether {group} was left at zero; ")?;
         }
+        if self.begin.is_empty() {
+            return f.write_str("begin nothing");
+        }
+        let mut before = "";
+        for Begin { group, events } in &self.begin {
+            write!(f, "{before}recycle {group} for {events} events")?;
+            before = ", or if it is refused ";
+        }
+        Ok(())
     }
 }

@@ -6,7 +6,6 @@
 
 mod status;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,12 +13,15 @@ use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::names::CONDITION_RECYCLING;
 use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
 use machinist_domain::retry::{Classified as _, Failure, Retry};
+use machinist_provider::node_groups::GroupRef;
 
 use self::status::{Draft, Recycling};
-use super::plan::{Begin, Begun, Hold, Outcome, Plan};
-use super::recycling::{self, Request, Sight, Told};
+use super::leftovers;
+use super::naming::Names;
+use super::plan::{Begun, Hold, Outcome, Plan};
+use super::recycling::{self, Sight, Told, group_of};
 use super::settings::Settings;
-use super::snapshot::{Content, Deed, Facts, Snapshot};
+use super::snapshot::{Content, Facts, Snapshot};
 
 /// How often counts alone are stored.
 pub(super) const STORE_EVERY: Duration = Duration::from_secs(2);
@@ -27,20 +29,25 @@ pub(super) const STORE_EVERY: Duration = Duration::from_secs(2);
 /// How soon events are looked at that are noted before the list which they come from is at its end.
 const LIST_ENDS: Duration = Duration::from_secs(1);
 
+/// What stands between two things that the condition says.
+const BETWEEN: &str = "; ";
+
 /// Reports.
 pub fn report(snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report {
     let Content::Read(facts) = &snapshot.content else { return unreadable(&outcome.plan) };
     if let Some(finalizer) = &outcome.finalizer {
         return of_finalizer(facts, finalizer);
     }
-    let teller = Teller { snapshot, facts, plan: &outcome.plan, now };
+    let names = names(facts, &outcome.plan);
+    let teller = Teller { snapshot, facts, plan: &outcome.plan, names, now };
     let mut told = teller.steps(outcome);
-    let begun = teller.begun(outcome.begun.as_ref(), &mut told);
+    let begun = teller.recovered(&outcome.recovered, &mut told);
+    let begun = begun.or_else(|| teller.begun(&outcome.begun, &mut told));
     let mut draft = Draft::of(facts, now);
-    draft.recycles(&told.recycles, begun.as_ref());
+    draft.recycles(&told.recycles, begun.as_ref(), &teller.names);
     teller.pretend(&mut draft, &mut told);
     if let Some(counted) = &outcome.plan.counted {
-        draft.counted(counted, told.recycles.iter().chain(&begun));
+        draft.counted(counted, told.recycles.iter().chain(&begun), &teller.names);
     }
     draft.conditions(outcome.plan.refusal.as_ref(), &teller.recycling(&told, begun.as_ref()));
     let refused = outcome.plan.refusal.as_ref();
@@ -120,7 +127,15 @@ struct Teller<'a> {
     snapshot: &'a Snapshot,
     facts: &'a Facts,
     plan: &'a Plan,
+    names: Names,
     now: Timestamp,
+}
+
+/// How the groups are called that there is anything to say about.
+fn names(facts: &Facts, plan: &Plan) -> Names {
+    let recycled: Vec<_> = facts.recycles.iter().map(|one| group_of(&one.recycle)).collect();
+    let counted = plan.counted.iter().flat_map(|counted| counted.counts.keys());
+    Names::among(counted.chain(&recycled))
 }
 
 impl Teller<'_> {
@@ -137,7 +152,8 @@ impl Teller<'_> {
             let Told { recycle, events, trouble, retry } =
                 recycling::report(recycle, plan, outcome, self.now);
             gathered.events.extend(events);
-            gathered.trouble.extend(trouble.map(|trouble| format!("{}: {trouble}", recycle.group)));
+            let name = self.names.of(&group_of(&recycle));
+            gathered.trouble.extend(trouble.map(|trouble| format!("{name}: {trouble}")));
             gathered.recycles.push(recycle);
             if let Some(retry) = retry {
                 gathered.comes_back(retry);
@@ -146,50 +162,75 @@ impl Teller<'_> {
         gathered
     }
 
-    /// The recycle that begins, if one does.
-    fn begun(&self, begun: Option<&Begun>, gathered: &mut Gathered) -> Option<Recycle> {
-        let (Begin { group, events }, begun) = (self.plan.begin.as_ref()?, begun?);
-        let mut refuse = |why: String, retry| {
-            let text = format!("{} is not recycled: {why}", group.name);
-            if !self.is_said(&text) {
-                gathered.events.push(warning(EventReason::RecycleRefused, text.clone()));
-            }
-            gathered.trouble.push(text);
-            gathered.comes_back(retry);
-        };
-        let again = Retry::Again(self.settings()?.watch_interval);
-        let there = match &begun.sight {
-            Sight::There(there) => there,
-            Sight::Gone => {
-                refuse("there is no such group".to_owned(), again);
-                return None;
-            }
-            Sight::Unknown(failure) => {
-                refuse(failure.message.clone(), failure.retry);
-                return None;
-            }
-        };
-        let request = Request {
-            group: group.clone(),
-            asked_by: self.snapshot.meta.uid.clone(),
-            strategy: self.settings()?.strategy,
-            events: i64::try_from(*events).unwrap_or(i64::MAX),
-        };
-        let own_node = begun.own_node.as_deref();
-        let is_active = |id: &str| self.is_active(id);
-        match recycling::begin(&request, there, &begun.nodes, own_node, is_active, self.now) {
-            Ok(recycle) => {
-                let text =
-                    format!("{} has had {events} events that count: it is recycled", group.name);
-                gathered.events.push(note(EventType::Normal, EventReason::RecycleBegins, text));
-                gathered.comes_back(Retry::Again(Duration::ZERO));
-                Some(recycle)
-            }
-            Err(refusal) => {
-                refuse(refusal.to_string(), again);
-                None
+    /// The recycle of a group that was left at zero, if there is one.
+    fn recovered(&self, seen: &[(GroupRef, Sight)], gathered: &mut Gathered) -> Option<Recycle> {
+        let mut found = None;
+        for (group, sight) in seen {
+            let name = self.names.of(group);
+            match sight {
+                Sight::There(there) => {
+                    let mark = leftovers::left_at_zero(there);
+                    let Some(mark) = mark.filter(|mark| !self.facts.is_active(&mark.id)) else {
+                        continue;
+                    };
+                    // The others are looked at again when it is stored.
+                    gathered.comes_back(Retry::Again(Duration::ZERO));
+                    if found.is_none() {
+                        let text = format!("{name} was left at zero: its recycle goes on");
+                        gathered.events.push(normal(EventReason::RecycleBegins, text));
+                        found = Some(leftovers::go_on(&mark, group, self.now));
+                    }
+                }
+                Sight::Gone => {}
+                Sight::Unknown(failure) => {
+                    gathered.trouble.push(format!("{name}: {}", failure.message));
+                    gathered.comes_back(failure.retry);
+                }
             }
         }
+        found
+    }
+
+    /// The recycle that begins, if one does: of the first group that is not refused.
+    fn begun(&self, seen: &[Begun], gathered: &mut Gathered) -> Option<Recycle> {
+        seen.iter().find_map(|begun| {
+            let name = self.names.of(&begun.begin.group);
+            match self.begin(begun) {
+                Ok(recycle) => {
+                    let events = begun.begin.events;
+                    let text = format!("{name} has had {events} events that count: it is recycled");
+                    gathered.events.push(normal(EventReason::RecycleBegins, text));
+                    gathered.comes_back(Retry::Again(Duration::ZERO));
+                    Some(recycle)
+                }
+                Err((why, retry)) => {
+                    let text = format!("{name} is not recycled: {why}");
+                    if !self.is_said(&text) {
+                        gathered.events.push(warning(EventReason::RecycleRefused, text.clone()));
+                    }
+                    gathered.trouble.push(text);
+                    gathered.comes_back(retry);
+                    None
+                }
+            }
+        })
+    }
+
+    /// The recycle of a group, or why there is none, and when to look again.
+    fn begin(&self, begun: &Begun) -> Result<Recycle, (String, Retry)> {
+        let Begun { begin, sight, nodes, own_node } = begun;
+        let settings = self.facts.settings.as_ref();
+        let settings = settings.map_err(|refusal| (refusal.to_string(), refusal.retry()))?;
+        let again = Retry::Again(settings.watch_interval);
+        let there = match sight {
+            Sight::There(there) => there,
+            Sight::Gone => return Err(("there is no such group".to_owned(), again)),
+            Sight::Unknown(failure) => return Err((failure.message.clone(), failure.retry)),
+        };
+        let request = begin.request(&self.snapshot.meta.uid, settings);
+        let is_active = |id: &str| self.facts.is_active(id);
+        recycling::begin(&request, there, nodes, own_node.as_deref(), is_active, self.now)
+            .map_err(|refusal| (refusal.to_string(), again))
     }
 
     /// Whether the condition says this already: a reason is told by an Event once, however often the group is looked at.
@@ -197,21 +238,15 @@ impl Teller<'_> {
         let mut conditions = self.facts.status.conditions.iter().flatten();
         let said = conditions.find(|condition| condition.kind == CONDITION_RECYCLING);
         let said = said.and_then(|condition| condition.message.as_deref());
-        said.is_some_and(|said| said.contains(text))
-    }
-
-    /// Whether the recycle of this id is stored anywhere.
-    fn is_active(&self, id: &str) -> bool {
-        let here = self.facts.recycles.iter().any(|one| one.recycle.id == id);
-        let there = |deed: &Deed| matches!(deed, Deed::Recycles(other) if other == id);
-        here || self.facts.elsewhere.iter().any(|one| there(&one.what))
+        let whole = |text: &str| format!("{BETWEEN}{text}{BETWEEN}");
+        said.is_some_and(|said| whole(said).contains(&whole(text)))
     }
 
     fn pretend(&self, draft: &mut Draft<'_>, gathered: &mut Gathered) {
         for begin in &self.plan.pretend {
-            let (name, events) = (&begin.group.name, begin.events);
+            let (name, events) = (self.names.of(&begin.group), begin.events);
             let text = format!("{name} has had {events} events that count: it would be recycled");
-            gathered.events.push(note(EventType::Normal, EventReason::WouldRecycle, text));
+            gathered.events.push(normal(EventReason::WouldRecycle, text));
             draft.pretended(begin);
         }
     }
@@ -219,34 +254,33 @@ impl Teller<'_> {
     /// Whether anything is recycled, and if not, why.
     fn recycling(&self, gathered: &Gathered, begun: Option<&Recycle>) -> Recycling {
         let active = gathered.recycles.iter().filter(|one| !one.step.is_over()).chain(begun);
-        let groups: Vec<_> = active.map(|one| one.group.as_str()).collect();
+        let groups: Vec<_> = active.map(|one| self.names.of(&group_of(one))).collect();
         if !groups.is_empty() {
-            let said = if gathered.trouble.is_empty() {
-                &groups.join(", ")
-            } else {
-                &gathered.trouble.join("; ")
-            };
-            return Recycling::Yes(said.clone());
+            let mut said = vec![groups.join(", ")];
+            said.extend(gathered.trouble.iter().cloned());
+            return Recycling::Yes(said.join(BETWEEN));
         }
-        if let Some(trouble) = gathered.trouble.first() {
-            return Recycling::No("Refused", trouble.clone());
+        if !gathered.trouble.is_empty() {
+            return Recycling::No("Refused", gathered.trouble.join(BETWEEN));
         }
         if let Some(group) = self.pretended() {
             return Recycling::No("DryRun", format!("{group} would be recycled"));
         }
         match self.plan.held.first() {
-            Some((group, hold)) => Recycling::No(word(hold), format!("{group}: {hold}")),
+            Some((group, hold)) => {
+                Recycling::No(word(hold), format!("{}: {hold}", self.names.of(group)))
+            }
             None => Recycling::No("Idle", String::new()),
         }
     }
 
     /// A group that would be recycled, now or since a moment ago, if this were no dry run.
-    fn pretended(&self) -> Option<&str> {
-        let now = self.plan.pretend.iter().map(|begin| &*begin.group.name.0);
-        let cools = |held: &&(Arc<str>, Hold)| matches!(held.1, Hold::CoolDown(_));
-        let before = self.plan.held.iter().filter(cools).map(|(group, _)| &**group);
+    fn pretended(&self) -> Option<String> {
+        let now = self.plan.pretend.iter().map(|begin| &begin.group);
+        let cools = |held: &&(GroupRef, Hold)| matches!(held.1, Hold::CoolDown(_));
+        let before = self.plan.held.iter().filter(cools).map(|(group, _)| group);
         let dry_run = self.settings().is_some_and(|settings| settings.dry_run);
-        now.chain(before).min().filter(|_| dry_run)
+        now.chain(before).map(|group| self.names.of(group)).min().filter(|_| dry_run)
     }
 
     /// When time alone may change something.
@@ -290,6 +324,10 @@ fn sooner(one: Retry, other: Retry) -> Retry {
 
 fn warning(reason: EventReason, text: String) -> EventNote {
     note(EventType::Warning, reason, text)
+}
+
+fn normal(reason: EventReason, text: String) -> EventNote {
+    note(EventType::Normal, reason, text)
 }
 
 fn note(event_type: EventType, reason: EventReason, note: String) -> EventNote {

@@ -1,6 +1,8 @@
-//! EventRecyclers and events for the tests of the stages.
+//! EventRecyclers, events and groups for the tests of the stages.
 
-use std::collections::BTreeMap;
+pub(super) mod cloud;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -11,6 +13,7 @@ use machinist_api::names::FINALIZER_RECYCLER;
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
 use machinist_domain::window::minute_of;
+use machinist_provider::node_groups::{Group, GroupName, GroupRef, Lifecycle, Member, Sizes};
 use serde_json::{Value, json};
 
 use super::detection::counting::{Counting, Leads, News};
@@ -60,6 +63,7 @@ impl Sample {
             reopened: Vec::new(),
             elsewhere: Vec::new(),
             recycles: Vec::new(),
+            unseen: Vec::new(),
         };
         let meta = Meta {
             key: ObjectKey::new("", "er"),
@@ -68,6 +72,13 @@ impl Sample {
             deleting: false,
         };
         Self { facts, meta }
+    }
+
+    /// The same for a group of another region.
+    pub(super) fn news_in(mut self, region: &str, group: &str, times: u32) -> Self {
+        let leads = Leads::To(GroupRef::new(region, group));
+        self.facts.news.push(News { leads, ..news(group, "p", times, 0) });
+        self
     }
 
     /// `times` events about pod `pod` of `group`, `minutes` ago.
@@ -87,6 +98,7 @@ impl Sample {
         let status_now = Arc::make_mut(&mut self.facts.status);
         status_now.recycle_history.get_or_insert_default().push(PastRecycle {
             node_group: Some(group.to_owned()),
+            region: Some(REGION.to_owned()),
             timestamp: Some(ago(minutes).to_string()),
             status: Some(status.to_owned()),
             ..PastRecycle::default()
@@ -98,6 +110,7 @@ impl Sample {
         self.facts.elsewhere.push(Elsewhere {
             recycler: "other".into(),
             group: group.into(),
+            region: Some(REGION.into()),
             what,
         });
         self
@@ -147,6 +160,31 @@ pub(super) fn news(group: &str, pod: &str, times: u32, minutes: i64) -> News {
     News {
         occurrence: Occurrence { minute, times, whom, host: None },
         node: Some(format!("node-of-{pod}").into()),
-        leads: Leads::To { group: group.into(), region: REGION.into() },
+        leads: Leads::To(GroupRef::new(REGION, group)),
+    }
+}
+
+/// The group `a` with so many members.
+pub(super) fn group(members: usize) -> Group {
+    let member = |number| Member {
+        id: format!("i-{number}").as_str().into(),
+        zone: "z".into(),
+        lifecycle: Lifecycle::InService,
+        healthy: true,
+        protected_from_scale_in: false,
+        weight: 1,
+    };
+    Group {
+        name: GroupName::from("a"),
+        arn: "arn".into(),
+        sizes: Sizes { min: 1, max: 4, desired: 2 },
+        members: (0..members).map(member).collect(),
+        suspended: BTreeSet::new(),
+        warm_pool: None,
+        hooks: Vec::new(),
+        mark: None,
+        managed_by_eks: false,
+        refresh: None,
+        deleting: false,
     }
 }

@@ -68,6 +68,11 @@ impl GroupSelector {
         Self { names, labels: said.match_labels.unwrap_or_default() }
     }
 
+    /// The groups that it names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().flatten().map(String::as_str)
+    }
+
     /// Whether a group of this name may be.
     pub fn has_name(&self, name: &str) -> bool {
         self.names.as_ref().is_none_or(|names| names.contains(name))

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_domain::key::Version;
 use machinist_domain::meta::Meta;
+use machinist_provider::node_groups::GroupRef;
 
 use super::detection::counting::{Counting, News};
 use super::error::Refusal;
@@ -58,6 +59,17 @@ pub struct Facts {
     pub elsewhere: Vec<Elsewhere>,
     /// The recycles under way.
     pub recycles: Vec<recycling::Snapshot>,
+    /// Groups that it names and that nobody has looked at yet: one may have been left at zero.
+    pub unseen: Vec<GroupRef>,
+}
+
+impl Facts {
+    /// Whether the recycle of this id is stored anywhere.
+    pub fn is_active(&self, id: &str) -> bool {
+        let here = self.recycles.iter().any(|one| one.recycle.id == id);
+        let there = |deed: &Deed| matches!(deed, Deed::Recycles(other) if other == id);
+        here || self.elsewhere.iter().any(|one| there(&one.what))
+    }
 }
 
 /// What another EventRecycler does to a group, or has done.
@@ -65,10 +77,20 @@ pub struct Facts {
 pub struct Elsewhere {
     /// Its name.
     pub recycler: Arc<str>,
-    /// Which group.
+    /// What the group is called.
     pub group: Arc<str>,
+    /// Where it is; what was written down earlier may not say it.
+    pub region: Option<Arc<str>>,
     /// What it does or has done.
     pub what: Deed,
+}
+
+impl Elsewhere {
+    /// Whether it is this group.
+    pub fn is_about(&self, group: &GroupRef) -> bool {
+        self.region.as_ref().is_none_or(|region| *region == group.region)
+            && self.group == group.name.0
+    }
 }
 
 /// What an EventRecycler does to a group, or has done.

@@ -93,6 +93,7 @@ fn member(instance: &Instance) -> Option<Member> {
         lifecycle: lifecycle(word),
         healthy: instance.health_status().is_some_and(|word| word.eq_ignore_ascii_case("healthy")),
         protected_from_scale_in: instance.protected_from_scale_in().unwrap_or_default(),
+        weight: instance.weighted_capacity().and_then(|text| text.parse().ok()).unwrap_or(1),
     })
 }
 
@@ -186,6 +187,29 @@ mod tests {
         for (word, expected) in cases {
             assert_eq!(lifecycle(word), expected, "{word}");
         }
+    }
+
+    #[test]
+    fn what_waits_in_a_warm_pool_is_no_member_and_weights_count() {
+        let of = |id: &str, state, weight: Option<&str>| {
+            let instance = Instance::builder().instance_id(id).lifecycle_state(state);
+            instance.set_weighted_capacity(weight.map(str::to_owned)).build()
+        };
+        let pool = WarmPoolConfiguration::builder().pool_state(WarmPoolState::Stopped);
+        let reuse = InstanceReusePolicy::builder().reuse_on_scale_in(true).build();
+        let asked = AutoScalingGroup::builder()
+            .auto_scaling_group_name("a")
+            .instances(of("i-1", LifecycleState::InService, Some("4")))
+            .instances(of("i-2", LifecycleState::InService, None))
+            .instances(of("i-3", LifecycleState::WarmedStopped, None))
+            .warm_pool_configuration(pool.instance_reuse_policy(reuse).build())
+            .warm_pool_size(1)
+            .build();
+        let found = group(&asked).unwrap();
+        let members: Vec<_> =
+            found.members.iter().map(|member| (&*member.id.0, member.weight)).collect();
+        assert_eq!(members, [("i-1", 4), ("i-2", 1)]);
+        assert!(found.warm_pool.is_some_and(|pool| pool.reuses && pool.size == 1));
     }
 
     #[test]

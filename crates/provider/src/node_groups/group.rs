@@ -126,6 +126,8 @@ pub struct Member {
     pub healthy: bool,
     /// Whether the group may not choose it when it becomes smaller. It can be terminated by name all the same.
     pub protected_from_scale_in: bool,
+    /// How much of the group's size it makes up: one, unless its instances have weights.
+    pub weight: u32,
 }
 
 /// Whether a member comes, stays or goes.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::recycler::detection::counting::{Counting, MOST_OPEN};
-use crate::recycler::samples::{Sample, news, now};
+use crate::recycler::samples::{REGION, Sample, news, now};
 
 #[derive(Debug, Clone)]
 struct Happening {
@@ -75,15 +75,16 @@ proptest! {
         let counts = plan.counted.clone().unwrap().counts;
         let held: BTreeMap<_, _> = plan.held.iter().cloned().collect();
         for (group, count) in &counts {
-            let begins = plan.begin.as_ref().is_some_and(|begin| begin.group.name.0 == *group);
+            let begins = plan.begin.iter().any(|begin| begin.group == *group);
             prop_assert_eq!(begins || held.contains_key(group), *count >= threshold, "{}", group);
             prop_assert!(!(begins && held.contains_key(group)));
         }
-        if let Some(begin) = &plan.begin {
+        prop_assert!(plan.begin.is_sorted_by_key(|begin| std::cmp::Reverse(begin.events)));
+        for begin in &plan.begin {
             let number: u8 = begin.group.name.0[1..].parse().unwrap();
             prop_assert!(!active.contains(&number) && !cooling.contains(&number));
             prop_assert!(active.len() < concurrent);
-            prop_assert_eq!(Some(&begin.events), counts.get(&begin.group.name.0));
+            prop_assert_eq!(Some(&begin.events), counts.get(&begin.group));
         }
     }
 
@@ -123,7 +124,7 @@ fn counts_go_with_the_window() {
     for minutes in 0..15 {
         let later = now() + jiff::SignedDuration::from_mins(minutes);
         let counts = decide(&sample.snapshot(), later).counted.unwrap().counts;
-        let count = counts.get("g").copied().unwrap_or_default();
+        let count = counts.get(&GroupRef::new(REGION, "g")).copied().unwrap_or_default();
         assert!(count <= last);
         last = count;
     }

@@ -9,7 +9,7 @@ use crate::recycler::samples::{REGION, Sample, ago, now};
 
 fn begins(sample: &Sample) -> Option<(String, u64)> {
     let plan = decide(&sample.snapshot(), now());
-    plan.begin.map(|begin| {
+    plan.begin.first().map(|begin| {
         assert_eq!(&*begin.group.region, REGION);
         (begin.group.name.to_string(), begin.events)
     })
@@ -17,7 +17,7 @@ fn begins(sample: &Sample) -> Option<(String, u64)> {
 
 fn held(sample: &Sample) -> Vec<(String, Hold)> {
     let plan = decide(&sample.snapshot(), now());
-    plan.held.into_iter().map(|(group, hold)| (group.to_string(), hold)).collect()
+    plan.held.into_iter().map(|(group, hold)| (group.name.to_string(), hold)).collect()
 }
 
 #[test]
@@ -57,12 +57,58 @@ fn pods_and_nodes_count_once_each() {
 }
 
 #[test]
-fn the_worst_group_is_first_and_one_begins_in_a_pass() {
-    let sample = Sample::new(&json!({"maxConcurrent": 5}));
+fn the_worst_group_is_first_and_the_next_follows_where_it_is_refused() {
+    let sample = Sample::new(&json!({}));
     let sample = sample.news("a", "p", 3, 0).news("b", "q", 8, 0).news("c", "r", 8, 0);
-    assert_eq!(begins(&sample), Some(("b".to_owned(), 8)));
-    let waiting: Vec<_> = held(&sample).into_iter().map(|(group, _)| group).collect();
-    assert_eq!(waiting, ["c", "a"]);
+    let order = |sample: &Sample| -> Vec<String> {
+        let begin = decide(&sample.snapshot(), now()).begin;
+        begin.iter().map(|begin| begin.group.name.to_string()).collect()
+    };
+    assert_eq!(order(&sample), ["b", "c", "a"]);
+    assert!(held(&sample).is_empty());
+    // Whoever is held back is in nobody's way either.
+    assert_eq!(order(&sample.past("b", "Failed", 1)), ["c", "a"]);
+}
+
+#[test]
+fn groups_of_one_name_in_two_regions_are_two_groups() {
+    let sample = Sample::new(&json!({"maxConcurrent": 9}));
+    let here = sample.clone().news("a", "p", 2, 0).news_in("us-east-1", "a", 2);
+    assert_eq!(begins(&here), None, "neither has three");
+    let far = sample.news_in("us-east-1", "a", 3).news("a", "p", 2, 0);
+    let plan = decide(&far.snapshot(), now());
+    assert_eq!(plan.begin.len(), 1);
+    assert_eq!(plan.begin[0].group, GroupRef::new("us-east-1", "a"));
+    let counts: Vec<_> = plan.counted.unwrap().counts.into_values().collect();
+    assert_eq!(counts, [2, 3]);
+    // What is done to the one here is not done to the one there.
+    for busy in [
+        far.clone().past("a", "Succeeded", 5),
+        far.clone().active("a"),
+        far.clone().elsewhere("a", Deed::Recycles("x".to_owned())),
+        far.elsewhere("a", Deed::Recycled(ago(5))),
+    ] {
+        let busy = busy.news("a", "p", 9, 0);
+        let plan = decide(&busy.snapshot(), now());
+        assert_eq!(plan.begin.len(), 1, "{plan}");
+        assert_eq!(&*plan.begin[0].group.region, "us-east-1");
+        assert_eq!(plan.held.len(), 1, "{plan}");
+    }
+}
+
+#[test]
+fn groups_that_may_have_been_left_at_zero_are_looked_at_unless_nothing_may_be_done() {
+    let unseen = |more: &serde_json::Value| {
+        let mut sample = Sample::new(more);
+        sample.facts.unseen = vec![GroupRef::new(REGION, "a")];
+        sample
+    };
+    let looks = |sample: &Sample| !decide(&sample.snapshot(), now()).recover.is_empty();
+    assert!(looks(&unseen(&json!({}))));
+    assert!(!looks(&unseen(&json!({"dryRun": true}))));
+    let mut going = unseen(&json!({}));
+    going.meta.deleting = true;
+    assert!(!looks(&going));
 }
 
 #[test]
@@ -114,7 +160,7 @@ fn a_recycle_begins_when_the_schedule_allows() {
 fn a_dry_run_pretends_once_for_each_cool_down_and_in_earnest_begins_at_once() {
     let sample = Sample::new(&json!({"dryRun": true})).news("a", "p", 5, 0).news("b", "q", 5, 0);
     let plan = decide(&sample.snapshot(), now());
-    assert_eq!((plan.begin, plan.pretend.len()), (None, 2));
+    assert_eq!((plan.begin.len(), plan.pretend.len()), (0, 2));
     let said = sample.past("a", "DryRun", 5).past("b", "DryRun", 5);
     assert!(decide(&said.snapshot(), now()).pretend.is_empty());
     let earnest = Sample::new(&json!({})).news("a", "p", 5, 0).past("a", "DryRun", 5);
@@ -138,7 +184,7 @@ fn what_leads_nowhere_yet_is_kept_and_counts_when_it_does() {
         .map(|occurrence| News {
             occurrence,
             node: Some("n".into()),
-            leads: Leads::To { group: "a".into(), region: REGION.into() },
+            leads: Leads::To(GroupRef::new(REGION, "a")),
         })
         .collect();
     sample.facts.counting = counted.counting;
@@ -168,7 +214,7 @@ fn what_means_nothing_counts_nothing_and_recycles_go_on() {
     sample.facts.settings = Err(refusal.clone());
     let plan = decide(&sample.snapshot(), now());
     assert_eq!((plan.refusal, plan.steps.len()), (Some(refusal), 1));
-    assert!(plan.begin.is_none() && plan.counted.is_none());
+    assert!(plan.begin.is_empty() && plan.counted.is_none());
 }
 
 #[test]
@@ -194,4 +240,23 @@ fn nothing_begins_for_what_is_being_deleted() {
     let mut sample = Sample::new(&json!({})).news("a", "p", 9, 0);
     sample.meta.deleting = true;
     assert_eq!(begins(&sample), None);
+}
+
+#[test]
+fn a_plan_says_all_of_it_also_where_the_finalizer_is_first() {
+    let mut sample = Sample::new(&json!({})).news("a", "p", 5, 0).news("b", "q", 4, 0);
+    sample.facts.finalizers = Box::default();
+    let said = decide(&sample.snapshot(), now()).to_string();
+    let all = "put our finalizer on, and then: recycle eu-west-3/a for 5 events, or if it is refused recycle eu-west-3/b for 4 events";
+    assert_eq!(said, all);
+}
+
+#[test]
+fn a_dry_run_that_is_deleted_leaves_at_once() {
+    let mut sample =
+        Sample::new(&json!({"dryRun": true})).news("a", "p", 5, 0).past("a", "DryRun", 5);
+    sample.meta.deleting = true;
+    let plan = decide(&sample.snapshot(), now());
+    assert_eq!(plan.finalizer, Some(Finalizer::Remove));
+    assert!(plan.steps.is_empty() && plan.begin.is_empty() && plan.pretend.is_empty(), "{plan}");
 }

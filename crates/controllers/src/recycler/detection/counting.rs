@@ -1,7 +1,7 @@
 //! What was counted for one EventRecycler, as it is stored in its status; pure.
 //!
 //! Mark and counts are true of the same moment: what happened up to the mark is in the counts or among what is open, and nothing else is. What is
-//! stored is bounded: groups by those that have something in the window, buckets by the window, what is open by [`MOST_OPEN`].
+//! stored is bounded: groups by those that have something in the window and by [`MOST_COUNTED_TEXT`], what is open by [`MOST_OPEN`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,10 @@ use machinist_api::event_recycler::spec::CountBy;
 use machinist_api::event_recycler::status;
 use machinist_domain::key::Version;
 use machinist_domain::window::{self, Tally};
+use machinist_provider::node_groups::GroupRef;
 
 use super::occurrence::{Occurrence, subject_of_node};
+use crate::recycler::naming::Names;
 use crate::recycler::settings::Settings;
 
 /// How what follows is written. Whoever does not know it begins anew.
@@ -24,24 +26,21 @@ pub const MOST_OPEN: usize = 256;
 /// How much text they may come to, in bytes: an object as a whole may have a megabyte and a half.
 const MOST_OPEN_TEXT: usize = 128 * 1024;
 
+/// How much text the counts of all groups may come to, in bytes. Where that is not enough, the groups with the fewest go: others are recycled first anyway.
+pub const MOST_COUNTED_TEXT: usize = 512 * 1024;
+
+/// What stands between names and counts, at most.
+const BETWEEN: usize = 8;
+
 /// What was counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counting {
     /// Events up to this version are counted.
     pub mark: Version,
     /// What was counted for each group.
-    pub groups: BTreeMap<Arc<str>, GroupCount>,
+    pub groups: BTreeMap<GroupRef, Tally>,
     /// What leads to no group yet.
     pub open: Vec<Occurrence>,
-}
-
-/// What was counted for one group.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GroupCount {
-    /// Where the group is.
-    pub region: Arc<str>,
-    /// How many, when.
-    pub tally: Tally,
 }
 
 /// Something that happened, and where it leads.
@@ -59,12 +58,7 @@ pub struct News {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leads {
     /// To this group.
-    To {
-        /// Its name.
-        group: Arc<str>,
-        /// Where it is.
-        region: Arc<str>,
-    },
+    To(GroupRef),
     /// To none that may be recycled.
     Nowhere,
     /// That is not known yet, because of this.
@@ -77,10 +71,11 @@ impl Counting {
         let Some(stored) = stored.filter(|stored| stored.format == FORMAT) else {
             return Self::default();
         };
-        let groups = stored.groups.iter().flatten().filter_map(|(name, text)| {
+        let groups = stored.groups.iter().flatten().filter_map(|(key, text)| {
             let (region, tally) = text.split_once(' ')?;
-            let count = GroupCount { region: region.into(), tally: tally.parse().ok()? };
-            Some((Arc::from(name.as_str()), count))
+            // No name has a colon in it.
+            let name = key.rsplit_once(':').map_or(key.as_str(), |(_, name)| name);
+            Some((GroupRef::new(region, name), tally.parse().ok()?))
         });
         let open = stored.open.iter().flatten().filter_map(|text| text.parse().ok());
         Self { mark: Version::parse(&stored.mark), groups: groups.collect(), open: open.collect() }
@@ -88,10 +83,12 @@ impl Counting {
 
     /// What is to be stored.
     pub fn write(&self) -> status::Counting {
-        let groups = self
-            .groups
-            .iter()
-            .map(|(name, count)| (name.to_string(), format!("{} {}", count.region, count.tally)));
+        let names = Names::among(self.groups.keys());
+        let groups = self.groups.iter().map(|(GroupRef { region, name }, tally)| {
+            let shared = names.is_shared(name);
+            let key = if shared { format!("{region}:{name}") } else { name.to_string() };
+            (key, format!("{region} {tally}"))
+        });
         let open = self.open.iter().map(ToString::to_string).collect::<Vec<_>>();
         status::Counting {
             format: FORMAT,
@@ -102,7 +99,12 @@ impl Counting {
     }
 
     /// Counts what happened; all of it is in the counts, or open, or of no concern afterwards.
-    pub fn take(&mut self, news: &[News], settings: &Settings, now: Timestamp) {
+    pub fn take<'a>(
+        &mut self,
+        news: impl IntoIterator<Item = &'a News>,
+        settings: &Settings,
+        now: Timestamp,
+    ) {
         for News { occurrence, node, leads } in news {
             if !settings.window.has(settings.window.bucket(occurrence.minute), now) {
                 continue;
@@ -110,17 +112,15 @@ impl Counting {
             match leads {
                 Leads::Nowhere => {}
                 Leads::Open(_) => self.leave_open(occurrence),
-                Leads::To { group, region } => {
+                Leads::To(group) => {
                     let subject = match settings.count_by {
                         CountBy::Events => None,
                         CountBy::Pods => Some(occurrence.subject()),
                         CountBy::Nodes => node.as_deref().map(subject_of_node),
                     };
-                    let count = self.groups.entry(Arc::clone(group)).or_insert_with(|| {
-                        GroupCount { region: Arc::clone(region), tally: Tally::default() }
-                    });
+                    let tally = self.groups.entry(group.clone()).or_default();
                     let times = u64::from(occurrence.times);
-                    count.tally.add(settings.window, occurrence.minute, times, subject);
+                    tally.add(settings.window, occurrence.minute, times, subject);
                 }
             }
         }
@@ -128,20 +128,16 @@ impl Counting {
     }
 
     /// How many count now, for each group that has any.
-    pub fn counts(&self, settings: &Settings, now: Timestamp) -> BTreeMap<Arc<str>, u64> {
-        let by = match settings.count_by {
-            CountBy::Events => window::CountBy::Occurrences,
-            CountBy::Pods | CountBy::Nodes => window::CountBy::Subjects,
-        };
-        let counts = self
-            .groups
-            .iter()
-            .map(|(name, count)| (Arc::clone(name), count.tally.count(settings.window, by, now)));
+    pub fn counts(&self, settings: &Settings, now: Timestamp) -> BTreeMap<GroupRef, u64> {
+        let by = counted_by(settings);
+        let counts = self.groups.iter();
+        let counts =
+            counts.map(|(group, tally)| (group.clone(), tally.count(settings.window, by, now)));
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
     /// Forgets what was counted for a group: it is another one from now on.
-    pub fn forget(&mut self, group: &str) {
+    pub fn forget(&mut self, group: &GroupRef) {
         self.groups.remove(group);
     }
 
@@ -159,10 +155,15 @@ impl Counting {
 
     fn expire(&mut self, settings: &Settings, now: Timestamp) {
         let window = settings.window;
-        for count in self.groups.values_mut() {
-            count.tally.expire(window, now);
+        for tally in self.groups.values_mut() {
+            tally.expire(window, now);
         }
-        self.groups.retain(|_, count| !count.tally.is_empty());
+        self.groups.retain(|_, tally| !tally.is_empty());
+        // The region stands before the name and before the counts.
+        let besides = |group: &GroupRef| 2 * group.region.len() + group.name.0.len() + BETWEEN;
+        let by = counted_by(settings);
+        let count = |tally: &Tally| tally.count(window, by, now);
+        window::bound(&mut self.groups, MOST_COUNTED_TEXT, besides, count);
         self.open.retain(|one| window.has(window.bucket(one.minute), now));
         self.open.sort_by_key(|one| one.minute);
         let too_many = self.open.len().saturating_sub(MOST_OPEN);
@@ -177,6 +178,13 @@ impl Counting {
     }
 }
 
+fn counted_by(settings: &Settings) -> window::CountBy {
+    match settings.count_by {
+        CountBy::Events => window::CountBy::Occurrences,
+        CountBy::Pods | CountBy::Nodes => window::CountBy::Subjects,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use machinist_domain::window::minute_of;
@@ -184,6 +192,54 @@ mod tests {
 
     use super::*;
     use crate::kinds::Whom;
+
+    #[test]
+    fn groups_of_one_name_are_told_apart_and_stored_by_name_where_that_is_enough() {
+        let group = |region: &str, times| {
+            let mut tally = Tally::default();
+            tally.add(window::Window::new(std::time::Duration::from_secs(60)), 1, times, None);
+            (GroupRef::new(region, "workers"), tally)
+        };
+        let one = Counting { groups: [group("eu-west-3", 2)].into(), ..Counting::default() };
+        let stored = one.write();
+        assert_eq!(json!(stored.groups), json!({"workers": "eu-west-3 1:2"}));
+        assert_eq!(Counting::read(Some(&stored)), one);
+        let groups = [group("eu-west-3", 2), group("us-east-1", 3)].into();
+        let two = Counting { groups, ..one };
+        let stored = two.write();
+        assert_eq!(
+            json!(stored.groups),
+            json!({"eu-west-3:workers": "eu-west-3 1:2", "us-east-1:workers": "us-east-1 1:3"})
+        );
+        assert_eq!(Counting::read(Some(&stored)), two);
+    }
+
+    #[test]
+    fn what_is_counted_stays_small_and_the_groups_with_the_most_stay() {
+        let spec = json!({"searchTerms": ["bad"], "countBy": "Pods"});
+        let settings = Settings::read(Some(&serde_json::from_value(spec).unwrap())).unwrap();
+        let now: Timestamp = "2026-11-16T02:00:00Z".parse().unwrap();
+        let group = |number: usize| GroupRef::new("eu-west-3", format!("{number:0>255}"));
+        let pods = |number: usize| {
+            (0..700 + number).map(move |pod| {
+                let name = format!("{number}-{pod}").into();
+                let whom = Whom::Pod { namespace: "n".into(), name, uid: None };
+                let minute = minute_of(now) - i64::from(pod % 10 == 0);
+                let occurrence = Occurrence { minute, times: 1, whom, host: None };
+                News { occurrence, node: None, leads: Leads::To(group(number)) }
+            })
+        };
+        let mut counting = Counting::default();
+        for number in 0..90 {
+            counting.take(&pods(number).collect::<Vec<_>>(), &settings, now);
+        }
+        let stored = counting.write();
+        let text = json!(stored.groups).to_string().len();
+        assert!(text <= MOST_COUNTED_TEXT && text > MOST_COUNTED_TEXT / 2, "{text}");
+        let counts = counting.counts(&settings, now);
+        assert_eq!((counts.get(&group(0)), counts.get(&group(89))), (None, Some(&789)));
+        assert_eq!(Counting::read(Some(&stored)), counting);
+    }
 
     #[test]
     fn what_is_open_stays_small_and_the_newest_stay() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;
+use machinist_provider::node_groups::GroupRef;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::store::Entry;
 
@@ -81,7 +82,7 @@ impl Places {
         let region = region.ok_or_else(|| format!("nobody says in which region node {name} is"))?;
         match self.belongings.look(&region, instance) {
             Belonging::Group(group) if settings.groups.has_name(&group) => {
-                Ok(Leads::To { group, region })
+                Ok(Leads::To(GroupRef::new(region, group)))
             }
             Belonging::Group(_) => Ok(Leads::Nowhere),
             Belonging::NoGroup => Err(format!("instance {instance} is in no Auto Scaling group")),

@@ -15,9 +15,8 @@ use machinist_runtime::writer::{CloudCall, CloudWriteError, Guard, Part, Writer}
 use serde_json::{Value, json};
 
 use super::mark::Mark;
-use super::observe::group_of;
 use super::plan::{Departure, Effect, Outcome, Plan};
-use super::snapshot::{Sight, Snapshot, is_spared, member, suspension};
+use super::snapshot::{Sight, Snapshot, group_of, is_spared, member, obstacle};
 use super::{Owner, Recycling, instance_of};
 use crate::machine::drain;
 
@@ -109,7 +108,7 @@ impl Act<'_> {
         match self.recycling.looks.look_now(self.group).await {
             Sight::There(group) => {
                 let spared = member(&group, &instance.0).is_some_and(is_spared);
-                if let Some(why) = suspension(&group) {
+                if let Some(why) = obstacle(&group) {
                     return Outcome::Overtaken(why);
                 }
                 if spared {
@@ -187,3 +186,6 @@ fn refused(error: GroupError, failure: Failure) -> Outcome {
         GroupError::Cloud(_) => Outcome::Failed(failure),
     }
 }
+
+#[cfg(test)]
+mod tests;

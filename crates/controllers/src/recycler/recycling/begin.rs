@@ -13,7 +13,7 @@ use machinist_domain::key::Uid;
 use machinist_provider::node_groups::{Group, GroupRef, InstanceId, Process};
 
 use super::mark::Mark;
-use super::snapshot::{Node, stored};
+use super::snapshot::{Node, is_spared, stored, takes_back};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,13 +41,20 @@ pub enum Refusal {
     #[error("the process {0} of the group is suspended, so its instances would not be replaced")]
     Suspended(Process),
     /// What goes would come back.
-    #[error("the warm pool of the group takes instances back instead of terminating them")]
+    #[error(
+        "the warm pool of the group takes instances back instead of terminating them; use the strategy InstanceRefresh"
+    )]
     WarmPool,
     /// Somebody does not want these to go, and this strategy cannot leave them out.
     #[error(
         "{0} is protected from scale-in; with the strategy Replace such instances are left alone"
     )]
     Protected(InstanceId),
+    /// Somebody has taken these out of use, and what is done to all does not reach them.
+    #[error(
+        "{0} is in Standby or being detached; with the strategy Replace such instances are left alone"
+    )]
+    OutOfUse(InstanceId),
     /// Its sizes are EKS's.
     #[error("EKS keeps the sizes of the group; use the strategy Replace or InstanceRefresh")]
     ManagedByEks,
@@ -64,8 +71,7 @@ pub enum Refusal {
     RefreshRunning,
 }
 
-/// The plan to begin with. `is_active` says whether the recycle of some id is stored anywhere: a text on the group that belongs to
-/// none is taken up again, whoever began it.
+/// The plan to begin with, or why none is begun: what [`objection`] says.
 pub fn begin(
     request: &Request,
     group: &Group,
@@ -74,19 +80,14 @@ pub fn begin(
     is_active: impl Fn(&str) -> bool,
     now: Timestamp,
 ) -> Result<Recycle, Refusal> {
-    if group.deleting {
-        return Err(Refusal::Deleting);
+    if let Some(refusal) = objection(request, group, nodes, own_node, is_active) {
+        return Err(refusal);
     }
     let GroupRef { region, name } = &request.group;
-    if let Some(text) = &group.mark {
-        let abandoned =
-            Mark::read(text).filter(|mark| mark.is_of_a_recycler() && !is_active(&mark.id));
-        return match abandoned {
-            Some(mark) => Ok(mark.resume(region, &name.0, request.events, now)),
-            None => Err(Refusal::Busy(text.clone())),
-        };
+    if let Some(mark) = group.mark.as_deref().and_then(Mark::read) {
+        return Ok(mark.resume(region, &name.0, request.events, now));
     }
-    let recycle = Recycle {
+    Ok(Recycle {
         id: id(&request.asked_by, now),
         group: name.to_string(),
         region: region.to_string(),
@@ -100,11 +101,27 @@ pub fn begin(
         events: request.events,
         failure: None,
         message: None,
-    };
-    match refusal(recycle.strategy, group, nodes, own_node) {
-        None => Ok(recycle),
-        Some(refusal) => Err(refusal),
+    })
+}
+
+/// Why no recycle of the group is begun, if none is. `is_active` says whether the recycle of some id is stored anywhere: a text on the
+/// group that belongs to none is taken up again, whoever began it.
+pub fn objection(
+    request: &Request,
+    group: &Group,
+    nodes: &BTreeMap<InstanceId, Node>,
+    own_node: Option<&str>,
+    is_active: impl Fn(&str) -> bool,
+) -> Option<Refusal> {
+    if group.deleting {
+        return Some(Refusal::Deleting);
     }
+    let Some(text) = &group.mark else {
+        return refusal(request.strategy, group, nodes, own_node);
+    };
+    let abandoned = |mark: Mark| mark.is_of_a_recycler() && !is_active(&mark.id);
+    let busy = !Mark::read(text).is_some_and(abandoned);
+    busy.then(|| Refusal::Busy(text.clone()))
 }
 
 /// Why a group cannot be recycled in this way, if it cannot.
@@ -134,26 +151,24 @@ pub fn refusal(
     if group.refresh.as_ref().is_some_and(|refresh| refresh.status.is_running()) {
         return Some(Refusal::RefreshRunning);
     }
+    // What AWS replaces by itself does not go back into the pool.
+    if strategy != Strategy::InstanceRefresh && takes_back(group) {
+        return Some(Refusal::WarmPool);
+    }
     if strategy == Strategy::Replace {
         return None;
     }
-    if let Some(member) = going.find(|member| member.protected_from_scale_in) {
-        return Some(Refusal::Protected(member.id.clone()));
+    if let Some(member) = going.find(|member| is_spared(member)) {
+        let id = member.id.clone();
+        let protected = member.protected_from_scale_in;
+        return Some(if protected { Refusal::Protected(id) } else { Refusal::OutOfUse(id) });
     }
     let own = group.members.iter().filter_map(|member| nodes.get(&member.id));
     let own = own.map(|node| &node.meta.key.name).find(|name| Some(&***name) == own_node);
     if let Some(name) = own {
         return Some(Refusal::OwnNode(Arc::clone(name)));
     }
-    if strategy == Strategy::ScaleToZero {
-        if group.managed_by_eks {
-            return Some(Refusal::ManagedByEks);
-        }
-        if group.warm_pool.as_ref().is_some_and(|pool| pool.reuses) {
-            return Some(Refusal::WarmPool);
-        }
-    }
-    None
+    (strategy == Strategy::ScaleToZero && group.managed_by_eks).then_some(Refusal::ManagedByEks)
 }
 
 /// What is in the group now and is not going anyway.

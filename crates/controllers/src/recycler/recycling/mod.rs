@@ -36,14 +36,14 @@ use machinist_runtime::timings::Timings;
 use machinist_runtime::writer::Writer;
 use parking_lot::Mutex;
 
-pub use self::begin::{Refusal, Request, begin};
+pub use self::begin::{Refusal, Request, begin, objection};
 pub use self::decide::decide;
 use self::looks::Looks;
 use self::observe::VolumeWait;
 pub use self::owner::Owner;
 pub use self::plan::{Effect, Outcome, Plan};
 pub use self::report::{Told, report};
-pub use self::snapshot::{Settings, Sight, Snapshot};
+pub use self::snapshot::{Settings, Sight, Snapshot, group_of};
 use crate::kinds::{Node, Nodes};
 use crate::machine::drain::Drainer;
 

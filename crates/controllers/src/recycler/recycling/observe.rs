@@ -6,12 +6,12 @@ use std::sync::Arc;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle};
 use machinist_domain::drain::Step;
 use machinist_domain::key::{ObjectKey, Uid};
-use machinist_provider::node_groups::{GroupRef, InstanceId};
+use machinist_provider::node_groups::InstanceId;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::Recycling;
-use super::snapshot::{Node, Settings, Sight, Snapshot};
+use super::snapshot::{Node, Settings, Sight, Snapshot, group_of};
 use crate::kinds::{self, NodeRef};
 use crate::machine::drain::snapshot::StoredStep;
 use crate::machine::drain::{self, Subject};
@@ -57,11 +57,6 @@ pub(super) async fn observe(
     let own_node = recycling.own_node.clone();
     let cancelled = false;
     Ok(Snapshot { recycle, owner, settings, group, nodes, drains, own_node, cancelled })
-}
-
-/// The group of a recycle.
-pub(super) fn group_of(recycle: &Recycle) -> GroupRef {
-    GroupRef::new(recycle.region.as_str(), recycle.group.as_str())
 }
 
 impl Recycling {

@@ -45,7 +45,7 @@ pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestam
         }
         (Plan::Do(_), Outcome::Failed(failure)) => {
             let trouble = Some(failure.message.clone());
-            let told = Told { trouble, ..quiet(Some(failure.retry)) };
+            let told = Told { trouble, ..quiet(Some(once_more(snapshot, failure.retry, now))) };
             saying(before, failure.message.clone(), told)
         }
         (Plan::Do(_), Outcome::Overtaken(_)) => quiet(Some(Retry::Soon)),
@@ -66,6 +66,18 @@ pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestam
             let pause = if effect.changes_cloud() { poll.min(SETTLING) } else { Duration::ZERO };
             quiet(Some(Retry::Again(pause)))
         }
+    }
+}
+
+/// When a change that failed is tried again: soon at first, later as often as the group is looked at, whatever else is waited for. What was begun
+/// must be ended, and a group that refuses a change now may not in a moment, without anybody's telling.
+fn once_more(snapshot: &Snapshot, asked: Retry, now: Timestamp) -> Retry {
+    match asked {
+        Retry::Backoff | Retry::OnChange => {
+            let pause = snapshot.lasted(now) / 4;
+            Retry::Again(pause.max(SETTLING).min(snapshot.settings.poll))
+        }
+        Retry::After(_) | Retry::Soon | Retry::Again(_) => asked,
     }
 }
 

@@ -56,6 +56,7 @@ pub(super) fn member(id: &str) -> Member {
         lifecycle: Lifecycle::InService,
         healthy: true,
         protected_from_scale_in: false,
+        weight: 1,
     }
 }
 

@@ -10,8 +10,11 @@ use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::drain::Mark as DrainMark;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
-use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member, Process, Sizes};
+use machinist_provider::node_groups::{
+    Group, GroupRef, InstanceId, Lifecycle, Member, Process, Sizes,
+};
 
+use super::begin::Refusal;
 use super::mark::Mark;
 use crate::kinds;
 use crate::machine::drain;
@@ -161,6 +164,11 @@ impl Snapshot {
     }
 }
 
+/// The group of a recycle.
+pub fn group_of(recycle: &Recycle) -> GroupRef {
+    GroupRef::new(recycle.region.as_str(), recycle.group.as_str())
+}
+
 /// The member of this id.
 pub fn member<'a>(group: &'a Group, id: &str) -> Option<&'a Member> {
     group.members.iter().find(|member| &*member.id.0 == id)
@@ -171,17 +179,35 @@ pub fn stays(group: &Group, instance: &RecycledInstance) -> bool {
     member(group, &instance.id).is_some_and(|member| !member.lifecycle.is_leaving())
 }
 
+/// Whether the member makes up a part of the group's size. One that is in Standby, or is being detached, does not: the size was made smaller, or
+/// another instance has come in its place.
+pub fn has_a_place(member: &Member) -> bool {
+    matches!(member.lifecycle, Lifecycle::Pending | Lifecycle::InService)
+}
+
+/// How much of the group's size these make up together.
+pub fn weight<'a>(members: impl Iterator<Item = &'a Member>) -> u32 {
+    members.fold(0, |sum, member| sum.saturating_add(member.weight))
+}
+
 /// Whether somebody does not want the member to go.
 pub fn is_spared(member: &Member) -> bool {
     member.protected_from_scale_in
         || matches!(member.lifecycle, Lifecycle::Standby | Lifecycle::Other(_))
 }
 
-/// Why an instance that goes would not be replaced, if it would not.
-pub fn suspension(group: &Group) -> Option<String> {
+/// Why an instance that goes would not be replaced by a new one, if it would not.
+pub fn obstacle(group: &Group) -> Option<String> {
     let mut needed = [Process::Launch, Process::Terminate].into_iter();
-    let process = needed.find(|process| group.suspended.contains(process))?;
-    Some(format!("the process {process} of the group is suspended"))
+    if let Some(process) = needed.find(|process| group.suspended.contains(process)) {
+        return Some(format!("the process {process} of the group is suspended"));
+    }
+    takes_back(group).then(|| Refusal::WarmPool.to_string())
+}
+
+/// Whether members that are taken out of use may come back from the warm pool, as bad as they were.
+pub fn takes_back(group: &Group) -> bool {
+    group.warm_pool.as_ref().is_some_and(|pool| pool.reuses)
 }
 
 /// Whether nothing more will be done about the instance.

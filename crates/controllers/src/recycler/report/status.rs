@@ -16,7 +16,9 @@ use serde_json::{Map, Value, json};
 use super::STORE_EVERY;
 use crate::recycler::error::Refusal;
 use crate::recycler::history;
+use crate::recycler::naming::Names;
 use crate::recycler::plan::{Begin, Counted};
+use crate::recycler::recycling::group_of;
 use crate::recycler::snapshot::Facts;
 
 /// What changes with every event. Where nothing else has changed, it waits for a moment.
@@ -48,10 +50,10 @@ impl<'a> Draft<'a> {
     }
 
     /// The recycles under way; those that are over become history.
-    pub(super) fn recycles(&mut self, told: &[Recycle], begun: Option<&Recycle>) {
+    pub(super) fn recycles(&mut self, told: &[Recycle], begun: Option<&Recycle>, called: &Names) {
         let (over, active): (Vec<_>, Vec<_>) =
             told.iter().chain(begun).partition(|recycle| recycle.step.is_over());
-        let names = active.iter().map(|recycle| recycle.group.clone()).collect();
+        let names = active.iter().map(|recycle| called.of(&group_of(recycle))).collect();
         self.status.active_recycles = or_nothing(names, self.status.active_recycles.as_ref());
         let active = active.into_iter().cloned().collect();
         self.status.recycles = or_nothing(active, self.status.recycles.as_ref());
@@ -70,22 +72,23 @@ impl<'a> Draft<'a> {
         &mut self,
         counted: &Counted,
         recycles: impl Iterator<Item = &'r Recycle>,
+        called: &Names,
     ) {
         let (mut counting, mut counts) = (counted.counting.clone(), counted.counts.clone());
-        let stored = self.facts.recycles.iter().map(|one| &one.recycle);
-        let stored: Vec<_> = stored.map(|recycle| recycle.id.as_str()).collect();
+        let stored = self.facts.recycles.iter().map(|one| group_of(&one.recycle));
+        let stored: Vec<_> = stored.collect();
         for recycle in recycles {
-            let begins = !stored.contains(&recycle.id.as_str());
-            if begins || recycle.step.is_over() {
-                counting.forget(&recycle.group);
-                counts.remove(recycle.group.as_str());
+            let group = group_of(recycle);
+            if !stored.contains(&group) || recycle.step.is_over() {
+                counting.forget(&group);
+                counts.remove(&group);
             }
         }
         let unmapped = counting.unmapped();
         self.status.counting = Some(counting.write());
         let counts = counts
             .iter()
-            .map(|(group, count)| (group.to_string(), i64::try_from(*count).unwrap_or(i64::MAX)));
+            .map(|(group, count)| (called.of(group), i64::try_from(*count).unwrap_or(i64::MAX)));
         let counts: BTreeMap<_, _> = counts.collect();
         let was_said = self.status.event_counts.is_some();
         self.status.event_counts = Some(counts).filter(|counts| was_said || !counts.is_empty());

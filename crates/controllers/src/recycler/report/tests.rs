@@ -1,48 +1,36 @@
 //! What a pass says, case by case.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use machinist_provider::node_groups::{Group, GroupName, Lifecycle, Member, Sizes};
+use machinist_provider::node_groups::{Group, Sizes};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::recycler::decide::decide;
-use crate::recycler::samples::{Sample, now};
+use crate::recycler::samples::{REGION, Sample, group, now, recycle};
 
-fn group(members: usize) -> Group {
-    Group {
-        name: GroupName::from("a"),
-        arn: "arn".into(),
-        sizes: Sizes { min: 1, max: 4, desired: 2 },
-        members: (0..members)
-            .map(|number| Member {
-                id: format!("i-{number}").as_str().into(),
-                zone: "z".into(),
-                lifecycle: Lifecycle::InService,
-                healthy: true,
-                protected_from_scale_in: false,
-            })
-            .collect(),
-        suspended: BTreeSet::new(),
-        warm_pool: None,
-        hooks: Vec::new(),
-        mark: None,
-        managed_by_eks: false,
-        refresh: None,
-        deleting: false,
-    }
-}
-
-fn pass(sample: &Sample, sight: Option<Sight>) -> Report {
+/// A pass in which the groups whose recycle may begin look like this, one after the other.
+fn pass_of(sample: &Sample, sights: Vec<Sight>) -> Report {
     let snapshot = sample.snapshot();
     let plan = decide(&snapshot, now());
     let steps = plan.steps.iter().map(|_| recycling::Outcome::Nothing).collect();
-    let begun = plan.begin.as_ref().map(|_| Begun {
-        sight: sight.unwrap_or(Sight::Gone),
+    let begun = plan.begin.iter().zip(sights).map(|(begin, sight)| Begun {
+        begin: begin.clone(),
+        sight,
         nodes: BTreeMap::new(),
         own_node: None,
     });
-    report(&snapshot, &Outcome { plan, steps, begun, finalizer: None }, now())
+    let begun = begun.collect();
+    let recovered = Vec::new();
+    report(&snapshot, &Outcome { plan, steps, begun, recovered, finalizer: None }, now())
+}
+
+fn pass(sample: &Sample, sight: Option<Sight>) -> Report {
+    pass_of(sample, vec![sight.unwrap_or(Sight::Gone)])
+}
+
+fn there(group: Group) -> Sight {
+    Sight::There(Box::new(group))
 }
 
 fn condition<'a>(status: &'a Value, kind: &str) -> &'a Value {
@@ -143,6 +131,111 @@ fn a_refusal_is_an_event_once_for_each_reason() {
 }
 
 #[test]
+fn the_next_group_is_recycled_where_the_worst_is_refused() {
+    let sample = Sample::new(&json!({})).news("b", "q", 8, 0).news("a", "p", 5, 0);
+    let report = pass_of(&sample, vec![there(group(0)), there(group(2))]);
+    let status = report.status.unwrap();
+    assert_eq!(status["activeRecycles"], json!(["a"]));
+    assert_eq!(status["eventCounts"], json!({"b": 8}));
+    let said = condition(&status, "Recycling")["message"].as_str().unwrap();
+    assert!(said.starts_with("a; b is not recycled: "), "{said}");
+    let reasons: Vec<_> = report.events.iter().map(|event| event.reason).collect();
+    assert_eq!(reasons, [EventReason::RecycleRefused, EventReason::RecycleBegins]);
+    assert_eq!(report.retry, Some(Retry::Again(Duration::ZERO)));
+}
+
+#[test]
+fn every_group_that_is_refused_says_why_and_once() {
+    let sample = Sample::new(&json!({})).news("b", "q", 8, 0).news("bb", "p", 5, 0);
+    let sights = || vec![Sight::Gone, Sight::Gone];
+    let first = pass_of(&sample, sights());
+    assert_eq!(first.events.len(), 2);
+    let status = first.status.unwrap();
+    let said = condition(&status, "Recycling")["message"].as_str().unwrap();
+    assert!(said.contains("b is not recycled") && said.contains("; bb is not recycled"), "{said}");
+    let again = written(sample, &status).news("b", "q", 1, 0);
+    assert!(pass_of(&again, sights()).events.is_empty());
+    // What is said of one is not said of another whose name ends alike.
+    let mut only = status;
+    for one in only["conditions"].as_array_mut().unwrap() {
+        if one["type"] == "Recycling" {
+            one["message"] = json!("bb is not recycled: there is no such group");
+        }
+    }
+    let told = pass_of(&written(again, &only).news("b", "q", 8, 0), vec![Sight::Gone]);
+    assert_eq!(told.events.len(), 1, "{:?}", told.events);
+}
+
+#[test]
+fn groups_of_one_name_in_two_regions_are_called_by_both() {
+    let sample = Sample::new(&json!({})).news_in("us-east-1", "a", 8).news_in("eu-west-3", "a", 2);
+    let status = pass(&sample, Some(there(group(0)))).status.unwrap();
+    assert_eq!(status["eventCounts"], json!({"us-east-1/a": 8, "eu-west-3/a": 2}));
+    let said = condition(&status, "Recycling")["message"].as_str().unwrap();
+    assert!(said.starts_with("us-east-1/a is not recycled"), "{said}");
+    let status = pass(&sample, Some(there(group(2)))).status.unwrap();
+    assert_eq!(status["activeRecycles"], json!(["us-east-1/a"]));
+    assert_eq!(status["recycles"][0]["region"], "us-east-1");
+    assert_eq!(status["recycles"][0]["group"], "a");
+    assert_eq!(status["eventCounts"], json!({"eu-west-3/a": 2}), "the other one still counts");
+    // What ends is history of its own region, and only its counts are forgotten.
+    let mut sample = sample.active("a");
+    sample.facts.recycles[0].recycle = recycle("a", "Succeeded");
+    let status = pass(&sample, None).status.unwrap();
+    assert_eq!(status["recycleHistory"][0]["region"], REGION);
+    assert_eq!(status["eventCounts"], json!({"us-east-1/a": 8}));
+}
+
+#[test]
+fn a_group_that_was_left_at_zero_is_brought_back_whatever_counts() {
+    let mut plan = recycle("a", "Emptying");
+    plan.strategy = machinist_api::event_recycler::spec::Strategy::ScaleToZero;
+    let mark = Some(recycling::mark::write(&plan, "recycler/gone"));
+    let at_zero = there(Group { sizes: Sizes::ZERO, mark, ..group(0) });
+    let left = |sample: &Sample, sight: Sight| {
+        let snapshot = sample.snapshot();
+        let plan = decide(&snapshot, now());
+        let recovered = plan.recover.iter().map(|group| (group.clone(), sight.clone())).collect();
+        let steps = plan.steps.iter().map(|_| recycling::Outcome::Nothing).collect();
+        let outcome = Outcome { plan, steps, begun: Vec::new(), recovered, finalizer: None };
+        report(&snapshot, &outcome, now())
+    };
+    let unseen = |more: &Value| {
+        let mut sample = Sample::new(more);
+        sample.facts.unseen = vec![GroupRef::new(REGION, "a")];
+        sample
+    };
+    let report = left(&unseen(&json!({})), at_zero.clone());
+    let status = report.status.unwrap();
+    assert_eq!(status["activeRecycles"], json!(["a"]));
+    assert_eq!(status["recycles"][0]["step"], "Emptying");
+    assert_eq!(status["recycles"][0]["original"], json!({"min": 1, "max": 4, "desired": 3}));
+    assert_eq!(report.events[0].reason, EventReason::RecycleBegins);
+    assert_eq!(report.retry, Some(Retry::Again(Duration::ZERO)));
+    // Not where it is somebody's, nor in a dry run, nor where nothing is wrong.
+    let mut elsewhere = unseen(&json!({}));
+    elsewhere = elsewhere.elsewhere("a", crate::recycler::snapshot::Deed::Recycles(plan.id));
+    let pretends = unseen(&json!({"dryRun": true}));
+    for (sample, sight) in [
+        (elsewhere, at_zero.clone()),
+        (pretends, at_zero),
+        (unseen(&json!({})), there(group(2))),
+        (unseen(&json!({})), Sight::Gone),
+    ] {
+        assert_eq!(left(&sample, sight).status.unwrap().get("recycles"), None);
+    }
+    let failure = Failure {
+        category: machinist_domain::retry::Category::Unauthorised,
+        retry: Retry::Backoff,
+        message: "not allowed".to_owned(),
+    };
+    let report = left(&unseen(&json!({})), Sight::Unknown(failure));
+    let status = report.status.unwrap();
+    assert_eq!(condition(&status, "Recycling")["message"], "a: not allowed");
+    assert_eq!(report.retry, Some(Retry::Backoff), "it is looked at again");
+}
+
+#[test]
 fn events_of_a_list_that_is_not_at_its_end_are_looked_at_in_a_moment() {
     let mut sample = Sample::new(&json!({}));
     let status = pass(&sample, None).status.unwrap();
@@ -170,7 +263,7 @@ fn what_is_only_pretended_is_history_and_an_event() {
 #[test]
 fn what_is_over_is_history() {
     let mut sample = Sample::new(&json!({})).active("a");
-    sample.facts.recycles[0].recycle = crate::recycler::samples::recycle("a", "Succeeded");
+    sample.facts.recycles[0].recycle = recycle("a", "Succeeded");
     let status = pass(&sample, None).status.unwrap();
     assert_eq!((&status["recycles"], &status["activeRecycles"]), (&json!([]), &json!([])));
     assert_eq!(status["recycleHistory"][0]["nodeGroup"], "a");

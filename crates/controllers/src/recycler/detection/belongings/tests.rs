@@ -1,90 +1,9 @@
 //! A region that does not answer is in nobody else's way.
 
-use machinist_provider::Pending;
-use machinist_provider::cloud::CloudError;
-use machinist_provider::node_groups::{
-    Group, GroupError, GroupName, GroupRef, InstanceFacts, RefreshId, RefreshPreferences, Sizes,
-};
 use machinist_runtime::clock::SystemClock;
 
 use super::*;
-
-/// A cloud where every instance is in the group `workers`, and one region never answers.
-#[derive(Debug)]
-struct OneSilentRegion;
-
-const SILENT: &str = "eu-silent-1";
-
-fn never<'a, T: 'a>() -> Pending<'a, T> {
-    Box::pin(std::future::pending())
-}
-
-impl NodeGroups for OneSilentRegion {
-    fn instances<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a [InstanceId],
-    ) -> Pending<'a, Result<Vec<InstanceFacts>, CloudError>> {
-        never()
-    }
-
-    fn groups_of<'a>(
-        &'a self,
-        region: &'a str,
-        ids: &'a [InstanceId],
-    ) -> Pending<'a, Result<BTreeMap<InstanceId, Option<GroupName>>, CloudError>> {
-        if region == SILENT {
-            return never();
-        }
-        let group = |id: &InstanceId| (id.clone(), Some(GroupName("workers".into())));
-        Box::pin(std::future::ready(Ok(ids.iter().map(group).collect())))
-    }
-
-    fn describe<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a [GroupName],
-    ) -> Pending<'a, Result<Vec<Group>, CloudError>> {
-        never()
-    }
-
-    fn mark<'a>(&'a self, _: &'a GroupRef, _: &'a str) -> Pending<'a, Result<(), CloudError>> {
-        never()
-    }
-
-    fn unmark<'a>(&'a self, _: &'a GroupRef) -> Pending<'a, Result<(), CloudError>> {
-        never()
-    }
-
-    fn terminate<'a>(
-        &'a self,
-        _: &'a GroupRef,
-        _: &'a InstanceId,
-    ) -> Pending<'a, Result<(), CloudError>> {
-        never()
-    }
-
-    fn resize<'a>(
-        &'a self,
-        _: &'a GroupRef,
-        _: Sizes,
-        _: Sizes,
-    ) -> Pending<'a, Result<(), GroupError>> {
-        never()
-    }
-
-    fn start_refresh<'a>(
-        &'a self,
-        _: &'a GroupRef,
-        _: RefreshPreferences,
-    ) -> Pending<'a, Result<RefreshId, GroupError>> {
-        never()
-    }
-
-    fn cancel_refresh<'a>(&'a self, _: &'a GroupRef) -> Pending<'a, Result<(), CloudError>> {
-        never()
-    }
-}
+use crate::recycler::samples::cloud::{FakeCloud, SILENT};
 
 #[tokio::test]
 async fn a_region_that_does_not_answer_keeps_no_other_one_waiting() {
@@ -93,7 +12,7 @@ async fn a_region_that_does_not_answer_keeps_no_other_one_waiting() {
     // Longer than anybody waits here.
     let timings = Timings { cloud_call: Duration::from_hours(1), ..Timings::default() };
     let belongings = Belongings::new(
-        Arc::new(OneSilentRegion),
+        Arc::<FakeCloud>::default(),
         Tasks::default(),
         Arc::new(SystemClock),
         timings,

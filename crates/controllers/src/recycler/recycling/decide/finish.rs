@@ -3,14 +3,14 @@
 //! Nothing here is given up: an end that cannot be reached now is tried again until it can.
 
 use jiff::Timestamp;
-use machinist_api::event_recycler::recycle::{InstanceState, RecycleFailure, Step};
+use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::retry::{Failure, Retry};
-use machinist_provider::node_groups::{Group, RefreshStatus, Sizes};
+use machinist_provider::node_groups::{Group, Refresh, RefreshStatus};
 
 use super::{at, give_up, patience, span};
 use crate::recycler::recycling::plan::{Effect, Plan};
-use crate::recycler::recycling::snapshot::{Marked, Snapshot, member, wanted};
+use crate::recycler::recycling::snapshot::{Marked, Snapshot, member};
 
 /// Gives up what nobody wants any more, unless it is at its end already.
 pub(super) fn cancel(snapshot: &Snapshot, now: Timestamp) -> Option<Plan> {
@@ -32,7 +32,7 @@ pub(super) fn unseen(snapshot: &Snapshot, failure: &Failure, now: Timestamp) -> 
             return give_up(snapshot, RecycleFailure::TimedOut, why, now);
         }
         Step::Releasing => {
-            if let Some(plan) = leftover(snapshot, None, is_begun) {
+            if let Some(plan) = leftover(snapshot, None, may_be_begun) {
                 return plan;
             }
         }
@@ -60,7 +60,7 @@ pub(super) fn missing(snapshot: &Snapshot, now: Timestamp) -> Plan {
 pub(super) fn without_group(snapshot: &Snapshot, now: Timestamp) -> Plan {
     match snapshot.recycle.step {
         Step::Unmarking => {
-            leftover(snapshot, None, is_begun).unwrap_or_else(|| over(snapshot, now))
+            leftover(snapshot, None, may_be_begun).unwrap_or_else(|| over(snapshot, now))
         }
         Step::Releasing => release(snapshot, None, now),
         _ => {
@@ -76,17 +76,20 @@ pub(super) fn release(snapshot: &Snapshot, group: Option<&Group>, now: Timestamp
     if group.is_some_and(|group| is_left_at_zero(snapshot, group)) {
         return at(snapshot, Step::Restoring, now);
     }
-    let refresh = group.and_then(|group| group.refresh.as_ref());
-    let ours = refresh.is_some_and(|refresh| {
-        recycle.strategy == Strategy::InstanceRefresh
-            && recycle.refresh_before.as_deref() != Some(&*refresh.id.0)
-            && refresh.status.is_running()
-            && refresh.status != RefreshStatus::Cancelling
-    });
-    if ours {
+    if group.is_some_and(|group| is_refreshed(recycle, group)) {
         return Plan::Do(Effect::CancelRefresh);
     }
-    leftover(snapshot, group, is_begun).unwrap_or_else(|| at(snapshot, Step::Unmarking, now))
+    leftover(snapshot, group, may_be_begun).unwrap_or_else(|| at(snapshot, Step::Unmarking, now))
+}
+
+/// Whether AWS is at a refresh that this recycle has begun, and nobody has told it to stop.
+fn is_refreshed(recycle: &Recycle, group: &Group) -> bool {
+    let ours = |refresh: &Refresh| {
+        recycle.refresh_before.as_deref() != Some(&*refresh.id.0)
+            && refresh.status.is_running()
+            && refresh.status != RefreshStatus::Cancelling
+    };
+    recycle.strategy == Strategy::InstanceRefresh && group.refresh.as_ref().is_some_and(ours)
 }
 
 /// The release of a Node that this recycle has cordoned and whose instance is not going: it stays, or somebody took it out of the group.
@@ -96,9 +99,16 @@ pub(super) fn leftover(
     states: fn(InstanceState) -> bool,
 ) -> Option<Plan> {
     let recycle = &snapshot.recycle;
+    if recycle.strategy != Strategy::Replace {
+        // No other one cordons.
+        return None;
+    }
     recycle.instances.iter().filter(|instance| states(instance.state)).find_map(|instance| {
         let member = group.and_then(|group| member(group, &instance.id));
         let goes = member.is_some_and(|member| member.lifecycle.is_leaving());
+        // Where a recycle was taken up again nobody knows whose turn had come: the text on the group says that some had, and the Node which.
+        let taken_up = || member.is_some() && group.is_some_and(|group| has_text(snapshot, group));
+        let begun = instance.state != InstanceState::Waiting || taken_up();
         let node = snapshot.node(&instance.id)?;
         let mark = node.mark?;
         let drained =
@@ -106,13 +116,13 @@ pub(super) fn leftover(
         // What was settled without us may carry the mark of somebody else's drain.
         let ours = drained || mark.started.as_second() >= recycle.started.as_second();
         let release = Effect::Release { node: node.meta.clone(), uncordon: mark.cordoned };
-        (ours && !goes).then_some(Plan::Do(release))
+        (begun && ours && !goes).then_some(Plan::Do(release))
     })
 }
 
-/// Whether the turn of an instance had come. Of one that is gone the Node may linger; it stays cordoned.
-fn is_begun(state: InstanceState) -> bool {
-    !matches!(state, InstanceState::Waiting | InstanceState::Gone)
+/// Whether the turn of an instance may have come. Of one that is gone the Node may linger; it stays cordoned.
+fn may_be_begun(state: InstanceState) -> bool {
+    state != InstanceState::Gone
 }
 
 /// Whether this recycle has set the group to zero and not back: it was given up for gone, or taken up again and given up at once.
@@ -120,23 +130,31 @@ fn is_left_at_zero(snapshot: &Snapshot, group: &Group) -> bool {
     let recycle = &snapshot.recycle;
     recycle.strategy == Strategy::ScaleToZero
         && recycle.failure.is_some()
-        && matches!(snapshot.marked(group), Marked::Ours | Marked::Outdated)
-        && group.sizes == Sizes::ZERO
-        && wanted(recycle.original) != Sizes::ZERO
+        && has_text(snapshot, group)
+        && group.sizes.desired == 0
+        && recycle.original.desired != 0
 }
 
 /// Takes the text off the group, once nothing that it tells of is left to be put right.
 pub(super) fn unmark(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
+    let recycle = &snapshot.recycle;
     if is_left_at_zero(snapshot, group) {
         return at(snapshot, Step::Restoring, now);
     }
-    if let Some(plan) = leftover(snapshot, Some(group), is_begun) {
+    if let Some(plan) = leftover(snapshot, Some(group), may_be_begun) {
         return plan;
     }
-    match snapshot.marked(group) {
-        Marked::Ours | Marked::Outdated => Plan::Do(Effect::Unmark),
-        Marked::No | Marked::Foreign => over(snapshot, now),
+    if !has_text(snapshot, group) {
+        return over(snapshot, now);
     }
+    // It was taken up again and given up at once.
+    let refreshed = recycle.failure.is_some() && is_refreshed(recycle, group);
+    Plan::Do(if refreshed { Effect::CancelRefresh } else { Effect::Unmark })
+}
+
+/// Whether the text of this recycle is on the group.
+fn has_text(snapshot: &Snapshot, group: &Group) -> bool {
+    matches!(snapshot.marked(group), Marked::Ours | Marked::Outdated)
 }
 
 fn over(snapshot: &Snapshot, now: Timestamp) -> Plan {

@@ -1,12 +1,12 @@
 //! A group that cannot be seen, an owner that is deleted, and instances that somebody else takes or keeps in the middle of their drain.
 
 use machinist_domain::retry::{Category, Failure, Retry};
-use machinist_provider::node_groups::{InstanceId, Lifecycle, Sizes};
+use machinist_provider::node_groups::{InstanceId, Lifecycle, RefreshStatus, Sizes};
 
 use super::super::samples::*;
 use super::super::snapshot::Node;
 use super::tests::{
-    ALL, THREE, drain_view, failed, pod, replacing, set, step, stored_plan, waits_for,
+    ALL, THREE, drain_view, failed, pod, refresh, replacing, set, step, stored_plan, waits_for,
 };
 use super::*;
 
@@ -180,6 +180,7 @@ fn what_is_protected_or_put_on_standby_during_its_drain_is_kept_and_released() {
                 first.protected_from_scale_in = true;
             } else {
                 first.lifecycle = Lifecycle::Standby;
+                base.group_mut().sizes.desired = 2;
             }
             base.recycle = stored_plan(decide(&base, now()));
             assert_eq!(base.recycle.instances[0].state, InstanceState::Kept);
@@ -230,4 +231,54 @@ fn taken_up_again_at_zero_and_deleted_at_once_the_sizes_come_back() {
         assert_eq!(base.recycle.step, expected);
     }
     assert!(matches!(decide(&base, now()), Plan::Do(Effect::Resize { .. })));
+}
+
+#[test]
+fn what_was_only_planned_is_cancelled_in_a_dry_run_without_a_change() {
+    for strategy in ALL {
+        let mut base = snapshot(strategy, Step::Planned, &THREE);
+        (base.cancelled, base.settings.dry_run) = (true, true);
+        base.group_mut().mark = None;
+        // Somebody else is at work: what they do is none of ours.
+        base.nodes.insert("i-1".into(), cordoned("i-1"));
+        base.group_mut().refresh = Some(refresh("r-9", RefreshStatus::InProgress));
+        for expected in [Step::Unmarking, Step::Failed] {
+            // Nothing but what is stored changes.
+            base.recycle = stored_plan(decide(&base, now()));
+            assert_eq!(base.recycle.step, expected);
+        }
+        assert_eq!(base.recycle.failure, Some(RecycleFailure::Cancelled));
+        assert_eq!(decide(&base, now()), Plan::Over);
+    }
+}
+
+/// The mark of a drain from before the recycle.
+fn earlier() -> machinist_domain::drain::Mark {
+    let started = now() - Duration::from_secs(60);
+    machinist_domain::drain::Mark { started, ..drain_mark(true) }
+}
+
+#[test]
+fn taken_up_again_and_given_up_at_once_no_cordon_and_no_refresh_is_left_behind() {
+    for end in [Step::Unmarking, Step::Releasing] {
+        let mut base = snapshot(Strategy::Replace, end, &THREE);
+        base.recycle.failure = Some(RecycleFailure::Cancelled);
+        base.nodes.insert("i-1".into(), cordoned("i-1"));
+        assert_eq!(decide(&base, now()), release_of(&base, "i-1"), "its turn had come before");
+        // Its instance was terminated before: it stays as it is. And a drain from before is somebody else's.
+        base.group_mut().members.remove(0);
+        let goes_on =
+            |base: &Snapshot| !matches!(decide(base, now()), Plan::Do(Effect::Release { .. }));
+        assert!(goes_on(&base));
+        base.nodes.insert("i-2".into(), Node { mark: Some(earlier()), ..cordoned("i-2") });
+        assert!(goes_on(&base));
+    }
+    let mut base = snapshot(Strategy::InstanceRefresh, Step::Planned, &THREE);
+    base.cancelled = true;
+    base.group_mut().refresh = Some(refresh("r-1", RefreshStatus::InProgress));
+    base.recycle = stored_plan(decide(&base, now()));
+    assert_eq!(base.recycle.step, Step::Unmarking);
+    assert_eq!(decide(&base, now()), Plan::Do(Effect::CancelRefresh));
+    base.recycle.refresh_before = Some("r-1".to_owned());
+    assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark), "that one was there before");
 }

@@ -16,7 +16,7 @@ use super::{at, give_up, keep_marked, span, timed_out, wait_or_give_up};
 use crate::machine::drain;
 use crate::recycler::recycling::plan::{Departure, Effect, Plan};
 use crate::recycler::recycling::snapshot::{
-    Snapshot, is_spared, member, settled, stays, suspension,
+    Snapshot, has_a_place, is_spared, member, obstacle, settled, stays, weight,
 };
 
 pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
@@ -107,7 +107,7 @@ impl<'a> Replacing<'a> {
     fn terminate(&self) -> Option<Plan> {
         let instance =
             self.at(InstanceState::Terminating).find(|instance| stays(self.group, instance))?;
-        if let Some(why) = suspension(self.group) {
+        if let Some(why) = obstacle(self.group) {
             return Some(wait_or_give_up(self.snapshot, &why, self.now));
         }
         let node = self.snapshot.node(&instance.id);
@@ -133,7 +133,7 @@ impl<'a> Replacing<'a> {
         if waiting.is_empty() || self.in_use() >= self.snapshot.settings.max_unavailable {
             return Ok(None);
         }
-        if let Some(why) = suspension(self.group) {
+        if let Some(why) = obstacle(self.group) {
             return Err(why);
         }
         let unavailable = |instance: &RecycledInstance| {
@@ -210,19 +210,20 @@ impl<'a> Replacing<'a> {
     /// How many places of the group have neither an instance whose turn has not come nor one that works.
     fn in_use(&self) -> u32 {
         let occupied = self.group.members.iter().filter(|member| match self.state(member) {
-            Some(InstanceState::Waiting | InstanceState::Kept) => !member.lifecycle.is_leaving(),
+            Some(InstanceState::Waiting | InstanceState::Kept) => has_a_place(member),
             Some(_) => false,
             None => self.snapshot.is_available(member),
         });
-        self.group.sizes.desired.saturating_sub(count(occupied))
+        self.group.sizes.desired.saturating_sub(weight(occupied))
     }
 
     /// How many places of the group have nothing that works, apart from those that somebody keeps as they are.
     fn missing(&self) -> u32 {
         let fine = self.group.members.iter().filter(|member| {
-            self.state(member) == Some(InstanceState::Kept) || self.snapshot.is_available(member)
+            let kept = self.state(member) == Some(InstanceState::Kept) && has_a_place(member);
+            kept || self.snapshot.is_available(member)
         });
-        self.group.sizes.desired.saturating_sub(count(fine))
+        self.group.sizes.desired.saturating_sub(weight(fine))
     }
 
     fn state(&self, member: &Member) -> Option<InstanceState> {
@@ -234,8 +235,4 @@ impl<'a> Replacing<'a> {
     fn is_whole(&self) -> bool {
         self.in_use() == 0
     }
-}
-
-fn count<T>(items: impl Iterator<Item = T>) -> u32 {
-    u32::try_from(items.count()).unwrap_or(u32::MAX)
 }

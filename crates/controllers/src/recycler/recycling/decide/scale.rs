@@ -9,7 +9,9 @@ use machinist_provider::node_groups::{Group, Lifecycle, Sizes};
 
 use super::{at, keep_marked, timed_out, wait_or_give_up};
 use crate::recycler::recycling::plan::{Effect, Plan};
-use crate::recycler::recycling::snapshot::{Snapshot, member, stays, stored, wanted};
+use crate::recycler::recycling::snapshot::{
+    Snapshot, has_a_place, member, obstacle, stays, stored, wanted, weight,
+};
 
 /// Sets the sizes to zero.
 pub(super) fn down(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
@@ -18,12 +20,15 @@ pub(super) fn down(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
         return at(snapshot, Step::Emptying, now);
     }
     if !recycle.instances.iter().any(|instance| stays(group, instance)) {
-        // They are gone already: whoever began this had come further than the text on the group tells.
-        return at(snapshot, Step::Refilling, now);
+        // They are gone already: whoever began this had come further than the text on the group tells, and maybe not set every size back.
+        return at(snapshot, Step::Restoring, now);
     }
     if group.sizes != wanted(recycle.original) {
         let original = stored(group.sizes);
         return Plan::Store(Box::new(Recycle { original, ..recycle.clone() }));
+    }
+    if let Some(why) = obstacle(group) {
+        return wait_or_give_up(snapshot, &why, now);
     }
     if let Some(plan) = timed_out(snapshot, "the group cannot be set to zero", now) {
         return plan;
@@ -36,8 +41,10 @@ pub(super) fn down(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
 
 /// Waits until the instances are gone.
 pub(super) fn empty(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
+    // What somebody has put into Standby meanwhile does not go with the others.
     let here = |id: &str| {
-        member(group, id).is_some_and(|member| member.lifecycle != Lifecycle::Terminated)
+        member(group, id)
+            .is_some_and(|member| has_a_place(member) || member.lifecycle == Lifecycle::Terminating)
     };
     let here = snapshot.recycle.instances.iter().filter(|instance| here(&instance.id)).count();
     if here == 0 || group.sizes != Sizes::ZERO {
@@ -66,8 +73,7 @@ pub(super) fn restore(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Pla
 pub(super) fn refill(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     let old = |id: &str| snapshot.recycle.instances.iter().any(|instance| instance.id == id);
     let new = group.members.iter().filter(|member| !old(&member.id.0));
-    let available = new.filter(|member| snapshot.is_available(member)).count();
-    if u32::try_from(available).unwrap_or(u32::MAX) >= group.sizes.desired {
+    if weight(new.filter(|member| snapshot.is_available(member))) >= group.sizes.desired {
         return at(snapshot, Step::Unmarking, now);
     }
     wait_or_give_up(snapshot, "new instances of the group are not ready yet", now)

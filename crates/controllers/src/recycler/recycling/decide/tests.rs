@@ -12,7 +12,8 @@ use machinist_api::event_recycler::recycle::{InstanceState, Sizes as StoredSizes
 use machinist_domain::drain::Pod;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::node_groups::{
-    InstanceId, Lifecycle, Process, Refresh, RefreshId, RefreshPreferences, RefreshStatus, Sizes,
+    InstanceId, Lifecycle, Member, Process, Refresh, RefreshId, RefreshPreferences, RefreshStatus,
+    Sizes, WarmPool,
 };
 
 use super::super::begin::{Request, begin as begin_recycle};
@@ -102,7 +103,7 @@ pub(super) fn pod() -> Pod {
     Pod::of(&serde_json::from_value(wire).unwrap())
 }
 
-fn refresh(id: &str, status: RefreshStatus) -> Refresh {
+pub(super) fn refresh(id: &str, status: RefreshStatus) -> Refresh {
     Refresh {
         id: RefreshId(Arc::from(id)),
         status,

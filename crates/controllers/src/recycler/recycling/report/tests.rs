@@ -5,7 +5,7 @@ use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::retry::{Category, Failure};
 
 use super::super::plan::Effect;
-use super::super::samples::{now, snapshot};
+use super::super::samples::{after, now, snapshot};
 use super::*;
 
 fn base() -> Snapshot {
@@ -60,18 +60,45 @@ fn what_is_waited_for_is_in_the_message_unless_it_says_why_all_this_failed() {
 #[test]
 fn trouble_is_told_and_tried_again_as_it_says() {
     let base = base();
-    let failure = Failure {
-        category: Category::Unauthorised,
-        retry: Retry::Backoff,
-        message: "not allowed".to_owned(),
+    let failure = |retry| {
+        let message = "not allowed".to_owned();
+        Outcome::Failed(Failure { category: Category::Unauthorised, retry, message })
     };
     let plan = Plan::Do(Effect::Unmark);
-    let told = report(&base, &plan, &Outcome::Failed(failure), now());
+    let pause = Retry::After(Duration::from_secs(77));
+    let told = report(&base, &plan, &failure(pause), now());
     assert_eq!(told.trouble.as_deref(), Some("not allowed"));
-    assert_eq!(told.retry, Some(Retry::Backoff));
+    assert_eq!(told.retry, Some(pause));
     let told = report(&base, &plan, &Outcome::Overtaken("x".to_owned()), now());
     assert_eq!((told.retry, told.trouble), (Some(Retry::Soon), None));
     let told = report(&base, &plan, &Outcome::Done, now());
     assert_eq!(told.retry, Some(Retry::Again(SETTLING)), "a cloud is not asked in the same moment");
     assert_eq!(told.recycle, base.recycle);
+}
+
+#[test]
+fn whatever_a_group_refuses_is_tried_again_soon_and_then_as_often_as_it_is_looked_at() {
+    let base = base();
+    let poll = base.settings.poll;
+    let sizes = machinist_provider::node_groups::Sizes::ZERO;
+    for effect in [
+        Effect::Unmark,
+        Effect::Mark("text".to_owned()),
+        Effect::Resize { from: sizes, to: sizes },
+        Effect::CancelRefresh,
+    ] {
+        let plan = Plan::Do(effect);
+        // Auto Scaling calls almost everything a `ValidationError`: nothing but an edit would help, if it were true.
+        for (category, retry) in [
+            (Category::InvalidConfiguration, Retry::OnChange),
+            (Category::Unavailable, Retry::Backoff),
+        ] {
+            let message = "a scaling activity is in progress".to_owned();
+            let failed = Outcome::Failed(Failure { category, retry, message });
+            for (seconds, pause) in [(0, SETTLING), (20, Duration::from_secs(5)), (9999, poll)] {
+                let told = report(&base, &plan, &failed, after(seconds));
+                assert_eq!(told.retry, Some(Retry::Again(pause)), "{plan} after {seconds}");
+            }
+        }
+    }
 }

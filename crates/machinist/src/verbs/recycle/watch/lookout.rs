@@ -15,6 +15,7 @@ use machinist_controllers::recycler::snapshot::{Content, Facts, Snapshot};
 use machinist_controllers::recycler::{Plan, decide};
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
+use machinist_provider::node_groups::GroupRef;
 use machinist_runtime::cache::kind::Kind;
 use machinist_runtime::cache::{Cache, Scope};
 use serde_json::json;
@@ -60,7 +61,7 @@ impl Lookout {
         );
         let watchers = Arc::new(Watchers::new(bench.clock.clone(), bench.timings.machines.gather));
         let told = Arc::clone(&watchers);
-        events.attend(move |before, after| told.told(before, after));
+        events.attend(move |before, after, position| told.told(before, after, position));
         // What happened before does not count.
         let mark = events.survey(|position, _| position);
         let recycler = recycler(spec(region, arguments)?, mark);
@@ -106,6 +107,7 @@ impl Lookout {
             reopened,
             elsewhere: Vec::new(),
             recycles: Vec::new(),
+            unseen: Vec::new(),
         };
         let content = Content::Read(Box::new(facts));
         let plan = decide(&Snapshot { meta: recycler.meta.clone(), content }, now);
@@ -116,9 +118,9 @@ impl Lookout {
     }
 
     /// A group was recycled, or would have been: what was counted for it is used up.
-    pub(super) fn settle(&mut self, entry: PastRecycle) {
+    pub(super) fn settle(&mut self, group: &GroupRef, entry: PastRecycle) {
         let mut counting = Counting::read(self.recycler.status.counting.as_ref());
-        counting.forget(entry.node_group.as_deref().unwrap_or_default());
+        counting.forget(group);
         self.store(|status| {
             status.counting = Some(counting.write());
             status.recycle_history.get_or_insert_default().push(entry);

@@ -11,7 +11,9 @@ mod lookout;
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{Recycle, Step};
 use machinist_api::event_recycler::status::PastRecycle;
+use machinist_controllers::recycler::naming::Names;
 use machinist_controllers::recycler::plan::Begin;
+use machinist_provider::node_groups::GroupRef;
 use machinist_provider::provider::Providers;
 use machinist_runtime::shutdown;
 
@@ -19,6 +21,7 @@ use self::lookout::Lookout;
 use super::arguments::{RecycleArguments, WatchArguments};
 use super::run::drive::{self, End};
 use super::run::progress::Progress;
+use super::run::prospect::Objection;
 use super::run::{Bench, command, prospect, resumption};
 use super::say;
 use crate::exit::Stopped;
@@ -39,8 +42,10 @@ pub(super) async fn main(
     while !stop.is_cancelled() {
         let plan = lookout.look(bench.clock.now());
         if let Some(found) = &plan.counted {
-            let counts: Vec<_> =
-                found.counts.iter().map(|(group, count)| format!("{group}: {count}")).collect();
+            let names = Names::among(found.counts.keys());
+            let counts = found.counts.iter();
+            let counts = counts.map(|(group, count)| format!("{}: {count}", names.of(group)));
+            let counts: Vec<_> = counts.collect();
             let mut line = counts.join(", ");
             if let Some(example) = &found.example {
                 line.extend(["; leads nowhere yet: ", example]);
@@ -52,11 +57,11 @@ pub(super) async fn main(
         }
         for Begin { group, events } in &plan.pretend {
             tell(&bench, &format!("{events} events: would recycle {group} (dry run)"))?;
-            lookout.settle(past(&group.name.0, *events, "DryRun", None, bench.clock.now()));
+            let entry = past(group, *events, "DryRun", None, bench.clock.now());
+            lookout.settle(group, entry);
         }
-        if let Some(begin) = &plan.begin {
-            let entry = recycle(&bench, begin, common, arguments).await?;
-            lookout.settle(entry);
+        if let Some((group, entry)) = first(&bench, &plan.begin, common, arguments).await? {
+            lookout.settle(group, entry);
             continue;
         }
         tokio::select! {
@@ -68,21 +73,39 @@ pub(super) async fn main(
     Ok(())
 }
 
-/// Recycles a group; what became of it, for the cool-down.
+/// Recycles the first group that anything can be said about; what became of it.
+async fn first<'a>(
+    bench: &Bench,
+    groups: &'a [Begin],
+    common: &RecycleArguments,
+    arguments: &WatchArguments,
+) -> anyhow::Result<Option<(&'a GroupRef, PastRecycle)>> {
+    for begin in groups {
+        if let Some(entry) = recycle(bench, begin, common, arguments).await? {
+            return Ok(Some((&begin.group, entry)));
+        }
+    }
+    Ok(None)
+}
+
+/// Recycles a group; what became of it, for the cool-down. Nothing where it cannot be looked at: it is tried again, and what was counted for it stays.
 async fn recycle(
     bench: &Bench,
     begin: &Begin,
     common: &RecycleArguments,
     arguments: &WatchArguments,
-) -> anyhow::Result<PastRecycle> {
+) -> anyhow::Result<Option<PastRecycle>> {
     let Begin { group, events } = begin;
     tell(bench, &format!("{events} events: recycling {group}"))?;
     let prospect = match prospect::of(bench, group, arguments.how.strategy).await {
         Ok(prospect) => prospect,
-        Err(error) => {
-            tell(bench, &format!("{group} is left alone: {error:#}"))?;
-            let why = Some(error.to_string());
-            return Ok(past(&group.name.0, *events, "Failed", why, bench.clock.now()));
+        Err(unseen @ Objection::Unseen { .. }) => {
+            tell(bench, &format!("{unseen}; it is tried again"))?;
+            return Ok(None);
+        }
+        Err(Objection::Refused(why)) => {
+            tell(bench, &format!("{group} is left alone: {why}"))?;
+            return Ok(Some(past(group, *events, "Failed", Some(why), bench.clock.now())));
         }
     };
     let mut progress = Progress::new();
@@ -98,7 +121,7 @@ async fn recycle(
         End::Over(recycle, now) => {
             tell(bench, &told(&recycle))?;
             let message = recycle.message.clone().filter(|_| recycle.step == Step::Failed);
-            Ok(past(&recycle.group, *events, recycle.step.as_str(), message, now))
+            Ok(Some(past(group, *events, recycle.step.as_str(), message, now)))
         }
     }
 }
@@ -114,14 +137,15 @@ fn told(recycle: &Recycle) -> String {
 }
 
 fn past(
-    group: &str,
+    group: &GroupRef,
     events: u64,
     status: &str,
     message: Option<String>,
     now: Timestamp,
 ) -> PastRecycle {
     PastRecycle {
-        node_group: Some(group.to_owned()),
+        node_group: Some(group.name.to_string()),
+        region: Some(group.region.to_string()),
         timestamp: Some(now.to_string()),
         event_count: i64::try_from(events).ok(),
         status: Some(status.to_owned()),

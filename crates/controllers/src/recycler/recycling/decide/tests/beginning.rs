@@ -68,25 +68,49 @@ fn what_only_some_strategies_can_do_is_refused_to_the_others() {
     use Strategy::{InstanceRefresh, ScaleToZero};
     let protected = |s: &mut Snapshot| s.group_mut().members[1].protected_from_scale_in = true;
     let own = |s: &mut Snapshot| s.own_node = Some("node-of-i-2".into());
-    let warm = |s: &mut Snapshot| {
-        s.group_mut().warm_pool = Some(machinist_provider::node_groups::WarmPool {
-            size: 1,
-            min: 1,
-            state: "Stopped".into(),
-            reuses: true,
-        });
+    let standby = |s: &mut Snapshot| s.group_mut().members[1].lifecycle = Lifecycle::Standby;
+    let detached = |s: &mut Snapshot| {
+        s.group_mut().members[1].lifecycle = Lifecycle::Other("Detaching".into());
     };
     let managed = |s: &mut Snapshot| s.group_mut().managed_by_eks = true;
-    for change in [protected as fn(&mut Snapshot), own, warm, managed] {
+    for change in [protected as fn(&mut Snapshot), own, standby, detached, managed] {
         assert_eq!(refuses(Strategy::Replace, change), None);
     }
     for strategy in [InstanceRefresh, ScaleToZero] {
         assert_eq!(refuses(strategy, protected), Some(Refusal::Protected("i-2".into())));
         assert_eq!(refuses(strategy, own), Some(Refusal::OwnNode("node-of-i-2".into())));
+        for change in [standby as fn(&mut Snapshot), detached] {
+            assert_eq!(refuses(strategy, change), Some(Refusal::OutOfUse("i-2".into())));
+        }
     }
-    assert_eq!(refuses(ScaleToZero, warm), Some(Refusal::WarmPool));
     assert_eq!(refuses(ScaleToZero, managed), Some(Refusal::ManagedByEks));
-    assert_eq!((refuses(InstanceRefresh, warm), refuses(InstanceRefresh, managed)), (None, None));
+    assert_eq!(refuses(InstanceRefresh, managed), None);
+}
+
+#[test]
+fn a_warm_pool_is_fine_unless_it_gives_bad_instances_back() {
+    let warm = |reuses: bool| {
+        move |s: &mut Snapshot| {
+            let state = "Stopped".into();
+            s.group_mut().warm_pool = Some(WarmPool { size: 1, min: 1, state, reuses });
+        }
+    };
+    for strategy in ALL {
+        assert_eq!(refuses(strategy, warm(false)), None);
+        let refused = (strategy != Strategy::InstanceRefresh).then_some(Refusal::WarmPool);
+        assert_eq!(refuses(strategy, warm(true)), refused, "{strategy:?}");
+    }
+    // Also where it begins to do so in the middle: what goes then would come back.
+    for (strategy, step) in
+        [(Strategy::Replace, Step::Replacing), (Strategy::ScaleToZero, Step::ScalingDown)]
+    {
+        let mut base = snapshot(strategy, step, &THREE);
+        warm(true)(&mut base);
+        assert!(waits_for(&decide(&base, now())).contains("warm pool"));
+        let (_, failure, why) = failed(decide(&base, after(20 * 60)));
+        assert_eq!(failure, RecycleFailure::TimedOut);
+        assert!(why.contains("InstanceRefresh"), "{why}");
+    }
 }
 
 #[test]

@@ -134,6 +134,7 @@ fn what_somebody_wants_to_keep_is_kept_and_the_rest_goes() {
     let mut base = replacing();
     base.group_mut().members[0].protected_from_scale_in = true;
     base.group_mut().members[1].lifecycle = Lifecycle::Standby;
+    base.group_mut().sizes.desired = 2;
     base.recycle = stored_plan(decide(&base, now()));
     let states: Vec<_> = base.recycle.instances.iter().map(|one| one.state).collect();
     assert_eq!(states, [InstanceState::Kept, InstanceState::Kept, InstanceState::Waiting]);
@@ -267,11 +268,53 @@ fn a_cordon_that_was_there_before_stays() {
         Node { cordoned: true, mark: Some(drain_mark(false)), ..node("i-1") },
     );
     assert!(matches!(decide(&base, now()), Plan::Do(Effect::Release { uncordon: false, .. })));
-    // Nor is a Node touched whose instance goes, or whose turn had not come.
-    base.nodes
-        .insert("i-2".into(), Node { cordoned: true, mark: Some(drain_mark(true)), ..node("i-2") });
+    // Nor is a Node touched whose instance goes, or that somebody else drained before.
+    let started = base.recycle.started - Duration::from_secs(1);
+    let theirs = machinist_domain::drain::Mark { started, cordoned: true };
+    base.nodes.insert("i-2".into(), Node { cordoned: true, mark: Some(theirs), ..node("i-2") });
     base.group_mut().members[0].lifecycle = Lifecycle::Terminating;
     assert_eq!(step(decide(&base, now())), Step::Unmarking);
+}
+
+#[test]
+fn what_is_in_standby_is_no_part_of_the_groups_size() {
+    let mut base = snapshot(Strategy::Replace, Step::Replacing, &["i-1", "i-2", "i-3", "i-4"]);
+    base.group_mut().members[3].lifecycle = Lifecycle::Standby;
+    set(&mut base, "i-4", InstanceState::Kept);
+    // Another instance came in its place, and is not ready yet: one is missing.
+    base.group_mut().members.push(member("i-5"));
+    base.nodes.insert("i-5".into(), Node { ready: false, ..node("i-5") });
+    assert!(waits_for(&decide(&base, now())).contains("not whole"));
+    base.nodes.insert("i-5".into(), node("i-5"));
+    let next = stored_plan(decide(&base, now()));
+    assert_eq!(next.instances[0].state, InstanceState::Draining);
+    // Nor is the group whole while nothing but the one in Standby is left of it.
+    for id in THREE {
+        set(&mut base, id, InstanceState::Gone);
+    }
+    base.group_mut().members.retain(|member| member.lifecycle == Lifecycle::Standby);
+    base.group_mut().sizes.desired = 1;
+    assert!(waits_for(&decide(&base, now())).contains("not whole"));
+}
+
+#[test]
+fn places_count_by_the_weight_of_instances() {
+    let mut base = replacing();
+    base.group_mut().sizes = Sizes { min: 3, max: 30, desired: 12 };
+    for member in &mut base.group_mut().members {
+        member.weight = 4;
+    }
+    let next = stored_plan(decide(&base, now()));
+    assert_eq!(next.instances[0].state, InstanceState::Draining, "nothing is missing");
+    base.recycle = next;
+    drain_view(&mut base, "i-1", vec![pod()]);
+    assert!(matches!(decide(&base, now()), Plan::Do(Effect::Drain(_))), "the next has to wait");
+    for id in THREE {
+        set(&mut base, id, InstanceState::Gone);
+    }
+    base.group_mut().members = vec![Member { weight: 12, ..member("i-9") }];
+    base.nodes.insert("i-9".into(), node("i-9"));
+    assert_eq!(step(decide(&base, now())), Step::Unmarking, "one large one is enough");
 }
 
 #[test]

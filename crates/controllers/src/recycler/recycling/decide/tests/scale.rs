@@ -94,5 +94,65 @@ fn a_text_alone_does_not_scale_a_group_down_twice() {
     // Everything was done but taking the text off, and the status is lost.
     let mut base = snapshot(Strategy::ScaleToZero, Step::ScalingDown, &THREE);
     base.group_mut().members = ["i-4", "i-5", "i-6"].map(member).into();
-    assert_eq!(step(decide(&base, now())), Step::Refilling);
+    for expected in [Step::Restoring, Step::Refilling] {
+        base.recycle = stored_plan(decide(&base, now()));
+        assert_eq!(base.recycle.step, expected);
+    }
+}
+
+#[test]
+fn a_size_that_is_still_zero_is_set_back_whatever_somebody_did_to_the_others() {
+    let found = Sizes { min: 0, max: 5, desired: 0 };
+    let to = Sizes { min: 1, max: 5, desired: 3 };
+    let back = Plan::Do(Effect::Resize { from: found, to });
+    // The status is lost, and nothing of what was there is left.
+    let mut base = snapshot(Strategy::ScaleToZero, Step::ScalingDown, &THREE);
+    (base.group_mut().sizes, base.group_mut().members) = (found, Vec::new());
+    base.recycle = stored_plan(decide(&base, now()));
+    assert_eq!(base.recycle.step, Step::Restoring);
+    assert_eq!(decide(&base, now()), back);
+    // It was given up.
+    for end in [Step::Releasing, Step::Unmarking] {
+        let mut base = snapshot(Strategy::ScaleToZero, end, &THREE);
+        base.recycle.failure = Some(RecycleFailure::TimedOut);
+        base.group_mut().sizes = found;
+        base.recycle = stored_plan(decide(&base, now()));
+        assert_eq!(base.recycle.step, Step::Restoring);
+        assert_eq!(decide(&base, now()), back);
+    }
+}
+
+#[test]
+fn what_is_suspended_after_it_was_planned_keeps_the_group_at_its_size() {
+    let mut base = snapshot(Strategy::ScaleToZero, Step::ScalingDown, &THREE);
+    base.group_mut().suspended.insert(Process::Launch);
+    assert!(waits_for(&decide(&base, now())).contains("Launch of the group is suspended"));
+    let (step, failure, _) = failed(decide(&base, after(20 * 60)));
+    assert_eq!((step, failure), (Step::Restoring, RecycleFailure::TimedOut));
+}
+
+#[test]
+fn what_somebody_puts_into_standby_at_zero_is_not_waited_for() {
+    let mut base = snapshot(Strategy::ScaleToZero, Step::Emptying, &THREE);
+    base.group_mut().sizes = Sizes::ZERO;
+    for member in &mut base.group_mut().members {
+        member.lifecycle = Lifecycle::Terminated;
+    }
+    base.group_mut().members[1].lifecycle = Lifecycle::Standby;
+    assert_eq!(step(decide(&base, now())), Step::Restoring);
+    base.group_mut().members[1].lifecycle = Lifecycle::Terminating;
+    assert!(waits_for(&decide(&base, now())).contains("still going"));
+}
+
+#[test]
+fn instances_count_by_their_weight() {
+    let mut base = snapshot(Strategy::ScaleToZero, Step::Refilling, &THREE);
+    base.group_mut().sizes = Sizes { min: 4, max: 20, desired: 8 };
+    base.group_mut().members.clear();
+    for id in ["i-4", "i-5"] {
+        assert!(waits_for(&decide(&base, now())).contains("not ready"));
+        base.group_mut().members.push(Member { weight: 4, ..member(id) });
+        base.nodes.insert(id.into(), node(id));
+    }
+    assert_eq!(step(decide(&base, now())), Step::Unmarking);
 }

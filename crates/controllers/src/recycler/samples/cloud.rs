@@ -1,0 +1,150 @@
+//! A cloud that says what a test has put there, and remembers what it was asked and told; and what is needed to carry plans out there.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinist_provider::Pending;
+use machinist_provider::cloud::CloudError;
+use machinist_provider::node_groups::{
+    Group, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId, NodeGroups, RefreshId,
+    RefreshPreferences, Sizes,
+};
+use machinist_runtime::cache::Scope;
+use machinist_runtime::cache::registry::Caches;
+use machinist_runtime::clock::SharedClock;
+use machinist_runtime::cluster::Cluster;
+use machinist_runtime::lease::Leadership;
+use machinist_runtime::metrics::Metrics;
+use machinist_runtime::tasks::Tasks;
+use machinist_runtime::timings::Timings;
+use machinist_runtime::user_agent::UserAgent;
+use machinist_runtime::writer::{Gateway, Writer};
+use parking_lot::Mutex;
+
+use crate::kinds::Nodes;
+use crate::recycler::recycling::Recycling;
+
+/// A region that never answers.
+pub(in crate::recycler) const SILENT: &str = "eu-silent-1";
+
+/// A cloud in which every instance is in the group `workers`.
+#[derive(Debug, Default)]
+pub(in crate::recycler) struct FakeCloud {
+    groups: Mutex<HashMap<GroupRef, Result<Group, CloudError>>>,
+    calls: Mutex<Vec<String>>,
+}
+
+impl FakeCloud {
+    /// From now on the group is like this, or cannot be looked at.
+    pub(in crate::recycler) fn put(&self, group: GroupRef, answer: Result<Group, CloudError>) {
+        self.groups.lock().insert(group, answer);
+    }
+
+    /// What it was asked and told since this was last called.
+    pub(in crate::recycler) fn calls(&self) -> Vec<String> {
+        std::mem::take(&mut *self.calls.lock())
+    }
+
+    fn told<'a, T: Send + 'a, E: Send + 'a>(
+        &self,
+        call: String,
+        answer: T,
+    ) -> Pending<'a, Result<T, E>> {
+        self.calls.lock().push(call);
+        Box::pin(std::future::ready(Ok(answer)))
+    }
+}
+
+impl NodeGroups for FakeCloud {
+    fn instances<'a>(
+        &'a self,
+        region: &'a str,
+        ids: &'a [InstanceId],
+    ) -> Pending<'a, Result<Vec<InstanceFacts>, CloudError>> {
+        self.told(format!("instances {region} {}", ids.len()), Vec::new())
+    }
+
+    fn groups_of<'a>(
+        &'a self,
+        region: &'a str,
+        ids: &'a [InstanceId],
+    ) -> Pending<'a, Result<BTreeMap<InstanceId, Option<GroupName>>, CloudError>> {
+        if region == SILENT {
+            return Box::pin(std::future::pending());
+        }
+        let group = |id: &InstanceId| (id.clone(), Some(GroupName("workers".into())));
+        self.told(format!("groups of {region} {}", ids.len()), ids.iter().map(group).collect())
+    }
+
+    fn describe<'a>(
+        &'a self,
+        region: &'a str,
+        names: &'a [GroupName],
+    ) -> Pending<'a, Result<Vec<Group>, CloudError>> {
+        if region == SILENT {
+            return Box::pin(std::future::pending());
+        }
+        let groups = self.groups.lock();
+        let found = names.iter().filter_map(|name| {
+            self.calls.lock().push(format!("describe {region}/{name}"));
+            groups.get(&GroupRef::new(region, Arc::clone(&name.0))).cloned()
+        });
+        Box::pin(std::future::ready(found.collect()))
+    }
+
+    fn mark<'a>(&'a self, group: &'a GroupRef, _: &'a str) -> Pending<'a, Result<(), CloudError>> {
+        self.told(format!("mark {group}"), ())
+    }
+
+    fn unmark<'a>(&'a self, group: &'a GroupRef) -> Pending<'a, Result<(), CloudError>> {
+        self.told(format!("unmark {group}"), ())
+    }
+
+    fn terminate<'a>(
+        &'a self,
+        group: &'a GroupRef,
+        instance: &'a InstanceId,
+    ) -> Pending<'a, Result<(), CloudError>> {
+        self.told(format!("terminate {group} {instance}"), ())
+    }
+
+    fn resize<'a>(
+        &'a self,
+        group: &'a GroupRef,
+        _: Sizes,
+        to: Sizes,
+    ) -> Pending<'a, Result<(), GroupError>> {
+        self.told(format!("resize {group} to {to}"), ())
+    }
+
+    fn start_refresh<'a>(
+        &'a self,
+        group: &'a GroupRef,
+        _: RefreshPreferences,
+    ) -> Pending<'a, Result<RefreshId, GroupError>> {
+        self.told(format!("refresh {group}"), RefreshId("r-1".into()))
+    }
+
+    fn cancel_refresh<'a>(&'a self, group: &'a GroupRef) -> Pending<'a, Result<(), CloudError>> {
+        self.told(format!("cancel {group}"), ())
+    }
+}
+
+/// Recycles groups of the cloud, in a cluster that nobody answers for.
+pub(in crate::recycler) fn recycling(
+    cloud: &Arc<FakeCloud>,
+    clock: SharedClock,
+) -> (Recycling, Writer) {
+    let timings = Timings { cloud_call: Duration::from_secs(60), ..Timings::default() };
+    let config = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+    let cluster = Cluster::new(config, &timings).unwrap();
+    let session = cluster.session(UserAgent::RECYCLER);
+    let metrics = Arc::new(Metrics::default());
+    let caches = Caches::new(clock.clone(), timings, Arc::clone(&metrics), Tasks::default());
+    let nodes = caches.open(&cluster, Scope::All, Nodes::default());
+    let gateway = Arc::new(Gateway::new(false, timings.cloud_call, metrics));
+    let writer = Writer::new(gateway, session.clone(), "test", Leadership::NotNeeded);
+    let groups: Arc<dyn NodeGroups> = cloud.clone();
+    (Recycling::new(groups, nodes, session, clock, &timings, None), writer)
+}
