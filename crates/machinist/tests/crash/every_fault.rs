@@ -1,10 +1,9 @@
 //! Every fault at every write, and `kill -9` at ten of them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_control_plane::ControlPlane;
-use machinist_testbed::aws::{AwsBed, Moto};
+use machinist_testbed::aws::AwsBed;
 use machinist_testbed::crash::{Fault, Harness, Options, Sample};
 use machinist_testbed::scenarios::{AwsScaling, Scaling};
 
@@ -94,14 +93,14 @@ async fn every_write_survives_every_fault_while_credentials_come_and_go() {
 /// On AWS, with hosts and load balancers, while image and subnet change: every death is `kill -9`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_instance_is_lost_leaked_or_made_twice_on_aws() {
-    let moto = Arc::new(Moto::start().await.unwrap());
     let control_plane = control_plane().await;
     let options = Options {
-        // A run takes ten times as long as one of the annotator.
-        sample: Sample::from_env_or(25),
+        sample: Sample::from_env(),
+        // Half of a run is waiting.
+        parallel: 5,
         deadline: Duration::from_secs(120),
-        settle: Duration::from_secs(1),
-        aws: Some(moto),
+        settle: Duration::from_millis(700),
+        aws: true,
         ..options()
     };
     let servers = vec![control_plane.kube_config()];

@@ -3,7 +3,6 @@
 //!
 //! `make test` tries a few points of each, `make crash` all of them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -12,7 +11,6 @@ use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use machinist_api::event_recycler::EventRecycler;
 use machinist_api::event_recycler::recycle::InstanceState;
-use machinist_testbed::aws::Moto;
 use machinist_testbed::crash::{
     Harness, Options, ProcessSubject, Sample, Scenario, World, WorldAws,
 };
@@ -172,7 +170,6 @@ fn subject() -> ProcessSubject {
 
 /// `few` is how many points are tried unless all are.
 async fn survives(strategy: &'static str, name: &'static str, few: usize) -> Result<()> {
-    let moto = Arc::new(Moto::start().await?);
     let control_plane = every_fault::control_plane().await;
     let all = std::env::var_os("MACHINIST_CRASH").is_some();
     let options = Options {
@@ -181,7 +178,7 @@ async fn survives(strategy: &'static str, name: &'static str, few: usize) -> Res
         parallel: 1,
         deadline: Duration::from_secs(120),
         settle: Duration::from_millis(1500),
-        aws: Some(moto),
+        aws: true,
         ..Options::default()
     };
     let scenario = Recycled { name, strategy };

@@ -72,8 +72,8 @@ pub(crate) fn machines_on_aws() -> ProcessSubject {
             "--metrics-bind-address=0",
             "--health-addr=0",
             "--sync-period=10m",
-            // Not less: moto is slow when several worlds ask it, and an answer that comes too late is one more fault.
-            "--time-scale=0.05",
+            // Not less: moto is slow on a busy machine, and an answer that comes too late is one more fault.
+            "--time-scale=0.03",
             "--namespace",
             "{namespace}",
             "--cluster-id",

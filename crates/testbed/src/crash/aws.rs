@@ -1,10 +1,11 @@
-//! AWS for one world: an estate of its own on a moto that all worlds share, behind the same proxy as the world's API server, so that
-//! calls which change something are crash points like any other write.
+//! AWS for one world: an estate on a moto of its own, behind the same proxy as the world's API server, so that calls which change
+//! something are crash points like any other write.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use tokio::sync::OnceCell;
 
 use crate::aws::estate::Balancers;
 use crate::aws::{AwsBed, Estate, Kubelets, Moto, Transport};
@@ -12,19 +13,29 @@ use crate::faults::Proxy;
 
 /// What the cloud is called in crash points.
 const NAME: &str = "aws";
-/// What is in a region slows down every look at it, so worlds are spread over some that every account has.
-const REGIONS: [&str; 8] = [
-    "us-east-1",
-    "us-east-2",
-    "us-west-1",
-    "us-west-2",
-    "eu-central-1",
-    "eu-west-1",
-    "eu-west-2",
-    "eu-west-3",
-];
+const REGION: &str = "eu-west-1";
 /// Long enough for a machine to be Provisioned before its Node appears, in every run.
 const BOOT: Duration = Duration::from_millis(1200);
+
+/// A moto for each place where worlds are, started when the first world needs it. moto does one thing at a time, and is slower the more is in
+/// it, so no two worlds share one at a time, and each finds it empty.
+#[derive(Debug)]
+pub(super) struct Motos(Vec<OnceCell<Arc<Moto>>>);
+
+impl Motos {
+    pub(super) fn new(places: usize) -> Self {
+        Self((0..places).map(|_| OnceCell::new()).collect())
+    }
+
+    /// The moto of a place, with nothing in it. Whatever was there before is over.
+    pub(super) async fn emptied(&self, place: usize) -> Result<&Arc<Moto>> {
+        let moto = self.0.get(place).with_context(|| format!("there is no place {place}"))?;
+        let start = async || Moto::start_bare().await.map(Arc::new);
+        let moto = moto.get_or_try_init(start).await?;
+        moto.reset().await?;
+        Ok(moto)
+    }
+}
 
 /// AWS as one world sees it.
 #[derive(Debug)]
@@ -49,8 +60,7 @@ impl WorldAws {
         name: &str,
     ) -> Result<Self> {
         let bed = AwsBed::start_before(Arc::clone(moto), Transport::Plain).await?;
-        let region = REGIONS[fastrand::usize(..REGIONS.len())];
-        let estate = Estate::found(moto, region, name).await.context("an estate")?;
+        let estate = Estate::found(moto, REGION, name).await.context("an estate")?;
         let balancers = estate.build_balancers().await.context("load balancers")?;
         let endpoint = proxy.join(NAME, &bed.endpoint_url())?;
         let estate = Arc::new(estate);

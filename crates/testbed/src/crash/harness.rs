@@ -13,11 +13,12 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{
-    CrashPoint, Fault, Report, Sample, Scenario, Subject, World, diff,
+    CrashPoint, Fault, Report, Sample, Scenario, Subject, World,
+    aws::Motos,
+    diff,
     lens::Lens,
     trial::{Learned, Trial, Verdict},
 };
-use crate::aws::Moto;
 
 /// Runs that a fault gets to find its point.
 const OCCASIONS: usize = 3;
@@ -29,7 +30,8 @@ pub struct Options {
     pub faults: Vec<Fault>,
     /// Which pairs of point and fault are run.
     pub sample: Sample,
-    /// Worlds at once on each API server. Use 1 where kinds are cluster-scoped.
+    /// Worlds at once on each API server. Where kinds are cluster-scoped, use 1, or a scenario that keeps them apart
+    /// ([`Scenario::prepare`]).
     pub parallel: usize,
     /// Time for one run of the scenario, recovery included.
     pub deadline: Duration,
@@ -41,8 +43,8 @@ pub struct Options {
     pub leases: bool,
     /// Whether every world has a simulated cloud, and how much faster than real time its clock goes.
     pub cloud: Option<f64>,
-    /// Whether every world has AWS, and where.
-    pub aws: Option<Arc<Moto>>,
+    /// Whether every world has AWS.
+    pub aws: bool,
 }
 
 impl Default for Options {
@@ -56,7 +58,7 @@ impl Default for Options {
             user_agents: "machinist-".to_owned(),
             leases: false,
             cloud: None,
-            aws: None,
+            aws: false,
         }
     }
 }
@@ -68,12 +70,17 @@ pub struct Harness<S, C> {
     scenario: Arc<C>,
     api_servers: Vec<kube::Config>,
     options: Options,
+    /// How many worlds there are at once.
+    places: usize,
+    motos: Motos,
 }
 
 impl<S: Subject, C: Scenario> Harness<S, C> {
     /// Worlds are spread over the API servers; each is reached with the given (admin) identity.
     pub fn new(subject: S, scenario: C, api_servers: Vec<kube::Config>, options: Options) -> Self {
-        Self { subject, scenario: Arc::new(scenario), api_servers, options }
+        let places = options.parallel.max(1) * api_servers.len();
+        let (scenario, motos) = (Arc::new(scenario), Motos::new(places));
+        Self { subject, scenario, api_servers, options, places, motos }
     }
 
     /// Learns, tries every chosen pair, and reports. An error means that nothing could be tried.
@@ -83,8 +90,7 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
         let faults = &self.options.faults;
         let pairs = self.options.sample.pairs(points.len(), faults.len());
         let runs = pairs.len();
-        let places = self.options.parallel.max(1) * self.api_servers.len();
-        let free: Mutex<Vec<usize>> = Mutex::new((0..places).collect());
+        let free: Mutex<Vec<usize>> = Mutex::new((0..self.places).collect());
         let mut verdicts: Vec<_> = stream::iter(pairs)
             .map(|pair| {
                 let (point, fault) = (&points[pair.0], faults[pair.1]);
@@ -97,7 +103,7 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
                     anyhow::Ok((pair, verdict.with_context(|| format!("{point}: {fault}"))?))
                 }
             })
-            .buffer_unordered(places)
+            .buffer_unordered(self.places)
             .try_collect()
             .await?;
         verdicts.sort_by_key(|(pair, _)| *pair);
@@ -166,12 +172,14 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
     /// A fresh world at this place, with everything for one run.
     async fn trial(&self, place: usize) -> Result<Trial<'_, S, C>> {
         let api_server = &self.api_servers[place % self.api_servers.len()];
+        // Before the world's time begins.
+        let moto = if self.options.aws { Some(self.motos.emptied(place).await?) } else { None };
         let world = World::new(api_server, self.scenario.name(), self.options.deadline).await?;
         let world = match self.options.cloud {
             None => world,
             Some(scale) => world.with_cloud(api_server, scale).await?,
         };
-        let world = match &self.options.aws {
+        let world = match moto {
             None => world,
             Some(moto) => world.with_aws(api_server, moto).await?,
         };

@@ -2,6 +2,9 @@
 //!
 //! Invariant: a choice depends only on the numbers of points and faults, so it can be repeated.
 
+/// Of so many pairs one is run where nobody says anything else.
+const USUAL: usize = 5;
+
 /// How many pairs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sample {
@@ -16,15 +19,10 @@ pub enum Sample {
 impl Sample {
     /// Everything if `MACHINIST_CRASH` is `all` (that is `make crash`), every n-th pair if it is a number, a fifth otherwise.
     pub fn from_env() -> Self {
-        Self::from_env_or(5)
-    }
-
-    /// The same, but one pair in `n` where the environment says nothing: for scenarios with many points and slow runs.
-    pub fn from_env_or(n: usize) -> Self {
         match std::env::var("MACHINIST_CRASH").as_deref() {
             Ok("all") => Self::All,
-            Ok(number) => Self::EveryNth(number.parse().unwrap_or(n)),
-            Err(_) => Self::EveryNth(n),
+            Ok(number) => Self::EveryNth(number.parse().unwrap_or(USUAL)),
+            Err(_) => Self::EveryNth(USUAL),
         }
     }
 

@@ -4,19 +4,17 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::Node;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
+use kube::api::{ListParams, Patch, PatchParams};
 use machinist_api::machine::Machine;
-use machinist_api::machine_set::MachineSet;
 use serde_json::{Value, json};
 
-use super::scaling::{NODE, STATE, is_linked, kinds, news, strip};
+use super::machines;
+use crate::aws::Estate;
 use crate::aws::estate::InstanceFacts;
 use crate::crash::{Scenario, World, WorldAws};
-use crate::faults::{ApiRequest, Verb};
+use crate::faults::ApiRequest;
 
-const SET: &str = "set";
 const SIZE: u32 = 3;
 /// Whose an instance is.
 const UID: &str = "machinist.dev/machine-uid";
@@ -33,30 +31,25 @@ impl Scenario for AwsScaling {
     }
 
     async fn run(&self, world: &World) -> Result<()> {
-        let sets: Api<MachineSet> = world.api();
-        sets.create(&PostParams::default(), &machine_set(aws(world)?)?).await?;
-        world.eventually("the set to be seen", || is_settled(world, 0)).await?;
-        scale(world, SIZE).await?;
+        let estate = &aws(world)?.estate;
+        machines::create_set(world, estate.name(), &provider_spec(estate)).await?;
+        scale(world, 0).await?;
+        scale(world, usize::try_from(SIZE)?).await?;
         lose_a_tag(world).await?;
         scale(world, 0).await
     }
 
     /// What is left, in Kubernetes and in AWS, and what was ever made.
     async fn end_state(&self, world: &World) -> Result<Value> {
-        let aws = aws(world)?;
-        let mut objects = world.state_of(&kinds()).await?;
-        strip(&mut objects);
-        // Worlds are in different regions.
-        let text = objects.to_string().replace(aws.estate.region(), "<region>");
-        let objects: Value = serde_json::from_str(&text)?;
-        let instances = aws.estate.instances().await?;
+        let WorldAws { estate, balancers, .. } = aws(world)?;
+        let instances = estate.instances().await?;
         Ok(json!({
-            "objects": objects,
-            "nodes": nodes(world, &instances).await?.len(),
+            "objects": machines::objects(world).await?,
+            "nodes": machines::nodes(world, &ids(&instances)).await?.len(),
             "instances": instances.iter().filter(|one| one.exists()).count(),
-            "volumes": aws.estate.volumes().await?.len(),
-            "hosts": aws.estate.hosts().await?.len(),
-            "registered": aws.estate.registered(&aws.balancers).await?,
+            "volumes": estate.volumes().await?.len(),
+            "hosts": estate.hosts().await?.len(),
+            "registered": estate.registered(balancers).await?,
             // A second instance for one machine would be a duplicate, even if it was removed again.
             "instancesEverMade": instances.len(),
             "mostForOneMachine": most_for_one(&instances),
@@ -67,36 +60,18 @@ impl Scenario for AwsScaling {
         aws(world)?.estate.shift().await
     }
 
-    /// All machines are alike; what is counted is the how-many-th.
     fn label(&self, request: &ApiRequest) -> String {
-        let name = request.name.as_deref().unwrap_or_default();
-        match (&*request.resource, name.split_once(' ')) {
-            ("events", Some((about, reason))) => format!("{} {reason}", class(about)),
-            ("machines", _) if request.verb == Verb::Patch => format!("machine {}", told(request)),
-            _ => class(name).to_owned(),
-        }
+        machines::label(request, &news(request))
     }
 
     fn at_least(&self, request: &ApiRequest) -> u32 {
-        match (&*request.resource, request.subresource.as_deref()) {
+        match &*request.resource {
             // One tag is lost.
-            ("CreateTags", _) => 1,
+            "CreateTags" => 1,
             // Two groups of targets for each machine.
-            ("RegisterTargets" | "DeregisterTargets", _) => 2 * SIZE,
+            "RegisterTargets" | "DeregisterTargets" => 2 * SIZE,
             _ if request.is_query_call() => SIZE,
-            // Once for what the user waits for in each step; how often on the way depends on who is faster.
-            ("machinesets", Some("status")) => 3,
-            // Whether a reference is taken back before its machine is gone depends on who is faster.
-            ("machines", Some("status")) if told(request) == NODE => SIZE,
-            // Whether somebody looks between boot and Node.
-            ("machines", _) if told(request) == STATE => 0,
-            // One for several passes that follow each other closely.
-            ("events", _)
-                if request.name.as_deref().is_some_and(|name| name.ends_with("Scaled")) =>
-            {
-                1
-            }
-            _ => u32::MAX,
+            _ => machines::at_least(request, &news(request), 3, SIZE),
         }
     }
 }
@@ -106,62 +81,31 @@ fn aws(world: &World) -> Result<&WorldAws> {
 }
 
 /// What a patch of a machine says, in a word that all machines share.
-fn told(request: &ApiRequest) -> String {
+fn news(request: &ApiRequest) -> String {
     let body = request.json().unwrap_or_default();
     let status = &body["status"]["providerStatus"];
-    match news(request) {
-        word if word != STATE => word,
+    match machines::news(request) {
+        word if word != machines::STATE => word,
         _ if !status["launch"].is_null() => "launch".to_owned(),
         _ if !status["dedicatedHost"].is_null() => "host".to_owned(),
         word => word,
     }
 }
 
-fn class(name: &str) -> &'static str {
-    match name {
-        "" => "",
-        SET => "set",
-        // Nodes are called like their instances.
-        _ if name.starts_with("set-") || name.starts_with("i-") => "machine",
-        _ => "other",
-    }
-}
-
-fn machine_set(aws: &WorldAws) -> Result<MachineSet> {
-    let estate = &aws.estate;
-    let labels = json!({
-        "machine.openshift.io/cluster-api-machineset": SET,
-        "machine.openshift.io/cluster-api-cluster": estate.name(),
-    });
+fn provider_spec(estate: &Estate) -> Value {
     let own_host = json!({
         "affinity": "DedicatedHost",
         "dedicatedHost": {"allocationStrategy": "Dynamic"},
     });
-    let spec = estate.spec(&json!({
+    estate.spec(&json!({
         "placement": {"region": estate.region(), "tenancy": "host", "host": own_host},
         "loadBalancers": estate.balanced(),
-    }));
-    Ok(serde_json::from_value(json!({
-        "apiVersion": "machine.openshift.io/v1beta1",
-        "kind": "MachineSet",
-        "metadata": {"name": SET},
-        "spec": {
-            "replicas": 0,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"metadata": {"labels": {"tier": "gold"}}, "providerSpec": {"value": spec}},
-            },
-        },
-    }))?)
+    }))
 }
 
-async fn scale(world: &World, size: u32) -> Result<()> {
-    let sets: Api<MachineSet> = world.api();
-    let patch = Patch::Merge(json!({"spec": {"replicas": size}}));
-    sets.patch_scale(SET, &PatchParams::default(), &patch).await?;
+async fn scale(world: &World, size: usize) -> Result<()> {
+    machines::scale_set(world, size).await?;
     let what = format!("{size} machines, and nothing else");
-    let size = usize::try_from(size)?;
     world.eventually(&what, || is_settled(world, size)).await
 }
 
@@ -170,18 +114,18 @@ async fn lose_a_tag(world: &World) -> Result<()> {
     let estate = &aws(world)?.estate;
     let victim = estate.live().await?.pop().context("an instance")?;
     estate.untag(&victim.id, TEAM).await?;
-    let machines: Api<Machine> = world.api();
+    let machines = world.api::<Machine>();
+    let all = machines.list(&ListParams::default()).await?;
+    let owner = all.iter().find(|one| one.uid().as_ref() == victim.tags.get(UID));
+    let owner = owner.context("an instance of no machine")?.name_any();
     let mut looks = 0;
     world
         .eventually("the tag to come back", || {
             looks += 1;
             let touch = json!({"metadata": {"annotations": {"looked": looks.to_string()}}});
-            let machines = &machines;
+            let (machines, owner) = (&machines, &owner);
             async move {
-                for machine in machines.list(&ListParams::default()).await? {
-                    let patch = Patch::Merge(&touch);
-                    machines.patch(&machine.name_any(), &PatchParams::default(), &patch).await?;
-                }
+                machines.patch(owner, &PatchParams::default(), &Patch::Merge(&touch)).await?;
                 let live = estate.live().await?;
                 ensure!(live.iter().all(|one| one.tags.contains_key(TEAM)), "it is not there");
                 Ok(())
@@ -190,11 +134,8 @@ async fn lose_a_tag(world: &World) -> Result<()> {
         .await
 }
 
-/// Nodes of this world's machines: other worlds may be on the same API server.
-async fn nodes(world: &World, instances: &[InstanceFacts]) -> Result<Vec<Node>> {
-    let nodes = Api::<Node>::all(world.client()).list(&ListParams::default()).await?.items;
-    let is_ours = |node: &Node| instances.iter().any(|one| one.id == node.name_any());
-    Ok(nodes.into_iter().filter(is_ours).collect())
+fn ids(instances: &[InstanceFacts]) -> Vec<String> {
+    instances.iter().map(|one| one.id.clone()).collect()
 }
 
 fn most_for_one(instances: &[InstanceFacts]) -> usize {
@@ -206,28 +147,10 @@ fn most_for_one(instances: &[InstanceFacts]) -> usize {
 }
 
 async fn is_settled(world: &World, size: usize) -> Result<()> {
+    machines::ensure_running(world, size).await?;
     let WorldAws { estate, balancers, .. } = aws(world)?;
-    let machines: Api<Machine> = world.api();
-    let machines = machines.list(&ListParams::default()).await?.items;
-    let phases: Vec<_> = machines
-        .iter()
-        .map(|one| one.status.as_ref().and_then(|status| status.phase.clone()))
-        .collect();
-    ensure!(machines.len() == size, "there are {} machines: {phases:?}", machines.len());
-    let run = phases.iter().all(|phase| phase.as_deref() == Some("Running"));
-    ensure!(run, "phases are {phases:?}");
-    let stay = machines.iter().all(|one| one.metadata.deletion_timestamp.is_none());
-    ensure!(stay, "one is on its way out");
-    let sets: Api<MachineSet> = world.api();
-    let status = sets.get(SET).await?.status.unwrap_or_default();
-    let said = (status.replicas.unwrap_or(-1), status.ready_replicas.unwrap_or(0));
-    let wanted = i32::try_from(size)?;
-    ensure!(said == (wanted, wanted), "the set says {said:?}");
-
     let live = estate.live().await?;
-    let nodes = nodes(world, &live).await?;
-    ensure!(nodes.len() == size, "there are {} nodes", nodes.len());
-    ensure!(nodes.iter().all(is_linked), "a node does not name its machine");
+    machines::ensure_linked(world, &ids(&live), size).await?;
     let left = [live.len(), estate.volumes().await?.len(), estate.hosts().await?.len()];
     ensure!(left == [size; 3], "instances, volumes and hosts are {left:?}");
     let registered = estate.registered(balancers).await?;

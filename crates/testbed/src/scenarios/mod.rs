@@ -1,6 +1,7 @@
 //! Stories that several test suites tell, in a process of the test's own and with the real binary.
 
 mod aws_scaling;
+mod machines;
 mod scaling;
 
 pub use aws_scaling::AwsScaling;

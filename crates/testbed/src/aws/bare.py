@@ -1,0 +1,27 @@
+"""moto for tests that bring their own images, and perhaps a thousand machines.
+
+Amazon's images, over a thousand in each region, are not loaded. Tags are looked up: moto itself goes through all tags of the region for
+every resource that it shows.
+"""
+
+import os
+
+os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
+
+from moto.ec2.models.core import TaggedEC2Resource
+from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, get_prefix
+from moto.server import main
+
+
+def get_tags(self):
+    if not self.id:
+        return []
+    kind = EC2_PREFIX_TO_RESOURCE.get(get_prefix(self.id), "")
+    return [
+        {"resource_id": self.id, "key": key, "value": value, "resource_type": kind}
+        for key, value in self.ec2_backend.tags.get(self.id, {}).items()
+    ]
+
+
+TaggedEC2Resource.get_tags = get_tags
+main()

@@ -1,0 +1,172 @@
+//! What every story of scaling has: one MachineSet, its machines as a user sees them, and names for what is written about them.
+//!
+//! Not here: the cloud. Each story knows what its instances are, and what else belongs to a machine.
+
+use anyhow::{Result, ensure};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{ApiResource, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
+use machinist_api::machine::Machine;
+use machinist_api::machine_set::MachineSet;
+use serde_json::{Value, json};
+
+use crate::crash::World;
+use crate::faults::{ApiRequest, Verb};
+
+const SET: &str = "set";
+/// On every Node of a machine: `namespace/name` of the machine.
+const MACHINE_OF_NODE: &str = "machine.openshift.io/machine";
+/// On every Node of a machine: what the template says.
+const LABEL: &str = "tier";
+
+/// The cloud's word for the state of an instance has changed, or what is waited for, and nothing else.
+pub(super) const STATE: &str = "state";
+/// The machine's Node, and nothing about the phase.
+const NODE: &str = "node";
+
+/// Creates the set. It has no machines yet.
+pub(super) async fn create_set(world: &World, cluster: &str, provider_spec: &Value) -> Result<()> {
+    let labels = json!({
+        "machine.openshift.io/cluster-api-machineset": SET,
+        "machine.openshift.io/cluster-api-cluster": cluster,
+    });
+    let set: MachineSet = serde_json::from_value(json!({
+        "apiVersion": "machine.openshift.io/v1beta1",
+        "kind": "MachineSet",
+        "metadata": {"name": SET},
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "metadata": {"labels": {LABEL: "gold"}},
+                    "providerSpec": {"value": provider_spec},
+                },
+            },
+        },
+    }))?;
+    world.api::<MachineSet>().create(&PostParams::default(), &set).await?;
+    Ok(())
+}
+
+/// Wants that many machines, as `kubectl scale` does.
+pub(super) async fn scale_set(world: &World, size: usize) -> Result<()> {
+    let patch = Patch::Merge(json!({"spec": {"replicas": size}}));
+    world.api::<MachineSet>().patch_scale(SET, &PatchParams::default(), &patch).await?;
+    Ok(())
+}
+
+/// Whether there are exactly that many machines, all of them run, and the set says so.
+pub(super) async fn ensure_running(world: &World, size: usize) -> Result<()> {
+    let machines = world.api::<Machine>().list(&ListParams::default()).await?.items;
+    let phases: Vec<_> = machines
+        .iter()
+        .map(|one| one.status.as_ref().and_then(|status| status.phase.clone()))
+        .collect();
+    ensure!(machines.len() == size, "there are {} machines: {phases:?}", machines.len());
+    let run = phases.iter().all(|phase| phase.as_deref() == Some("Running"));
+    ensure!(run, "phases are {phases:?}");
+    let stay = machines.iter().all(|one| one.metadata.deletion_timestamp.is_none());
+    ensure!(stay, "one is on its way out");
+    let status = world.api::<MachineSet>().get(SET).await?.status.unwrap_or_default();
+    let said = (status.replicas.unwrap_or(-1), status.ready_replicas.unwrap_or(0));
+    let wanted = i32::try_from(size)?;
+    ensure!(said == (wanted, wanted), "the set says {said:?}");
+    Ok(())
+}
+
+/// Whether exactly that many Nodes are there for these instances, each of which names its machine.
+pub(super) async fn ensure_linked(world: &World, instances: &[String], size: usize) -> Result<()> {
+    let nodes = nodes(world, instances).await?;
+    ensure!(nodes.len() == size, "there are {} nodes", nodes.len());
+    let is_linked = |node: &Node| {
+        node.annotations().contains_key(MACHINE_OF_NODE) && node.labels().contains_key(LABEL)
+    };
+    ensure!(nodes.iter().all(is_linked), "a node does not name its machine");
+    Ok(())
+}
+
+/// Nodes are called like their instances. Those of other worlds may be on the same API server.
+pub(super) async fn nodes(world: &World, instances: &[String]) -> Result<Vec<Node>> {
+    let nodes = Api::<Node>::all(world.client()).list(&ListParams::default()).await?.items;
+    Ok(nodes.into_iter().filter(|node| instances.contains(&node.name_any())).collect())
+}
+
+/// The set, and machines if any are left.
+pub(super) async fn objects(world: &World) -> Result<Value> {
+    let kinds = ["MachineSet", "Machine"].map(|kind| ApiResource {
+        group: "machine.openshift.io".to_owned(),
+        version: "v1beta1".to_owned(),
+        api_version: "machine.openshift.io/v1beta1".to_owned(),
+        kind: kind.to_owned(),
+        plural: format!("{}s", kind.to_lowercase()),
+    });
+    let mut objects = world.state_of(&kinds).await?;
+    for object in objects.as_array_mut().into_iter().flatten() {
+        // Ordinals that a crash burned are gone for good, which is how they work.
+        if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+            annotations.remove("machinist.dev/ordinals");
+        }
+    }
+    Ok(objects)
+}
+
+/// All machines are alike, and which ones go is decided by their uids; what is counted is the how-many-th. `news` is what a patch of a machine says.
+pub(super) fn label(request: &ApiRequest, news: &str) -> String {
+    let name = request.name.as_deref().unwrap_or_default();
+    match (&*request.resource, name.split_once(' ')) {
+        ("events", Some((about, reason))) => format!("{} {reason}", class(about)),
+        ("machines", _) if request.verb == Verb::Patch => format!("machine {news}"),
+        _ => class(name).to_owned(),
+    }
+}
+
+fn class(name: &str) -> &'static str {
+    match name {
+        "" => "",
+        SET => "set",
+        // Nodes and instances are called after their machines, or Nodes like instances of EC2.
+        _ if name.starts_with("set-") || name.starts_with("i-") => "machine",
+        _ => "other",
+    }
+}
+
+/// How often a write is made at least in a story of so many steps, with so many machines at most.
+pub(super) fn at_least(request: &ApiRequest, news: &str, steps: u32, machines: u32) -> u32 {
+    match (&*request.resource, request.subresource.as_deref()) {
+        // Once for what the user waits for in each step; how often on the way depends on who is faster.
+        ("machinesets", Some("status")) => steps,
+        // Whether a reference is taken back before its machine is gone depends on who is faster.
+        ("machines", Some("status")) if news == NODE => machines,
+        // Whether somebody looks between boot and Node.
+        ("machines", _) if news == STATE => 0,
+        // One for several passes that follow each other closely.
+        ("events", _) if request.name.as_deref().is_some_and(|name| name.ends_with("Scaled")) => 1,
+        _ => u32::MAX,
+    }
+}
+
+/// What a patch of a machine says, in a word that all machines share.
+pub(super) fn news(request: &ApiRequest) -> String {
+    let body = request.json().unwrap_or_default();
+    let status = &body["status"];
+    let reason = |kind: &str| {
+        let mut conditions = status["conditions"].as_array().into_iter().flatten();
+        let condition = conditions.find(|condition| condition["type"] == kind);
+        condition.and_then(|condition| condition["reason"].as_str()).unwrap_or_default().to_owned()
+    };
+    if let Some(phase) = status["phase"].as_str() {
+        phase.to_owned()
+    } else if status.get("nodeRef").is_some() {
+        NODE.to_owned()
+    } else if !reason("Drained").is_empty() {
+        format!("{} {}", reason("Drained"), reason("InstanceExists"))
+    } else if body["spec"].get("providerID").is_some() {
+        "provider id".to_owned()
+    } else if body["metadata"].get("finalizers").is_some() {
+        "finalizer".to_owned()
+    } else {
+        STATE.to_owned()
+    }
+}
