@@ -15,6 +15,7 @@ use machinist_provider::capacity::{Credentials, Realm};
 use machinist_provider::secret::{SecretData, SecretReader};
 use machinist_provider::witness::Witness;
 
+use crate::answers::WholeDocuments;
 use crate::credentials::{self, PROFILE};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
@@ -89,7 +90,7 @@ impl Connector {
 
         // `AWS_ENDPOINT_URL` and `AWS_ENDPOINT_URL_EC2` come in here, whoever the credentials are from.
         let shared = quiet(loader.load()).await;
-        let mut config = Builder::from(&shared);
+        let mut config = Builder::from(&shared).interceptor(WholeDocuments);
         if let Some(endpoint) = &realm.endpoint {
             config = config.endpoint_url(&**endpoint);
         }

@@ -153,7 +153,9 @@ impl AwsError {
                 Category::InvalidConfiguration
             }
             CredentialsError::ProviderTimedOut(_) => Category::Unavailable,
-            _ if find::<ConnectorError>(error).is_some() => Category::Unavailable,
+            _ if find::<ConnectorError>(error).is_some() || is_garbled(error) => {
+                Category::Unavailable
+            }
             _ => Category::Unauthorised,
         };
         Self::Credentials { category, reason }
@@ -218,6 +220,14 @@ fn refusal_of_sts<'a>(error: &'a (dyn Error + 'static)) -> Option<(&'a str, Opti
     }
     let role = find::<AssumeRoleError>(error).and_then(of);
     role.or_else(|| find::<AssumeRoleWithWebIdentityError>(error).and_then(of))
+}
+
+/// Whether STS was asked and gave an answer without a code: a page of HTML, mostly.
+fn is_garbled(error: &(dyn Error + 'static)) -> bool {
+    let of_role = find::<AssumeRoleError>(error).map(ProvideErrorMetadata::code);
+    let of_identity =
+        || find::<AssumeRoleWithWebIdentityError>(error).map(ProvideErrorMetadata::code);
+    of_role.or_else(of_identity) == Some(None)
 }
 
 /// The first error of type `T` among the causes.

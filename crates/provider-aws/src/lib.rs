@@ -11,7 +11,7 @@
 //!        ▼
 //! regions ── is the region one that can be asked?
 //!        ▼
-//! client ── credentials + tls ──> ec2 (the calls) ──> facts, types::convert
+//! client ── credentials + tls ──> ec2 (the calls) ── answers (are they AWS's?) ──> facts, types::convert
 //!        ▲
 //! machines ── prepare, create, describe, update, delete, list
 //! groups ── Auto Scaling groups: describe, mark, terminate, resize, refresh
@@ -21,6 +21,7 @@
 //! logs is let through ([`quiet`]); nobody holds a lock over the network; the SDK does not retry, so that one place decides.
 //! Not here: reading provider specs and the built-in catalogue (`aws-spec`), reading Secrets (`runtime`).
 
+mod answers;
 mod client;
 mod credentials;
 mod ec2;

@@ -1,6 +1,8 @@
 //! The spec itself, and what it refers to by name, id or filter.
 
+use machinist_provider::spec::SpecError;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::or_default;
 use super::placement::Placement;
@@ -186,6 +188,20 @@ pub enum LoadBalancerKind {
 }
 
 impl LoadBalancer {
+    /// Those that a spec names, whatever else is wrong with it.
+    pub fn all_of(spec: &RawValue) -> Result<Vec<Self>, SpecError> {
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Only {
+            #[serde(deserialize_with = "or_default")]
+            load_balancers: Vec<LoadBalancer>,
+        }
+        match serde_json::from_str::<Only>(spec.get()) {
+            Ok(only) => Ok(only.load_balancers),
+            Err(error) => Err(SpecError::Invalid { reason: format!("loadBalancers: {error}") }),
+        }
+    }
+
     /// What kind it is, if the spec says a kind that there is.
     pub fn kind(&self) -> Option<LoadBalancerKind> {
         match self.kind.as_str() {

@@ -34,6 +34,21 @@ fn with(extra: &Value) -> ProviderConfig {
     ProviderConfig::read(&raw(&spec)).unwrap()
 }
 
+#[test]
+fn load_balancers_are_read_whatever_else_is_wrong() {
+    let named = |extra: &Value| {
+        let mut spec = good();
+        spec.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        LoadBalancer::all_of(&raw(&spec)).map(|all| all.len())
+    };
+    let one = json!([{ "name": "a", "type": "network" }]);
+    assert_eq!(named(&json!({ "loadBalancers": one, "blockDevices": "none" })), Ok(1));
+    assert_eq!(named(&json!({ "loadBalancers": null })), Ok(0));
+    assert_eq!(named(&json!({})), Ok(0));
+    let error = named(&json!({ "loadBalancers": 7 })).unwrap_err().to_string();
+    assert!(error.contains("loadBalancers: "), "{error}");
+}
+
 fn paths(extra: &Value) -> Vec<String> {
     with(extra).problems().into_iter().map(|problem| problem.path).collect()
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_api::names::FINALIZER_MACHINE;
+use machinist_api::names::{FINALIZER_MACHINE, LABEL_CLUSTER, LABEL_CLUSTER_LEGACY};
 use machinist_api::resource::{MACHINES, Resource};
 use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition};
@@ -150,6 +150,13 @@ impl Machine {
     /// Whether it stays until its instance is gone.
     pub fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|finalizer| &**finalizer == FINALIZER_MACHINE)
+    }
+
+    /// Which cluster its label says it belongs to.
+    pub fn cluster_label(&self) -> Option<&str> {
+        let label = self.labels.get(LABEL_CLUSTER);
+        let label = label.or_else(|| self.labels.get(LABEL_CLUSTER_LEGACY));
+        label.filter(|label| !label.is_empty())
     }
 
     /// What is said about `kind`.

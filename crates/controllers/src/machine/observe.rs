@@ -106,10 +106,12 @@ async fn reach(
     })?;
     // After the realm, whose watches bring the machine back when the platform is another one.
     controller.clouds.admit(&spec.raw).await.map_err(Refusal::NotFoundOut)?;
+    let label = machine.cluster_label().filter(|label| **label != *cluster);
     Ok(MachineRef {
         key: machine.meta.key.clone(),
         uid: machine.meta.uid.clone(),
         attempt: stored.attempt().unwrap_or(1),
+        cluster_label: label.map(Arc::from),
         cluster,
         realm,
         spec: Arc::clone(&spec.raw),

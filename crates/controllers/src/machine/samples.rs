@@ -117,6 +117,7 @@ fn reach(view: &View) -> Result<MachineRef, Refusal> {
         uid: Uid("uid-m".into()),
         attempt: view.attempt().unwrap_or(1),
         cluster: "c".into(),
+        cluster_label: None,
         realm: Realm {
             region: "r".into(),
             credentials: Credentials::Ambient,

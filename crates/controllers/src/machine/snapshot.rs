@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
     ANNOTATION_CREATION_TIMEOUT, CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS, CONDITION_READY,
-    LABEL_CLUSTER, LABEL_CLUSTER_LEGACY, REASON_INSTANCE_NOT_CREATED,
+    REASON_INSTANCE_NOT_CREATED,
 };
 use machinist_domain::conditions::{Condition, Status};
 use machinist_domain::machine::{MachineAuthority, Phase};
@@ -194,9 +194,7 @@ impl View {
 
     /// Whether it says which cluster it belongs to.
     pub fn has_cluster_label(&self) -> bool {
-        let labels = &self.machine.labels;
-        let label = labels.get(LABEL_CLUSTER).or_else(|| labels.get(LABEL_CLUSTER_LEGACY));
-        label.is_some_and(|label| !label.is_empty())
+        self.machine.cluster_label().is_some()
     }
 
     /// Whether it is still being created: it was never running.

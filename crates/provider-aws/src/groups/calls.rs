@@ -15,6 +15,7 @@ use machinist_provider::node_groups::{
 };
 
 use super::convert;
+use crate::answers::WholeDocuments;
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
 use crate::quiet::quiet;
@@ -33,7 +34,7 @@ pub(super) struct Caller {
 impl Caller {
     /// As the same identity as the client of EC2, and at the same endpoint if it is not the usual one.
     pub(super) fn new(ec2: Arc<Ec2>, realm: Realm) -> Self {
-        let mut config = Builder::from(&ec2.shared);
+        let mut config = Builder::from(&ec2.shared).interceptor(WholeDocuments);
         if let Some(endpoint) = &realm.endpoint {
             config = config.endpoint_url(&**endpoint);
         }

@@ -33,6 +33,7 @@ pub(super) fn assemble(
         subnet: resolved.subnet.id,
         zone: resolved.subnet.zone,
         elsewhere: resolved.elsewhere,
+        other_subnets: resolved.other_subnets,
         security_groups: resolved.security_groups,
         device_index: i32::try_from(config.device_index).unwrap_or_default(),
         interface: match config.network_interface_type.as_str() {
@@ -142,6 +143,7 @@ mod tests {
             uid: Uid("uid-1".into()),
             attempt,
             cluster: "c1".into(),
+            cluster_label: None,
             realm: Realm {
                 region: "us-east-1".into(),
                 credentials: Credentials::Ambient,
@@ -163,6 +165,7 @@ mod tests {
             security_groups: vec!["sg-1".to_owned()],
             subnet: Subnet { id: "subnet-1".to_owned(), zone: "us-east-1-wl1".to_owned() },
             elsewhere: false,
+            other_subnets: false,
             is_wavelength,
         };
         let config = ProviderConfig::read(&spec).unwrap();

@@ -8,6 +8,7 @@ use aws_sdk_elasticloadbalancingv2 as network;
 use classic::types::LoadBalancerDescription;
 use network::types::{TargetDescription, TargetHealthStateEnum, TargetTypeEnum};
 
+use crate::answers::WholeDocuments;
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
 use crate::quiet::quiet;
@@ -25,14 +26,16 @@ pub(super) struct Group {
     pub(super) arn: String,
     /// Whether its targets are addresses, and not instances.
     pub(super) by_ip: bool,
+    /// The network that its addresses are in.
+    pub(super) vpc: Option<String>,
     pub(super) targets: Vec<String>,
 }
 
 impl<'a> Balancers<'a> {
     /// As the same identity, at this endpoint if it is not the usual one.
     pub(super) fn of(ec2: &'a Ec2, endpoint: Option<&str>) -> Self {
-        let mut classic = classic::config::Builder::from(&ec2.shared);
-        let mut network = network::config::Builder::from(&ec2.shared);
+        let mut classic = classic::config::Builder::from(&ec2.shared).interceptor(WholeDocuments);
+        let mut network = network::config::Builder::from(&ec2.shared).interceptor(WholeDocuments);
         if let Some(endpoint) = endpoint {
             classic = classic.endpoint_url(endpoint);
             network = network.endpoint_url(endpoint);
@@ -96,7 +99,8 @@ impl<'a> Balancers<'a> {
                 };
                 let Some(arn) = group.target_group_arn() else { continue };
                 let targets = self.targets(arn).await?;
-                groups.push(Group { arn: arn.to_owned(), by_ip, targets });
+                let vpc = group.vpc_id().map(str::to_owned);
+                groups.push(Group { arn: arn.to_owned(), by_ip, vpc, targets });
             }
         }
         Ok(groups)

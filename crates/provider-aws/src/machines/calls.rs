@@ -236,6 +236,14 @@ impl Ec2 {
         Ok(found)
     }
 
+    /// What a host is doing, in EC2's own word; `None` for one that EC2 does not show.
+    pub(crate) async fn host_state(&self, id: &str) -> Result<Option<String>, AwsError> {
+        let call = self.client.describe_hosts().host_ids(id);
+        let answer = self.witnessed("DescribeHosts", quiet(call.send()).await)?;
+        let state = answer.hosts().iter().find_map(|host| host.state());
+        Ok(state.map(|state| state.as_str().to_owned()))
+    }
+
     pub(crate) async fn release_host(&self, id: &str) -> Result<Release, AwsError> {
         let call = self.client.release_hosts().host_ids(id);
         let answer = self.witnessed("ReleaseHosts", quiet(call.send()).await)?;

@@ -7,12 +7,13 @@ use machinist_provider::cloud::{
 
 use super::Ec2Machines;
 use super::assemble::assemble;
-use super::errors::{At, is_spent_token, judge};
+use super::balanced::{LOAD_BALANCERS, PRIVATE_IP};
+use super::errors::{At, blames_group, blames_host, is_spent_token, judge};
 use super::find::{Depth, find};
 use super::found::Found;
 use super::home::{ACCOUNT, at_home, refuse_to_move};
 use super::launch::Launch;
-use super::registration::PRIVATE_IP;
+use super::outdated::or_outdated;
 use super::sight::{self, Around};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
@@ -38,7 +39,7 @@ impl Ec2Machines {
         };
         let mut status = assemble(machine, &config, resolved, &facts).into_status(machine)?;
         // What an earlier attempt had is no part of this one; its host is among the earlier ones.
-        for name in ["instanceId", "instanceState", ACCOUNT, PRIVATE_IP] {
+        for name in ["instanceId", "instanceState", ACCOUNT, PRIVATE_IP, LOAD_BALANCERS] {
             status.0.remove(name);
         }
         if Launch::stored(&machine.status).is_some() {
@@ -54,10 +55,13 @@ impl Ec2Machines {
         let user_data = match &launch.user_data_secret {
             Some(secret) => match self.resolver.user_data(machine, secret).await {
                 Ok(data) => Some(data.to_string()),
+                // It cannot be asked for once more; an earlier request may have made it all the same.
                 Err(error) => {
-                    // It cannot be asked for once more; an earlier request may have made it all the same.
-                    let made = made_before(&ec2, machine, &launch).await;
-                    return made.ok().flatten().ok_or(error);
+                    return match made_before(&ec2, machine, &launch).await {
+                        Ok(Some(instance)) => Ok(instance),
+                        Ok(None) => Err(or_outdated(error, machine, &launch)),
+                        Err(_) => Err(error),
+                    };
                 }
             },
             None => None,
@@ -76,11 +80,18 @@ impl Ec2Machines {
                     .map_err(|asking| CloudError { effect: Effect::Unclear, ..judged(&asking) })?;
                 made.ok_or_else(|| judged(&error))
             }
-            Err(error) => {
-                let error = or_outdated(judge(&error, at(machine, &launch)), machine, &launch);
+            Err(refusal) => {
+                let error = judge(&refusal, at(machine, &launch));
+                let mut error = or_outdated(error, machine, &launch);
                 if error.class == ErrorClass::InvalidConfiguration {
                     // What was found when it was prepared may be another account's.
                     self.sees_its_account(&ec2, machine).await?;
+                }
+                if error.class == ErrorClass::InvalidConfiguration || blames_group(&refusal) {
+                    error = self.or_stale(&ec2, machine, &launch, error).await;
+                }
+                if blames_host(&refusal) && self.is_host_gone(&ec2, machine, &launch).await {
+                    error.effect = Effect::NoneForThisAttempt;
                 }
                 Err(self.give_up_host(&ec2, &launch, host, error).await)
             }
@@ -102,20 +113,6 @@ async fn made_before(
     Ok(made.map(|found| created(found, machine)))
 }
 
-/// What was refused need not be asked for again if the spec says something else by now. An earlier request of this attempt may have been carried
-/// out all the same, so another one is begun only when the machine was looked for in vain, as after every attempt that is over.
-fn or_outdated(error: CloudError, machine: &MachineRef, launch: &Launch) -> CloudError {
-    let is_refused = error.effect == Effect::None
-        && matches!(
-            error.class,
-            ErrorClass::Unauthorised | ErrorClass::CapacityExhausted | ErrorClass::NotFound
-        );
-    if is_refused && launch.is_outdated(machine) {
-        return CloudError { effect: Effect::NoneForThisAttempt, ..error };
-    }
-    error
-}
-
 /// Where a launch goes wrong.
 pub(super) fn at<'a>(machine: &'a MachineRef, launch: &'a Launch) -> At<'a> {
     At {
@@ -124,6 +121,7 @@ pub(super) fn at<'a>(machine: &'a MachineRef, launch: &'a Launch) -> At<'a> {
         instance_type: &launch.instance_type,
         subnet: &launch.subnet,
         elsewhere: launch.elsewhere,
+        other_subnets: launch.other_subnets,
     }
 }
 

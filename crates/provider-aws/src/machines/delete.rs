@@ -11,8 +11,7 @@ use super::errors::{At, is_missing, judge};
 use super::find::{Depth, find};
 use super::found::Found;
 use super::home::at_home;
-use super::sight::is_the_last;
-use super::tags::cluster_tag;
+use super::sight::{is_of_cluster, is_the_last};
 use crate::errors::AwsError;
 
 impl Ec2Machines {
@@ -60,6 +59,7 @@ impl Ec2Machines {
         let released = self.release_hosts(&ec2, machine).await?;
         if released == Deletion::Gone {
             self.absences.forget(&machine.uid);
+            self.blind.forget(&machine.uid);
         }
         Ok(released)
     }
@@ -67,8 +67,8 @@ impl Ec2Machines {
 
 /// Whether it was made for a Machine of this name in this cluster. A Machine that comes back from a backup has another uid and the same instance.
 fn is_of_a_former_self(found: &Found, machine: &MachineRef) -> bool {
-    let is_of_cluster = found.tag(&cluster_tag(&machine.cluster)) == Some("owned");
-    found.exists() && is_of_cluster && found.tag("Name") == Some(&*machine.key.name)
+    let is_namesake = found.tag("Name") == Some(&*machine.key.name);
+    found.exists() && is_of_cluster(found, machine) && is_namesake
 }
 
 fn marked_for_another(found: &Found) -> CloudError {

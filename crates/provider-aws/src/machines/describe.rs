@@ -13,12 +13,13 @@ use machinist_provider::cloud::{
 use tokio::time::Instant;
 
 use super::Ec2Machines;
+use super::balanced::may_be_balanced;
 use super::calls::filter;
 use super::errors::{At, judge};
 use super::find::{Depth, Finds, Index, find};
 use super::found::Found;
 use super::home::at_home;
-use super::registration::{self, QUESTIONS, may_be_balanced};
+use super::registration::{self, QUESTIONS};
 use super::sight::{self, Around};
 use super::surroundings::ClusterFacts;
 use crate::ec2::Ec2;
@@ -190,10 +191,10 @@ impl Ec2Machines {
         let missing = sight::missing_tags(found, machine, Some(&facts));
         if !missing.is_empty() {
             let tagged = look.ec2.tag(&found.id, &missing).await;
-            registered.clone().and(tagged).map_err(judged)?;
+            registered.clone().and(tagged.map_err(judged))?;
             repaired.tags.extend(missing);
         }
-        registered.map_err(judged)?;
+        registered?;
         Ok(seen(&repaired))
     }
 

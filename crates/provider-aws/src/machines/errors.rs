@@ -21,11 +21,14 @@ pub(crate) struct At<'a> {
     pub(super) subnet: &'a str,
     /// Whether another attempt may go to another zone.
     pub(super) elsewhere: bool,
+    /// Whether another attempt goes to another subnet.
+    pub(super) other_subnets: bool,
 }
 
 impl<'a> At<'a> {
     pub(crate) fn realm(realm: &'a Realm) -> Self {
-        Self { realm, zone: "", instance_type: "", subnet: "", elsewhere: false }
+        let (elsewhere, other_subnets) = (false, false);
+        Self { realm, zone: "", instance_type: "", subnet: "", elsewhere, other_subnets }
     }
 }
 
@@ -82,6 +85,8 @@ const TABLE: &[(&str, Meaning)] = &[
     ("InvalidInstanceID.NotFound", Meaning::Missing),
     ("InvalidNextToken", Meaning::Busy),
     ("InvalidPaginationToken", Meaning::Busy),
+    // A cluster of machines is in one zone, and the others are in another one.
+    ("InvalidPlacementGroup.InUse", Meaning::NotInZone),
     ("InvalidState", Meaning::Busy),
     // Load balancers: the instance does not run yet.
     ("InvalidTarget", Meaning::Busy),
@@ -138,6 +143,18 @@ pub(super) fn is_missing(error: &AwsError) -> bool {
     matches!(error, AwsError::Refused { code, .. } if meaning(code) == Some(Meaning::Missing))
 }
 
+/// Whether the dedicated host of a launch is the trouble: there is none, or it takes nobody.
+pub(super) fn blames_host(error: &AwsError) -> bool {
+    const CODES: [&str; 3] =
+        ["InvalidHostID.NotFound", "InvalidHostId.NotFound", "InvalidHostState"];
+    matches!(error, AwsError::Refused { code, .. } if CODES.contains(&code.as_str()))
+}
+
+/// Whether EC2 does not know a security group.
+pub(super) fn blames_group(error: &AwsError) -> bool {
+    matches!(error, AwsError::Refused { code, .. } if code == "InvalidGroup.NotFound")
+}
+
 fn meaning(code: &str) -> Option<Meaning> {
     TABLE.iter().find(|(known, _)| *known == code).map(|(_, meaning)| *meaning)
 }
@@ -171,37 +188,39 @@ pub(crate) fn judge(error: &AwsError, at: At<'_>) -> CloudError {
             ErrorClass::InvalidConfiguration => judged(ErrorClass::Unauthorised, Effect::None),
             class => judged(class, Effect::None),
         },
-        AwsError::Unanswered { .. } => judged(ErrorClass::Unavailable, Effect::Unclear),
-        AwsError::Garbled { status, .. } if *status >= 500 => {
+        // What AWS has not written says nothing about AWS, whatever its status.
+        AwsError::Unanswered { .. } | AwsError::Garbled { .. } => {
             judged(ErrorClass::Unavailable, Effect::Unclear)
         }
-        AwsError::Garbled { .. } => judged(ErrorClass::Unknown, Effect::Unclear),
     }
 }
 
 fn of_meaning(meaning: Meaning, message: &str, at: At<'_>) -> CloudError {
-    let At { realm, zone, instance_type, subnet, elsewhere } = at;
+    let At { realm, zone, instance_type, subnet, elsewhere, other_subnets } = at;
     let region = &realm.region;
     let new = |class| CloudError::new(class, message);
     // Elsewhere there may be room.
-    let moving = |error: CloudError| CloudError {
-        effect: if elsewhere { Effect::NoneForThisAttempt } else { Effect::None },
+    let moving = |error: CloudError, may: bool| CloudError {
+        effect: if may { Effect::NoneForThisAttempt } else { Effect::None },
         ..error
     };
     match meaning {
         Meaning::NotInZone if elsewhere => moving(
             new(ErrorClass::CapacityExhausted)
                 .within(format!("aws/{region}/{zone}/{instance_type}")),
+            true,
         ),
         Meaning::Mistake | Meaning::NotInZone => new(ErrorClass::InvalidConfiguration),
         Meaning::Missing => new(ErrorClass::NotFound),
         Meaning::ZoneFull => moving(
             new(ErrorClass::CapacityExhausted)
                 .within(format!("aws/{region}/{zone}/{instance_type}")),
+            elsewhere,
         ),
-        Meaning::SubnetFull => {
-            moving(new(ErrorClass::CapacityExhausted).within(format!("aws/{region}/{subnet}")))
-        }
+        Meaning::SubnetFull => moving(
+            new(ErrorClass::CapacityExhausted).within(format!("aws/{region}/{subnet}")),
+            elsewhere || other_subnets,
+        ),
         Meaning::Quota => new(ErrorClass::CapacityExhausted)
             .within(format!("aws/{region}/{}/{instance_type}", identity(realm))),
         Meaning::Busy => CloudError { effect: Effect::None, ..new(ErrorClass::Unavailable) },

@@ -19,6 +19,7 @@ fn judged(code: &str, status: u16, elsewhere: bool) -> CloudError {
         instance_type: "m6i.large",
         subnet: "subnet-1",
         elsewhere,
+        other_subnets: false,
     };
     judge(&AwsError::refused("RunInstances", code, "EC2's own words", status), at)
 }
@@ -107,6 +108,15 @@ fn another_attempt_goes_elsewhere_where_there_is_an_elsewhere() {
 }
 
 #[test]
+fn a_full_subnet_is_left_for_another_one_of_the_same_zone_and_a_full_zone_is_not() {
+    let realm = realm();
+    let at = At { other_subnets: true, ..At::realm(&realm) };
+    let effect = |code| judge(&AwsError::refused("RunInstances", code, "", 400), at).effect;
+    assert_eq!(effect("InsufficientFreeAddressesInSubnet"), Effect::NoneForThisAttempt);
+    assert_eq!(effect("InsufficientInstanceCapacity"), Effect::None);
+}
+
+#[test]
 fn a_spent_token_is_an_outcome_and_no_mistake() {
     for code in ["IdempotentParameterMismatch", "IdempotentInstanceTerminated"] {
         assert!(is_spent_token(&AwsError::refused("RunInstances", code, "", 400)));
@@ -128,8 +138,10 @@ fn no_answer_and_no_sense_leave_open_what_happened() {
     assert_eq!(of(&unanswered), (ErrorClass::Unavailable, Effect::Unclear));
     let garbled =
         |status| AwsError::Garbled { operation: "RunInstances", status, reason: reason() };
-    assert_eq!(of(&garbled(200)), (ErrorClass::Unknown, Effect::Unclear));
-    assert_eq!(of(&garbled(502)), (ErrorClass::Unavailable, Effect::Unclear));
+    for status in [200, 403, 502] {
+        let said = of(&garbled(status));
+        assert_eq!(said, (ErrorClass::Unavailable, Effect::Unclear), "{status}");
+    }
     let region = AwsError::NoSuchRegion { region: "x".to_owned() };
     assert_eq!(of(&region), (ErrorClass::InvalidConfiguration, Effect::None));
 }

@@ -11,7 +11,7 @@ use super::Ec2Machines;
 use super::calls::filter;
 use super::errors::{At, judge};
 use super::home::{ACCOUNT, whose};
-use super::tags::cluster_tag;
+use super::tags::cluster_tags;
 use crate::ec2::Ec2;
 
 impl Ec2Machines {
@@ -21,14 +21,14 @@ impl Ec2Machines {
         ec2: &Ec2,
         machine: &MachineRef,
     ) -> Result<bool, CloudError> {
-        let (realm, tag) = (&machine.realm, cluster_tag(&machine.cluster));
-        let tagged = [among("tag-key", vec![tag.clone()])];
+        let (realm, tags) = (&machine.realm, cluster_tags(machine));
+        let tagged = [among("tag-key", tags.clone())];
         if !self.resolver.groups_like(ec2, realm, &tagged).await?.is_empty()
             || !self.resolver.subnets_like(ec2, realm, "", &tagged).await?.is_empty()
         {
             return Ok(true);
         }
-        let found = ec2.instances(vec![filter("tag-key", [tag])]).await;
+        let found = ec2.instances(vec![filter("tag-key", tags)]).await;
         Ok(!found.map_err(|error| judge(&error, At::realm(realm)))?.is_empty())
     }
 
@@ -47,7 +47,7 @@ impl Ec2Machines {
         match self.is_account_of(ec2, machine, config).await {
             Ok(true) => error,
             Ok(false) => {
-                let (whose, tag) = (whose(&machine.realm), cluster_tag(&machine.cluster));
+                let (whose, tag) = (whose(&machine.realm), cluster_tags(machine).join(" or "));
                 let message = format!(
                     "{error}; but {whose} see nothing in {} that carries the tag {tag}: they may be another account's. If they are not, give the \
                      tag to a security group or a subnet of the cluster",

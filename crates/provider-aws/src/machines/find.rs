@@ -121,12 +121,15 @@ pub(super) async fn find(
     Ok(finds)
 }
 
-/// The names of machines of which nothing is stored, by cluster.
+/// The names of machines of which nothing is stored, by cluster. Whoever made an instance for one went by the Machine's label, and on OpenShift by what
+/// is the cluster's identity, too.
 fn untouched<'a>(machines: &[&'a MachineRef]) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut names: BTreeMap<&str, Vec<_>> = BTreeMap::new();
     for machine in machines {
         if machine.status.attempt().is_none() && known_id(machine).is_none() {
-            names.entry(&machine.cluster).or_default().push(&*machine.key.name);
+            for cluster in machine.clusters() {
+                names.entry(cluster).or_default().push(&*machine.key.name);
+            }
         }
     }
     names

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Ec2Machines;
 use super::launch::{Launch, known_id};
-use super::tags::cluster_tag;
+use super::tags::cluster_tags;
 use crate::ec2::Ec2;
 
 /// The account that has the instance, as EC2 said when it was seen.
@@ -102,7 +102,7 @@ impl Ec2Machines {
             // Another controller's: only the id is known.
             (None, None) if known_id(machine).is_some() => (
                 self.sees_the_cluster(ec2, machine).await?,
-                format!("the cluster (the tag {})", cluster_tag(&machine.cluster)),
+                format!("the cluster (the tag {})", cluster_tags(machine).join(" or ")),
             ),
             // Nothing to go by.
             (None, None) => (true, String::new()),

@@ -4,7 +4,7 @@
 //! attempts left is released before another one is made, and everything when the machine goes.
 //!
 //! What OpenShift grants does not include looking at hosts. Without that right the last tokens are used once more when the machine goes: whoever
-//! made a host is told which, and for a token that made none a host is made and released at once.
+//! made a host is told which, and for a token that made none a host is made and released at once. The machine says so before.
 
 use machinist_domain::retry::{Category, Classified};
 use machinist_provider::cloud::{CloudError, Deletion, Effect, ErrorClass, MachineRef};
@@ -17,6 +17,9 @@ use super::launch::{HostRequest, Launch, known_host};
 use super::tags::cluster_tag;
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
+
+const TOKENS_ARE_USED_AGAIN: &str = "dedicated hosts may not be looked for without the right to ec2:DescribeHosts, so the last requests for one are \
+     made once more; a host that comes of it is released at once";
 
 impl Ec2Machines {
     /// The host for a launch, made if need be.
@@ -41,6 +44,21 @@ impl Ec2Machines {
         }
         let allocated = ec2.allocate_host(request).await;
         allocated.map(Some).map_err(|error| judge(&error, at(machine, launch)))
+    }
+
+    /// Whether the host that this attempt asked for is gone, or nobody may look for it. A token names its host also when that was released: the attempt
+    /// was refused, and whoever knew that it was over was started anew.
+    pub(super) async fn is_host_gone(
+        &self,
+        ec2: &Ec2,
+        machine: &MachineRef,
+        launch: &Launch,
+    ) -> bool {
+        let Some(request) = &launch.placement.own_host else { return false };
+        match ec2.hosts_of(&machine.uid.0).await {
+            Ok(hosts) => !hosts.iter().any(|host| host.token.as_ref() == Some(&request.token)),
+            Err(error) => error.category() == Category::Unauthorised,
+        }
     }
 
     /// Releases the host of a launch that was refused for good. A repeat would find the token's host gone, so this attempt is over, too.
@@ -85,20 +103,30 @@ impl Ec2Machines {
         ec2: &Ec2,
         machine: &MachineRef,
     ) -> Result<Deletion, CloudError> {
-        let launch = Launch::stored(&machine.status).unwrap_or_default();
+        let launch = Launch::stored(&machine.status);
+        // Of what another version stored, only hosts that are shown can be known.
+        let is_unread = launch.is_none() && speaks_of_hosts(machine);
+        let launch = launch.unwrap_or_default();
         let known = known_host(machine);
         if let Some(host) = known
             && let waiting @ Deletion::UnderWay(_) = self.release(ec2, machine, host).await?
         {
             return Ok(waiting);
         }
-        if launch.placement.own_host.is_none() && launch.earlier_hosts.is_empty() {
+        if launch.placement.own_host.is_none() && launch.earlier_hosts.is_empty() && !is_unread {
             return Ok(Deletion::Gone);
         }
         let hosts = match ec2.hosts_of(&machine.uid.0).await {
             Ok(hosts) => hosts.into_iter().map(|host| host.id).collect(),
-            Err(error) if error.category() == Category::Unauthorised => {
-                self.recall_all(ec2, machine, &launch).await?
+            Err(error) if error.category() == Category::Unauthorised && !is_unread => {
+                let requests = unheard(machine, &launch);
+                let is_news = self.blind.missed(&machine.uid, (self.parts.clock)()).is_zero();
+                // Told before it is done, because it may cost something.
+                if is_news && !requests.is_empty() {
+                    tracing::warn!(%error, machine = %machine.key, "{TOKENS_ARE_USED_AGAIN}");
+                    return Ok(Deletion::UnderWay(format!("{TOKENS_ARE_USED_AGAIN} ({error})")));
+                }
+                self.recall_all(ec2, machine, &requests).await?
             }
             Err(error) => return Err(judge(&error, At::realm(&machine.realm))),
         };
@@ -110,16 +138,15 @@ impl Ec2Machines {
         Ok(Deletion::Gone)
     }
 
-    /// The hosts that the last tokens made, for those who may not look for them.
+    /// The hosts that these requests made, for those who may not look for them.
     async fn recall_all(
         &self,
         ec2: &Ec2,
         machine: &MachineRef,
-        launch: &Launch,
+        requests: &[&HostRequest],
     ) -> Result<Vec<String>, CloudError> {
-        let own = launch.placement.own_host.iter().filter(|_| known_host(machine).is_none());
         let mut hosts = Vec::new();
-        for request in own.chain(&launch.earlier_hosts) {
+        for request in requests {
             hosts.extend(self.recall(ec2, machine, request).await?);
         }
         Ok(hosts)
@@ -162,19 +189,40 @@ impl Ec2Machines {
         machine: &MachineRef,
         host: &str,
     ) -> Result<Deletion, CloudError> {
-        let released = match ec2.release_host(host).await {
-            Ok(released) => released,
-            Err(error) if is_missing(&error) => return Ok(Deletion::Gone),
-            Err(error) => return Err(judge(&error, At::realm(&machine.realm))),
-        };
-        match released {
-            Release::Released => Ok(Deletion::Gone),
-            Release::Refused { code, .. } if code.contains("NotFound") => Ok(Deletion::Gone),
-            Release::Refused { code, message } => Ok(Deletion::UnderWay(format!(
+        match ec2.release_host(host).await {
+            Ok(Release::Released) => Ok(Deletion::Gone),
+            Ok(Release::Refused { code, .. }) if code.contains("NotFound") => Ok(Deletion::Gone),
+            Ok(Release::Refused { .. }) if is_released(ec2, host).await => Ok(Deletion::Gone),
+            Ok(Release::Refused { code, message }) => Ok(Deletion::UnderWay(format!(
                 "dedicated host {host} is not released yet: {code}: {message}"
             ))),
+            Err(error) if is_missing(&error) => Ok(Deletion::Gone),
+            Err(error)
+                if error.category() == Category::Unexpected && is_released(ec2, host).await =>
+            {
+                Ok(Deletion::Gone)
+            }
+            Err(error) => Err(judge(&error, At::realm(&machine.realm))),
         }
     }
+}
+
+/// Whether a host was released before, as far as anybody may see.
+async fn is_released(ec2: &Ec2, host: &str) -> bool {
+    let state = ec2.host_state(host).await.ok().flatten();
+    state.is_some_and(|state| state.starts_with("released"))
+}
+
+/// Whether what is stored for a launch has to do with hosts, whichever version wrote it.
+fn speaks_of_hosts(machine: &MachineRef) -> bool {
+    let launch = machine.status.0.get("launch").map(ToString::to_string);
+    launch.is_some_and(|launch| launch.to_ascii_lowercase().contains("host"))
+}
+
+/// The requests for hosts of which nobody knows what they made.
+fn unheard<'a>(machine: &MachineRef, launch: &'a Launch) -> Vec<&'a HostRequest> {
+    let own = launch.placement.own_host.iter().filter(|_| known_host(machine).is_none());
+    own.chain(&launch.earlier_hosts).collect()
 }
 
 fn is_host_limit(error: &AwsError) -> bool {

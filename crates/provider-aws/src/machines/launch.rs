@@ -36,6 +36,9 @@ pub(crate) struct Launch {
     /// Whether another attempt may go to another zone.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) elsewhere: bool,
+    /// Whether another attempt goes to another subnet.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) other_subnets: bool,
     pub(crate) security_groups: Vec<String>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) device_index: i32,
@@ -165,8 +168,15 @@ impl Launch {
     pub(crate) fn of(machine: &MachineRef) -> Result<Self, CloudError> {
         let stored = Self::stored(&machine.status);
         stored.filter(|launch| launch.attempt == machine.attempt).ok_or_else(|| {
-            let message = format!("attempt {} was not prepared", machine.attempt);
-            CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) }
+            let attempt = machine.attempt;
+            // What another version wrote cannot be repeated, but what came of it is found by its tags.
+            let (message, effect) = if machine.status.attempt() == Some(attempt) {
+                let message = format!("what is stored for attempt {attempt} is not understood");
+                (message, Effect::NoneForThisAttempt)
+            } else {
+                (format!("attempt {attempt} was not prepared"), Effect::None)
+            };
+            CloudError { effect, ..CloudError::new(ErrorClass::Unknown, message) }
         })
     }
 

@@ -56,6 +56,11 @@ impl<K: Eq + Hash, V: Clone> Lookups<K, V> {
         self.slots.lock().remove(key);
     }
 
+    /// Everything that is known is out of date.
+    pub(super) fn forget_all(&self) {
+        self.slots.lock().clear();
+    }
+
     fn slot(&self, key: K, now: Duration) -> Slot<V> {
         let mut slots = self.slots.lock();
         if slots.len() >= MANY {

@@ -9,11 +9,11 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `launch`, `assemble`, `request` | what is stored before an instance is asked for; how it is made; `RunInstances` from it |
+//! | `launch`, `assemble`, `request`, `outdated` | what is stored before an instance is asked for; how it is made; `RunInstances` from it; whether it still is what is wanted |
 //! | `resolve`, `lookups` | questions about images and networks, with a short memory |
 //! | `find`, `found`, `sight`, `tags` | looking for instances; what EC2 says; what it means; whose they are |
 //! | `home`, `evidence` | in which region and account an instance is, whatever the spec says by now; what shows that it is this account |
-//! | `registration`, `balancers` | load balancers that know an instance, and the calls to them |
+//! | `balanced`, `registration`, `balancers` | load balancers that are to know an instance; that they do; the calls to them |
 //! | `hosts` | dedicated hosts that are made for a machine and go with it |
 //! | `errors` | the table from EC2's codes to classes |
 //! | `calls`, `clients` | the calls; a client per realm |
@@ -23,6 +23,7 @@
 //! something was looked for in vain. Nothing is retried here.
 
 mod assemble;
+mod balanced;
 mod balancers;
 mod calls;
 mod clients;
@@ -37,6 +38,7 @@ mod home;
 mod hosts;
 mod launch;
 mod lookups;
+mod outdated;
 #[cfg(test)]
 mod policy_tests;
 mod registration;
@@ -74,6 +76,8 @@ pub(crate) struct Ec2Machines {
     clients: Clients,
     resolver: Resolver,
     absences: Absences,
+    /// The machines whose dedicated hosts could not be looked for.
+    blind: Absences,
     members: Lookups<Asked, Arc<Members>>,
 }
 
@@ -96,6 +100,7 @@ impl Ec2Machines {
             clients: Clients::new(connector, Arc::clone(&parts.clock)),
             resolver: Resolver::new(parts),
             absences: Absences::default(),
+            blind: Absences::default(),
             members: Lookups::new(&parts.clock, lookups::SHORT),
             parts: parts.clone(),
         }

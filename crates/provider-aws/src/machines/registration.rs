@@ -10,24 +10,23 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinist_aws_spec::config::{LoadBalancer, LoadBalancerKind, ProviderConfig};
+use machinist_aws_spec::config::{LoadBalancer, LoadBalancerKind};
 use machinist_domain::retry::{Category, Classified};
 use machinist_provider::capacity::Realm;
-use machinist_provider::cloud::{CloudError, InstanceState, MachineRef};
+use machinist_provider::cloud::{CloudError, ErrorClass, InstanceState, MachineRef};
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Ec2Machines;
+use super::balanced::{PRIVATE_IP, suspected, wanted};
 use super::balancers::{Balancers, Group};
 use super::calls::filter;
 use super::errors::{At, is_missing, judge};
 use super::found::Found;
+use super::sight::is_of_cluster;
 use super::surroundings::ClusterFacts;
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
-
-/// The address that load balancers know an instance by: an instance that is gone does not tell it any more.
-pub(super) const PRIVATE_IP: &str = "privateIp";
 
 /// How long one load balancer may take to say what it knows.
 const QUESTION: Duration = Duration::from_secs(3);
@@ -56,11 +55,15 @@ impl Members {
             Self::Gone | Self::Unknown(_) => false,
             Self::Classic(ids) => ids.contains(&found.id),
             Self::Network(groups) => {
-                groups.iter().all(|group| target(group, found).is_none_or(|at| knows(group, at)))
+                let knows = |group| target(group, found).is_none_or(|at| knows(group, at));
+                !groups.is_empty() && groups.iter().all(knows)
             }
         }
     }
 }
+
+/// What is wrong with a network load balancer that has no groups.
+const TAKES_NOBODY: &str = "has no target group that takes instances or addresses";
 
 fn knows(group: &Group, target: &str) -> bool {
     group.targets.iter().any(|known| known == target)
@@ -69,19 +72,6 @@ fn knows(group: &Group, target: &str) -> bool {
 /// What a group knows an instance by.
 fn target<'a>(group: &Group, found: &'a Found) -> Option<&'a str> {
     if group.by_ip { found.private_ip.as_deref() } else { Some(&found.id) }
-}
-
-/// Whether a machine's spec may name load balancers. Few do, and reading a spec takes time.
-pub(super) fn may_be_balanced(machine: &MachineRef) -> bool {
-    machine.spec.get().contains("loadBalancers")
-}
-
-/// The load balancers that a machine's spec names.
-fn wanted(machine: &MachineRef) -> Vec<LoadBalancer> {
-    if !may_be_balanced(machine) {
-        return Vec::new();
-    }
-    ProviderConfig::read(&machine.spec).map(|config| config.load_balancers).unwrap_or_default()
 }
 
 fn asked(machine: &MachineRef, balancer: &LoadBalancer) -> Asked {
@@ -101,6 +91,9 @@ pub(super) fn drift(machine: &MachineRef, found: &Found, known: &Known) -> Optio
                 parts.push(format!("load balancer {} could not be asked: {error}", balancer.name));
             }
             None | Some(Members::Unknown(_)) => {}
+            Some(Members::Network(groups)) if groups.is_empty() => {
+                parts.push(format!("load balancer {} {TAKES_NOBODY}", balancer.name));
+            }
             Some(members) if members.know(found) => {}
             Some(_) => missing.push(balancer.name),
         }
@@ -196,7 +189,7 @@ impl Ec2Machines {
         machine: &MachineRef,
         found: &Found,
         facts: &ClusterFacts,
-    ) -> Result<(), AwsError> {
+    ) -> Result<(), CloudError> {
         let balancers = Balancers::of(ec2, facts.load_balancing_endpoint.as_deref());
         let mut result = Ok(());
         for balancer in needed(machine, found) {
@@ -211,31 +204,22 @@ impl Ec2Machines {
         balancers: &Balancers<'_>,
         key: &Asked,
         found: &Found,
-    ) -> Result<(), AwsError> {
-        let members = self.members(balancers, key).await?;
+    ) -> Result<(), CloudError> {
+        let (realm, _, name) = key;
+        let judged = |error: AwsError| judge(&error, At::realm(realm));
+        let members = self.members(balancers, key).await.map_err(judged)?;
         if members.know(found) {
             return Ok(());
         }
-        self.members.forget(key);
-        let (_, is_classic, name) = key;
-        match &*members {
-            Members::Unknown(error) => return Err(error.clone()),
-            // AWS says best itself that there is none.
-            Members::Gone if *is_classic => drop(balancers.instances(name).await?),
-            Members::Gone => drop(balancers.groups(name).await?),
-            Members::Classic(_) => balancers.add_instance(name, &found.id).await?,
-            Members::Network(groups) => {
-                for group in groups {
-                    match target(group, found) {
-                        Some(target) if !knows(group, target) => {
-                            balancers.add_target(&group.arn, target).await?;
-                        }
-                        _ => {}
-                    }
-                }
-            }
+        if matches!(&*members, Members::Network(groups) if groups.is_empty()) {
+            self.members.forget(key);
+            let message = format!("load balancer {name} {TAKES_NOBODY}");
+            return Err(CloudError::new(ErrorClass::NotFound, message));
         }
-        Ok(())
+        let added = add(balancers, key, &members, found).await;
+        // Only now: who asked while it was being told was told of the time before. It may know also where the answer was lost.
+        self.members.forget(key);
+        added.map_err(judged)
     }
 
     /// Makes load balancers forget an instance that is about to go.
@@ -245,14 +229,14 @@ impl Ec2Machines {
         machine: &MachineRef,
         found: &Found,
     ) -> Result<(), CloudError> {
-        let wanted = wanted(machine);
-        if wanted.is_empty() {
+        let suspected = suspected(machine)?;
+        if suspected.is_empty() {
             return Ok(());
         }
         let facts = self.facts().await?;
         let balancers = Balancers::of(ec2, facts.load_balancing_endpoint.as_deref());
         let judged = |error: AwsError| judge(&error, At::realm(&machine.realm));
-        for balancer in wanted {
+        for balancer in suspected {
             // What was remembered may be older than the registration.
             let key = asked(machine, &balancer);
             self.members.forget(&key);
@@ -282,7 +266,7 @@ impl Ec2Machines {
     }
 
     /// Makes target groups forget the address of an instance that was gone before we could do so: EC2 takes out instances by itself, and not
-    /// addresses. One that another instance has by now is left.
+    /// addresses. One that another instance which the group can mean has by now is left.
     pub(super) async fn forget_address(
         &self,
         ec2: &Ec2,
@@ -292,28 +276,38 @@ impl Ec2Machines {
             return Ok(());
         };
         let judged = |error: AwsError| judge(&error, At::realm(&machine.realm));
-        for balancer in wanted(machine) {
+        for balancer in suspected(machine)? {
             if balancer.kind() == Some(LoadBalancerKind::Classic) {
                 continue;
             }
             let facts = self.facts().await?;
             let balancers = Balancers::of(ec2, facts.load_balancing_endpoint.as_deref());
+            // What was remembered may be older than the registration.
             let key = asked(machine, &balancer);
+            self.members.forget(&key);
             let members = self.members(&balancers, &key).await.map_err(judged)?;
-            let Members::Network(groups) = &*members else { continue };
-            let mut groups = groups.iter().filter(|group| group.by_ip && knows(group, address));
-            let Some(first) = groups.next() else { continue };
-            let held = ec2.instances(vec![filter("private-ip-address", [address])]).await;
-            if held.map_err(judged)?.iter().any(Found::exists) {
-                return Ok(());
+            let groups = match &*members {
+                Members::Network(groups) => groups,
+                Members::Unknown(error) => return Err(judged(error.clone())),
+                Members::Gone | Members::Classic(_) => continue,
+            };
+            for group in groups.iter().filter(|group| group.by_ip && knows(group, address)) {
+                let holders = ec2.instances(vec![filter("private-ip-address", [address])]).await;
+                let holders = holders.map_err(judged)?;
+                if !holders.iter().any(|found| found.exists() && means(group, found, machine)) {
+                    remove(&balancers, group, address).await.map_err(judged)?;
+                }
             }
             self.members.forget(&key);
-            for group in std::iter::once(first).chain(groups) {
-                remove(&balancers, group, address).await.map_err(judged)?;
-            }
         }
         Ok(())
     }
+}
+
+/// Whether a group that knows the address of an instance means this one: networks that are apart may use the same addresses. A group also reaches
+/// networks that are joined to its own, where nobody else's machines matter.
+fn means(group: &Group, found: &Found, machine: &MachineRef) -> bool {
+    group.vpc.is_none() || group.vpc == found.vpc || is_of_cluster(found, machine)
 }
 
 /// What is known of a load balancer that has not answered yet.
@@ -322,6 +316,33 @@ fn silent() -> Arc<Members> {
         operation: "DescribeLoadBalancers",
         reason: "it takes too long".to_owned(),
     }))
+}
+
+/// Tells a load balancer of an instance, as far as it does not know it.
+async fn add(
+    balancers: &Balancers<'_>,
+    (_, is_classic, name): &Asked,
+    members: &Members,
+    found: &Found,
+) -> Result<(), AwsError> {
+    match members {
+        Members::Unknown(error) => Err(error.clone()),
+        // AWS says best itself that there is none.
+        Members::Gone if *is_classic => balancers.instances(name).await.map(drop),
+        Members::Gone => balancers.groups(name).await.map(drop),
+        Members::Classic(_) => balancers.add_instance(name, &found.id).await,
+        Members::Network(groups) => {
+            for group in groups {
+                match target(group, found) {
+                    Some(target) if !knows(group, target) => {
+                        balancers.add_target(&group.arn, target).await?;
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        }
+    }
 }
 
 async fn forget(

@@ -31,6 +31,8 @@ pub(super) struct Resolved {
     pub(super) subnet: Subnet,
     /// Whether other zones would do, too.
     pub(super) elsewhere: bool,
+    /// Whether other subnets would.
+    pub(super) other_subnets: bool,
     pub(super) is_wavelength: bool,
 }
 
@@ -68,6 +70,13 @@ impl Resolver {
         }
     }
 
+    /// Forgets what a launch is made of, so that it is asked for anew.
+    pub(super) fn forget(&self) {
+        self.images.forget_all();
+        self.groups.forget_all();
+        self.subnets.forget_all();
+    }
+
     pub(super) async fn resolve(
         &self,
         ec2: &Ec2,
@@ -80,7 +89,11 @@ impl Resolver {
         }
         let (image, root_device) = self.image(ec2, realm, config).await?;
         let security_groups = self.security_groups(ec2, realm, config).await?;
-        let (subnet, elsewhere) = self.subnet(ec2, machine, config).await?;
+        let found = self.subnets_of(ec2, machine, config).await?;
+        let subnet =
+            choose(&found, machine.attempt).ok_or_else(|| mistake("subnet: no subnet fits"))?;
+        let elsewhere = found.iter().any(|other| other.zone != subnet.zone);
+        let other_subnets = found.iter().any(|other| other.id != subnet.id);
         // Only an address from outside differs there.
         let mut is_wavelength = false;
         if config.public_ip.is_some() {
@@ -88,7 +101,15 @@ impl Resolver {
             let zone = self.zones.get(key, ec2.is_wavelength(&subnet.zone)).await;
             is_wavelength = zone.map_err(|error| judge(&error, At::realm(realm)))?;
         }
-        Ok(Resolved { image, root_device, security_groups, subnet, elsewhere, is_wavelength })
+        Ok(Resolved {
+            image,
+            root_device,
+            security_groups,
+            subnet,
+            elsewhere,
+            other_subnets,
+            is_wavelength,
+        })
     }
 
     /// The image and its root device. One that is named is looked at only for the sake of a root volume: EC2 refuses a wrong one itself.
@@ -145,23 +166,21 @@ impl Resolver {
         Ok(ids)
     }
 
-    /// The subnet, and whether another attempt may take one in another zone.
-    async fn subnet(
+    /// The subnets that a machine may be in.
+    async fn subnets_of(
         &self,
         ec2: &Ec2,
         machine: &MachineRef,
         config: &ProviderConfig,
-    ) -> Result<(Subnet, bool), CloudError> {
+    ) -> Result<Arc<[Subnet]>, CloudError> {
         let realm = &machine.realm;
         let (subnet, zone) = (&config.subnet, &config.placement.availability_zone);
-        let found = if let Some(id) = subnet.id() {
-            let key = (realm.clone(), Wanted::Id(id.to_owned()));
-            let found = self.subnets.get(key, async { ec2.subnet(id).await.map(Into::into) }).await;
-            found.map_err(|error| judge(&error, At::realm(realm)))?
-        } else {
-            self.subnets_like(ec2, realm, zone, &subnet.filters).await?
+        let Some(id) = subnet.id() else {
+            return self.subnets_like(ec2, realm, zone, &subnet.filters).await;
         };
-        choose(&found, machine.attempt).ok_or_else(|| mistake("subnet: no subnet fits"))
+        let key = (realm.clone(), Wanted::Id(id.to_owned()));
+        let found = self.subnets.get(key, async { ec2.subnet(id).await.map(Into::into) }).await;
+        found.map_err(|error| judge(&error, At::realm(realm)))
     }
 
     /// The security groups that fit.
@@ -228,13 +247,11 @@ impl Resolver {
 }
 
 /// The attempts of a machine go round the subnets.
-fn choose(found: &[Subnet], attempt: u32) -> Option<(Subnet, bool)> {
+fn choose(found: &[Subnet], attempt: u32) -> Option<Subnet> {
     let mut subnets: Vec<_> = found.iter().collect();
     subnets.sort_by(|a, b| a.id.cmp(&b.id));
     let turn = usize::try_from(attempt.saturating_sub(1)).unwrap_or(0);
-    let chosen = *subnets.get(turn % subnets.len().max(1))?;
-    let elsewhere = subnets.iter().any(|subnet| subnet.zone != chosen.zone);
-    Some((chosen.clone(), elsewhere))
+    subnets.get(turn % subnets.len().max(1)).copied().cloned()
 }
 
 /// Something in the spec that only an edit mends.
@@ -255,12 +272,9 @@ mod tests {
     fn attempts_go_round_the_subnets_in_one_order() {
         let subnet = |id: &str, zone: &str| Subnet { id: id.to_owned(), zone: zone.to_owned() };
         let found = [subnet("b", "2"), subnet("a", "1")];
-        let chosen = |attempt| choose(&found, attempt).map(|(subnet, more)| (subnet.id, more));
         for (attempt, id) in [(1, "a"), (2, "b"), (3, "a")] {
-            assert_eq!(chosen(attempt), Some((id.to_owned(), true)));
+            assert_eq!(choose(&found, attempt).unwrap().id, id);
         }
-        let one_zone = [subnet("a", "1"), subnet("b", "1")];
-        assert_eq!(choose(&one_zone, 1), Some((subnet("a", "1"), false)));
         assert_eq!(choose(&[], 1), None);
     }
 }

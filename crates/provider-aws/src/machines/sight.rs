@@ -9,10 +9,10 @@ use machinist_provider::cloud::{
 };
 use serde_json::{Value, json};
 
+use super::balanced::{LOAD_BALANCERS, PRIVATE_IP, remembered};
 use super::found::Found;
 use super::home::ACCOUNT;
 use super::launch::{Launch, known_id, token};
-use super::registration::{PRIVATE_IP, may_be_balanced};
 use super::surroundings::ClusterFacts;
 use super::tags;
 
@@ -52,9 +52,12 @@ fn status(found: &Found, machine: Option<&MachineRef>) -> ProviderStatus {
     let mut set = |name: &str, value: Value| status.0.insert(name.to_owned(), value);
     set("instanceId", json!(found.id));
     set("instanceState", json!(found.state));
-    let balanced = machine.is_some_and(may_be_balanced);
-    if let Some(address) = found.private_ip.as_ref().filter(|_| balanced && found.exists()) {
-        set(PRIVATE_IP, json!(address));
+    let balancers = machine.filter(|_| found.exists()).and_then(remembered);
+    if let Some(balancers) = balancers {
+        set(LOAD_BALANCERS, balancers);
+        if let Some(address) = &found.private_ip {
+            set(PRIVATE_IP, json!(address));
+        }
     }
     if let Some(account) = &found.account {
         set(ACCOUNT, json!(account));
@@ -163,8 +166,9 @@ fn may_be_taken_over(found: &Found, machine: &MachineRef) -> bool {
     untouched && younger && is_of_cluster(found, machine) && has_name(found, machine)
 }
 
-fn is_of_cluster(found: &Found, machine: &MachineRef) -> bool {
-    found.tag(&tags::cluster_tag(&machine.cluster)) == Some("owned")
+/// Whether it is the cluster's own, by whatever name the cluster goes.
+pub(super) fn is_of_cluster(found: &Found, machine: &MachineRef) -> bool {
+    machine.clusters().any(|cluster| found.tag(&tags::cluster_tag(cluster)) == Some("owned"))
 }
 
 fn has_name(found: &Found, machine: &MachineRef) -> bool {

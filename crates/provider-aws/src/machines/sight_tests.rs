@@ -16,6 +16,7 @@ fn machine(status: &Value) -> MachineRef {
         uid: Uid("uid-1".into()),
         attempt: 1,
         cluster: "c1".into(),
+        cluster_label: None,
         realm: Realm {
             region: "eu-west-1".into(),
             credentials: Credentials::Ambient,

@@ -20,6 +20,11 @@ pub(crate) fn cluster_tag(cluster: &str) -> String {
     format!("{CLUSTER}{cluster}")
 }
 
+/// The same by every name that a machine's cluster goes by.
+pub(crate) fn cluster_tags(machine: &MachineRef) -> Vec<String> {
+    machine.clusters().map(cluster_tag).collect()
+}
+
 /// Whether this tag says that something is a cluster's own.
 pub(crate) fn says_owned(name: &str, value: &str) -> bool {
     name.starts_with(CLUSTER) && value == "owned"

@@ -76,7 +76,14 @@ async fn refusals_and_lost_answers_by_category() {
 
 #[tokio::test]
 async fn answers_that_are_no_xml_are_an_outage() {
-    for reply in [(500, "<html>oops</html>"), (200, "hello"), (403, "<h1>proxy</h1>"), (200, "")] {
+    let half = "<DescribeInstanceTypesResponse><instanceTypeSet></instanceTypeSet>";
+    for reply in [
+        (500, "<html>oops</html>"),
+        (200, "hello"),
+        (403, "<h1>proxy</h1>"),
+        (200, ""),
+        (200, half),
+    ] {
         let stub = Stub::start([(reply.0, reply.1.to_owned())]).await;
         let world = World::new();
         let answer = world

@@ -334,7 +334,7 @@ async fn refusals_by_class() {
     assert_eq!(error.class, ErrorClass::Throttled, "could not ask is not absent");
     yard.front().inject(Rule::next("DescribeAutoScalingGroups", Effect::Garble));
     let error = yard.groups.describe(REGION, name).await.unwrap_err();
-    assert_eq!(error.class, ErrorClass::Unknown, "a page of HTML is not an empty list");
+    assert_eq!(error.class, ErrorClass::Unavailable, "a page of HTML is not an empty list");
 }
 
 #[tokio::test]

@@ -75,6 +75,7 @@ pub(crate) fn machine(name: &str, spec: &Value) -> MachineRef {
         uid: Uid(format!("uid-of-{name}").into()),
         attempt: 1,
         cluster: "cluster-1".into(),
+        cluster_label: None,
         realm: Realm {
             region: "sim-1".into(),
             credentials: Credentials::Ambient,

@@ -19,6 +19,8 @@ pub struct MachineRef {
     pub attempt: u32,
     /// The cluster's identity, for tags.
     pub cluster: Arc<str>,
+    /// What the Machine's label calls the cluster, if that is another name: by it other controllers have marked what they made.
+    pub cluster_label: Option<Arc<str>>,
     /// Whom to ask, as whom.
     pub realm: Realm,
     /// The provider's own part of the Machine.
@@ -29,6 +31,13 @@ pub struct MachineRef {
     pub status: ProviderStatus,
     /// When the Machine was created.
     pub created: jiff::Timestamp,
+}
+
+impl MachineRef {
+    /// Every name that the cluster goes by, its identity first. To recognise things by; what is made carries the identity.
+    pub fn clusters(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&*self.cluster).chain(self.cluster_label.as_deref())
+    }
 }
 
 /// What a provider stores on a machine: a JSON object of its own (`status.providerStatus`).

@@ -62,6 +62,7 @@ impl<'a> Scene<'a> {
             uid: Uid(format!("{number:08x}-0000-4000-8000-{part:012x}").into()),
             attempt: 1,
             cluster: self.cluster(),
+            cluster_label: None,
             realm: self.bed.realm(),
             spec: self.bed.good_spec(),
             provider_id: None,

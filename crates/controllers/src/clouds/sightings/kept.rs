@@ -69,6 +69,7 @@ impl KeptRef {
             uid: machine.uid.clone(),
             attempt: machine.attempt,
             cluster: Arc::clone(&machine.cluster),
+            cluster_label: machine.cluster_label.clone(),
             realm: machine.realm.clone(),
             spec: Arc::clone(&machine.spec),
             provider_id: machine.provider_id.clone(),

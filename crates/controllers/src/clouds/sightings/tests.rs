@@ -81,6 +81,7 @@ fn machine(name: &str, region: &str) -> MachineRef {
         uid: Uid(name.into()),
         attempt: 1,
         cluster: "c".into(),
+        cluster_label: None,
         realm: Realm {
             region: region.into(),
             credentials: Credentials::Ambient,
@@ -241,7 +242,9 @@ fn what_is_kept_is_what_was_seen() {
 #[test]
 fn a_machine_is_asked_about_as_it_was() {
     for status in [ProviderStatus::default(), instance().status.clone()] {
-        let asked = MachineRef { status: status.clone(), ..machine("a", "r") };
-        assert_eq!(KeptRef::new(&asked).whole().status, status);
+        let cluster_label = Some("their-name-of-it".into());
+        let asked = MachineRef { status: status.clone(), cluster_label, ..machine("a", "r") };
+        let kept = KeptRef::new(&asked).whole();
+        assert_eq!((kept.status, kept.cluster_label), (status, asked.cluster_label));
     }
 }

@@ -51,6 +51,20 @@ fn read(kind: &Machines, name: &str, spec: &serde_json::Value) -> Machine {
 }
 
 #[test]
+fn the_cluster_that_the_label_names() {
+    let labelled = |labels: serde_json::Value| {
+        let object = json!({"metadata": {"name": "m", "labels": labels}});
+        let machine = kind().project(serde_json::from_str(&object.to_string()).unwrap());
+        machine.cluster_label().map(str::to_owned)
+    };
+    let (label, former) = (LABEL_CLUSTER, LABEL_CLUSTER_LEGACY);
+    assert_eq!(labelled(json!({label: "a", former: "b"})).as_deref(), Some("a"));
+    assert_eq!(labelled(json!({former: "b"})).as_deref(), Some("b"));
+    assert_eq!(labelled(json!({label: ""})), None);
+    assert_eq!(labelled(json!({})), None);
+}
+
+#[test]
 fn a_machine_is_kept_with_what_controllers_read() {
     let machine = read(&kind(), "m", &json!({"zone": "z"}));
     assert_eq!(machine.status.phase, Some(Phase::Running));

@@ -1,4 +1,5 @@
-//! Load balancers of both kinds: running instances are registered, and go from them before they go.
+//! Load balancers of both kinds: running instances are registered, and go from them before they go. What if the spec, the address or the load
+//! balancer is another one by then is told in `leaving`.
 
 use std::time::Duration;
 
@@ -6,7 +7,9 @@ use aws_sdk_ec2::types::Tag;
 use aws_sdk_elasticloadbalancing as classic;
 use aws_sdk_elasticloadbalancingv2 as network;
 use http::StatusCode;
-use machinist_provider::cloud::{ErrorClass, MachineRef, Sighting};
+use machinist_provider::cloud::{
+    CloudError, Effect as Had, ErrorClass, InstanceState, MachineRef, Sighting,
+};
 use machinist_testbed::aws::{Effect, Rule};
 use network::types::{Action, ActionTypeEnum, LoadBalancerTypeEnum, ProtocolEnum, TargetTypeEnum};
 use serde_json::{Value, json};
@@ -16,19 +19,24 @@ use super::errors::Refusal;
 use super::field::{Field, REGION, tags};
 
 /// A field with load balancers of its own.
-struct Balanced {
-    field: Field,
+pub(super) struct Balanced {
+    pub(super) field: Field,
     classic: classic::Client,
     network: network::Client,
-    name: String,
+    pub(super) name: String,
     /// The target groups: one of instances, one of addresses.
     groups: Vec<String>,
     arn: String,
 }
 
 impl Balanced {
-    async fn new() -> Self {
-        let field = Field::new().await;
+    pub(super) async fn new() -> Self {
+        Self::in_region(REGION).await
+    }
+
+    /// In a region of its own, for a test that changes what everybody there sees.
+    pub(super) async fn in_region(region: &'static str) -> Self {
+        let field = Field::in_region(region).await;
         let url = field.bed.endpoint_url();
         let endpoint = json!({ "name": "elasticloadbalancing", "url": url });
         field.said.say(json!({ "serviceEndpoints": [endpoint] }));
@@ -37,7 +45,7 @@ impl Balanced {
         let classic = classic::Client::from_conf(
             classic::Config::builder()
                 .behavior_version(classic::config::BehaviorVersion::v2026_01_12())
-                .region(classic::config::Region::new(REGION))
+                .region(classic::config::Region::new(region))
                 .credentials_provider(keys.clone())
                 .endpoint_url(&endpoint)
                 .build(),
@@ -45,7 +53,7 @@ impl Balanced {
         let network = network::Client::from_conf(
             network::Config::builder()
                 .behavior_version(network::config::BehaviorVersion::v2026_01_12())
-                .region(network::config::Region::new(REGION))
+                .region(network::config::Region::new(region))
                 .credentials_provider(keys)
                 .endpoint_url(&endpoint)
                 .build(),
@@ -58,30 +66,38 @@ impl Balanced {
             .build()
             .unwrap();
         let made = classic.create_load_balancer().load_balancer_name(&name).listeners(listener);
-        made.availability_zones(format!("{REGION}a")).send().await.unwrap();
-        let (arn, groups) = make_network(&field, &network, &name).await;
+        made.availability_zones(format!("{region}a")).send().await.unwrap();
+        let kinds = [TargetTypeEnum::Instance, TargetTypeEnum::Ip];
+        let (arn, groups) = make_network(&field, &network, &name, &kinds).await;
         Self { field, classic, network, name, groups, arn }
     }
 
-    fn spec(&self) -> Value {
+    /// Makes another network load balancer, with a target group that takes no machines. Returns its name.
+    pub(super) async fn make_useless(&self) -> String {
+        let name = self.field.machine(&json!({})).key.name.to_string();
+        make_network(&self.field, &self.network, &name, &[TargetTypeEnum::Alb]).await;
+        name
+    }
+
+    pub(super) fn spec(&self) -> Value {
         let kinds = ["classic", "network"].map(|kind| json!({ "name": self.name, "type": kind }));
         json!({ "loadBalancers": kinds })
     }
 
-    async fn registered(&self) -> MachineRef {
+    pub(super) async fn registered(&self) -> MachineRef {
         let machine = self.field.created(&self.spec()).await;
         self.field.cloud.update(&machine).await.unwrap();
         machine
     }
 
-    async fn known_to_classic(&self) -> Vec<String> {
+    pub(super) async fn known_to_classic(&self) -> Vec<String> {
         let call = self.classic.describe_load_balancers().load_balancer_names(&self.name);
         let answer = call.send().await.unwrap();
         let known = answer.load_balancer_descriptions()[0].instances();
         known.iter().filter_map(|instance| instance.instance_id()).map(str::to_owned).collect()
     }
 
-    async fn targets(&self, group: usize) -> Vec<String> {
+    pub(super) async fn targets(&self, group: usize) -> Vec<String> {
         let call = self.network.describe_target_health().target_group_arn(&self.groups[group]);
         let answer = call.send().await.unwrap();
         let targets = answer.target_health_descriptions().iter();
@@ -94,6 +110,7 @@ async fn make_network(
     field: &Field,
     network: &network::Client,
     name: &str,
+    kinds: &[TargetTypeEnum],
 ) -> (String, Vec<String>) {
     let subnets = field.moto.describe_subnets().send().await.unwrap();
     let subnet = &subnets.subnets()[0];
@@ -105,13 +122,13 @@ async fn make_network(
     let made = made.send().await.unwrap();
     let arn = made.load_balancers()[0].load_balancer_arn().unwrap().to_owned();
     let mut groups = Vec::new();
-    for (port, kind) in [(6443, TargetTypeEnum::Instance), (22623, TargetTypeEnum::Ip)] {
+    for (port, kind) in (6443..).zip(kinds) {
         let group = network
             .create_target_group()
             .name(format!("{name}-{port}"))
             .protocol(ProtocolEnum::Tcp)
             .port(port)
-            .target_type(kind)
+            .target_type(kind.clone())
             .vpc_id(subnet.vpc_id().unwrap());
         let group = group.send().await.unwrap();
         let group = group.target_groups()[0].target_group_arn().unwrap().to_owned();
@@ -204,6 +221,36 @@ async fn what_load_balancing_says_to_a_new_member() {
         refusal.assert_is(&field.cloud.update(&machine).await.unwrap_err());
         field.cloud.update(&machine).await.unwrap();
         assert_eq!(field.present(&machine).await.drift, None);
+    }
+}
+
+/// AWS says nothing more to these than that they were done, so what a proxy says looks the same.
+#[tokio::test]
+async fn a_page_of_html_neither_registers_anybody_nor_takes_anybody_out() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let is_nobodys = |error: &CloudError| {
+        let said = (error.class, error.effect);
+        assert_eq!(said, (ErrorClass::Unavailable, Had::Unclear), "{error}");
+        assert!(error.message.contains("<!doctype html>"), "{error}");
+    };
+    for action in ["RegisterInstancesWithLoadBalancer", "RegisterTargets"] {
+        let machine = field.created(&balanced.spec()).await;
+        field.front().inject(Rule::next(action, Effect::Garble));
+        is_nobodys(&field.cloud.update(&machine).await.unwrap_err());
+        assert!(field.present(&machine).await.drift.is_some(), "{action}");
+        field.cloud.update(&machine).await.unwrap();
+        assert_eq!(field.present(&machine).await.drift, None, "{action}");
+    }
+    for action in ["DeregisterInstancesFromLoadBalancer", "DeregisterTargets"] {
+        let machine = balanced.registered().await;
+        field.front().inject(Rule::next(action, Effect::Garble));
+        is_nobodys(&field.cloud.delete(&machine).await.unwrap_err());
+        assert_eq!(field.present(&machine).await.state, InstanceState::Running, "{action}");
+        field.delete(&machine).await;
+        let id = machine.status.0["instanceId"].as_str().unwrap().to_owned();
+        assert!(!balanced.known_to_classic().await.contains(&id), "{action}");
+        assert!(!balanced.targets(0).await.contains(&id), "{action}");
     }
 }
 

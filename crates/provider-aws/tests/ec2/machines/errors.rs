@@ -1,15 +1,15 @@
 //! Refusals in AWS's form and words, sent over the wire, and what becomes of them: the table as seen from the outside. `refusals.tsv` has a row for
-//! every row of the table; a unit test beside the table sees to that.
+//! every row of the table (a unit test beside the table sees to that) and says where the words are from.
 
 use std::sync::Arc;
 
 use http::StatusCode;
 use machinist_domain::retry::{Category, Classified, Retry};
-use machinist_provider::cloud::{CloudError, ErrorClass};
+use machinist_provider::cloud::{CloudError, Effect as Had, ErrorClass, InstanceState, Sighting};
 use machinist_testbed::aws::{Effect, Rule};
 use serde_json::json;
 
-use super::field::{Field, REGION};
+use super::field::{Field, REGION, store, tags};
 
 fn refuse(status: u16, code: &str, message: &str) -> Effect {
     Effect::Refuse {
@@ -37,9 +37,11 @@ impl Refusal {
         let lines = include_str!("refusals.tsv").lines().filter(|line| !line.starts_with('#'));
         let read = |line: &'static str| {
             let fields: Vec<_> = line.split('\t').collect();
-            let [operation, status, code, class, effect, words] = fields[..] else {
+            let [operation, status, code, class, effect, source, words] = fields[..] else {
                 panic!("{line}")
             };
+            let is_quoted = source.contains('/') && source.contains('#');
+            assert!(is_quoted || ["-", "invented"].contains(&source), "{line}");
             Self { operation, status: status.parse().unwrap(), code, class, effect, words }
         };
         lines.map(read).filter(|row| operations.contains(&row.operation)).collect()
@@ -129,7 +131,7 @@ async fn trouble_while_looking_things_up_is_not_the_machines_fault() {
         (Effect::ResetBefore, Category::Unavailable),
         (refuse(500, "InternalError", "x"), Category::Unavailable),
         (refuse(403, "UnauthorizedOperation", "x"), Category::Unauthorised),
-        (Effect::Garble, Category::Unexpected),
+        (Effect::Garble, Category::Unavailable),
     ];
     for action in actions {
         let field = Field::new().await;
@@ -141,6 +143,64 @@ async fn trouble_while_looking_things_up_is_not_the_machines_fault() {
         assert_eq!(field.front().unmet_rules(), []);
         field.prepared(&root).await;
     }
+}
+
+#[tokio::test]
+async fn trouble_with_a_role_is_not_the_machines_fault() {
+    let mut field = Field::new().await;
+    let file = format!(
+        "[default]\nrole_arn = arn:aws:iam::123456789012:role/machinist\nsource_profile = base\n\
+         endpoint_url = {}\n[base]\naws_access_key_id = AKIABASE\naws_secret_access_key = y\n",
+        field.bed.endpoint_url()
+    );
+    field.secrets.put("aws", &[("credentials", &file)]);
+    for (effect, class) in [
+        (refuse(403, "AccessDenied", "x"), ErrorClass::Unauthorised),
+        (refuse(400, "MalformedPolicyDocument", "x"), ErrorClass::Unauthorised),
+        (refuse(403, "RegionDisabledException", "x"), ErrorClass::Unauthorised),
+        (Effect::Throttle, ErrorClass::Throttled),
+        (refuse(500, "InternalFailure", "x"), ErrorClass::Unavailable),
+        (Effect::ResetBefore, ErrorClass::Unavailable),
+        (Effect::Garble, ErrorClass::Unavailable),
+    ] {
+        field.restart();
+        field.front().inject(Rule::next("AssumeRole", effect.clone()));
+        let error = field.prepare(&mut field.machine(&json!({}))).await.unwrap_err();
+        assert_eq!(error.class, class, "{effect:?}: {error}");
+    }
+    assert_eq!(field.front().unmet_rules(), []);
+    field.prepared(&json!({})).await;
+}
+
+/// What something on the way says in place of EC2 is neither done nor refused, and nothing is gone for it.
+#[tokio::test]
+async fn a_page_of_html_is_no_answer_to_anything() {
+    let field = Field::new().await;
+    let garble = |action: &str| field.front().inject(Rule::next(action, Effect::Garble));
+    let is_nobodys = |error: &CloudError| {
+        let said = (error.class, error.effect);
+        assert_eq!(said, (ErrorClass::Unavailable, Had::Unclear), "{error}");
+        assert!(error.message.contains("<!doctype html>"), "{error}");
+    };
+    let mut machine = field.prepared(&json!({})).await;
+    garble("RunInstances");
+    is_nobodys(&field.cloud.create(&machine).await.unwrap_err());
+    let instance = field.cloud.create(&machine).await.unwrap();
+    store(&mut machine, &instance);
+    garble("DescribeInstances");
+    let Sighting::Unknown(failure) = field.sighting(&machine).await else { panic!("it is there") };
+    assert_eq!(failure.category, Category::Unavailable);
+    machine.spec = field.machine(&json!({ "tags": [{ "name": "team", "value": "b" }] })).spec;
+    garble("CreateTags");
+    is_nobodys(&field.cloud.update(&machine).await.unwrap_err());
+    assert_eq!(tags(field.made(&machine).await.tags())["team"], "a");
+    field.cloud.update(&machine).await.unwrap();
+    assert_eq!(tags(field.made(&machine).await.tags())["team"], "b");
+    garble("TerminateInstances");
+    is_nobodys(&field.cloud.delete(&machine).await.unwrap_err());
+    assert_eq!(field.present(&machine).await.state, InstanceState::Running);
+    field.delete(&machine).await;
+    assert_eq!(field.front().unmet_rules(), []);
 }
 
 #[tokio::test]

@@ -56,6 +56,7 @@ impl Platform for Said {
 }
 
 pub(crate) struct Field {
+    region: &'static str,
     pub(crate) bed: AwsBed,
     pub(crate) cloud: Arc<dyn Cloud>,
     pub(crate) secrets: Arc<Secrets>,
@@ -68,6 +69,11 @@ pub(crate) struct Field {
 
 impl Field {
     pub(crate) async fn new() -> Self {
+        Self::in_region(REGION).await
+    }
+
+    /// In a region of its own, for a test that changes what everybody there sees.
+    pub(crate) async fn in_region(region: &'static str) -> Self {
         let bed = bed().await;
         let secrets = Arc::new(Secrets::default());
         secrets.put("aws", &[("aws_access_key_id", "AKIAONE"), ("aws_secret_access_key", "x")]);
@@ -75,9 +81,10 @@ impl Field {
             secrets.put_in(namespace, "user-data", &[("userData", "#!/bin/sh\n")]);
         }
         let (counter, said) = (Arc::new(Counter::default()), Arc::new(Said::default()));
-        let moto = client(&format!("http://{}", bed.moto().address()));
+        let moto = client(&format!("http://{}", bed.moto().address()), region);
         let image = image(&moto).await;
         let mut field = Self {
+            region,
             cloud: AwsProvider::default().cloud(&parts(&secrets, &counter, &said)),
             bed,
             secrets,
@@ -102,7 +109,7 @@ impl Field {
 
     pub(crate) fn realm(&self) -> Realm {
         Realm {
-            region: REGION.into(),
+            region: self.region.into(),
             credentials: secret("aws", 1),
             endpoint: Some(self.bed.endpoint_url().into()),
             ca_bundle: None,
@@ -116,7 +123,7 @@ impl Field {
             "kind": "AWSMachineProviderConfig",
             "ami": { "id": self.image },
             "instanceType": "m5.large",
-            "placement": { "region": REGION },
+            "placement": { "region": self.region },
             "securityGroups": [{ "filters": [{ "name": "group-name", "values": ["default"] }] }],
             "subnet": { "filters": [{ "name": "default-for-az", "values": ["true"] }] },
             "userDataSecret": { "name": "user-data" },
@@ -136,6 +143,7 @@ impl Field {
             uid: Uid(format!("{number:08x}-1111-4222-8333-444444444444").into()),
             attempt: 1,
             cluster: format!("field-{number}").into(),
+            cluster_label: None,
             realm: self.realm(),
             spec: RawValue::from_string(spec).unwrap().into(),
             provider_id: None,
@@ -294,10 +302,10 @@ pub(crate) fn tags(tags: &[Tag]) -> BTreeMap<String, String> {
     tags.iter().filter_map(pair).collect()
 }
 
-fn client(endpoint: &str) -> Client {
+fn client(endpoint: &str, region: &'static str) -> Client {
     let config = aws_sdk_ec2::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
-        .region(Region::new(REGION))
+        .region(Region::new(region))
         .credentials_provider(Keys::new("AKIATRUTH", "x", None, None, "test"))
         .endpoint_url(endpoint)
         .build();

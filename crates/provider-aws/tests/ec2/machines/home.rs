@@ -190,3 +190,42 @@ async fn a_spec_is_not_wrong_because_another_account_does_not_have_what_it_names
     let error = field.cloud.prepare(&machine).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Unauthorised);
 }
+
+#[tokio::test]
+async fn what_a_spec_names_by_id_and_what_is_stored_show_whose_account_it_is() {
+    let field = Field::new().await;
+    let groups = field.moto.describe_security_groups().group_names("default");
+    let group = groups.send().await.unwrap().security_groups()[0].group_id().unwrap().to_owned();
+    let subnets = field.moto.describe_subnets().send().await.unwrap();
+    let subnet = subnets.subnets()[0].subnet_id().unwrap();
+    let none = json!({ "filters": [{ "name": "tag:network", "values": ["none"] }] });
+    let class = async |machine: &MachineRef| field.cloud.prepare(machine).await.unwrap_err().class;
+    let by_group = json!({ "securityGroups": [{ "id": group }], "subnet": none });
+    let by_subnet = json!({ "subnet": { "id": subnet }, "ami": none });
+    for spec in [by_group, by_subnet] {
+        let seen = class(&field.machine(&spec)).await;
+        assert_eq!(seen, ErrorClass::InvalidConfiguration, "{spec}");
+    }
+    let mut machine = field.machine(&json!({ "subnet": none }));
+    machine.status.0.insert("account".to_owned(), json!("123456789012"));
+    assert_eq!(class(&machine).await, ErrorClass::InvalidConfiguration);
+    field.mark_cluster(&machine).await;
+    machine.status.0.insert("account".to_owned(), json!(OTHERS));
+    assert_eq!(class(&machine).await, ErrorClass::Unauthorised, "it was another one");
+}
+
+#[tokio::test]
+async fn a_subnet_that_was_deleted_is_no_other_account() {
+    let field = Field::in_region("ca-central-1").await;
+    let vpcs = field.moto.describe_vpcs().send().await.unwrap();
+    let vpc = vpcs.vpcs()[0].vpc_id().unwrap();
+    let made = field.moto.create_subnet().vpc_id(vpc).cidr_block("172.31.96.0/20");
+    let made = made.send().await.unwrap();
+    let subnet = made.subnet().unwrap().subnet_id().unwrap();
+    let machine = field.prepared(&json!({ "subnet": { "id": subnet } })).await;
+    field.front().inject(Rule::next("RunInstances", Effect::ResetBefore));
+    field.cloud.create(&machine).await.unwrap_err();
+    field.moto.delete_subnet().subnet_id(subnet).send().await.unwrap();
+    assert_eq!(end_of_look(&field, &machine).await, Sighting::Absent);
+    assert_eq!(end_of_deletion(&field, &machine).await, Ok(Deletion::Gone));
+}

@@ -9,6 +9,7 @@ use machinist_testbed::aws::{Effect, Rule};
 use serde_json::{Value, json};
 
 use super::field::{Field, REGION, store};
+use super::home::end_of_deletion;
 
 fn own() -> Value {
     json!({ "placement": {
@@ -134,6 +135,62 @@ async fn the_hosts_of_earlier_attempts_go_too() {
     assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
 }
 
+fn refusal(code: &str) -> Effect {
+    let (status, message) = (StatusCode::BAD_REQUEST, "no".to_owned());
+    Effect::Refuse { status, code: code.to_owned(), message }
+}
+
+#[tokio::test]
+async fn an_attempt_whose_host_was_released_before_a_restart_is_over() {
+    let mut field = Field::new().await;
+    let mut machine = field.prepared(&own()).await;
+    field.front().inject(Rule::next("RunInstances", Effect::NoCapacity));
+    field.cloud.create(&machine).await.unwrap_err();
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+    // Nobody knows any more that it is over, and the token names the host that was released.
+    field.restart();
+    for code in ["InvalidHostID.NotFound", "InvalidHostState"] {
+        field.front().inject(Rule::next("RunInstances", refusal(code)));
+        let error = field.cloud.create(&machine).await.unwrap_err();
+        assert_eq!(error.effect, Had::NoneForThisAttempt, "{code}");
+    }
+    machine.attempt = 2;
+    field.prepare(&mut machine).await.unwrap();
+    // A host that is there and takes nobody yet is waited for.
+    field.front().inject(Rule::next("RunInstances", refusal("InvalidHostState")));
+    assert_eq!(field.cloud.create(&machine).await.unwrap_err().effect, Had::None);
+    let instance = field.cloud.create(&machine).await.unwrap();
+    store(&mut machine, &instance);
+    assert_eq!(field.hosts(&machine.uid).await.len(), 1);
+    field.delete(&machine).await;
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_host_that_somebody_released_is_gone_whatever_ec2_says_to_its_release() {
+    let field = Field::new().await;
+    let machine = field.created(&own()).await;
+    let id = field.made(&machine).await.instance_id.unwrap();
+    field.front().inject(Rule::every("ReleaseHosts", refusal("InvalidHostState")));
+    field.moto.terminate_instances().instance_ids(id).send().await.unwrap();
+    let error = end_of_deletion(&field, &machine).await.unwrap_err();
+    assert!(error.message.contains("InvalidHostState"), "{error}");
+    for host in field.hosts(&machine.uid).await {
+        field.moto.release_hosts().host_ids(host).send().await.unwrap();
+    }
+    field.delete(&machine).await;
+}
+
+#[tokio::test]
+async fn the_host_that_another_version_asked_for_is_not_left() {
+    let field = Field::new().await;
+    let mut machine = field.created(&own()).await;
+    machine.status.0.remove("dedicatedHost");
+    machine.status.0["launch"]["version"] = json!(99);
+    field.delete(&machine).await;
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+}
+
 #[tokio::test]
 async fn no_host_is_made_for_a_machine_to_go() {
     let field = Field::new().await;
@@ -148,27 +205,28 @@ async fn no_host_is_made_for_a_machine_to_go() {
 #[tokio::test]
 async fn who_may_not_look_at_hosts_finds_a_lost_one_by_its_token() {
     let field = Field::new().await;
-    let refusal = |code: &str| Effect::Refuse {
-        status: StatusCode::BAD_REQUEST,
-        code: code.to_owned(),
-        message: "no".to_owned(),
-    };
     field.front().inject(Rule::every("DescribeHosts", refusal("UnauthorizedOperation")));
     let machine = field.prepared(&own()).await;
     field.front().inject(Rule::next("AllocateHosts", Effect::ResetAfter));
     field.cloud.create(&machine).await.unwrap_err();
     // That there may be no more hosts does not say that there is none.
     field.front().inject(Rule::next("AllocateHosts", refusal("HostLimitExceeded")));
-    let start = Instant::now();
+    let (start, mut told) = (Instant::now(), Vec::new());
     let error = loop {
         match field.cloud.delete(&machine).await {
-            Ok(Deletion::UnderWay(_)) => assert!(start.elapsed() < Duration::from_secs(60)),
+            Ok(Deletion::UnderWay(what)) => {
+                assert!(start.elapsed() < Duration::from_secs(60));
+                assert_eq!(field.front().calls_of("AllocateHosts").len(), 1, "{what}");
+                told.push(what);
+            }
             Ok(Deletion::Gone) => panic!("a host is left"),
             Err(error) => break error,
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     assert!(error.message.contains("ec2:DescribeHosts"), "{error}");
+    let told = told.last().unwrap();
+    assert!(told.contains("ec2:DescribeHosts") && told.contains("once more"), "{told}");
     field.delete(&machine).await;
     assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_ec2::types::{Filter, InstanceNetworkInterface};
+use machinist_testbed::aws::Behaviour;
 use serde_json::{Value, json};
 
 use super::field::{Field, REGION, UID_TAG, tags};
@@ -118,16 +119,19 @@ async fn public_addresses_are_said_either_way_and_a_carriers_in_its_zone() {
         assert_said(&wire, &[(PUBLIC, &wanted.to_string())]);
         assert_unsaid(&wire, CARRIER);
     }
-    // moto has no wavelength zones: the stored launch stands for one that was prepared there.
-    let field = Field::new().await;
-    let mut machine = field.prepared(&json!({ "publicIp": true })).await;
-    let launch = machine.status.0["launch"].as_object_mut().unwrap();
-    launch.remove("publicIp");
-    launch.insert("carrierIp".to_owned(), json!(true));
-    field.cloud.create(&machine).await.unwrap();
-    let wire = field.launch_on_the_wire();
-    assert_said(&wire, &[(CARRIER, "true")]);
-    assert_unsaid(&wire, PUBLIC);
+    // moto has no wavelength zones, so the front says that this is one.
+    for wanted in [true, false] {
+        let field = Field::new().await;
+        let zones = Behaviour { zone_type: Some("wavelength-zone"), ..Behaviour::default() };
+        field.front().behave(zones);
+        let zone = format!("{REGION}b");
+        let place = json!({ "region": REGION, "availabilityZone": zone });
+        let wire = launched(&field, &json!({ "publicIp": wanted, "placement": place })).await;
+        assert_said(&wire, &[(CARRIER, &wanted.to_string())]);
+        assert_unsaid(&wire, PUBLIC);
+        let asked = &field.front().calls_of("DescribeAvailabilityZones")[0];
+        assert_said(&asked.parameters, &[("ZoneName.1", &zone)]);
+    }
 }
 
 #[tokio::test]
@@ -201,6 +205,33 @@ async fn volumes_of_all_sorts_go_with_the_instance() {
 }
 
 #[tokio::test]
+async fn volumes_with_operations_of_their_own_and_a_key_by_its_id() {
+    let field = Field::new().await;
+    let key = "12345678-1234-1234-1234-123456789012";
+    let arn = "arn:aws:kms:us-east-2:123456789012:key/87654321-4321-4321-4321-210987654321";
+    let volume = |name: &str, kind: &str, iops: u32, key: Value| {
+        let ebs = json!({ "volumeSize": 100, "volumeType": kind, "iops": iops,
+            "encrypted": true, "kmsKey": key });
+        json!({ "deviceName": name, "ebs": ebs })
+    };
+    let devices = [
+        volume("/dev/xvdb", "io1", 3000, json!({ "id": key })),
+        // Both are said: the id counts.
+        volume("/dev/xvdc", "io2", 16000, json!({ "id": key, "arn": arn })),
+    ];
+    let machine = field.prepared(&json!({ "blockDevices": devices })).await;
+    // moto does not hear the operations, and misses them.
+    field.cloud.create(&machine).await.unwrap_err();
+    let wire = field.launch_on_the_wire();
+    for (place, kind, iops) in [(1, "io1", "3000"), (2, "io2", "16000")] {
+        let ebs = |name: &str| format!("BlockDeviceMapping.{place}.Ebs.{name}");
+        assert_said(&wire, &[(&ebs("VolumeType"), kind), (&ebs("Iops"), iops)]);
+        assert_said(&wire, &[(&ebs("Encrypted"), "true"), (&ebs("KmsKeyId"), key)]);
+        assert_unsaid(&wire, &ebs("Throughput"));
+    }
+}
+
+#[tokio::test]
 async fn tags_of_the_spec_the_cluster_and_the_machine() {
     let field = Field::new().await;
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -265,6 +296,18 @@ async fn placement_groups_partitions_and_tenancy() {
     ];
     assert_said(&wire, &expected);
     assert_unsaid(&wire, "Placement.Affinity");
+}
+
+/// A host that is named has its tests beside those of own hosts.
+#[tokio::test]
+async fn any_dedicated_host_will_do() {
+    let field = Field::new().await;
+    let host = json!({ "affinity": "AnyAvailable" });
+    let placement = json!({ "region": REGION, "tenancy": "host", "host": host });
+    let wire = launched(&field, &json!({ "placement": placement })).await;
+    assert_said(&wire, &[("Placement.Tenancy", "host"), ("Placement.Affinity", "default")]);
+    assert_unsaid(&wire, "Placement.HostId");
+    assert!(field.front().calls_of("AllocateHosts").is_empty());
 }
 
 #[tokio::test]

@@ -7,5 +7,7 @@ mod field;
 mod home;
 mod hosts;
 mod launches;
+mod leaving;
 mod outcomes;
+mod outdated;
 mod takeover;

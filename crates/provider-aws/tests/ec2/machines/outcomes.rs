@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_ec2::types::{ResourceType, Tag, TagSpecification};
-use http::StatusCode;
-use machinist_provider::cloud::{Effect as Had, ErrorClass, InstanceState, MachineRef, Sighting};
+use machinist_provider::cloud::{Effect as Had, ErrorClass, InstanceState, Sighting};
 use machinist_testbed::aws::{Behaviour, Effect, Rule};
 use serde_json::json;
 
@@ -30,31 +29,6 @@ async fn a_repeat_is_the_same_request_whatever_has_changed_since() {
     assert_eq!(made.instance_id(), Some(&*instance.id));
     let calls = field.front().calls_of("RunInstances");
     assert_eq!(calls[0].parameters, calls[1].parameters);
-}
-
-#[tokio::test]
-async fn what_was_refused_is_asked_for_as_the_spec_says_by_now() {
-    let field = Field::new().await;
-    let mut machine = field.prepared(&json!({})).await;
-    let refusal = |code: &str| Effect::Refuse {
-        status: StatusCode::FORBIDDEN,
-        code: code.to_owned(),
-        message: "no".to_owned(),
-    };
-    let refused = async |machine: &MachineRef, code: &str| {
-        field.front().inject(Rule::next("RunInstances", refusal(code)));
-        field.cloud.create(machine).await.unwrap_err().effect
-    };
-    assert_eq!(refused(&machine, "UnauthorizedOperation").await, Had::None);
-    machine.spec = field.machine(&json!({ "instanceType": "m5.xlarge" })).spec;
-    assert_eq!(refused(&machine, "RequestLimitExceeded").await, Had::None, "that passes");
-    assert_eq!(refused(&machine, "UnauthorizedOperation").await, Had::NoneForThisAttempt);
-    machine.attempt = 2;
-    field.prepare(&mut machine).await.unwrap();
-    assert_eq!(refused(&machine, "UnauthorizedOperation").await, Had::None);
-    field.cloud.create(&machine).await.unwrap();
-    let made = field.made(&machine).await;
-    assert_eq!(made.instance_type().unwrap().as_str(), "m5.xlarge");
 }
 
 #[tokio::test]

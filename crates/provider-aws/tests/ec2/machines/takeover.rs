@@ -94,6 +94,29 @@ async fn a_machine_whose_launch_the_other_controller_could_not_store() {
     assert_eq!(changes(&field), [""; 0]);
 }
 
+/// Where nothing but the label of its Machines names the cluster, the other controller goes by that.
+#[tokio::test]
+async fn a_cluster_that_the_other_controller_calls_by_another_name() {
+    let field = Field::new().await;
+    let mut machine = field.machine(&json!({}));
+    let theirs = format!("label-of-{}", machine.cluster);
+    let other = MachineRef { cluster: theirs.as_str().into(), ..machine.clone() };
+    let id = by_hand(&field, &other).await;
+    assert_eq!(end_of_look(&field, &machine).await, Sighting::Absent, "it cannot know");
+    machine.cluster_label = Some(theirs.as_str().into());
+    assert_eq!(*field.present(&machine).await.id, *id);
+    // What is named by its label is as much the cluster's own as what is named by its identity.
+    let mut vanished = field.machine(&json!({}));
+    vanished.cluster_label.clone_from(&machine.cluster_label);
+    vanished.status.0.insert("instanceId".to_owned(), json!("i-00000000000000000"));
+    assert_eq!(end_of_look(&field, &vanished).await, Sighting::Absent);
+    assert_eq!(changes(&field), [""; 0]);
+    field.delete(&machine).await;
+    let left = field.moto.describe_instances().instance_ids(id).send().await.unwrap();
+    let state = left.reservations()[0].instances()[0].state().unwrap();
+    assert_eq!(state.name().unwrap().as_str(), "terminated");
+}
+
 #[tokio::test]
 async fn what_is_somebody_elses_is_neither_shown_nor_deleted() {
     let field = Field::new().await;

@@ -63,8 +63,12 @@ pub(super) async fn an_outage_leaves_everything_open(scene: &Scene<'_>) -> Verdi
     ensure(error.effect == Effect::Unclear, || format!("its effect is {:?}", error.effect))
 }
 
-pub(super) async fn nonsense_is_unknown(scene: &Scene<'_>) -> Verdict {
-    let error = refused(scene, Weather::Nonsense, ErrorClass::Unknown).await?;
+/// Whether the cloud said it or something on the way to it, nobody can tell.
+pub(super) async fn nonsense_is_no_answer(scene: &Scene<'_>) -> Verdict {
+    let error = troubled(scene, Weather::Nonsense).await?;
+    ensure(matches!(error.class, ErrorClass::Unknown | ErrorClass::Unavailable), || {
+        format!("{:?} instead of Unknown or Unavailable: {error}", error.class)
+    })?;
     ensure(error.effect == Effect::Unclear, || format!("its effect is {:?}", error.effect))
 }
 
@@ -74,18 +78,24 @@ pub(super) async fn what_is_not_there_is_not_found(scene: &Scene<'_>) -> Verdict
     ensure_class(&error, ErrorClass::NotFound)
 }
 
-/// In this weather nothing works, and nothing is taken for gone; afterwards everything works, once.
+/// In this weather everything fails with this class.
 async fn refused(
     scene: &Scene<'_>,
     weather: Weather,
     class: ErrorClass,
 ) -> Result<CloudError, String> {
+    let error = troubled(scene, weather).await?;
+    ensure_class(&error, class)?;
+    Ok(error)
+}
+
+/// In this weather nothing works, and nothing is taken for gone; afterwards everything works, once.
+async fn troubled(scene: &Scene<'_>, weather: Weather) -> Result<CloudError, String> {
     let there = scene.created().await?;
     scene.seen(&there, |_| true).await?;
     let machine: MachineRef = scene.prepared().await?;
     scene.weather(weather).await;
     let error = expect_error("create", scene.cloud.create(&machine).await)?;
-    ensure_class(&error, class)?;
     let sighting = scene.sighting(&there).await;
     ensure(matches!(sighting, Sighting::Unknown(_)), || {
         format!("the cloud could not be asked, and the answer is {sighting:?}")

@@ -42,6 +42,6 @@ pub(super) const CHECKS: &[(&str, Check)] = checks![
     errors::throttling_is_told_as_such_and_concerns_all_alike,
     errors::missing_rights_are_told_as_such,
     errors::an_outage_leaves_everything_open,
-    errors::nonsense_is_unknown,
+    errors::nonsense_is_no_answer,
     errors::what_is_not_there_is_not_found,
 ];

@@ -1,0 +1,197 @@
+//! Load balancers that are told of an instance which goes, although somebody changed something meanwhile: the spec, the network, the load balancer
+//! itself, or who is in charge.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_ec2::types::{ResourceType, Tag, TagSpecification};
+use machinist_provider::cloud::{ErrorClass, MachineRef};
+use machinist_testbed::aws::{Effect, Rule};
+use serde_json::{Value, json};
+
+use super::balancers::Balanced;
+use super::field::{Field, store};
+
+/// Takes an instance away behind our back, and returns the address that it had.
+async fn terminate(field: &Field, machine: &MachineRef) -> String {
+    let made = field.made(machine).await;
+    let id = made.instance_id().unwrap();
+    field.moto.terminate_instances().instance_ids(id).send().await.unwrap();
+    made.private_ip_address().unwrap().to_owned()
+}
+
+/// Somebody's instance with an address of the default network, in a network apart from it. Returns its id.
+async fn namesake(field: &Field, address: &str, tag: Option<Tag>) -> String {
+    let range = "172.31.0.0/16";
+    let vpc = field.moto.create_vpc().cidr_block(range).send().await.unwrap();
+    let vpc = vpc.vpc().and_then(|vpc| vpc.vpc_id()).unwrap();
+    let subnet = field.moto.create_subnet().vpc_id(vpc).cidr_block(range).send().await.unwrap();
+    let subnet = subnet.subnet().and_then(|subnet| subnet.subnet_id()).unwrap();
+    let tags = tag.map(|tag| {
+        TagSpecification::builder().resource_type(ResourceType::Instance).tags(tag).build()
+    });
+    let call = field.moto.run_instances().min_count(1).max_count(1).image_id(&field.image);
+    let call = call.instance_type("m5.large".into()).subnet_id(subnet).private_ip_address(address);
+    let made = call.set_tag_specifications(tags.map(|tags| vec![tags])).send().await.unwrap();
+    let made = &made.instances()[0];
+    assert_eq!(made.private_ip_address(), Some(address));
+    made.instance_id().unwrap().to_owned()
+}
+
+/// Deletes a machine, and makes sure that every load balancer was told before.
+async fn leaves_everybody(balanced: &Balanced, machine: &MachineRef) {
+    let field = &balanced.field;
+    let id = machine.status.0["instanceId"].as_str().unwrap().to_owned();
+    field.delete(machine).await;
+    let count = |action: &str| {
+        let calls = field.front().calls_of(action);
+        calls.iter().filter(|call| call.parameters.values().any(|value| *value == id)).count()
+    };
+    let told = (count("DeregisterInstancesFromLoadBalancer"), count("DeregisterTargets"));
+    assert_eq!(told, (1, 1), "with the group of instances");
+    assert_eq!(balanced.known_to_classic().await, [""; 0]);
+    assert_eq!((balanced.targets(0).await.len(), balanced.targets(1).await.len()), (0, 0));
+}
+
+#[tokio::test]
+async fn the_load_balancers_that_may_know_an_instance_are_stored_with_it() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let mut machine = field.created(&balanced.spec()).await;
+    let stored = balanced.spec()["loadBalancers"].clone();
+    assert_eq!(machine.status.0["loadBalancers"], stored, "before anybody is told");
+    // One more, and in another order: what is stored stays where it is.
+    let other = json!({ "name": "other", "type": "network" });
+    let more = json!({ "loadBalancers": [other, stored[1], stored[0]] });
+    machine.spec = field.machine(&more).spec;
+    let seen = field.present(&machine).await;
+    store(&mut machine, &seen);
+    let both = json!([stored[0], stored[1], other]);
+    assert_eq!(machine.status.0["loadBalancers"], both);
+    machine.spec = field.machine(&json!({})).spec;
+    assert_eq!(field.present(&machine).await.status, machine.status);
+    let plain = field.created(&json!({})).await;
+    assert!(!plain.status.0.contains_key("loadBalancers"), "{:?}", plain.status);
+}
+
+#[tokio::test]
+async fn an_instance_leaves_load_balancers_that_its_spec_names_no_more() {
+    let balanced = Balanced::new().await;
+    let mut machine = balanced.registered().await;
+    machine.spec = balanced.field.machine(&json!({})).spec;
+    leaves_everybody(&balanced, &machine).await;
+
+    // Also where it was gone before.
+    let mut machine = balanced.registered().await;
+    machine.spec = balanced.field.machine(&json!({})).spec;
+    terminate(&balanced.field, &machine).await;
+    assert_eq!(balanced.targets(1).await.len(), 1);
+    balanced.field.delete(&machine).await;
+    assert_eq!(balanced.targets(1).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_instance_leaves_its_load_balancers_whatever_else_the_spec_says() {
+    let balanced = Balanced::new().await;
+    let spoilt = |machine: &mut MachineRef, spec: &Value| {
+        machine.spec = balanced.field.machine(spec).spec;
+    };
+    let mut machine = balanced.registered().await;
+    machine.status.0.remove("loadBalancers");
+    let mut spec = balanced.spec();
+    spec["tags"] = json!(5);
+    spoilt(&mut machine, &spec);
+    leaves_everybody(&balanced, &machine).await;
+
+    let mut machine = balanced.registered().await;
+    spoilt(&mut machine, &json!({ "loadBalancers": "all" }));
+    leaves_everybody(&balanced, &machine).await;
+}
+
+#[tokio::test]
+async fn an_instance_stays_while_nobody_knows_which_load_balancers_know_it() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let mut machine = balanced.registered().await;
+    // As another controller leaves it.
+    machine.status.0.remove("loadBalancers");
+    let spec = std::mem::replace(
+        &mut machine.spec,
+        field.machine(&json!({ "loadBalancers": "all" })).spec,
+    );
+    let error = field.cloud.delete(&machine).await.unwrap_err();
+    assert!(error.message.contains("loadBalancers"), "{error}");
+    assert!(field.front().calls_of("TerminateInstances").is_empty());
+    machine.spec = spec;
+    leaves_everybody(&balanced, &machine).await;
+}
+
+#[tokio::test]
+async fn an_address_means_the_instance_that_the_group_can_reach() {
+    // Another network has another security group that is called like the first one.
+    let balanced = Balanced::in_region("eu-west-3").await;
+    let field = &balanced.field;
+    let machine = balanced.registered().await;
+    let address = terminate(field, &machine).await;
+    // The cluster's own may be in a network that is joined to the group's.
+    let tag = Tag::builder().key(format!("kubernetes.io/cluster/{}", machine.cluster));
+    let id = namesake(field, &address, Some(tag.value("owned").build())).await;
+    field.delete(&machine).await;
+    assert_eq!(balanced.targets(1).await, [&*address]);
+
+    field.moto.terminate_instances().instance_ids(id).send().await.unwrap();
+    namesake(field, &address, None).await;
+    field.delete(&machine).await;
+    assert_eq!(balanced.targets(1).await, [""; 0], "networks apart have the same addresses");
+}
+
+#[tokio::test]
+async fn an_address_that_somebody_else_in_charge_has_registered_is_taken_out() {
+    let mut balanced = Balanced::new().await;
+    let machine = balanced.field.created(&balanced.spec()).await;
+    let drift = balanced.field.present(&machine).await.drift.clone();
+    assert!(drift.is_some_and(|drift| drift.starts_with("not registered")), "it is remembered");
+    let ours = Arc::clone(&balanced.field.cloud);
+    balanced.field.restart();
+    balanced.field.cloud.update(&machine).await.unwrap();
+    let address = terminate(&balanced.field, &machine).await;
+    assert_eq!(balanced.targets(1).await, [address]);
+    balanced.field.cloud = ours;
+    balanced.field.delete(&machine).await;
+    assert_eq!(balanced.targets(1).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn who_looks_while_an_instance_is_registered_does_not_keep_what_was_before() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let network = json!({ "loadBalancers": [{ "name": balanced.name, "type": "network" }] });
+    let machine = field.created(&network).await;
+    let slow = Effect::Delay(Duration::from_millis(700));
+    field.front().inject(Rule::next("RegisterTargets", slow).times(2));
+    let looking = async {
+        loop {
+            field.present(&machine).await;
+        }
+    };
+    tokio::select! {
+        updated = field.cloud.update(&machine) => drop(updated.unwrap()),
+        never = looking => never,
+    }
+    assert_eq!(field.present(&machine).await.drift, None);
+}
+
+#[tokio::test]
+async fn a_load_balancer_that_takes_nobody_is_told() {
+    let balanced = Balanced::new().await;
+    let field = &balanced.field;
+    let name = balanced.make_useless().await;
+    let machine =
+        field.created(&json!({ "loadBalancers": [{ "name": name, "type": "network" }] })).await;
+    let told =
+        format!("load balancer {name} has no target group that takes instances or addresses");
+    assert_eq!(field.present(&machine).await.drift.as_deref(), Some(&*told));
+    let error = field.cloud.update(&machine).await.unwrap_err();
+    assert_eq!((error.class, &error.message), (ErrorClass::NotFound, &told));
+    field.delete(&machine).await;
+}
