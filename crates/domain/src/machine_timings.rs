@@ -13,6 +13,8 @@ pub struct MachineTimings {
     pub sighting: Duration,
     /// How long questions about instances are collected before they are asked together.
     pub gather: Duration,
+    /// Between two such questions to the same cloud: those who come meanwhile are asked about together.
+    pub between_questions: Duration,
     /// How long after its creation an instance may be invisible although it exists.
     pub consistency: Duration,
     /// After this, a drain no longer waits for anybody.
@@ -43,6 +45,7 @@ impl Default for MachineTimings {
             poll: seconds(20),
             sighting: seconds(30),
             gather: Duration::from_millis(50),
+            between_questions: seconds(2),
             consistency: seconds(60),
             drain: seconds(2 * 60 * 60),
             eviction_retry: seconds(5),
@@ -67,6 +70,7 @@ impl MachineTimings {
             poll,
             sighting,
             gather,
+            between_questions,
             consistency,
             drain,
             eviction_retry,
@@ -83,6 +87,7 @@ impl MachineTimings {
             poll: poll.mul_f64(factor),
             sighting: sighting.mul_f64(factor),
             gather: gather.mul_f64(factor),
+            between_questions: between_questions.mul_f64(factor),
             consistency: consistency.mul_f64(factor),
             drain: drain.mul_f64(factor),
             eviction_retry: eviction_retry.mul_f64(factor),

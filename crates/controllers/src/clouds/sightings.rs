@@ -1,7 +1,8 @@
 //! What is known of instances, without waiting for any cloud.
 //!
 //! Whoever looks gets what is known at once. What is not known is asked for in the background: questions are collected for a moment and asked
-//! together, and for each provider and realm one call is under way at a time. An answer brings the machine back. Answers serve for a while
+//! together, and for each provider and realm one call is under way at a time, with a pause before the next one: a fleet that waits for its Nodes
+//! has somebody coming back all the time. An answer brings the machine back. Answers serve for a while
 //! and are then forgotten: a settled fleet takes no memory here.
 //!
 //! Answers to our own calls count as sightings at once. A question that was asked before such a call says nothing any more when its answer
@@ -208,14 +209,13 @@ impl Inner {
     async fn drive(self: Arc<Self>, lane: Lane, cloud: Arc<dyn Cloud>) {
         let stop = self.tasks.stopping();
         let work = async {
-            let mut more = false;
+            tokio::time::sleep(self.timings.gather).await;
             loop {
-                if !more {
-                    tokio::time::sleep(self.timings.gather).await;
-                }
-                let Some((batch, waiting)) = self.state.lock().next_batch(&lane) else { return };
-                more = waiting;
+                let Some((batch, more)) = self.state.lock().next_batch(&lane) else { return };
                 self.ask(&*cloud, batch).await;
+                if !more {
+                    tokio::time::sleep(self.timings.between_questions).await;
+                }
             }
         };
         stop.run_until_cancelled(work).await;
