@@ -116,6 +116,7 @@ fn line(text: &mut String, good: bool, what: &str) {
 mod tests {
     use futures::future::BoxFuture;
     use machinist_api::resource::{MACHINE_SETS, Resource, SECRETS};
+    use machinist_domain::meta::Meta;
 
     use super::*;
     use crate::cache::CacheState;
@@ -140,6 +141,10 @@ mod tests {
 
         fn keys(&self) -> Vec<ObjectKey> {
             Vec::new()
+        }
+
+        fn meta(&self, _: &ObjectKey) -> Option<Meta> {
+            None
         }
 
         fn wait_synced(&self) -> BoxFuture<'_, ()> {

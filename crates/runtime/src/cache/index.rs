@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use machinist_domain::key::ObjectKey;
+use machinist_domain::key::{ObjectKey, Version};
 use parking_lot::RwLock;
 
 use super::store::Entry;
@@ -66,15 +66,16 @@ impl Index {
     }
 }
 
-/// What a store tells an index of one object: its entry before and after a change.
-pub(super) type Indexer<T> = Box<dyn Fn(Option<&Entry<T>>, Option<&Entry<T>>) + Send + Sync>;
+/// What a store tells an index of one object: its entry before and after a change, and the position of the store.
+pub(super) type Indexer<T> =
+    Box<dyn Fn(Option<&Entry<T>>, Option<&Entry<T>>, Version) + Send + Sync>;
 
 /// Keeps `index` by the terms that `of` makes.
 pub(super) fn keeper<T: super::kind::Stored>(
     index: Arc<Index>,
     of: impl Fn(&Entry<T>) -> Vec<Arc<str>> + Send + Sync + 'static,
 ) -> Indexer<T> {
-    Box::new(move |before, after| {
+    Box::new(move |before, after, _| {
         let old = before.map(|entry| (entry, of(entry)));
         let new = after.map(|entry| (entry, of(entry)));
         if let Some((entry, terms)) = &old {

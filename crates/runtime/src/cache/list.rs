@@ -1,10 +1,11 @@
 //! Lists a kind, page by page, into the store. The first list fills it; later ones (the verify pass) repair it.
 //!
-//! A list without a version is answered consistently, from the latest state that a quorum agrees on.
+//! A list without a version is answered consistently, from the latest state that a quorum agrees on. If that is older than what was known, the
+//! cluster was restored from a backup: then nothing is taken in before the last page is there (`store::restored`).
 
 use machinist_api::resource::push_encoded;
 use machinist_api::wire::ListPage;
-use machinist_domain::key::Version;
+use machinist_domain::key::{ObjectKey, Version};
 
 use super::Cache;
 use super::decode::decode;
@@ -16,11 +17,20 @@ use crate::cluster::ApiError;
 /// measured and save nothing more.
 const PAGE: u32 = 100;
 
+/// What is listed.
+#[derive(Debug, Clone, Copy)]
+enum Extent<'a> {
+    /// All of the cache's scope.
+    Everything,
+    /// The objects of one namespace, which is in the scope, with certain labels.
+    Selected { namespace: &'a str, labels: &'a str },
+}
+
 impl<K: Kind> Cache<K> {
     /// Lists everything once and makes the store agree with it. Returns how many objects had to be changed.
     pub async fn verify(&self) -> Result<usize, ApiError> {
         let mut listing = self.store.listing();
-        let at = self.list_into(&mut listing).await?;
+        let at = self.list_into(&mut listing, Extent::Everything).await?;
         self.store.listing_done(&mut listing, at);
         for key in std::mem::take(&mut listing.doubtful) {
             self.read_live(&key).await?;
@@ -30,11 +40,50 @@ impl<K: Kind> Cache<K> {
         Ok(listing.repairs)
     }
 
-    async fn list_into(&self, listing: &mut Listing) -> Result<Version, ApiError> {
+    /// The same for the objects of one namespace that `labels` selects: whoever needs the truth about a few need not list all.
+    ///
+    /// Those of `known` that the list does not have are read one by one: each is gone, or is only not selected any more. Of other objects nothing is
+    /// learned, so the position stays where it is.
+    pub async fn verify_selected(
+        &self,
+        namespace: &str,
+        labels: &str,
+        known: &[ObjectKey],
+    ) -> Result<(), ApiError> {
+        self.metrics.live_read(K::RESOURCE);
+        let (mut listing, position) = (self.store.listing(), self.store.position());
+        let at = self.list_into(&mut listing, Extent::Selected { namespace, labels }).await?;
+        if at < position {
+            // The cluster was restored from a backup. To find that out is the business of a list of everything.
+            return self.verify().await.map(drop);
+        }
+        let doubtful = std::mem::take(&mut listing.doubtful);
+        let missing = known.iter().filter(|key| !listing.has(key)).cloned();
+        for key in missing.chain(doubtful) {
+            self.read_live(&key).await?;
+        }
+        self.heard();
+        Ok(())
+    }
+
+    async fn list_into(
+        &self,
+        listing: &mut Listing<K::Stored>,
+        extent: Extent<'_>,
+    ) -> Result<Version, ApiError> {
         let mut next = String::new();
         let known = self.store.position();
         loop {
-            let mut path = self.scope.path(K::RESOURCE);
+            let mut path = match extent {
+                Extent::Everything => self.scope.path(K::RESOURCE),
+                Extent::Selected { namespace, labels } => {
+                    let mut path = K::RESOURCE.collection_path(Some(namespace));
+                    path.push_str("?labelSelector=");
+                    push_encoded(&mut path, labels);
+                    path.push('&');
+                    path
+                }
+            };
             path.push_str("limit=");
             path.push_str(&PAGE.to_string());
             if !next.is_empty() {
@@ -46,9 +95,9 @@ impl<K: Kind> Cache<K> {
                 .map_err(|error| ApiError::NotUnderstood(error.to_string()))?;
             let at = Version::parse(&page.metadata.resource_version);
             // A consistent list is never older than what was known before it was asked for.
-            if at < known && next.is_empty() {
-                tracing::warn!(%at, %known, resource = %K::RESOURCE, "the cluster went back in time, forgetting everything");
-                self.store.rewind();
+            if at < known && next.is_empty() && matches!(extent, Extent::Everything) {
+                tracing::warn!(%at, %known, resource = %K::RESOURCE, "the cluster went back in time, learning everything anew");
+                self.store.went_back(listing, known);
             }
             for raw in page.items.unwrap_or_default() {
                 match decode(&self.kind, raw) {
@@ -71,3 +120,6 @@ fn accept_list<K: Kind>() -> &'static str {
         "application/json"
     }
 }
+
+#[cfg(test)]
+mod tests;

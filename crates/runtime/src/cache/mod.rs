@@ -19,6 +19,7 @@ pub mod registry;
 pub mod store;
 mod watch;
 
+use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use machinist_api::resource::{Resource, push_encoded};
 use machinist_domain::key::{ObjectKey, Version};
+use machinist_domain::meta::Meta;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch as signal};
 
@@ -77,6 +79,8 @@ pub struct Cache<K: Kind> {
     scope: Scope,
     session: Session,
     store: Store<K::Stored>,
+    /// Indexes that several look into.
+    indexes: Mutex<HashMap<&'static str, Arc<Index>>>,
     health: Mutex<Health>,
     synced: signal::Sender<bool>,
     /// Rung when something goes wrong.
@@ -143,7 +147,16 @@ impl<K: Kind> Cache<K> {
         })
     }
 
-    /// The same of all objects, those that cannot be decoded included: they still have labels and owners.
+    /// The index of this name. Whoever asks for it first says how it is made; all others share it, and must mean the same.
+    pub fn shared_index(
+        &self,
+        name: &'static str,
+        of: fn(&K::Stored) -> Vec<Arc<str>>,
+    ) -> Arc<Index> {
+        Arc::clone(self.indexes.lock().entry(name).or_insert_with(|| self.index(of)))
+    }
+
+    /// An index of all objects, those that cannot be decoded included: they still have labels and owners.
     pub fn index_entries(
         &self,
         of: impl Fn(&Entry<K::Stored>) -> Vec<Arc<str>> + Send + Sync + 'static,
@@ -155,9 +168,15 @@ impl<K: Kind> Cache<K> {
 
     /// Calls `attendant` with what an object was and is, for every change from now on, and once for everything that is there already: each change
     /// exactly once, and before anybody else can see it. It runs while the store is locked, so it must be quick and not touch this cache.
+    ///
+    /// The third argument is the position: everything up to it has been told. What the watch tells is at the position itself; what a list brings is
+    /// beyond, and may have changed more than once since.
     pub fn attend(
         &self,
-        attendant: impl Fn(Option<&Entry<K::Stored>>, Option<&Entry<K::Stored>>) + Send + Sync + 'static,
+        attendant: impl Fn(Option<&Entry<K::Stored>>, Option<&Entry<K::Stored>>, Version)
+        + Send
+        + Sync
+        + 'static,
     ) {
         self.store.add_indexer(Box::new(attendant));
     }
@@ -224,6 +243,8 @@ pub trait AnyCache: Send + Sync {
     fn state(&self) -> CacheState;
     /// Keys of all objects, those that cannot be decoded included.
     fn keys(&self) -> Vec<ObjectKey>;
+    /// Identity and version of an object, also of one that cannot be decoded.
+    fn meta(&self, key: &ObjectKey) -> Option<Meta>;
     /// Returns when the whole list has been seen once.
     fn wait_synced(&self) -> BoxFuture<'_, ()>;
     /// Lists everything once and makes the store agree with it.
@@ -256,6 +277,10 @@ impl<K: Kind> AnyCache for Cache<K> {
 
     fn keys(&self) -> Vec<ObjectKey> {
         Self::keys(self)
+    }
+
+    fn meta(&self, key: &ObjectKey) -> Option<Meta> {
+        self.get(key).map(|entry| entry.meta().clone())
     }
 
     fn wait_synced(&self) -> BoxFuture<'_, ()> {

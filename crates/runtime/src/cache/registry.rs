@@ -125,6 +125,7 @@ impl Caches {
             scope,
             session: cluster.session(UserAgent::CACHE),
             store: Store::new(),
+            indexes: Mutex::default(),
             health: Mutex::new(Health::default()),
             synced: signal::Sender::new(false),
             troubled: Notify::new(),
@@ -197,5 +198,14 @@ mod tests {
         drop(held);
         assert_eq!(caches.all().len(), 1);
         assert!(Arc::ptr_eq(&caches.open(&cluster, one("a"), Definitions), &opened));
+    }
+
+    #[tokio::test]
+    async fn an_index_that_several_look_into_is_kept_once() {
+        let (caches, cluster) = caches();
+        let cache = caches.open(&cluster, one("a"), Definitions);
+        let index = |name| cache.shared_index(name, |_| Vec::new());
+        assert!(Arc::ptr_eq(&index("by owner"), &index("by owner")));
+        assert!(!Arc::ptr_eq(&index("by owner"), &index("by node")));
     }
 }

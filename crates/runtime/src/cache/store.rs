@@ -10,8 +10,11 @@
 //!   *tombstone*) until the watch has told of the deletion, or a list was read that was begun later.
 //! * An object that a list has and the store has not, although the position is past the list, may have been deleted in between: it is *doubtful*,
 //!   and a live read decides.
+//! * An object that a list or a live read has in an older version than the store, although it is later than what the store knows: the cluster was
+//!   restored from a backup. Its versions are believed. Where all of them begin anew, see [`restored`].
 
 mod entry;
+mod restored;
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,6 +25,7 @@ use parking_lot::RwLock;
 use self::entry::ByKey;
 pub(super) use self::entry::Subscriber;
 pub use self::entry::{Change, Entry};
+use self::restored::Collected;
 use super::index::Indexer;
 use super::kind::Stored;
 use crate::echo;
@@ -41,6 +45,8 @@ struct Inner<T> {
     tombstones: HashMap<Uid, u64>,
     /// How many lists have been begun.
     lists: u64,
+    /// Whether the cluster went back in time, and what is here is still from before.
+    outdated: bool,
     /// Told of every change while the store is locked, so that they agree with it.
     indexers: Vec<Indexer<T>>,
 }
@@ -52,6 +58,17 @@ impl<T: Stored> Inner<T> {
 
     fn entries(&self) -> impl Iterator<Item = &Entry<T>> {
         self.objects.iter().map(|stored| &stored.0)
+    }
+
+    /// An answer about `key` was lost, or cannot be compared with what is here.
+    fn doubt(&mut self, key: &ObjectKey) {
+        self.uncertain.insert(key.clone(), self.lists);
+    }
+
+    /// A list that was asked for after a deletion knows of it; and it is as good as a live read of everything.
+    fn settle_older_than(&mut self, list: u64) {
+        self.tombstones.retain(|_, lists| *lists >= list);
+        self.uncertain.retain(|_, lists| *lists >= list);
     }
 
     /// Keeps the object with this uid from coming back.
@@ -66,7 +83,7 @@ impl<T: Stored> Inner<T> {
         };
         let before = before.map(|stored| stored.0);
         for indexer in &self.indexers {
-            indexer(before.as_ref(), after);
+            indexer(before.as_ref(), after, self.position);
         }
         before
     }
@@ -81,6 +98,9 @@ impl<T: Stored> Inner<T> {
     }
 }
 
+/// As late as anything can be.
+const LATEST: Version = Version(u64::MAX);
+
 /// What the store knew before a live read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Glimpse {
@@ -89,15 +109,23 @@ pub(super) struct Glimpse {
 }
 
 /// A list that is being read, page by page.
-#[derive(Debug)]
-pub(super) struct Listing {
+pub(super) struct Listing<T> {
     /// Which list it is.
     number: u64,
     seen: HashSet<ObjectKey>,
+    /// There if the cluster went back in time.
+    collected: Option<Collected<T>>,
     /// How many objects the list changed.
     pub(super) repairs: usize,
     /// Keys that only a live read can decide.
     pub(super) doubtful: Vec<ObjectKey>,
+}
+
+impl<T> Listing<T> {
+    /// Whether the list has this object.
+    pub(super) fn has(&self, key: &ObjectKey) -> bool {
+        self.seen.contains(key)
+    }
 }
 
 impl<T: Stored> Store<T> {
@@ -109,6 +137,7 @@ impl<T: Stored> Store<T> {
                 uncertain: HashMap::new(),
                 tombstones: HashMap::new(),
                 lists: 0,
+                outdated: false,
                 indexers: Vec::new(),
             }),
             subscribers: RwLock::new(Vec::new()),
@@ -159,9 +188,7 @@ impl<T: Stored> Store<T> {
     }
 
     pub(super) fn mark_uncertain(&self, key: &ObjectKey) {
-        let mut inner = self.inner.write();
-        let lists = inner.lists;
-        inner.uncertain.insert(key.clone(), lists);
+        self.inner.write().doubt(key);
     }
 
     pub(super) fn subscribe(&self, subscriber: Subscriber<T>) {
@@ -179,7 +206,7 @@ impl<T: Stored> Store<T> {
     pub(super) fn add_indexer(&self, indexer: Indexer<T>) {
         let mut inner = self.inner.write();
         for entry in inner.entries() {
-            indexer(None, Some(entry));
+            indexer(None, Some(entry), inner.position);
         }
         inner.indexers.push(indexer);
     }
@@ -231,8 +258,14 @@ impl<T: Stored> Store<T> {
 
     /// An object as the answer to a write of ours tells it.
     pub(super) fn written(&self, entry: &Entry<T>) {
-        let version = entry.meta().version;
-        self.put_if(entry, |inner| version > inner.position);
+        let Meta { key, version, .. } = entry.meta();
+        self.put_if(entry, |inner| {
+            let news = *version > inner.position;
+            if inner.outdated && !news {
+                inner.doubt(key);
+            }
+            news
+        });
     }
 
     /// What the store knows before a live read, to tell afterwards whether something newer came in between.
@@ -252,7 +285,8 @@ impl<T: Stored> Store<T> {
     ) -> bool {
         let mut newer = self.glimpse(key).stored != before.stored;
         if let Some(entry) = entry {
-            self.put_if(entry, |inner| {
+            self.put(entry, LATEST, |inner| {
+                newer |= inner.get(key).map(|stored| stored.meta().version) != before.stored;
                 // Read before it was deleted: what is there now is not known.
                 newer |= inner.tombstones.contains_key(&entry.meta().uid);
                 // Not there although it was read: fine, unless the watch went on and may have told of its deletion.
@@ -270,39 +304,35 @@ impl<T: Stored> Store<T> {
             });
         }
         let settled = !newer;
-        if settled {
-            self.inner.write().uncertain.remove(key);
+        let mut inner = self.inner.write();
+        if settled && !inner.outdated {
+            inner.uncertain.remove(key);
         }
         settled
     }
 
-    /// Forgets everything: the cluster was restored from a backup, and its versions have begun anew.
-    pub(super) fn rewind(&self) {
-        let gone = {
-            let mut inner = self.inner.write();
-            inner.position = Version::default();
-            inner.tombstones.clear();
-            let keys: Vec<_> = inner.objects.iter().map(|stored| stored.key().clone()).collect();
-            let remove = |key: ObjectKey| inner.replace(&key, None).map(|entry| (key, entry));
-            keys.into_iter().filter_map(remove).collect::<Vec<_>>()
-        };
-        for (key, entry) in &gone {
-            self.tell(&Change { key, before: Some(entry), after: None });
+    /// A list is about to be asked for.
+    pub(super) fn listing(&self) -> Listing<T> {
+        let mut inner = self.inner.write();
+        inner.lists += 1;
+        Listing {
+            number: inner.lists,
+            seen: HashSet::new(),
+            collected: None,
+            repairs: 0,
+            doubtful: Vec::new(),
         }
     }
 
-    /// A list is about to be asked for.
-    pub(super) fn listing(&self) -> Listing {
-        let mut inner = self.inner.write();
-        inner.lists += 1;
-        Listing { number: inner.lists, seen: HashSet::new(), repairs: 0, doubtful: Vec::new() }
-    }
-
     /// One object of a list that is true at version `at`.
-    pub(super) fn listed(&self, listing: &mut Listing, entry: &Entry<T>, at: Version) {
+    pub(super) fn listed(&self, listing: &mut Listing<T>, entry: &Entry<T>, at: Version) {
+        if let Some(collected) = &mut listing.collected {
+            collected.objects.push(entry.clone());
+            return;
+        }
         let key = entry.meta().key.clone();
         let mut doubtful = false;
-        let repaired = self.put_if(entry, |inner| {
+        let repaired = self.put(entry, at, |inner| {
             let buried = inner.tombstones.contains_key(&entry.meta().uid);
             doubtful = !buried && inner.position > at && !inner.objects.contains(&key);
             !doubtful
@@ -315,7 +345,13 @@ impl<T: Stored> Store<T> {
     }
 
     /// The end of a list that is true at version `at`: what it did not have and is not newer is gone.
-    pub(super) fn listing_done(&self, listing: &mut Listing, at: Version) {
+    pub(super) fn listing_done(&self, listing: &mut Listing<T>, at: Version) {
+        if let Some(collected) = listing.collected.take() {
+            match self.restored(listing, collected, at) {
+                None => return,
+                Some(listed) => listed.iter().for_each(|entry| self.listed(listing, entry, at)),
+            }
+        }
         let gone: Vec<_> = {
             let inner = self.inner.read();
             let missing = |entry: &&Entry<T>| !listing.seen.contains(&entry.meta().key);
@@ -327,25 +363,35 @@ impl<T: Stored> Store<T> {
         }
         let mut inner = self.inner.write();
         inner.advance(at);
-        // A list that was asked for after a deletion knows of it; and it is as good as a live read of everything.
-        inner.tombstones.retain(|_, lists| *lists >= listing.number);
-        inner.uncertain.retain(|_, lists| *lists >= listing.number);
+        inner.settle_older_than(listing.number);
     }
 
     /// Stores an object if it is newer than the stored one and `condition`, under the same lock, holds.
     fn put_if(&self, entry: &Entry<T>, condition: impl FnOnce(&mut Inner<T>) -> bool) -> bool {
-        let key = entry.meta().key.clone();
+        self.put(entry, Version::default(), condition)
+    }
+
+    /// The same of an object that is true at version `at`: a stored one that is not newer than that gives way to an older one, too.
+    fn put(
+        &self,
+        entry: &Entry<T>,
+        at: Version,
+        condition: impl FnOnce(&mut Inner<T>) -> bool,
+    ) -> bool {
+        let Meta { key, version, .. } = entry.meta();
         let before = {
             let mut inner = self.inner.write();
-            let stored = inner.get(&key);
-            let newer = stored.is_none_or(|stored| stored.meta().version < entry.meta().version);
+            let newer = inner
+                .get(key)
+                .map(|stored| stored.meta().version)
+                .is_none_or(|stored| stored < *version || (stored <= at && stored != *version));
             let wanted = condition(&mut inner);
             if !wanted || !newer || inner.tombstones.contains_key(&entry.meta().uid) {
                 return false;
             }
-            inner.replace(&key, Some(entry))
+            inner.replace(key, Some(entry))
         };
-        let change = Change { key: &key, before: before.as_ref(), after: Some(entry) };
+        let change = Change { key, before: before.as_ref(), after: Some(entry) };
         echo::telling(entry.meta(), || self.tell(&change));
         true
     }

@@ -1,7 +1,8 @@
 //! An index beside its store, however objects come and go.
 
-use machinist_domain::key::{Uid, Version};
+use machinist_domain::key::Uid;
 use machinist_domain::meta::Meta;
+use parking_lot::Mutex;
 
 use super::super::kind::Stored;
 use super::super::store::Store;
@@ -87,6 +88,25 @@ fn what_is_gone_is_gone_from_the_index_by_whichever_way_and_leaves_nothing_behin
     store.listed(&mut listing, &member("d", 4, &["blue"]), Version(6));
     store.listing_done(&mut listing, Version(6));
     assert_eq!(names(&index, "blue"), ["d"]);
-    store.rewind();
+    let mut restored = store.listing();
+    store.went_back(&mut restored, Version(6));
+    store.listing_done(&mut restored, Version(2));
     assert!(index.by_term.read().is_empty());
+}
+
+#[test]
+fn whoever_attends_can_tell_what_a_list_brings_from_what_the_watch_tells() {
+    let store = Store::new();
+    let told = Arc::<Mutex<Vec<_>>>::default();
+    let noted = Arc::clone(&told);
+    store.add_indexer(Box::new(move |_, after, position| {
+        noted.lock().extend(after.map(|entry| (entry.meta().version, position)));
+    }));
+    store.watched(&member("a", 3, &[]));
+    let mut listing = store.listing();
+    store.listed(&mut listing, &member("a", 9, &[]), Version(10));
+    store.listing_done(&mut listing, Version(10));
+    store.watched(&member("b", 12, &[]));
+    let at = |version, position| (Version(version), Version(position));
+    assert_eq!(*told.lock(), [at(3, 3), at(9, 3), at(12, 12)]);
 }
