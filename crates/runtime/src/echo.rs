@@ -7,6 +7,8 @@
 //! and the pass collects the versions that it wrote ([`Wrote`]). It does not matter whether the answer to the write or the watch comes first.
 //!
 //! Only a write that names the version it replaces has an echo: nobody else's change can be in its answer.
+//!
+//! A write that changes nothing has no echo at all, so nothing begins the next step. The pass notes that, too ([`wrote_in_vain`]).
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -38,7 +40,13 @@ impl Edition {
 
 /// What a pass wrote.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wrote(Arc<Mutex<Vec<Edition>>>);
+pub(crate) struct Wrote(Arc<Mutex<Notes>>);
+
+#[derive(Debug, Default)]
+struct Notes {
+    editions: Vec<Edition>,
+    in_vain: bool,
+}
 
 impl Wrote {
     /// Runs a pass; what it writes is collected here.
@@ -48,7 +56,13 @@ impl Wrote {
 
     /// Whether the pass wrote this.
     pub(crate) fn contains(&self, edition: &Edition) -> bool {
-        self.0.lock().contains(edition)
+        self.0.lock().editions.contains(edition)
+    }
+
+    /// Whether something that the pass wrote changed nothing, and nothing else did.
+    pub(crate) fn is_in_vain(&self) -> bool {
+        let notes = self.0.lock();
+        notes.in_vain && notes.editions.is_empty()
     }
 }
 
@@ -56,7 +70,14 @@ impl Wrote {
 pub(crate) fn wrote(meta: &Meta) {
     // What is written outside of passes brings back no key.
     if let Ok(wrote) = WROTE.try_with(Clone::clone) {
-        wrote.0.lock().push(Edition::of(meta));
+        wrote.0.lock().editions.push(Edition::of(meta));
+    }
+}
+
+/// The pass that runs wrote something, and the API server has the object as it was before.
+pub(crate) fn wrote_in_vain() {
+    if let Ok(wrote) = WROTE.try_with(Clone::clone) {
+        wrote.0.lock().in_vain = true;
     }
 }
 
@@ -112,5 +133,18 @@ mod tests {
         let has = |wrote: &Wrote| [1, 2, 3].map(|n| wrote.contains(&Edition::of(&meta(n))));
         assert_eq!(has(&one), [false, true, false]);
         assert_eq!(has(&other), [false, false, true]);
+    }
+
+    #[tokio::test]
+    async fn a_pass_is_in_vain_where_nothing_that_it_wrote_changed_anything() {
+        let (vain, other) = (Wrote::default(), Wrote::default());
+        vain.during(async { wrote_in_vain() }).await;
+        other
+            .during(async {
+                wrote_in_vain();
+                wrote(&meta(1));
+            })
+            .await;
+        assert_eq!([vain, other, Wrote::default()].map(|it| it.is_in_vain()), [true, false, false]);
     }
 }

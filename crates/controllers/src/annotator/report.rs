@@ -32,9 +32,7 @@ pub fn report(outcome: &Outcome) -> Report {
             result: PassResult::Failed,
             // A conflict or a lost lease is how the protocol works; a write that the API server does not take needs somebody to look.
             events: match failure.category {
-                Category::InvalidConfiguration
-                | Category::Unauthorised
-                | Category::Unexpected => {
+                Category::InvalidConfiguration | Category::Unauthorised | Category::Unexpected => {
                     let message = failure.message.clone();
                     vec![note(EventType::Warning, EventReason::ReconcileError, message)]
                 }

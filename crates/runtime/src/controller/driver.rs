@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use machinist_api::resource::NODES;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::{EventNote, EventType, PassResult};
 use machinist_domain::retry::{Classified, Retry};
@@ -15,8 +16,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::Controller;
+use super::refused;
 use super::unsaid::{self, Unsaid};
 use crate::clock::SharedClock;
+use crate::cluster::ApiError;
 use crate::echo::Wrote;
 use crate::events::{Events, Regarding};
 use crate::lease::Leadership;
@@ -150,7 +153,17 @@ impl<C: Controller> Driver<C> {
             result.as_str(),
             self.clock.uptime().saturating_sub(began),
         );
-        if matches!(retry, Some(Retry::Backoff | Retry::After(_))) {
+        let retry = match retry {
+            // It waits for a change, and there is none: the object is as it was.
+            None | Some(Retry::OnChange) if in_hand.wrote.is_in_vain() => Some(Retry::Backoff),
+            retry => retry,
+        };
+        let pauses = match retry {
+            Some(Retry::Backoff | Retry::After(_)) => true,
+            Some(Retry::Again(_)) => result == PassResult::Failed,
+            Some(Retry::OnChange | Retry::Soon) | None => false,
+        };
+        if pauses {
             // What it wrote about the failure must not bring it back at once.
             self.queue.dismiss_echoes(key, &in_hand.wrote);
         }
@@ -166,13 +179,14 @@ impl<C: Controller> Driver<C> {
             }
             Err(error) => {
                 tracing::warn!(%error, "could not look");
-                return (PassResult::Failed, Some(error.retry()));
+                self.tell_blind(key, &error).await;
+                return (PassResult::Failed, Some(refused::retry(&error)));
             }
         };
         let plan = self.controller.decide(&snapshot, self.clock.now());
         tracing::debug!(%plan, "decided");
         let outcome = self.controller.act(&snapshot, &plan, &self.writer).await;
-        let report = self.controller.report(&snapshot, &outcome, self.clock.now());
+        let mut report = self.controller.report(&snapshot, &outcome, self.clock.now());
         let mut unwritten = None;
         if let Some(status) = &report.status {
             let wrote = self.controller.write_status(&snapshot, &outcome, status, &self.writer);
@@ -180,7 +194,13 @@ impl<C: Controller> Driver<C> {
                 Ok(_) => {}
                 // Whoever deleted it has no use for its status.
                 Err(error) if error.not_found() => return (report.result, None),
-                Err(error) => unwritten = Some(error),
+                Err(error) => {
+                    if let WriteError::Api(error) = &error {
+                        let note = refused::note("the status could not be written", error);
+                        report.events.extend(note);
+                    }
+                    unwritten = Some(error);
+                }
             }
         }
         // What has happened has happened, whatever became of the status: the next pass will not say it again.
@@ -195,7 +215,21 @@ impl<C: Controller> Driver<C> {
             // Somebody else was faster: no failure, but another look.
             Some(error) if error.conflict() => (report.result, Some(error.retry())),
             // The report's own retry may be more patient than a missing status allows.
-            Some(error) => (PassResult::Failed, Some(error.retry())),
+            Some(error) => (PassResult::Failed, Some(refused::retry(&error))),
+        }
+    }
+
+    /// Says on the object that nobody could look at what it needs, if people can mend that.
+    async fn tell_blind(&self, key: &ObjectKey, error: &ApiError) {
+        let caches = self.controller.caches();
+        let (Some(note), Some(cache)) = (refused::note("could not look", error), caches.first())
+        else {
+            return;
+        };
+        if let Some(meta) = cache.meta(key) {
+            let regarding = Regarding { resource: cache.resource(), meta: &meta };
+            // Where it cannot be said, either, the pass comes back all the same.
+            drop(self.say(key, &regarding, &[note]).await);
         }
     }
 
@@ -213,15 +247,16 @@ impl<C: Controller> Driver<C> {
                 EventType::Warning => tracing::warn!(reason, note = text, "reported"),
             }
         }
+        // An Event stands beside its object.
+        let is_of_node = regarding.resource == NODES;
+        let writer = if is_of_node { self.writer.target() } else { &self.writer };
         let uid = &regarding.meta.uid;
         let mut all = self.unsaid.take(key, uid);
         all.retain(|note| !notes.contains(note));
         all.extend_from_slice(notes);
         let (mut unsaid, mut error) = (Vec::new(), None);
         for note in all {
-            if let Err(refusal) =
-                self.events.publish(&self.writer, C::NAME, *regarding, &note).await
-            {
+            if let Err(refusal) = self.events.publish(writer, C::NAME, *regarding, &note).await {
                 if unsaid::is_futile(&refusal) {
                     continue;
                 }

@@ -4,6 +4,7 @@
 //! writes. The driver calls them in this order, once per key and pass, and carries the report out.
 
 mod driver;
+mod refused;
 pub mod start;
 mod unsaid;
 

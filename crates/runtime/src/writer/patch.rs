@@ -66,8 +66,14 @@ impl Writer {
         let doubt = Doubt::about(cache, &meta.key);
         let sent = self.send(&write, plan).await.map_err(WriteError::or_replaced);
         let written = doubt.learn(sent)?;
-        if let Some(written) = written.as_ref().filter(|_| names_version) {
-            echo::wrote(written);
+        match &written {
+            // Somebody on the way took it out again, or the definition does not have such a field.
+            Some(written) if written.version == meta.version => {
+                tracing::warn!(key = %meta.key, %plan, "what was written changed nothing");
+                echo::wrote_in_vain();
+            }
+            Some(written) if names_version => echo::wrote(written),
+            _ => {}
         }
         Ok(written)
     }

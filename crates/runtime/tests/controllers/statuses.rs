@@ -36,16 +36,23 @@ use crate::world::PATIENCE;
 struct Seer {
     cache: Arc<Cache<Things>>,
     passes: Arc<AtomicUsize>,
+    /// Whether it says so where the API server keeps nothing, and does not come back by itself.
+    in_vain: bool,
 }
 
 /// How often a thing is looked at again although nothing is wrong with it.
 const LOOKS: usize = 20;
 
 fn seer(passes: &Arc<AtomicUsize>) -> Registration {
+    seer_in_vain(passes, false)
+}
+
+fn seer_in_vain(passes: &Arc<AtomicUsize>, in_vain: bool) -> Registration {
     let passes = passes.clone();
     Registration::new(move |shared: &Arc<Shared>| Seer {
         cache: shared.caches.open(&shared.control, shared.scope.clone(), Things),
         passes,
+        in_vain,
     })
 }
 
@@ -93,7 +100,8 @@ impl Controller for Seer {
     }
 
     fn report(&self, thing: &Arc<Thing>, passes: &usize, _now: Timestamp) -> Report {
-        let again = (*passes < LOOKS).then_some(Retry::Again(Duration::from_millis(1)));
+        let again = *passes < LOOKS && !self.in_vain;
+        let again = again.then_some(Retry::Again(Duration::from_millis(1)));
         if thing.seen.is_some() {
             return Report { retry: again, ..Report::quiet(PassResult::Settled) };
         }
@@ -117,7 +125,9 @@ impl Controller for Seer {
         status: &Value,
         writer: &Writer,
     ) -> Result<Option<Meta>, WriteError> {
-        let patch = json!({"status": status});
+        // The status endpoint leaves out what is in no status.
+        let part = if self.in_vain { "lost" } else { "status" };
+        let patch = json!({part: status});
         writer.patch(&self.cache, &thing.meta, Part::Status, Guard::Version, patch, &Look).await
     }
 
@@ -194,5 +204,23 @@ async fn coming_back_without_a_failure_costs_no_backoff() {
         Ok(())
     });
     looked.await.unwrap();
+    running.stop().await;
+}
+
+/// A patch that changes nothing is answered well, and no watch tells of it. What waited for the change would wait until the resync.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_changes_nothing_is_tried_again() {
+    let desk = Desk::new("vain", |_| {}).await;
+    desk.given("one", &[]).await;
+    let tried = Arc::new(AtomicUsize::new(0));
+    let running = desk.world.run(desk.world.options(), vec![seer_in_vain(&tried, true)]);
+    let again = eventually(PATIENCE, "another attempt, and one more", || async {
+        ensure!(tried.load(Ordering::SeqCst) >= 4);
+        Ok(())
+    });
+    again.await.unwrap();
+    let entries = desk.world.proxy.log().matching(&status_writes());
+    assert!(entries.iter().all(|entry| entry.status.is_none_or(|code| code == 200)), "{entries:?}");
+    assert_eq!(events(&desk).await, 1);
     running.stop().await;
 }

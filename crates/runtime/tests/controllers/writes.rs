@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use anyhow::ensure;
-use kube::ResourceExt;
+use anyhow::{Context, ensure};
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::api::PostParams;
+use kube::{Api, ResourceExt};
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::{Category, Classified};
@@ -275,4 +277,41 @@ async fn the_target_cluster_is_another_one_or_none() {
     let error = writer.target().create(&desk.cache, &key, &object, &"make it").await.unwrap_err();
     assert!(matches!(error, WriteError::NoTarget { controller: "test" }), "{error}");
     assert_eq!(sent_to(&desk.world), 0);
+}
+
+/// From now on nothing is written in the namespace of the desk: whoever has to agree is not there.
+async fn nobody_answers_the_webhook(desk: &Desk) {
+    let rule = json!({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["things"]});
+    let configuration = json!({
+        "metadata": {"name": desk.world.namespace},
+        "webhooks": [{
+            "name": "nobody.test.machinist.dev",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "timeoutSeconds": 1,
+            "clientConfig": {"url": "https://127.0.0.1:9/"},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": desk.world.namespace}},
+            "rules": [rule],
+        }],
+    });
+    let configuration = serde_json::from_value(configuration).unwrap();
+    let all: Api<ValidatingWebhookConfiguration> = Api::all(desk.world.client.clone());
+    all.create(&PostParams::default(), &configuration).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_fails_is_told_apart_from_an_outage() {
+    let desk = Desk::new("webhook", |_| {}).await;
+    let meta = desk.given("one", &[]).await;
+    nobody_answers_the_webhook(&desk).await;
+    let refused = eventually(PATIENCE, "the webhook to be asked", || async {
+        let (patch, guard) = (json!({"spec": {"colour": "green"}}), Guard::Uid);
+        let painted =
+            desk.writer.patch(&desk.cache, &meta, Part::Object, guard, patch, &"paint it");
+        painted.await.err().context("it was painted")
+    });
+    let error = refused.await.unwrap();
+    assert_eq!(error.category(), Category::Unexpected, "{error}");
+    assert!(error.to_string().contains("nobody.test.machinist.dev"), "{error}");
+    assert!(error.leaves_doubt(), "{error}");
 }

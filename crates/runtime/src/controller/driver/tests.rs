@@ -1,6 +1,8 @@
 //! Events of passes, with an API server that the test plays.
 
 mod pauses;
+mod refusals;
+mod restored;
 
 use std::convert::Infallible;
 
@@ -27,6 +29,8 @@ use crate::writer::Gateway;
 struct Talker {
     passes: AtomicU64,
     retry: Option<Retry>,
+    /// Whether it looks after Nodes.
+    nodes: bool,
 }
 
 impl Controller for Talker {
@@ -71,7 +75,7 @@ impl Controller for Talker {
     }
 
     fn regarding<'a>(&self, meta: &'a Meta) -> Regarding<'a> {
-        Regarding { resource: MACHINE_SETS, meta }
+        Regarding { resource: if self.nodes { NODES } else { MACHINE_SETS }, meta }
     }
 }
 
@@ -80,6 +84,12 @@ type Sent = Arc<Mutex<Vec<String>>>;
 
 /// A driver whose API server answers the first Event with `refusal`, and takes the others.
 fn driver(refusal: u16) -> (Driver<Talker>, Sent) {
+    let (cluster, sent) = cluster(refusal);
+    (driver_of(Talker::default(), &cluster), sent)
+}
+
+/// The cluster of that API server.
+fn cluster(refusal: u16) -> (Cluster, Sent) {
     let sent = Sent::default();
     let heard = Arc::clone(&sent);
     let api_server = tower::service_fn(move |request: Request<Body>| {
@@ -94,8 +104,8 @@ fn driver(refusal: u16) -> (Driver<Talker>, Sent) {
             Ok::<_, Infallible>(Response::builder().status(code).body(body).expect("a response"))
         }
     });
-    let cluster = Cluster::played_by(kube::Client::new(api_server, "default"), &Timings::default());
-    (driver_of(Talker::default(), &cluster), sent)
+    let client = kube::Client::new(api_server, "default");
+    (Cluster::played_by(client, &Timings::default()), sent)
 }
 
 fn driver_of<C: Controller>(controller: C, cluster: &Cluster) -> Driver<C> {
@@ -167,5 +177,16 @@ async fn an_event_that_nobody_will_ever_take_does_not_bring_the_pass_back() {
         assert_eq!(driver.stages(&key).await, (PassResult::Changed, None), "{refusal}");
         pass(&driver, &key).await;
         assert_eq!(sent.lock().len(), 2, "{refusal}");
+    }
+}
+
+#[tokio::test]
+async fn events_about_nodes_go_to_the_cluster_that_has_the_nodes() {
+    for (nodes, expected) in [(true, [0, 2]), (false, [2, 0])] {
+        let ((here, sent_here), (there, sent_there)) = (cluster(201), cluster(201));
+        let mut driver = driver_of(Talker { nodes, ..Talker::default() }, &here);
+        driver.writer = driver.writer.with_target(Some(there.session(Talker::USER_AGENT)));
+        pass(&driver, &ObjectKey::new("", "a")).await;
+        assert_eq!([sent_here.lock().len(), sent_there.lock().len()], expected);
     }
 }
