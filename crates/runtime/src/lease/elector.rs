@@ -4,12 +4,13 @@
 //! of the duration after its last renewal went out; the last third is for writes that are still under way. Whatever goes wrong, the
 //! outcome is a warm follower that tries again, never an exit.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use machinist_api::resource::{LEASES, push_encoded};
-use machinist_api::wire::WatchLine;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +45,10 @@ pub struct Elector {
     metrics: Arc<Metrics>,
     readiness: Arc<Readiness>,
     until: watch::Sender<Option<Duration>>,
+    /// Whether the Lease is just being taken, so that nobody here knows whose it is.
+    taking: watch::Sender<bool>,
+    /// Until when somebody from whom the lease was taken may not know it yet.
+    quiet_until: Mutex<Duration>,
     unanswered: Unanswered,
 }
 
@@ -70,6 +75,8 @@ impl Elector {
             metrics,
             readiness,
             until,
+            taking: watch::Sender::new(false),
+            quiet_until: Mutex::default(),
             unanswered: Arc::default(),
         }
     }
@@ -86,16 +93,36 @@ impl Elector {
     /// Runs until `stop`, and gives the lease back if it is ours then. Stop it only after the last write has been answered.
     pub async fn run(self, stop: CancellationToken) {
         let mut sight = Sight { record: None, changed: self.clock.uptime() };
-        let elect = async {
-            let mut force = self.name.take_over;
-            loop {
-                let gained = self.follow(&mut sight, force).await;
-                force = false;
-                self.lead(&mut sight, gained).await;
+        let deadline = {
+            let mut elect = pin!(self.elect(&mut sight, &stop));
+            stop.run_until_cancelled(elect.as_mut()).await;
+            // A cluster that does not answer must not hold up the exit: then the lease runs out by itself.
+            let patience = self.timings.stop_grace / 2;
+            let deadline = self.clock.uptime() + patience;
+            let mut taking = self.taking.subscribe();
+            tokio::select! {
+                biased;
+                _ = taking.wait_for(|taking| !taking) => {}
+                // A request that is dropped may still be carried out, and then the lease would be held by nobody: only the answer tells.
+                () = elect => {}
+                () = tokio::time::sleep(patience) => {}
             }
+            deadline
         };
-        stop.run_until_cancelled(elect).await;
-        self.release(&sight).await;
+        self.release(&sight, deadline).await;
+    }
+
+    /// Follows and leads, in turns, until `stop`.
+    async fn elect(&self, sight: &mut Sight, stop: &CancellationToken) {
+        let mut force = self.name.take_over;
+        loop {
+            let gained = self.follow(sight, force).await;
+            if stop.is_cancelled() {
+                return;
+            }
+            force = false;
+            self.lead(sight, gained).await;
+        }
     }
 
     /// Returns when the lease is ours.
@@ -118,20 +145,28 @@ impl Elector {
                 }
             };
             let sent = self.clock.uptime();
-            match self.write(sight, &spoken, step == Step::Create).await {
-                Ok(()) => return self.gained(&step, sent),
-                Err(error) => {
-                    tracing::debug!(%error, lease = %self.name.key, "the lease was not to be had");
-                    // Mostly somebody else was faster: then there is something to watch, at once. Where there is not, trying again has time.
-                    self.look(sight).await;
-                    let next = decide(sight, claim, self.clock.uptime());
-                    if !matches!(next, Step::Wait(_)) {
-                        tokio::time::sleep(self.pause()).await;
-                        self.look(sight).await;
-                    }
-                }
+            if self.take(sight, &spoken, step == Step::Create).await {
+                return self.gained(&step, sent);
+            }
+            // Mostly somebody else was faster: then there is something to watch, at once. Where there is not, trying again has time.
+            let next = decide(sight, claim, self.clock.uptime());
+            if !matches!(next, Step::Wait(_)) {
+                tokio::time::sleep(self.pause()).await;
+                self.look(sight).await;
             }
         }
+    }
+
+    /// Whether the lease was to be had. Where it was not, it is read: the answer to a write that was carried out may have been lost.
+    async fn take(&self, sight: &mut Sight, spoken: &Spoken, create: bool) -> bool {
+        self.taking.send_replace(true);
+        let taken = self.write(sight, spoken, create).await;
+        if let Err(error) = &taken {
+            tracing::debug!(%error, lease = %self.name.key, "the lease was not to be had");
+            self.look(sight).await;
+        }
+        self.taking.send_replace(false);
+        taken.is_ok()
     }
 
     /// Renews; returns when the lease is lost.
@@ -184,6 +219,7 @@ impl Elector {
             quiet_until += record.lasts(self.timings.lease);
             tracing::warn!(lease = %self.name.key, from = record.holder, "lease taken over, waiting until its holder must have noticed");
         }
+        *self.quiet_until.lock() = quiet_until;
         Gained { until: sent + self.timings.renew_deadline(), quiet_until }
     }
 
@@ -202,7 +238,7 @@ impl Elector {
         }
     }
 
-    async fn release(&self, sight: &Sight) {
+    async fn release(&self, sight: &Sight, deadline: Duration) {
         self.until.send_replace(None);
         self.metrics.leader(self.name.controller, false);
         let ours = |record: &&Record| record.holder == self.name.identity;
@@ -211,8 +247,11 @@ impl Elector {
             tracing::warn!(lease = %self.name.key, "lease not given back: a write may still land, so it has to run out");
             return;
         }
-        // A cluster that does not answer must not hold up the exit: then the lease runs out by itself.
-        let patience = self.timings.stop_grace / 2;
+        if self.clock.uptime() < *self.quiet_until.lock() {
+            tracing::warn!(lease = %self.name.key, "lease not given back: whoever had it may still write, so it has to run out");
+            return;
+        }
+        let patience = deadline.saturating_sub(self.clock.uptime());
         match tokio::time::timeout(patience, self.give_back(record)).await {
             Ok(Ok(())) => tracing::info!(lease = %self.name.key, "lease given back"),
             Ok(Err(error)) => {
@@ -316,7 +355,7 @@ impl Elector {
         let left = expiry.saturating_sub(self.clock.uptime());
         let seen = match tokio::time::timeout(left, self.next_line(sight, news)).await {
             Err(_) => return,
-            Ok(line) => line.and_then(|line| take_line(&line)),
+            Ok(line) => line.and_then(|line| Record::told(&line)),
         };
         match seen {
             Ok(record) => self.see(sight, record),
@@ -355,18 +394,5 @@ impl Elector {
     /// Between attempts; different for each process, so that followers do not run in step.
     fn pause(&self) -> Duration {
         self.timings.lease_retry().mul_f64(0.5 + fastrand::f64() / 2.0)
-    }
-}
-
-/// What a line of the watch says about the Lease; `None` means that it was deleted.
-fn take_line(line: &Bytes) -> Result<Option<Record>, ApiError> {
-    let not_understood = |error: serde_json::Error| ApiError::NotUnderstood(error.to_string());
-    let line: WatchLine<'_> = serde_json::from_slice(line).map_err(not_understood)?;
-    match line.kind {
-        "ADDED" | "MODIFIED" => {
-            Record::parse(line.object.get().as_bytes()).map(Some).map_err(not_understood)
-        }
-        "DELETED" => Ok(None),
-        _ => Err(ApiError::NotUnderstood(line.object.get().to_owned())),
     }
 }

@@ -7,10 +7,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use machinist_api::names::ANNOTATION_HOLDER;
 use machinist_api::resource::LEASES;
-use machinist_api::wire::Metadata;
+use machinist_api::wire::{Metadata, WatchLine};
 use machinist_domain::key::ObjectKey;
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+use crate::cluster::ApiError;
 
 /// What a Lease says. `renewTime` is not here: it is somebody else's clock, and nothing is decided by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +59,19 @@ impl Record {
             version: metadata.resource_version,
             whole: serde_json::from_slice(json)?,
         })
+    }
+
+    /// What a line of a watch says about the Lease; `None` means that it was deleted.
+    pub(super) fn told(line: &[u8]) -> Result<Option<Self>, ApiError> {
+        let not_understood = |error: serde_json::Error| ApiError::NotUnderstood(error.to_string());
+        let line: WatchLine<'_> = serde_json::from_slice(line).map_err(not_understood)?;
+        match line.kind {
+            "ADDED" | "MODIFIED" => {
+                Self::parse(line.object.get().as_bytes()).map(Some).map_err(not_understood)
+            }
+            "DELETED" => Ok(None),
+            _ => Err(ApiError::NotUnderstood(line.object.get().to_owned())),
+        }
     }
 
     /// How long it lasts without being renewed; `unsaid` if the holder does not say.

@@ -1,5 +1,6 @@
 //! Leases that another system holds, too: respected while it lives, taken over by force, and told of.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -8,12 +9,13 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use machinist_runtime::clock::{Clock, SystemClock};
 use machinist_runtime::manager::Options;
-use machinist_testbed::faults::{Effect, Match, Rule, Verb};
+use machinist_runtime::timings::Timings;
+use machinist_testbed::faults::{Effect, Gate, Match, Rule, Verb};
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
 use crate::toys::{SHARED_LEASE, ShareLease, toy};
-use crate::world::{PATIENCE, World};
+use crate::world::{PATIENCE, World, timings};
 
 const GO: &str = "go-process_1234";
 /// Longer than ours.
@@ -30,10 +32,14 @@ fn now() -> String {
 
 impl GoProcess {
     async fn start(world: &World) -> Self {
+        Self::start_for(world, GO_DURATION).await
+    }
+
+    async fn start_for(world: &World, duration: Duration) -> Self {
         let leases: Api<Lease> = Api::namespaced(world.client.clone(), &world.namespace);
         let lease = json!({
             "metadata": {"name": SHARED_LEASE, "labels": {"owner": "go"}},
-            "spec": {"holderIdentity": GO, "leaseDurationSeconds": GO_DURATION.as_secs(),
+            "spec": {"holderIdentity": GO, "leaseDurationSeconds": duration.as_secs(),
                 "acquireTime": now(), "renewTime": now(), "leaseTransitions": 3},
         });
         let lease = serde_json::from_value(lease).unwrap();
@@ -157,4 +163,40 @@ async fn a_lease_that_ran_out_while_it_was_read_is_renewed_before_anybody_leads(
     }
     assert!(world.proxy.log().matching(&writes).len() > before, "leads without a renewal");
     running.stop().await;
+}
+
+/// The Lease is taken already, and the process that took it is told to stop before it knows.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_is_being_taken_when_the_process_stops_is_given_back() {
+    let world = World::new("taking").await;
+    let gate = Gate::new();
+    let writes = Match::writes().resource("leases");
+    world.proxy.add_rule(Rule::new(writes, Effect::HoldAfter(gate.clone())).times(1));
+    let timings = Timings { stop_grace: PATIENCE, ..timings() };
+    let controllers = vec![toy::<ShareLease>(&std::sync::Arc::default())];
+    let running = world.run_with(timings, elect(&world, false), controllers);
+    gate.reached().await;
+    let leases: Api<Lease> = Api::namespaced(world.client.clone(), &world.namespace);
+    let holder = || async { leases.get(SHARED_LEASE).await.unwrap().spec.unwrap().holder_identity };
+    assert!(holder().await.is_some_and(|holder| !holder.is_empty()));
+    let mut stopping = pin!(running.stop());
+    let early = tokio::time::timeout(Duration::from_millis(500), stopping.as_mut()).await;
+    assert!(early.is_err(), "it ended without the answer");
+    gate.open();
+    stopping.await;
+    assert_eq!(holder().await.unwrap_or_default(), "");
+}
+
+/// Whoever took the next lease at once would write beside the one from whom it was taken, which goes on until it notices.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_was_taken_over_is_not_given_back_before_its_holder_must_have_noticed() {
+    let world = World::new("hasty").await;
+    let go = GoProcess::start_for(&world, 4 * PATIENCE).await;
+    let options = elect(&world, true);
+    let me = options.identity.clone();
+    let running = world.run(options, vec![toy::<ShareLease>(&std::sync::Arc::default())]);
+    let lease = format!("{}/{SHARED_LEASE}", world.namespace);
+    running.says(&format!("lease {lease} is held by {me}, which is this process")).await;
+    running.stop().await;
+    assert_eq!(go.holder().await.unwrap(), (me, 4));
 }

@@ -35,6 +35,12 @@ pub(crate) async fn control_plane() -> &'static ControlPlane {
     SHARED.get_or_try_init(ControlPlane::start).await.unwrap()
 }
 
+/// Twenty times faster than life.
+pub(crate) fn timings() -> Timings {
+    // The first request for a kind that has just been defined takes its time.
+    Timings { lease: LEASE, request: PATIENCE, ..Timings::default().scaled(0.05) }
+}
+
 /// A namespace and a proxy on the shared control plane.
 pub(crate) struct World {
     pub(crate) namespace: String,
@@ -91,18 +97,28 @@ impl World {
         }
     }
 
-    /// A process that is not running yet, twenty times faster than life.
+    /// A process that is not running yet.
     pub(crate) fn manager(&self, options: Options) -> Manager {
-        let fast = Timings::default().scaled(0.05);
-        // The first request for a kind that has just been defined takes its time.
-        let timings = Timings { lease: LEASE, request: PATIENCE, ..fast };
+        self.manager_with(timings(), options)
+    }
+
+    fn manager_with(&self, timings: Timings, options: Options) -> Manager {
         let config = self.proxy.config("unused").unwrap();
         let cluster = Cluster::new(config, &timings).unwrap();
         Manager::new(cluster.clone(), Some(cluster), options, Arc::new(SystemClock), timings)
     }
 
     pub(crate) fn run(&self, options: Options, controllers: Vec<Registration>) -> Running {
-        let manager = self.manager(options);
+        self.run_with(timings(), options, controllers)
+    }
+
+    pub(crate) fn run_with(
+        &self,
+        timings: Timings,
+        options: Options,
+        controllers: Vec<Registration>,
+    ) -> Running {
+        let manager = self.manager_with(timings, options);
         let shared = manager.shared().clone();
         let stop = CancellationToken::new();
         #[expect(clippy::disallowed_methods, reason = "a whole process, which outlives its tasks")]
