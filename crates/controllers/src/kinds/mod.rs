@@ -3,6 +3,7 @@
 mod cloud;
 mod event;
 mod event_recycler;
+pub(crate) mod indexes;
 mod machine;
 mod machine_set;
 mod node;

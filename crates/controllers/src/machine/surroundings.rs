@@ -14,6 +14,7 @@ use machinist_runtime::queue::Queue;
 
 use super::belonging::{Belonging, whose};
 use crate::clouds::Wake;
+use crate::kinds::indexes::{machines_by_node, nodes_by_provider_id};
 use crate::kinds::{Machine, Machines, Node, Nodes};
 use crate::openshift::OpenShift;
 use crate::realms::leavers::Leavers;
@@ -26,7 +27,7 @@ pub(super) struct Surroundings {
     nodes: Arc<Cache<Nodes>>,
     machines_by_node: Arc<Index>,
     machines_by_secret: Arc<Index>,
-    nodes_by_instance: Arc<Index>,
+    nodes_by_provider_id: Arc<Index>,
     realms: Realms,
     leavers: Arc<Leavers>,
     /// Known when the driver subscribes; what is heard before is in the caches by then.
@@ -54,11 +55,9 @@ impl Surroundings {
             }
         });
         Self {
-            machines_by_node: machines.index(|machine| {
-                machine.status.node_ref.iter().map(|node| Arc::clone(&node.name)).collect()
-            }),
+            machines_by_node: machines_by_node(machines),
             machines_by_secret: by_secret,
-            nodes_by_instance: nodes.index(|node| node.provider_id.iter().cloned().collect()),
+            nodes_by_provider_id: nodes_by_provider_id(nodes),
             realms: Realms::new(shared, OpenShift::new(shared), secrets, listener),
             leavers: Arc::default(),
             machines: Arc::clone(machines),
@@ -119,7 +118,7 @@ impl Surroundings {
             return (whose == Belonging::Ours).then_some(node);
         }
         let id = machine.provider_id.as_deref()?;
-        match self.nodes_by_instance.get(id).as_slice() {
+        match self.nodes_by_provider_id.get(id).as_slice() {
             [key] => self.node(key),
             _ => None,
         }

@@ -1,6 +1,7 @@
 //! Carries a plan out. Many machines at once, but never more than a bounded number of requests.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -127,12 +128,16 @@ impl Hand<'_> {
         }
     }
 
+    /// Only the set's own machines: a cluster may have many sets, each of which shrinks by one again and again.
     async fn look(&self, says: &Children) -> Outcome {
-        let looked = self.controller.machines.verify().await;
+        let Ok(selector) = &says.selector else { return Outcome::Void };
+        let (namespace, labels) = (&self.set.key.namespace, selector.to_string());
+        let own = self.controller.by_manager.get(&self.set.uid.0);
+        let looked = self.controller.machines.verify_selected(namespace, &labels, &own).await;
         if looked.is_ok() {
             self.controller.looked.add(&self.set.uid, says.generation);
         }
-        Outcome::Looked(looked.map(drop).map_err(|error| error.failure()))
+        Outcome::Looked(looked.map_err(|error| error.failure()))
     }
 
     /// What is deleted does not come back, so the set is asked once more whether it still wants that.
@@ -143,6 +148,7 @@ impl Hand<'_> {
             Ok(_) => return Outcome::Void,
             Err(error) => return nothing(error.failure()),
         }
+        self.controller.looked.use_up(&self.set.uid);
         let (mut gone, mut failures) = (Vec::new(), Vec::new());
         let machines = machines.to_vec();
         let done = at_once(DELETIONS_AT_ONCE, machines, |machine| self.delete_one(machine)).await;
@@ -210,11 +216,23 @@ impl Hand<'_> {
             Err(error) if error.not_found() => Done::Met,
             Err(error) => {
                 let failure = error.failure();
-                if will_not_be(&error) {
-                    self.controller.refused.add(meta, &failure.message);
+                if let Some(pause) = self.not_now(&error) {
+                    self.controller.refused.add(meta, &failure.message, pause);
                 }
                 Done::No(failure)
             }
+        }
+    }
+
+    /// Whether trying the same again is of no use, so that it must not hold up what else the set wants; and until when, if not for good.
+    fn not_now(&self, error: &WriteError) -> Option<Option<Duration>> {
+        match error.category() {
+            Category::InvalidConfiguration | Category::Unauthorised => Some(None),
+            // Such as a webhook that cannot be called: nobody tells when it can.
+            Category::Unexpected => {
+                Some(Some(self.controller.clock.uptime() + self.controller.unclaimed))
+            }
+            _ => None,
         }
     }
 
@@ -229,11 +247,6 @@ impl Hand<'_> {
             _ => None,
         })
     }
-}
-
-/// Whether trying the same again is of no use.
-fn will_not_be(error: &WriteError) -> bool {
-    matches!(error.category(), Category::InvalidConfiguration | Category::Unauthorised)
 }
 
 /// Does `work` for all of `items`, at most `most` at once; after a failure nothing more is begun. Results come with their places.
@@ -308,3 +321,6 @@ fn owner_as_it_was(owner: &wire::OwnerReference) -> Value {
     }
     json
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,11 +43,6 @@ pub(super) fn by_manager(entry: &Entry<Machine>) -> Vec<Arc<str>> {
     }
 }
 
-/// The term under which a machine is found by its Node.
-pub(super) fn by_node(machine: &Machine) -> Vec<Arc<str>> {
-    machine.status.node_ref.iter().map(|node| Arc::clone(&node.name)).collect()
-}
-
 /// The sets that a machine concerns: the one that manages it, or, if nobody does, those that select it.
 pub(super) fn sets_of(entry: &Entry<Machine>, sets: &Cache<MachineSets>) -> Vec<ObjectKey> {
     let namespace = &entry.meta().key.namespace;
@@ -75,7 +70,7 @@ pub(super) fn sets_of(entry: &Entry<Machine>, sets: &Cache<MachineSets>) -> Vec<
     }
 }
 
-/// Sets for whose generation the machines were listed. Forgetting one costs a list and nothing else.
+/// Sets for whose generation the machines were listed, and none was deleted since. Forgetting one costs a list and nothing else.
 #[derive(Debug, Default)]
 pub(super) struct Looked(Mutex<HashMap<Uid, i64>>);
 
@@ -90,6 +85,11 @@ impl Looked {
             looked.clear();
         }
         looked.insert(set.clone(), generation);
+    }
+
+    /// The list has served: what is deleted later is looked at anew, however long the set has had its spec.
+    pub(super) fn use_up(&self, set: &Uid) {
+        self.0.lock().remove(set);
     }
 }
 
@@ -130,22 +130,34 @@ pub(super) struct Refused(Mutex<HashMap<Uid, Refusal>>);
 struct Refusal {
     version: Version,
     why: Arc<str>,
+    until: Option<Duration>,
+}
+
+/// Why a machine is not claimed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unclaimed {
+    pub(super) why: Arc<str>,
+    /// After this time it is tried again, although it has not changed.
+    pub(super) again: Option<Duration>,
 }
 
 impl Refused {
-    /// Why the machine as it is now could not be had or let go.
-    pub(super) fn why(&self, machine: &Meta) -> Option<Arc<str>> {
+    /// Why the machine as it is now could not be had or let go, and is not to be tried now.
+    pub(super) fn why(&self, machine: &Meta, now: Duration) -> Option<Unclaimed> {
         let refused = self.0.lock();
         let known = refused.get(&machine.uid)?;
-        (known.version == machine.version).then(|| Arc::clone(&known.why))
+        let again = known.until.map(|until| until.saturating_sub(now));
+        let holds = known.version == machine.version && again != Some(Duration::ZERO);
+        holds.then(|| Unclaimed { why: Arc::clone(&known.why), again })
     }
 
-    pub(super) fn add(&self, machine: &Meta, why: &str) {
+    /// The machine was refused; it is not tried again before it changes, or `until`.
+    pub(super) fn add(&self, machine: &Meta, why: &str, until: Option<Duration>) {
         let mut refused = self.0.lock();
         if refused.len() >= MOST_REMEMBERED {
             refused.clear();
         }
-        let refusal = Refusal { version: machine.version, why: why.into() };
+        let refusal = Refusal { version: machine.version, why: why.into(), until };
         refused.insert(machine.uid.clone(), refusal);
     }
 }
@@ -168,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_holds_until_the_machine_changes() {
+    fn a_refusal_holds_until_the_machine_changes_or_its_time_is_over() {
         let refused = Refused::default();
         let at = |version| Meta {
             key: ObjectKey::new("ns", "m"),
@@ -176,8 +188,22 @@ mod tests {
             version: Version(version),
             deleting: false,
         };
-        refused.add(&at(1), "forbidden");
-        assert_eq!(refused.why(&at(1)).as_deref(), Some("forbidden"));
-        assert_eq!(refused.why(&at(2)), None);
+        let second = Duration::from_secs(1);
+        let unclaimed = |again| Some(Unclaimed { why: "forbidden".into(), again });
+        refused.add(&at(1), "forbidden", None);
+        assert_eq!(refused.why(&at(1), second), unclaimed(None));
+        assert_eq!(refused.why(&at(2), second), None);
+        refused.add(&at(1), "forbidden", Some(3 * second));
+        assert_eq!(refused.why(&at(1), second), unclaimed(Some(2 * second)));
+        assert_eq!(refused.why(&at(1), 3 * second), None);
+    }
+
+    #[test]
+    fn a_look_serves_one_deletion_of_one_generation() {
+        let (looked, set) = (Looked::default(), Uid("s".into()));
+        looked.add(&set, 7);
+        assert!(looked.has(&set, 7) && !looked.has(&set, 8));
+        looked.use_up(&set);
+        assert!(!looked.has(&set, 7));
     }
 }

@@ -55,6 +55,7 @@ use self::family::{Counted, Looked, Refused};
 pub use self::plan::{MOST_PER_PASS, Outcome, Plan, Why};
 pub use self::report::report;
 pub use self::snapshot::{Content, Family, Member, ReadySince, Seen, Snapshot};
+use crate::kinds::indexes::machines_by_node;
 use crate::kinds::{MachineSet, MachineSets, Machines, Nodes};
 use crate::served::Field;
 
@@ -85,6 +86,8 @@ pub struct MachineSetController {
     queue: OnceLock<Arc<Queue>>,
     /// How long changes of machines are collected.
     gather: Duration,
+    /// How long a machine is not claimed again after something in its way that may go by itself.
+    unclaimed: Duration,
     no_namespace: Arc<str>,
 }
 
@@ -104,7 +107,7 @@ impl MachineSetController {
             sets: caches.open(&shared.control, scope.clone(), sets),
             nodes: caches.open(nodes_cluster, Scope::All, Nodes::default()),
             by_manager: machines.index_entries(family::by_manager),
-            by_node: machines.index(family::by_node),
+            by_node: machines_by_node(&machines),
             machines,
             refused: Refused::default(),
             looked: Looked::default(),
@@ -115,6 +118,7 @@ impl MachineSetController {
             authority_field: Mutex::default(),
             queue: OnceLock::new(),
             gather: shared.timings.machines.children,
+            unclaimed: shared.timings.machines.poll,
             no_namespace: "".into(),
         }
     }

@@ -58,6 +58,7 @@ async fn family(
         orphans: Vec::new(),
         strays: Vec::new(),
         refusal: None,
+        claim_again: None,
         open: Vec::new(),
         highest: None,
         looked: controller.looked.has(&meta.uid, says.generation),
@@ -121,9 +122,13 @@ fn place(
         }),
         // What was refused once is asked for again when the machine has changed.
         (found @ (Standing::Orphan | Standing::Stray), Some(machine)) => {
-            match (controller.refused.why(meta), found) {
-                // One of several is told, the same one each time: candidates come in order.
-                (Some(why), _) => drop(family.refusal.get_or_insert(why)),
+            match (controller.refused.why(meta, controller.clock.uptime()), found) {
+                (Some(unclaimed), _) => {
+                    // One of several is told, the same one each time: candidates come in order.
+                    family.refusal.get_or_insert(unclaimed.why);
+                    let again = family.claim_again.into_iter().chain(unclaimed.again);
+                    family.claim_again = again.min();
+                }
                 (None, Standing::Orphan) => family.orphans.push(Arc::clone(machine)),
                 (None, _) => family.strays.push(Arc::clone(machine)),
             }

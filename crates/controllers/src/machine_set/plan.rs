@@ -38,7 +38,7 @@ pub enum Plan {
     },
     /// Make machines with these ordinals, all of which are in the window.
     Create(Vec<u64>),
-    /// List the machines before it is chosen which of them go. Whoever wants fewer has often marked first whom to take, and the watch of machines
+    /// List the machines of the set before it is chosen which of them go. Whoever wants fewer has often marked first whom to take, and the watch of machines
     /// may be later than that of sets.
     Look,
     /// Delete these machines.

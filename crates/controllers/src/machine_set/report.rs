@@ -26,11 +26,14 @@ pub fn report(snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report 
     let Content::Read(family) = &snapshot.content else { return unreadable(outcome) };
     let teller = Teller { family, obey_migration: snapshot.obey_migration, now };
     let report = told(&teller, outcome);
-    hold_back(report, family.hold_counts)
+    let settled = matches!(outcome, Outcome::Left(Why::Settled));
+    let complete = settled && status::is_complete(family, now);
+    if complete { report } else { hold_back(report, family.hold_counts) }
 }
 
 /// Counts that still change are not written at every change: a set of thousands would be written hundreds of times on its way. Nothing is left
-/// out in the end, because it is looked at again when the time is over; and whatever is more than a count is said at once.
+/// out in the end, because it is looked at again when the time is over; and whatever is more than a count is said at once. So is that all machines
+/// are there: somebody waits for that.
 fn hold_back(mut report: Report, hold: Duration) -> Report {
     let only_counts = report.status.as_ref().is_some_and(status::is_only_counts);
     if !only_counts || hold.is_zero() {
@@ -102,7 +105,7 @@ impl Teller<'_> {
     fn settled(&self) -> Report {
         Report {
             status: self.status(Changes::default(), self.remaining()),
-            retry: self.next_available(),
+            retry: self.again(),
             ..Report::quiet(PassResult::Settled)
         }
     }
@@ -132,7 +135,16 @@ impl Teller<'_> {
         failure: Option<&Failure>,
     ) -> Report {
         let mut report = match failure {
-            Some(failure) => self.failed(EventReason::ReconcileError, Changes::default(), failure),
+            Some(failure) => {
+                let report = self.failed(EventReason::ReconcileError, Changes::default(), failure);
+                // What is of no use to be tried again is passed over from now on, and the set may want something else.
+                let retry = if is_how_it_works(failure.category) {
+                    report.retry
+                } else {
+                    Some(Retry::Soon)
+                };
+                Report { retry, ..report }
+            }
             // The machines have changed by that, which brings us back; they are counted then.
             None => Report::quiet(PassResult::Changed),
         };
@@ -179,7 +191,7 @@ impl Teller<'_> {
             result: PassResult::Changed,
             status: self.status(changes, self.remaining()),
             events: Vec::new(),
-            retry: self.next_available(),
+            retry: self.again(),
         }
     }
 
@@ -196,14 +208,19 @@ impl Teller<'_> {
         Report { result, status: self.status(changes, trouble), events, retry }
     }
 
+    /// When to come back although nothing changes.
+    fn again(&self) -> Option<Retry> {
+        self.next_available().into_iter().chain(self.family.claim_again).min().map(Retry::Again)
+    }
+
     /// When the next machine has been ready for long enough: nobody tells us that.
-    fn next_available(&self) -> Option<Retry> {
+    fn next_available(&self) -> Option<Duration> {
         let min_ready = SignedDuration::try_from(self.family.says.min_ready).ok()?;
         let seen = self.family.members.iter().filter_map(|member| member.seen.as_ref());
         let times = seen.filter_map(|seen| seen.available_at(min_ready));
         let next = times.filter(|at| *at >= self.now).min()?;
         let wait = self.now.duration_until(next).checked_add(A_MOMENT)?;
-        wait.try_into().ok().map(Retry::Again)
+        wait.try_into().ok()
     }
 
     fn elsewhere(&self, authority: MachineAuthority) -> Report {

@@ -90,6 +90,7 @@ pub(super) fn family(set: &Value, members: Vec<Member>) -> Family {
         orphans: Vec::new(),
         strays: Vec::new(),
         refusal: None,
+        claim_again: None,
         open: Vec::new(),
         highest: None,
         looked: true,

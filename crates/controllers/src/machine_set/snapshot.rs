@@ -45,6 +45,8 @@ pub struct Family {
     pub strays: Vec<Arc<Machine>>,
     /// Why one of those that the set selects, or selects no more, is not among them: it could not be adopted or released, and has not changed.
     pub refusal: Option<Arc<str>>,
+    /// After this time one of them is tried again, although it has not changed.
+    pub claim_again: Option<Duration>,
     /// Ordinals of the window under whose names nothing exists.
     pub open: Vec<u64>,
     /// The highest ordinal of a machine of the set that exists.

@@ -7,6 +7,7 @@ use machinist_provider::cloud::AddressKind;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::index::Index;
 
+use crate::kinds::indexes::nodes_by_provider_id;
 use crate::kinds::{Machine, Machines, Node, Nodes};
 
 /// Finds Machines for a Node, and Nodes for a Machine.
@@ -21,7 +22,7 @@ pub(super) struct Links {
 impl Links {
     pub(super) fn new(machines: &Cache<Machines>, nodes: &Cache<Nodes>) -> Self {
         Self {
-            nodes_by_provider_id: nodes.index(|node| node.provider_id.iter().cloned().collect()),
+            nodes_by_provider_id: nodes_by_provider_id(nodes),
             // The first address speaks for the Node; a Machine may be found by any of its own.
             nodes_by_address: nodes
                 .index(|node| node.internal_ips.first().cloned().into_iter().collect()),

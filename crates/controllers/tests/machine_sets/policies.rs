@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
+use kube::api::DeleteParams;
 use machinist_runtime::clock::{Clock as _, SystemClock};
+use machinist_runtime::timings::Timings;
 use machinist_testbed::faults::{Effect, EventFilter, Match, Rule, Verb};
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
-use crate::world::{PATIENCE, World};
+use crate::world::{PATIENCE, Process, World, timings};
 
 on_both_definitions! {
     crate::world::World::new =>
@@ -18,6 +20,9 @@ on_both_definitions! {
     marked_machines_go_first_whichever_spelling,
     failed_machines_go_before_those_without_a_node_and_those_before_the_rest,
     a_mark_that_the_watch_has_not_told_yet_counts,
+    a_machine_that_the_watch_has_not_told_to_be_gone_goes_instead_of_another,
+    a_set_that_shrinks_lists_no_machines_of_others,
+    a_deletion_long_after_the_last_one_is_made_after_a_look_of_its_own,
 }
 
 /// Three machines of different ages, the oldest first.
@@ -99,15 +104,20 @@ async fn failed_machines_go_before_those_without_a_node_and_those_before_the_res
     Ok(())
 }
 
+/// From now on nobody is told what becomes of machines.
+fn hide_machines(process: &Process) {
+    let watches = Match::any().verbs([Verb::Watch]).resource("machines");
+    process.proxy.add_rule(Rule::new(watches, Effect::HideEvents(EventFilter::all())));
+    process.proxy.cut_connections();
+}
+
 /// As cluster-autoscaler does it: first a mark, then a smaller number. The number is seen long before the mark is.
 async fn a_mark_that_the_watch_has_not_told_yet_counts(world: World) -> Result<()> {
     let process = world.run().await?;
     world.create_set("workers", 5, json!({})).await?;
     world.until_settled("workers").await?;
     let mut names = world.until_alive(5).await?;
-    let watches = Match::any().verbs([Verb::Watch]).resource("machines");
-    process.proxy.add_rule(Rule::new(watches, Effect::HideEvents(EventFilter::all())));
-    process.proxy.cut_connections();
+    hide_machines(&process);
     for left in [4, 3, 2, 1] {
         // Whoever comes last by name, which is no policy's choice four times in a row.
         let marked = names.pop().unwrap();
@@ -117,5 +127,64 @@ async fn a_mark_that_the_watch_has_not_told_yet_counts(world: World) -> Result<(
         world.scale("workers", left).await?;
         assert_eq!(world.until_alive(names.len()).await?, names);
     }
+    Ok(())
+}
+
+/// Whoever wants fewer has often taken one away already.
+async fn a_machine_that_the_watch_has_not_told_to_be_gone_goes_instead_of_another(
+    world: World,
+) -> Result<()> {
+    let process = world.run().await?;
+    world.create_set("workers", 5, json!({})).await?;
+    world.until_settled("workers").await?;
+    let mut names = world.until_alive(5).await?;
+    hide_machines(&process);
+    let gone = names.pop().unwrap();
+    world.bury(&gone).await?;
+    world.machines().delete(&gone, &DeleteParams::default()).await?;
+    let looks = Match::any().verbs([Verb::List]).resource("machines");
+    let before = process.proxy.log().matching(&looks).len();
+    world.scale("workers", 4).await?;
+    world.until_settled("workers").await?;
+    assert!(process.proxy.log().matching(&looks).len() > before, "it looked");
+    assert_eq!(world.alive().await?, names);
+    assert_eq!(world.all_machines().await?.len(), 4, "nobody else is going");
+    Ok(())
+}
+
+async fn a_set_that_shrinks_lists_no_machines_of_others(world: World) -> Result<()> {
+    // No list but those that somebody asks for.
+    let timings = Timings { sync_period: PATIENCE * 10, ..timings() };
+    let process = world.run_with(&timings, Some(false)).await?;
+    // More than a page.
+    world.create_set("others", 110, json!({})).await?;
+    world.create_set("workers", 3, json!({})).await?;
+    for name in ["others", "workers"] {
+        world.until_settled(name).await?;
+    }
+    let looks = Match::any().verbs([Verb::List]).resource("machines");
+    let before = process.proxy.log().matching(&looks).len();
+    world.scale("workers", 2).await?;
+    world.until_alive(112).await?;
+    assert_eq!(process.proxy.log().matching(&looks).len(), before + 1, "one page");
+    Ok(())
+}
+
+/// The number stays, and somebody brings one machine more.
+async fn a_deletion_long_after_the_last_one_is_made_after_a_look_of_its_own(
+    world: World,
+) -> Result<()> {
+    let timings = Timings { sync_period: PATIENCE * 10, ..timings() };
+    let process = world.run_with(&timings, Some(false)).await?;
+    world.create_set("workers", 3, json!({})).await?;
+    world.until_settled("workers").await?;
+    world.scale("workers", 2).await?;
+    world.until_settled("workers").await?;
+    let looks = Match::any().verbs([Verb::List]).resource("machines");
+    let before = process.proxy.log().matching(&looks).len();
+    world.create_machine("extra", "workers", json!([])).await?;
+    world.until_event("workers", "Adopted").await?;
+    world.until_alive(2).await?;
+    assert!(process.proxy.log().matching(&looks).len() > before, "nobody looked");
     Ok(())
 }

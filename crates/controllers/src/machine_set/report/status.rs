@@ -79,6 +79,13 @@ pub(super) fn is_only_counts(patch: &Value) -> bool {
     names.all(|name| counts.contains(&name.as_str()))
 }
 
+/// Whether every machine that is wanted is there, and available.
+pub(super) fn is_complete(family: &Family, now: Timestamp) -> bool {
+    let Counts { replicas, ready, available, fully_labeled: _ } =
+        count(family, Changes::default(), now);
+    wanted(&family.says) == Ok(replicas) && ready == replicas && available == replicas
+}
+
 /// What differs; `None` where nothing does.
 pub(super) fn patch(
     family: &Family,

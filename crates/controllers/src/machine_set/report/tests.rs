@@ -270,6 +270,42 @@ fn counts_that_still_change_are_said_now_and_then_and_everything_else_at_once() 
 }
 
 #[test]
+fn what_cannot_be_claimed_holds_up_nothing_and_is_tried_again_in_time() {
+    let claimed = |category| {
+        let failure = Failure { retry: Retry::OnChange, ..failure(category) };
+        let (adopted, released) = (Vec::new(), Vec::new());
+        let outcome = Outcome::Claimed { adopted, released, failure: Some(failure) };
+        tell(&settled(), members(3), &outcome).retry
+    };
+    for category in [Category::InvalidConfiguration, Category::Unauthorised, Category::Unexpected] {
+        assert_eq!(
+            claimed(category),
+            Some(Retry::Soon),
+            "the rest of the wish waits: {category:?}"
+        );
+    }
+    let time = Duration::from_secs(7);
+    let passed_over = Family { claim_again: Some(time), ..family(&settled(), members(3)) };
+    let report = report(&snapshot(passed_over), &Outcome::Left(Why::Settled), now());
+    assert_eq!(report.retry, Some(Retry::Again(time)));
+}
+
+#[test]
+fn that_all_machines_are_there_is_said_at_once() {
+    let held = |members| {
+        let family = Family { hold_counts: Duration::from_secs(1), ..family(&settled(), members) };
+        report(&snapshot(family), &Outcome::Left(Why::Settled), now()).status
+    };
+    let all = ["m0", "m1", "m2"];
+    let ready_for = |names: &[&str]| names.iter().map(|name| ready(name, Some(ago(5)))).collect();
+    let said = json!({"readyReplicas": 3, "availableReplicas": 3});
+    assert_eq!(held(ready_for(&all)), Some(said));
+    let mut two: Vec<_> = ready_for(&all[..2]);
+    two.push(member(machine(all[2], &json!({}))));
+    assert_eq!(held(two), None, "one is still to come, and more may be said then");
+}
+
+#[test]
 fn machines_too_many_that_nobody_can_read_are_named() {
     let report = tell(&settled(), members(5), &Outcome::Left(Why::NobodyToDelete { excess: 2 }));
     assert_eq!(reasons(&report), ["FailedDelete"]);
