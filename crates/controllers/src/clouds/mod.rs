@@ -51,6 +51,12 @@ impl Clouds {
         Self { by_name: clouds.collect(), providers: providers.clone(), rule: None }
     }
 
+    /// No clouds.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        Self { by_name: HashMap::new(), providers: Providers::new(Vec::new()), rule: None }
+    }
+
     /// Of which only those are used that the rule admits.
     #[must_use]
     pub fn under(mut self, rule: Arc<PlatformRule>) -> Self {

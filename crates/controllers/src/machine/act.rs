@@ -99,8 +99,7 @@ impl Act<'_> {
 
     fn wait_for_others(&self) {
         if let Some(Ok(machine)) = &self.view.reach {
-            let call = if self.view.machine.meta.deleting { Call::Delete } else { Call::Create };
-            self.controller.domains.wait(group(machine, call), &machine.key);
+            self.controller.domains.wait(group(machine, self.view.next_call()), &machine.key);
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Classified as _;
+use machinist_domain::shape::Shape;
 use machinist_provider::cloud::{MachineRef, ProviderStatus, Sighting};
 use machinist_provider::spec::SpecError;
 use machinist_runtime::cache::store::Entry;
@@ -14,8 +15,9 @@ use super::drain::Subject;
 use super::error::Refusal;
 use super::snapshot::{Content, Rules, Snapshot, View};
 use super::unheard;
+use crate::clouds::Clouds;
 use crate::clouds::domains::{Call, Gate, Group};
-use crate::kinds::Machine;
+use crate::kinds::{Machine, ProviderSpec};
 use crate::realms::RealmError;
 
 pub(super) async fn observe(
@@ -53,7 +55,7 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
     };
     let (deleting, drained) = (view.machine.meta.deleting, view.is_drained());
     if deleting && !drained && view.machine.has_finalizer() {
-        let subject = Subject::of(&view.machine);
+        let subject = Subject::of(&view.machine, view.node.as_deref());
         view.drain = Some(Box::new(controller.drainer.observe(subject).await));
     }
     if view.needs_cloud() {
@@ -68,8 +70,7 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
 async fn look(controller: &MachineController, view: &mut View) {
     let reach = reach(controller, &view.machine, &view.stored).await;
     if let Ok(machine) = &reach {
-        let call = if view.machine.meta.deleting { Call::Delete } else { Call::Create };
-        view.gate = controller.domains.gate(group(machine, call));
+        view.gate = controller.domains.gate(group(machine, view.next_call()));
         let chosen = controller.clouds.choose(&machine.spec).ok();
         view.sighting = match chosen {
             Some(chosen) if view.must_look() => controller.sightings.look(&chosen, machine),
@@ -88,13 +89,23 @@ pub(super) fn group(machine: &MachineRef, call: Call) -> Group {
     Group::new(&machine.key.namespace, machine.spec.get(), call)
 }
 
+/// The provider spec, if there is a provider for it. Others of this process may read specs of more kinds than that.
+fn readable<'a>(
+    clouds: &Clouds,
+    machine: &'a Machine,
+) -> Result<(&'a ProviderSpec, &'a Shape), SpecError> {
+    let spec = machine.provider_spec.as_ref().ok_or(SpecError::Missing)?;
+    let shape = machine.shape()?;
+    clouds.choose(&spec.raw)?;
+    Ok((spec, shape))
+}
+
 async fn reach(
     controller: &MachineController,
     machine: &Machine,
     stored: &ProviderStatus,
 ) -> Result<MachineRef, Refusal> {
-    let spec = machine.provider_spec.as_ref().ok_or(SpecError::Missing)?;
-    let shape = machine.shape()?;
+    let (spec, shape) = readable(&controller.clouds, machine)?;
     let cluster = controller.identity.get().await;
     let cluster = cluster.map_err(|error| Refusal::NotFoundOut(error.failure()))?;
     let realm = controller.surroundings.realm(&machine.meta.key.namespace, shape).await;
@@ -119,4 +130,22 @@ async fn reach(
         status: stored.clone(),
         created: machine.created,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::samples::{object, read};
+    use super::*;
+
+    #[test]
+    fn a_spec_that_is_read_but_has_no_provider_is_told_and_not_waited_for() {
+        let spec = json!({"spec": {"providerSpec": {"value": {"kind": "Elsewhere", "zone": "z"}}}});
+        let machine = read(&object(&spec));
+        assert!(machine.shape().is_ok());
+        let refusal = readable(&Clouds::none(), &machine).unwrap_err();
+        assert!(matches!(refusal, SpecError::ForeignKind { .. }), "{refusal}");
+        assert!(!Refusal::from(refusal).is_terminal(), "somebody else may read it");
+    }
 }

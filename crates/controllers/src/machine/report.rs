@@ -120,9 +120,12 @@ fn patient(retry: Retry) -> Retry {
 }
 
 /// Whether somebody should look at a write that failed so. A conflict or a lost lease is how the protocol works; what the API server does not
-/// take will not be taken next time, either.
+/// take will not be taken next time, either, and what nobody understands (a webhook that cannot be called) may never mend itself.
 fn is_for_people(failure: &Failure) -> bool {
-    matches!(failure.category, Category::InvalidConfiguration | Category::Unauthorised)
+    matches!(
+        failure.category,
+        Category::InvalidConfiguration | Category::Unauthorised | Category::Unexpected
+    )
 }
 
 /// A duration as people say it.

@@ -90,7 +90,7 @@ pub(super) fn view_of(object: &Value) -> View {
         stored,
         machine,
     };
-    let subject = Subject::of(&view.machine);
+    let subject = Subject::of(&view.machine, None);
     let drains = view.machine.meta.deleting && !view.is_drained();
     view.drain = drains.then(|| Box::new(drain::View::new(subject, timings, HashMap::default())));
     if view.needs_cloud() {

@@ -9,6 +9,7 @@ use machinist_api::names::{
     REASON_INSTANCE_NOT_CREATED,
 };
 use machinist_domain::conditions::{Condition, Status};
+use machinist_domain::drain::Step;
 use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
@@ -17,7 +18,7 @@ use machinist_provider::spec::SpecError;
 
 use super::drain;
 use super::error::Refusal;
-use crate::clouds::domains::Gate;
+use crate::clouds::domains::{Call, Gate};
 use crate::kinds::{Machine, Node};
 use crate::served::{Field, authority};
 
@@ -159,12 +160,33 @@ impl View {
         self.attempt().is_some() && self.machine.provider_id.is_none()
     }
 
-    /// Whether nothing but a Node can be left of it, and one that nobody has linked.
+    /// Whether that instance is being waited for before it goes.
+    pub fn awaits_an_unknown_instance(&self) -> bool {
+        self.machine.meta.deleting && !self.is_gone() && self.may_have_an_unknown_instance()
+    }
+
+    /// Whether nothing but a Node can be left of it, and one of which this process has not heard: nobody has linked it, or somebody else has and
+    /// no drain has looked for it.
     pub fn may_have_an_unheard_node(&self) -> bool {
         let machine = &self.machine;
         let going = machine.meta.deleting && machine.has_finalizer() && self.is_gone();
-        let linked = machine.status.node_ref.is_some() || self.node.is_some();
-        going && !linked && machine.provider_id.is_some()
+        let drained = machine.condition(CONDITION_DRAINED);
+        let unseen =
+            drained.and_then(|said| said.reason.as_deref()) == Some(Step::Skipped.as_str());
+        let linked = machine.status.node_ref.is_some();
+        let expected = if linked { unseen } else { machine.provider_id.is_some() };
+        going && self.node.is_none() && expected
+    }
+
+    /// What is to be asked of a cloud next, if anything is.
+    pub fn next_call(&self) -> Call {
+        if self.machine.meta.deleting {
+            Call::Delete
+        } else if self.had_instance() {
+            Call::Update
+        } else {
+            Call::Create
+        }
     }
 
     /// Whether there is nothing to ask a cloud for when it is deleted. A spec of a kind that nobody here reads may be somebody else's, and one

@@ -1,6 +1,7 @@
-//! The Node that nobody has heard of: it registered a moment before its instance went, and the watch has not told yet.
+//! The Node that nobody here has heard of: it registered a moment before its instance went, and the watch has not told yet.
 //!
-//! Asked for live, for a machine that was never linked, between the end of its instance and its own; otherwise that Node would stay for ever.
+//! Asked for live, for a machine that was never linked, or whose link no drain has looked at, between the end of its instance and its own; otherwise
+//! that Node would stay for ever.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use machinist_runtime::cluster::ApiError;
 use super::MachineController;
 use crate::kinds::{Machine, Node};
 
-/// The Node of a machine, found live: under the names that its instance has, or where none is known, among all.
+/// The Node of a machine, found live: under the name that the machine names, or those that its instance has, or where none is known, among all.
 pub(super) async fn node(
     controller: &MachineController,
     machine: &Machine,
@@ -29,6 +30,9 @@ pub(super) async fn node(
 }
 
 fn names(machine: &Machine) -> BTreeSet<Arc<str>> {
+    if let Some(named) = &machine.status.node_ref {
+        return BTreeSet::from([Arc::clone(&named.name)]);
+    }
     let names = machine.status.addresses.iter().filter(|address| match address.kind {
         AddressKind::InternalDns | AddressKind::Hostname => true,
         AddressKind::InternalIp | AddressKind::ExternalDns | AddressKind::ExternalIp => false,
@@ -61,5 +65,11 @@ mod tests {
         assert_eq!(called(all), ["box", "ip-10-0-0-1.internal"]);
         // Then all Nodes are looked at.
         assert_eq!(called(json!([address("InternalIP", "10.0.0.1")])), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_node_that_a_machine_names_is_called_that() {
+        let named = json!({"status": {"nodeRef": {"kind": "Node", "name": "n", "uid": "u"}}});
+        assert_eq!(names(&read(&object(&named))), BTreeSet::from(["n".into()]));
     }
 }

@@ -129,13 +129,15 @@ async fn a_node_that_nobody_linked_goes_with_its_instance(world: World) -> Resul
     assert_eq!(condition(&machine, "Ready"), "False/WaitingForNode");
     let id = world.cloud.instances().remove(0).id;
     let registered = eventually(PATIENCE, "the node is there", || async {
-        ensure!(world.nodes().get_opt(&id).await?.is_some(), "it is not");
+        ensure!(process.sees_node(&id), "it is not");
         Ok(())
     });
     registered.await?;
     world.delete("m").await?;
     world.until_gone("m").await?;
     assert!(world.nodes().get_opt(&id).await?.is_none(), "the node is still there");
+    let events = world.events("m").await?;
+    assert!(events.contains(&"DrainSucceeded".to_owned()), "drained before it went: {events:?}");
     process.stop().await;
     Ok(())
 }

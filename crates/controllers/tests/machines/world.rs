@@ -11,8 +11,11 @@ use kube::api::{
 };
 use kube::{Api, Client, ResourceExt};
 use machinist_control_plane::{ControlPlane, FeatureSet};
+use machinist_controllers::kinds::Nodes;
+use machinist_domain::key::ObjectKey;
 use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
 use machinist_provider_sim::server::{SimCloud, SimServer};
+use machinist_runtime::cache::Scope;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::timings::Timings;
 use machinist_testbed::poll::eventually;
@@ -80,6 +83,13 @@ impl Process {
     /// How many passes over machines there were.
     pub(crate) fn passes(&self) -> u64 {
         self.count("machinist_reconcile_total", &["controller=\"machine\""])
+    }
+
+    /// Whether its cache has this Node.
+    pub(crate) fn sees_node(&self, name: &str) -> bool {
+        let cluster = self.shared.target.as_ref().unwrap_or(&self.shared.control);
+        let nodes = self.shared.caches.open(cluster, Scope::All, Nodes::default());
+        nodes.get(&ObjectKey::new("", name)).is_some()
     }
 
     pub(crate) async fn stop(self) {

@@ -15,7 +15,7 @@ use super::super::samples::{
 };
 use super::super::snapshot::{REASON_INSTANCE_GONE, Snapshot, Unrepaired};
 use super::*;
-use crate::clouds::domains::Gate;
+use crate::clouds::domains::{Call, Gate};
 use crate::served::Field;
 
 fn plan(view: View) -> Plan {
@@ -99,6 +99,32 @@ fn drift_is_repaired_unless_machines_like_this_one_pause() {
     let early = after(Duration::from_secs(1));
     assert!(matches!(early, Plan::Tell(_)), "{early}");
     assert_eq!(after(Duration::ZERO), Plan::Repair("tag x".to_owned()));
+}
+
+#[test]
+fn whoever_pauses_is_asked_about_what_is_to_be_done() {
+    let machines = [json!({}), launched(), recorded(), all(&[recorded(), deleting()])];
+    let calls = machines.map(|machine| view(&machine).next_call());
+    assert_eq!(calls, [Call::Create, Call::Create, Call::Update, Call::Delete]);
+}
+
+#[test]
+fn a_node_is_looked_for_once_more_where_nobody_here_may_have_seen_it() {
+    let linked = json!({"status": {"nodeRef": {"name": "n", "uid": "uid-n"}}});
+    let gone = |drained: &str| {
+        let drained = ("Drained", "True", drained);
+        all(&[
+            recorded(),
+            deleting(),
+            conditions(&[("InstanceExists", "False", REASON_INSTANCE_GONE), drained]),
+        ])
+    };
+    let looks = |patches: &[Value]| view(&all(patches)).may_have_an_unheard_node();
+    assert!(looks(&[gone("Succeeded")]), "nobody has linked it");
+    assert!(looks(&[gone("Skipped"), linked.clone()]), "no drain has looked for it");
+    assert!(!looks(&[gone("Succeeded"), linked.clone()]), "it was drained, and deleted since");
+    let seen = View { node: Some(node("True")), ..view(&all(&[gone("Skipped"), linked])) };
+    assert!(!seen.may_have_an_unheard_node(), "it is here");
 }
 
 #[test]

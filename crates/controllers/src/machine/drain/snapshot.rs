@@ -46,7 +46,7 @@ pub struct View {
 pub struct Subject {
     /// Its uid.
     pub uid: Uid,
-    /// Its Node, as it names it.
+    /// Its Node: the one that it names, or the one that runs on its instance. Both are deleted with it.
     pub node_ref: Option<NodeRef>,
     /// Its instance.
     pub provider_id: Option<Arc<str>>,
@@ -107,11 +107,14 @@ pub enum Force {
 }
 
 impl Subject {
-    /// What a drain needs to know of a machine.
-    pub fn of(machine: &Machine) -> Self {
+    /// What a drain needs to know of a machine, and of the Node that was found for it.
+    pub fn of(machine: &Machine, found: Option<&crate::kinds::Node>) -> Self {
+        let found = found.map(|node| &node.meta);
+        let found =
+            found.map(|meta| NodeRef { name: meta.key.name.clone(), uid: meta.uid.clone() });
         Self {
             uid: machine.meta.uid.clone(),
-            node_ref: machine.status.node_ref.clone(),
+            node_ref: machine.status.node_ref.clone().or(found),
             provider_id: machine.provider_id.clone(),
             hooks: machine.hooks.pre_drain.clone(),
             excluded: machine.annotations.contains(ANNOTATION_EXCLUDE_DRAINING),

@@ -9,6 +9,7 @@ use machinist_api::names::{
     REASON_INSTANCE_NOT_CREATED, SEVERITY_INFO, SEVERITY_WARNING,
 };
 use machinist_domain::conditions::Condition;
+use machinist_domain::drain::Step;
 use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::report::EventNote;
 use machinist_provider::cloud::{
@@ -63,6 +64,8 @@ pub(super) struct Facts {
     pub(super) is_settling: bool,
     /// Whether its creation takes longer than it should, since just now.
     pub(super) is_late: bool,
+    /// Where the drain is.
+    pub(super) drain_step: Option<Step>,
     /// What the drain has to say.
     pub(super) drain_events: Vec<EventNote>,
 }
@@ -89,8 +92,8 @@ impl Facts {
             | Outcome::Done
             | Outcome::DryRun
             | Outcome::Looking
-            | Outcome::Waiting(_)
             | Outcome::Created(_) => self.is_silent = true,
+            Outcome::Waiting(_) => self.is_silent = !view.awaits_an_unknown_instance(),
             Outcome::Failed(failure) => self.is_silent = !super::is_for_people(failure),
             Outcome::AuthoritySettled => {
                 let wanted = view.machine.wanted_authority;
@@ -128,12 +131,14 @@ impl Facts {
             Outcome::Drained(verdict, done) => {
                 if let Some(drained) = &view.drain {
                     let told = drain::report(drained, verdict, done, now);
+                    self.drain_step = Some(told.step);
                     self.drained = told.condition;
                     self.drain_events = told.events;
                 }
+                self.untouched(view);
             }
+            Outcome::AwaitingHooks => self.untouched(view),
             Outcome::Left(Leave::Failed)
-            | Outcome::AwaitingHooks
             | Outcome::NotTerminated(_)
             | Outcome::Terminating(Deletion::UnderWay(_)) => {}
             Outcome::NothingLeft | Outcome::Terminating(Deletion::Gone) => {
@@ -164,6 +169,13 @@ impl Facts {
         } else if !view.is_gone() {
             let reason = REASON_ERROR_CHECKING_PROVIDER;
             self.instance_exists = Some(Condition::unknown(CONDITION_INSTANCE_EXISTS, reason, why));
+        }
+    }
+
+    /// A phase alone would look as if somebody else had begun: that nothing was ever asked for is said with it, so that no cloud is needed later.
+    fn untouched(&mut self, view: &View) {
+        if view.is_untouched() {
+            self.instance_exists = Some(not_created());
         }
     }
 

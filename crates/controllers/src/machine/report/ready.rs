@@ -5,6 +5,7 @@ use machinist_api::names::{
     CONDITION_READY, REASON_CREATION_TIMED_OUT, SEVERITY_ERROR, SEVERITY_INFO, SEVERITY_WARNING,
 };
 use machinist_domain::conditions::Condition;
+use machinist_domain::drain::Step;
 use machinist_domain::machine::Phase;
 use machinist_domain::retry::{Category, Classified as _};
 use machinist_provider::cloud::{CloudError, Deletion, Instance, InstanceState};
@@ -53,7 +54,6 @@ pub(super) fn condition(view: &View, outcome: &Outcome, facts: &Facts) -> Option
         | Outcome::DryRun
         | Outcome::AuthoritySettled
         | Outcome::Looking
-        | Outcome::Waiting(_)
         | Outcome::Created(_)
         | Outcome::GivenUp(_) => None,
         Outcome::Failed(failure) => super::is_for_people(failure).then(|| {
@@ -79,7 +79,13 @@ pub(super) fn condition(view: &View, outcome: &Outcome, facts: &Facts) -> Option
             let seen = facts.instance.as_deref().map(|instance| seen(view, instance));
             seen.map(|seen| repaired(seen, Some(&error.message)))
         }
-        Outcome::Drained(..) => deleting("the node is being drained"),
+        Outcome::Waiting(_) if view.awaits_an_unknown_instance() => {
+            deleting("its creation was not answered, so an instance may still appear")
+        }
+        Outcome::Waiting(_) => None,
+        Outcome::Drained(verdict, _) => {
+            deleting(draining(facts.drain_step.unwrap_or(verdict.step)))
+        }
         Outcome::AwaitingHooks => Some(hooks(view)),
         Outcome::Terminating(Deletion::UnderWay(what)) => deleting(what),
         Outcome::NothingLeft | Outcome::Terminating(Deletion::Gone) => {
@@ -111,6 +117,24 @@ pub(super) fn mind_the_time(view: &View, facts: &mut Facts, now: Timestamp) {
             no(SEVERITY_WARNING, REASON_CREATION_TIMED_OUT, text)
         }
     });
+}
+
+/// How far the drain is, in short: the condition `Drained` has the names.
+fn draining(step: Step) -> &'static str {
+    match step {
+        Step::WaitingForHooks => "waits for preDrain hooks",
+        Step::WaitingForControlPlane => "waits for another control-plane node to be drained",
+        Step::Cordoning
+        | Step::Evicting
+        | Step::EvictionBlocked
+        | Step::WaitingForPods
+        | Step::WaitingForVolumes
+        | Step::Forcing => "the node is being drained",
+        Step::CannotLook => "waits for a look at the node",
+        Step::Skipped => "nothing is drained",
+        Step::NodeGone => "the node does not exist any more",
+        Step::Succeeded | Step::VolumesLeft | Step::Forced => "the node is drained",
+    }
 }
 
 fn refused(refusal: &Refusal) -> Condition {

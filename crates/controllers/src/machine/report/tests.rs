@@ -10,7 +10,10 @@ use machinist_provider::cloud::{CloudError, Effect, ErrorClass, Instance, Sighti
 use machinist_provider::spec::SpecError;
 use serde_json::{Value, json};
 
+use super::super::decide::decide;
+use super::super::drain::Done;
 use super::super::error::{Fatal, Refusal};
+use super::super::plan::Plan;
 use super::super::samples::{
     all, conditions, deleting, failure, instance, launch, merge, node, now, object, recorded,
     snapshot, view, view_of,
@@ -200,6 +203,40 @@ fn the_way_down_is_told_step_by_step() {
     assert_eq!(condition(&status, "Terminable"), "False/HookPresent");
     assert_eq!(condition(&status, "Ready"), "False/WaitingForHooks");
     assert_eq!(report.retry, None);
+}
+
+#[test]
+fn a_machine_that_is_deleted_before_its_first_pass_needs_no_cloud() {
+    let hook = json!({"spec": {"lifecycleHooks": {"preTerminate": [{"name": "h", "owner": "o"}]}}});
+    for going in [deleting(), all(&[deleting(), hook])] {
+        let Plan::Drain(verdict) = decide(&snapshot(view(&going)), now()) else {
+            panic!("it is not drained");
+        };
+        let (_, status) = of(&going, &Outcome::Drained(verdict, Done::default()));
+        assert_eq!(condition(&status, "Drained"), "True/Skipped");
+        assert_eq!(message(&status, "Ready"), "nothing is drained");
+        let unhooked = json!({"spec": {"lifecycleHooks": null}});
+        let next = view(&all(&[going, json!({ "status": status }), unhooked]));
+        assert_eq!(decide(&snapshot(next), now()), Plan::NothingToRemove);
+    }
+}
+
+#[test]
+fn what_is_waited_for_on_the_way_down_is_said() {
+    let hook = json!({"spec": {"lifecycleHooks": {"preDrain": [{"name": "h", "owner": "o"}]}}});
+    let hooked = all(&[linked(), deleting(), hook]);
+    let Plan::Drain(verdict) = decide(&snapshot(view(&hooked)), now()) else {
+        panic!("it is not drained");
+    };
+    let (_, status) = of(&hooked, &Outcome::Drained(verdict, Done::default()));
+    assert_eq!(message(&status, "Ready"), "waits for preDrain hooks");
+    let waiting = Outcome::Waiting(Duration::from_secs(1));
+    let (report, status) = of(&all(&[launched(), deleting()]), &waiting);
+    assert!(message(&status, "Ready").contains("may still appear"), "{status}");
+    assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(1))));
+    let gone = conditions(&[("InstanceExists", "False", "InstanceGone")]);
+    let (report, _) = of(&all(&[launched(), deleting(), gone]), &waiting);
+    assert_eq!(report.status, None, "only its node is waited for");
 }
 
 #[test]

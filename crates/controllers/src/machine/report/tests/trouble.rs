@@ -181,7 +181,8 @@ fn every_refusal_is_a_condition_and_an_event() {
         Refusal::NotFoundOut(failure(Category::Unavailable)),
         Refusal::CouldNotLook(failure(Category::Throttled)),
     ];
-    let unwritten = [Category::InvalidConfiguration, Category::Unauthorised].map(failure);
+    let unwritten =
+        [Category::InvalidConfiguration, Category::Unauthorised, Category::Unexpected].map(failure);
     let refused = refusals.into_iter().map(Outcome::Refused);
     let refused = refused.chain(unwritten.map(Outcome::Failed));
     let classes = ErrorClass::ALL.into_iter();
