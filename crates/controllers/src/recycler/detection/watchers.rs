@@ -4,7 +4,8 @@
 //! its status has; and its key in the queue. An Event counts by how often it happened since it was last told. Where that is not known, an
 //! Event that is new in the window counts as often as it says, any other once.
 //!
-//! A follower notes the same. When somebody stores a further mark, what lies before it is forgotten here.
+//! A follower notes the same. When somebody stores a further mark, what lies before it is forgotten here. Where a watch broke and a list was read, the
+//! mark may lie in the middle of what an Event has added: how much of that is stored nobody knows here, and it counts once.
 //!
 //! Events are told while their store is locked, so this never reads a cache while it holds its own lock.
 
@@ -29,6 +30,9 @@ use crate::recycler::settings::Settings;
 
 /// From so many on, what is out of the window is looked for and forgotten.
 const MANY: usize = 4096;
+
+/// The version before all others.
+const NOTHING: Version = Version(0);
 
 /// What has happened for which EventRecycler.
 pub struct Watchers {
@@ -68,9 +72,25 @@ struct Followed {
     waits: bool,
     /// When it was last looked at.
     looked: Option<Duration>,
-    noted: Vec<(Version, Occurrence)>,
+    noted: Vec<Note>,
     /// From so many on, what is out of the window is forgotten.
     most: usize,
+}
+
+/// Something that has happened, as an Event of this version tells it.
+struct Note {
+    version: Version,
+    /// The last version at which the Event is known not to have told it. The watch tells every version: there it is the same one.
+    since: Version,
+    occurrence: Occurrence,
+}
+
+impl Note {
+    /// What of it is beyond this mark, where the last of it is.
+    fn beyond(&self, mark: Version) -> Occurrence {
+        let times = if self.since < mark { 1 } else { self.occurrence.times };
+        Occurrence { times, ..self.occurrence.clone() }
+    }
 }
 
 impl std::fmt::Debug for Watchers {
@@ -138,17 +158,28 @@ impl Watchers {
         self.followed.lock().remove(key);
     }
 
-    /// An Event has changed.
-    pub fn told(&self, before: Option<&Entry<Event>>, after: Option<&Entry<Event>>) {
+    /// An Event has changed. Up to `position` everything was told before; what the watch tells is at the position itself.
+    pub fn told(
+        &self,
+        before: Option<&Entry<Event>>,
+        after: Option<&Entry<Event>>,
+        position: Version,
+    ) {
         let Some(Entry::Known(event)) = after else { return };
         let Some(about) = &event.about else { return };
         let former = match before {
-            Some(Entry::Known(before)) if before.meta.uid == event.meta.uid => Some(before.count),
+            Some(Entry::Known(before)) if before.meta.uid == event.meta.uid => Some(before),
             _ => None,
         };
-        if former.is_some_and(|former| event.count <= former) {
+        if former.is_some_and(|former| event.count <= former.count) {
             return;
         }
+        let since = match former {
+            None if about.first == about.last => event.meta.version,
+            // The watch has passed it by: nothing is certain but what was there before.
+            _ if position > event.meta.version => former.map_or(NOTHING, |it| it.meta.version),
+            _ => position,
+        };
         let (now, uptime) = (self.clock.now(), self.clock.uptime());
         let mut followed = self.followed.lock();
         for (key, one) in &mut *followed {
@@ -157,10 +188,10 @@ impl Watchers {
                 continue;
             }
             let times = match former {
-                Some(former) => event.count - former,
+                Some(former) => event.count - former.count,
                 None => times_of_new(event, about, settings, now),
             };
-            one.note(event, about, times, now);
+            one.note(event, about, (times, since), now);
             let Some(queue) = self.queue.get() else { continue };
             let due = one.looked.map(|looked| looked + self.gather);
             match due.and_then(|due| due.checked_sub(uptime)) {
@@ -175,16 +206,15 @@ impl Watchers {
         let mut followed = self.followed.lock();
         let one = followed.get_mut(key)?;
         one.looked = Some(self.clock.uptime());
-        let beyond_mark = one.noted.iter().filter(|(version, _)| *version > mark);
-        let (noted, later): (Vec<_>, Vec<_>) =
-            beyond_mark.partition(|(version, _)| *version <= until);
+        let beyond_mark = one.noted.iter().filter(|note| note.version > mark);
+        let (noted, later): (Vec<_>, Vec<_>) = beyond_mark.partition(|note| note.version <= until);
         let now = self.clock.now();
         // What is out of the window is waited for by nobody: after a restore from a backup its version may never come.
         let ahead = one.settings.as_ref().is_ok_and(|settings| {
             let window = settings.window;
-            later.iter().any(|(_, one)| window.has(window.bucket(one.minute), now))
+            later.iter().any(|note| window.has(window.bucket(note.occurrence.minute), now))
         });
-        let noted = noted.into_iter().map(|(_, occurrence)| occurrence.clone()).collect();
+        let noted = noted.into_iter().map(|note| note.beyond(mark)).collect();
         Some(Known { settings: one.settings.clone(), noted, ahead })
     }
 
@@ -214,8 +244,11 @@ impl Watchers {
             for event in events {
                 let Some(about) = &event.about else { continue };
                 if event.meta.version > one.mark && settings.pattern.fits(about) {
-                    let times = times_of_old(event, about, one.mark, &settings, now);
-                    one.note(event, about, times, now);
+                    let times = times_of_new(event, about, &settings, now);
+                    // Of one that has happened again, nobody knows how much was counted before.
+                    let once = about.first == about.last;
+                    let since = if once { event.meta.version } else { NOTHING };
+                    one.note(event, about, (times, since), now);
                 }
             }
         });
@@ -223,7 +256,14 @@ impl Watchers {
 }
 
 impl Followed {
-    fn note(&mut self, event: &Event, about: &About, times: u32, now: Timestamp) {
+    /// Notes what an Event tells: how often it happened, and since when.
+    fn note(
+        &mut self,
+        event: &Event,
+        about: &About,
+        (times, since): (u32, Version),
+        now: Timestamp,
+    ) {
         let Ok(settings) = &self.settings else { return };
         // Clocks differ, and some events say no time: nothing has happened in the future.
         let last = Timestamp::from_second(about.last).unwrap_or(now).min(now);
@@ -233,11 +273,12 @@ impl Followed {
         }
         let minute = minute_of(last);
         let (whom, host) = (about.whom.clone(), about.host.clone());
-        self.noted.push((event.meta.version, Occurrence { minute, times, whom, host }));
+        let occurrence = Occurrence { minute, times, whom, host };
+        self.noted.push(Note { version: event.meta.version, since, occurrence });
         if self.noted.len() > self.most {
             let (window, mark) = (settings.window, self.mark);
-            self.noted.retain(|(version, one)| {
-                *version > mark && window.has(window.bucket(one.minute), now)
+            self.noted.retain(|note| {
+                note.version > mark && window.has(window.bucket(note.occurrence.minute), now)
             });
             self.most = MANY.max(self.noted.len() * 2);
         }
@@ -247,7 +288,7 @@ impl Followed {
     fn advance(&mut self, mark: Version) {
         if mark > self.mark {
             self.mark = mark;
-            self.noted.retain(|(version, _)| *version > mark);
+            self.noted.retain(|note| note.version > mark);
             self.noted.shrink_to(MANY);
         }
     }
@@ -258,18 +299,6 @@ fn times_of_new(event: &Event, about: &About, settings: &Settings, now: Timestam
     let first = Timestamp::from_second(about.first).unwrap_or(now);
     let is_new = about.first == about.last || settings.window.has_moment(first, now);
     if is_new { event.count } else { 1 }
-}
-
-/// How often an Event that was there happened beyond the mark. Of one that has happened again, nobody knows how much was counted before.
-fn times_of_old(
-    event: &Event,
-    about: &About,
-    mark: Version,
-    settings: &Settings,
-    now: Timestamp,
-) -> u32 {
-    let was_counted = mark > Version::default() && about.first != about.last;
-    if was_counted { 1 } else { times_of_new(event, about, settings, now) }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_domain::meta::Meta;
+use machinist_provider::node_groups::GroupRef;
 use machinist_runtime::clock::{Clock as _, SystemClock};
 use proptest::prelude::*;
 
@@ -18,6 +19,60 @@ struct Cluster {
     version: u64,
     recycler: EventRecycler,
     now: Timestamp,
+}
+
+/// A process: what it knows, and how far.
+struct Replica {
+    watchers: Watchers,
+    seen: Vec<Arc<Event>>,
+    position: Version,
+    /// Whether its watch is broken.
+    deaf: bool,
+    /// Whether it has seen every single change since somebody stored the last mark.
+    knows_all: bool,
+}
+
+impl Replica {
+    /// One that has just listed everything.
+    fn new(cluster: &Cluster) -> Self {
+        let watchers = watchers();
+        watchers.follow(&cluster.recycler, &cluster.events);
+        let (seen, position) = (cluster.events.clone(), Version(cluster.version));
+        Self { watchers, seen, position, deaf: false, knows_all: false }
+    }
+
+    /// Its watch tells of an Event.
+    fn hear(&mut self, event: &Arc<Event>) {
+        if !self.deaf {
+            self.position = event.meta.version;
+            self.learn(event);
+        }
+    }
+
+    /// Its watch was broken; it lists everything.
+    fn list(&mut self, cluster: &Cluster) {
+        let missed = self.position < Version(cluster.version);
+        for event in &cluster.events {
+            self.learn(event);
+        }
+        self.position = Version(cluster.version);
+        self.deaf = false;
+        self.knows_all &= !missed;
+    }
+
+    fn learn(&mut self, event: &Arc<Event>) {
+        let place = self.seen.iter().position(|one| one.meta.key == event.meta.key);
+        if place.is_some_and(|place| self.seen[place].meta.version >= event.meta.version) {
+            return;
+        }
+        let before = place.map(|place| Entry::Known(Arc::clone(&self.seen[place])));
+        let after = Entry::Known(Arc::clone(event));
+        self.watchers.told(before.as_ref(), Some(&after), self.position);
+        match place {
+            Some(place) => self.seen[place] = Arc::clone(event),
+            None => self.seen.push(Arc::clone(event)),
+        }
+    }
 }
 
 impl EventList for Vec<Arc<Event>> {
@@ -77,7 +132,7 @@ impl Cluster {
         let before = place.map(|place| Entry::Known(Arc::clone(&self.events[place])));
         let after = Entry::Known(Arc::clone(&event));
         for watchers in watching {
-            watchers.told(before.as_ref(), Some(&after));
+            watchers.told(before.as_ref(), Some(&after), event.meta.version);
         }
         match place {
             Some(place) => self.events[place] = event,
@@ -96,7 +151,7 @@ impl Cluster {
             .map(|occurrence| News {
                 occurrence,
                 node: None,
-                leads: Leads::To { group: "g".into(), region: "r".into() },
+                leads: Leads::To(GroupRef::new("r", "g")),
             })
             .collect();
         counting.take(&news, &known.settings.unwrap(), self.now);
@@ -106,7 +161,16 @@ impl Cluster {
 
     fn count(&self, watchers: &Watchers) -> u64 {
         let settings = Settings::read(self.recycler.spec.as_deref()).unwrap();
-        self.counted(watchers).counts(&settings, self.now).get("g").copied().unwrap_or_default()
+        let counts = self.counted(watchers).counts(&settings, self.now);
+        counts.get(&GroupRef::new("r", "g")).copied().unwrap_or_default()
+    }
+
+    /// How many are stored, and how many Events have told something beyond the mark, which is one each at least.
+    fn at_least(&self) -> u64 {
+        let settings = Settings::read(self.recycler.spec.as_deref()).unwrap();
+        let stored = crate::recycler::observe::counting(&self.recycler);
+        let beyond = self.events.iter().filter(|event| event.meta.version > stored.mark).count();
+        stored.counts(&settings, self.now).values().sum::<u64>() + beyond as u64
     }
 
     /// `leader` stores what it has counted, and everybody hears of it.
@@ -223,9 +287,54 @@ fn what_is_old_is_not_noted_and_what_is_noted_is_bounded() {
     cluster.now -= SignedDuration::from_hours(2);
     for number in 0..3 * MANY {
         let event = cluster.event(&number.to_string(), 1, "bad", 0);
-        watchers.told(None, Some(&Entry::Known(event)));
+        let version = event.meta.version;
+        watchers.told(None, Some(&Entry::Known(event)), version);
     }
     assert!(watchers.followed.lock().values().all(|one| one.noted.is_empty()));
+}
+
+/// An Event goes from three to five and nine; somebody has stored a mark, and a list brings the nine.
+#[test]
+fn what_a_list_brings_counts_once_where_the_mark_is_in_its_middle() {
+    for (missed, mark, counts) in [
+        // Nobody has stored anything since it was known: all of it is new.
+        (0, 13, 6),
+        // The five are stored, and how much of the six that is cannot be seen.
+        (0, 14, 1),
+        (0, 15, 0),
+        // It was heard of until the five.
+        (1, 14, 4),
+    ] {
+        let mut cluster = Cluster::new();
+        let mut replica = Replica::new(&cluster);
+        for (version, count) in [(13, 3), (14, 5), (15, 9)] {
+            cluster.version = version - 1;
+            let event = cluster.event("a", count, "bad", 60);
+            replica.deaf = version > 13 + missed;
+            replica.hear(&event);
+            cluster.write(event, &[]);
+        }
+        replica.list(&cluster);
+        let known = replica.watchers.known(&cluster.recycler.meta.key, Version(mark), Version(99));
+        let counted: u32 = known.unwrap().noted.iter().map(|one| one.times).sum();
+        assert_eq!(counted, counts, "{missed} {mark}");
+    }
+}
+
+#[test]
+fn what_a_list_brings_that_was_never_heard_of_counts_once_if_it_may_be_stored() {
+    for (first, mark, counts) in [(60, 0, 9), (60, 20, 1), (0, 20, 9)] {
+        let mut cluster = Cluster::new();
+        let mut replica = Replica::new(&cluster);
+        replica.position = NOTHING;
+        cluster.version = 30;
+        let event = cluster.event("a", 9, "bad", first);
+        cluster.write(event, &[]);
+        replica.list(&cluster);
+        let known = replica.watchers.known(&cluster.recycler.meta.key, Version(mark), Version(99));
+        let counted: u32 = known.unwrap().noted.iter().map(|one| one.times).sum();
+        assert_eq!(counted, counts, "{first} {mark}");
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -236,6 +345,10 @@ enum Step {
     ChangePlaces,
     /// The leader dies, the follower leads, and another one begins to follow.
     Die,
+    /// The watch of the follower breaks.
+    Break,
+    /// The follower lists, and misses what was in between.
+    List,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -245,6 +358,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Store),
         1 => Just(Step::ChangePlaces),
         1 => Just(Step::Die),
+        1 => Just(Step::Break),
+        1 => Just(Step::List),
     ]
 }
 
@@ -270,41 +385,60 @@ proptest! {
     #[test]
     fn nothing_is_lost_or_counted_twice_while_one_of_two_lives(steps in prop::collection::vec(step(), 0..60)) {
         let mut cluster = Cluster::new();
-        let (mut leader, mut follower) = (watchers(), watchers());
-        leader.follow(&cluster.recycler, &cluster.events);
-        follower.follow(&cluster.recycler, &cluster.events);
-        // Of an event that has happened again, only those know how often who saw it before: so a new follower must not be asked
-        // before the leader has stored what it knows.
-        let (mut total, mut warm) = (0u64, true);
+        let (mut leader, mut follower) = (Replica::new(&cluster), Replica::new(&cluster));
+        (leader.knows_all, follower.knows_all) = (true, true);
+        let mut total = 0u64;
         for step in steps {
-            match step {
+            let told = match step {
                 Step::New => {
-                    let name = cluster.events.len().to_string();
-                    let event = cluster.event(&name, 1, "bad", 0);
-                    cluster.write(event, &[&leader, &follower]);
                     total += 1;
+                    let name = cluster.events.len().to_string();
+                    Some(cluster.event(&name, 1, "bad", 0))
                 }
                 Step::Again(which, times) => {
-                    if let Some(known) = cluster.events.get(which).cloned() {
-                        let (name, count) = (known.meta.key.name.to_string(), known.count + times);
-                        let event = cluster.event(&name, count, "bad", 60);
-                        cluster.write(event, &[&leader, &follower]);
+                    let known = cluster.events.get(which).cloned();
+                    known.map(|known| {
                         total += u64::from(times);
-                    }
+                        let count = known.count + times;
+                        cluster.event(&known.meta.key.name, count, "bad", 60)
+                    })
                 }
                 Step::Store => {
-                    cluster.store(&leader, &[&leader, &follower]);
-                    warm = true;
+                    // From now on this is what has happened, whoever knows better.
+                    total = cluster.count(&leader.watchers);
+                    cluster.store(&leader.watchers, &[&leader.watchers, &follower.watchers]);
+                    (leader.knows_all, follower.knows_all) = (true, true);
+                    None
                 }
-                Step::ChangePlaces if warm => std::mem::swap(&mut leader, &mut follower),
-                Step::Die if warm => {
-                    leader = std::mem::replace(&mut follower, watchers());
-                    follower.follow(&cluster.recycler, &cluster.events);
-                    warm = false;
+                Step::ChangePlaces | Step::Die => {
+                    // Whoever begins to lead lists first.
+                    follower.list(&cluster);
+                    std::mem::swap(&mut leader, &mut follower);
+                    if matches!(step, Step::Die) {
+                        follower = Replica::new(&cluster);
+                    }
+                    None
                 }
-                Step::ChangePlaces | Step::Die => {}
+                Step::Break => {
+                    follower.deaf = true;
+                    None
+                }
+                Step::List => {
+                    follower.list(&cluster);
+                    None
+                }
+            };
+            if let Some(event) = told {
+                leader.hear(&event);
+                follower.hear(&event);
+                cluster.write(event, &[]);
             }
-            prop_assert_eq!(cluster.count(&leader), total);
+            // Of an event that has happened again, only those know how often who saw it before: from all others it counts once.
+            let count = cluster.count(&leader.watchers);
+            prop_assert!(count <= total && count >= cluster.at_least(), "{count} of {total}");
+            if leader.knows_all {
+                prop_assert_eq!(count, total);
+            }
         }
     }
 
