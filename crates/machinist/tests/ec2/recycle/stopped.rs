@@ -63,3 +63,42 @@ async fn killed_at_zero_the_group_gets_its_size_back() -> Result<()> {
     assert!(!after.tags.contains_key(MARK), "{after:?}");
     Ok(())
 }
+
+/// Between the look at a group and its turn there is time: here another group, elsewhere a question.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_else_has_finished_meanwhile_is_not_recycled_again() -> Result<()> {
+    let yard = Yard::new("meanwhile").await?;
+    let (first, old) = yard.group([0, 2, 1]).await?;
+    let (second, others) = yard.group_named("others", [0, 3, 2]).await?;
+    let slow = Behaviour { launch_after: Duration::from_hours(1), ..Behaviour::default() };
+    // Somebody begins with the second group and stops.
+    yard.front().behave(slow);
+    let begun = yard.run(&second, &[])?;
+    until("the second group to be begun", async || Ok(yard.terminations().len() == 1)).await?;
+    interrupt(&begun)?;
+    assert_eq!(ended(begun).await?.code, Some(130));
+    yard.front().clock().advance(Duration::from_hours(2));
+
+    // Both groups are to be recycled, and the first takes an hour.
+    let both = yard.run(&first, &[second.as_str()])?;
+    until("the first group to be begun", async || Ok(yard.terminations().len() == 2)).await?;
+    yard.front().behave(Behaviour::default());
+    let finished = ended(yard.run(&second, &[])?).await?;
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let after = yard.truth(&second).await?;
+
+    yard.front().clock().advance(Duration::from_hours(2));
+    let both = ended(both).await?;
+    assert_eq!(both.code, Some(1), "{both:?}");
+    assert!(both.stderr.contains("somebody else has finished its recycle"), "{both:?}");
+    let results = both.json()?;
+    assert_eq!((&results[0]["group"], &results[0]["result"]), (&json!(first), &json!("Succeeded")));
+    assert_eq!(results.as_array().map(Vec::len), Some(1), "{results}");
+    let mut terminated = yard.terminations();
+    terminated.sort();
+    let mut expected = [old, others].concat();
+    expected.sort();
+    assert_eq!(terminated, expected, "each of the old ones once, and none of the new ones");
+    assert_eq!(yard.truth(&second).await?.members, after.members);
+    Ok(())
+}

@@ -1,9 +1,11 @@
 //! `recycle watch`: from Events to a recycled group, without an EventRecycler.
 
 use anyhow::{Context, Result};
+use http::StatusCode;
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::PostParams;
+use machinist_testbed::aws::{Effect, Rule};
 use serde_json::json;
 
 use super::yard::{Yard, ended, interrupt, until};
@@ -63,6 +65,39 @@ async fn events_after_the_start_have_their_group_recycled_once() -> Result<()> {
     let replacement = after.members.first().context("a member")?;
     trouble(&yard, replacement, "fourth", 9).await?;
     until("it to be counted", async || said(&format!("{group}: 9")).await).await?;
+    interrupt(&watching)?;
+    let watched = ended(watching).await?;
+    assert_eq!(watched.code, Some(0), "{watched:?}");
+    assert_eq!(yard.terminations(), members);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_cannot_be_looked_at_is_tried_again_and_does_not_cool_down() -> Result<()> {
+    let yard = Yard::new("unseen").await?;
+    let (group, members) = yard.group([0, 2, 1]).await?;
+    let denied = Effect::Refuse {
+        status: StatusCode::FORBIDDEN,
+        code: "AccessDenied".to_owned(),
+        message: "not yours".to_owned(),
+    };
+    yard.front().inject(Rule::every("DescribeAutoScalingGroups", denied));
+    let lines = yard.path("watch.log");
+    let namespace = &*yard.scene.namespace;
+    let mut command = yard.command(&["watch", "--watch-interval=200ms", "-n", namespace]);
+    command.args(["--poll-interval=200ms", "--threshold=5"]);
+    command.stdout(std::fs::File::create(&lines)?);
+    let watching = command.spawn()?;
+    let said = async |text: &str, times: usize| {
+        Ok(std::fs::read_to_string(&lines)?.matches(text).count() >= times)
+    };
+    until("it to watch", async || said("watching for", 1).await).await?;
+    trouble(&yard, &members[0], "first", 5).await?;
+    until("it to try again", async || said("it is tried again", 2).await).await?;
+    assert!(yard.changes().is_empty(), "{:?}", yard.changes());
+    yard.front().clear_rules();
+    let over = format!("{group} is recycled\n");
+    until("the group to be recycled", async || said(&over, 1).await).await?;
     interrupt(&watching)?;
     let watched = ended(watching).await?;
     assert_eq!(watched.code, Some(0), "{watched:?}");

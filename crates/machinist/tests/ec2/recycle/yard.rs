@@ -70,7 +70,16 @@ impl Yard {
 
     /// A group whose members have all registered. Its name is the yard's own.
     pub(super) async fn group(&self, sizes: [u32; 3]) -> Result<(String, Vec<String>)> {
-        let name = format!("{}-workers", self.scene.namespace);
+        self.group_named("workers", sizes).await
+    }
+
+    /// The same, where there are several.
+    pub(super) async fn group_named(
+        &self,
+        name: &str,
+        sizes: [u32; 3],
+    ) -> Result<(String, Vec<String>)> {
+        let name = format!("{}-{name}", self.scene.namespace);
         let members = self.estate.create_group(&name, sizes, &[]).await?;
         for member in &members {
             self.registered(member).await?;

@@ -62,7 +62,8 @@ pub(in super::super) async fn drive(
     }
 }
 
-async fn rest(bench: &Bench, pause: Duration) {
+/// Waits, but not when somebody stops us.
+pub(super) async fn rest(bench: &Bench, pause: Duration) {
     tokio::select! {
         () = tokio::time::sleep(pause) => {}
         () = bench.hand.stop.cancelled() => {}

@@ -69,7 +69,13 @@ pub(super) async fn main(
     for prospect in prospects {
         let group = prospect.recycle.group.clone();
         let mut progress = Progress::new();
-        let recycle = prospect.in_turn(bench.clock.now());
+        let recycle = match prospect.in_turn(&bench, &mut progress).await {
+            Ok(recycle) => recycle,
+            Err(objection) => {
+                given_up = Some(objection.to_string());
+                break;
+            }
+        };
         let end = drive::drive(&bench, recycle, &mut progress).await;
         if let End::Stopped(recycle) = &end {
             let rest = arguments.groups.iter().skip_while(|name| **name != group);
@@ -77,9 +83,7 @@ pub(super) async fn main(
             let mut go_on = command::of(common, &recycle.region, &arguments.how, &rest);
             go_on.push_str(&command::how_to_print(arguments));
             say(&resumption(recycle, &go_on));
-            if !results.is_empty() {
-                show(arguments.output, &results, || as_table(&results))?;
-            }
+            tell(arguments, &results)?;
             return Err(anyhow::anyhow!("stopped while {group} was recycled").context(Stopped));
         }
         let result = Verdict::of(&end);
@@ -89,11 +93,20 @@ pub(super) async fn main(
             break;
         }
     }
-    show(arguments.output, &results, || as_table(&results))?;
+    tell(arguments, &results)?;
+    let done = results.iter().filter(|result| result.reason.is_none()).count();
     match given_up {
-        Some(reason) => bail!("{} of {count} groups recycled; then: {reason}", results.len() - 1),
+        Some(reason) => bail!("{done} of {count} groups recycled; then: {reason}"),
         None => Ok(()),
     }
+}
+
+/// Prints what came of the groups, if anything did.
+fn tell(arguments: &RunArguments, results: &[Verdict]) -> anyhow::Result<()> {
+    if results.is_empty() {
+        return Ok(());
+    }
+    show(arguments.output, results, || as_table(results))
 }
 
 /// Asks, on the terminal, whether this is what is wanted.
