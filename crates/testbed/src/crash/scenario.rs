@@ -11,6 +11,11 @@ pub trait Scenario: Send + Sync + 'static {
     /// A short name in lower case with dashes; it becomes part of namespace names.
     fn name(&self) -> &str;
 
+    /// How the world is set up before the subject starts, such as a rule of its proxy that holds throughout.
+    fn prepare(&self, world: &World) {
+        let _ = world;
+    }
+
     /// The steps, by an undisturbed user ([`World::client`]). After each step wait with
     /// [`World::eventually`] until the subject has done its part: this is what makes the subject's writes
     /// the same in every run.

@@ -45,6 +45,7 @@ pub(super) struct Trial<'a, S, C> {
 
 impl<S: Subject, C: Scenario> Trial<'_, S, C> {
     pub(super) async fn undisturbed(self) -> Result<Learned> {
+        self.scenario.prepare(&self.world);
         let supervisor = Supervisor::start(self.subject, self.world.launch()).await?;
         self.scenario.run(&self.world).await?;
         let check = || async { self.ensure_quiet() };
@@ -68,6 +69,7 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
         let gate = Gate::new();
         let rule = Rule::new(self.lens.trap(point), fault.effect(&gate)).skip(point.nth - 1);
         let rule = self.world.proxy.add_rule(rule.times(1));
+        self.scenario.prepare(&self.world);
         let supervisor = Supervisor::start(self.subject, self.world.launch()).await?;
         let story = async {
             let told = self.scenario.run(&self.world).await;

@@ -163,6 +163,8 @@ pub enum Effect {
     DelayEvents(Duration),
     /// For watches: events that fit the filter never arrive.
     HideEvents(EventFilter),
+    /// For lists and watches: of the whole collection only the object of this name is there.
+    OnlyNamed(String),
     /// The connection is closed this long after the request came in, whatever is under way.
     DropConnection(Duration),
 }
@@ -182,6 +184,7 @@ impl Effect {
     pub(super) fn can_touch(&self, request: &ApiRequest) -> bool {
         match self {
             Self::DelayEvents(_) | Self::HideEvents(_) => request.verb == Verb::Watch,
+            Self::OnlyNamed(_) => matches!(request.verb, Verb::List | Verb::Watch),
             _ => true,
         }
     }

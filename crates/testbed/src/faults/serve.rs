@@ -98,6 +98,7 @@ impl Exchange {
             }
             Effect::DelayEvents(by) => self.pass(|chunks| body::delayed(chunks, by)).await,
             Effect::HideEvents(filter) => self.pass(|chunks| body::without(chunks, filter)).await,
+            Effect::OnlyNamed(name) => self.only_named(&name)?.pass(|chunks| chunks).await,
             Effect::DropConnection(after) => {
                 let at = Instant::now() + after;
                 match tokio::time::timeout_at(at, self.forward()).await {
@@ -107,6 +108,15 @@ impl Exchange {
                 }
             }
         }
+    }
+
+    /// The same request for one object of the collection.
+    fn only_named(mut self, name: &str) -> Result<Self, Cut> {
+        let asked = &self.head.uri;
+        let sign = if asked.query().is_some() { '&' } else { '?' };
+        let narrowed = format!("{asked}{sign}fieldSelector=metadata.name%3D{name}");
+        self.head.uri = narrowed.parse().map_err(|_| Cut::OnPurpose)?;
+        Ok(self)
     }
 
     async fn pass(self, shape: impl FnOnce(Chunks) -> Chunks) -> Result<Response<Body>, Cut> {

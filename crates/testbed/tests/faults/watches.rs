@@ -65,6 +65,23 @@ async fn events_are_streamed_while_the_watch_is_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_a_collection_only_one_object_is_there() {
+    let world = world("only").await;
+    world.proxy.add_rule(Rule::new(Match::any(), Effect::OnlyNamed("b".to_owned())));
+    let mut events = pin!(watch(&world).await);
+    for name in ["a", "b"] {
+        create(&world, name).await;
+    }
+    assert_eq!(next_name(&mut events).await.as_deref(), Some("b"));
+    let maps = through(&world);
+    let list = maps.list(&ListParams::default().limit(10)).await.unwrap();
+    let names: Vec<_> = list.items.into_iter().filter_map(|map| map.metadata.name).collect();
+    assert_eq!(names, ["b"]);
+    // Whoever asks for another one by its name gets it.
+    assert!(maps.get("a").await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn events_are_delayed_in_order() {
     let world = world("late").await;
     let delay = Duration::from_secs(1);
