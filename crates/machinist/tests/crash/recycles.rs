@@ -1,20 +1,23 @@
-//! A recycle of a group of three with every strategy: every write to Kubernetes and every call to AWS is made to fail in every way, and
-//! every death is `kill -9`. However it goes, the group ends at its original size with three new instances, and none too many was made.
+//! A recycle of a group of three with every strategy: every write to Kubernetes (cordons and evictions among them) and every call to AWS is
+//! made to fail in every way, and every death is `kill -9`. However it goes, the group ends at its original size with three new instances, none
+//! too many was made, and no Node that stays is cordoned.
 //!
-//! `make test` tries a few points of each, `make crash` all of them.
+//! A run mostly waits: nobody asks AWS more often than once in a second. So several worlds share an API server, at the same time.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::{Event, Node};
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::Api;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use machinist_api::event_recycler::EventRecycler;
 use machinist_api::event_recycler::recycle::InstanceState;
+use machinist_api::names::ANNOTATION_DRAIN;
+use machinist_testbed::aws::estate::InstanceFacts;
 use machinist_testbed::crash::{
     Harness, Options, ProcessSubject, Sample, Scenario, World, WorldAws,
 };
-use machinist_testbed::faults::ApiRequest;
+use machinist_testbed::faults::{ApiRequest, Effect, Match, Rule};
 use serde_json::{Value, json};
 
 use crate::every_fault;
@@ -33,12 +36,20 @@ impl Scenario for Recycled {
         self.name
     }
 
+    /// EventRecyclers are the cluster's: without this, every world's recycler would look after those of all.
+    fn prepare(&self, world: &World) {
+        let name = world.namespace.clone();
+        let recyclers = Match::any().resource("eventrecyclers");
+        world.proxy.add_rule(Rule::new(recyclers, Effect::OnlyNamed(name)));
+    }
+
     async fn run(&self, world: &World) -> Result<()> {
         let (name, aws) = (&*world.namespace, aws(world)?);
         let members = aws.estate.create_group(name, SIZES, &[]).await?;
         let nodes: Api<Node> = Api::all(world.client());
         for id in &members {
             world.eventually("its nodes", || async { Ok(nodes.get(id).await.map(drop)?) }).await?;
+            occupy(world, id).await?;
         }
         let recyclers: Api<EventRecycler> = Api::all(world.client());
         recyclers.create(&PostParams::default(), &self.recycler(name, aws)?).await?;
@@ -56,15 +67,23 @@ impl Scenario for Recycled {
             Ok(())
         };
         world.eventually("the recycle to end well", ended).await?;
-        // Whoever comes next shall not find it.
+        let left = cordons(world, &aws.estate.live().await?).await?;
+        ensure!(left == Cordons::default(), "nodes that stay: {left:?}");
         recyclers.delete(name, &DeleteParams::default()).await?;
-        Ok(())
+        let gone = async || {
+            let left = recyclers.get_opt(name).await?;
+            ensure!(left.is_none(), "{:?}", left.map(|it| it.metadata.finalizers));
+            Ok(())
+        };
+        world.eventually("the EventRecycler to go", gone).await
     }
 
     async fn end_state(&self, world: &World) -> Result<Value> {
         let estate = &aws(world)?.estate;
         let group = estate.group(&world.namespace).await?.context("the group is gone")?;
-        let (all, live) = (estate.instances().await?, estate.live().await?);
+        let all = estate.instances().await?;
+        let (live, gone): (Vec<_>, Vec<_>) = all.iter().cloned().partition(InstanceFacts::exists);
+        let pods: Api<Pod> = world.api();
         Ok(json!({
             "sizes": group.sizes,
             "members": group.members.len(),
@@ -72,6 +91,10 @@ impl Scenario for Recycled {
             // One more would mean that an instance was replaced that was new.
             "everMade": all.len(),
             "tags": group.tags.keys().filter(|key| key.starts_with("machinist.dev/")).count(),
+            "cordons": format!("{:?}", cordons(world, &live).await?),
+            // Nobody here removes the Nodes of instances that are gone.
+            "cordonsThatLinger": format!("{:?}", cordons(world, &gone).await?),
+            "pods": pods.list(&ListParams::default()).await?.items.len(),
         }))
     }
 
@@ -136,6 +159,40 @@ fn aws(world: &World) -> Result<&WorldAws> {
     world.aws.as_ref().context("a world with AWS")
 }
 
+/// A pod on a node. There is nothing to wait for when it is to go: nobody would say that it has ended.
+async fn occupy(world: &World, node: &str) -> Result<()> {
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": {"name": format!("on-{node}")},
+        "spec": {
+            "nodeName": node, "automountServiceAccountToken": false,
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{"name": "c", "image": "i"}],
+        },
+    }))?;
+    world.api().create(&PostParams::default(), &pod).await?;
+    Ok(())
+}
+
+/// How many Nodes are cordoned, and how many carry the mark of a drain.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Cordons {
+    cordoned: usize,
+    marked: usize,
+}
+
+async fn cordons(world: &World, instances: &[InstanceFacts]) -> Result<Cordons> {
+    let nodes: Api<Node> = Api::all(world.client());
+    let mut found = Cordons::default();
+    for instance in instances {
+        let Some(node) = nodes.get_opt(&instance.id).await? else { continue };
+        let cordoned = node.spec.and_then(|spec| spec.unschedulable).unwrap_or_default();
+        let annotations = node.metadata.annotations.unwrap_or_default();
+        found.cordoned += usize::from(cordoned);
+        found.marked += usize::from(annotations.contains_key(ANNOTATION_DRAIN));
+    }
+    Ok(found)
+}
+
 async fn complain(world: &World, name: &str, node: &str) -> Result<()> {
     let now = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second())?.to_string();
     let event: Event = serde_json::from_value(json!({
@@ -168,15 +225,14 @@ fn subject() -> ProcessSubject {
         .output(concat!(env!("CARGO_TARGET_TMPDIR"), "/recycler-crash"))
 }
 
-/// `few` is how many points are tried unless all are.
-async fn survives(strategy: &'static str, name: &'static str, few: usize) -> Result<()> {
+/// `parallel` worlds at once.
+async fn survives(strategy: &'static str, name: &'static str, parallel: usize) -> Result<()> {
     let control_plane = every_fault::control_plane().await;
-    let all = std::env::var_os("MACHINIST_CRASH").is_some();
     let options = Options {
-        sample: if all { Sample::from_env() } else { Sample::Spread(few) },
-        // EventRecyclers are the cluster's: one world at a time.
-        parallel: 1,
+        sample: Sample::from_env(),
+        parallel,
         deadline: Duration::from_secs(120),
+        // Longer than the pause between two looks at AWS.
         settle: Duration::from_millis(1500),
         aws: true,
         ..Options::default()
@@ -190,7 +246,7 @@ async fn survives(strategy: &'static str, name: &'static str, few: usize) -> Res
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn instance_by_instance_survives_every_fault() -> Result<()> {
-    survives("Replace", "replaced", 4).await
+    survives("Replace", "replaced", 6).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
