@@ -157,6 +157,11 @@ impl Estate {
         made.texts("instanceId").pop().context("RunInstances names no instance")
     }
 
+    /// Stops an instance behind everybody's back.
+    pub async fn stop(&self, id: &str) -> Result<()> {
+        self.wire.ec2("StopInstances", &[("InstanceId.1", id)]).await.map(drop)
+    }
+
     /// Terminates an instance behind everybody's back.
     pub async fn terminate(&self, id: &str) -> Result<()> {
         self.wire.ec2("TerminateInstances", &[("InstanceId.1", id)]).await.map(drop)

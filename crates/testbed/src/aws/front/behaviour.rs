@@ -1,10 +1,10 @@
-//! How slow and how forgetful the simulated AWS is.
+//! How slow and how forgetful the simulated AWS is, and what it has that moto has not.
 
 use std::time::Duration;
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// Delays that EC2 and Auto Scaling have and moto has not. The default has none of them.
+/// What EC2 and Auto Scaling have and moto has not: delays, small pages, other zones. The default has none of it.
 #[derive(Clone, Debug)]
 pub struct Behaviour {
     /// A new instance is unknown to EC2 for this long (eventual consistency): `NotFound` by id,
@@ -24,6 +24,8 @@ pub struct Behaviour {
     pub refresh_step: Duration,
     /// The most instances on a page, whatever the client asks for; none: as moto does it.
     pub page_size: Option<usize>,
+    /// What every zone is, as `wavelength-zone`; none: what moto says.
+    pub zone_type: Option<&'static str>,
 }
 
 impl Default for Behaviour {
@@ -37,6 +39,7 @@ impl Default for Behaviour {
             launch_after: Duration::ZERO,
             refresh_step: Duration::ZERO,
             page_size: None,
+            zone_type: None,
         }
     }
 }

@@ -139,6 +139,7 @@ mod tests {
         launch_after: Duration::ZERO,
         refresh_step: Duration::ZERO,
         page_size: None,
+        zone_type: None,
     };
 
     fn at(second: i64) -> Timestamp {

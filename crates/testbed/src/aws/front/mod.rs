@@ -5,6 +5,7 @@
 //! | idempotency tokens of `RunInstances` and `AllocateHosts` | `tokens` |
 //! | filter `client-token`; states and visibility in answers | `describe` |
 //! | how long an instance is hidden, pending, shutting down, remembered | `instances`, [`Behaviour`] |
+//! | zones of another type | [`Behaviour`] |
 //! | Auto Scaling groups that need time to launch; their refusals | `groups` |
 //! | `StartInstanceRefresh`, `CancelInstanceRefresh`, `DescribeInstanceRefreshes`, `CompleteLifecycleAction` | `refresh` |
 //! | throttling, errors, delays, lost connections | [`Rule`], [`Effect`] |

@@ -101,6 +101,7 @@ impl Pipeline {
             ("ec2", "DescribeInstances" | "DescribeInstanceStatus") => {
                 describe::instances(world, query).await
             }
+            ("ec2", "DescribeAvailabilityZones") => self.zones(query).await,
             ("autoscaling", "DescribeAutoScalingGroups" | "DescribeAutoScalingInstances") => {
                 groups::describe(world, query).await
             }
@@ -137,6 +138,16 @@ impl Pipeline {
             instances.launched(ids, self.world.clock.now(), &behaviour);
         }
         Ok(answer)
+    }
+
+    async fn zones(&self, query: &Query) -> Result<Answer> {
+        let answer = self.world.forward(query).await?;
+        Ok(match self.world.behaviour().zone_type {
+            None => answer,
+            Some(kind) => {
+                answer.edit(|root| root.each_mut("zoneType", &mut |zone| zone.set_text(kind)))
+            }
+        })
     }
 
     async fn terminate(&self, query: &Query) -> Result<Answer> {
