@@ -246,8 +246,8 @@ impl Watchers {
                 if event.meta.version > one.mark && settings.pattern.fits(about) {
                     let times = times_of_new(event, about, &settings, now);
                     // Of one that has happened again, nobody knows how much was counted before.
-                    let once = about.first == about.last;
-                    let since = if once { event.meta.version } else { NOTHING };
+                    let is_new = about.first == about.last;
+                    let since = if is_new { event.meta.version } else { NOTHING };
                     one.note(event, about, (times, since), now);
                 }
             }
