@@ -11,12 +11,13 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ApiResource, DynamicObject, PostParams};
 use kube::{Api, ResourceExt};
 use machinist_runtime::manager::Options;
+use machinist_runtime::timings::Timings;
 use machinist_testbed::faults::{Effect, Match, Rule, Verb};
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
 use crate::toys::{Acting, MARK, MarkConfigMaps, MarkMachineSets, WatchConfigMaps, toy};
-use crate::world::{PATIENCE, World, control_plane};
+use crate::world::{PATIENCE, World, control_plane, timings};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_controller_starts_alone_and_another_says_what_it_waits_for() {
@@ -118,13 +119,15 @@ async fn each_controller_has_a_lease_of_its_own_whatever_else_runs_beside_it() {
     world.create_config_maps(3).await;
     let acting = Arc::default();
     let elect = || Options { leader_elect: Some(true), ..world.options() };
-    let one = world.run(elect(), vec![toy::<MarkConfigMaps>(&acting)]);
+    // Nothing runs out here, however busy the machine is: who has a lease has taken it, and who had one has given it back.
+    let patient = Timings { lease: 4 * PATIENCE, ..timings() };
+    let one = world.run_with(patient, elect(), vec![toy::<MarkConfigMaps>(&acting)]);
     world.all_marked(3).await;
     // This one has both, but the lease of the first is taken.
     let both = vec![toy::<MarkConfigMaps>(&acting), toy::<WatchConfigMaps>(&acting)];
     let two_options = elect();
     let two_identity = two_options.identity.clone();
-    let two = world.run(two_options, both);
+    let two = world.run_with(patient, two_options, both);
     let leases: Api<Lease> = Api::namespaced(world.client.clone(), &world.namespace);
     let holder = async |name: &str| -> Result<String> {
         let spec = leases.get(name).await?.spec;
