@@ -1,7 +1,6 @@
 //! Carries a plan out. Many machines at once, but never more than a bounded number of requests.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -19,6 +18,7 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::{Map, Value, json};
 
 use super::MachineSetController;
+use super::family::PassedOver;
 use super::observe::child;
 use super::plan::{Outcome, Plan};
 use super::snapshot::{Content, Snapshot};
@@ -216,21 +216,22 @@ impl Hand<'_> {
             Err(error) if error.not_found() => Done::Met,
             Err(error) => {
                 let failure = error.failure();
-                if let Some(pause) = self.not_now(&error) {
-                    self.controller.refused.add(meta, &failure.message, pause);
+                if let Some(passed_over) = self.passed_over(&error) {
+                    self.controller.refused.add(meta, &failure.message, passed_over);
                 }
                 Done::No(failure)
             }
         }
     }
 
-    /// Whether trying the same again is of no use, so that it must not hold up what else the set wants; and until when, if not for good.
-    fn not_now(&self, error: &WriteError) -> Option<Option<Duration>> {
+    /// Whether, and how long, a machine that was refused so must not hold up what else the set wants.
+    fn passed_over(&self, error: &WriteError) -> Option<PassedOver> {
         match error.category() {
-            Category::InvalidConfiguration | Category::Unauthorised => Some(None),
+            Category::InvalidConfiguration | Category::Unauthorised => Some(PassedOver::ForGood),
             // Such as a webhook that cannot be called: nobody tells when it can.
             Category::Unexpected => {
-                Some(Some(self.controller.clock.uptime() + self.controller.unclaimed))
+                let now = self.controller.clock.uptime();
+                Some(PassedOver::Until(now + self.controller.unclaimed))
             }
             _ => None,
         }

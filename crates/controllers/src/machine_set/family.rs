@@ -130,7 +130,16 @@ pub(super) struct Refused(Mutex<HashMap<Uid, Refusal>>);
 struct Refusal {
     version: Version,
     why: Arc<str>,
-    until: Option<Duration>,
+    passed_over: PassedOver,
+}
+
+/// How long a machine that was refused is not tried again, unless it changes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum PassedOver {
+    /// For good: trying the same again is of no use.
+    ForGood,
+    /// Until then, on the clock's `uptime`: what is in the way may go by itself.
+    Until(Duration),
 }
 
 /// Why a machine is not claimed.
@@ -146,18 +155,21 @@ impl Refused {
     pub(super) fn why(&self, machine: &Meta, now: Duration) -> Option<Unclaimed> {
         let refused = self.0.lock();
         let known = refused.get(&machine.uid)?;
-        let again = known.until.map(|until| until.saturating_sub(now));
+        let again = match known.passed_over {
+            PassedOver::ForGood => None,
+            PassedOver::Until(until) => Some(until.saturating_sub(now)),
+        };
         let holds = known.version == machine.version && again != Some(Duration::ZERO);
         holds.then(|| Unclaimed { why: Arc::clone(&known.why), again })
     }
 
-    /// The machine was refused; it is not tried again before it changes, or `until`.
-    pub(super) fn add(&self, machine: &Meta, why: &str, until: Option<Duration>) {
+    /// The machine was refused, and is passed over from now on.
+    pub(super) fn add(&self, machine: &Meta, why: &str, passed_over: PassedOver) {
         let mut refused = self.0.lock();
         if refused.len() >= MOST_REMEMBERED {
             refused.clear();
         }
-        let refusal = Refusal { version: machine.version, why: why.into(), until };
+        let refusal = Refusal { version: machine.version, why: why.into(), passed_over };
         refused.insert(machine.uid.clone(), refusal);
     }
 }
@@ -190,10 +202,10 @@ mod tests {
         };
         let second = Duration::from_secs(1);
         let unclaimed = |again| Some(Unclaimed { why: "forbidden".into(), again });
-        refused.add(&at(1), "forbidden", None);
+        refused.add(&at(1), "forbidden", PassedOver::ForGood);
         assert_eq!(refused.why(&at(1), second), unclaimed(None));
         assert_eq!(refused.why(&at(2), second), None);
-        refused.add(&at(1), "forbidden", Some(3 * second));
+        refused.add(&at(1), "forbidden", PassedOver::Until(3 * second));
         assert_eq!(refused.why(&at(1), second), unclaimed(Some(2 * second)));
         assert_eq!(refused.why(&at(1), 3 * second), None);
     }

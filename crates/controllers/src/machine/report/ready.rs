@@ -79,10 +79,10 @@ pub(super) fn condition(view: &View, outcome: &Outcome, facts: &Facts) -> Option
             let seen = facts.instance.as_deref().map(|instance| seen(view, instance));
             seen.map(|seen| repaired(seen, Some(&error.message)))
         }
-        Outcome::Waiting(_) if view.awaits_an_unknown_instance() => {
-            deleting("its creation was not answered, so an instance may still appear")
+        Outcome::Waiting(_) => {
+            let awaited = "its creation was not answered, so an instance may still appear";
+            deleting(awaited).filter(|_| view.awaits_an_unknown_instance())
         }
-        Outcome::Waiting(_) => None,
         Outcome::Drained(verdict, _) => {
             deleting(draining(facts.drain_step.unwrap_or(verdict.step)))
         }
