@@ -30,6 +30,8 @@ mod samples;
 pub mod schedule;
 pub mod settings;
 pub mod snapshot;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;

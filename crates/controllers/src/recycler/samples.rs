@@ -1,7 +1,5 @@
 //! EventRecyclers, events and groups for the tests of the stages.
 
-pub(super) mod cloud;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::*;
 use crate::recycler::decide::decide;
-use crate::recycler::samples::cloud::{FakeCloud, recycling};
 use crate::recycler::samples::{REGION, Sample, group, now};
+use crate::recycler::tests::cloud::{FakeCloud, recycling};
 
 /// `b` has more events than `a`, and both have too many.
 fn sample() -> Sample {

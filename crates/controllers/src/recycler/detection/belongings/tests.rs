@@ -3,7 +3,7 @@
 use machinist_runtime::clock::SystemClock;
 
 use super::*;
-use crate::recycler::samples::cloud::{FakeCloud, SILENT};
+use crate::recycler::tests::cloud::{FakeCloud, SILENT};
 
 #[tokio::test]
 async fn a_region_that_does_not_answer_keeps_no_other_one_waiting() {

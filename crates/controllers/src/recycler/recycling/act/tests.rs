@@ -11,7 +11,7 @@ use machinist_runtime::clock::ManualClock;
 
 use super::super::samples::snapshot;
 use super::*;
-use crate::recycler::samples::cloud::{FakeCloud, recycling};
+use crate::recycler::tests::cloud::{FakeCloud, recycling};
 
 const TWO: [&str; 2] = ["i-1", "i-2"];
 

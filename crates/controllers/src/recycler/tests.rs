@@ -1,0 +1,3 @@
+//! What tests share that carry plans out.
+
+pub(super) mod cloud;
