@@ -1,10 +1,12 @@
 //! The policy in `deploy/aws` has every action that is called here and no other one, and is within what OpenShift grants its own
-//! provider, but for one right that may be refused.
+//! provider, but for one right that may be refused. Another such right has a policy of its own, and who shares an account a narrower one.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+
+use super::tags::cluster_tag;
 
 /// What is not called by name, but needed by what is: profiles for instances, the role of the first spot instance, keys of volumes.
 const INDIRECT: [&str; 7] = [
@@ -17,7 +19,7 @@ const INDIRECT: [&str; 7] = [
     "kms:ReEncrypt*",
 ];
 
-/// What is called and may be refused: OpenShift does not grant it, and the load balancer notices by itself.
+/// What is called and may be refused: OpenShift does not grant it, and the load balancer notices by itself. It has a policy of its own.
 const OPTIONAL: [&str; 1] = ["elasticloadbalancing:DeregisterInstancesFromLoadBalancer"];
 
 /// What is in the policy and may be refused: OpenShift does not grant it. Without it dedicated hosts are found by their tokens.
@@ -77,8 +79,15 @@ const VERBS: [&str; 14] = [
     "terminate",
 ];
 
+/// What changes something that is there already.
+const CHANGES: [&str; 3] = ["ec2:CreateTags", "ec2:ReleaseHosts", "ec2:TerminateInstances"];
+
 fn policy() -> Value {
-    let path = root().join("../../deploy/aws/policy-machines.json");
+    named("policy-machines")
+}
+
+fn named(name: &str) -> Value {
+    let path = root().join(format!("../../deploy/aws/{name}.json"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -126,6 +135,32 @@ fn the_policy_has_what_is_called_and_no_more() {
     }
     needed.extend(INDIRECT.map(str::to_owned));
     assert_eq!(actions(&policy()["Statement"], "Action"), needed);
+    let optional = named("policy-classic-load-balancers");
+    let optional = actions(&optional["Statement"], "Action");
+    assert_eq!(optional, BTreeSet::from(OPTIONAL.map(str::to_owned)));
+}
+
+#[test]
+fn the_policy_of_one_cluster_allows_the_same_and_changes_only_what_is_the_clusters() {
+    let (every, one) = (policy(), named("policy-machines-of-one-cluster"));
+    let (every, one) = (&every["Statement"], &one["Statement"]);
+    assert_eq!(actions(one, "Action"), actions(every, "Action"));
+    let same = every.as_array().unwrap().iter().filter(|statement| statement["Sid"] != "Instances");
+    for statement in same {
+        assert!(one.as_array().unwrap().contains(statement), "{statement}");
+    }
+    // The tag is the one that everything is made with, and that other controllers of this cluster set, too.
+    let owned = format!("aws:ResourceTag/{}", cluster_tag("CLUSTER_NAME"));
+    let conditions = [
+        json!({ "StringEquals": { owned: "owned" } }),
+        json!({ "StringEquals": { "ec2:CreateAction": ["AllocateHosts", "RunInstances"] } }),
+    ];
+    for statement in one.as_array().unwrap() {
+        let allowed = actions(&json!([statement]), "Action");
+        if CHANGES.iter().any(|change| allowed.contains(*change)) {
+            assert!(conditions.contains(&statement["Condition"]), "{statement}");
+        }
+    }
 }
 
 #[test]
