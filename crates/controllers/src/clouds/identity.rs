@@ -53,11 +53,18 @@ impl Identity {
         let infrastructure = INFRASTRUCTURES.object_path("", "cluster");
         let infrastructure: Option<Infrastructure> = self.read(&infrastructure).await?;
         let name = infrastructure.map(|object| object.status.infrastructure_name);
-        if let Some(name) = name.filter(|name| !name.is_empty()) {
-            return Ok(name.into());
-        }
-        if let Some(given) = &self.given {
-            return Ok(Arc::clone(given));
+        match (name, &self.given) {
+            (Some(name), _) if !name.is_empty() => return Ok(name.into()),
+            (_, Some(given)) => return Ok(Arc::clone(given)),
+            // A name that is found otherwise would not be the cluster's any more as soon as OpenShift says one.
+            (Some(_), None) => {
+                return Err(ApiError::NotUnderstood(
+                    "the infrastructure cluster has no status.infrastructureName yet, which is what the cluster is called; where it never has \
+                     one, --cluster-id says it"
+                        .to_owned(),
+                ));
+            }
+            (None, None) => {}
         }
         let namespace: Option<Namespace> = self.read("/api/v1/namespaces/kube-system").await?;
         let uid = namespace.map(|namespace| namespace.metadata.uid);

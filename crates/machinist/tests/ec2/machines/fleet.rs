@@ -11,12 +11,12 @@ use kube::api::{
 use kube::{Api, ResourceExt};
 use machinist_api::names::{LABEL_CLUSTER, LABEL_MACHINE_SET};
 use machinist_testbed::aws::estate::{Balancers, InstanceFacts};
-use machinist_testbed::aws::{Authority, AwsBed, Call, Estate, Kubelets, Transport};
+use machinist_testbed::aws::{Authority, AwsBed, Call, Estate, Kubelets, Moto, Transport};
 use machinist_testbed::poll;
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
 use crate::support::annotator::{Annotator, Launch};
-use crate::support::cloud::cloud_over;
 use crate::support::scene::Scene;
 
 const REGION: &str = "us-east-2";
@@ -28,6 +28,9 @@ pub(super) const UID: &str = "machinist.dev/machine-uid";
 /// A fleet takes longer than a single thing, and a large one longer than a small one: moto does one thing at a time.
 const PATIENCE: Duration = Duration::from_secs(180);
 const FOR_EACH: Duration = Duration::from_millis(400);
+
+/// For fleets only, which bring their own images and are large.
+static MOTO: OnceCell<Arc<Moto>> = OnceCell::const_new();
 
 pub(super) struct Fleet {
     pub(super) scene: Scene,
@@ -41,7 +44,9 @@ impl Fleet {
     /// Nothing but a cluster that says where its cloud is.
     pub(super) async fn new(name: &str) -> Result<Self> {
         let scene = Scene::openshift(name).await?;
-        let cloud = cloud_over(Transport::Tls(Authority::new()?)).await?;
+        let start = async || Moto::start_bare().await.map(Arc::new);
+        let moto = Arc::clone(MOTO.get_or_try_init(start).await?);
+        let cloud = AwsBed::start_before(moto, Transport::Tls(Authority::new()?)).await?;
         let estate = Arc::new(Estate::found(cloud.moto(), REGION, &scene.namespace).await?);
         let balancers = estate.build_balancers().await?;
         let url = cloud.endpoint_url();
@@ -129,6 +134,13 @@ impl Fleet {
         Api::namespaced_with(self.scene.client.clone(), &self.scene.namespace, &kind)
     }
 
+    /// The machine of a set that wants one.
+    pub(super) async fn only_machine(&self) -> Result<DynamicObject> {
+        let mut machines = self.machines().list(&ListParams::default()).await?.items;
+        ensure!(machines.len() == 1, "there are {} machines", machines.len());
+        machines.pop().context("a machine")
+    }
+
     pub(super) fn nodes(&self) -> Api<Node> {
         Api::all(self.scene.client.clone())
     }
@@ -184,6 +196,16 @@ impl Fleet {
         calls.retain(|call| !call.action.starts_with("Describe"));
         calls
     }
+}
+
+/// Status, reason and message of a machine's condition; nothing where it has none.
+pub(super) fn condition(machine: &DynamicObject, kind: &str) -> [String; 3] {
+    let conditions = machine.data["status"]["conditions"].as_array();
+    let condition = conditions.into_iter().flatten().find(|one| one["type"] == kind);
+    ["status", "reason", "message"].map(|field| {
+        let text = condition.and_then(|condition| condition[field].as_str());
+        text.unwrap_or_default().to_owned()
+    })
 }
 
 fn runs(machine: &DynamicObject) -> bool {

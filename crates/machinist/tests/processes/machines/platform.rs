@@ -25,7 +25,9 @@ async fn a_platform_without_a_provider_is_said_and_stops_nothing() -> Result<()>
     let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "Infrastructure");
     let kind = ApiResource::from_gvk_with_plural(&kind, "infrastructures");
     let infrastructures = Api::all_with(control_plane.client()?, &kind);
-    let azure = json!({"status": {"platformStatus": {"type": "Azure"}}});
+    let azure = json!({
+        "status": {"infrastructureName": "cluster-x7k2p", "platformStatus": {"type": "Azure"}},
+    });
     let azure = DynamicObject::new("cluster", &kind).data(azure);
     infrastructures.create(&PostParams::default(), &azure).await?;
 
