@@ -18,6 +18,7 @@ const VERSION: u32 = 1;
 /// A launch, to the last value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each is stored under a name of its own")]
 pub(crate) struct Launch {
     pub(crate) version: u32,
     pub(crate) attempt: u32,
