@@ -11,6 +11,7 @@ mod leases;
 mod machines;
 mod outages;
 mod ownership;
+mod playground;
 mod quiet;
 mod refusals;
 mod rights;
