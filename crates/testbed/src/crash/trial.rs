@@ -17,8 +17,8 @@ use super::{
 };
 use crate::faults::{Gate, Rule};
 
-/// A death that has begun may end, also when the scenario has used up all of its time.
-const SHORTEST_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a death may take that has begun, until there is a fresh instance.
+const DEATH: Duration = Duration::from_secs(20);
 
 /// What an undisturbed run has taught.
 pub(super) struct Learned {
@@ -78,7 +78,7 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
             if rule.hits() == 0 || !fault.is_deadly() {
                 return (told, rule.hits() > 0, ended);
             }
-            let met = self.has_died(&supervisor).await;
+            let met = Self::has_died(&supervisor).await;
             (told, met, self.ensure_end(undisturbed).await)
         };
         let strike = async {
@@ -121,10 +121,10 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
     }
 
     /// Waits for the fresh instance. There is none if the write never came to the place where its
-    /// sender is killed, for example because the sender lost patience on the way.
-    async fn has_died(&self, supervisor: &Supervisor<'_, S>) -> bool {
-        let patience = self.world.time_left().max(SHORTEST_PATIENCE);
-        tokio::time::timeout(patience, supervisor.restarted()).await.is_ok()
+    /// sender is killed, for example because the sender lost patience on the way. No write is under way any more when this is asked, so
+    /// a death has begun or never will.
+    async fn has_died(supervisor: &Supervisor<'_, S>) -> bool {
+        tokio::time::timeout(DEATH, supervisor.restarted()).await.is_ok()
     }
 
     /// Waits for the right end, and for the subject to leave it at that.
