@@ -183,10 +183,10 @@ async fn an_event_that_nobody_will_ever_take_does_not_bring_the_pass_back() {
 #[tokio::test]
 async fn events_about_nodes_go_to_the_cluster_that_has_the_nodes() {
     for (nodes, expected) in [(true, [0, 2]), (false, [2, 0])] {
-        let ((here, sent_here), (there, sent_there)) = (cluster(201), cluster(201));
-        let mut driver = driver_of(Talker { nodes, ..Talker::default() }, &here);
-        driver.writer = driver.writer.with_target(Some(there.session(Talker::USER_AGENT)));
+        let ((control, own), (target, nodes_own)) = (cluster(201), cluster(201));
+        let mut driver = driver_of(Talker { nodes, ..Talker::default() }, &control);
+        driver.writer = driver.writer.with_target(Some(target.session(Talker::USER_AGENT)));
         pass(&driver, &ObjectKey::new("", "a")).await;
-        assert_eq!([sent_here.lock().len(), sent_there.lock().len()], expected);
+        assert_eq!([own.lock().len(), nodes_own.lock().len()], expected);
     }
 }
