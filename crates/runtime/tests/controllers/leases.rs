@@ -174,7 +174,7 @@ async fn a_lease_that_is_being_taken_when_the_process_stops_is_given_back() {
     world.proxy.add_rule(Rule::new(writes, Effect::HoldAfter(gate.clone())).times(1));
     let timings = Timings { stop_grace: PATIENCE, ..timings() };
     let controllers = vec![toy::<ShareLease>(&std::sync::Arc::default())];
-    let running = world.run_with(timings, elect(&world, false), controllers);
+    let running = world.run_with(&timings, elect(&world, false), controllers);
     gate.reached().await;
     let leases: Api<Lease> = Api::namespaced(world.client.clone(), &world.namespace);
     let holder = || async { leases.get(SHARED_LEASE).await.unwrap().spec.unwrap().holder_identity };

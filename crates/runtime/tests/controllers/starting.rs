@@ -121,13 +121,13 @@ async fn each_controller_has_a_lease_of_its_own_whatever_else_runs_beside_it() {
     let elect = || Options { leader_elect: Some(true), ..world.options() };
     // Nothing runs out here, however busy the machine is: who has a lease has taken it, and who had one has given it back.
     let patient = Timings { lease: 4 * PATIENCE, ..timings() };
-    let one = world.run_with(patient, elect(), vec![toy::<MarkConfigMaps>(&acting)]);
+    let one = world.run_with(&patient, elect(), vec![toy::<MarkConfigMaps>(&acting)]);
     world.all_marked(3).await;
     // This one has both, but the lease of the first is taken.
     let both = vec![toy::<MarkConfigMaps>(&acting), toy::<WatchConfigMaps>(&acting)];
     let two_options = elect();
     let two_identity = two_options.identity.clone();
-    let two = world.run_with(patient, two_options, both);
+    let two = world.run_with(&patient, two_options, both);
     let leases: Api<Lease> = Api::namespaced(world.client.clone(), &world.namespace);
     let holder = async |name: &str| -> Result<String> {
         let spec = leases.get(name).await?.spec;

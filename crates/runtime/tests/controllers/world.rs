@@ -100,22 +100,22 @@ impl World {
 
     /// A process that is not running yet.
     pub(crate) fn manager(&self, options: Options) -> Manager {
-        self.manager_with(timings(), options)
+        self.manager_with(&timings(), options)
     }
 
-    fn manager_with(&self, timings: Timings, options: Options) -> Manager {
+    fn manager_with(&self, timings: &Timings, options: Options) -> Manager {
         let config = self.proxy.config("unused").unwrap();
-        let cluster = Cluster::new(config, &timings).unwrap();
-        Manager::new(cluster.clone(), Some(cluster), options, Arc::new(SystemClock), timings)
+        let cluster = Cluster::new(config, timings).unwrap();
+        Manager::new(cluster.clone(), Some(cluster), options, Arc::new(SystemClock), *timings)
     }
 
     pub(crate) fn run(&self, options: Options, controllers: Vec<Registration>) -> Running {
-        self.run_with(timings(), options, controllers)
+        self.run_with(&timings(), options, controllers)
     }
 
     pub(crate) fn run_with(
         &self,
-        timings: Timings,
+        timings: &Timings,
         options: Options,
         controllers: Vec<Registration>,
     ) -> Running {
