@@ -116,7 +116,7 @@ fn instance() -> Arc<Instance> {
 
 /// Lets the time pass that questions are collected for, and everything run that can.
 async fn settle() {
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,6 +136,30 @@ async fn questions_are_asked_together_and_one_call_at_a_time() {
     assert_eq!(*cloud.asked.lock(), [200, 200, 50]);
     assert_eq!(woken.lock().len(), 450);
     assert_eq!(sightings.look(&chosen, &machine("7", "r")), Sighting::Absent);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fleet_that_comes_back_one_by_one_is_asked_about_together() {
+    let Bed { sightings, cloud, chosen, .. } = bed();
+    // Answers come at once, for as many calls as there may be.
+    let ask = async {
+        for number in 0..100 {
+            sightings.look(&chosen, &machine(&number.to_string(), "r"));
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        settle().await;
+    };
+    let answer = async {
+        loop {
+            cloud.go.notify_one();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! { () = ask => {}, () = answer => {} }
+    let asked = cloud.asked.lock();
+    assert_eq!(asked.iter().sum::<usize>(), 100, "nobody is left out");
+    assert!(asked.len() <= 7, "ten seconds, and a call every two: {asked:?}");
+    assert_eq!(asked[0], 1, "the first one does not wait");
 }
 
 #[tokio::test(start_paused = true)]
