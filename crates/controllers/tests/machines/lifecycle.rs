@@ -36,7 +36,7 @@ async fn a_bare_machine_reaches_running_and_leaves_nothing_behind(world: World) 
     assert!(!machine.data["status"]["addresses"].as_array().unwrap().is_empty());
     let conditions = ["InstanceExists", "Drainable", "Terminable", "Ready"];
     assert_eq!(conditions.map(|kind| condition(&machine, kind)), ["True"; 4]);
-    assert_eq!(world.events("m").await?, ["Create"]);
+    assert_eq!(world.until_event("m", "Create").await?, ["Create"]);
     assert_eq!(world.cloud.created(), 1);
     // Its creation is the eighth where a MachineSet makes it; this one had no finalizer, which is one more of ours.
     assert!(process.writes() <= 8, "{} writes for one machine", process.writes());
@@ -136,8 +136,8 @@ async fn a_node_that_nobody_linked_goes_with_its_instance(world: World) -> Resul
     world.delete("m").await?;
     world.until_gone("m").await?;
     assert!(world.nodes().get_opt(&id).await?.is_none(), "the node is still there");
-    let events = world.events("m").await?;
-    assert!(events.contains(&"DrainSucceeded".to_owned()), "drained before it went: {events:?}");
+    // Drained before it went.
+    world.until_event("m", "DrainSucceeded").await?;
     process.stop().await;
     Ok(())
 }
@@ -171,7 +171,7 @@ async fn a_node_that_was_registered_anew_is_drained_once_it_says_where_it_runs(
     let id = json!({"spec": {"providerID": machine.data["spec"]["providerID"]}});
     world.nodes().patch(&name, &PatchParams::default(), &Patch::Merge(id)).await?;
     world.until_gone("m").await?;
-    assert!(world.events("m").await?.contains(&"DrainSucceeded".to_owned()));
+    world.until_event("m", "DrainSucceeded").await?;
     assert_eq!(world.cloud.live(), 0);
     assert!(world.nodes().get_opt(&name).await?.is_none(), "the node is still there");
     process.stop().await;

@@ -36,7 +36,7 @@ async fn a_spec_that_can_never_work_fails_and_can_be_deleted(world: World) -> Re
     }
     assert_eq!(condition(&machine, "Ready"), "False/Failed");
     assert_eq!(condition(&machine, "InstanceExists"), "False/InstanceNotCreated");
-    assert_eq!(world.events("m").await?, ["Failed"]);
+    assert_eq!(world.until_event("m", "Failed").await?, ["Failed"]);
     world.delete("m").await?;
     world.until_gone("m").await?;
     assert_eq!(world.cloud.calls().get("create"), None);
@@ -159,7 +159,7 @@ async fn credentials_that_do_not_work_are_named_while_it_is_deleted(world: World
     world.delete("m").await?;
     let refused = |machine: &_| condition(machine, "Ready") == "False/DeletionFailed";
     world.until("m", "it says why it stays", refused).await?;
-    assert!(world.events("m").await?.contains(&"FailedDelete".to_owned()));
+    world.until_event("m", "FailedDelete").await?;
     assert_eq!(world.cloud.live(), 1);
     world.cloud.change_modes(|modes| modes.trouble = None);
     world.until_gone("m").await?;

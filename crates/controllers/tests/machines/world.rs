@@ -229,8 +229,18 @@ impl World {
         .await
     }
 
+    /// Waits for an Event about a machine, which comes after the status that says the same; returns the reasons of all there are.
+    pub(crate) async fn until_event(&self, name: &str, reason: &str) -> Result<Vec<String>> {
+        eventually(PATIENCE, reason, || async {
+            let reasons = self.events(name).await?;
+            ensure!(reasons.iter().any(|one| one == reason), "{reasons:?}");
+            Ok(reasons)
+        })
+        .await
+    }
+
     /// The reasons of all Events about a machine, in no order.
-    pub(crate) async fn events(&self, name: &str) -> Result<Vec<String>> {
+    async fn events(&self, name: &str) -> Result<Vec<String>> {
         let events = Api::<Event>::namespaced(self.client.clone(), &self.namespace);
         let mut reasons = Vec::new();
         for event in events.list(&ListParams::default()).await? {
