@@ -28,16 +28,22 @@ impl Owner for Wants {
     }
 }
 
+/// What a group is like now.
+enum Now {
+    Like(Box<Group>),
+    Gone,
+    Unknown(CloudError),
+}
+
 /// Carries `effect` out on a group of which everything was fine when it was decided, and which is like this now. What came of it, and
 /// what the cloud was asked and told.
-async fn done(
-    effect: Effect,
-    now: Option<Result<Group, CloudError>>,
-    wanted: bool,
-) -> (Outcome, Vec<String>) {
+async fn done(effect: Effect, now: Now, wanted: bool) -> (Outcome, Vec<String>) {
     let cloud = Arc::<FakeCloud>::default();
-    if let Some(now) = now {
-        cloud.put(GroupRef::new("r", "workers"), now);
+    let group = GroupRef::new("r", "workers");
+    match now {
+        Now::Like(now) => cloud.put(group, Ok(*now)),
+        Now::Gone => {}
+        Now::Unknown(error) => cloud.put(group, Err(error)),
     }
     let (recycling, writer) = recycling(&cloud, Arc::<ManualClock>::default());
     let before = snapshot(Strategy::Replace, Step::Replacing, &TWO);
@@ -51,10 +57,10 @@ fn departure(node: Option<&str>) -> Effect {
 }
 
 /// The group as it was, but for this.
-fn changed(change: impl FnOnce(&mut Group)) -> Option<Result<Group, CloudError>> {
+fn changed(change: impl FnOnce(&mut Group)) -> Now {
     let mut snapshot = snapshot(Strategy::Replace, Step::Replacing, &TWO);
     change(snapshot.group_mut());
-    Some(Ok(snapshot.group_mut().clone()))
+    Now::Like(Box::new(snapshot.group_mut().clone()))
 }
 
 #[tokio::test]
@@ -94,11 +100,11 @@ async fn what_has_changed_since_it_was_decided_keeps_an_instance() {
 
 #[tokio::test]
 async fn a_group_that_is_gone_or_cannot_be_asked_loses_no_instance() {
-    let (outcome, calls) = done(departure(None), None, true).await;
+    let (outcome, calls) = done(departure(None), Now::Gone, true).await;
     assert!(matches!(outcome, Outcome::Overtaken(_)), "{outcome:?}");
     assert_eq!(calls.len(), 1);
     let denied = CloudError::new(ErrorClass::Unauthorised, "no");
-    let (outcome, calls) = done(departure(None), Some(Err(denied)), true).await;
+    let (outcome, calls) = done(departure(None), Now::Unknown(denied), true).await;
     assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
     assert_eq!(calls.len(), 1);
 }
