@@ -119,6 +119,7 @@ async fn a_launch_that_is_refused_for_good_leaves_no_host() {
 #[tokio::test]
 async fn the_hosts_of_earlier_attempts_go_too() {
     let field = Field::new().await;
+    let other = field.created(&own()).await;
     let mut machine = field.prepared(&own()).await;
     field.front().inject(Rule::next("RunInstances", Effect::NoCapacity));
     field.front().inject(Rule::next("ReleaseHosts", Effect::Throttle));
@@ -133,6 +134,8 @@ async fn the_hosts_of_earlier_attempts_go_too() {
     assert_eq!(field.hosts(&machine.uid).await, [host], "the first went before the second came");
     field.delete(&machine).await;
     assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+    assert_eq!(field.hosts(&other.uid).await.len(), 1, "another machine's is left alone");
+    field.delete(&other).await;
 }
 
 fn refusal(code: &str) -> Effect {
