@@ -83,11 +83,15 @@ pub enum Step {
 /// Minimum, maximum and desired number of instances of a group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Sizes {
+    // Kubernetes knows no format of numbers without a sign, and warns whoever applies one.
     /// At least.
+    #[schemars(extend("format" = "int64"))]
     pub min: u32,
     /// At most.
+    #[schemars(extend("format" = "int64"))]
     pub max: u32,
     /// What it should have.
+    #[schemars(extend("format" = "int64"))]
     pub desired: u32,
 }
 

@@ -7,7 +7,17 @@
 
 // Under `cfg(test)`, so that clippy knows helpers of tests for what they are.
 #[cfg(test)]
+mod alerts;
+#[cfg(test)]
+mod deployed;
+#[cfg(test)]
 mod disturbed;
+#[cfg(test)]
+mod from_kaws;
+#[cfg(test)]
+mod lease_history;
+#[cfg(test)]
+mod mapping;
 #[cfg(test)]
 mod process;
 #[cfg(test)]

@@ -34,12 +34,24 @@ impl Process {
         region: &str,
         flags: &[&str],
     ) -> Result<Self> {
+        let flags = [&["--metrics-bind-address=0"], flags].concat();
+        Self::start_with(kubeconfig, cloud, region, &flags, &[])
+    }
+
+    /// The same with variables in its environment, and with metrics where a flag says.
+    pub(crate) fn start_with(
+        kubeconfig: &Path,
+        cloud: &AwsBed,
+        region: &str,
+        flags: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Result<Self> {
         std::fs::create_dir_all(LOGS)?;
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let log = Path::new(LOGS).join(format!("{}-{number}.log", std::process::id()));
         let home = TempDir::new()?;
         let child = Command::new(PROGRAM)
-            .args(["run", "--controllers=recycler", "--metrics-bind-address=0", "--health-addr=0"])
+            .args(["run", "--controllers=recycler", "--health-addr=0"])
             .args(flags)
             .env_clear()
             .env("KUBECONFIG", kubeconfig)
@@ -49,6 +61,7 @@ impl Process {
             .env("AWS_REGION", region)
             .env("AWS_ACCESS_KEY_ID", "AKIARECYCLER")
             .env("AWS_SECRET_ACCESS_KEY", "x")
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(&log)?)

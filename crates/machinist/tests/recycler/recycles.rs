@@ -2,7 +2,6 @@
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Api;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
@@ -77,6 +76,28 @@ fn a_group_that_eks_manages_is_replaced_in_the_same_way() -> Result<()> {
 }
 
 #[test]
+fn a_group_with_hooks_is_replaced_in_the_same_way() -> Result<()> {
+    shared(async |world| {
+        let name = "hooked";
+        let old = world.group(name, SIZES).await?;
+        for (hook, transition) in [("in", "LAUNCHING"), ("out", "TERMINATING")] {
+            let transition = format!("autoscaling:EC2_INSTANCE_{transition}");
+            let hook = [
+                ("AutoScalingGroupName", name),
+                ("LifecycleHookName", hook),
+                ("LifecycleTransition", &*transition),
+            ];
+            world.estate.change_group("PutLifecycleHook", &hook).await?;
+        }
+        world.create(name, json!({})).await?;
+        world.complain(name, &old[0]).await?;
+        let past = world.ended(name).await?;
+        assert_eq!(past.status.as_deref(), Some("Succeeded"), "{past:?}");
+        world.is_renewed(name, SIZES, &old).await
+    })
+}
+
+#[test]
 fn aws_refreshes_a_group_by_itself() -> Result<()> {
     shared(async |world| {
         let old = recycle(world, "refreshed", &[], "InstanceRefresh").await?;
@@ -134,12 +155,7 @@ fn a_budget_holds_and_the_recycle_says_so_and_puts_everything_back() -> Result<(
         let name = "budgeted";
         let old = world.group(name, [0, 2, 1]).await?;
         world.pod("guarded", &old[0]).await?;
-        let budget: PodDisruptionBudget = serde_json::from_value(json!({
-            "metadata": {"name": "guard"},
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}},
-        }))?;
-        let budgets = Api::namespaced(world.client.clone(), "default");
-        budgets.create(&PostParams::default(), &budget).await?;
+        world.forbid_evictions("guarded").await?;
         world.create(name, json!({"drainTimeout": "6s"})).await?;
         world.complain(name, &old[0]).await?;
         let past = world.ended(name).await?;
@@ -210,12 +226,7 @@ fn an_object_that_is_deleted_in_the_middle_puts_everything_back_even_in_a_dry_ru
         let name = "cancelled";
         let old = world.group(name, [0, 2, 1]).await?;
         world.pod("holdout", &old[0]).await?;
-        let budget: PodDisruptionBudget = serde_json::from_value(json!({
-            "metadata": {"name": "holdout"},
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "holdout"}}},
-        }))?;
-        let budgets = Api::namespaced(world.client.clone(), "default");
-        budgets.create(&PostParams::default(), &budget).await?;
+        world.forbid_evictions("holdout").await?;
         world.create(name, json!({})).await?;
         world.complain(name, &old[0]).await?;
         let is_cordoned = async || -> Result<bool> {

@@ -1,30 +1,63 @@
 //! Three replicas: one leads, and whatever happens to it, another one goes on where it was.
 //!
-//! `MACHINIST_LONG=1` has the lease last as long as in life; otherwise everything about leases is five times as fast.
+//! `MACHINIST_LONG=1`, on a quiet machine, has the lease last as long as in life and holds the replicas to what is promised. Otherwise the lease is five
+//! times as short, and a machine that is busy with other tests has some seconds more.
 
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use jiff::Timestamp;
+use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_testbed::poll;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
+use super::lease_history::{Handover, LeaseHistory, between};
 use super::process::Process;
 use super::world::{PATIENCE, World, alone};
 
-/// What a bound of the protocol may be exceeded by on a busy machine.
-const SLACK: u32 = 3;
 const SIZES: [u32; 3] = [1, 4, 2];
+/// How many Events are written at least between two replacements.
+const LOAD: i64 = 25;
+/// Between two Events of the load.
+const PACE: Duration = Duration::from_millis(20);
+
+/// What is promised.
+struct Bounds {
+    /// A follower sleeps until the lease has run out before its own eyes, wakes up, and writes once.
+    after_kill: Duration,
+    /// The leader ends the step in hand and gives the lease back; a follower sees that.
+    after_stop: Duration,
+    /// From the last that was heard of one leader to the first of the next, where the former gave the lease back.
+    gap: Duration,
+}
+
+impl Bounds {
+    fn of(lease: Duration) -> Self {
+        let second = Duration::from_secs(1);
+        // Other tests run beside this one, on two cores: how long a process waits for its turn is not ours to say.
+        let busy = if is_long() { Duration::ZERO } else { 4 * second };
+        Self {
+            after_kill: lease + second + busy,
+            after_stop: 2 * second + busy,
+            gap: 3 * second + busy,
+        }
+    }
+}
 
 struct Replicas<'a> {
     world: &'a World,
     processes: Vec<Process>,
     lease: Duration,
+    history: LeaseHistory,
 }
 
 impl<'a> Replicas<'a> {
     async fn start(world: &'a World) -> Result<Self> {
         let lease = Duration::from_secs(if is_long() { 15 } else { 3 });
-        let mut replicas = Self { world, processes: Vec::new(), lease };
+        let history = LeaseHistory::begin(&world.client);
+        let mut replicas = Self { world, processes: Vec::new(), lease, history };
         for _ in 0..3 {
             replicas.add()?;
         }
@@ -41,7 +74,7 @@ impl<'a> Replicas<'a> {
     /// Which of them leads.
     async fn leader(&self) -> Result<usize> {
         poll::eventually(PATIENCE, "one to lead", || async {
-            let (holder, _) = self.world.lease().await?;
+            let holder = self.world.leader().await?;
             let found = self.processes.iter().position(|one| one.is_called(&holder));
             found.with_context(|| format!("{holder} is none of ours"))
         })
@@ -53,7 +86,7 @@ fn is_long() -> bool {
     std::env::var_os("MACHINIST_LONG").is_some()
 }
 
-/// Waits until one more instance of the group was terminated than before, and says which there are.
+/// Waits until so many instances of the group were terminated.
 async fn terminated(world: &World, name: &str, old: &[String], count: usize) -> Result<()> {
     poll::eventually(PATIENCE, &format!("{count} terminations"), || async {
         let calls = world.changes(name, old);
@@ -64,7 +97,11 @@ async fn terminated(world: &World, name: &str, old: &[String], count: usize) -> 
     .await
 }
 
-fn none_twice(world: &World, name: &str, old: &[String]) -> Result<()> {
+/// Fails unless the recycle ended well, with new instances, none of which was made or removed twice.
+async fn went_well(world: &World, name: &str, sizes: [u32; 3], old: &[String]) -> Result<()> {
+    let past = world.ended(name).await?;
+    ensure!(past.status.as_deref() == Some("Succeeded"), "{past:?}");
+    world.is_renewed(name, sizes, old).await?;
     let calls = world.changes(name, old);
     let mut ids: Vec<_> =
         calls.iter().filter_map(|call| call.parameters.get("InstanceId")).collect();
@@ -79,98 +116,133 @@ fn none_twice(world: &World, name: &str, old: &[String]) -> Result<()> {
 fn whoever_is_killed_or_stopped_another_one_goes_on() -> Result<()> {
     alone(async |world| {
         let mut replicas = Replicas::start(world).await?;
-
-        // kill -9 in the middle of a recycle.
-        let name = "killed";
-        let old = world.group(name, SIZES).await?;
-        world.create(name, json!({})).await?;
-        world.complain(name, &old[0]).await?;
-        terminated(world, name, &old, 1).await?;
-        let leader = replicas.leader().await?;
-        let (holder, changes) = world.lease().await?;
-        let start = Instant::now();
-        replicas.processes.remove(leader).kill().await?;
-        poll::eventually(PATIENCE, "another one to lead", || async {
-            let now = world.lease().await?;
-            ensure!(now.0 != holder && now.1 == changes + 1, "{now:?}");
-            Ok(())
-        })
-        .await?;
-        let took = start.elapsed();
-        println!("another one leads {took:?} after kill -9");
-        let bound = (replicas.lease + Duration::from_secs(1)) * SLACK;
-        ensure!(took <= bound, "{took:?}");
-        let past = world.ended(name).await?;
-        assert_eq!(past.status.as_deref(), Some("Succeeded"), "{past:?}");
-        world.is_renewed(name, SIZES, &old).await?;
-        none_twice(world, name, &old)?;
-
-        // All are replaced one after the other, under a load of events, during a recycle.
+        let bounds = Bounds::of(replicas.lease);
+        a_leader_is_killed(&mut replicas, &bounds).await?;
         replicas.add()?;
-        let during = "during";
-        let renewed = world.group(during, SIZES).await?;
-        world.create(during, json!({})).await?;
-        let name = "rolled";
-        let old = world.group(name, SIZES).await?;
-        world.create(name, json!({"threshold": 40, "window": "1h"})).await?;
-        for _ in 0..20 {
-            world.complain_once(name, &old[0]).await?;
-        }
-        world.complain(during, &renewed[0]).await?;
-        world.at_step(during, "Replacing").await?;
-        for _ in 0..3 {
-            let gap = roll(&mut replicas).await?;
-            println!("nobody led for {gap:?}");
-            ensure!(gap <= Duration::from_secs(3) * SLACK, "nobody led for {gap:?}");
-            for _ in 0..6 {
-                world.complain_once(name, &old[0]).await?;
-            }
-        }
-        let past = world.ended(during).await?;
-        assert_eq!(past.status.as_deref(), Some("Succeeded"), "{past:?}");
-        world.is_renewed(during, SIZES, &renewed).await?;
-        none_twice(world, during, &renewed)?;
-        let counted = |status: &machinist_api::event_recycler::EventRecyclerStatus| {
-            let count = status.event_counts.as_ref()?.get(name).copied()?;
-            (count >= 38).then_some(count)
-        };
-        let count = world.until(name, "all events to be counted", counted).await?;
-        assert_eq!(count, 38, "no event is lost or counted twice");
-        for _ in 0..2 {
-            world.complain_once(name, &old[0]).await?;
-        }
-
-        // Two of three are killed: the third goes on.
-        world.at_step(name, "Replacing").await?;
-        let leader = replicas.leader().await?;
-        replicas.processes.swap(0, leader);
-        for mut process in replicas.processes.drain(..2) {
-            process.kill().await?;
-        }
-        let past = world.ended(name).await?;
-        assert_eq!(past.status.as_deref(), Some("Succeeded"), "{past:?}");
-        assert_eq!(past.event_count, Some(40));
-        world.is_renewed(name, SIZES, &old).await?;
-        none_twice(world, name, &old)
+        all_are_replaced(&mut replicas, &bounds).await?;
+        two_of_three_are_killed(&mut replicas).await
     })
 }
 
-/// Stops the leader as a rolling update does, after another one has been started, and says for how long nobody led.
-async fn roll(replicas: &mut Replicas<'_>) -> Result<Duration> {
-    replicas.add()?;
+/// In the middle of a recycle.
+async fn a_leader_is_killed(replicas: &mut Replicas<'_>, bounds: &Bounds) -> Result<()> {
+    let (world, name) = (replicas.world, "killed");
+    let old = world.group(name, SIZES).await?;
+    world.create(name, json!({})).await?;
+    world.complain(name, &old[0]).await?;
+    terminated(world, name, &old, 1).await?;
     let leader = replicas.leader().await?;
-    let (holder, _) = replicas.world.lease().await?;
-    let mut stopped = replicas.processes.remove(leader);
-    let start = Instant::now();
-    let (ended, gap) = tokio::join!(stopped.terminate(), async {
-        let world = replicas.world;
-        poll::eventually(PATIENCE, "another one to lead", || async {
-            let (now, _) = world.lease().await?;
-            ensure!(!now.is_empty() && now != holder, "{now:?}");
-            Ok(start.elapsed())
-        })
-        .await
-    });
-    ended?;
-    gap
+    let seen = replicas.history.handovers().len();
+    let killed = Timestamp::now();
+    replicas.processes.remove(leader).kill().await?;
+    let handover = replicas.history.handover_after(seen).await?;
+    ensure!(!handover.clean && handover.gap() >= replicas.lease, "too early: {handover:?}");
+    // Only who leads asks AWS.
+    let continued = poll::eventually(PATIENCE, "the recycle to go on", || async {
+        let calls = world.cloud.front().calls();
+        let next = calls.iter().map(|call| call.at).find(|at| *at >= handover.at);
+        next.context("AWS is not asked")
+    })
+    .await?;
+    let (leads, goes_on) = (between(killed, handover.at), between(killed, continued));
+    println!("after kill -9 another one leads in {leads:?}, and goes on in {goes_on:?}");
+    ensure!(goes_on <= bounds.after_kill, "{goes_on:?}");
+    went_well(world, name, SIZES, &old).await
+}
+
+/// During a recycle that cannot end before they are, while Events are written all the time.
+async fn all_are_replaced(replicas: &mut Replicas<'_>, bounds: &Bounds) -> Result<()> {
+    let (world, name, sizes) = (replicas.world, "during", [1, 5, 3]);
+    let old = world.group(name, sizes).await?;
+    world.pod("stays", &old[0]).await?;
+    world.forbid_evictions("stays").await?;
+    world.create(name, json!({})).await?;
+    world.complain(name, &old[0]).await?;
+    world.at_step(name, "Replacing").await?;
+
+    let load = "load";
+    let group = world.group(load, [1, 2, 1]).await?;
+    world.create(load, json!({"threshold": 1_000_000, "window": "1h"})).await?;
+    let written = AtomicI64::new(0);
+    let done = CancellationToken::new();
+    let complain = async {
+        while !done.is_cancelled() {
+            world.complain_once(load, &group[0]).await?;
+            written.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(PACE).await;
+        }
+        anyhow::Ok(())
+    };
+    let seen = replicas.history.handovers().len();
+    let replace = async {
+        let _done = done.clone().drop_guard();
+        let mut former = std::mem::take(&mut replicas.processes);
+        while !former.is_empty() {
+            replace_one(replicas, &mut former, bounds).await?;
+            let enough = written.load(Ordering::Relaxed) + LOAD;
+            poll::eventually(PATIENCE, "more events", || async {
+                let so_far = written.load(Ordering::Relaxed);
+                ensure!(so_far >= enough, "{so_far} so far");
+                Ok(())
+            })
+            .await?;
+        }
+        anyhow::Ok(())
+    };
+    tokio::try_join!(complain, replace)?;
+
+    let handovers = replicas.history.handovers().split_off(seen);
+    let longest = handovers.iter().map(Handover::gap).max().context("nobody has handed over")?;
+    let number = handovers.len();
+    println!("all are replaced: {number} changes of hands, nobody led for {longest:?} at most");
+    ensure!(longest <= bounds.gap, "{handovers:?}");
+    world.allow_evictions("stays").await?;
+    went_well(world, name, sizes, &old).await?;
+    let written = written.into_inner();
+    let counted = |status: &EventRecyclerStatus| {
+        let count = *status.event_counts.as_ref()?.get(load)?;
+        (count >= written).then_some(count)
+    };
+    let count = world.until(load, &format!("{written} events"), counted).await?;
+    ensure!(count == written, "{written} events were written and {count} counted");
+    println!("{written} events were written meanwhile, and as many counted");
+    Ok(())
+}
+
+/// Starts a new one, then stops one of the `former`: the leader if it is among them, so that it changes as often as it can.
+async fn replace_one(
+    replicas: &mut Replicas<'_>,
+    former: &mut Vec<Process>,
+    bounds: &Bounds,
+) -> Result<()> {
+    replicas.add()?;
+    let seen = replicas.history.handovers().len();
+    let holder = replicas.world.leader().await?;
+    let leader = former.iter().position(|one| one.is_called(&holder));
+    let mut stopped = former.remove(leader.unwrap_or(0));
+    let begin = Timestamp::now();
+    if leader.is_none() {
+        return stopped.terminate().await;
+    }
+    let next = replicas.history.handover_after(seen);
+    let ((), handover) = tokio::try_join!(stopped.terminate(), next)?;
+    let took = between(begin, handover.at);
+    println!("after SIGTERM another one leads in {took:?}; nobody led for {:?}", handover.gap());
+    ensure!(handover.clean && took <= bounds.after_stop, "{took:?}, {handover:?}");
+    Ok(())
+}
+
+/// The leader among them; the third goes on.
+async fn two_of_three_are_killed(replicas: &mut Replicas<'_>) -> Result<()> {
+    let (world, name) = (replicas.world, "survived");
+    let old = world.group(name, SIZES).await?;
+    world.create(name, json!({})).await?;
+    world.complain(name, &old[0]).await?;
+    terminated(world, name, &old, 1).await?;
+    let leader = replicas.leader().await?;
+    replicas.processes.swap(0, leader);
+    for mut process in replicas.processes.drain(..2) {
+        process.kill().await?;
+    }
+    went_well(world, name, SIZES, &old).await
 }

@@ -90,7 +90,7 @@ async fn install(world: &World) -> Result<Vec<Value>> {
 
 async fn led_by(world: &World, process: &Process) -> Result<()> {
     poll::eventually(PATIENCE, "the process to lead", || async {
-        let (holder, _) = world.lease().await?;
+        let holder = world.leader().await?;
         ensure!(process.is_called(&holder), "{holder:?} does");
         Ok(())
     })

@@ -1,13 +1,15 @@
 //! Where a test takes place: an API server, an estate in AWS whose instances register Nodes, and the user who creates EventRecyclers.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use machinist_api::event_recycler::status::PastRecycle;
 use machinist_api::event_recycler::{EventRecycler, EventRecyclerStatus};
@@ -24,8 +26,9 @@ use super::process::Process;
 const REGION: &str = "eu-central-1";
 /// A recycle is some polls long, and the machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(150);
-/// Who holds the lease.
-const LEASE: &str = "kaws-operator-lock";
+/// Whoever holds this leads.
+pub(crate) const LEASE: &str = "kaws-operator-lock";
+pub(crate) const LEASE_NAMESPACE: &str = "kube-system";
 /// What is stored on a group.
 pub(crate) const TAG: &str = "machinist.dev/recycle";
 /// The actions that change something.
@@ -70,13 +73,23 @@ pub(crate) fn alone(test: impl AsyncFnOnce(&World) -> Result<()>) -> Result<()> 
     RUNTIME.block_on(async { test(&World::new().await?).await })
 }
 
+/// The same, where the API server does not even know our kinds.
+pub(crate) fn bare(test: impl AsyncFnOnce(&World) -> Result<()>) -> Result<()> {
+    RUNTIME.block_on(async { test(&World::bare().await?).await })
+}
+
 impl World {
     async fn new() -> Result<Self> {
+        let world = Self::bare().await?;
+        for crd in machinist_api::crds() {
+            world.control_plane.install_crds(&serde_json::to_string(&crd)?).await?;
+        }
+        Ok(world)
+    }
+
+    async fn bare() -> Result<Self> {
         let (control_plane, cloud) = tokio::join!(ControlPlane::start(), AwsBed::start());
         let (control_plane, cloud) = (control_plane?, cloud?);
-        for crd in machinist_api::crds() {
-            control_plane.install_crds(&serde_json::to_string(&crd)?).await?;
-        }
         let estate = Arc::new(Estate::found(cloud.moto(), REGION, "recycled").await?);
         let boot = Duration::from_millis(200);
         let kubelets = Kubelets::start(&estate, &control_plane.kube_config(), boot)?;
@@ -93,6 +106,14 @@ impl World {
     /// Starts a recycler as it is in life.
     pub(crate) fn recycler_in_real_time(&self, flags: &[&str]) -> Result<Process> {
         Process::start(self.control_plane.kubeconfig_path(), &self.cloud, REGION, flags)
+    }
+
+    /// Starts a recycler that runs on this node and shows its metrics.
+    pub(crate) fn recycler_on(&self, node: &str, metrics: SocketAddr) -> Result<Process> {
+        let kubeconfig = self.control_plane.kubeconfig_path();
+        let metrics = format!("--metrics-bind-address={metrics}");
+        let (flags, variables) = (["--time-scale=0.2", &metrics], [("NODE_NAME", node)]);
+        Process::start_with(kubeconfig, &self.cloud, REGION, &flags, &variables)
     }
 
     /// A group whose instances have Nodes. Returns their ids.
@@ -281,6 +302,26 @@ impl World {
         Ok(())
     }
 
+    /// A budget that lets nobody evict the pod of this name.
+    pub(crate) async fn forbid_evictions(&self, pod: &str) -> Result<()> {
+        let budget = serde_json::from_value(json!({
+            "metadata": {"name": pod},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": pod}}},
+        }))?;
+        self.budgets().create(&PostParams::default(), &budget).await?;
+        Ok(())
+    }
+
+    /// Takes that budget back.
+    pub(crate) async fn allow_evictions(&self, pod: &str) -> Result<()> {
+        self.budgets().delete(pod, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    fn budgets(&self) -> Api<PodDisruptionBudget> {
+        Api::namespaced(self.client.clone(), "default")
+    }
+
     /// Whether a pod is there.
     pub(crate) async fn has_pod(&self, name: &str) -> Result<bool> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
@@ -298,11 +339,11 @@ impl World {
         Ok(about.filter_map(|event| event.message).collect())
     }
 
-    /// Who holds the lease of the recycler, and since how many changes.
-    pub(crate) async fn lease(&self) -> Result<(String, i32)> {
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), "kube-system");
+    /// Who holds the lease of the recycler.
+    pub(crate) async fn leader(&self) -> Result<String> {
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), LEASE_NAMESPACE);
         let spec = leases.get(LEASE).await?.spec.context("a Lease has a spec")?;
-        Ok((spec.holder_identity.unwrap_or_default(), spec.lease_transitions.unwrap_or(0)))
+        Ok(spec.holder_identity.unwrap_or_default())
     }
 }
 
