@@ -100,7 +100,7 @@ async fn no_instance_is_lost_leaked_or_made_twice_on_aws() {
         parallel: 5,
         // A machine that is busy with other things needs ten times as long as a quiet one.
         deadline: Duration::from_mins(4),
-        settle: Duration::from_millis(700),
+        settle: Duration::from_secs(1),
         aws: true,
         ..options()
     };

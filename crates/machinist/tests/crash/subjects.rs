@@ -73,7 +73,7 @@ pub(crate) fn machines_on_aws() -> ProcessSubject {
             "--health-addr=0",
             "--sync-period=10m",
             // Not less: moto is slow on a busy machine, and an answer that comes too late is one more fault.
-            "--time-scale=0.03",
+            "--time-scale=0.05",
             "--namespace",
             "{namespace}",
             "--cluster-id",

@@ -66,7 +66,11 @@ impl Estate {
     pub async fn registered(&self, balancers: &Balancers) -> Result<Vec<Vec<String>>> {
         let named = [("LoadBalancerNames.member.1", &*self.name)];
         let answer = self.wire.ask(Service::Classic, "DescribeLoadBalancers", &named).await?;
-        let mut registered = vec![answer.texts("InstanceId")];
+        // moto lists an instance as often as it was registered, AWS once.
+        let mut classic = answer.texts("InstanceId");
+        classic.sort();
+        classic.dedup();
+        let mut registered = vec![classic];
         for group in &balancers.groups {
             let group = [("TargetGroupArn", &**group)];
             let answer = self.wire.ask(Service::Network, "DescribeTargetHealth", &group).await?;
