@@ -33,8 +33,8 @@ fn a_dry_run_writes_nothing_at_all_and_in_earnest_ones_own_node_is_last() -> Res
         assert_eq!(past.status.as_deref(), Some("Succeeded"), "{past:?}");
         world.is_renewed(NAME, SIZES, &old).await?;
         let calls = world.changes(NAME, &old);
-        let ids = calls.iter().filter_map(|call| call.parameters.get("InstanceId"));
-        assert_eq!(ids.last(), Some(own), "{calls:#?}");
+        let mut ids = calls.iter().filter_map(|call| call.parameters.get("InstanceId"));
+        assert_eq!(ids.next_back(), Some(own), "{calls:#?}");
         let afterwards = get(metrics, "/metrics").await?;
         alerts::ask_for_what_is_shown(&format!("{meanwhile}\n{afterwards}"))
     })

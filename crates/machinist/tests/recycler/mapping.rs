@@ -28,12 +28,13 @@ fn events_about_pods_count_for_their_node_as_often_as_they_happen() -> Result<()
 
         world.pod("placed", &nodes[0]).await?;
         let pods: Api<Pod> = Api::namespaced(world.client.clone(), "default");
-        let placed = about_pod("placed", pods.get("placed").await?.metadata.uid);
+        let uid = pods.get("placed").await?.metadata.uid;
+        let placed = about_pod("placed", uid.as_deref());
         write(world, "mapped-placed", &placed, json!({"count": 2})).await?;
         counts(2).await?;
 
         // Its kubelet has said so, and then the pod was replaced by another one of the same name.
-        let gone = about_pod("placed", Some("another-uid".to_owned()));
+        let gone = about_pod("placed", Some("another-uid"));
         let host = json!({"source": {"component": "kubelet", "host": nodes[0]}});
         write(world, "mapped-gone", &gone, host).await?;
         counts(3).await?;
@@ -46,7 +47,7 @@ fn events_about_pods_count_for_their_node_as_often_as_they_happen() -> Result<()
             },
         }))?;
         let uid = pods.create(&PostParams::default(), &late).await?.metadata.uid;
-        write(world, "mapped-late", &about_pod("late", uid), json!({})).await?;
+        write(world, "mapped-late", &about_pod("late", uid.as_deref()), json!({})).await?;
         let unmapped = |status: &EventRecyclerStatus| status.unmapped.clone();
         let unmapped = world.until(NAME, "an event that leads nowhere yet", unmapped).await?;
         assert!(unmapped.example.unwrap_or_default().contains("no node yet"));
@@ -74,7 +75,7 @@ fn events_about_pods_count_for_their_node_as_often_as_they_happen() -> Result<()
     })
 }
 
-fn about_pod(name: &str, uid: Option<String>) -> Value {
+fn about_pod(name: &str, uid: Option<&str>) -> Value {
     json!({"kind": "Pod", "apiVersion": "v1", "namespace": "default", "name": name, "uid": uid})
 }
 
