@@ -29,6 +29,14 @@ pub enum Refusal {
         /// What it says.
         number: i32,
     },
+    /// A threshold that is never reached: no more different ones are counted.
+    #[error("threshold {threshold} is never reached: of pods or nodes of a group at most {most} are counted")]
+    Unreachable {
+        /// What it says.
+        threshold: u32,
+        /// How many are counted.
+        most: usize,
+    },
     /// A regular expression that is none.
     #[error("match.message: {0:?} is not a regular expression")]
     Pattern(String),

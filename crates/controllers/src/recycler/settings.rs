@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 use machinist_api::event_recycler::EventRecyclerSpec;
 use machinist_api::event_recycler::spec::{CountBy, NodeGroupSelector, Strategy};
 use machinist_domain::pairs::Pairs;
-use machinist_domain::window::Window;
+use machinist_domain::window::{MOST_SUBJECTS, Window};
 
 use super::detection::pattern::Pattern;
 use super::error::Refusal;
@@ -99,6 +99,10 @@ impl Settings {
         }
         let interval = duration("watchInterval", spec.watch_interval.as_deref(), WATCH_INTERVAL)?;
         let threshold = positive("threshold", spec.threshold, THRESHOLD)?;
+        let count_by = spec.count_by.unwrap_or_default();
+        if count_by != CountBy::Events && threshold as usize > MOST_SUBJECTS {
+            return Err(Refusal::Unreachable { threshold, most: MOST_SUBJECTS });
+        }
         let max_concurrent = positive("maxConcurrent", spec.max_concurrent, 1)?;
         positive("maxUnavailable", spec.max_unavailable, 1)?;
         Ok(Self {
@@ -106,7 +110,7 @@ impl Settings {
             watch_interval: interval.max(SHORTEST_INTERVAL),
             threshold: u64::from(threshold),
             window: Window::new(duration("window", spec.window.as_deref(), WINDOW)?),
-            count_by: spec.count_by.unwrap_or_default(),
+            count_by,
             dry_run: spec.dry_run.unwrap_or_default(),
             region: spec.aws_region.as_deref().filter(|it| !it.is_empty()).map(Arc::from),
             groups: GroupSelector::read(spec.node_groups.as_ref()),
@@ -216,6 +220,17 @@ mod tests {
         let spec = EventRecyclerSpec { threshold: Some(0), ..spec() };
         let refusal = Settings::read(Some(&spec)).unwrap_err();
         assert_eq!(refusal, Refusal::Number { field: "threshold", number: 0 });
+    }
+
+    #[test]
+    fn a_threshold_that_is_never_reached_is_refused() {
+        let many = EventRecyclerSpec { threshold: Some(1001), ..spec() };
+        assert_eq!(Settings::read(Some(&many)).unwrap().threshold, 1001, "of events");
+        let pods = EventRecyclerSpec { count_by: Some(CountBy::Pods), ..many };
+        let refusal = Settings::read(Some(&pods)).unwrap_err();
+        assert_eq!(refusal, Refusal::Unreachable { threshold: 1001, most: 1000 });
+        let enough = EventRecyclerSpec { threshold: Some(1000), ..pods };
+        assert_eq!(Settings::read(Some(&enough)).unwrap().threshold, 1000);
     }
 
     #[test]
