@@ -30,7 +30,9 @@ pub enum Refusal {
         number: i32,
     },
     /// A threshold that is never reached: no more different ones are counted.
-    #[error("threshold {threshold} is never reached: of pods or nodes of a group at most {most} are counted")]
+    #[error(
+        "threshold {threshold} is never reached: of pods or nodes of a group at most {most} are counted"
+    )]
     Unreachable {
         /// What it says.
         threshold: u32,
