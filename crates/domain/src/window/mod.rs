@@ -1,7 +1,7 @@
 //! Counting over a sliding window, in minutes.
 //!
 //! * [`Window`]: how far back something counts, and into which bucket it goes.
-//! * [`Tally`]: how many in which bucket, for one group; as text it is stored in a status. [`bound`]: many of them together.
+//! * [`Tally`]: how many in which bucket, for one group; as text it is stored in a status. [`bound()`]: many of them together.
 //!
 //! A bucket is a minute, or several where the window is long: there are never more than [`MOST_BUCKETS`] of them, and [`MOST_SUBJECTS`] subjects in
 //! all of them together, so that what is stored stays small, whatever comes. What is in a bucket counts for as long as any moment of the bucket is in the window: for the whole window at least, and for one

@@ -63,12 +63,13 @@ impl Writer {
         if part == Part::Status {
             write.part = Some(Subresource::Status);
         }
+        let lets_go = lets_go(meta, &body);
         let doubt = Doubt::about(cache, &meta.key);
         let sent = self.send(&write, plan).await.map_err(WriteError::or_replaced);
         let written = doubt.learn(sent)?;
         match &written {
             // Somebody on the way took it out again, or the definition does not have such a field.
-            Some(written) if written.version == meta.version => {
+            Some(written) if written.version == meta.version && !lets_go => {
                 tracing::warn!(key = %meta.key, %plan, "what was written changed nothing");
                 echo::wrote_in_vain();
             }
@@ -97,6 +98,12 @@ impl Writer {
     }
 }
 
+/// Whether a patch is about the finalizers of an object that is going. The answer to the one that takes the last of them has the version of
+/// before, because nothing is stored any more: what follows is the word that it is gone.
+fn lets_go(meta: &Meta, patch: &Value) -> bool {
+    meta.deleting && patch.pointer("/metadata/finalizers").is_some()
+}
+
 /// Whether a patch has no value in it, however deep.
 fn says_nothing(patch: &Value) -> bool {
     patch.as_object().is_some_and(|fields| fields.values().all(says_nothing))
@@ -104,7 +111,21 @@ fn says_nothing(patch: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use machinist_domain::key::{ObjectKey, Uid, Version};
+
     use super::*;
+
+    #[test]
+    fn the_last_finalizer_of_what_is_going_is_not_taken_in_vain() {
+        let uid = Uid("u".into());
+        let key = ObjectKey::new("ns", "m");
+        let stays = Meta { key, uid, version: Version::parse("7"), deleting: false };
+        let goes = Meta { deleting: true, ..stays.clone() };
+        let finalizers = json!({"metadata": {"finalizers": [], "resourceVersion": "7"}});
+        let labels = json!({"metadata": {"labels": {"a": "b"}}});
+        assert!(lets_go(&goes, &finalizers));
+        assert!(!lets_go(&stays, &finalizers) && !lets_go(&goes, &labels));
+    }
 
     #[test]
     fn a_patch_without_a_value_says_nothing_and_null_is_a_value() {
