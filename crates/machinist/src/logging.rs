@@ -1,6 +1,7 @@
 //! Log lines: for people on a terminal, for programs with `--log-format json`. They go to stderr.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tracing_subscriber::EnvFilter;
 
@@ -13,11 +14,31 @@ pub(crate) fn start(logging: Logging, default: &str) {
         .unwrap_or_else(|_| EnvFilter::new(format!("{default},kube_client=off,tower=off")));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Counted(std::io::stderr()))
         .with_ansi(std::io::stderr().is_terminal());
     // An error means that somebody (a test) has started logging before.
     drop(match logging.log_format {
         LogFormat::Text => lines.try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     });
+}
+
+/// How many times something was written here. Whoever draws on the same terminal must not draw over it.
+pub(crate) fn writes() -> usize {
+    WRITES.load(Ordering::Relaxed)
+}
+
+static WRITES: AtomicUsize = AtomicUsize::new(0);
+
+struct Counted(std::io::Stderr);
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        WRITES.fetch_add(1, Ordering::Relaxed);
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
 }

@@ -130,14 +130,17 @@ async fn watch(
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
     let mut shown = String::new();
+    let mut logged = logging::writes();
     let terminal = std::io::stdout().is_terminal();
     while !stop.is_cancelled() {
         // The API server goes first when the playground ends; what it does not answer then is no news.
         if let (Ok(rows), Ok(machines)) = (rows(sets).await, fleet.table(terminal).await) {
             let tables = format!("{}\n\n{machines}", view::table(&rows));
             if tables != shown {
-                if terminal && !shown.is_empty() {
-                    // Over the old ones.
+                // Over the old ones, unless somebody said something below them: that stays to be read.
+                let writes = logging::writes();
+                let said = std::mem::replace(&mut logged, writes) != writes;
+                if terminal && !shown.is_empty() && !said {
                     write!(std::io::stdout(), "\x1b[{}A\x1b[J", shown.lines().count())?;
                 }
                 say(&tables)?;
