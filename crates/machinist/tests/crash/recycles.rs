@@ -231,7 +231,8 @@ async fn survives(strategy: &'static str, name: &'static str, parallel: usize) -
     let options = Options {
         sample: Sample::from_env(),
         parallel,
-        deadline: Duration::from_secs(120),
+        // A run takes seconds; beside a build it took two minutes.
+        deadline: Duration::from_secs(240),
         // Longer than the pause between two looks at AWS.
         settle: Duration::from_millis(1500),
         aws: true,
