@@ -3,6 +3,7 @@
 mod pauses;
 mod refusals;
 mod restored;
+mod stage;
 
 use std::convert::Infallible;
 

@@ -4,12 +4,8 @@ use http::Method;
 use machinist_api::resource::CUSTOM_RESOURCE_DEFINITIONS;
 use serde_json::json;
 
+use super::stage::{Definitions, Player, Role, answer, is_watch, page, silence};
 use super::*;
-use crate::cache::kind::CustomResourceDefinitions;
-use crate::cache::registry::Caches;
-use crate::cache::{Cache, Scope};
-use crate::tasks::Tasks;
-use crate::writer::{Guard, Part};
 
 /// What is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,59 +15,17 @@ enum Refused {
 }
 
 /// Reads its object past the cache, or writes a status.
-struct Denied {
-    cache: Arc<Cache<CustomResourceDefinitions>>,
-    what: Refused,
-}
-
-impl Controller for Denied {
-    type Snapshot = Meta;
-    type Plan = &'static str;
-    type Outcome = ();
-
-    const NAME: &'static str = "denied";
-    const USER_AGENT: UserAgent = UserAgent::ANNOTATOR;
-    const REQUIRES: &'static [Resource] = &[];
-    const ELECTS: bool = false;
-    const WORKERS: usize = 1;
-
-    fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
-        vec![self.cache.clone()]
-    }
-
-    fn subscribe(&self, _: &Arc<Queue>) {}
-
-    async fn observe(&self, key: &ObjectKey) -> Result<Option<Meta>, ApiError> {
-        let entry = match self.what {
-            Refused::Look => self.cache.read_live(key).await?,
-            Refused::Status => self.cache.get(key),
+impl Role for Refused {
+    async fn look(&self, cache: &Definitions, key: &ObjectKey) -> Result<Option<Meta>, ApiError> {
+        let entry = match self {
+            Self::Look => cache.read_live(key).await?,
+            Self::Status => cache.get(key),
         };
         Ok(entry.map(|entry| entry.meta().clone()))
     }
 
-    fn decide(&self, _: &Meta, _: Timestamp) -> &'static str {
-        "be refused"
-    }
-
-    async fn act(&self, _: &Meta, _: &&'static str, _: &Writer) {}
-
-    fn report(&self, _: &Meta, (): &(), _: Timestamp) -> Report {
+    fn report(&self) -> Report {
         Report { status: Some(json!({"a": 1})), ..Report::quiet(PassResult::Changed) }
-    }
-
-    async fn write_status(
-        &self,
-        meta: &Meta,
-        (): &(),
-        status: &Value,
-        writer: &Writer,
-    ) -> Result<Option<Meta>, WriteError> {
-        let patch = json!({"status": status});
-        writer.patch(&self.cache, meta, Part::Status, Guard::Version, patch, &"deny").await
-    }
-
-    fn regarding<'a>(&self, meta: &'a Meta) -> Regarding<'a> {
-        Regarding { resource: CUSTOM_RESOURCE_DEFINITIONS, meta }
     }
 }
 
@@ -82,25 +36,16 @@ fn cluster(code: u16, message: &'static str, told: &Arc<Mutex<Vec<Value>>>) -> C
         let told = Arc::clone(&told);
         async move {
             let (method, path) = (request.method().clone(), request.uri().to_string());
-            let (code, body) = match method {
+            Ok::<_, Infallible>(match method {
                 Method::POST => {
                     let body = request.into_body().collect().await.unwrap().to_bytes();
                     told.lock().push(serde_json::from_slice(&body).unwrap());
-                    (201, json!({}))
+                    answer(201, &json!({}))
                 }
-                Method::GET if path.contains("watch=true") => {
-                    let silence = futures::stream::pending::<Result<Vec<u8>, Infallible>>();
-                    return Ok(Response::new(axum::body::Body::from_stream(silence)));
-                }
-                Method::GET if path.contains("limit=") => {
-                    let object = json!({"metadata":
-                        {"name": "a", "uid": "uid", "resourceVersion": "5"}});
-                    (200, json!({"metadata": {"resourceVersion": "5"}, "items": [object]}))
-                }
-                _ => (code, json!({"code": code, "message": message})),
-            };
-            let body = axum::body::Body::from(body.to_string());
-            Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap())
+                Method::GET if is_watch(&request) => silence(),
+                Method::GET if path.contains("limit=") => answer(200, &page(&["a"], 5, "")),
+                _ => answer(code, &json!({"code": code, "message": message})),
+            })
         }
     });
     Cluster::played_by(kube::Client::new(api_server, "default"), &Timings::default())
@@ -114,11 +59,9 @@ async fn passes(
 ) -> (Vec<(PassResult, Option<Retry>)>, Vec<Value>) {
     let told = Arc::<Mutex<Vec<Value>>>::default();
     let cluster = cluster(code, message, &told);
-    let clock: SharedClock = Arc::new(ManualClock::default());
-    let caches = Caches::new(clock, Timings::default(), Arc::default(), Tasks::default());
-    let cache = caches.open(&cluster, Scope::All, CustomResourceDefinitions);
-    cache.wait_synced().await;
-    let driver = driver_of(Denied { cache, what }, &cluster);
+    let controller = Player::new(what, &cluster);
+    controller.cache.wait_synced().await;
+    let driver = driver_of(controller, &cluster);
     let mut ended = Vec::new();
     for _ in 0..3 {
         ended.push(driver.stages(&ObjectKey::new("", "a")).await);
@@ -145,7 +88,7 @@ async fn what_people_can_mend_is_told_once_and_tried_again() {
                 (&event["reason"], &event["type"]),
                 (&json!("ReconcileError"), &json!("Warning"))
             );
-            assert_eq!(event["regarding"]["uid"], "uid");
+            assert_eq!(event["regarding"]["uid"], "a");
             assert_eq!(event["regarding"]["kind"], CUSTOM_RESOURCE_DEFINITIONS.kind);
             let begins = if what == Refused::Look { "could not look" } else { "the status" };
             assert!(note.starts_with(begins) && note.contains(message), "{note}");
