@@ -2,13 +2,15 @@
 
 use machinist_domain::shape::{Architecture, GpuVendor};
 
-/// The architecture that a node will say it has, from EC2's `SupportedArchitectures`. The first counts, a Mac's is that of its CPU, and what
-/// is missing or unknown is taken for amd64.
+/// The architecture that a node will say it has, from EC2's `SupportedArchitectures`: the first that Kubernetes has a word for (old types list
+/// `i386` first), a Mac's is that of its CPU. Where there is none it is amd64, as it was before there was anything else.
 pub fn architecture<'a>(supported: impl IntoIterator<Item = &'a str>) -> Architecture {
-    match supported.into_iter().next() {
-        Some("arm64" | "arm64_mac") => Architecture::Arm64,
-        _ => Architecture::Amd64,
-    }
+    let known = |name: &str| match name {
+        "x86_64" | "x86_64_mac" => Some(Architecture::Amd64),
+        "arm64" | "arm64_mac" => Some(Architecture::Arm64),
+        _ => None,
+    };
+    supported.into_iter().find_map(known).unwrap_or(Architecture::Amd64)
 }
 
 /// Who makes a GPU, from EC2's `Manufacturer`; `None` where no resource name is known for it.
@@ -28,13 +30,14 @@ mod tests {
 
     #[test]
     fn architectures() {
-        let cases: [(&[&str], Architecture); 7] = [
+        let cases: [(&[&str], Architecture); 8] = [
             (&["x86_64"], Architecture::Amd64),
             (&["i386", "x86_64"], Architecture::Amd64),
             (&["x86_64_mac"], Architecture::Amd64),
             (&["arm64"], Architecture::Arm64),
             (&["arm64_mac"], Architecture::Arm64),
             (&["wrong-arch"], Architecture::Amd64),
+            (&["wrong-arch", "arm64"], Architecture::Arm64),
             (&[], Architecture::Amd64),
         ];
         for (supported, expected) in cases {

@@ -6,5 +6,7 @@ pub mod catalogue;
 pub mod config;
 pub mod ec2_words;
 mod provider_config;
+mod type_facts;
 
 pub use provider_config::AwsSpecs;
+pub use type_facts::{DeviceFacts, TypeFacts};

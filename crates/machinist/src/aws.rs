@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use machinist_aws_spec::TypeFacts;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::Pending;
 use machinist_provider::capacity::{CapacitySource, Credentials, Realm};
 use machinist_provider::secret::{SecretData, SecretReader};
-use machinist_provider_aws::{Ec2Types, Parts, TypeFacts, TypeTimings, all_types};
+use machinist_provider_aws::{Ec2Types, Parts, TypeTimings, all_types};
 use machinist_runtime::controller::start::Shared;
 
 use crate::parts;

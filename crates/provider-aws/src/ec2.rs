@@ -8,6 +8,7 @@ use aws_sdk_ec2::Client;
 use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_ec2::operation::describe_instance_types::builders::DescribeInstanceTypesFluentBuilder;
 use aws_sdk_ec2::types::Filter;
+use machinist_aws_spec::TypeFacts;
 use machinist_domain::retry::Classified;
 use machinist_provider::capacity::Realm;
 use machinist_provider::secret::SecretReader;
@@ -15,7 +16,7 @@ use machinist_provider::witness::{Unwitnessed, Witness};
 
 use crate::client::Connector;
 use crate::errors::AwsError;
-use crate::facts::TypeFacts;
+use crate::facts;
 use crate::quiet::quiet;
 use crate::types::TypeTimings;
 
@@ -62,7 +63,7 @@ impl Ec2 {
         let mut types = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
             let page = self.witnessed(TYPES, page)?;
-            types.extend(page.instance_types().iter().filter_map(TypeFacts::read));
+            types.extend(page.instance_types().iter().filter_map(facts::read));
         }
         Ok(types)
     }

@@ -6,71 +6,34 @@ use aws_sdk_ec2::types::{
     FpgaInfo, GpuDeviceInfo, GpuInfo, InferenceAcceleratorInfo, InstanceTypeInfo,
     MediaAcceleratorInfo, NetworkInfo, NeuronInfo,
 };
+use machinist_aws_spec::{DeviceFacts, TypeFacts};
 
-/// What EC2 says about one instance type. Zero stands for what EC2 does not say.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TypeFacts {
-    /// As `m6i.large`.
-    pub name: String,
-    /// Virtual CPUs, by default (some can be switched off).
-    pub vcpus: u32,
-    /// Memory in MiB.
-    pub memory_mib: u64,
-    /// As EC2 names them: `x86_64`, `arm64`, `i386`, `x86_64_mac`, `arm64_mac`.
-    pub architectures: Vec<String>,
-    /// GPUs, by model.
-    pub gpus: Vec<Device>,
-    /// Other accelerators: inference, training (Neuron), media, FPGA.
-    pub accelerators: Vec<Device>,
-    /// How many network interfaces its default network card can have: pods get their addresses from that one alone.
-    pub max_interfaces: u32,
-    /// How many IPv4 addresses each interface can have.
-    pub ipv4_per_interface: u32,
-    /// Disks inside the machine, together, in GB.
-    pub instance_storage_gb: u64,
-}
-
-/// Some devices of one model.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Device {
-    /// How many.
-    pub count: u32,
-    /// As `NVIDIA`.
-    pub manufacturer: String,
-    /// As `A100`.
-    pub name: String,
-}
-
-impl Device {
-    fn new(count: Option<i32>, manufacturer: Option<&str>, name: Option<&str>) -> Self {
-        Self {
-            count: number(count),
-            manufacturer: manufacturer.unwrap_or_default().to_owned(),
-            name: name.unwrap_or_default().to_owned(),
-        }
+/// Reads the SDK's structure; `None` for a type without a name, or one that the region does not have.
+pub(crate) fn read(info: &InstanceTypeInfo) -> Option<TypeFacts> {
+    if info.supported_in_region == Some(false) {
+        return None;
     }
+    let network = info.network_info.as_ref();
+    Some(TypeFacts {
+        name: info.instance_type.as_ref()?.as_str().to_owned(),
+        vcpus: number(info.v_cpu_info.as_ref().and_then(|cpus| cpus.default_v_cpus)),
+        memory_mib: number(info.memory_info.as_ref().and_then(|memory| memory.size_in_mib)),
+        architectures: architectures(info),
+        gpus: gpus(info),
+        accelerators: accelerators(info),
+        interfaces: number(network.and_then(interfaces)),
+        addresses_per_interface: number(network.and_then(|net| net.ipv4_addresses_per_interface)),
+        storage_gb: number(
+            info.instance_storage_info.as_ref().and_then(|storage| storage.total_size_in_gb),
+        ),
+    })
 }
 
-impl TypeFacts {
-    /// Reads the SDK's structure; `None` for a type without a name, or one that the region does not have.
-    pub(crate) fn read(info: &InstanceTypeInfo) -> Option<Self> {
-        if info.supported_in_region == Some(false) {
-            return None;
-        }
-        let network = info.network_info.as_ref();
-        Some(Self {
-            name: info.instance_type.as_ref()?.as_str().to_owned(),
-            vcpus: number(info.v_cpu_info.as_ref().and_then(|cpus| cpus.default_v_cpus)),
-            memory_mib: number(info.memory_info.as_ref().and_then(|memory| memory.size_in_mib)),
-            architectures: architectures(info),
-            gpus: gpus(info),
-            accelerators: accelerators(info),
-            max_interfaces: number(network.and_then(interfaces)),
-            ipv4_per_interface: number(network.and_then(|net| net.ipv4_addresses_per_interface)),
-            instance_storage_gb: number(
-                info.instance_storage_info.as_ref().and_then(|storage| storage.total_size_in_gb),
-            ),
-        })
+fn device(count: Option<i32>, maker: Option<&str>, model: Option<&str>) -> DeviceFacts {
+    DeviceFacts {
+        count: number(count),
+        maker: maker.unwrap_or_default().to_owned(),
+        model: model.unwrap_or_default().to_owned(),
     }
 }
 
@@ -90,18 +53,18 @@ fn architectures(info: &InstanceTypeInfo) -> Vec<String> {
 }
 
 /// A part of a GPU (g6f) has count 0 and a logical count of 1: to the machine it is a GPU, and the device plugin counts it.
-fn gpus(info: &InstanceTypeInfo) -> Vec<Device> {
+fn gpus(info: &InstanceTypeInfo) -> Vec<DeviceFacts> {
     let gpus = info.gpu_info.as_ref().map(GpuInfo::gpus).unwrap_or_default();
-    let device = |gpu: &GpuDeviceInfo| {
+    let read = |gpu: &GpuDeviceInfo| {
         let whole = gpu.count.filter(|count| *count > 0);
-        Device::new(whole.or(gpu.logical_gpu_count), gpu.manufacturer(), gpu.name())
+        device(whole.or(gpu.logical_gpu_count), gpu.manufacturer(), gpu.name())
     };
-    gpus.iter().map(device).collect()
+    gpus.iter().map(read).collect()
 }
 
 /// Neuron devices come without a manufacturer, because Amazon makes them all; first-generation Inferentia is listed twice, as inference
 /// accelerator and as Neuron device, and counted once.
-fn accelerators(info: &InstanceTypeInfo) -> Vec<Device> {
+fn accelerators(info: &InstanceTypeInfo) -> Vec<DeviceFacts> {
     let neurons = info.neuron_info.as_ref().map(NeuronInfo::neuron_devices).unwrap_or_default();
     let inference = info.inference_accelerator_info.as_ref();
     let inference = inference.map(InferenceAcceleratorInfo::accelerators).unwrap_or_default();
@@ -109,17 +72,15 @@ fn accelerators(info: &InstanceTypeInfo) -> Vec<Device> {
     let media = media.map(MediaAcceleratorInfo::accelerators).unwrap_or_default();
     let fpgas = info.fpga_info.as_ref().map(FpgaInfo::fpgas).unwrap_or_default();
 
-    let mut devices: Vec<Device> =
-        neurons.iter().map(|item| Device::new(item.count, Some("Amazon"), item.name())).collect();
+    let mut devices: Vec<DeviceFacts> =
+        neurons.iter().map(|item| device(item.count, Some("Amazon"), item.name())).collect();
     if devices.is_empty() {
         devices.extend(
-            inference.iter().map(|item| Device::new(item.count, item.manufacturer(), item.name())),
+            inference.iter().map(|item| device(item.count, item.manufacturer(), item.name())),
         );
     }
-    devices
-        .extend(media.iter().map(|item| Device::new(item.count, item.manufacturer(), item.name())));
-    devices
-        .extend(fpgas.iter().map(|item| Device::new(item.count, item.manufacturer(), item.name())));
+    devices.extend(media.iter().map(|item| device(item.count, item.manufacturer(), item.name())));
+    devices.extend(fpgas.iter().map(|item| device(item.count, item.manufacturer(), item.name())));
     devices
 }
 
@@ -164,7 +125,7 @@ mod tests {
             .network_info(network)
             .instance_storage_info(InstanceStorageInfo::builder().total_size_in_gb(8000).build())
             .build();
-        let gpu = Device { count: 8, manufacturer: "NVIDIA".into(), name: "A100".into() };
+        let gpu = DeviceFacts { count: 8, maker: "NVIDIA".into(), model: "A100".into() };
         let expected = TypeFacts {
             name: "p4d.24xlarge".into(),
             vcpus: 96,
@@ -172,11 +133,11 @@ mod tests {
             architectures: vec!["x86_64".into()],
             gpus: vec![gpu],
             accelerators: Vec::new(),
-            max_interfaces: 15,
-            ipv4_per_interface: 50,
-            instance_storage_gb: 8000,
+            interfaces: 15,
+            addresses_per_interface: 50,
+            storage_gb: 8000,
         };
-        assert_eq!(TypeFacts::read(&info), Some(expected));
+        assert_eq!(read(&info), Some(expected));
     }
 
     #[test]
@@ -185,7 +146,7 @@ mod tests {
         let info = InstanceTypeInfo::builder()
             .instance_type("g6f.large".into())
             .gpu_info(GpuInfo::builder().gpus(gpu).build());
-        assert_eq!(TypeFacts::read(&info.build()).unwrap().gpus[0].count, 1);
+        assert_eq!(read(&info.build()).unwrap().gpus[0].count, 1);
     }
 
     #[test]
@@ -202,12 +163,12 @@ mod tests {
             .neuron_info(NeuronInfo::builder().neuron_devices(neuron).build())
             .fpga_info(FpgaInfo::builder().fpgas(fpga).build())
             .build();
-        let device = |count, manufacturer: &str, name: &str| Device {
+        let device = |count, maker: &str, model: &str| DeviceFacts {
             count,
-            manufacturer: manufacturer.into(),
-            name: name.into(),
+            maker: maker.into(),
+            model: model.into(),
         };
-        let facts = TypeFacts::read(&info).unwrap();
+        let facts = read(&info).unwrap();
         let expected = [device(1, "Amazon", "Inferentia"), device(2, "Xilinx", "VU9P")];
         assert_eq!(facts.accelerators, expected);
     }
@@ -219,10 +180,10 @@ mod tests {
             .memory_info(MemoryInfo::builder().size_in_mib(-1).build())
             .build();
         let expected = TypeFacts { name: "m1.small".into(), ..TypeFacts::default() };
-        assert_eq!(TypeFacts::read(&info), Some(expected));
-        assert_eq!(TypeFacts::read(&InstanceTypeInfo::builder().build()), None);
+        assert_eq!(read(&info), Some(expected));
+        assert_eq!(read(&InstanceTypeInfo::builder().build()), None);
         let elsewhere =
             InstanceTypeInfo::builder().instance_type("x".into()).supported_in_region(false);
-        assert_eq!(TypeFacts::read(&elsewhere.build()), None);
+        assert_eq!(read(&elsewhere.build()), None);
     }
 }

@@ -11,7 +11,7 @@
 //!        ▼
 //! regions ── is the region one that can be asked?
 //!        ▼
-//! client ── credentials + tls ──> ec2 (the calls) ── answers (are they AWS's?) ──> facts, types::convert
+//! client ── credentials + tls ──> ec2 (the calls) ── answers (are they AWS's?) ──> facts
 //!        ▲
 //! machines ── prepare, create, describe, update, delete, list
 //! groups ── Auto Scaling groups: describe, mark, terminate, resize, refresh
@@ -37,6 +37,5 @@ mod types;
 
 pub use ec2::all_types;
 pub use errors::AwsError;
-pub use facts::{Device, TypeFacts};
 pub use provider::AwsProvider;
 pub use types::{Ec2Types, Parts, Spawn, TypeTimings};

@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use machinist_domain::shape::Capacity;
 
 pub use self::entry::{Device, Entry};
-pub use self::write::{DeviceFacts, TypeFacts, write};
+pub use self::write::write;
 
 static TEXT: &str = include_str!("../../data/instance-types.tsv");
 

@@ -4,6 +4,7 @@ use machinist_domain::shape::{Architecture, GpuVendor};
 use proptest::prelude::*;
 
 use super::*;
+use crate::{DeviceFacts, TypeFacts};
 
 fn known(name: &str) -> Entry<'static> {
     lookup(name).unwrap_or_else(|| panic!("{name} is not in the catalogue"))

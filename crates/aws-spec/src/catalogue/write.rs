@@ -4,46 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::entry::{Device, Entry};
-use crate::ec2_words;
+use crate::{DeviceFacts, TypeFacts, ec2_words};
 
 const HEADER: &str = "\
 # Instance types of EC2, sorted by name; written by `make catalogue`, not by hand. A type that EC2 no longer lists stays.
 # name\tvCPUs\tMiB\tarchitecture\tinterfaces\taddresses\tdisk GB\tGPUs\taccelerators
 ";
-
-/// What EC2 said of one instance type, in its own words.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TypeFacts {
-    /// `InstanceType`
-    pub name: String,
-    /// `DefaultVCpus`
-    pub vcpus: u32,
-    /// `SizeInMiB` of the memory
-    pub memory_mib: u64,
-    /// `SupportedArchitectures`
-    pub architectures: Vec<String>,
-    /// `GpuInfo`
-    pub gpus: Vec<DeviceFacts>,
-    /// `NeuronInfo`, `InferenceAcceleratorInfo`, `FpgaInfo` and `MediaAcceleratorInfo`, each device once
-    pub accelerators: Vec<DeviceFacts>,
-    /// `MaximumNetworkInterfaces` of the default network card
-    pub interfaces: u32,
-    /// `Ipv4AddressesPerInterface`
-    pub addresses_per_interface: u32,
-    /// `TotalSizeInGB` of the instance storage
-    pub storage_gb: u64,
-}
-
-/// What EC2 said of devices of one sort.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DeviceFacts {
-    /// `Count`, or `LogicalGpuCount` where a machine has a part of a GPU
-    pub count: u32,
-    /// `Manufacturer`
-    pub maker: String,
-    /// `Name`
-    pub model: String,
-}
 
 /// The catalogue's file with what EC2 lists now, and what else it had before.
 pub fn write(listed: &[TypeFacts]) -> String {

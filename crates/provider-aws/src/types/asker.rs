@@ -106,7 +106,7 @@ impl Asker {
             None => self.connect().await?,
         };
         let types = self.client.insert(client).types(names).await?;
-        Ok(types.iter().map(|facts| (facts.name.clone(), Capacity::from(facts))).collect())
+        Ok(types.iter().map(|facts| (facts.name.clone(), facts.capacity())).collect())
     }
 
     async fn connect(&self) -> Result<Ec2, AwsError> {

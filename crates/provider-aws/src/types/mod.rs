@@ -4,12 +4,10 @@
 //! |---|---|
 //! | `store` | what is known of one realm, and what is to be done next; pure |
 //! | `asker` | the task of one realm: batches questions, asks, retries |
-//! | `convert` | EC2's facts as a capacity; pure |
 //!
 //! Invariants: [`Ec2Types::look`] never waits; one request is in flight per realm at most; all tasks end when the [`Ec2Types`] is dropped.
 
 mod asker;
-mod convert;
 mod store;
 
 use std::collections::HashMap;

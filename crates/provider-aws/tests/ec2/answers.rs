@@ -126,8 +126,8 @@ async fn the_whole_list_for_the_catalogue() {
     assert!(types.is_sorted_by(|a, b| a.name < b.name));
     let find = |name: &str| types.iter().find(|facts| facts.name == name).unwrap();
     let p4 = find("p4d.24xlarge");
-    assert_eq!((p4.gpus[0].count, p4.gpus[0].name.as_str()), (8, "A100"));
-    assert_eq!(p4.instance_storage_gb, 8000);
+    assert_eq!((p4.gpus[0].count, p4.gpus[0].model.as_str()), (8, "A100"));
+    assert_eq!(p4.storage_gb, 8000);
     assert!(types.iter().all(|facts| facts.vcpus > 0 && facts.memory_mib > 0));
     assert!(!find("inf1.xlarge").accelerators.is_empty());
 }

@@ -32,7 +32,7 @@ impl Regions {
         for region in regions {
             let listed =
                 listed_types(&region).with_context(|| format!("--source ec2: {region}"))?;
-            let types = listed.iter().map(|facts| (facts.name.clone(), Capacity::from(facts)));
+            let types = listed.iter().map(|facts| (facts.name.clone(), facts.capacity()));
             answers.insert(region, types.collect());
         }
         Ok(Answers(answers))
