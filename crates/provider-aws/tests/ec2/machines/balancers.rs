@@ -341,6 +341,9 @@ async fn that_a_load_balancer_may_not_be_asked_is_told_and_tags_are_repaired_all
     let drift = field.present(&machine).await.drift.clone().unwrap();
     let told = format!("load balancer {} could not be asked: ", balanced.name);
     assert!(drift.starts_with("tags differ: team; ") && drift.contains(&told), "{drift}");
+    assert_eq!(field.present(&machine).await.drift, Some(drift));
+    let asked = field.front().calls_of("DescribeLoadBalancers").len();
+    assert_eq!(asked, 2, "each is asked once, and not again so soon");
     let error = field.cloud.update(&machine).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Unauthorised, "{error}");
     assert_eq!(tags(field.made(&machine).await.tags())["team"], "a");
