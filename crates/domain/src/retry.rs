@@ -56,6 +56,20 @@ impl Category {
         Self::Unexpected,
     ];
 
+    /// Whether it lasts until people mend something: a right, a webhook, what the API server takes for valid. The others are how the protocol works,
+    /// or end by themselves.
+    pub fn is_for_people(self) -> bool {
+        match self {
+            Self::InvalidConfiguration | Self::Unauthorised | Self::Unexpected => true,
+            Self::NotFound
+            | Self::Conflict
+            | Self::CapacityExhausted
+            | Self::Throttled
+            | Self::NotLeader
+            | Self::Unavailable => false,
+        }
+    }
+
     /// The name in metrics, Events and logs.
     pub fn as_str(self) -> &'static str {
         match self {

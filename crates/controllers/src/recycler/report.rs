@@ -98,7 +98,19 @@ fn of_finalizer(facts: &Facts, written: &Result<bool, Failure>) -> Report {
             let pause = facts.settings.as_ref().ok().map(|it| Retry::Again(it.watch_interval));
             Report { retry: pause, ..Report::quiet(PassResult::Settled) }
         }
-        Err(failure) => Report { retry: Some(failure.retry), ..Report::quiet(PassResult::Failed) },
+        // Nothing else of this pass gets onto the object.
+        Err(failure) => {
+            let text = format!("the finalizer could not be written: {}", failure.message);
+            let told = failure.category.is_for_people();
+            Report {
+                events: told
+                    .then(|| warning(EventReason::ReconcileError, text))
+                    .into_iter()
+                    .collect(),
+                retry: Some(failure.retry),
+                ..Report::quiet(PassResult::Failed)
+            }
+        }
     }
 }
 

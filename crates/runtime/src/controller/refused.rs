@@ -4,24 +4,13 @@
 //! Event people would see an object that nobody cares for.
 
 use machinist_domain::report::{EventNote, EventReason, EventType};
-use machinist_domain::retry::{Category, Classified, Retry};
+use machinist_domain::retry::{Classified, Retry};
 
 use crate::cluster::ApiError;
 
-/// What people are told where they can mend it: a right, a webhook, what the API server takes for valid. `None` where it is how the protocol works,
-/// or nobody knows what happened. The words are the API server's; of an answer that was not understood nothing is repeated.
+/// What people are told where they can mend it. The words are the API server's; of an answer that was not understood nothing is repeated.
 pub(super) fn note(what: &str, error: &ApiError) -> Option<EventNote> {
-    let for_people = match error.category() {
-        Category::InvalidConfiguration | Category::Unauthorised | Category::Unexpected => {
-            error.code().is_some()
-        }
-        Category::NotFound
-        | Category::Conflict
-        | Category::CapacityExhausted
-        | Category::Throttled
-        | Category::NotLeader
-        | Category::Unavailable => false,
-    };
+    let for_people = error.category().is_for_people() && error.code().is_some();
     for_people.then(|| EventNote {
         event_type: EventType::Warning,
         reason: EventReason::ReconcileError,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use machinist_domain::retry::Category;
 use machinist_provider::node_groups::{Group, Sizes};
 use serde_json::{Value, json};
 
@@ -294,4 +295,27 @@ fn the_sooner_of_two_is_when_one_comes_back() {
     ] {
         assert_eq!((sooner(one, other), sooner(other, one)), (both, both));
     }
+}
+
+#[test]
+fn a_finalizer_that_is_refused_is_told_where_people_can_mend_it() {
+    let snapshot = Sample::new(&json!({})).snapshot();
+    let refused = |category| {
+        let failure =
+            Failure { category, retry: Retry::Backoff, message: "denied by x".to_owned() };
+        let (plan, finalizer) = (decide(&snapshot, now()), Some(Err(failure)));
+        let (steps, begun, recovered) = (Vec::new(), Vec::new(), Vec::new());
+        report(&snapshot, &Outcome { plan, steps, begun, recovered, finalizer }, now())
+    };
+    for category in [Category::Unauthorised, Category::Unexpected] {
+        let report = refused(category);
+        let event = &report.events[0];
+        assert_eq!(
+            (event.reason, event.event_type),
+            (EventReason::ReconcileError, EventType::Warning)
+        );
+        assert_eq!(event.note, "the finalizer could not be written: denied by x");
+        assert_eq!((report.result, report.retry), (PassResult::Failed, Some(Retry::Backoff)));
+    }
+    assert_eq!(refused(Category::Conflict).events, []);
 }
