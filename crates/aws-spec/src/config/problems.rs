@@ -160,9 +160,12 @@ impl Found {
         let wrong = device.name().is_some_and(|name| !is_device(name));
         self.when(wrong, &format!("{path}.deviceName"), "must be a device, such as /dev/xvdb");
         let field = |name: &str| format!("{path}.ebs.{name}");
-        let sizes = 1..=65_536;
+        let sizes = ebs.sizes();
         let wrong = ebs.volume_size.is_some_and(|size| !sizes.contains(&size));
-        self.when(wrong, &field("volumeSize"), "must be 1 to 65536 GiB");
+        self.one(wrong, &field("volumeSize"), || {
+            let of = ebs.kind().map(|kind| format!(" for {kind}")).unwrap_or_default();
+            format!("must be {} to {} GiB{of}", sizes.start(), sizes.end())
+        });
         let wrong = ebs.kind().is_some_and(|kind| !VOLUME_TYPES.contains(&kind));
         self.one(wrong, &field("volumeType"), || format!("must be one of {VOLUME_TYPES:?}"));
         let wrong = ebs.iops.is_some_and(|iops| i32::try_from(iops).is_err() || iops < 0);

@@ -200,6 +200,35 @@ fn every_field_with_a_format_is_checked_and_named() {
 }
 
 #[test]
+fn every_type_of_volume_has_sizes_of_its_own() {
+    let cases = [
+        (None, 1, 65_536),
+        (Some("gp2"), 1, 16_384),
+        (Some("gp3"), 1, 65_536),
+        (Some("io1"), 4, 16_384),
+        (Some("io2"), 4, 65_536),
+        (Some("st1"), 125, 16_384),
+        (Some("sc1"), 125, 16_384),
+        (Some("standard"), 1, 1024),
+    ];
+    for (kind, least, most) in cases {
+        let problems = |size: i64| {
+            let ebs = json!({ "volumeSize": size, "volumeType": kind, "iops": 100 });
+            with(&json!({ "blockDevices": [{ "ebs": ebs }] })).problems()
+        };
+        for size in [least, most] {
+            assert_eq!(problems(size), [], "{kind:?}: {size}");
+        }
+        for size in [least - 1, most + 1] {
+            let told = problems(size);
+            assert_eq!(told[0].path, "blockDevices[0].ebs.volumeSize", "{kind:?}: {size}");
+            let range = format!("must be {least} to {most} GiB");
+            assert!(told[0].message.starts_with(&range), "{kind:?}: {}", told[0]);
+        }
+    }
+}
+
+#[test]
 fn every_name_is_checked_and_named() {
     let cases = [
         (json!({ "keyName": "x".repeat(256) }), "keyName"),

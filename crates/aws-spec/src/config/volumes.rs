@@ -1,5 +1,7 @@
 //! Volumes.
 
+use std::ops::RangeInclusive;
+
 use serde::Deserialize;
 
 use super::machine::ResourceReference;
@@ -45,6 +47,18 @@ impl Ebs {
     /// Its type, if it is said.
     pub fn kind(&self) -> Option<&str> {
         self.volume_type.as_deref().filter(|kind| !kind.is_empty())
+    }
+
+    /// The sizes that EC2 makes, in GiB. Where no type is said the image may say one, so the sizes of all types are among them.
+    pub fn sizes(&self) -> RangeInclusive<i64> {
+        match self.kind() {
+            Some("gp2") => 1..=16_384,
+            Some("io1") => 4..=16_384,
+            Some("io2") => 4..=65_536,
+            Some("st1" | "sc1") => 125..=16_384,
+            Some("standard") => 1..=1024,
+            _ => 1..=65_536,
+        }
     }
 
     /// Operations per second, for types that have them.
