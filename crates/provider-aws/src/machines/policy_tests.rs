@@ -163,6 +163,16 @@ fn the_policy_of_one_cluster_allows_the_same_and_changes_only_what_is_the_cluste
     }
 }
 
+/// The other policies are compared with this one.
+#[test]
+fn profiles_go_to_ec2_by_the_name_that_it_has_in_china_too() {
+    let policy = policy();
+    let passes = |statement: &&Value| statement["Action"] == json!(["iam:PassRole"]);
+    let pass = policy["Statement"].as_array().unwrap().iter().find(passes).unwrap();
+    let services = json!(["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]);
+    assert_eq!(pass["Condition"], json!({ "StringEquals": { "iam:PassedToService": services } }));
+}
+
 #[test]
 fn the_policy_is_within_what_openshift_grants_but_for_hosts() {
     let mut granted: BTreeSet<_> = OPENSHIFT.map(str::to_owned).into();
