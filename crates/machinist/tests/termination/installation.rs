@@ -107,5 +107,9 @@ async fn on_openshift_the_account_is_allowed_the_network_of_the_host_and_no_user
     assert_eq!(template["metadata"]["annotations"]["openshift.io/required-scc"], "hostnetwork-v2");
     assert!(template["spec"]["securityContext"]["runAsUser"].is_null());
     assert_eq!(template["spec"]["securityContext"]["runAsNonRoot"], true);
+    // An empty selector of the namespace is used instead of the cluster's, which may leave spot nodes out.
+    let namespace = find("Namespace");
+    assert_eq!(namespace["metadata"]["annotations"]["openshift.io/node-selector"], "");
+    assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "privileged");
     assert_eq!(find("RoleBinding")["roleRef"]["name"], "system:openshift:scc:hostnetwork-v2");
 }
