@@ -6,6 +6,8 @@
 //! What OpenShift grants does not include looking at hosts. Without that right the last tokens are used once more when the machine goes: whoever
 //! made a host is told which, and for a token that made none a host is made and released at once. The machine says so before.
 
+use std::time::Duration;
+
 use machinist_domain::retry::{Category, Classified};
 use machinist_provider::cloud::{CloudError, Deletion, Effect, ErrorClass, MachineRef};
 
@@ -183,27 +185,38 @@ impl Ec2Machines {
         }
     }
 
+    /// Releases a host. One that EC2 does not know is gone only if it has not been known for a while: it may have been made a moment ago.
     async fn release(
         &self,
         ec2: &Ec2,
         machine: &MachineRef,
         host: &str,
     ) -> Result<Deletion, CloudError> {
-        match ec2.release_host(host).await {
-            Ok(Release::Released) => Ok(Deletion::Gone),
-            Ok(Release::Refused { code, .. }) if code.contains("NotFound") => Ok(Deletion::Gone),
-            Ok(Release::Refused { .. }) if is_released(ec2, host).await => Ok(Deletion::Gone),
-            Ok(Release::Refused { code, message }) => Ok(Deletion::UnderWay(format!(
-                "dedicated host {host} is not released yet: {code}: {message}"
-            ))),
-            Err(error) if is_missing(&error) => Ok(Deletion::Gone),
-            Err(error)
-                if error.category() == Category::Unexpected && is_released(ec2, host).await =>
-            {
-                Ok(Deletion::Gone)
+        let asked = (self.parts.clock)();
+        let (is_unknown, why) = match ec2.release_host(host).await {
+            Ok(Release::Released) => return Ok(Deletion::Gone),
+            Ok(Release::Refused { code, message }) => {
+                (code.contains("NotFound"), format!("{code}: {message}"))
             }
-            Err(error) => Err(judge(&error, At::realm(&machine.realm))),
+            Err(error) if is_missing(&error) => (true, error.to_string()),
+            Err(error) if error.category() == Category::Unexpected => {
+                if is_released(ec2, host).await {
+                    return Ok(Deletion::Gone);
+                }
+                return Err(judge(&error, At::realm(&machine.realm)));
+            }
+            Err(error) => return Err(judge(&error, At::realm(&machine.realm))),
+        };
+        if is_unknown && self.has_vanished(host, asked) || is_released(ec2, host).await {
+            return Ok(Deletion::Gone);
         }
+        Ok(Deletion::UnderWay(format!("dedicated host {host} is not released yet: {why}")))
+    }
+
+    /// Whether a host that EC2 does not know will not appear any more. `asked`: the uptime when EC2 was asked.
+    fn has_vanished(&self, host: &str, asked: Duration) -> bool {
+        let missed = self.unknown_hosts.missed(&host.to_owned(), asked);
+        missed >= self.parts.timings.consistency
     }
 }
 

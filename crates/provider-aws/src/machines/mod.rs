@@ -78,6 +78,8 @@ pub(crate) struct Ec2Machines {
     absences: Absences,
     /// The machines whose dedicated hosts could not be looked for.
     blind: Absences,
+    /// The dedicated hosts, by id, that EC2 does not know.
+    unknown_hosts: Absences<String>,
     members: Lookups<Asked, Arc<Members>>,
 }
 
@@ -101,6 +103,7 @@ impl Ec2Machines {
             resolver: Resolver::new(parts),
             absences: Absences::default(),
             blind: Absences::default(),
+            unknown_hosts: Absences::default(),
             members: Lookups::new(&parts.clock, lookups::SHORT),
             parts: parts.clone(),
         }

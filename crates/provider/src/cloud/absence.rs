@@ -1,4 +1,4 @@
-//! How long an instance has been looked for in vain.
+//! How long an instance, or something else that a cloud made, has been looked for in vain.
 //!
 //! A cloud shows what it made only after a while, so that nothing was found means nothing at first. The time is counted from the first vain
 //! look of this process that came after its last request to create, on a clock that only grows. No stored time would do: a
@@ -6,6 +6,7 @@
 //! patience, not truth: the new process waits once more.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::time::Duration;
 
 use machinist_domain::key::Uid;
@@ -15,9 +16,15 @@ use parking_lot::Mutex;
 const MANY: usize = 1024;
 const LONG: Duration = Duration::from_secs(3600);
 
-/// What was looked for in vain, and since when.
-#[derive(Debug, Default)]
-pub struct Absences(Mutex<HashMap<Uid, Absence>>);
+/// What was looked for in vain, and since when: the instances of machines, unless said otherwise.
+#[derive(Debug)]
+pub struct Absences<K = Uid>(Mutex<HashMap<K, Absence>>);
+
+impl<K> Default for Absences<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
 
 #[derive(Debug, Clone, Copy)]
 struct Absence {
@@ -25,22 +32,22 @@ struct Absence {
     last: Duration,
 }
 
-impl Absences {
-    /// The instance of this machine was looked for at this uptime and not found. Says for how long that has been so.
-    pub fn missed(&self, machine: &Uid, uptime: Duration) -> Duration {
+impl<K: Clone + Eq + Hash> Absences<K> {
+    /// This was looked for at this uptime and not found. Says for how long that has been so.
+    pub fn missed(&self, what: &K, uptime: Duration) -> Duration {
         let mut absences = self.0.lock();
         if absences.len() >= MANY {
             absences.retain(|_, absence| uptime.saturating_sub(absence.last) < LONG);
         }
         let absence =
-            absences.entry(machine.clone()).or_insert(Absence { first: uptime, last: uptime });
+            absences.entry(what.clone()).or_insert(Absence { first: uptime, last: uptime });
         absence.last = uptime;
         uptime.saturating_sub(absence.first)
     }
 
-    /// The instance was found, or it was asked for once more: whatever was not found before means nothing any more.
-    pub fn forget(&self, machine: &Uid) {
-        self.0.lock().remove(machine);
+    /// It was found, or asked for once more: whatever was not found before means nothing any more.
+    pub fn forget(&self, what: &K) {
+        self.0.lock().remove(what);
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::field::{Field, REGION, store};
 use super::home::end_of_deletion;
 
-fn own() -> Value {
+pub(super) fn own() -> Value {
     json!({ "placement": {
         "region": REGION,
         "tenancy": "host",
@@ -138,7 +138,7 @@ async fn the_hosts_of_earlier_attempts_go_too() {
     field.delete(&other).await;
 }
 
-fn refusal(code: &str) -> Effect {
+pub(super) fn refusal(code: &str) -> Effect {
     let (status, message) = (StatusCode::BAD_REQUEST, "no".to_owned());
     Effect::Refuse { status, code: code.to_owned(), message }
 }

@@ -6,6 +6,7 @@ mod errors;
 mod field;
 mod home;
 mod hosts;
+mod hosts_left;
 mod launches;
 mod leaving;
 mod outcomes;
