@@ -115,14 +115,7 @@ async fn made_before(
 
 /// Where a launch goes wrong.
 pub(super) fn at<'a>(machine: &'a MachineRef, launch: &'a Launch) -> At<'a> {
-    At {
-        realm: &machine.realm,
-        zone: &launch.zone,
-        instance_type: &launch.instance_type,
-        subnet: &launch.subnet,
-        elsewhere: launch.elsewhere,
-        other_subnets: launch.other_subnets,
-    }
+    At { realm: &machine.realm, launch: Some(launch) }
 }
 
 /// An instance that was just made. It has the tags of its launch, whatever the answer says already.

@@ -10,25 +10,60 @@ use machinist_domain::retry::{Category, Classified};
 use machinist_provider::capacity::{Credentials, Realm};
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
 
+use super::launch::{Launch, MarketTerms};
 use crate::errors::AwsError;
 
 /// Where something went wrong, as far as that is known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At<'a> {
     pub(super) realm: &'a Realm,
-    pub(super) zone: &'a str,
-    pub(super) instance_type: &'a str,
-    pub(super) subnet: &'a str,
-    /// Whether another attempt may go to another zone.
-    pub(super) elsewhere: bool,
-    /// Whether another attempt goes to another subnet.
-    pub(super) other_subnets: bool,
+    /// What was asked for, if it was an instance or its host.
+    pub(super) launch: Option<&'a Launch>,
 }
 
 impl<'a> At<'a> {
     pub(crate) fn realm(realm: &'a Realm) -> Self {
-        let (elsewhere, other_subnets) = (false, false);
-        Self { realm, zone: "", instance_type: "", subnet: "", elsewhere, other_subnets }
+        Self { realm, launch: None }
+    }
+
+    /// Whether another attempt may go to another zone.
+    fn elsewhere(self) -> bool {
+        self.launch.is_some_and(|launch| launch.elsewhere)
+    }
+
+    /// Whether another attempt goes to another subnet.
+    fn other_subnets(self) -> bool {
+        self.launch.is_some_and(|launch| launch.other_subnets)
+    }
+
+    /// Those who ask for the same room: a type in a zone, and whatever narrows it down. Where there is none for one of them there is none for the others; of
+    /// other markets, hosts, reservations and groups it says nothing.
+    fn room(self) -> String {
+        let region = &self.realm.region;
+        let Some(launch) = self.launch else { return format!("aws/{region}") };
+        let market = launch.market.as_ref().map(|terms| match terms {
+            MarketTerms::Spot { .. } => "spot",
+            MarketTerms::CapacityBlock => "capacity block",
+        });
+        let (place, reservation) = (&launch.placement, launch.capacity_reservation.as_deref());
+        let tenancy = place.tenancy.as_deref().filter(|tenancy| *tenancy != "default");
+        let narrower =
+            [market, tenancy, place.host.as_deref(), reservation, place.group.as_deref()];
+        let mut room = format!("aws/{region}/{}/{}", launch.zone, launch.instance_type);
+        for part in narrower.into_iter().flatten() {
+            room.push('/');
+            room.push_str(part);
+        }
+        room
+    }
+
+    /// Those who offer the same price for the same room.
+    fn offer(self) -> String {
+        let price = match self.launch.and_then(|launch| launch.market.as_ref()) {
+            Some(MarketTerms::Spot { max_price }) => max_price.as_deref(),
+            Some(MarketTerms::CapacityBlock) | None => None,
+        };
+        format!("{}/for {}", self.room(), price.unwrap_or("the usual price"))
     }
 }
 
@@ -39,8 +74,10 @@ enum Meaning {
     Mistake,
     /// No such instance or host.
     Missing,
-    /// The zone has no room for this type.
+    /// The zone has no room of this kind.
     ZoneFull,
+    /// There is room, for a better price.
+    PriceTooLow,
     /// The subnet has no address left.
     SubnetFull,
     /// A quota of the account is used up.
@@ -99,7 +136,7 @@ const TABLE: &[(&str, Meaning)] = &[
     ("ReservationCapacityExceeded", Meaning::ZoneFull),
     ("ResourceCountExceeded", Meaning::Quota),
     ("ResourceLimitExceeded", Meaning::Quota),
-    ("SpotMaxPriceTooLow", Meaning::ZoneFull),
+    ("SpotMaxPriceTooLow", Meaning::PriceTooLow),
     ("TargetGroupNotFound", Meaning::Missing),
     ("TooManyRegistrationsForTargetId", Meaning::Quota),
     ("TooManyTargets", Meaning::Quota),
@@ -196,33 +233,27 @@ pub(crate) fn judge(error: &AwsError, at: At<'_>) -> CloudError {
 }
 
 fn of_meaning(meaning: Meaning, message: &str, at: At<'_>) -> CloudError {
-    let At { realm, zone, instance_type, subnet, elsewhere, other_subnets } = at;
-    let region = &realm.region;
+    let region = &at.realm.region;
+    let (subnet, instance_type) =
+        at.launch.map_or(("", ""), |launch| (&launch.subnet, &launch.instance_type));
     let new = |class| CloudError::new(class, message);
-    // Elsewhere there may be room.
-    let moving = |error: CloudError, may: bool| CloudError {
-        effect: if may { Effect::NoneForThisAttempt } else { Effect::None },
-        ..error
+    // Elsewhere there may be some.
+    let none_left = |domain: String, elsewhere: bool| CloudError {
+        effect: if elsewhere { Effect::NoneForThisAttempt } else { Effect::None },
+        ..new(ErrorClass::CapacityExhausted).within(domain)
     };
     match meaning {
-        Meaning::NotInZone if elsewhere => moving(
-            new(ErrorClass::CapacityExhausted)
-                .within(format!("aws/{region}/{zone}/{instance_type}")),
-            true,
-        ),
+        Meaning::NotInZone if at.elsewhere() => none_left(at.room(), true),
         Meaning::Mistake | Meaning::NotInZone => new(ErrorClass::InvalidConfiguration),
         Meaning::Missing => new(ErrorClass::NotFound),
-        Meaning::ZoneFull => moving(
-            new(ErrorClass::CapacityExhausted)
-                .within(format!("aws/{region}/{zone}/{instance_type}")),
-            elsewhere,
-        ),
-        Meaning::SubnetFull => moving(
-            new(ErrorClass::CapacityExhausted).within(format!("aws/{region}/{subnet}")),
-            elsewhere || other_subnets,
-        ),
-        Meaning::Quota => new(ErrorClass::CapacityExhausted)
-            .within(format!("aws/{region}/{}/{instance_type}", identity(realm))),
+        Meaning::ZoneFull => none_left(at.room(), at.elsewhere()),
+        Meaning::PriceTooLow => none_left(at.offer(), at.elsewhere()),
+        Meaning::SubnetFull => {
+            none_left(format!("aws/{region}/{subnet}"), at.elsewhere() || at.other_subnets())
+        }
+        Meaning::Quota => {
+            none_left(format!("aws/{region}/{}/{instance_type}", identity(at.realm)), false)
+        }
         Meaning::Busy => CloudError { effect: Effect::None, ..new(ErrorClass::Unavailable) },
         Meaning::TokenSpent => {
             CloudError { effect: Effect::NoneForThisAttempt, ..new(ErrorClass::Unavailable) }

@@ -1,5 +1,6 @@
 //! One row for each row of the table, and for each form of a code that is not in it.
 
+use super::super::launch::Place;
 use super::*;
 
 fn realm() -> Realm {
@@ -11,16 +12,21 @@ fn realm() -> Realm {
     }
 }
 
+fn launch() -> Launch {
+    Launch {
+        zone: "eu-west-1a".into(),
+        instance_type: "m6i.large".into(),
+        subnet: "subnet-1".into(),
+        ..Launch::default()
+    }
+}
+
 fn judged(code: &str, status: u16, elsewhere: bool) -> CloudError {
-    let realm = realm();
-    let at = At {
-        realm: &realm,
-        zone: "eu-west-1a",
-        instance_type: "m6i.large",
-        subnet: "subnet-1",
-        elsewhere,
-        other_subnets: false,
-    };
+    judged_of(&Launch { elsewhere, ..launch() }, code, status)
+}
+
+fn judged_of(launch: &Launch, code: &str, status: u16) -> CloudError {
+    let at = At { realm: &realm(), launch: Some(launch) };
     judge(&AwsError::refused("RunInstances", code, "EC2's own words", status), at)
 }
 
@@ -30,7 +36,7 @@ fn every_row_of_the_table_has_its_class() {
         let expected = match meaning {
             Meaning::Mistake | Meaning::NotInZone => ErrorClass::InvalidConfiguration,
             Meaning::Missing => ErrorClass::NotFound,
-            Meaning::ZoneFull | Meaning::SubnetFull | Meaning::Quota => {
+            Meaning::ZoneFull | Meaning::PriceTooLow | Meaning::SubnetFull | Meaning::Quota => {
                 ErrorClass::CapacityExhausted
             }
             Meaning::Busy | Meaning::TokenSpent => ErrorClass::Unavailable,
@@ -97,6 +103,47 @@ fn those_who_fail_together_say_so() {
 }
 
 #[test]
+fn a_shortage_concerns_those_who_ask_for_the_same_and_nobody_else() {
+    let spot = |price: Option<&str>| Launch {
+        market: Some(MarketTerms::Spot { max_price: price.map(str::to_owned) }),
+        ..launch()
+    };
+    let placed = |placement| Launch { placement, ..launch() };
+    let on_host = |host: &str| placed(Place { host: Some(host.to_owned()), ..Place::default() });
+    let in_group =
+        |group: &str| placed(Place { group: Some(group.to_owned()), ..Place::default() });
+    let tenancy = |word: &str| placed(Place { tenancy: Some(word.to_owned()), ..Place::default() });
+    let reserved = |id: &str| Launch { capacity_reservation: Some(id.to_owned()), ..launch() };
+    let block = Launch { market: Some(MarketTerms::CapacityBlock), ..launch() };
+    let full = "InsufficientInstanceCapacity";
+    let cases = [
+        (launch(), full),
+        (spot(None), full),
+        (spot(None), "SpotMaxPriceTooLow"),
+        (spot(Some("0.01")), "SpotMaxPriceTooLow"),
+        (spot(Some("0.02")), "SpotMaxPriceTooLow"),
+        (block, full),
+        (tenancy("dedicated"), full),
+        (on_host("h-1"), "InsufficientCapacityOnHost"),
+        (on_host("h-2"), "InsufficientCapacityOnHost"),
+        (reserved("cr-1"), "ReservationCapacityExceeded"),
+        (reserved("cr-2"), "ReservationCapacityExceeded"),
+        (in_group("x"), "InvalidPlacementGroup.InUse"),
+        (in_group("y"), "InvalidPlacementGroup.InUse"),
+    ];
+    let domain = |(launch, code): &(Launch, &str)| {
+        let open = Launch { elsewhere: true, ..launch.clone() };
+        judged_of(&open, code, 400).domain.unwrap().0
+    };
+    let domains: std::collections::BTreeSet<_> = cases.iter().map(domain).collect();
+    assert_eq!(domains.len(), cases.len(), "{domains:#?}");
+    // What does not make it scarcer makes no difference.
+    for (one, other) in [(spot(None), spot(Some("0.01"))), (launch(), tenancy("default"))] {
+        assert_eq!(domain(&(one, full)), domain(&(other, full)));
+    }
+}
+
+#[test]
 fn another_attempt_goes_elsewhere_where_there_is_an_elsewhere() {
     for code in ["InsufficientInstanceCapacity", "InsufficientFreeAddressesInSubnet", "Unsupported"]
     {
@@ -110,7 +157,8 @@ fn another_attempt_goes_elsewhere_where_there_is_an_elsewhere() {
 #[test]
 fn a_full_subnet_is_left_for_another_one_of_the_same_zone_and_a_full_zone_is_not() {
     let realm = realm();
-    let at = At { other_subnets: true, ..At::realm(&realm) };
+    let launch = Launch { other_subnets: true, ..launch() };
+    let at = At { realm: &realm, launch: Some(&launch) };
     let effect = |code| judge(&AwsError::refused("RunInstances", code, "", 400), at).effect;
     assert_eq!(effect("InsufficientFreeAddressesInSubnet"), Effect::NoneForThisAttempt);
     assert_eq!(effect("InsufficientInstanceCapacity"), Effect::None);
