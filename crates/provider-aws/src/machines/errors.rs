@@ -72,7 +72,7 @@ impl<'a> At<'a> {
 enum Meaning {
     /// Somebody must edit the spec.
     Mistake,
-    /// No such instance or host.
+    /// No such instance or host, or nothing of that name yet.
     Missing,
     /// The zone has no room of this kind.
     ZoneFull,
@@ -147,6 +147,12 @@ const TABLE: &[(&str, Meaning)] = &[
     ("VolumeLimitExceeded", Meaning::Quota),
 ];
 
+/// Codes that say too little, and what their words name.
+const WORDS: &[(&str, &str, Meaning)] = &[
+    // IAM tells EC2 of a new profile after some seconds.
+    ("InvalidParameterValue", "iamInstanceProfile", Meaning::Missing),
+];
+
 /// How the codes of mistakes begin.
 const MISTAKES: &[&str] = &[
     "Invalid",
@@ -196,6 +202,11 @@ fn meaning(code: &str) -> Option<Meaning> {
     TABLE.iter().find(|(known, _)| *known == code).map(|(_, meaning)| *meaning)
 }
 
+fn meaning_of_words(code: &str, words: &str) -> Option<Meaning> {
+    let named = |(known, part, _): &&(&str, &str, Meaning)| *known == code && words.contains(part);
+    WORDS.iter().find(named).map(|(_, _, meaning)| *meaning)
+}
+
 /// What an error means for the machine that met it.
 pub(crate) fn judge(error: &AwsError, at: At<'_>) -> CloudError {
     let message = error.to_string();
@@ -210,10 +221,12 @@ pub(crate) fn judge(error: &AwsError, at: At<'_>) -> CloudError {
                 error => error,
             }
         }
-        AwsError::Refused { operation, code, category, .. } => match meaning(code) {
-            Some(meaning) => of_meaning(meaning, &message, at),
-            None => of_category(operation, code, *category, &message, at),
-        },
+        AwsError::Refused { operation, code, message: words, category } => {
+            match meaning(code).or_else(|| meaning_of_words(code, words)) {
+                Some(meaning) => of_meaning(meaning, &message, at),
+                None => of_category(operation, code, *category, &message, at),
+            }
+        }
         // AWS was not even asked.
         AwsError::NoSuchRegion { .. } => judged(ErrorClass::InvalidConfiguration, Effect::None),
         AwsError::Secret { .. }

@@ -88,6 +88,21 @@ fn codes_that_are_not_in_the_table_are_judged_by_their_form() {
 }
 
 #[test]
+fn a_profile_that_ec2_does_not_know_yet_is_waited_for() {
+    let class = |words: &str| {
+        let error = AwsError::refused("RunInstances", "InvalidParameterValue", words, 400);
+        let error = judge(&error, At::realm(&realm()));
+        (error.class, error.effect)
+    };
+    for field in ["name", "arn"] {
+        let words = format!("Value (x) for parameter iamInstanceProfile.{field} is invalid.");
+        assert_eq!(class(&words), (ErrorClass::NotFound, Effect::None), "{words}");
+    }
+    let other = class("Value () for parameter groupId is invalid. The value cannot be empty");
+    assert_eq!(other, (ErrorClass::InvalidConfiguration, Effect::None));
+}
+
+#[test]
 fn those_who_fail_together_say_so() {
     let domain =
         |code: &str, status| judged(code, status, false).domain.map(|domain| domain.0.to_string());
