@@ -1,16 +1,16 @@
 //! Reads `AWSMachineProviderConfig`, under both API groups that it is found under.
 //!
-//! For a shape only what it needs is read; a field with the wrong type is an error that names the place. The spec is hostile input. All of
+//! For a shape only what it needs is read; a field with the wrong type is an error with its path. The spec is hostile input. All of
 //! it is in [`crate::config`].
 
 use std::sync::Arc;
 
 use machinist_domain::shape::Shape;
-use machinist_provider::spec::{Problem, SpecError, SpecHalf, SpecKind};
+use machinist_provider::spec::{self, Problem, SpecError, SpecHalf, SpecKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::config;
+use crate::config::{self, SIZES, is_object_name};
 
 const KIND: &str = "AWSMachineProviderConfig";
 const KINDS: &[SpecKind] = &[
@@ -55,17 +55,12 @@ struct BlockDevice {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Ebs {
-    volume_size: Option<u32>,
+    volume_size: Option<i64>,
 }
 
 impl SpecHalf for AwsSpecs {
     fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError> {
-        // serde would take a list for a struct, field by field.
-        if !spec.get().trim_start().starts_with('{') {
-            return Err(SpecError::Invalid { reason: "it must be an object".to_owned() });
-        }
-        let config: ProviderConfig = serde_json::from_str(spec.get())
-            .map_err(|error| SpecError::Invalid { reason: error.to_string() })?;
+        let config: ProviderConfig = spec::read(spec)?;
         if let Some(error) = foreign(config.kind.as_deref()) {
             return Err(error);
         }
@@ -77,8 +72,8 @@ impl SpecHalf for AwsSpecs {
             })?,
             region: text(placement.region),
             zone: text(placement.availability_zone),
-            root_disk_gib: root_disk(&devices),
-            credentials_secret: config.credentials_secret.and_then(|secret| text(secret.name)),
+            root_disk_gib: root_disk(&devices)?,
+            credentials_secret: credentials_secret(config.credentials_secret)?,
         })
     }
 
@@ -87,9 +82,13 @@ impl SpecHalf for AwsSpecs {
     }
 
     fn validate(&self, spec: &RawValue) -> Vec<Problem> {
-        match config::ProviderConfig::read(spec) {
-            Ok(config) => config.problems(),
-            Err(error) => vec![Problem::at("", error.to_string())],
+        let config: config::ProviderConfig = match spec::read(spec) {
+            Ok(config) => config,
+            Err(problem) => return vec![problem],
+        };
+        match foreign(config.kind.as_deref()) {
+            Some(error) => vec![Problem::at("", error.to_string())],
+            None => config.problems(),
         }
     }
 }
@@ -105,9 +104,29 @@ fn text(value: Option<String>) -> Option<Arc<str>> {
 }
 
 /// The device without a name is the root volume.
-fn root_disk(devices: &[BlockDevice]) -> Option<u32> {
-    let is_root = |device: &&BlockDevice| device.device_name.as_deref().unwrap_or("").is_empty();
-    devices.iter().find(is_root)?.ebs.as_ref()?.volume_size
+fn root_disk(devices: &[BlockDevice]) -> Result<Option<u32>, Problem> {
+    let is_root = |device: &BlockDevice| device.device_name.as_deref().unwrap_or("").is_empty();
+    let Some(at) = devices.iter().position(is_root) else { return Ok(None) };
+    let Some(size) = devices[at].ebs.as_ref().and_then(|ebs| ebs.volume_size) else {
+        return Ok(None);
+    };
+    u32::try_from(size).map(Some).map_err(|_| {
+        let (least, most) = (SIZES.start(), SIZES.end());
+        let path = format!("blockDevices[{at}].ebs.volumeSize");
+        Problem::at(path, format!("must be {least} to {most} GiB, not {size}"))
+    })
+}
+
+/// One whose name no Secret can have would be missed for ever.
+fn credentials_secret(secret: Option<SecretReference>) -> Result<Option<Arc<str>>, Problem> {
+    let name = secret.and_then(|secret| text(secret.name));
+    match name {
+        Some(name) if !is_object_name(&name) => Err(Problem::at(
+            "credentialsSecret.name",
+            format!("must be the name of a Secret, not {name:?}"),
+        )),
+        name => Ok(name),
+    }
 }
 
 #[cfg(test)]
@@ -144,16 +163,35 @@ mod tests {
     #[test]
     fn bad_specs_say_what_is_wrong() {
         let cases = [
-            ("[]", "must be an object"),
+            ("[]", "it must be an object"),
             ("{}", "instanceType is missing"),
             (r#"{"instanceType":""}"#, "instanceType is missing"),
-            (r#"{"instanceType":5}"#, "expected a string"),
-            (r#"{"instanceType":"a","blockDevices":[{"ebs":{"volumeSize":-1}}]}"#, "expected u32"),
+            (r#"{"instanceType":5}"#, "instanceType: invalid type: integer `5`, expected a string"),
+            (
+                r#"{"instanceType":"a","placement":{"region":["x"]}}"#,
+                "placement.region: invalid type: sequence, expected a string",
+            ),
+            (
+                r#"{"instanceType":"a","blockDevices":[{"ebs":{"volumeSize":-1}}]}"#,
+                "blockDevices[0].ebs.volumeSize: must be 1 to 65536 GiB, not -1",
+            ),
+            (
+                r#"{"instanceType":"a","blockDevices":[{"deviceName":"/dev/xvdb"},{"ebs":{"volumeSize":4294967296}}]}"#,
+                "blockDevices[1].ebs.volumeSize: must be 1 to 65536 GiB, not 4294967296",
+            ),
+            (
+                r#"{"instanceType":"a","blockDevices":[{},{"deviceName":"/dev/xvdb","ebs":{"volumeSize":"9"}}]}"#,
+                "blockDevices[1].ebs.volumeSize: invalid type: string \"9\", expected i64",
+            ),
+            (
+                r#"{"instanceType":"a","credentialsSecret":{"name":"A"}}"#,
+                "credentialsSecret.name: must be the name of a Secret, not \"A\"",
+            ),
         ];
         for (spec, expected) in cases {
             match shape(spec) {
                 Err(SpecError::Invalid { reason }) => {
-                    assert!(reason.contains(expected), "{spec}: {reason}");
+                    assert!(reason.ends_with(expected), "{spec}: {reason}");
                 }
                 other => panic!("{spec}: {other:?}"),
             }
@@ -161,6 +199,28 @@ mod tests {
         let foreign = shape(r#"{"kind":"GCPMachineProviderSpec"}"#);
         let kind = "GCPMachineProviderSpec".to_owned();
         assert_eq!(foreign, Err(SpecError::ForeignKind { kind, known: KINDS.to_vec() }));
+    }
+
+    #[test]
+    fn all_problems_are_told_at_once_and_of_wrong_types_the_first() {
+        let told = |json: &str| {
+            let problems = AwsSpecs.validate(&RawValue::from_string(json.to_owned()).unwrap());
+            problems.into_iter().map(|problem| problem.path).collect::<Vec<_>>()
+        };
+        let spec =
+            r#"{"credentialsSecret":{"name":"A"},"blockDevices":[{"ebs":{"volumeSize":-1}}]}"#;
+        assert_eq!(
+            told(spec),
+            [
+                "ami.id",
+                "instanceType",
+                "placement.region",
+                "credentialsSecret.name",
+                "blockDevices[0].ebs.volumeSize"
+            ]
+        );
+        let types = r#"{"instanceType":"","placement":{"tenancy":1},"tags":[{"name":2}]}"#;
+        assert_eq!(told(types), ["placement.tenancy"]);
     }
 
     /// Mostly the names that are read, so that every field meets every type.

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use machinist_domain::shape::Shape;
-use machinist_provider::spec::{Problem, SpecError, SpecHalf, SpecKind};
+use machinist_provider::spec::{self, Problem, SpecError, SpecHalf, SpecKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -97,19 +97,13 @@ impl Default for SimMachineProviderConfig {
 impl SimMachineProviderConfig {
     /// Reads a provider spec and fills in the defaults.
     pub fn read(spec: &RawValue) -> Result<Self, SpecError> {
-        let invalid = |reason: String| SpecError::Invalid { reason };
-        // serde would take a list for a struct, field by field.
-        if !spec.get().trim_start().starts_with('{') {
-            return Err(invalid("it must be an object".to_owned()));
-        }
-        let config: Self =
-            serde_json::from_str(spec.get()).map_err(|error| invalid(error.to_string()))?;
+        let config: Self = spec::read(spec)?;
         match &config.kind {
             Some(kind) if kind != KIND => {
                 Err(SpecError::ForeignKind { kind: kind.clone(), known: KINDS.to_vec() })
             }
             _ if config.instance_type.is_empty() => {
-                Err(invalid("instanceType is missing".to_owned()))
+                Err(SpecError::Invalid { reason: "instanceType is missing".to_owned() })
             }
             _ => Ok(config),
         }

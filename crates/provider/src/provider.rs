@@ -11,7 +11,7 @@ use crate::capacity::CapacitySource;
 use crate::cloud::Cloud;
 use crate::node_groups::NodeGroups;
 use crate::parts::Parts;
-use crate::spec::{Problem, SpecError, SpecHalf, SpecKind};
+use crate::spec::{self, Problem, SpecError, SpecHalf, SpecKind};
 
 /// Everything that machinist needs to know about one cloud.
 pub trait Provider: Debug + Send + Sync {
@@ -85,13 +85,7 @@ impl Providers {
     }
 
     fn position(&self, spec: &RawValue) -> Result<usize, SpecError> {
-        let invalid = |reason: String| SpecError::Invalid { reason };
-        // serde would take a list for a struct, field by field.
-        if !spec.get().trim_start().starts_with('{') {
-            return Err(invalid("it must be an object".to_owned()));
-        }
-        let header: Header =
-            serde_json::from_str(spec.get()).map_err(|error| invalid(error.to_string()))?;
+        let header: Header = spec::read(spec)?;
         let foreign = |kind: &str| SpecError::ForeignKind {
             kind: kind.to_owned(),
             known: self.kinds.clone(),

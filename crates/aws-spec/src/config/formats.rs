@@ -51,7 +51,7 @@ pub(super) fn is_balancer(text: &str) -> bool {
 }
 
 /// The name of an object of Kubernetes.
-pub(super) fn is_object_name(text: &str) -> bool {
+pub(crate) fn is_object_name(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let edge = |byte: Option<&u8>| byte.is_some_and(|byte| allowed(*byte));
     let bytes = text.as_bytes();

@@ -1,6 +1,6 @@
 //! The spec itself, and what it refers to by name, id or filter.
 
-use machinist_provider::spec::SpecError;
+use machinist_provider::spec::{self, SpecError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -12,7 +12,7 @@ use super::volumes::BlockDevice;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProviderConfig {
-    pub(super) kind: Option<String>,
+    pub(crate) kind: Option<String>,
     /// The image: by id, or the newest that filters find.
     #[serde(deserialize_with = "or_default")]
     pub ami: ResourceReference,
@@ -196,10 +196,7 @@ impl LoadBalancer {
             #[serde(deserialize_with = "or_default")]
             load_balancers: Vec<LoadBalancer>,
         }
-        match serde_json::from_str::<Only>(spec.get()) {
-            Ok(only) => Ok(only.load_balancers),
-            Err(error) => Err(SpecError::Invalid { reason: format!("loadBalancers: {error}") }),
-        }
+        Ok(spec::read::<Only>(spec)?.load_balancers)
     }
 
     /// What kind it is, if the spec says a kind that there is.

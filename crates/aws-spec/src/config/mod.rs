@@ -4,7 +4,7 @@
 //! with it ([`ProviderConfig::problems`]).
 //!
 //! Reading is lenient: fields that are not known are ignored and `null` is nothing at all, as in Go. A field of the wrong type is an error
-//! that says where. Words from a fixed list stay text here, so that a wrong one is a problem with a path and not a spec that cannot be
+//! with its path. Words from a fixed list stay text here, so that a wrong one is a problem with a path and not a spec that cannot be
 //! read. Not here: the few fields that a shape needs, which are read without all the others ([`AwsSpecs`](crate::AwsSpecs)).
 
 mod defaults;
@@ -16,52 +16,31 @@ mod problems;
 mod tests;
 mod volumes;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use machinist_provider::spec::SpecError;
+use machinist_provider::spec::{self, SpecError};
 
 use crate::provider_config::foreign;
 
 pub use self::defaults::missing_defaults;
+pub(crate) use self::formats::is_object_name;
 pub use self::machine::{
     CpuOptions, Filter, LoadBalancer, LoadBalancerKind, LocalReference, Market, MetadataOptions,
     ProviderConfig, ResourceReference, SpotOptions, Tag,
 };
 pub use self::placement::{DedicatedHost, DynamicHost, HostPlacement, Placement};
-pub use self::volumes::{BlockDevice, Ebs};
+pub use self::volumes::{BlockDevice, Ebs, SIZES};
 
 impl ProviderConfig {
     /// Reads a provider spec.
     pub fn read(spec: &RawValue) -> Result<Self, SpecError> {
-        let invalid = |reason: String| SpecError::Invalid { reason };
-        // serde would take a list for a struct, field by field.
-        if !spec.get().trim_start().starts_with('{') {
-            return Err(invalid("it must be an object".to_owned()));
-        }
-        let config: Self =
-            serde_json::from_str(spec.get()).map_err(|error| invalid(place(spec, &error)))?;
+        let config: Self = spec::read(spec)?;
         match foreign(config.kind.as_deref()) {
             Some(error) => Err(error),
             None => Ok(config),
         }
     }
-}
-
-/// What is wrong with a spec that cannot be read, and in which of its fields.
-fn place(spec: &RawValue, error: &serde_json::Error) -> String {
-    let fields: BTreeMap<String, &RawValue> = serde_json::from_str(spec.get()).unwrap_or_default();
-    let alone = |(name, value): (&String, &&RawValue)| {
-        let only = serde_json::to_string(&BTreeMap::from([(name, value)])).ok()?;
-        let error = serde_json::from_str::<ProviderConfig>(&only).err()?;
-        // Where in the line it stands says nothing: nobody has seen this line.
-        let text = error.to_string();
-        let words = text.split(" at line ").next().unwrap_or_default();
-        Some(format!("{name}: {words}"))
-    };
-    fields.iter().find_map(alone).unwrap_or_else(|| error.to_string())
 }
 
 /// What is there, or the default where there is `null`.

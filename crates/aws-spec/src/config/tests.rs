@@ -47,6 +47,8 @@ fn load_balancers_are_read_whatever_else_is_wrong() {
     assert_eq!(named(&json!({})), Ok(0));
     let error = named(&json!({ "loadBalancers": 7 })).unwrap_err().to_string();
     assert!(error.contains("loadBalancers: "), "{error}");
+    let error = named(&json!({ "loadBalancers": [{ "type": 7 }] })).unwrap_err().to_string();
+    assert!(error.contains("loadBalancers[0].type: "), "{error}");
 }
 
 fn paths(extra: &Value) -> Vec<String> {
@@ -327,7 +329,10 @@ fn a_wrong_type_says_where() {
     assert!(error.contains("tags: ") && error.contains("expected a sequence"), "{error}");
     let deep = raw(&json!({ "placement": { "region": 1 }, "instanceType": "m6i.large" }));
     let error = ProviderConfig::read(&deep).unwrap_err().to_string();
-    assert!(error.contains("placement: invalid type: integer"), "{error}");
+    assert!(
+        error.ends_with("placement.region: invalid type: integer `1`, expected a string"),
+        "{error}"
+    );
     let foreign = raw(&json!({ "kind": "GCPMachineProviderSpec" }));
     assert!(matches!(ProviderConfig::read(&foreign), Err(SpecError::ForeignKind { .. })));
 }

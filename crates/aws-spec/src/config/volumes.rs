@@ -7,6 +7,9 @@ use serde::Deserialize;
 use super::machine::ResourceReference;
 use super::or_default;
 
+/// The sizes of volumes of all types, in GiB.
+pub const SIZES: RangeInclusive<i64> = 1..=65_536;
+
 /// A volume, and where the instance finds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -57,7 +60,7 @@ impl Ebs {
             Some("io2") => 4..=65_536,
             Some("st1" | "sc1") => 125..=16_384,
             Some("standard") => 1..=1024,
-            _ => 1..=65_536,
+            _ => SIZES,
         }
     }
 

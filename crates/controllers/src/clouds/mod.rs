@@ -19,7 +19,7 @@ use machinist_domain::retry::Failure;
 use machinist_provider::cloud::Cloud;
 use machinist_provider::parts::Parts;
 use machinist_provider::provider::Providers;
-use machinist_provider::spec::SpecError;
+use machinist_provider::spec::{SpecError, SpecHalf as _};
 use serde_json::value::RawValue;
 
 use crate::platform::rule::PlatformRule;
@@ -54,7 +54,13 @@ impl Clouds {
     /// No clouds.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
-        Self { by_name: HashMap::new(), providers: Providers::new(Vec::new()), rule: None }
+        Self::without_calls(Providers::new(Vec::new()))
+    }
+
+    /// Providers that read specs and call nobody.
+    #[cfg(test)]
+    pub(crate) fn without_calls(providers: Providers) -> Self {
+        Self { by_name: HashMap::new(), providers, rule: None }
     }
 
     /// Of which only those are used that the rule admits.
@@ -80,5 +86,19 @@ impl Clouds {
         let cloud = cloud
             .ok_or_else(|| SpecError::Invalid { reason: format!("{provider} has no cloud") })?;
         Ok(Chosen { provider, cloud })
+    }
+
+    /// Why a spec is no use, with everything that its provider finds wrong with it: whoever reads only a part stops at the first mistake.
+    pub fn in_full(&self, spec: &RawValue, error: SpecError) -> SpecError {
+        let problems = self.providers.validate(spec);
+        // Without a place it is the same mistake in other words.
+        let placed = !problems.is_empty() && problems.iter().all(|one| !one.path.is_empty());
+        match error {
+            SpecError::Invalid { .. } if placed => {
+                let all: Vec<_> = problems.iter().map(ToString::to_string).collect();
+                SpecError::Invalid { reason: all.join("; ") }
+            }
+            error => error,
+        }
     }
 }

@@ -69,6 +69,7 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
 
 async fn look(controller: &MachineController, view: &mut View) {
     let reach = reach(controller, &view.machine, &view.stored).await;
+    let reach = reach.map_err(|refusal| in_full(&controller.clouds, &view.machine, refusal));
     if let Ok(machine) = &reach {
         view.gate = controller.domains.gate(group(machine, view.next_call()));
         let chosen = controller.clouds.choose(&machine.spec).ok();
@@ -98,6 +99,14 @@ fn readable<'a>(
     let shape = machine.shape()?;
     clouds.choose(&spec.raw)?;
     Ok((spec, shape))
+}
+
+/// A refusal because of the spec, with all that is wrong with it.
+fn in_full(clouds: &Clouds, machine: &Machine, refusal: Refusal) -> Refusal {
+    match (refusal, &machine.provider_spec) {
+        (Refusal::BadSpec(error), Some(spec)) => Refusal::BadSpec(clouds.in_full(&spec.raw, error)),
+        (refusal, _) => refusal,
+    }
 }
 
 async fn reach(
@@ -134,10 +143,55 @@ async fn reach(
 
 #[cfg(test)]
 mod tests {
+    use machinist_aws_spec::AwsSpecs;
+    use machinist_provider::cloud::Cloud;
+    use machinist_provider::parts::Parts;
+    use machinist_provider::provider::{Provider, Providers};
+    use machinist_provider::spec::SpecHalf;
     use serde_json::json;
 
     use super::super::samples::{object, read};
     use super::*;
+
+    /// Reads the specs of AWS, and calls nobody.
+    #[derive(Debug)]
+    struct Aws;
+
+    impl Provider for Aws {
+        fn name(&self) -> &'static str {
+            "aws"
+        }
+
+        fn specs(&self) -> Arc<dyn SpecHalf> {
+            Arc::new(AwsSpecs)
+        }
+
+        fn cloud(&self, _: &Parts) -> Arc<dyn Cloud> {
+            unreachable!("nobody is called")
+        }
+    }
+
+    #[test]
+    fn a_bad_spec_is_told_with_everything_that_is_wrong_with_it() {
+        let clouds = Clouds::without_calls(Providers::new(vec![Arc::new(Aws)]));
+        let told = |spec: serde_json::Value, refusal: Refusal| {
+            let spec = json!({"spec": {"providerSpec": {"value": spec}}});
+            in_full(&clouds, &read(&object(&spec)), refusal).to_string()
+        };
+        let no_region = || Refusal::BadSpec(SpecError::Invalid { reason: "no region".to_owned() });
+        let spec = json!({"kind": "AWSMachineProviderConfig", "instanceType": "large"});
+        let all = told(spec.clone(), no_region());
+        for path in ["ami.id: ", "instanceType: ", "placement.region: "] {
+            assert!(all.contains(path), "{path}: {all}");
+        }
+        let types = told(json!({"placement": {"region": 5}}), no_region());
+        assert!(types.contains("placement.region: invalid type"), "{types}");
+        // What is no matter of the spec stays what it is.
+        let gone = Refusal::NoSecret(ObjectKey::new("ns", "keys"));
+        assert_eq!(told(spec, gone.clone()), gone.to_string());
+        let other = json!({"kind": "Elsewhere"});
+        assert_eq!(told(other, no_region()), no_region().to_string());
+    }
 
     #[test]
     fn a_spec_that_is_read_but_has_no_provider_is_told_and_not_waited_for() {

@@ -30,6 +30,8 @@ async fn a_spec_that_can_never_work_fails_and_can_be_deleted(world: World) -> Re
     let machine = world.until_phase("m", "Failed").await?;
     let status = &machine.data["status"];
     assert_eq!(status["errorReason"], "InvalidConfiguration");
+    let told = status["errorMessage"].as_str().unwrap_or_default();
+    assert!(told.contains("bootSeconds: invalid type"), "{told}");
     if world.served == Served::Ours {
         assert_eq!(status["failureReason"], "InvalidConfiguration");
         assert_eq!(status["failureMessage"], status["errorMessage"]);
