@@ -12,8 +12,13 @@ use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef, Prov
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::tags;
+
 /// The form of what is stored. What another version wrote is not understood, and so not repeated.
 const VERSION: u32 = 1;
+
+/// Where the spec has tags for a host of the machine's own.
+const HOST_TAGS: &str = "placement.host.dedicatedHost.dynamicHostAllocation.tags";
 
 /// A launch, to the last value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,8 +191,10 @@ impl Launch {
         self.spec.as_ref().is_some_and(|spec| *spec != spec_hash(machine))
     }
 
-    /// The machine's status with this launch in it; whatever else stands there stays.
+    /// The machine's status with this launch in it; whatever else stands there stays. One that EC2 is sure to refuse is not stored, and so not asked for.
     pub(crate) fn into_status(self, machine: &MachineRef) -> Result<ProviderStatus, CloudError> {
+        let of_host = self.placement.own_host.iter().map(|host| (HOST_TAGS, &host.tags));
+        tags::refuse_too_many(of_host.chain([("tags", &self.tags)]))?;
         let value = serde_json::to_value(self)
             .map_err(|error| CloudError::new(ErrorClass::Unknown, error.to_string()))?;
         let mut status = machine.status.clone();

@@ -6,14 +6,17 @@
 use std::collections::BTreeMap;
 
 use machinist_aws_spec::config::Tag;
-use machinist_provider::cloud::MachineRef;
 use machinist_provider::cloud::ownership::Ownership;
+use machinist_provider::cloud::{CloudError, ErrorClass, MachineRef};
 
 use super::surroundings::ClusterFacts;
 
 const NAME: &str = "Name";
 const CLUSTER: &str = "kubernetes.io/cluster/";
 const OURS: &str = "machinist.dev/";
+
+/// EC2 has room for so many on one thing.
+const MOST: usize = 50;
 
 /// The tag by which AWS's Kubernetes parts know the cluster.
 pub(crate) fn cluster_tag(cluster: &str) -> String {
@@ -58,4 +61,21 @@ pub(crate) fn identity(machine: &MachineRef) -> BTreeMap<String, String> {
         (cluster_tag(&machine.cluster), "owned".to_owned()),
     ];
     custom.into_iter().chain(ownership).collect()
+}
+
+/// Refuses more tags than EC2 has room for. Each is what one thing gets in all, and the field of the spec that it is about: no list by itself need
+/// be too long.
+pub(crate) fn refuse_too_many<'a>(
+    all: impl IntoIterator<Item = (&'static str, &'a BTreeMap<String, String>)>,
+) -> Result<(), CloudError> {
+    let too_many = all.into_iter().filter(|(_, tags)| tags.len() > MOST);
+    let told = too_many.map(|(field, tags)| {
+        let count = tags.len();
+        format!("{field}: with those of the spec, the cluster and machinist there are {count}, and EC2 has room for {MOST}")
+    });
+    let told: Vec<_> = told.collect();
+    if told.is_empty() {
+        return Ok(());
+    }
+    Err(CloudError::new(ErrorClass::InvalidConfiguration, told.join("; ")))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_ec2::types::{Filter, InstanceNetworkInterface};
+use machinist_provider::cloud::ErrorClass;
 use machinist_testbed::aws::Behaviour;
 use serde_json::{Value, json};
 
@@ -220,8 +221,8 @@ async fn volumes_with_operations_of_their_own_and_a_key_by_its_id() {
         volume("/dev/xvdc", "io2", 16000, json!({ "id": key, "arn": arn })),
     ];
     let machine = field.prepared(&json!({ "blockDevices": devices })).await;
-    // moto does not hear the operations, and misses them.
-    field.cloud.create(&machine).await.unwrap_err();
+    // moto does not hear the operations and misses them, but makes the instance all the same, and it is found.
+    field.cloud.create(&machine).await.unwrap();
     let wire = field.launch_on_the_wire();
     for (place, kind, iops) in [(1, "io1", "3000"), (2, "io2", "16000")] {
         let ebs = |name: &str| format!("BlockDeviceMapping.{place}.Ebs.{name}");
@@ -263,6 +264,40 @@ async fn tags_of_the_spec_the_cluster_and_the_machine() {
     assert_eq!(volumes.len(), 1);
     assert_eq!(tags(volumes[0].tags()), expected);
     assert_eq!(field.present(&machine).await.drift, None);
+}
+
+/// Each list by itself is short enough.
+#[tokio::test]
+async fn more_tags_than_ec2_has_room_for_are_refused_before_anything_is_made() {
+    let field = Field::new().await;
+    let many = |key: &str, count: usize| -> Vec<Value> {
+        (0..count).map(|at| json!({ key: format!("{key}-{at}"), "value": "x" })).collect()
+    };
+    let host = |count: usize| {
+        json!({ "placement": { "region": REGION, "tenancy": "host", "host": {
+            "affinity": "DedicatedHost",
+            "dedicatedHost": {
+                "allocationStrategy": "Dynamic",
+                "dynamicHostAllocation": { "tags": many("name", count) },
+            },
+        } } })
+    };
+    // One of the spec, and six that say whose host it is.
+    field.prepared(&host(43)).await;
+    let refused = async |extra: &Value, told: &str| {
+        let error = field.cloud.prepare(&field.machine(extra)).await.unwrap_err();
+        assert_eq!(error.class, ErrorClass::InvalidConfiguration);
+        assert!(error.message.starts_with(told), "{}", error.message);
+    };
+    let path = "placement.host.dedicatedHost.dynamicHostAllocation.tags: with those of";
+    refused(&host(44), path).await;
+    refused(&host(45), path).await;
+    field.said.say(json!({ "resourceTags": many("key", 25) }));
+    field.prepared(&json!({ "tags": many("name", 20) })).await;
+    refused(&json!({ "tags": many("name", 21) }), "tags: with those of").await;
+    for action in ["AllocateHosts", "RunInstances"] {
+        assert!(field.front().calls_of(action).is_empty(), "{action}");
+    }
 }
 
 #[tokio::test]
