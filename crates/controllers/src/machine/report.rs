@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
-use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
+use machinist_domain::retry::{Classified as _, Retry};
 use machinist_provider::cloud::{Deletion, InstanceState};
 
 use self::facts::Facts;
@@ -94,7 +94,7 @@ fn retry(view: &View, outcome: &Outcome, facts: &Facts, now: Timestamp) -> Optio
             // An instance whose Node is not well may be gone, and its cloud tells nobody.
             let runs = instance.state == InstanceState::Running;
             let well = facts.ready.as_ref().is_some_and(ready::runs_well);
-            let look = (!runs || !well).then_some(poll);
+            let look = (!runs || !well || instance.uncertain).then_some(poll);
             // Nor does anybody tell when what differs may be repaired again.
             let pause = view.unrepaired.as_ref().map(|last| last.wait);
             let pause = pause.filter(|wait| !wait.is_zero()).unwrap_or(poll);
@@ -117,15 +117,6 @@ fn patient(retry: Retry) -> Retry {
         Retry::OnChange => Retry::Backoff,
         retry => retry,
     }
-}
-
-/// Whether somebody should look at a write that failed so. A conflict or a lost lease is how the protocol works; what the API server does not
-/// take will not be taken next time, either, and what nobody understands (a webhook that cannot be called) may never mend itself.
-fn is_for_people(failure: &Failure) -> bool {
-    matches!(
-        failure.category,
-        Category::InvalidConfiguration | Category::Unauthorised | Category::Unexpected
-    )
 }
 
 /// A duration as people say it.

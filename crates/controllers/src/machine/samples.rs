@@ -162,6 +162,7 @@ pub(super) fn instance_of(attempt: u32, state: InstanceState) -> Arc<Instance> {
         zone: Some("z".into()),
         instance_type: Some("t".into()),
         interruptible: false,
+        uncertain: false,
         drift: None,
         status,
     })

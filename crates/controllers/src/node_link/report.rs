@@ -1,7 +1,7 @@
 //! What to tell people; pure.
 
 use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
-use machinist_domain::retry::{Category, Classified, Failure};
+use machinist_domain::retry::Classified;
 
 use super::plan::Outcome;
 
@@ -16,7 +16,7 @@ pub fn report(outcome: &Outcome) -> Report {
             ..Report::quiet(PassResult::Refused)
         },
         Outcome::Failed(failure) => Report {
-            events: if is_for_people(failure) {
+            events: if failure.category.is_for_people() {
                 vec![not_linked(failure.message.clone())]
             } else {
                 Vec::new()
@@ -27,12 +27,6 @@ pub fn report(outcome: &Outcome) -> Report {
     }
 }
 
-/// A conflict or a lost lease is how the protocol works; a write that the API server does not take needs somebody to look.
-fn is_for_people(failure: &Failure) -> bool {
-    use Category::{InvalidConfiguration, Unauthorised, Unexpected};
-    matches!(failure.category, InvalidConfiguration | Unauthorised | Unexpected)
-}
-
 fn not_linked(note: String) -> EventNote {
     let (event_type, reason) = (EventType::Warning, EventReason::NodeNotLinked);
     EventNote { event_type, reason, action: "Link", note }
@@ -40,7 +34,7 @@ fn not_linked(note: String) -> EventNote {
 
 #[cfg(test)]
 mod tests {
-    use machinist_domain::retry::Retry;
+    use machinist_domain::retry::{Category, Failure, Retry};
 
     use super::*;
 

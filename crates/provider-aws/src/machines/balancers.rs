@@ -8,6 +8,7 @@ use aws_sdk_elasticloadbalancingv2 as network;
 use classic::types::LoadBalancerDescription;
 use network::types::{TargetDescription, TargetHealthStateEnum, TargetTypeEnum};
 
+use super::errors::is_missing;
 use crate::answers::WholeDocuments;
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
@@ -98,7 +99,11 @@ impl<'a> Balancers<'a> {
                     _ => continue,
                 };
                 let Some(arn) = group.target_group_arn() else { continue };
-                let targets = self.targets(arn).await?;
+                let targets = match self.targets(arn).await {
+                    // It went after it was listed.
+                    Err(error) if is_missing(&error) => continue,
+                    targets => targets?,
+                };
                 let vpc = group.vpc_id().map(str::to_owned);
                 groups.push(Group { arn: arn.to_owned(), by_ip, vpc, targets });
             }

@@ -19,7 +19,7 @@ use super::errors::{At, judge};
 use super::find::{Depth, Finds, Index, find};
 use super::found::Found;
 use super::home::at_home;
-use super::registration::{self, QUESTIONS};
+use super::registration::{self, Known, QUESTIONS};
 use super::sight::{self, Around};
 use super::surroundings::ClusterFacts;
 use crate::ec2::Ec2;
@@ -70,13 +70,11 @@ impl Ec2Machines {
                 }
             }
         }
-        // Whoever does not know where load balancing is does not ask anybody.
-        let Some(facts) = facts else { return sightings };
         let deadline = Instant::now() + QUESTIONS;
         for (look, places) in looks {
             let balanced = places.into_iter().filter(|place| may_be_balanced(&machines[*place]));
             let balanced = balanced.map(|place| (place, &*machines[place])).collect();
-            self.add_registrations(&look, balanced, &facts, deadline, &mut sightings).await;
+            self.add_registrations(&look, balanced, facts.as_ref(), deadline, &mut sightings).await;
         }
         sightings
     }
@@ -86,7 +84,7 @@ impl Ec2Machines {
         &self,
         look: &Look,
         balanced: Vec<(usize, &MachineRef)>,
-        facts: &ClusterFacts,
+        facts: Option<&ClusterFacts>,
         deadline: Instant,
         sightings: &mut [Sighting],
     ) {
@@ -101,11 +99,17 @@ impl Ec2Machines {
         }
         let asking: Vec<_> =
             instances.iter().map(|(_, machine, found)| (*machine, *found)).collect();
-        let known = self.known(&look.ec2, &asking, facts, deadline).await;
+        let known = match facts {
+            Some(facts) => self.known(&look.ec2, &asking, facts, deadline).await,
+            // Whoever does not know where load balancing is does not ask anybody.
+            None => Known::new(),
+        };
         for (place, machine, found) in instances {
-            if let Some(more) = registration::drift(machine, found, &known)
-                && let Sighting::Present(instance) = &mut sightings[place]
-            {
+            let Sighting::Present(instance) = &mut sightings[place] else { continue };
+            if registration::is_uncertain(machine, found, &known) {
+                Arc::make_mut(instance).uncertain = true;
+            }
+            if let Some(more) = registration::drift(machine, found, &known) {
                 sight::add_drift(Arc::make_mut(instance), &more);
             }
         }

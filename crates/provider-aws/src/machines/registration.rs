@@ -2,11 +2,10 @@
 //!
 //! What a load balancer knows is asked once for all machines and remembered for a short time, also that it could not be asked. That hides no
 //! instance, whose sighting waits for all load balancers together no longer than [`QUESTIONS`]: a refusal is told as something to repair, and of
-//! what did not answer the next look may tell more. One that is gone is told where an instance is to be registered, and does not matter where one
+//! what did not answer the next look, which is not far, may tell more. One that is gone is told where an instance is to be registered, and does not matter where one
 //! goes.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,8 +39,8 @@ pub(super) type Asked = (Realm, bool, String);
 /// What a load balancer knows.
 #[derive(Debug)]
 pub(super) enum Members {
-    /// There is no such load balancer.
-    Gone,
+    /// There is no such load balancer, as AWS says.
+    Gone(AwsError),
     Classic(Vec<String>),
     Network(Vec<Group>),
     /// It could not be asked.
@@ -52,7 +51,7 @@ impl Members {
     /// Whether everything that belongs to it knows the instance.
     fn know(&self, found: &Found) -> bool {
         match self {
-            Self::Gone | Self::Unknown(_) => false,
+            Self::Gone(_) | Self::Unknown(_) => false,
             Self::Classic(ids) => ids.contains(&found.id),
             Self::Network(groups) => {
                 let knows = |group| target(group, found).is_none_or(|at| knows(group, at));
@@ -81,6 +80,15 @@ fn asked(machine: &MachineRef, balancer: &LoadBalancer) -> Asked {
 
 /// What load balancers know, of those that answered.
 pub(super) type Known = HashMap<Asked, Arc<Members>>;
+
+/// Whether a load balancer that an instance needs could not be asked, and may answer soon.
+pub(super) fn is_uncertain(machine: &MachineRef, found: &Found, known: &Known) -> bool {
+    needed(machine, found).iter().any(|balancer| {
+        let members = known.get(&asked(machine, balancer)).map(|members| &**members);
+        members
+            .is_none_or(|members| matches!(members, Members::Unknown(error) if !is_definite(error)))
+    })
+}
 
 /// What is to be repaired of an instance for its load balancers.
 pub(super) fn drift(machine: &MachineRef, found: &Found, known: &Known) -> Option<String> {
@@ -124,7 +132,7 @@ async fn ask(
         balancers.groups(name).await.map(Members::Network)
     };
     match members {
-        Err(error) if is_missing(&error) => Ok(Arc::new(Members::Gone)),
+        Err(error) if is_missing(&error) => Ok(Arc::new(Members::Gone(error))),
         members => members.map(Arc::new),
     }
 }
@@ -162,20 +170,25 @@ impl Ec2Machines {
         let asking = async {
             let answer = timeout(QUESTION, ask(balancers, key)).await;
             let members = answer.unwrap_or_else(|_| Ok(silent()));
-            Ok::<_, Infallible>(members.unwrap_or_else(|error| Arc::new(Members::Unknown(error))))
+            Ok(members.unwrap_or_else(|error| Arc::new(Members::Unknown(error))))
         };
-        let Ok(members) = self.members.get(key.clone(), asking).await;
-        members
+        let members = self.members.get(key.clone(), asking).await;
+        members.unwrap_or_else(|error| Arc::new(Members::Unknown(error)))
     }
 
-    /// What a load balancer knows, for a change: that it could not be asked a moment ago is no answer.
+    /// What a load balancer knows, for a change: that it could not be asked a moment ago, or was not there, is no answer.
     async fn members(
         &self,
         balancers: &Balancers<'_>,
         key: &Asked,
     ) -> Result<Arc<Members>, AwsError> {
-        let members = self.members.get(key.clone(), ask(balancers, key)).await?;
-        if !matches!(*members, Members::Unknown(_)) {
+        let mut asked = false;
+        let asking = async {
+            asked = true;
+            ask(balancers, key).await
+        };
+        let members = self.members.get(key.clone(), asking).await?;
+        if asked || !matches!(*members, Members::Unknown(_) | Members::Gone(_)) {
             return Ok(members);
         }
         self.members.forget(key);
@@ -242,7 +255,7 @@ impl Ec2Machines {
             self.members.forget(&key);
             let members = self.members(&balancers, &key).await.map_err(judged)?;
             let forgotten = match &*members {
-                Members::Gone => Ok(()),
+                Members::Gone(_) => Ok(()),
                 Members::Unknown(error) => Err(error.clone()),
                 Members::Classic(ids) if !ids.contains(&found.id) => Ok(()),
                 Members::Classic(_) => balancers.remove_instance(&balancer.name, &found.id).await,
@@ -289,7 +302,7 @@ impl Ec2Machines {
             let groups = match &*members {
                 Members::Network(groups) => groups,
                 Members::Unknown(error) => return Err(judged(error.clone())),
-                Members::Gone | Members::Classic(_) => continue,
+                Members::Gone(_) | Members::Classic(_) => continue,
             };
             for group in groups.iter().filter(|group| group.by_ip && knows(group, address)) {
                 let holders = ec2.instances(vec![filter("private-ip-address", [address])]).await;
@@ -321,15 +334,12 @@ fn silent() -> Arc<Members> {
 /// Tells a load balancer of an instance, as far as it does not know it.
 async fn add(
     balancers: &Balancers<'_>,
-    (_, is_classic, name): &Asked,
+    (_, _, name): &Asked,
     members: &Members,
     found: &Found,
 ) -> Result<(), AwsError> {
     match members {
-        Members::Unknown(error) => Err(error.clone()),
-        // AWS says best itself that there is none.
-        Members::Gone if *is_classic => balancers.instances(name).await.map(drop),
-        Members::Gone => balancers.groups(name).await.map(drop),
+        Members::Unknown(error) | Members::Gone(error) => Err(error.clone()),
         Members::Classic(_) => balancers.add_instance(name, &found.id).await,
         Members::Network(groups) => {
             for group in groups {

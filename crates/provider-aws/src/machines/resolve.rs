@@ -53,7 +53,7 @@ pub(super) struct Resolver {
     subnets: Lookups<Asked, Arc<[Subnet]>>,
     zones: Lookups<Asked, bool>,
     domains: Lookups<Asked, Arc<[String]>>,
-    user_data: Lookups<ObjectKey, Arc<str>>,
+    user_data: Lookups<ObjectKey, Arc<str>, CloudError>,
 }
 
 impl Resolver {
@@ -61,9 +61,10 @@ impl Resolver {
         let clock: &Clock = &parts.clock;
         Self {
             parts: parts.clone(),
-            images: Lookups::new(clock, SHORT),
-            groups: Lookups::new(clock, SHORT),
-            subnets: Lookups::new(clock, SHORT),
+            // Somebody who is told that nothing fits makes or marks what does, and tries again at once.
+            images: Lookups::new(clock, SHORT).unless(|found| found.is_empty()),
+            groups: Lookups::new(clock, SHORT).unless(|found| found.is_empty()),
+            subnets: Lookups::new(clock, SHORT).unless(|found| found.is_empty()),
             zones: Lookups::new(clock, SHORT),
             domains: Lookups::new(clock, LONG),
             user_data: Lookups::new(clock, SHORT),

@@ -42,6 +42,7 @@ pub(super) fn instance(found: &Found, around: Around<'_>) -> Instance {
         zone: text(&found.zone),
         instance_type: text(&found.instance_type),
         interruptible: found.is_spot,
+        uncertain: false,
         drift: around.machine.and_then(|machine| drift(found, machine, around.facts)),
         status: status(found, around.machine),
     }

@@ -35,6 +35,7 @@ pub(super) fn instance(found: &wire::Instance, machine: Option<&MachineRef>) -> 
         zone: Some(found.zone.as_str().into()),
         instance_type: Some(found.instance_type.as_str().into()),
         interruptible: false,
+        uncertain: false,
         drift: machine.and_then(|machine| drift(found, machine)),
         status: ProviderStatus(status.0),
     }

@@ -43,6 +43,8 @@ pub struct Instance {
     pub instance_type: Option<Arc<str>>,
     /// Whether the cloud may take it back at any time.
     pub interruptible: bool,
+    /// Whether something about it could not be found out this time, so that it is worth another look before long.
+    pub uncertain: bool,
     /// What differs from what the spec asks for and can be repaired in place, for people; `None`: nothing does.
     pub drift: Option<String>,
     /// What to store as `status.providerStatus`: everything that is to be there, `launch` included.

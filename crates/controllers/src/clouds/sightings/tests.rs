@@ -109,6 +109,7 @@ fn instance() -> Arc<Instance> {
         zone: None,
         instance_type: None,
         interruptible: false,
+        uncertain: false,
         drift: None,
         status: ProviderStatus::read(Some(&status)),
     })

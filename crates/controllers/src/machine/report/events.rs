@@ -8,7 +8,6 @@ use super::super::error::Refusal;
 use super::super::plan::{Leave, Outcome};
 use super::super::snapshot::View;
 use super::facts::{Facts, TEXT_UNKNOWN_AUTHORITY};
-use super::is_for_people;
 
 /// What is new.
 pub(super) fn events(view: &View, outcome: &Outcome, facts: &Facts) -> Vec<EventNote> {
@@ -59,7 +58,7 @@ fn of(outcome: &Outcome) -> Option<EventNote> {
             };
             warning(reason, "Validate", refusal.to_string())
         }
-        Outcome::Failed(failure) if is_for_people(failure) => {
+        Outcome::Failed(failure) if failure.category.is_for_people() => {
             warning(EventReason::ReconcileError, "Write", failure.message.clone())
         }
         _ => return None,

@@ -94,7 +94,7 @@ impl Facts {
             | Outcome::Looking
             | Outcome::Created(_) => self.is_silent = true,
             Outcome::Waiting(_) => self.is_silent = !view.awaits_an_unknown_instance(),
-            Outcome::Failed(failure) => self.is_silent = !super::is_for_people(failure),
+            Outcome::Failed(failure) => self.is_silent = !failure.category.is_for_people(),
             Outcome::AuthoritySettled => {
                 let wanted = view.machine.wanted_authority;
                 let unsaid = wanted.as_str().is_none();

@@ -56,7 +56,7 @@ pub(super) fn condition(view: &View, outcome: &Outcome, facts: &Facts) -> Option
         | Outcome::Looking
         | Outcome::Created(_)
         | Outcome::GivenUp(_) => None,
-        Outcome::Failed(failure) => super::is_for_people(failure).then(|| {
+        Outcome::Failed(failure) => failure.category.is_for_people().then(|| {
             let text = format!("a write was refused: {}", failure.message);
             no(SEVERITY_WARNING, failure.category.as_str(), text)
         }),

@@ -101,12 +101,16 @@ fn the_happy_way_has_one_event_and_ends_in_silence() {
     assert_eq!(provisioned.retry, Some(Retry::Again(Duration::from_secs(20))));
     assert!(provisioned.events.is_empty());
     let ready = View { node: Some(node("True")), ..view(&linked()) };
-    let (report, status) = told(ready, &object(&linked()), &Outcome::Seen(running));
+    let (report, status) =
+        told(ready.clone(), &object(&linked()), &Outcome::Seen(Arc::clone(&running)));
     assert_eq!(
         (&status["phase"], condition(&status, "Ready")),
         (&json!("Running"), "True/-".to_owned())
     );
     assert_eq!((report.retry, report.events.len()), (None, 0));
+    let unsure = Arc::new(Instance { uncertain: true, ..Arc::unwrap_or_clone(running) });
+    let again = told(ready, &object(&linked()), &Outcome::Seen(unsure)).0.retry;
+    assert_eq!(again, Some(Retry::Again(Duration::from_secs(20))), "the resync is far away");
 }
 
 #[test]

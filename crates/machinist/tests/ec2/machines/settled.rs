@@ -6,8 +6,10 @@ use serde_json::json;
 
 use super::fleet::Fleet;
 
-/// What a resync may cost, by design.
+/// What a resync of 1,000 machines may cost, by design.
 const CALLS: usize = 10;
+/// What it costs however few they are: names of networks, and a batch that begins before all have come.
+const AT_LEAST: usize = 2;
 /// A resync comes round after so long for each machine: moto needs milliseconds to show one.
 const FOR_EACH: Duration = Duration::from_millis(30);
 const PERIODS: u32 = 2;
@@ -33,6 +35,7 @@ async fn a_fleet_at_rest_costs_few_calls() {
     let actions: Vec<_> = calls[before..].iter().map(|call| call.action.as_str()).collect();
     println!("{size} machines: {cost} calls in {PERIODS} resyncs: {actions:?}");
     let periods = usize::try_from(PERIODS).unwrap();
-    assert!((periods..=CALLS * periods).contains(&cost), "{cost} calls: {actions:?}");
+    let limit = CALLS.min(CALLS * size / 1000 + AT_LEAST);
+    assert!((periods..=limit * periods).contains(&cost), "{cost} calls: {actions:?}");
     assert_eq!(fleet.changes().len(), changes);
 }

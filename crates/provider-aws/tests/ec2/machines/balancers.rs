@@ -59,14 +59,7 @@ impl Balanced {
                 .build(),
         );
         let name = field.machine(&json!({})).key.name.to_string();
-        let listener = classic::types::Listener::builder()
-            .protocol("TCP")
-            .load_balancer_port(6443)
-            .instance_port(6443)
-            .build()
-            .unwrap();
-        let made = classic.create_load_balancer().load_balancer_name(&name).listeners(listener);
-        made.availability_zones(format!("{region}a")).send().await.unwrap();
+        make_classic(&classic, &name, region).await;
         let kinds = [TargetTypeEnum::Instance, TargetTypeEnum::Ip];
         let (arn, groups) = make_network(&field, &network, &name, &kinds).await;
         Self { field, classic, network, name, groups, arn }
@@ -104,6 +97,17 @@ impl Balanced {
         let ids = targets.filter_map(|target| target.target().and_then(|target| target.id()));
         ids.map(str::to_owned).collect()
     }
+}
+
+async fn make_classic(classic: &classic::Client, name: &str, region: &str) {
+    let listener = classic::types::Listener::builder()
+        .protocol("TCP")
+        .load_balancer_port(6443)
+        .instance_port(6443)
+        .build()
+        .unwrap();
+    let made = classic.create_load_balancer().load_balancer_name(name).listeners(listener);
+    made.availability_zones(format!("{region}a")).send().await.unwrap();
 }
 
 async fn make_network(
@@ -274,6 +278,19 @@ async fn load_balancers_that_are_gone_block_nothing_and_are_told() {
 }
 
 #[tokio::test]
+async fn a_load_balancer_that_is_made_after_it_was_missed_gets_its_members() {
+    let Balanced { field, classic, name, .. } = Balanced::new().await;
+    let later = format!("{name}-later");
+    let spec = json!({ "loadBalancers": [{ "name": later, "type": "classic" }] });
+    let machine = field.created(&spec).await;
+    assert!(field.present(&machine).await.drift.is_some());
+    make_classic(&classic, &later, REGION).await;
+    field.cloud.update(&machine).await.unwrap();
+    assert_eq!(field.front().calls_of("RegisterInstancesWithLoadBalancer").len(), 1);
+    assert_eq!(field.present(&machine).await.drift, None);
+}
+
+#[tokio::test]
 async fn want_of_the_right_to_leave_a_classic_one_does_not_keep_the_instance() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
@@ -293,8 +310,10 @@ async fn trouble_with_a_load_balancer_hides_no_instance_and_lets_none_go() {
     let field = &balanced.field;
     let machine = field.created(&balanced.spec()).await;
     field.front().inject(Rule::next("DescribeLoadBalancers", Effect::Throttle).times(2));
-    assert_eq!(field.present(&machine).await.drift, None, "not known is not missing");
+    let seen = field.present(&machine).await;
+    assert_eq!((seen.uncertain, &seen.drift), (true, &None), "not known is not missing");
     field.cloud.update(&machine).await.unwrap();
+    assert!(!field.present(&machine).await.uncertain);
     field.front().inject(Rule::next("DeregisterTargets", Effect::Throttle));
     let error = field.cloud.delete(&machine).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Throttled);
@@ -318,7 +337,7 @@ async fn a_load_balancer_that_hangs_hides_no_instance_and_is_asked_once() {
         let looked = timeout(Duration::from_secs(20), field.cloud.describe(&machines)).await;
         for sighting in looked.expect("load balancers hold up the sightings") {
             let Sighting::Present(instance) = sighting else { panic!("{sighting:?}") };
-            assert_eq!(instance.drift, None, "not known is not missing");
+            assert_eq!((instance.uncertain, &instance.drift), (true, &None));
         }
     }
     assert!(field.front().calls_of("DescribeLoadBalancers").len() <= 1);

@@ -169,7 +169,7 @@ async fn what_another_controller_made_is_not_gone_because_another_account_does_n
 
 #[tokio::test]
 async fn a_spec_is_not_wrong_because_another_account_does_not_have_what_it_names() {
-    let mut field = Field::new().await;
+    let field = Field::new().await;
     let filter = json!({ "name": "tag:network", "values": ["none"] });
     let mut machine = field.machine(&json!({ "subnet": { "filters": [filter] } }));
     let tag = format!("kubernetes.io/cluster/{}", machine.cluster);
@@ -180,7 +180,6 @@ async fn a_spec_is_not_wrong_because_another_account_does_not_have_what_it_names
         assert!(error.message.contains(words), "{error}");
     }
     field.mark_cluster(&machine).await;
-    field.restart();
     let error = field.cloud.prepare(&machine).await.unwrap_err();
     assert_eq!(
         (error.class, &*error.message),

@@ -1,6 +1,6 @@
 //! What is stored for a launch and is out of date: the spec was edited, or what its filters found was replaced. That is no mistake of today's spec.
 
-use aws_sdk_ec2::types::{ArchitectureValues, Filter};
+use aws_sdk_ec2::types::{ArchitectureValues, Filter, Tag};
 use http::StatusCode;
 use machinist_provider::cloud::{Effect as Had, ErrorClass, MachineRef};
 use machinist_testbed::aws::{Effect, Rule};
@@ -152,4 +152,20 @@ async fn what_another_version_stored_is_not_repeated_and_not_waited_for() {
     assert_eq!((error.class, error.effect), (ErrorClass::Unknown, Had::NoneForThisAttempt));
     next_attempt(&field, &mut machine).await;
     field.made(&machine).await;
+}
+
+#[tokio::test]
+async fn that_nothing_fitted_a_moment_ago_is_no_answer_today() {
+    let field = Field::new().await;
+    let filter = json!({ "name": "tag:network", "values": ["made-later"] });
+    let machine = field.machine(&json!({ "subnet": { "filters": [filter] } }));
+    field.mark_cluster(&machine).await;
+    let error = field.cloud.prepare(&machine).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::InvalidConfiguration, "{error}");
+    let subnets = field.moto.describe_subnets().send().await.unwrap();
+    let subnet = subnets.subnets()[0].subnet_id().unwrap();
+    let tag = Tag::builder().key("network").value("made-later").build();
+    field.moto.create_tags().resources(subnet).tags(tag).send().await.unwrap();
+    let prepared = field.cloud.prepare(&machine).await.unwrap();
+    assert_eq!(prepared.0["launch"]["subnet"], subnet);
 }
