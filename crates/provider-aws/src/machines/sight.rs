@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use machinist_aws_spec::config::ProviderConfig;
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
 use machinist_provider::cloud::{
@@ -68,21 +69,27 @@ fn status(found: &Found, machine: Option<&MachineRef>) -> ProviderStatus {
     if let Some(host) = found.host.as_ref().filter(|_| has_own_host) {
         set("dedicatedHost", json!({ "id": host }));
     }
-    // Set once: a condition that is there stays as it is, also another controller's.
     let conditions = status.0.entry("conditions").or_insert_with(|| json!([]));
     if let (Value::Array(conditions), Some(since)) = (conditions, found.launched) {
-        let is_there = conditions.iter().any(|condition| condition["type"] == "MachineCreation");
-        if !is_there {
-            conditions.push(json!({
-                "type": "MachineCreation",
-                "status": "True",
-                "reason": "MachineCreationSucceeded",
-                "message": "Machine successfully created",
-                "lastTransitionTime": since,
-            }));
-        }
+        say_created(conditions, since);
     }
     status
+}
+
+/// Says that the instance was made. That it was stays as it is said, also by another controller; that it once was not is over.
+fn say_created(conditions: &mut Vec<Value>, since: Timestamp) {
+    let created = json!({
+        "type": "MachineCreation",
+        "status": "True",
+        "reason": "MachineCreationSucceeded",
+        "message": "Machine successfully created",
+        "lastTransitionTime": since,
+    });
+    match conditions.iter_mut().find(|said| said["type"] == created["type"]) {
+        Some(said) if said["status"] == created["status"] => {}
+        Some(said) => *said = created,
+        None => conditions.push(created),
+    }
 }
 
 /// In the order that users of OpenShift know.

@@ -161,3 +161,23 @@ fn drift_names_the_tags_and_what_another_controller_stored_stays() {
     let ending = Found { state: "shutting-down".to_owned(), ..found };
     assert_eq!(instance(&ending, around).drift, None);
 }
+
+#[test]
+fn that_another_controller_could_not_make_it_is_over_once_it_is_there() {
+    let theirs = json!({ "type": "Theirs", "status": "False" });
+    let failed = json!({ "type": "MachineCreation", "status": "False",
+        "reason": "MachineCreationFailed", "message": "no", "lastTransitionTime": "2026-01-01T00:00:00Z" });
+    let mut machine = machine(&json!({ "conditions": [failed, theirs] }));
+    let found = found("i-1", &[(TAG_MACHINE_UID, "uid-1")]);
+    let seen = |machine: &MachineRef| {
+        let around =
+            Around { machine: Some(machine), region: "eu-west-1", domains: &[], facts: None };
+        instance(&found, around).status
+    };
+    machine.status = seen(&machine);
+    let created = json!({ "type": "MachineCreation", "status": "True",
+        "reason": "MachineCreationSucceeded", "message": "Machine successfully created",
+        "lastTransitionTime": found.launched });
+    assert_eq!(machine.status.0["conditions"], json!([created, theirs]));
+    assert_eq!(seen(&machine), machine.status, "said once");
+}
