@@ -9,8 +9,8 @@ use super::resolve::Resolved;
 use super::surroundings::{ClusterFacts, IpFamily};
 use super::tags;
 
-/// How many requests for hosts of earlier attempts are kept. They matter only where hosts cannot be looked for: each attempt that ends releases its
-/// host, so of older ones nothing is left.
+/// How many requests for hosts of earlier attempts are kept. They matter only where hosts cannot be looked for: an attempt whose launch was refused is over
+/// only when its host is gone, so of older ones nothing is left.
 const EARLIER_HOSTS: usize = 2;
 
 /// Fixes every value for the machine's attempt. The spec has no problems.

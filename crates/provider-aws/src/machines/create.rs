@@ -90,10 +90,11 @@ impl Ec2Machines {
                 if error.class == ErrorClass::InvalidConfiguration || blames_group(&refusal) {
                     error = self.or_stale(&ec2, machine, &launch, error).await;
                 }
-                if blames_host(&refusal) && self.is_host_gone(&ec2, machine, &launch).await {
+                let host_id = host.as_deref();
+                if blames_host(&refusal) && self.is_host_gone(&ec2, &launch, host_id).await {
                     error.effect = Effect::NoneForThisAttempt;
                 }
-                Err(self.give_up_host(&ec2, &launch, host, error).await)
+                Err(self.give_up_host(&ec2, machine, &launch, host, error).await)
             }
         }
     }

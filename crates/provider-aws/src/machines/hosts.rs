@@ -1,7 +1,8 @@
 //! Dedicated hosts: those that somebody provides, and those that are made for one machine and go with it.
 //!
 //! A host is asked for with a token of its own, so a repeat finds the same host. One whose answer was lost is found by its tags: what earlier
-//! attempts left is released before another one is made, and everything when the machine goes.
+//! attempts left is released before another one is made, and everything when the machine goes. An attempt whose launch was refused is over only
+//! when its host is gone.
 //!
 //! What OpenShift grants does not include looking at hosts. Without that right the last tokens are used once more when the machine goes: whoever
 //! made a host is told which, and for a token that made none a host is made and released at once. The machine says so before.
@@ -12,7 +13,7 @@ use machinist_domain::retry::{Category, Classified};
 use machinist_provider::cloud::{CloudError, Deletion, Effect, ErrorClass, MachineRef};
 
 use super::Ec2Machines;
-use super::calls::{Host, Release};
+use super::calls::Release;
 use super::create::at;
 use super::errors::{At, is_missing, is_spent_token, judge};
 use super::launch::{HostRequest, Launch, known_host};
@@ -42,60 +43,87 @@ impl Ec2Machines {
         }
         let Some(request) = &place.own_host else { return Ok(None) };
         if launch.attempt > 1 {
-            self.release_earlier_hosts(ec2, machine, request).await;
+            self.release_earlier_hosts(ec2, machine, request).await.map_err(held_up)?;
         }
         let allocated = ec2.allocate_host(request).await;
         allocated.map(Some).map_err(|error| judge(&error, at(machine, launch)))
     }
 
-    /// Whether the host that this attempt asked for is gone, or nobody may look for it. A token names its host also when that was released: the attempt
-    /// was refused, and whoever knew that it was over was started anew.
+    /// Whether the host of a launch that was refused because of it is gone. A token names its host also when that was released: the attempt was refused, and
+    /// whoever knew that it was over was started anew.
+    ///
+    /// A new host is not known everywhere at once, and may take nobody yet: without one that is seen to be released this is waited for.
     pub(super) async fn is_host_gone(
+        &self,
+        ec2: &Ec2,
+        launch: &Launch,
+        host: Option<&str>,
+    ) -> bool {
+        let own = host.filter(|_| launch.placement.own_host.is_some());
+        let Some(host) = own else { return false };
+        let asked = (self.parts.clock)();
+        match ec2.host_state(host).await {
+            Ok(Some(state)) => is_end(&state),
+            Ok(None) => self.has_vanished(host, asked),
+            Err(error) => {
+                let is_told = is_missing(&error) || error.category() == Category::Unauthorised;
+                is_told && self.has_vanished(host, asked)
+            }
+        }
+    }
+
+    /// Releases the host of a launch that was refused for good. A repeat would find the token's host gone, so this attempt is over, too; but not before the
+    /// host is gone, because nobody may be able to find it afterwards.
+    pub(super) async fn give_up_host(
         &self,
         ec2: &Ec2,
         machine: &MachineRef,
         launch: &Launch,
-    ) -> bool {
-        let Some(request) = &launch.placement.own_host else { return false };
-        match ec2.hosts_of(&machine.uid.0).await {
-            Ok(hosts) => !hosts.iter().any(|host| host.token.as_ref() == Some(&request.token)),
-            Err(error) => error.category() == Category::Unauthorised,
+        host: Option<String>,
+        refusal: CloudError,
+    ) -> CloudError {
+        let hopeless = refusal.effect == Effect::NoneForThisAttempt
+            || (refusal.class == ErrorClass::InvalidConfiguration
+                && refusal.effect == Effect::None);
+        let own = host.filter(|_| launch.placement.own_host.is_some() && hopeless);
+        let Some(host) = own else { return refusal };
+        match self.released(ec2, machine, &[host]).await {
+            Ok(()) => CloudError { effect: Effect::NoneForThisAttempt, ..refusal },
+            Err(waiting) => {
+                let message = format!("{}; {}", refusal.message, waiting.message);
+                held_up(CloudError { message, ..waiting })
+            }
         }
     }
 
-    /// Releases the host of a launch that was refused for good. A repeat would find the token's host gone, so this attempt is over, too.
-    pub(super) async fn give_up_host(
+    /// Releases what earlier attempts left, so that attempts do not pile up hosts.
+    async fn release_earlier_hosts(
         &self,
         ec2: &Ec2,
-        launch: &Launch,
-        host: Option<String>,
-        error: CloudError,
-    ) -> CloudError {
-        let hopeless = error.effect == Effect::NoneForThisAttempt
-            || (error.class == ErrorClass::InvalidConfiguration && error.effect == Effect::None);
-        let own = host.filter(|_| launch.placement.own_host.is_some() && hopeless);
-        let Some(host) = own else { return error };
-        // Whatever comes of it, the deletion looks again.
-        if let Err(error) = ec2.release_host(&host).await {
-            tracing::warn!(%error, host, "the dedicated host could not be released yet");
-        }
-        CloudError { effect: Effect::NoneForThisAttempt, ..error }
+        machine: &MachineRef,
+        now: &HostRequest,
+    ) -> Result<(), CloudError> {
+        let mut hosts = match ec2.hosts_of(&machine.uid.0).await {
+            Ok(hosts) => hosts,
+            // Nothing to be done: the last requests are kept for the deletion.
+            Err(error) if error.category() == Category::Unauthorised => return Ok(()),
+            Err(error) => return Err(judge(&error, At::realm(&machine.realm))),
+        };
+        hosts.retain(|host| host.token.as_ref() != Some(&now.token));
+        let earlier: Vec<_> = hosts.into_iter().map(|host| host.id).collect();
+        self.released(ec2, machine, &earlier).await
     }
 
-    /// Releases what earlier attempts left, so that attempts do not pile up hosts. Whatever comes of it, the deletion looks again.
-    async fn release_earlier_hosts(&self, ec2: &Ec2, machine: &MachineRef, now: &HostRequest) {
-        let hosts = match ec2.hosts_of(&machine.uid.0).await {
-            Ok(hosts) => hosts,
-            Err(error) => {
-                tracing::warn!(%error, "dedicated hosts of earlier attempts could not be looked for");
-                return;
-            }
-        };
-        let earlier = hosts.iter().filter(|host| host.token.as_ref() != Some(&now.token));
-        for Host { id, .. } in earlier {
-            if let Err(error) = ec2.release_host(id).await {
-                tracing::warn!(%error, host = id, "the dedicated host could not be released yet");
-            }
+    /// Releases hosts that have to go before anything else happens; an error unless they are gone.
+    async fn released(
+        &self,
+        ec2: &Ec2,
+        machine: &MachineRef,
+        hosts: &[String],
+    ) -> Result<(), CloudError> {
+        match self.release_all(ec2, machine, hosts).await? {
+            Deletion::Gone => Ok(()),
+            Deletion::UnderWay(why) => Err(CloudError::new(ErrorClass::Unavailable, why)),
         }
     }
 
@@ -118,7 +146,7 @@ impl Ec2Machines {
         if launch.placement.own_host.is_none() && launch.earlier_hosts.is_empty() && !is_unread {
             return Ok(Deletion::Gone);
         }
-        let hosts = match ec2.hosts_of(&machine.uid.0).await {
+        let mut hosts: Vec<_> = match ec2.hosts_of(&machine.uid.0).await {
             Ok(hosts) => hosts.into_iter().map(|host| host.id).collect(),
             Err(error) if error.category() == Category::Unauthorised && !is_unread => {
                 let requests = unheard(machine, &launch);
@@ -132,12 +160,8 @@ impl Ec2Machines {
             }
             Err(error) => return Err(judge(&error, At::realm(&machine.realm))),
         };
-        for host in hosts.iter().filter(|host| known != Some(host)) {
-            if let waiting @ Deletion::UnderWay(_) = self.release(ec2, machine, host).await? {
-                return Ok(waiting);
-            }
-        }
-        Ok(Deletion::Gone)
+        hosts.retain(|host| known != Some(host));
+        self.release_all(ec2, machine, &hosts).await
     }
 
     /// The hosts that these requests made, for those who may not look for them.
@@ -185,6 +209,23 @@ impl Ec2Machines {
         }
     }
 
+    /// Releases hosts, each of them also where another one has to wait.
+    async fn release_all(
+        &self,
+        ec2: &Ec2,
+        machine: &MachineRef,
+        hosts: &[String],
+    ) -> Result<Deletion, CloudError> {
+        let mut all = Ok(Deletion::Gone);
+        for host in hosts {
+            let one = self.release(ec2, machine, host).await;
+            if all == Ok(Deletion::Gone) {
+                all = one;
+            }
+        }
+        all
+    }
+
     /// Releases a host. One that EC2 does not know is gone only if it has not been known for a while: it may have been made a moment ago.
     async fn release(
         &self,
@@ -223,7 +264,21 @@ impl Ec2Machines {
 /// Whether a host was released before, as far as anybody may see.
 async fn is_released(ec2: &Ec2, host: &str) -> bool {
     let state = ec2.host_state(host).await.ok().flatten();
-    state.is_some_and(|state| state.starts_with("released"))
+    state.is_some_and(|state| is_end(&state))
+}
+
+/// Whether a host in this state is one no more.
+fn is_end(state: &str) -> bool {
+    state.starts_with("released")
+}
+
+/// A host that does not go holds up the attempt, and no more than that: whatever the reason is, it is no word about what was asked for.
+fn held_up(error: CloudError) -> CloudError {
+    let class = match error.class {
+        ErrorClass::Throttled => ErrorClass::Throttled,
+        _ => ErrorClass::Unavailable,
+    };
+    CloudError { class, effect: Effect::None, ..error }
 }
 
 /// Whether what is stored for a launch has to do with hosts, whichever version wrote it.

@@ -121,13 +121,16 @@ async fn the_hosts_of_earlier_attempts_go_too() {
     let field = Field::new().await;
     let other = field.created(&own()).await;
     let mut machine = field.prepared(&own()).await;
-    field.front().inject(Rule::next("RunInstances", Effect::NoCapacity));
-    field.front().inject(Rule::next("ReleaseHosts", Effect::Throttle));
-    let error = field.cloud.create(&machine).await.unwrap_err();
-    assert_eq!(error.effect, Had::NoneForThisAttempt, "there are other zones");
-    assert_eq!(field.hosts(&machine.uid).await.len(), 1, "it could not be released");
+    field.front().inject(Rule::next("RunInstances", Effect::Throttle));
+    field.cloud.create(&machine).await.unwrap_err();
+    assert_eq!(field.hosts(&machine.uid).await.len(), 1, "it is for the next try");
+    // However that attempt came to be over.
     machine.attempt = 2;
     field.prepare(&mut machine).await.unwrap();
+    field.front().inject(Rule::next("ReleaseHosts", Effect::Throttle));
+    let error = field.cloud.create(&machine).await.unwrap_err();
+    assert_eq!((error.class, error.effect), (ErrorClass::Throttled, Had::None));
+    assert_eq!(field.hosts(&machine.uid).await.len(), 1, "no second one beside the first");
     let instance = field.cloud.create(&machine).await.unwrap();
     store(&mut machine, &instance);
     let host = machine.status.0["dedicatedHost"]["id"].as_str().unwrap().to_owned();

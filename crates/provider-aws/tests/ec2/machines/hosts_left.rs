@@ -1,8 +1,11 @@
 //! Dedicated hosts that are easily left behind: EC2 does not know them yet, does not release them at once, or nobody may look for them.
 
+use std::time::{Duration, Instant};
+
+use machinist_provider::cloud::{CloudError, Effect as Had, ErrorClass, MachineRef};
 use machinist_testbed::aws::{Effect, Rule};
 
-use super::field::Field;
+use super::field::{Field, WINDOW, store};
 use super::hosts::{own, refusal};
 
 /// As with the rights that OpenShift grants.
@@ -10,6 +13,90 @@ async fn field_without_a_look_at_hosts() -> Field {
     let field = Field::new().await;
     field.front().inject(Rule::every("DescribeHosts", refusal("UnauthorizedOperation")));
     field
+}
+
+/// Tries until the attempt is over, and says what was in the way. Every launch meets this.
+async fn end_of_attempt(field: &Field, machine: &MachineRef, launch: &Effect) -> Vec<CloudError> {
+    let (start, mut held_up) = (Instant::now(), Vec::new());
+    loop {
+        field.front().inject(Rule::next("RunInstances", launch.clone()));
+        let error = field.cloud.create(machine).await.unwrap_err();
+        if error.effect == Had::NoneForThisAttempt {
+            return held_up;
+        }
+        assert!(start.elapsed() < 10 * WINDOW, "{error}");
+        held_up.push(error);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_is_over_when_its_host_is_gone_and_not_before() {
+    let field = field_without_a_look_at_hosts().await;
+    let mut machine = field.machine(&own());
+    field.front().inject(Rule::next("ReleaseHosts", Effect::Throttle));
+    let mut held_up = Vec::new();
+    for attempt in 1..=4 {
+        machine.attempt = attempt;
+        field.prepare(&mut machine).await.unwrap();
+        held_up.extend(end_of_attempt(&field, &machine, &Effect::NoCapacity).await);
+    }
+    machine.attempt = 5;
+    field.prepare(&mut machine).await.unwrap();
+    let instance = field.cloud.create(&machine).await.unwrap();
+    store(&mut machine, &instance);
+    field.delete(&machine).await;
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0], "not even of the first attempt");
+    let [error] = &held_up[..] else { panic!("{held_up:?}") };
+    assert_eq!((error.class, error.effect), (ErrorClass::Throttled, Had::None));
+    for words in ["InsufficientInstanceCapacity", "ReleaseHosts"] {
+        assert!(error.message.contains(words), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_mistake_fails_a_machine_when_its_host_is_gone_and_not_before() {
+    let field = Field::new().await;
+    let machine = field.prepared(&own()).await;
+    let mistake = refusal("InvalidParameterCombination");
+    field.front().inject(Rule::next("RunInstances", mistake.clone()).times(2));
+    field.front().inject(Rule::next("ReleaseHosts", refusal("InvalidHost.Occupied")));
+    let error = field.cloud.create(&machine).await.unwrap_err();
+    assert_eq!((error.class, error.effect), (ErrorClass::Unavailable, Had::None));
+    assert_eq!(field.hosts(&machine.uid).await.len(), 1);
+    let error = field.cloud.create(&machine).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::InvalidConfiguration);
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_host_that_a_launch_does_not_know_yet_is_waited_for() {
+    let field = field_without_a_look_at_hosts().await;
+    let mut machine = field.prepared(&own()).await;
+    for code in ["InvalidHostID.NotFound", "InvalidHostState"] {
+        field.front().inject(Rule::next("RunInstances", refusal(code)));
+        assert_eq!(field.cloud.create(&machine).await.unwrap_err().effect, Had::None, "{code}");
+    }
+    let instance = field.cloud.create(&machine).await.unwrap();
+    store(&mut machine, &instance);
+    assert_eq!(field.front().calls_of("ReleaseHosts").len(), 0);
+    assert_eq!(field.hosts(&machine.uid).await.len(), 1);
+    field.delete(&machine).await;
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_attempt_whose_host_is_not_known_for_a_while_is_over_for_those_who_may_not_look() {
+    let mut field = field_without_a_look_at_hosts().await;
+    let machine = field.prepared(&own()).await;
+    assert_eq!(end_of_attempt(&field, &machine, &Effect::NoCapacity).await, []);
+    // Nobody knows any more that it is over, and the token names the host that was released.
+    field.restart();
+    let unknown = refusal("InvalidHostID.NotFound");
+    field.front().inject(Rule::every("ReleaseHosts", unknown.clone()));
+    let start = Instant::now();
+    let held_up = end_of_attempt(&field, &machine, &unknown).await;
+    assert!(start.elapsed() >= WINDOW && !held_up.is_empty(), "{held_up:?}");
 }
 
 #[tokio::test]
