@@ -11,7 +11,7 @@ use super::errors::{At, is_missing, judge};
 use super::find::{Depth, find};
 use super::found::Found;
 use super::home::at_home;
-use super::sight::{is_of_cluster, is_the_last};
+use super::sight::{has_name, is_of_cluster, is_the_last};
 use crate::errors::AwsError;
 
 impl Ec2Machines {
@@ -42,8 +42,9 @@ impl Ec2Machines {
             return Ok(Deletion::UnderWay(format!("instance {} is {}", found.id, found.state)));
         }
         let foreign = index.foreign(machine);
-        if let Some(found) = foreign.filter(|found| is_of_a_former_self(found, machine)) {
-            return Err(marked_for_another(found));
+        let doubtful = foreign.filter(|found| found.exists());
+        if let Some(error) = doubtful.and_then(|found| may_be_its_own(found, machine)) {
+            return Err(error);
         }
         let seen = own.iter().any(|found| is_the_last(found, machine));
         if !seen && self.may_still_appear(machine, asked).is_some() {
@@ -65,18 +66,23 @@ impl Ec2Machines {
     }
 }
 
-/// Whether it was made for a Machine of this name in this cluster. A Machine that comes back from a backup has another uid and the same instance.
-fn is_of_a_former_self(found: &Found, machine: &MachineRef) -> bool {
-    let is_namesake = found.tag("Name") == Some(&*machine.key.name);
-    found.exists() && is_of_cluster(found, machine) && is_namesake
-}
-
-fn marked_for_another(found: &Found) -> CloudError {
-    let uid = found.tag(TAG_MACHINE_UID).unwrap_or_default();
-    let message = format!(
-        "instance {} has this machine's name and cluster, but is marked as that of a machine with uid {uid} (the tag {TAG_MACHINE_UID}), so it is \
-         not terminated: give the tag this machine's uid, or terminate the instance by hand",
-        found.id
-    );
-    CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) }
+/// Why an instance that a machine names stays, and the machine with it, although nothing shows that it is its own; `None` for one that is plainly
+/// another machine's.
+fn may_be_its_own(found: &Found, machine: &MachineRef) -> Option<CloudError> {
+    let (id, uid) = (&found.id, &machine.uid);
+    let message = match found.tag(TAG_MACHINE_UID) {
+        // A Machine that comes back from a backup has another uid and the same instance.
+        Some(other) if is_of_cluster(found, machine) && has_name(found, machine) => format!(
+            "instance {id} has this machine's name and cluster, but is marked as that of a machine with uid {other} (the tag {TAG_MACHINE_UID}), so \
+             it is not terminated: give the tag this machine's uid ({uid}), or terminate the instance by hand"
+        ),
+        Some(_) => return None,
+        // Somebody may have taken its tags away.
+        None => format!(
+            "instance {id} is named by this machine, but has neither its uid (the tag {TAG_MACHINE_UID}), nor its name, nor its cluster's tag, so it \
+             is not terminated: if it is this machine's, give it that tag with the value {uid}, or terminate it by hand; if it is not, take its \
+             id out of spec.providerID and status.providerStatus.instanceId"
+        ),
+    };
+    Some(CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) })
 }

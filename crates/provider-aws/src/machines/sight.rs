@@ -155,16 +155,24 @@ pub(super) fn add_drift(instance: &mut Instance, more: &str) {
 
 /// Whether an instance that was found belongs to a machine.
 ///
-/// One that says whose it is belongs to nobody else. One that says nothing was made by another controller: it belongs to the machine that
-/// knows its id, if it is the cluster's or has the machine's name.
+/// One that says whose it is belongs to nobody else. One that says nothing lost its tags, which its token shows, or was made by another
+/// controller: it belongs to the machine that knows its id, if it is the cluster's or has the machine's name.
 pub(super) fn is_own(found: &Found, machine: &MachineRef) -> bool {
     match found.tag(TAG_MACHINE_UID) {
         Some(uid) => uid == &*machine.uid.0,
+        None if was_asked_for_by(found, machine) => true,
         None if known_id(machine) == Some(&found.id) => {
             is_of_cluster(found, machine) || has_name(found, machine)
         }
         None => may_be_taken_over(found, machine),
     }
+}
+
+/// Whether it was launched with a token of this machine, of whichever attempt. Nobody can take that away.
+fn was_asked_for_by(found: &Found, machine: &MachineRef) -> bool {
+    let rest = found.token.strip_prefix(&*machine.uid.0);
+    let attempt = rest.and_then(|rest| rest.strip_prefix('-'));
+    attempt.is_some_and(|attempt| attempt.parse::<u32>().is_ok())
 }
 
 /// Whether another controller made it for this machine, and could not store that.
@@ -179,7 +187,8 @@ pub(super) fn is_of_cluster(found: &Found, machine: &MachineRef) -> bool {
     machine.clusters().any(|cluster| found.tag(&tags::cluster_tag(cluster)) == Some("owned"))
 }
 
-fn has_name(found: &Found, machine: &MachineRef) -> bool {
+/// Whether it is called like the machine.
+pub(super) fn has_name(found: &Found, machine: &MachineRef) -> bool {
     found.tag("Name") == Some(&*machine.key.name)
 }
 

@@ -120,6 +120,23 @@ fn whose_an_instance_is() {
 }
 
 #[test]
+fn an_instance_without_tags_is_known_by_its_token() {
+    let with = |token: &str, tags: &[(&str, &str)]| Found {
+        token: token.to_owned(),
+        ..found("i-1", tags)
+    };
+    let machine = machine(&json!({ "instanceId": "i-1" }));
+    for token in ["uid-1-1", "uid-1-23"] {
+        assert!(is_own(&with(token, &[]), &machine), "{token}");
+        let marked = with(token, &[(TAG_MACHINE_UID, "uid-2")]);
+        assert!(!is_own(&marked, &machine), "somebody has said whose it is since");
+    }
+    for token in ["", "uid-1", "uid-1-", "uid-1-2-3", "uid-11-1", "uid-2-1", "x-uid-1-1"] {
+        assert!(!is_own(&with(token, &[]), &machine), "{token}");
+    }
+}
+
+#[test]
 fn the_instance_that_counts() {
     let with = |id: &str, state: &str, token: &str| Found {
         state: state.to_owned(),
