@@ -137,6 +137,7 @@ const TABLE: &[(&str, Meaning)] = &[
     ("ResourceCountExceeded", Meaning::Quota),
     ("ResourceLimitExceeded", Meaning::Quota),
     ("SpotMaxPriceTooLow", Meaning::PriceTooLow),
+    ("TagLimitExceeded", Meaning::Mistake),
     ("TargetGroupNotFound", Meaning::Missing),
     ("TooManyRegistrationsForTargetId", Meaning::Quota),
     ("TooManyTargets", Meaning::Quota),
