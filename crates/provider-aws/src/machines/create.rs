@@ -12,7 +12,7 @@ use super::errors::{At, blames_group, blames_host, is_spent_token, judge};
 use super::find::{Depth, find};
 use super::found::Found;
 use super::home::{ACCOUNT, at_home, refuse_to_move};
-use super::launch::Launch;
+use super::launch::{HOST, Launch};
 use super::outdated::or_outdated;
 use super::sight::{self, Around};
 use crate::ec2::Ec2;
@@ -38,12 +38,9 @@ impl Ec2Machines {
             Err(error) => return Err(self.or_wrong_account(&ec2, machine, &config, error).await),
         };
         let mut status = assemble(machine, &config, resolved, &facts).into_status(machine)?;
-        // What an earlier attempt had is no part of this one; its host is among the earlier ones.
-        for name in ["instanceId", "instanceState", ACCOUNT, PRIVATE_IP, LOAD_BALANCERS] {
+        // What an earlier attempt had is no part of this one; its host is among the former ones.
+        for name in ["instanceId", "instanceState", ACCOUNT, HOST, PRIVATE_IP, LOAD_BALANCERS] {
             status.0.remove(name);
-        }
-        if Launch::stored(&machine.status).is_some() {
-            status.0.remove("dedicatedHost");
         }
         Ok(status)
     }
@@ -74,16 +71,17 @@ impl Ec2Machines {
             Ok(found) => Ok(created(&found, machine)),
             Err(error) if is_spent_token(&error) => {
                 // Whatever the token made is this machine's, if it can be seen; otherwise this attempt is over.
-                let judged = |error: &AwsError| judge(error, at(machine, &launch));
-                let made = made_before(&ec2, machine, &launch)
-                    .await
-                    .map_err(|asking| CloudError { effect: Effect::Unclear, ..judged(&asking) })?;
-                made.ok_or_else(|| judged(&error))
+                let made = made_before(&ec2, machine, &launch).await?;
+                made.ok_or_else(|| judge(&error, at(machine, &launch)))
             }
             Err(refusal) => {
                 let error = judge(&refusal, at(machine, &launch));
                 let mut error = or_outdated(error, machine, &launch);
                 if error.class == ErrorClass::InvalidConfiguration {
+                    // The machine fails by this, and nobody would look for what an earlier request made, whose answer was lost.
+                    if let Some(instance) = made_before(&ec2, machine, &launch).await? {
+                        return Ok(instance);
+                    }
                     // What was found when it was prepared may be another account's.
                     self.sees_its_account(&ec2, machine).await?;
                 }
@@ -100,13 +98,17 @@ impl Ec2Machines {
     }
 }
 
-/// What an earlier request of this machine made, as far as it can be seen.
+/// What an earlier request of this machine made, as far as it can be seen. Where nobody can be asked, it may have made something.
 async fn made_before(
     ec2: &Ec2,
     machine: &MachineRef,
     launch: &Launch,
-) -> Result<Option<Instance>, AwsError> {
-    let finds = find(ec2, &[machine], Depth::All).await?;
+) -> Result<Option<Instance>, CloudError> {
+    let unclear = |error: AwsError| CloudError {
+        effect: Effect::Unclear,
+        ..judge(&error, at(machine, launch))
+    };
+    let finds = find(ec2, &[machine], Depth::All).await.map_err(unclear)?;
     let index = finds.index();
     let own = index.own(machine);
     let made = own.iter().find(|found| found.token == launch.token);

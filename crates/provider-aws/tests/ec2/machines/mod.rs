@@ -11,4 +11,6 @@ mod launches;
 mod leaving;
 mod outcomes;
 mod outdated;
+mod repeats;
+mod stripped;
 mod takeover;
