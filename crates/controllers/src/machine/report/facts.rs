@@ -117,9 +117,9 @@ impl Facts {
                     self.failed(view, Fatal::InvalidConfiguration(error.message.clone()));
                 } else {
                     self.creating(view);
-                }
-                if let Some(known) = existence_after(view, error.effect) {
-                    self.instance_exists = Some(known);
+                    if let Some(doubt) = doubt(view, error.effect) {
+                        self.instance_exists = Some(doubt);
+                    }
                 }
             }
             Outcome::Seen(instance) | Outcome::Repaired(instance) => self.seen(view, instance, now),
@@ -179,13 +179,13 @@ impl Facts {
         }
     }
 
-    /// Its instance is to be made. If one may have been asked for before, whether it exists stays what was last known.
+    /// Its instance is to be made. If one may have been made before, whether it exists stays what was last known.
     fn creating(&mut self, view: &View) {
         if view.machine.meta.deleting {
             return;
         }
         self.phase = self.phase.or(Some(Phase::Provisioning));
-        if was_never_asked_for(view) {
+        if is_not_created(view) {
             self.instance_exists = Some(not_created());
         }
     }
@@ -199,7 +199,7 @@ impl Facts {
                 REASON_INSTANCE_MISSING,
                 fatal.to_string(),
             )),
-            Fatal::InvalidConfiguration(_) if was_never_asked_for(view) => Some(not_created()),
+            Fatal::InvalidConfiguration(_) if is_not_created(view) => Some(not_created()),
             Fatal::NotCreatedInTime(_) if view.is_untouched() => Some(not_created()),
             _ => None,
         };
@@ -239,26 +239,26 @@ fn is_joining(view: &View, instance: &Instance, now: Timestamp) -> bool {
         && quiet.is_some_and(|time| time < patience)
 }
 
-/// Whether no attempt is stored, so that nothing was asked of a cloud that could have made an instance.
-fn was_never_asked_for(view: &View) -> bool {
-    view.attempt().is_none() && !view.had_instance()
+/// Whether no attempt is stored, so that nothing was asked of a cloud that could have made an instance, or one was looked for in vain.
+fn is_not_created(view: &View) -> bool {
+    let looked_for = matches!(view.sighting, Sighting::Absent);
+    !view.had_instance() && (view.attempt().is_none() || looked_for)
 }
 
-/// What a call that did not make an instance tells about whether there is one; `None` where that stays as it is.
-fn existence_after(view: &View, effect: Effect) -> Option<Condition> {
+/// What a call that did not make an instance leaves open about whether there is one; `None` where it says nothing about that.
+fn doubt(view: &View, effect: Effect) -> Option<Condition> {
     if view.had_instance() {
         return None;
     }
-    match effect {
+    let text = match effect {
         // Nothing about calls before it, whose answers may have been lost.
-        Effect::None => None,
-        Effect::NoneForThisAttempt => Some(not_created()),
-        Effect::Unclear => {
-            let (reason, text) =
-                (REASON_ERROR_CHECKING_PROVIDER, "it was asked for, and the answer is not clear");
-            Some(Condition::unknown(CONDITION_INSTANCE_EXISTS, reason, text))
-        }
-    }
+        Effect::None => return None,
+        // Maybe because an earlier call has used it up.
+        Effect::NoneForThisAttempt => "this attempt is over, and what has come of it is looked for",
+        Effect::Unclear => "it was asked for, and the answer is not clear",
+    };
+    let reason = REASON_ERROR_CHECKING_PROVIDER;
+    Some(Condition::unknown(CONDITION_INSTANCE_EXISTS, reason, text))
 }
 
 fn not_created() -> Condition {

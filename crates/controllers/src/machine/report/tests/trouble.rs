@@ -64,8 +64,6 @@ fn that_nothing_was_created_is_said_only_where_it_is_known() {
     for class in [ErrorClass::InvalidConfiguration, ErrorClass::Throttled] {
         assert_eq!(after(&json!({}), class, Effect::None), "False/InstanceNotCreated");
         assert_eq!(after(&launched(), class, Effect::None), "-/-", "an answer may have been lost");
-        let refused = after(&launched(), class, Effect::NoneForThisAttempt);
-        assert_eq!(refused, "False/InstanceNotCreated");
         assert_eq!(after(&asked, class, Effect::Unclear), "Unknown/ErrorCheckingProvider");
         let lost = conditions(&[("InstanceExists", "Unknown", "ErrorCheckingProvider")]);
         let lost = after(&all(&[launched(), lost]), class, Effect::None);
@@ -74,6 +72,33 @@ fn that_nothing_was_created_is_said_only_where_it_is_known() {
     let why = failure(Category::Throttled);
     let paused = Outcome::Paused { wait: Duration::from_secs(7), why };
     assert_eq!(condition(&of(&launched(), &paused).1, "InstanceExists"), "-/-");
+    // A token that was used up may have made one that is not shown yet.
+    let over = after(&asked, ErrorClass::Unavailable, Effect::NoneForThisAttempt);
+    assert_eq!(over, "Unknown/ErrorCheckingProvider", "it is looked for first");
+    let hopeless = after(&asked, ErrorClass::InvalidConfiguration, Effect::NoneForThisAttempt);
+    assert_eq!(hopeless, "False/InstanceNotCreated", "nobody looks any more");
+}
+
+#[test]
+fn that_an_instance_was_looked_for_in_vain_is_said() {
+    let unknown = conditions(&[("InstanceExists", "Unknown", "ErrorCheckingProvider")]);
+    let looked = all(&[launched(), unknown]);
+    let after = |outcome: &Outcome| {
+        let view = View { sighting: Sighting::Absent, ..view(&looked) };
+        condition(&told(view, &object(&looked), outcome).1, "InstanceExists")
+    };
+    let refused = |class| Outcome::NotCreated(CloudError { effect: Effect::None, ..error(class) });
+    let paused =
+        Outcome::Paused { wait: Duration::from_secs(7), why: failure(Category::Throttled) };
+    for outcome in
+        [paused, refused(ErrorClass::Throttled), refused(ErrorClass::InvalidConfiguration)]
+    {
+        assert_eq!(after(&outcome), "False/InstanceNotCreated", "{outcome:?}");
+    }
+    assert_eq!(
+        after(&Outcome::NotCreated(error(ErrorClass::Unavailable))),
+        "Unknown/ErrorCheckingProvider"
+    );
 }
 
 #[test]
