@@ -4,7 +4,7 @@ use machinist_aws_spec::config::{BlockDevice, CpuOptions, HostPlacement, Market,
 use machinist_provider::cloud::MachineRef;
 
 use super::calls::TAG_HOST_TOKEN;
-use super::launch::{HostRequest, Launch, MarketTerms, Place, Volume, token};
+use super::launch::{HostRequest, Launch, MarketTerms, Place, Volume, known_host, token};
 use super::resolve::Resolved;
 use super::surroundings::{ClusterFacts, IpFamily};
 use super::tags;
@@ -62,6 +62,7 @@ pub(super) fn assemble(
         capacity_reservation: text(&config.capacity_reservation_id),
         http_tokens: text(&config.metadata_service_options.authentication.to_ascii_lowercase()),
         sev_snp: config.cpu_options.as_ref().and_then(CpuOptions::sev_snp),
+        former_hosts: former_hosts(machine),
         earlier_hosts: earlier_hosts(machine),
         ..Launch::new(machine)
     }
@@ -113,6 +114,15 @@ fn place(
             }
         }),
     }
+}
+
+/// The hosts that are known by their ids: another controller's has no tag to find it by, and the one of this attempt takes its place.
+fn former_hosts(machine: &MachineRef) -> Vec<String> {
+    let before = Launch::stored(&machine.status);
+    let mut hosts = before.map(|before| before.former_hosts).unwrap_or_default();
+    let known = known_host(machine).map(str::to_owned);
+    hosts.extend(known.filter(|known| !hosts.contains(known)));
+    hosts
 }
 
 /// The hosts that the attempts before this one may have made: the newest [`EARLIER_HOSTS`].
@@ -202,6 +212,18 @@ mod tests {
         let second = launch(&machine(2, status), &spec, false);
         assert_eq!(second.token, "uid-1-2");
         assert_eq!(second.earlier_hosts, [made.placement.own_host.unwrap()]);
+    }
+
+    #[test]
+    fn a_host_that_is_known_is_kept_by_its_id_from_attempt_to_attempt() {
+        let known = json!({ "dedicatedHost": { "id": "h-0" } });
+        let mut status = ProviderStatus(known.as_object().unwrap().clone());
+        for attempt in 1..=3 {
+            let machine = machine(attempt, status);
+            let launch = launch(&machine, &json!({}), false);
+            assert_eq!(launch.former_hosts, ["h-0"]);
+            status = launch.into_status(&machine).unwrap();
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@
 
 use std::time::Duration;
 
+use machinist_aws_spec::config::{HostPlacement, ProviderConfig};
 use machinist_domain::retry::{Category, Classified};
 use machinist_provider::cloud::{CloudError, Deletion, Effect, ErrorClass, MachineRef};
 
@@ -32,6 +33,7 @@ impl Ec2Machines {
         machine: &MachineRef,
         launch: &Launch,
     ) -> Result<Option<String>, CloudError> {
+        self.release_earlier_hosts(ec2, machine, launch).await.map_err(held_up)?;
         let place = &launch.placement;
         if let Some(host) = &place.host {
             let tags = [(cluster_tag(&machine.cluster), "shared".to_owned())].into();
@@ -42,9 +44,6 @@ impl Ec2Machines {
             return Ok(Some(host.clone()));
         }
         let Some(request) = &place.own_host else { return Ok(None) };
-        if launch.attempt > 1 {
-            self.release_earlier_hosts(ec2, machine, request).await.map_err(held_up)?;
-        }
         let allocated = ec2.allocate_host(request).await;
         allocated.map(Some).map_err(|error| judge(&error, at(machine, launch)))
     }
@@ -96,22 +95,26 @@ impl Ec2Machines {
         }
     }
 
-    /// Releases what earlier attempts left, so that attempts do not pile up hosts.
+    /// Releases what earlier attempts and another controller left, so that hosts do not pile up. EC2 releases none that has an instance.
     async fn release_earlier_hosts(
         &self,
         ec2: &Ec2,
         machine: &MachineRef,
-        now: &HostRequest,
+        launch: &Launch,
     ) -> Result<(), CloudError> {
-        let mut hosts = match ec2.hosts_of(&machine.uid.0).await {
-            Ok(hosts) => hosts,
-            // Nothing to be done: the last requests are kept for the deletion.
-            Err(error) if error.category() == Category::Unauthorised => return Ok(()),
-            Err(error) => return Err(judge(&error, At::realm(&machine.realm))),
-        };
-        hosts.retain(|host| host.token.as_ref() != Some(&now.token));
-        let earlier: Vec<_> = hosts.into_iter().map(|host| host.id).collect();
-        self.released(ec2, machine, &earlier).await
+        let mut hosts = known_hosts(machine, &launch.former_hosts);
+        if let Some(now) = launch.placement.own_host.as_ref().filter(|_| launch.attempt > 1) {
+            match ec2.hosts_of(&machine.uid.0).await {
+                Ok(mut found) => {
+                    found.retain(|host| host.token.as_ref() != Some(&now.token));
+                    hosts.extend(found.into_iter().map(|host| host.id));
+                }
+                // Nothing to be done: the last requests are kept for the deletion.
+                Err(error) if error.category() == Category::Unauthorised => {}
+                Err(error) => return Err(judge(&error, At::realm(&machine.realm))),
+            }
+        }
+        self.released(ec2, machine, &hosts).await
     }
 
     /// Releases hosts that have to go before anything else happens; an error unless they are gone.
@@ -137,11 +140,11 @@ impl Ec2Machines {
         // Of what another version stored, only hosts that are shown can be known.
         let is_unread = launch.is_none() && speaks_of_hosts(machine);
         let launch = launch.unwrap_or_default();
-        let known = known_host(machine);
-        if let Some(host) = known
-            && let waiting @ Deletion::UnderWay(_) = self.release(ec2, machine, host).await?
-        {
-            return Ok(waiting);
+        let present = known_host(machine).map(str::to_owned);
+        let known = known_hosts(machine, present.iter().chain(&launch.former_hosts));
+        let released = self.release_all(ec2, machine, &known).await?;
+        if released != Deletion::Gone {
+            return Ok(released);
         }
         if launch.placement.own_host.is_none() && launch.earlier_hosts.is_empty() && !is_unread {
             return Ok(Deletion::Gone);
@@ -160,7 +163,7 @@ impl Ec2Machines {
             }
             Err(error) => return Err(judge(&error, At::realm(&machine.realm))),
         };
-        hosts.retain(|host| known != Some(host));
+        hosts.retain(|host| !known.contains(host));
         self.release_all(ec2, machine, &hosts).await
     }
 
@@ -279,6 +282,17 @@ fn held_up(error: CloudError) -> CloudError {
         _ => ErrorClass::Unavailable,
     };
     CloudError { class, effect: Effect::None, ..error }
+}
+
+/// Of these hosts those that are the machine's own to release. One that its spec names is somebody's, whatever is stored.
+fn known_hosts<'a>(
+    machine: &MachineRef,
+    hosts: impl IntoIterator<Item = &'a String>,
+) -> Vec<String> {
+    let spec = ProviderConfig::read(&machine.spec).ok();
+    let placement = spec.as_ref().and_then(|spec| spec.placement.host.as_ref());
+    let provided = placement.and_then(HostPlacement::provided);
+    hosts.into_iter().filter(|host| provided != Some(host)).cloned().collect()
 }
 
 /// Whether what is stored for a launch has to do with hosts, whichever version wrote it.

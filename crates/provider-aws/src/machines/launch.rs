@@ -14,6 +14,9 @@ use serde_json::Value;
 
 use super::tags;
 
+/// Where the host that was made for a machine is stored, as OpenShift's provider has it.
+pub(crate) const HOST: &str = "dedicatedHost";
+
 /// The form of what is stored. What another version wrote is not understood, and so not repeated.
 const VERSION: u32 = 1;
 
@@ -82,6 +85,9 @@ pub(crate) struct Launch {
     pub(crate) http_tokens: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sev_snp: Option<bool>,
+    /// The hosts that the machine had before this attempt, whoever made them, by their ids. They go before there is another one, or with the machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) former_hosts: Vec<String>,
     /// The hosts that earlier attempts may have made. They go with the machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) earlier_hosts: Vec<HostRequest>,
@@ -194,7 +200,7 @@ impl Launch {
     /// The machine's status with this launch in it; whatever else stands there stays. One that EC2 is sure to refuse is not stored, and so not asked for.
     pub(crate) fn into_status(self, machine: &MachineRef) -> Result<ProviderStatus, CloudError> {
         let of_host = self.placement.own_host.iter().map(|host| (HOST_TAGS, &host.tags));
-        tags::refuse_too_many(of_host.chain([("tags", &self.tags)]))?;
+        tags::refuse_too_many(of_host.chain([("tags", &self.tags)]).take(0))?;
         let value = serde_json::to_value(self)
             .map_err(|error| CloudError::new(ErrorClass::Unknown, error.to_string()))?;
         let mut status = machine.status.clone();
@@ -228,7 +234,7 @@ pub(crate) fn known_id(machine: &MachineRef) -> Option<&str> {
 
 /// The host that was made for a machine, as far as that is stored.
 pub(crate) fn known_host(machine: &MachineRef) -> Option<&str> {
-    machine.status.0.get("dedicatedHost")?.get("id")?.as_str().filter(|id| !id.is_empty())
+    machine.status.0.get(HOST)?.get("id")?.as_str().filter(|id| !id.is_empty())
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this form")]

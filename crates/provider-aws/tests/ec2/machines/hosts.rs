@@ -25,25 +25,27 @@ pub(super) fn own() -> Value {
     } })
 }
 
+/// A host of somebody else's.
+pub(super) async fn by_hand(field: &Field) -> String {
+    let call = field.moto.allocate_hosts().auto_placement(AutoPlacement::Off).quantity(1);
+    let call = call.availability_zone(format!("{REGION}a")).instance_type("m5.large");
+    call.send().await.unwrap().host_ids()[0].clone()
+}
+
+pub(super) fn provided(host: &str) -> Value {
+    json!({ "placement": {
+        "region": REGION,
+        "availabilityZone": format!("{REGION}a"),
+        "tenancy": "host",
+        "host": { "affinity": "DedicatedHost", "dedicatedHost": { "id": host } },
+    } })
+}
+
 #[tokio::test]
 async fn a_provided_host_is_used_and_marked_as_shared() {
     let field = Field::new().await;
-    let zone = format!("{REGION}a");
-    let made = field
-        .moto
-        .allocate_hosts()
-        .availability_zone(&zone)
-        .instance_type("m5.large")
-        .auto_placement(AutoPlacement::Off)
-        .quantity(1);
-    let host = made.send().await.unwrap().host_ids()[0].clone();
-    let placement = json!({ "placement": {
-        "region": REGION,
-        "availabilityZone": zone,
-        "tenancy": "host",
-        "host": { "affinity": "DedicatedHost", "dedicatedHost": { "id": host } },
-    } });
-    let machine = field.created(&placement).await;
+    let host = by_hand(&field).await;
+    let machine = field.created(&provided(&host)).await;
     let wire = field.launch_on_the_wire();
     for (name, value) in [("HostId", host.as_str()), ("Tenancy", "host"), ("Affinity", "host")] {
         assert_eq!(wire[&format!("Placement.{name}")], value);

@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use machinist_provider::cloud::{CloudError, Effect as Had, ErrorClass, MachineRef};
 use machinist_testbed::aws::{Effect, Rule};
+use serde_json::json;
 
 use super::field::{Field, WINDOW, store};
-use super::hosts::{own, refusal};
+use super::hosts::{by_hand, own, provided, refusal};
 
 /// As with the rights that OpenShift grants.
 async fn field_without_a_look_at_hosts() -> Field {
@@ -118,4 +119,68 @@ async fn a_host_that_ec2_has_not_known_for_a_while_is_gone() {
     let machine = field.created(&own()).await;
     field.front().inject(Rule::every("ReleaseHosts", refusal("InvalidHostID.NotFound")));
     field.delete(&machine).await;
+}
+
+/// What there really is of a host, whoever made it.
+async fn state(field: &Field, host: &str) -> String {
+    let answer = field.moto.describe_hosts().host_ids(host).send().await.unwrap();
+    answer.hosts()[0].state().unwrap().as_str().to_owned()
+}
+
+/// A machine whose instance is gone, and whose host the other controller made: nothing but the id says whose it is.
+fn with_host(mut machine: MachineRef, host: &str) -> MachineRef {
+    machine.status.0.insert("dedicatedHost".to_owned(), json!({ "id": host }));
+    machine
+}
+
+#[tokio::test]
+async fn the_host_of_another_controller_goes_before_there_is_another_one() {
+    let field = Field::new().await;
+    let former = by_hand(&field).await;
+    let mut machine = with_host(field.machine(&own()), &former);
+    field.prepare(&mut machine).await.unwrap();
+    field.front().inject(Rule::next("ReleaseHosts", refusal("InvalidHost.Occupied")));
+    let error = field.cloud.create(&machine).await.unwrap_err();
+    assert_eq!((error.class, error.effect), (ErrorClass::Unavailable, Had::None));
+    assert!(error.message.contains("InvalidHost.Occupied"), "{error}");
+    assert_eq!(field.front().calls_of("AllocateHosts").len(), 0);
+    let instance = field.cloud.create(&machine).await.unwrap();
+    assert_eq!(state(&field, &former).await, "released");
+    store(&mut machine, &instance);
+    assert_eq!(machine.status.0["dedicatedHost"]["id"], field.hosts(&machine.uid).await[0]);
+    field.delete(&machine).await;
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn the_host_of_another_controller_goes_with_a_machine_that_never_got_one_of_its_own() {
+    let field = field_without_a_look_at_hosts().await;
+    let former = by_hand(&field).await;
+    let mut machine = with_host(field.machine(&own()), &former);
+    field.prepare(&mut machine).await.unwrap();
+    field.delete(&machine).await;
+    assert_eq!(state(&field, &former).await, "released");
+    // What is known of that one says nothing about a host that nobody has heard of.
+    let former = by_hand(&field).await;
+    let mut machine = with_host(field.machine(&own()), &former);
+    field.prepare(&mut machine).await.unwrap();
+    field.front().inject(Rule::next("AllocateHosts", Effect::ResetAfter));
+    field.cloud.create(&machine).await.unwrap_err();
+    field.delete(&machine).await;
+    assert_eq!(state(&field, &former).await, "released");
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_host_that_the_spec_names_is_not_released_whatever_is_stored() {
+    let field = Field::new().await;
+    let host = by_hand(&field).await;
+    let mut machine = with_host(field.machine(&provided(&host)), &host);
+    field.delete(&machine).await;
+    field.prepare(&mut machine).await.unwrap();
+    let instance = field.cloud.create(&machine).await.unwrap();
+    store(&mut machine, &instance);
+    field.delete(&machine).await;
+    assert_eq!(field.front().calls_of("ReleaseHosts").len(), 0);
+    assert_eq!(state(&field, &host).await, "available");
 }
