@@ -11,6 +11,7 @@ use machinist_runtime::writer::{CloudCall, CloudWriteError, Guard, Part, WriteEr
 use serde_json::{Value, json};
 
 use super::MachineController;
+use super::error::or_look_first;
 use super::observe::group;
 use super::plan::{Outcome, Plan};
 use super::snapshot::{Content, Snapshot, View};
@@ -140,6 +141,7 @@ impl Act<'_> {
             Err(Refused::Cloud(error)) => {
                 // Whatever was seen before this call says nothing about after it.
                 self.controller.sightings.forget(&machine.uid);
+                let error = or_look_first(error, self.view);
                 if error.effect == Effect::NoneForThisAttempt {
                     let mut refused = self.controller.refused.lock();
                     refused.insert(machine.uid.clone(), machine.attempt);

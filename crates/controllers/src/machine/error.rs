@@ -5,7 +5,10 @@ use machinist_api::names::{
 };
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Classified, Failure, Retry};
+use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
 use machinist_provider::spec::SpecError;
+
+use super::snapshot::View;
 
 /// Why nobody can be asked about a machine, or nothing is asked of anybody.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -85,6 +88,54 @@ impl Fatal {
             Self::Vanished(_) => None,
             Self::NotCreatedInTime(_) => Some(ERROR_CREATE),
             Self::NotJoinedInTime(_) => Some(ERROR_JOIN_CLUSTER_TIMEOUT),
+        }
+    }
+}
+
+/// What it means that a machine asks for the impossible, if an answer to an earlier request was lost: that request may have been carried out. So this
+/// attempt is over, and what has come of it is looked for before anything is final.
+pub(super) fn or_look_first(error: CloudError, view: &View) -> CloudError {
+    let hopeless =
+        error.class == ErrorClass::InvalidConfiguration && error.effect != Effect::Unclear;
+    if !hopeless || !view.has_lost_an_answer() {
+        return error;
+    }
+    let message = format!("{}; but an earlier request was not answered", error.message);
+    let (class, effect) = (ErrorClass::Unavailable, Effect::NoneForThisAttempt);
+    CloudError { class, effect, message, ..error }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::samples::{all, conditions, recorded, view};
+    use super::*;
+
+    #[test]
+    fn nothing_is_hopeless_while_an_answer_is_missing() {
+        let asked = json!({"status": {"providerStatus": {"launch": {"attempt": 1}}}});
+        let said = |status, reason| conditions(&[("InstanceExists", status, reason)]);
+        let unheard = all(&[asked.clone(), said("Unknown", "ErrorCheckingProvider")]);
+        let heard = all(&[asked, said("False", "InstanceNotCreated")]);
+        let judged = |patch: &Value, class, effect| {
+            let error = CloudError { effect, ..CloudError::new(class, "no") };
+            let error = or_look_first(error, &view(patch));
+            (error.class, error.effect)
+        };
+        let over = (ErrorClass::Unavailable, Effect::NoneForThisAttempt);
+        for effect in [Effect::None, Effect::NoneForThisAttempt] {
+            let invalid = (ErrorClass::InvalidConfiguration, effect);
+            assert_eq!(judged(&unheard, invalid.0, effect), over);
+            assert_eq!(judged(&heard, invalid.0, effect), invalid);
+            let seen = all(&[recorded(), said("Unknown", "ErrorCheckingProvider")]);
+            assert_eq!(judged(&seen, invalid.0, effect), invalid, "it has its instance");
+        }
+        for (class, effect) in [
+            (ErrorClass::InvalidConfiguration, Effect::Unclear),
+            (ErrorClass::Throttled, Effect::None),
+        ] {
+            assert_eq!(judged(&unheard, class, effect), (class, effect));
         }
     }
 }

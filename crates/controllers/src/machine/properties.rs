@@ -16,6 +16,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::drain;
+use super::error::or_look_first;
 use super::plan::{Outcome, Plan};
 use super::samples::{failure, instance_of, launch, merge, now, object, snapshot, view_of};
 use super::snapshot::View;
@@ -96,6 +97,7 @@ struct World {
     may_fail: bool,
     drifted: bool,
     released: bool,
+    crashes: u32,
 }
 
 impl World {
@@ -109,6 +111,7 @@ impl World {
             may_fail: false,
             drifted: false,
             released: false,
+            crashes: 0,
         }
     }
 
@@ -165,6 +168,7 @@ impl World {
         let outcome = self.act(&view, &plan, step);
         if matches!(step, Step::Crash) {
             (self.refused, self.known) = (None, None);
+            self.crashes += 1;
             return;
         }
         let told = report(&snapshot(view.clone()), &outcome, self.now);
@@ -173,6 +177,9 @@ impl World {
         merge(&mut self.object["status"], &status);
         if self.object["status"]["phase"] == "Failed" && phase_before != "Failed" {
             assert!(self.may_fail, "failed without a reason: {outcome:?}");
+            // Whoever dies before an answer is written down cannot know that one was lost.
+            let unseen = matches!(outcome, Outcome::NotCreated(_)) && self.existing() > 0;
+            assert!(!unseen || self.crashes > 0, "failed beside an instance: {outcome:?}");
         }
         let news = self.says_not_created() && !said_before;
         assert!(!news || self.existing() == 0, "said that there is nothing after {outcome:?}");
@@ -222,7 +229,16 @@ impl World {
                     ..CloudError::new(class, "no")
                 })
             }
-            Plan::Create { attempt } => self.create(*attempt, step),
+            Plan::Create { attempt } => match self.create(*attempt, step) {
+                Outcome::NotCreated(error) => {
+                    let error = or_look_first(error, view);
+                    if error.effect == Effect::NoneForThisAttempt {
+                        self.refused = Some(*attempt);
+                    }
+                    Outcome::NotCreated(error)
+                }
+                outcome => outcome,
+            },
             Plan::Terminate => match step {
                 Step::Refused(class) => Outcome::NotTerminated(CloudError::new(class, "no")),
                 Step::Lost => {
@@ -290,12 +306,11 @@ impl World {
                 error(ErrorClass::InvalidConfiguration, Effect::None)
             }
             Step::Invalid(effect) if !self.cloud.contains_key(&attempt) => {
-                (self.may_fail, self.refused) = (true, Some(attempt));
+                self.may_fail = true;
                 error(ErrorClass::InvalidConfiguration, effect)
             }
             // The same request again: a cloud that made an instance for it says so instead.
             Step::Burned if !self.cloud.contains_key(&attempt) => {
-                self.refused = Some(attempt);
                 error(ErrorClass::CapacityExhausted, Effect::NoneForThisAttempt)
             }
             _ => {

@@ -160,6 +160,13 @@ impl View {
         self.attempt().is_some() && self.machine.provider_id.is_none()
     }
 
+    /// Whether nobody knows what came of asking for an instance.
+    pub fn has_lost_an_answer(&self) -> bool {
+        let exists = self.machine.condition(CONDITION_INSTANCE_EXISTS);
+        let unknown = exists.is_some_and(|condition| condition.status == Status::Unknown);
+        unknown && self.attempt().is_some() && !self.had_instance()
+    }
+
     /// Whether that instance is being waited for before it goes.
     pub fn awaits_an_unknown_instance(&self) -> bool {
         self.machine.meta.deleting && !self.is_gone() && self.may_have_an_unknown_instance()
