@@ -200,7 +200,7 @@ impl Launch {
     /// The machine's status with this launch in it; whatever else stands there stays. One that EC2 is sure to refuse is not stored, and so not asked for.
     pub(crate) fn into_status(self, machine: &MachineRef) -> Result<ProviderStatus, CloudError> {
         let of_host = self.placement.own_host.iter().map(|host| (HOST_TAGS, &host.tags));
-        tags::refuse_too_many(of_host.chain([("tags", &self.tags)]).take(0))?;
+        tags::refuse_too_many(of_host.chain([("tags", &self.tags)]))?;
         let value = serde_json::to_value(self)
             .map_err(|error| CloudError::new(ErrorClass::Unknown, error.to_string()))?;
         let mut status = machine.status.clone();
