@@ -4,9 +4,14 @@
 //! the failure domain for all its machines; when the pause is over one of them tries, and the others wait for what comes of that. Pauses
 //! double up to a limit, with jitter, and end with the first success.
 //!
-//! Which domain a call belongs to is known once a call of its [`Group`] was refused: before that everybody may try. Nothing here has to
-//! survive a restart: the cloud will say the same again. What nobody has asked about for long is forgotten, and whoever waits is known only for
+//! Which domain a call belongs to is known once a call of its [`Group`] was refused: before that everybody may try. A refusal after which
+//! another attempt may go elsewhere closes the place where it happened and no other: there everybody waits, unless calls of the same group work
+//! elsewhere. Then a refusal is the way there, because an attempt that may have been asked for is given up only when the cloud says no to it.
+//!
+//! Nothing here has to survive a restart: the cloud will say the same again. What nobody has asked about for long is forgotten, and whoever waits is known only for
 //! as long as they come back.
+
+mod pause;
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -15,10 +20,11 @@ use machinist_domain::hash::fnv1a;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::retry::{Classified as _, Failure};
-use machinist_provider::cloud::{CloudError, ErrorClass, FailureDomain};
+use machinist_provider::cloud::{CloudError, Effect, ErrorClass, FailureDomain};
 use machinist_runtime::clock::SharedClock;
 use parking_lot::Mutex;
 
+use self::pause::Pause;
 use super::Wake;
 
 /// What is to be done in a cloud.
@@ -43,14 +49,28 @@ impl Call {
     }
 }
 
-/// Calls that fail together, as far as we can tell: the same call for the same provider spec.
+/// Calls that fail together, as far as we can tell: the same call for the same provider spec, in the same place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Group {
+    kin: Kin,
+    place: Option<u64>,
+}
+
+/// The same call for the same provider spec, wherever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Group(u64, Call);
+struct Kin(u64, Call);
 
 impl Group {
-    /// The group of a call for a machine with this provider spec in this namespace.
+    /// The group of a call for a machine with this provider spec in this namespace. Where it goes is not known yet, or always the same.
     pub fn new(namespace: &str, spec: &str, call: Call) -> Self {
-        Self(fnv1a(spec.as_bytes()) ^ fnv1a(namespace.as_bytes()).rotate_left(32), call)
+        let spec = fnv1a(spec.as_bytes()) ^ fnv1a(namespace.as_bytes()).rotate_left(32);
+        Self { kin: Kin(spec, call), place: None }
+    }
+
+    /// The same calls, as far as they go to this place.
+    #[must_use]
+    pub fn at(self, place: Option<&str>) -> Self {
+        Self { place: place.map(|place| fnv1a(place.as_bytes())), ..self }
     }
 }
 
@@ -80,20 +100,19 @@ pub struct Domains {
 
 #[derive(Default)]
 struct State {
-    groups: HashMap<Group, FailureDomain>,
+    kin: HashMap<Kin, Known>,
     closed: HashMap<FailureDomain, Pause>,
     /// When what is over is forgotten next.
     sweep_at: Duration,
 }
 
-struct Pause {
-    failures: u32,
-    until: Duration,
-    /// Somebody tries, and is given until then.
-    trying_until: Option<Duration>,
-    why: Failure,
-    /// Who waits, and until when they are expected back.
-    waiting: BTreeMap<ObjectKey, Duration>,
+/// What calls were told.
+#[derive(Default)]
+struct Known {
+    /// The domain of the last refusal that holds wherever they go.
+    everywhere: Option<FailureDomain>,
+    /// That of the last refusal in each place; `None` where a call worked since.
+    places: BTreeMap<u64, Option<FailureDomain>>,
 }
 
 impl std::fmt::Debug for Domains {
@@ -117,41 +136,38 @@ impl Domains {
     /// Whether a call of this group may be tried. Only looks.
     pub fn gate(&self, group: Group) -> Gate {
         let now = self.clock.uptime();
-        self.state.lock().pause(group).map_or(Gate::Open, |pause| pause.gate(now))
+        self.state.lock().gate(group, now)
     }
 
     /// Begins a call, if it may be tried: where a pause is over, the first who comes tries for all of them.
     pub fn enter(&self, group: Group, key: &ObjectKey) -> Gate {
         let now = self.clock.uptime();
         let mut state = self.state.lock();
-        let Some(pause) = state.pause(group) else { return Gate::Open };
-        let gate = pause.gate(now);
-        if gate == Gate::Open {
+        let gate = state.gate(group, now);
+        state.each_pause(group, |pause| {
+            if gate != Gate::Open {
+                pause.join(key, group.kin, now);
+                return;
+            }
             pause.waiting.remove(key);
-            pause.trying_until = Some(now + self.patience);
-        } else {
-            pause.join(key, now);
-        }
+            if pause.gate(now) == Gate::Open {
+                pause.trying_until = Some(now + self.patience);
+            }
+        });
         gate
     }
 
     /// Waits for what comes of it when somebody else tries.
     pub fn wait(&self, group: Group, key: &ObjectKey) {
         let now = self.clock.uptime();
-        if let Some(pause) = self.state.lock().pause(group) {
-            pause.join(key, now);
-        }
+        self.state.lock().each_pause(group, |pause| pause.join(key, group.kin, now));
     }
 
-    /// The call worked: nobody needs to wait any longer.
+    /// The call worked: nobody needs to wait any longer for the same, and those who may go where it went need not wait elsewhere.
     pub fn succeeded(&self, group: Group) {
-        let opened = {
-            let mut state = self.state.lock();
-            let domain = state.groups.remove(&group);
-            domain.and_then(|domain| state.closed.remove(&domain))
-        };
-        for key in opened.into_iter().flat_map(|pause| pause.waiting.into_keys()) {
-            (self.wake)(&key);
+        let woken = self.state.lock().open(group);
+        for key in &woken {
+            (self.wake)(key);
         }
     }
 
@@ -166,14 +182,16 @@ impl Domains {
         }
         let shared = matches!(error.class, ErrorClass::Throttled | ErrorClass::CapacityExhausted);
         let Some(domain) = error.domain.as_ref().filter(|_| shared) else {
-            // Somebody tried for all, and learned nothing about what they wait for. Another one may try.
-            if let Some(pause) = state.pause(group) {
-                pause.trying_until = None;
-                pause.until = pause.until.max(now + self.timings.domain_pause);
-            }
+            state.each_pause(group, |pause| pause.let_another_try(now + self.timings.domain_pause));
             return;
         };
-        state.groups.insert(group, domain.clone());
+        let tried_for = state.domains(group);
+        state.learn(group, error.effect, domain, now);
+        for other in tried_for.into_iter().flatten().filter(|other| other != domain) {
+            if let Some(pause) = state.closed.get_mut(&other) {
+                pause.let_another_try(now + self.timings.domain_pause);
+            }
+        }
         let pause = state.closed.entry(domain.clone()).or_insert_with(|| Pause::new(error));
         if pause.is_over(now, memory) {
             *pause = Pause::new(error);
@@ -182,7 +200,7 @@ impl Domains {
         if now >= pause.until {
             pause.failures = pause.failures.saturating_add(1);
             // Who is long overdue is gone, or wants something else.
-            pause.waiting.retain(|_, back| now < back.saturating_add(memory));
+            pause.waiting.retain(|_, waiter| now < waiter.back.saturating_add(memory));
             let length = self.pause_length(domain, pause.failures);
             pause.until = now + length.max(error.pause().unwrap_or_default());
         }
@@ -200,53 +218,99 @@ impl Domains {
     }
 }
 
-impl Pause {
-    fn new(error: &CloudError) -> Self {
-        Self {
-            failures: 0,
-            until: Duration::ZERO,
-            trying_until: None,
-            why: error.failure(),
-            waiting: BTreeMap::new(),
-        }
-    }
-
-    /// Whether it ended so long ago that it says nothing about the next call.
-    fn is_over(&self, now: Duration, memory: Duration) -> bool {
-        let until = self.trying_until.map_or(self.until, |trying| trying.max(self.until));
-        self.failures > 0 && now >= until.saturating_add(memory)
-    }
-
-    fn join(&mut self, key: &ObjectKey, now: Duration) {
-        let wait = match self.gate(now) {
-            Gate::Open => Duration::ZERO,
-            Gate::Closed { wait, .. } => wait,
-        };
-        self.waiting.insert(key.clone(), now + wait);
-    }
-
-    fn gate(&self, now: Duration) -> Gate {
-        let until = match self.trying_until {
-            // Whoever tries wakes the others, or lets the next one try.
-            Some(trying) if now >= self.until => trying,
-            _ => self.until,
-        };
-        match until.checked_sub(now).filter(|wait| !wait.is_zero()) {
-            None => Gate::Open,
-            Some(wait) => Gate::Closed { wait, why: self.why.clone() },
-        }
-    }
-}
-
 impl State {
     fn sweep(&mut self, now: Duration, memory: Duration) {
         self.closed.retain(|_, pause| !pause.is_over(now, memory));
-        self.groups.retain(|_, domain| self.closed.contains_key(domain));
+        let closed = &self.closed;
+        let is_over = |domain: &FailureDomain| !closed.contains_key(domain);
+        self.kin.retain(|_, known| {
+            known.everywhere.take_if(|domain| is_over(domain));
+            known.places.retain(|_, domain| !domain.as_ref().is_some_and(is_over));
+            known.is_refused()
+        });
     }
 
-    fn pause(&mut self, group: Group) -> Option<&mut Pause> {
-        let domain = self.groups.get(&group)?;
-        self.closed.get_mut(domain)
+    /// A call was refused in this domain.
+    fn learn(&mut self, group: Group, effect: Effect, domain: &FailureDomain, now: Duration) {
+        let known = self.kin.entry(group.kin).or_default();
+        match group.place.filter(|_| effect == Effect::NoneForThisAttempt) {
+            Some(place) => {
+                known.places.insert(place, Some(domain.clone()));
+                // It got as far as that.
+                let closed = &self.closed;
+                let is_over = |domain: &FailureDomain| {
+                    closed.get(domain).is_none_or(|pause| now >= pause.until)
+                };
+                known.everywhere.take_if(|domain| is_over(domain));
+            }
+            None => known.everywhere = Some(domain.clone()),
+        }
+    }
+
+    /// The domains that these calls are in, as far as they were refused: everywhere, and where they go.
+    fn domains(&self, group: Group) -> [Option<FailureDomain>; 2] {
+        let Some(known) = self.kin.get(&group.kin) else { return [None, None] };
+        let here = group.place.and_then(|place| known.places.get(&place)?.clone());
+        [known.everywhere.clone(), here]
+    }
+
+    fn each_pause(&mut self, group: Group, mut work: impl FnMut(&mut Pause)) {
+        for domain in self.domains(group).into_iter().flatten() {
+            if let Some(pause) = self.closed.get_mut(&domain) {
+                work(pause);
+            }
+        }
+    }
+
+    fn gate(&self, group: Group, now: Duration) -> Gate {
+        let [everywhere, here] = self.domains(group);
+        let of = |domain: Option<FailureDomain>| {
+            let pause = domain.and_then(|domain| self.closed.get(&domain));
+            pause.map_or(Gate::Open, |pause| pause.gate(now))
+        };
+        match of(everywhere) {
+            Gate::Open if self.works_elsewhere(group) => Gate::Open,
+            Gate::Open => of(here),
+            closed @ Gate::Closed { .. } => closed,
+        }
+    }
+
+    fn works_elsewhere(&self, group: Group) -> bool {
+        let known = self.kin.get(&group.kin);
+        let mut places = known.into_iter().flat_map(|known| &known.places);
+        places.any(|(place, refused)| refused.is_none() && Some(*place) != group.place)
+    }
+
+    /// Opens what a call got through, and says who need not wait any longer.
+    fn open(&mut self, group: Group) -> Vec<ObjectKey> {
+        let opened = self.domains(group).into_iter().flatten();
+        let opened: Vec<_> = opened.filter_map(|domain| self.closed.remove(&domain)).collect();
+        let mut woken: Vec<_> =
+            opened.into_iter().flat_map(|pause| pause.waiting.into_keys()).collect();
+        let Some(known) = self.kin.get_mut(&group.kin) else { return woken };
+        known.everywhere = None;
+        if let Some(place) = group.place {
+            known.places.insert(place, None);
+        }
+        for domain in known.places.values().flatten() {
+            if let Some(pause) = self.closed.get_mut(domain) {
+                pause.waiting.retain(|key, waiter| {
+                    let is_kin = waiter.kin == group.kin;
+                    woken.extend(is_kin.then(|| key.clone()));
+                    !is_kin
+                });
+            }
+        }
+        if !known.is_refused() {
+            self.kin.remove(&group.kin);
+        }
+        woken
+    }
+}
+
+impl Known {
+    fn is_refused(&self) -> bool {
+        self.everywhere.is_some() || self.places.values().any(Option::is_some)
     }
 }
 

@@ -100,7 +100,8 @@ impl Act<'_> {
 
     fn wait_for_others(&self) {
         if let Some(Ok(machine)) = &self.view.reach {
-            self.controller.domains.wait(group(machine, self.view.next_call()), &machine.key);
+            let group = group(self.view, machine, self.view.next_call());
+            self.controller.domains.wait(group, &machine.key);
         }
     }
 
@@ -115,7 +116,7 @@ impl Act<'_> {
         match prepared {
             Ok(Ok(stored)) => Outcome::Prepared(stored),
             Ok(Err(error)) => {
-                self.controller.domains.failed(group(&machine, Call::Create), &error);
+                self.controller.domains.failed(group(self.view, &machine, Call::Create), &error);
                 Outcome::NotCreated(CloudError { effect: Effect::None, ..error })
             }
             Err(_) => Outcome::NotCreated(CloudError {
@@ -197,7 +198,7 @@ impl Act<'_> {
     /// How to call the cloud, if machines like this one do not pause at the moment.
     fn enter(&self, call: Call) -> Result<(&MachineRef, Chosen), Box<Outcome>> {
         let (machine, chosen) = self.reach()?;
-        match self.controller.domains.enter(group(machine, call), &machine.key) {
+        match self.controller.domains.enter(group(self.view, machine, call), &machine.key) {
             Gate::Open => Ok((machine, chosen)),
             Gate::Closed { wait, why } => Err(Box::new(Outcome::Paused { wait, why })),
         }
@@ -226,7 +227,7 @@ impl Act<'_> {
         let answer = self.writer.change_cloud(called, self.plan, work).await;
         let answer = answer.map_err(Refused::from);
         if let Some(Ok(machine)) = &self.view.reach {
-            let group = group(machine, call);
+            let group = group(self.view, machine, call);
             match &answer {
                 Ok(Some(_)) => self.controller.domains.succeeded(group),
                 Err(Refused::Cloud(error)) => self.controller.domains.failed(group, error),

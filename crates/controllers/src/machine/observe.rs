@@ -71,7 +71,7 @@ async fn look(controller: &MachineController, view: &mut View) {
     let reach = reach(controller, &view.machine, &view.stored).await;
     let reach = reach.map_err(|refusal| in_full(&controller.clouds, &view.machine, refusal));
     if let Ok(machine) = &reach {
-        view.gate = controller.domains.gate(group(machine, view.next_call()));
+        view.gate = controller.domains.gate(group(view, machine, view.next_call()));
         let chosen = controller.clouds.choose(&machine.spec).ok();
         view.sighting = match chosen {
             Some(chosen) if view.must_look() => controller.sightings.look(&chosen, machine),
@@ -85,9 +85,10 @@ async fn look(controller: &MachineController, view: &mut View) {
     view.reach = Some(reach);
 }
 
-/// Calls for machines with the same spec fail together.
-pub(super) fn group(machine: &MachineRef, call: Call) -> Group {
-    Group::new(&machine.key.namespace, machine.spec.get(), call)
+/// Calls for machines with the same spec fail together, where they go to the same place.
+pub(super) fn group(view: &View, machine: &MachineRef, call: Call) -> Group {
+    let place = if call == Call::Create { view.next_place() } else { None };
+    Group::new(&machine.key.namespace, machine.spec.get(), call).at(place.as_deref())
 }
 
 /// The provider spec, if there is a provider for it. Others of this process may read specs of more kinds than that.

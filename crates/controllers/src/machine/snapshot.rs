@@ -196,6 +196,13 @@ impl View {
         }
     }
 
+    /// Where its instance is asked for next, if that is known. An attempt that is yet to be prepared may go anywhere: whatever is full where the
+    /// last one was refused does not hold it up.
+    pub fn next_place(&self) -> Option<String> {
+        let is_over = self.attempt() == self.refused_attempt;
+        if is_over { None } else { self.stored.place() }
+    }
+
     /// Whether there is nothing to ask a cloud for when it is deleted. A spec of a kind that nobody here reads may be somebody else's, and one
     /// that cannot be read now may have been better when an instance was made: whoever made it has stored something.
     pub fn has_nothing_to_remove(&self) -> bool {

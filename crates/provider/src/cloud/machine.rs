@@ -42,7 +42,8 @@ impl MachineRef {
 
 /// What a provider stores on a machine: a JSON object of its own (`status.providerStatus`).
 ///
-/// One part is fixed: while and after creating there is a `launch` object with the `attempt` that it belongs to.
+/// One part is fixed: while and after creating there is a `launch` object with the `attempt` that it belongs to and, where attempts may go to
+/// different places, the `zone` or `subnet` that it goes to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProviderStatus(pub Map<String, Value>);
 
@@ -57,6 +58,14 @@ impl ProviderStatus {
     pub fn attempt(&self) -> Option<u32> {
         let attempt = self.0.get("launch")?.get("attempt")?.as_u64()?;
         u32::try_from(attempt).ok()
+    }
+
+    /// Where that attempt goes, if it says so.
+    pub fn place(&self) -> Option<String> {
+        let launch = self.0.get("launch")?;
+        let part = |name| launch.get(name).and_then(Value::as_str);
+        let parts: Vec<_> = ["zone", "subnet"].into_iter().filter_map(part).collect();
+        (!parts.is_empty()).then(|| parts.join("/"))
     }
 
     /// Whether nothing is stored.

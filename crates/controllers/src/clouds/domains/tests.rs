@@ -96,6 +96,102 @@ fn specs_that_share_a_domain_wait_together() {
     assert_eq!(domains.gate(group("y")), Gate::Open);
 }
 
+/// A refusal in this place, after which another attempt goes elsewhere.
+fn full_in(zone: &str) -> CloudError {
+    CloudError { effect: Effect::NoneForThisAttempt, ..full().within(format!("zone-{zone}")) }
+}
+
+fn open_at(zone: &str) -> Group {
+    group("open").at(Some(zone))
+}
+
+#[test]
+fn a_full_zone_holds_up_nobody_who_goes_elsewhere() {
+    let Bed { domains, .. } = bed();
+    domains.failed(group("pinned"), &full());
+    domains.failed(open_at("a"), &full_in("a"));
+    assert!(waits(&domains.gate(open_at("a"))).is_some());
+    assert_eq!(domains.gate(group("open")), Gate::Open, "another attempt may be prepared");
+    assert_eq!(domains.gate(open_at("b")), Gate::Open);
+}
+
+#[test]
+fn a_success_opens_the_zone_that_it_was_reached_in_and_no_other() {
+    let Bed { domains, clock, woken } = bed();
+    for _ in 0..6 {
+        domains.failed(group("pinned"), &full());
+        clock.advance(waits(&domains.gate(group("pinned"))).unwrap());
+    }
+    domains.failed(group("pinned"), &full());
+    domains.wait(group("pinned"), &key("pinned"));
+    domains.failed(open_at("a"), &full_in("a"));
+    domains.wait(open_at("a"), &key("open"));
+    let before = waits(&domains.gate(group("pinned"))).unwrap();
+
+    assert_eq!(domains.enter(open_at("b"), &key("other")), Gate::Open);
+    domains.succeeded(open_at("b"));
+    assert_eq!(waits(&domains.gate(group("pinned"))), Some(before), "zone a is as full as before");
+    assert_eq!(*woken.lock(), ["open"], "it need not wait for zone a");
+    assert_eq!(domains.enter(open_at("a"), &key("open")), Gate::Open, "to be sent on");
+    domains.failed(open_at("a"), &full_in("a"));
+    assert_eq!(waits(&domains.gate(group("pinned"))), Some(before), "what is known is no news");
+
+    clock.advance(before);
+    assert_eq!(domains.enter(open_at("a"), &key("open")), Gate::Open);
+    domains.succeeded(open_at("a"));
+    assert_eq!(domains.gate(group("pinned")), Gate::Open);
+    assert_eq!(*woken.lock(), ["open", "pinned"]);
+}
+
+#[test]
+fn where_every_zone_is_full_everybody_waits_and_pauses_grow() {
+    let Bed { domains, clock, .. } = bed();
+    let mut calls = 0;
+    for _ in 0..3600 {
+        // One after the other, as attempts go round the zones.
+        let zone = ["a", "b"][calls % 2];
+        if domains.enter(open_at(zone), &key("m")) == Gate::Open {
+            domains.failed(open_at(zone), &full_in(zone));
+            calls += 1;
+        }
+        clock.advance(SECOND);
+    }
+    assert!(calls < 30, "{calls} calls in an hour");
+    // Room in one of them is room for all; once it is full again, they wait again.
+    domains.succeeded(open_at("b"));
+    assert_eq!(domains.gate(open_at("a")), Gate::Open);
+    domains.failed(open_at("b"), &full_in("b"));
+    domains.failed(open_at("a"), &full_in("a"));
+    assert!(waits(&domains.gate(open_at("a"))).is_some());
+    assert!(waits(&domains.gate(open_at("b"))).is_some());
+}
+
+#[test]
+fn what_holds_wherever_they_go_holds_up_every_place() {
+    let Bed { domains, .. } = bed();
+    domains.failed(open_at("a"), &full().within("account"));
+    assert!(waits(&domains.gate(open_at("b"))).is_some());
+    assert!(waits(&domains.gate(group("open"))).is_some());
+    domains.succeeded(open_at("b"));
+    assert_eq!(domains.gate(open_at("a")), Gate::Open);
+    assert!(domains.state.lock().kin.is_empty());
+}
+
+#[test]
+fn whoever_is_past_the_account_and_finds_no_room_holds_nobody_up_in_the_account() {
+    let Bed { domains, clock, .. } = bed();
+    let account = || full().within("account");
+    domains.failed(open_at("a"), &account());
+    domains.failed(group("other"), &account());
+    clock.advance(5 * SECOND);
+    assert_eq!(domains.enter(open_at("a"), &key("m")), Gate::Open);
+    assert!(waits(&domains.gate(group("other"))).is_some(), "m tries for both");
+    domains.failed(open_at("a"), &full_in("a"));
+    clock.advance(5 * SECOND);
+    assert_eq!(domains.enter(open_at("b"), &key("m")), Gate::Open);
+    assert_eq!(domains.enter(group("other"), &key("o")), Gate::Open);
+}
+
 #[test]
 fn what_concerns_one_machine_alone_closes_nothing() {
     let Bed { domains, .. } = bed();
@@ -155,7 +251,7 @@ fn specs_and_domains_that_nobody_asks_for_any_more_are_forgotten() {
     clock.advance(3600 * SECOND);
     domains.failed(group("x"), &full());
     let state = domains.state.lock();
-    assert_eq!((state.groups.len(), state.closed.len()), (1, 1));
+    assert_eq!((state.kin.len(), state.closed.len()), (1, 1));
 }
 
 #[test]

@@ -100,7 +100,8 @@ fn vanished(view: &View, now: Timestamp) -> Plan {
     Plan::Fail(Fatal::Vanished(id.map(|id| format!(" {id}")).unwrap_or_default()))
 }
 
-/// There is no instance, and there was none. An attempt that was refused for good was looked for before this.
+/// There is no instance, and there was none. An attempt that was refused for good was looked for before this; the next one waits only for what
+/// holds wherever it goes.
 fn create(view: &View) -> Plan {
     if let Gate::Closed { wait, why } = &view.gate {
         return Plan::Pause { wait: *wait, why: why.clone() };

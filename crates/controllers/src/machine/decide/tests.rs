@@ -241,6 +241,24 @@ fn machines_that_fail_together_wait_together() {
 }
 
 #[test]
+fn an_attempt_waits_for_the_place_that_it_goes_to_and_not_for_the_one_that_refused_the_last() {
+    let launch = json!({"attempt": 1, "zone": "a", "subnet": "s"});
+    let prepared =
+        json!({"status": {"phase": "Provisioning", "providerStatus": {"launch": launch}}});
+    assert_eq!(view(&json!({})).next_place(), None, "nothing is prepared");
+    assert_eq!(view(&prepared).next_place().as_deref(), Some("a/s"));
+    let refused = |attempt| View { refused_attempt: Some(attempt), ..view(&prepared) };
+    assert_eq!(refused(1).next_place(), None, "the next one may go anywhere");
+    assert_eq!(refused(7).next_place().as_deref(), Some("a/s"));
+    let next = View { sighting: Sighting::Absent, ..refused(1) };
+    assert_eq!(plan(next.clone()), Plan::Prepare { attempt: 2 });
+    // What holds everywhere holds for it, too.
+    let (wait, why) = (Duration::from_secs(3), failure(Category::Throttled));
+    let gate = Gate::Closed { wait, why: why.clone() };
+    assert_eq!(plan(View { gate, ..next }), Plan::Pause { wait, why });
+}
+
+#[test]
 fn the_way_down() {
     let going = |more: &[Value]| all(&[recorded(), deleting(), all(more)]);
     let drained = conditions(&[("Drained", "True", "Succeeded")]);

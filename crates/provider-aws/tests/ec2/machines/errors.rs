@@ -75,6 +75,23 @@ async fn what_ec2_says_to_a_launch() {
     assert_eq!(field.truth(&machine.uid).await.len(), 0);
 }
 
+/// What is full in one place is not waited for in another: what is stored says which one an attempt goes to.
+#[tokio::test]
+async fn another_attempt_says_that_it_goes_to_another_place() {
+    let field = Field::new().await;
+    let mut machine = field.prepared(&json!({})).await;
+    let first = machine.status.place().unwrap();
+    field.front().inject(Rule::next("RunInstances", Effect::NoCapacity));
+    let error = field.cloud.create(&machine).await.unwrap_err();
+    let domain = error.domain.unwrap().0;
+    let zone = first.split('/').next().unwrap();
+    assert!(zone.starts_with(REGION) && domain.contains(zone), "{domain} {first}");
+    machine.attempt = 2;
+    field.prepare(&mut machine).await.unwrap();
+    assert_ne!(machine.status.place(), Some(first));
+    assert!(!domain.contains(machine.status.place().unwrap().split('/').next().unwrap()));
+}
+
 #[tokio::test]
 async fn what_ec2_says_to_a_host() {
     let field = Field::new().await;
