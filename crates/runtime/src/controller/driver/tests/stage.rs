@@ -29,13 +29,16 @@ pub(super) trait Role: Send + Sync + 'static {
 pub(super) struct Player<R> {
     pub(super) cache: Arc<Definitions>,
     pub(super) role: R,
+    /// What keeps the cache up to date ends with them.
+    _caches: Caches,
 }
 
 impl<R: Role> Player<R> {
     pub(super) fn new(role: R, cluster: &Cluster) -> Self {
         let clock: SharedClock = Arc::new(ManualClock::default());
         let caches = Caches::new(clock, Timings::default(), Arc::default(), Tasks::default());
-        Self { cache: caches.open(cluster, Scope::All, CustomResourceDefinitions), role }
+        let cache = caches.open(cluster, Scope::All, CustomResourceDefinitions);
+        Self { cache, role, _caches: caches }
     }
 }
 
