@@ -13,9 +13,8 @@ use super::machine::{Filter, Market, ProviderConfig, ResourceReference, Tag};
 use super::placement::{DedicatedHost, HostPlacement};
 use super::volumes::{BlockDevice, Ebs};
 
-/// EC2 has room for fifty; eight are machinist's own.
-const MOST_TAGS: usize = 42;
-const MOST_HOST_TAGS: usize = 50;
+/// As many as EC2 has room for. Whether there is room for machinist's own and the cluster's, too, is seen when all are known.
+const MOST_TAGS: usize = 50;
 const VOLUME_TYPES: [&str; 7] = ["gp2", "gp3", "io1", "io2", "st1", "sc1", "standard"];
 
 impl ProviderConfig {
@@ -27,7 +26,7 @@ impl ProviderConfig {
             required_or(&self.instance_type, "must be a type of EC2, such as m6i.large")
         });
         found.region(self);
-        found.tags(&self.tags, "tags", MOST_TAGS);
+        found.tags(&self.tags, "tags");
         found.references(self);
         found.network(self);
         for (at, device) in self.block_devices.iter().enumerate() {
@@ -89,8 +88,8 @@ impl Found {
         self.when(wrong, "placement.availabilityZone", "must be the name of a zone");
     }
 
-    fn tags(&mut self, tags: &[Tag], path: &str, most: usize) {
-        self.one(tags.len() > most, path, || format!("there may be {most} at most"));
+    fn tags(&mut self, tags: &[Tag], path: &str) {
+        self.one(tags.len() > MOST_TAGS, path, || format!("there may be {MOST_TAGS} at most"));
         for (at, tag) in tags.iter().enumerate() {
             let length = tag.name.chars().count();
             let name = format!("{path}[{at}].name");
@@ -265,7 +264,7 @@ impl Found {
                 self.when(!id.is_empty(), &path, "must be left out with the strategy Dynamic");
                 if let Some(dynamic) = &host.dynamic_host_allocation {
                     self.when(dynamic.tags.is_empty(), &tags, "must have a tag");
-                    self.tags(&dynamic.tags, &tags, MOST_HOST_TAGS);
+                    self.tags(&dynamic.tags, &tags);
                 }
             }
             _ => {

@@ -135,7 +135,7 @@ fn every_field_with_a_format_is_checked_and_named() {
         (json!({ "tags": [{ "name": "" }] }), "tags[0].name"),
         (json!({ "tags": [{ "name": "AWS:x" }] }), "tags[0].name"),
         (json!({ "tags": [{ "name": "x", "value": "y".repeat(257) }] }), "tags[0].value"),
-        (json!({ "tags": vec![json!({ "name": "x" }); 43] }), "tags"),
+        (json!({ "tags": vec![json!({ "name": "x" }); 51] }), "tags"),
         (json!({ "iamInstanceProfile": { "arn": "arn:x" } }), "iamInstanceProfile.id"),
         (json!({ "userDataSecret": {} }), "userDataSecret.name"),
         (json!({ "credentialsSecret": { "name": "" } }), "credentialsSecret.name"),
