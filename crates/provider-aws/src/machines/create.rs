@@ -71,8 +71,11 @@ impl Ec2Machines {
             Ok(found) => Ok(created(&found, machine)),
             Err(error) if is_spent_token(&error) => {
                 // Whatever the token made is this machine's, if it can be seen; otherwise this attempt is over.
-                let made = made_before(&ec2, machine, &launch).await?;
-                made.ok_or_else(|| judge(&error, at(machine, &launch)))
+                if let Some(instance) = made_before(&ec2, machine, &launch).await? {
+                    return Ok(instance);
+                }
+                let error = judge(&error, at(machine, &launch));
+                Err(self.give_up_host(&ec2, machine, &launch, host, error).await)
             }
             Err(refusal) => {
                 let error = judge(&refusal, at(machine, &launch));

@@ -56,6 +56,15 @@ async fn an_attempt_is_over_when_its_host_is_gone_and_not_before() {
 }
 
 #[tokio::test]
+async fn an_attempt_whose_token_is_spent_leaves_no_host() {
+    let field = field_without_a_look_at_hosts().await;
+    let machine = field.prepared(&own()).await;
+    let spent = refusal("IdempotentParameterMismatch");
+    assert_eq!(end_of_attempt(&field, &machine, &spent).await, []);
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn a_mistake_fails_a_machine_when_its_host_is_gone_and_not_before() {
     let field = Field::new().await;
     let machine = field.prepared(&own()).await;
