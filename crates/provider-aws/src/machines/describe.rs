@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use machinist_domain::retry::{Category, Classified, Failure, Retry};
 use machinist_provider::capacity::Realm;
-use machinist_provider::cloud::ownership::{Ownership, TAG_CLUSTER};
+use machinist_provider::cloud::ownership::{Ownership, TAG_CLUSTER, TAG_MACHINE_UID};
 use machinist_provider::cloud::{
     CloudError, ErrorClass, Instance, MachineRef, Owned, Reach, Sighting,
 };
@@ -152,7 +152,7 @@ impl Ec2Machines {
             return Sighting::Unknown(Failure {
                 category: Category::InvalidConfiguration,
                 retry: Retry::OnChange,
-                message: format!("instance {} does not belong to this machine", foreign.id),
+                message: not_its_own(foreign, machine),
             });
         }
         if let Some(found) = sight::current(&index.own(machine), machine) {
@@ -219,6 +219,18 @@ impl Ec2Machines {
         });
         Ok(owned.collect())
     }
+}
+
+/// Why an instance that a machine names is not taken for its own.
+fn not_its_own(foreign: &Found, machine: &MachineRef) -> String {
+    let why = match foreign.tag(TAG_MACHINE_UID) {
+        Some(other) => format!("its tag {TAG_MACHINE_UID} is that of a machine with uid {other}"),
+        None => format!(
+            "it has neither the tag {TAG_MACHINE_UID}={}, nor the machine's name, nor the tag of its cluster",
+            machine.uid
+        ),
+    };
+    format!("instance {} does not belong to this machine: {why}", foreign.id)
 }
 
 fn around<'a>(

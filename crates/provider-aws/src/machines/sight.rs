@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::balanced::{LOAD_BALANCERS, PRIVATE_IP, remembered};
 use super::found::Found;
 use super::home::ACCOUNT;
-use super::launch::{Launch, known_id, token};
+use super::launch::{HOST, Launch, known_id, token};
 use super::surroundings::ClusterFacts;
 use super::tags;
 
@@ -67,7 +67,7 @@ fn status(found: &Found, machine: Option<&MachineRef>) -> ProviderStatus {
     let launch = machine.and_then(|machine| Launch::stored(&machine.status));
     let has_own_host = launch.is_some_and(|launch| launch.placement.own_host.is_some());
     if let Some(host) = found.host.as_ref().filter(|_| has_own_host) {
-        set("dedicatedHost", json!({ "id": host }));
+        set(HOST, json!({ "id": host }));
     }
     let conditions = status.0.entry("conditions").or_insert_with(|| json!([]));
     if let (Value::Array(conditions), Some(since)) = (conditions, found.launched) {
