@@ -157,10 +157,16 @@ impl Domains {
         gate
     }
 
-    /// Waits for what comes of it when somebody else tries.
+    /// Waits for what comes of it when somebody else tries; if that is known by now, not at all.
     pub fn wait(&self, group: Group, key: &ObjectKey) {
         let now = self.clock.uptime();
-        self.state.lock().each_pause(group, |pause| pause.join(key, group.kin, now));
+        let mut state = self.state.lock();
+        if state.gate(group, now) == Gate::Open {
+            drop(state);
+            (self.wake)(key);
+        } else {
+            state.each_pause(group, |pause| pause.join(key, group.kin, now));
+        }
     }
 
     /// The call worked: nobody needs to wait any longer for the same, and those who may go where it went need not wait elsewhere.

@@ -19,6 +19,7 @@ on_both_definitions! {
     a_spec_that_can_never_work_fails_and_can_be_deleted,
     a_machine_without_its_label_is_not_created_but_can_be_deleted,
     without_room_machines_wait_and_say_so,
+    a_full_zone_holds_up_nobody_who_may_go_elsewhere,
     an_instance_that_dies_makes_its_machine_fail_and_an_outage_does_not,
     credentials_that_do_not_work_are_named_while_it_is_deleted,
     a_secret_that_can_be_mended_fails_no_machine,
@@ -109,6 +110,29 @@ async fn without_room_machines_wait_and_say_so(world: World) -> Result<()> {
         world.until_phase(name, "Running").await?;
     }
     assert_eq!(world.cloud.live(), 2);
+    process.stop().await;
+    Ok(())
+}
+
+/// Whoever waits for a full zone here waits for longer than the test.
+async fn a_full_zone_holds_up_nobody_who_may_go_elsewhere(mut world: World) -> Result<()> {
+    let pause = 100 * PATIENCE;
+    (world.timings.machines.domain_pause, world.timings.machines.domain_pause_max) = (pause, pause);
+    world.cloud.change_modes(|modes| modes.full_zones = ["a".to_owned(), "b".to_owned()].into());
+    let process = world.run()?;
+    world.create("pinned", spec(&json!({"zone": "a"}))).await?;
+    let waits = |machine: &_| condition(machine, "Ready") == "False/CapacityExhausted";
+    world.until("pinned", "it waits", waits).await?;
+    let open: Vec<_> = (0..8).map(|number| format!("open-{number}")).collect();
+    for name in &open {
+        world.create(name, spec(&json!({}))).await?;
+    }
+    for name in &open {
+        world.until_phase(name, "Running").await?;
+    }
+    let creates = world.cloud.calls()["create"];
+    assert!(creates <= 1 + 8 * 3, "{creates} calls, and three zones");
+    assert!(waits(&world.machines().get("pinned").await?), "its zone is as full as before");
     process.stop().await;
     Ok(())
 }

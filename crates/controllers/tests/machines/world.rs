@@ -54,6 +54,8 @@ pub(crate) struct World {
     pub(crate) namespace: String,
     pub(crate) client: Client,
     pub(crate) cloud: SimCloud,
+    /// How long things take in processes that are started from now on.
+    pub(crate) timings: Timings,
     config: kube::Config,
     server: SimServer,
     kubelets: Option<Kubelets>,
@@ -124,7 +126,16 @@ impl World {
         let cloud = SimCloud::new(seed, 1.0);
         let sim = SimServer::start(&cloud).await?;
         let kubelets = Kubelets::start(&cloud, config.clone(), KubeletOptions::default())?;
-        Ok(Self { served, namespace, client, cloud, config, server: sim, kubelets: Some(kubelets) })
+        Ok(Self {
+            served,
+            namespace,
+            client,
+            cloud,
+            timings: timings(),
+            config,
+            server: sim,
+            kubelets: Some(kubelets),
+        })
     }
 
     /// No Node is registered any more.
@@ -157,7 +168,7 @@ impl World {
             workers: None,
             obey_migration,
         };
-        let (manager, controllers) = setup.process(self.config.clone(), &timings())?;
+        let (manager, controllers) = setup.process(self.config.clone(), &self.timings)?;
         let (stop, shared) = (CancellationToken::new(), Arc::clone(manager.shared()));
         let token = stop.clone();
         let running = tokio::spawn(async move { manager.run(controllers, token).await.unwrap() });

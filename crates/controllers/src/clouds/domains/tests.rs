@@ -193,6 +193,18 @@ fn whoever_is_past_the_account_and_finds_no_room_holds_nobody_up_in_the_account(
 }
 
 #[test]
+fn nobody_waits_for_what_was_opened_since_they_looked() {
+    let Bed { domains, woken, .. } = bed();
+    domains.failed(group("x"), &full());
+    domains.failed(open_at("a"), &full_in("a"));
+    domains.succeeded(open_at("b"));
+    domains.wait(open_at("a"), &key("open"));
+    domains.succeeded(group("x"));
+    domains.wait(group("x"), &key("pinned"));
+    assert_eq!(*woken.lock(), ["open", "pinned"]);
+}
+
+#[test]
 fn what_concerns_one_machine_alone_closes_nothing() {
     let Bed { domains, .. } = bed();
     domains.failed(group("x"), &CloudError::new(ErrorClass::Unauthorised, "no").within("account"));
