@@ -10,7 +10,7 @@ use machinist_provider::spec::{self, Problem, SpecError, SpecHalf, SpecKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::config::{self, SIZES, is_object_name};
+use crate::config::{self, SIZES};
 
 const KIND: &str = "AWSMachineProviderConfig";
 const KINDS: &[SpecKind] = &[
@@ -73,7 +73,8 @@ impl SpecHalf for AwsSpecs {
             region: text(placement.region),
             zone: text(placement.availability_zone),
             root_disk_gib: root_disk(&devices)?,
-            credentials_secret: credentials_secret(config.credentials_secret)?,
+            // Whether any Secret can be called so matters to those who ask a cloud alone.
+            credentials_secret: config.credentials_secret.and_then(|secret| text(secret.name)),
         })
     }
 
@@ -115,18 +116,6 @@ fn root_disk(devices: &[BlockDevice]) -> Result<Option<u32>, Problem> {
         let path = format!("blockDevices[{at}].ebs.volumeSize");
         Problem::at(path, format!("must be {least} to {most} GiB, not {size}"))
     })
-}
-
-/// One whose name no Secret can have would be missed for ever.
-fn credentials_secret(secret: Option<SecretReference>) -> Result<Option<Arc<str>>, Problem> {
-    let name = secret.and_then(|secret| text(secret.name));
-    match name {
-        Some(name) if !is_object_name(&name) => Err(Problem::at(
-            "credentialsSecret.name",
-            format!("must be the name of a Secret, not {name:?}"),
-        )),
-        name => Ok(name),
-    }
 }
 
 #[cfg(test)]
@@ -183,10 +172,6 @@ mod tests {
                 r#"{"instanceType":"a","blockDevices":[{},{"deviceName":"/dev/xvdb","ebs":{"volumeSize":"9"}}]}"#,
                 "blockDevices[1].ebs.volumeSize: invalid type: string \"9\", expected i64",
             ),
-            (
-                r#"{"instanceType":"a","credentialsSecret":{"name":"A"}}"#,
-                "credentialsSecret.name: must be the name of a Secret, not \"A\"",
-            ),
         ];
         for (spec, expected) in cases {
             match shape(spec) {
@@ -196,6 +181,9 @@ mod tests {
                 other => panic!("{spec}: {other:?}"),
             }
         }
+        // A manifest whose names are filled in later has a shape all the same.
+        let template = r#"{"instanceType":"a","credentialsSecret":{"name":"${SECRET}"}}"#;
+        assert_eq!(shape(template).unwrap().credentials_secret.as_deref(), Some("${SECRET}"));
         let foreign = shape(r#"{"kind":"GCPMachineProviderSpec"}"#);
         let kind = "GCPMachineProviderSpec".to_owned();
         assert_eq!(foreign, Err(SpecError::ForeignKind { kind, known: KINDS.to_vec() }));

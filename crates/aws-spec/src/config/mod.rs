@@ -24,7 +24,6 @@ use machinist_provider::spec::{self, SpecError};
 use crate::provider_config::foreign;
 
 pub use self::defaults::missing_defaults;
-pub(crate) use self::formats::is_object_name;
 pub use self::machine::{
     CpuOptions, Filter, LoadBalancer, LoadBalancerKind, LocalReference, Market, MetadataOptions,
     ProviderConfig, ResourceReference, SpotOptions, Tag,
