@@ -22,9 +22,9 @@ impl Ec2Machines {
         machine: &MachineRef,
     ) -> Result<bool, CloudError> {
         let (realm, tags) = (&machine.realm, cluster_tags(machine));
-        let tagged = [among("tag-key", tags.clone())];
-        if !self.resolver.groups_like(ec2, realm, &tagged).await?.is_empty()
-            || !self.resolver.subnets_like(ec2, realm, "", &tagged).await?.is_empty()
+        let tagged = among("tag-key", tags.clone());
+        if self.resolver.sees_groups(ec2, realm, tagged.clone()).await?
+            || self.resolver.sees_subnets(ec2, realm, tagged).await?
         {
             return Ok(true);
         }
@@ -68,22 +68,22 @@ impl Ec2Machines {
     ) -> Result<bool, CloudError> {
         let realm = &machine.realm;
         if let Some(account) = machine.status.0.get(ACCOUNT).and_then(Value::as_str) {
-            let owned = [among("owner-id", vec![account.to_owned()])];
-            return Ok(!self.resolver.groups_like(ec2, realm, &owned).await?.is_empty());
+            let owned = among("owner-id", vec![account.to_owned()]);
+            return self.resolver.sees_groups(ec2, realm, owned).await;
         }
         if self.sees_the_cluster(ec2, machine).await? {
             return Ok(true);
         }
         let groups: Vec<_> = config.security_groups.iter().filter_map(|group| group.id()).collect();
         if !groups.is_empty() {
-            let named = [among("group-id", groups.into_iter().map(str::to_owned).collect())];
-            if !self.resolver.groups_like(ec2, realm, &named).await?.is_empty() {
+            let named = among("group-id", groups.into_iter().map(str::to_owned).collect());
+            if self.resolver.sees_groups(ec2, realm, named).await? {
                 return Ok(true);
             }
         }
         let Some(subnet) = config.subnet.id() else { return Ok(false) };
-        let named = [among("subnet-id", vec![subnet.to_owned()])];
-        Ok(!self.resolver.subnets_like(ec2, realm, "", &named).await?.is_empty())
+        let named = among("subnet-id", vec![subnet.to_owned()]);
+        self.resolver.sees_subnets(ec2, realm, named).await
     }
 }
 

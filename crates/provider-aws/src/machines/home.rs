@@ -89,14 +89,14 @@ impl Ec2Machines {
         let (seen, what) = match (account, launch) {
             (Some(account), _) => {
                 let of_account = equals("owner-id", account);
-                let groups = self.resolver.groups_like(ec2, &machine.realm, &[of_account]).await?;
-                (!groups.is_empty(), format!("account {account}"))
+                let seen = self.resolver.sees_groups(ec2, &machine.realm, of_account).await?;
+                (seen, format!("account {account}"))
             }
             (None, Some(launch)) => {
                 let named = equals("subnet-id", &launch.subnet);
-                let subnets = self.resolver.subnets_like(ec2, &machine.realm, "", &[named]).await?;
+                let shown = self.resolver.sees_subnets(ec2, &machine.realm, named).await?;
                 // A subnet in which there is nothing can be deleted.
-                let seen = !subnets.is_empty() || self.sees_a_group(ec2, machine, &launch).await?;
+                let seen = shown || self.sees_a_group(ec2, machine, &launch).await?;
                 (seen, format!("subnet {}", launch.subnet))
             }
             // Another controller's: only the id is known.
@@ -127,8 +127,7 @@ impl Ec2Machines {
     ) -> Result<bool, CloudError> {
         let values = launch.security_groups.clone();
         let named = Filter { name: "group-id".to_owned(), values };
-        let groups = self.resolver.groups_like(ec2, &machine.realm, &[named]).await?;
-        Ok(!groups.is_empty())
+        self.resolver.sees_groups(ec2, &machine.realm, named).await
     }
 }
 

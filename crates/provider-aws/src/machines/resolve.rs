@@ -54,6 +54,9 @@ pub(super) struct Resolver {
     zones: Lookups<Asked, bool>,
     domains: Lookups<Asked, Arc<[String]>>,
     user_data: Lookups<ObjectKey, Arc<str>, CloudError>,
+    /// Whether security groups are visible; kept also where none is, because all machines of an account ask the same.
+    visible_groups: Lookups<Asked, bool>,
+    visible_subnets: Lookups<Asked, bool>,
 }
 
 impl Resolver {
@@ -68,6 +71,8 @@ impl Resolver {
             zones: Lookups::new(clock, SHORT),
             domains: Lookups::new(clock, LONG),
             user_data: Lookups::new(clock, SHORT),
+            visible_groups: Lookups::new(clock, SHORT),
+            visible_subnets: Lookups::new(clock, SHORT),
         }
     }
 
@@ -184,8 +189,36 @@ impl Resolver {
         found.map_err(|error| judge(&error, At::realm(realm)))
     }
 
+    /// Whether there is a security group that fits.
+    pub(super) async fn sees_groups(
+        &self,
+        ec2: &Ec2,
+        realm: &Realm,
+        filter: Filter,
+    ) -> Result<bool, CloudError> {
+        let filters = vec![filter];
+        let ask = async { Ok(!ec2.security_groups(&filters).await?.is_empty()) };
+        let key = (realm.clone(), Wanted::Like(String::new(), filters.clone()));
+        let seen = self.visible_groups.get(key, ask).await;
+        seen.map_err(|error| judge(&error, At::realm(realm)))
+    }
+
+    /// Whether there is a subnet that fits.
+    pub(super) async fn sees_subnets(
+        &self,
+        ec2: &Ec2,
+        realm: &Realm,
+        filter: Filter,
+    ) -> Result<bool, CloudError> {
+        let filters = vec![filter];
+        let ask = async { Ok(!ec2.subnets("", &filters).await?.is_empty()) };
+        let key = (realm.clone(), Wanted::Like(String::new(), filters.clone()));
+        let seen = self.visible_subnets.get(key, ask).await;
+        seen.map_err(|error| judge(&error, At::realm(realm)))
+    }
+
     /// The security groups that fit.
-    pub(super) async fn groups_like(
+    async fn groups_like(
         &self,
         ec2: &Ec2,
         realm: &Realm,
@@ -197,7 +230,7 @@ impl Resolver {
     }
 
     /// The subnets that fit, of a zone if one is named.
-    pub(super) async fn subnets_like(
+    async fn subnets_like(
         &self,
         ec2: &Ec2,
         realm: &Realm,

@@ -113,6 +113,10 @@ async fn with_the_credentials_of_another_account_nothing_is_gone() {
     }
     let error = end_of_deletion(&field, &machine).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Unauthorised);
+    // All machines of the account would ask the same.
+    let asked = field.front().calls_of("DescribeSecurityGroups").len();
+    end_of_look(&field, &machine).await;
+    assert_eq!(field.front().calls_of("DescribeSecurityGroups").len(), asked);
 
     put_back(&field, &mut machine);
     field.delete(&machine).await;
@@ -169,7 +173,7 @@ async fn what_another_controller_made_is_not_gone_because_another_account_does_n
 
 #[tokio::test]
 async fn a_spec_is_not_wrong_because_another_account_does_not_have_what_it_names() {
-    let field = Field::new().await;
+    let mut field = Field::new().await;
     let filter = json!({ "name": "tag:network", "values": ["none"] });
     let mut machine = field.machine(&json!({ "subnet": { "filters": [filter] } }));
     let tag = format!("kubernetes.io/cluster/{}", machine.cluster);
@@ -180,6 +184,7 @@ async fn a_spec_is_not_wrong_because_another_account_does_not_have_what_it_names
         assert!(error.message.contains(words), "{error}");
     }
     field.mark_cluster(&machine).await;
+    field.restart();
     let error = field.cloud.prepare(&machine).await.unwrap_err();
     assert_eq!(
         (error.class, &*error.message),
