@@ -61,13 +61,22 @@ impl Ec2Machines {
         let own = host.filter(|_| launch.placement.own_host.is_some());
         let Some(host) = own else { return false };
         let asked = (self.parts.clock)();
-        match ec2.host_state(host).await {
-            Ok(Some(state)) => is_end(&state),
-            Ok(None) => self.has_vanished(host, asked),
-            Err(error) => {
-                let is_told = is_missing(&error) || error.category() == Category::Unauthorised;
-                is_told && self.has_vanished(host, asked)
+        match self.is_gone(ec2, host).await {
+            Err(error) if error.category() == Category::Unauthorised => {
+                self.has_vanished(host, asked)
             }
+            gone => gone.unwrap_or(false),
+        }
+    }
+
+    /// Whether a host is seen to be gone. One that EC2 does not know is, if it has not been known for a while.
+    async fn is_gone(&self, ec2: &Ec2, host: &str) -> Result<bool, AwsError> {
+        let asked = (self.parts.clock)();
+        match ec2.host_state(host).await {
+            Ok(Some(state)) => Ok(state.starts_with("released")),
+            Ok(None) => Ok(self.has_vanished(host, asked)),
+            Err(error) if is_missing(&error) => Ok(self.has_vanished(host, asked)),
+            Err(error) => Err(error),
         }
     }
 
@@ -243,15 +252,19 @@ impl Ec2Machines {
                 (code.contains("NotFound"), format!("{code}: {message}"))
             }
             Err(error) if is_missing(&error) => (true, error.to_string()),
-            Err(error) if error.category() == Category::Unexpected => {
-                if is_released(ec2, host).await {
+            Err(error) => {
+                // Rights that go by tags are not given for a host that has none any more.
+                let may_be_gone =
+                    matches!(error.category(), Category::Unexpected | Category::Unauthorised);
+                if may_be_gone && self.is_gone(ec2, host).await.unwrap_or(false) {
                     return Ok(Deletion::Gone);
                 }
                 return Err(judge(&error, At::realm(&machine.realm)));
             }
-            Err(error) => return Err(judge(&error, At::realm(&machine.realm))),
         };
-        if is_unknown && self.has_vanished(host, asked) || is_released(ec2, host).await {
+        if is_unknown && self.has_vanished(host, asked)
+            || self.is_gone(ec2, host).await.unwrap_or(false)
+        {
             return Ok(Deletion::Gone);
         }
         Ok(Deletion::UnderWay(format!("dedicated host {host} is not released yet: {why}")))
@@ -262,17 +275,6 @@ impl Ec2Machines {
         let missed = self.unknown_hosts.missed(&host.to_owned(), asked);
         missed >= self.parts.timings.consistency
     }
-}
-
-/// Whether a host was released before, as far as anybody may see.
-async fn is_released(ec2: &Ec2, host: &str) -> bool {
-    let state = ec2.host_state(host).await.ok().flatten();
-    state.is_some_and(|state| is_end(&state))
-}
-
-/// Whether a host in this state is one no more.
-fn is_end(state: &str) -> bool {
-    state.starts_with("released")
 }
 
 /// A host that does not go holds up the attempt, and no more than that: whatever the reason is, it is no word about what was asked for.

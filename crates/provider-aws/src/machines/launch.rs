@@ -192,6 +192,13 @@ impl Launch {
         })
     }
 
+    /// Takes the hosts that the machine had before off what is stored: they were gone before the instance of this launch was asked for.
+    pub(crate) fn forget_former_hosts(status: &mut ProviderStatus) {
+        if let Some(Value::Object(launch)) = status.0.get_mut("launch") {
+            launch.remove("formerHosts");
+        }
+    }
+
     /// Whether the machine's spec was edited since.
     pub(crate) fn is_outdated(&self, machine: &MachineRef) -> bool {
         self.spec.as_ref().is_some_and(|spec| *spec != spec_hash(machine))

@@ -65,9 +65,12 @@ fn status(found: &Found, machine: Option<&MachineRef>) -> ProviderStatus {
         set(ACCOUNT, json!(account));
     }
     let launch = machine.and_then(|machine| Launch::stored(&machine.status));
-    let has_own_host = launch.is_some_and(|launch| launch.placement.own_host.is_some());
+    let has_own_host = launch.as_ref().is_some_and(|launch| launch.placement.own_host.is_some());
     if let Some(host) = found.host.as_ref().filter(|_| has_own_host) {
         set(HOST, json!({ "id": host }));
+    }
+    if launch.is_some_and(|launch| launch.token == found.token) {
+        Launch::forget_former_hosts(&mut status);
     }
     let conditions = status.0.entry("conditions").or_insert_with(|| json!([]));
     if let (Value::Array(conditions), Some(since)) = (conditions, found.launched) {

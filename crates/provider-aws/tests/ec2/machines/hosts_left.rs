@@ -155,10 +155,26 @@ async fn the_host_of_another_controller_goes_before_there_is_another_one() {
     assert_eq!(field.front().calls_of("AllocateHosts").len(), 0);
     let instance = field.cloud.create(&machine).await.unwrap();
     assert_eq!(state(&field, &former).await, "released");
+    assert_eq!(machine.status.0["launch"]["formerHosts"], json!([former]));
     store(&mut machine, &instance);
+    assert_eq!(machine.status.0["launch"].get("formerHosts"), None, "nobody needs it any more");
     assert_eq!(machine.status.0["dedicatedHost"]["id"], field.hosts(&machine.uid).await[0]);
     field.delete(&machine).await;
     assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
+}
+
+/// Rights that go by tags end with the host, whose tags are gone.
+#[tokio::test]
+async fn a_host_that_is_gone_and_may_not_be_released_once_more_holds_up_nothing() {
+    let field = Field::new().await;
+    let former = by_hand(&field).await;
+    let mut machine = with_host(field.machine(&own()), &former);
+    field.prepare(&mut machine).await.unwrap();
+    field.front().inject(Rule::every("ReleaseHosts", refusal("UnauthorizedOperation")));
+    let error = field.cloud.create(&machine).await.unwrap_err();
+    assert!(error.message.contains("UnauthorizedOperation"), "{error}");
+    field.moto.release_hosts().host_ids(&former).send().await.unwrap();
+    field.cloud.create(&machine).await.unwrap();
 }
 
 #[tokio::test]
