@@ -111,8 +111,24 @@ struct State {
 struct Known {
     /// The domain of the last refusal that holds wherever they go.
     everywhere: Option<FailureDomain>,
-    /// That of the last refusal in each place; `None` where a call worked since.
-    places: BTreeMap<u64, Option<FailureDomain>>,
+    /// What the last call in each place was told.
+    places: BTreeMap<u64, Told>,
+}
+
+enum Told {
+    /// No, as everybody in this domain.
+    No(FailureDomain),
+    /// It worked, which says something about the next call until then.
+    Yes(Duration),
+}
+
+impl Told {
+    fn no(&self) -> Option<&FailureDomain> {
+        match self {
+            Self::No(domain) => Some(domain),
+            Self::Yes(_) => None,
+        }
+    }
 }
 
 impl std::fmt::Debug for Domains {
@@ -171,7 +187,8 @@ impl Domains {
 
     /// The call worked: nobody needs to wait any longer for the same, and those who may go where it went need not wait elsewhere.
     pub fn succeeded(&self, group: Group) {
-        let woken = self.state.lock().open(group);
+        let until = self.clock.uptime() + self.timings.domain_pause_max;
+        let woken = self.state.lock().open(group, until);
         for key in &woken {
             (self.wake)(key);
         }
@@ -231,7 +248,7 @@ impl State {
         let is_over = |domain: &FailureDomain| !closed.contains_key(domain);
         self.kin.retain(|_, known| {
             known.everywhere.take_if(|domain| is_over(domain));
-            known.places.retain(|_, domain| !domain.as_ref().is_some_and(is_over));
+            known.places.retain(|_, told| !told.no().is_some_and(is_over));
             known.is_refused()
         });
     }
@@ -241,7 +258,7 @@ impl State {
         let known = self.kin.entry(group.kin).or_default();
         match group.place.filter(|_| effect == Effect::NoneForThisAttempt) {
             Some(place) => {
-                known.places.insert(place, Some(domain.clone()));
+                known.places.insert(place, Told::No(domain.clone()));
                 // It got as far as that.
                 let closed = &self.closed;
                 let is_over = |domain: &FailureDomain| {
@@ -256,7 +273,7 @@ impl State {
     /// The domains that these calls are in, as far as they were refused: everywhere, and where they go.
     fn domains(&self, group: Group) -> [Option<FailureDomain>; 2] {
         let Some(known) = self.kin.get(&group.kin) else { return [None, None] };
-        let here = group.place.and_then(|place| known.places.get(&place)?.clone());
+        let here = group.place.and_then(|place| known.places.get(&place)?.no().cloned());
         [known.everywhere.clone(), here]
     }
 
@@ -275,20 +292,23 @@ impl State {
             pause.map_or(Gate::Open, |pause| pause.gate(now))
         };
         match of(everywhere) {
-            Gate::Open if self.works_elsewhere(group) => Gate::Open,
+            Gate::Open if self.works_elsewhere(group, now) => Gate::Open,
             Gate::Open => of(here),
             closed @ Gate::Closed { .. } => closed,
         }
     }
 
-    fn works_elsewhere(&self, group: Group) -> bool {
+    /// Whether such a call worked in another place not long ago: that place may be one that nobody goes to any more.
+    fn works_elsewhere(&self, group: Group, now: Duration) -> bool {
         let known = self.kin.get(&group.kin);
         let mut places = known.into_iter().flat_map(|known| &known.places);
-        places.any(|(place, refused)| refused.is_none() && Some(*place) != group.place)
+        places.any(|(place, told)| {
+            matches!(told, Told::Yes(until) if now < *until) && Some(*place) != group.place
+        })
     }
 
-    /// Opens what a call got through, and says who need not wait any longer.
-    fn open(&mut self, group: Group) -> Vec<ObjectKey> {
+    /// Opens what a call got through, and says who need not wait any longer. That it worked counts `until` then.
+    fn open(&mut self, group: Group, until: Duration) -> Vec<ObjectKey> {
         let opened = self.domains(group).into_iter().flatten();
         let opened: Vec<_> = opened.filter_map(|domain| self.closed.remove(&domain)).collect();
         let mut woken: Vec<_> =
@@ -296,9 +316,9 @@ impl State {
         let Some(known) = self.kin.get_mut(&group.kin) else { return woken };
         known.everywhere = None;
         if let Some(place) = group.place {
-            known.places.insert(place, None);
+            known.places.insert(place, Told::Yes(until));
         }
-        for domain in known.places.values().flatten() {
+        for domain in known.places.values().filter_map(Told::no) {
             if let Some(pause) = self.closed.get_mut(domain) {
                 pause.waiting.retain(|key, waiter| {
                     let is_kin = waiter.kin == group.kin;
@@ -316,7 +336,7 @@ impl State {
 
 impl Known {
     fn is_refused(&self) -> bool {
-        self.everywhere.is_some() || self.places.values().any(Option::is_some)
+        self.everywhere.is_some() || self.places.values().any(|told| told.no().is_some())
     }
 }
 

@@ -167,6 +167,23 @@ fn where_every_zone_is_full_everybody_waits_and_pauses_grow() {
 }
 
 #[test]
+fn that_it_worked_elsewhere_long_ago_opens_nothing() {
+    let Bed { domains, clock, .. } = bed();
+    domains.failed(open_at("a"), &full_in("a"));
+    domains.succeeded(open_at("b"));
+    let mut calls = 0;
+    // Its subnet is gone: nobody gets to b any more.
+    for _ in 0..3600 {
+        if domains.enter(open_at("a"), &key("m")) == Gate::Open {
+            domains.failed(open_at("a"), &full_in("a"));
+            calls += 1;
+        }
+        clock.advance(10 * SECOND);
+    }
+    assert!(calls < 200, "{calls} calls in ten hours");
+}
+
+#[test]
 fn what_holds_wherever_they_go_holds_up_every_place() {
     let Bed { domains, .. } = bed();
     domains.failed(open_at("a"), &full().within("account"));

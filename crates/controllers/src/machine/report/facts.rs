@@ -13,7 +13,7 @@ use machinist_domain::drain::Step;
 use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::report::EventNote;
 use machinist_provider::cloud::{
-    Deletion, Effect, ErrorClass, Instance, InstanceState, ProviderStatus, Sighting,
+    CloudError, Deletion, Effect, ErrorClass, Instance, InstanceState, ProviderStatus, Sighting,
 };
 
 use super::super::drain;
@@ -117,7 +117,7 @@ impl Facts {
                     self.failed(view, Fatal::InvalidConfiguration(error.message.clone()));
                 } else {
                     self.creating(view);
-                    if let Some(doubt) = doubt(view, error.effect) {
+                    if let Some(doubt) = doubt(view, error) {
                         self.instance_exists = Some(doubt);
                     }
                 }
@@ -246,13 +246,15 @@ fn is_not_created(view: &View) -> bool {
 }
 
 /// What a call that did not make an instance leaves open about whether there is one; `None` where it says nothing about that.
-fn doubt(view: &View, effect: Effect) -> Option<Condition> {
+fn doubt(view: &View, error: &CloudError) -> Option<Condition> {
     if view.had_instance() {
         return None;
     }
-    let text = match effect {
+    let text = match error.effect {
         // Nothing about calls before it, whose answers may have been lost.
         Effect::None => return None,
+        // Nothing was made where there is no room.
+        Effect::NoneForThisAttempt if error.class == ErrorClass::CapacityExhausted => return None,
         // Maybe because an earlier call has used it up.
         Effect::NoneForThisAttempt => "this attempt is over, and what has come of it is looked for",
         Effect::Unclear => "it was asked for, and the answer is not clear",

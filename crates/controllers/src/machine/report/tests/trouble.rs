@@ -75,6 +75,8 @@ fn that_nothing_was_created_is_said_only_where_it_is_known() {
     // A token that was used up may have made one that is not shown yet.
     let over = after(&asked, ErrorClass::Unavailable, Effect::NoneForThisAttempt);
     assert_eq!(over, "Unknown/ErrorCheckingProvider", "it is looked for first");
+    let full = after(&asked, ErrorClass::CapacityExhausted, Effect::NoneForThisAttempt);
+    assert_eq!(full, "False/InstanceNotCreated", "zones that are full are no doubt");
     let hopeless = after(&asked, ErrorClass::InvalidConfiguration, Effect::NoneForThisAttempt);
     assert_eq!(hopeless, "False/InstanceNotCreated", "nobody looks any more");
 }
