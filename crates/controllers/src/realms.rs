@@ -196,5 +196,10 @@ pub(crate) fn open<K: Kind>(shared: &Shared, key: ObjectKey, kind: K) -> Arc<Cac
 
 fn tell<K: Kind>(cache: &Cache<K>, listener: &Listener, concern: Concern) {
     let listener = Arc::clone(listener);
-    cache.subscribe(move |_| listener(concern.clone()));
+    cache.subscribe(move |change| {
+        // Whoever listens has a resync of their own; with ours the cloud would be asked twice.
+        if change.is_news() {
+            listener(concern.clone());
+        }
+    });
 }

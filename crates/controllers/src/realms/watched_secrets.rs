@@ -7,9 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use machinist_domain::key::{ObjectKey, Version};
-use machinist_runtime::cache::kind::Stored;
 use machinist_runtime::cache::registry::Held;
-use machinist_runtime::cache::store::Change;
 use machinist_runtime::cache::{Cache, Scope};
 use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
@@ -45,7 +43,7 @@ impl WatchedSecrets {
             let all = shared.caches.open(&shared.control, shared.scope.clone(), Secrets);
             let (in_use, listener) = (Arc::clone(&in_use), Arc::clone(listener));
             all.subscribe(move |change| {
-                if is_news(change) && in_use.lock().contains_key(change.key) {
+                if change.is_news() && in_use.lock().contains_key(change.key) {
                     listener(Concern::Secret(change.key.clone()));
                 }
             });
@@ -93,17 +91,11 @@ impl WatchedSecrets {
         if before.is_none() {
             let (key, listener) = (key.clone(), Arc::clone(&self.listener));
             watch.subscribe(move |change| {
-                if is_news(change) {
+                if change.is_news() {
                     listener(Concern::Secret(key.clone()));
                 }
             });
         }
         watch
     }
-}
-
-/// Whether it differs from what was told before; a resync tells everything again.
-fn is_news<T: Stored>(change: &Change<'_, T>) -> bool {
-    let before = change.before.map(|entry| entry.meta().version);
-    before != change.after.map(|entry| entry.meta().version)
 }

@@ -78,5 +78,13 @@ pub struct Change<'a, T> {
     pub after: Option<&'a Entry<T>>,
 }
 
+impl<T: Stored> Change<'_, T> {
+    /// Whether it differs from what was told before: a resync tells everything again. Who has a resync of their own needs no more than news.
+    pub fn is_news(&self) -> bool {
+        let before = self.before.map(|entry| entry.meta().version);
+        before != self.after.map(|entry| entry.meta().version)
+    }
+}
+
 /// Hears of every change, and must not block.
 pub(in crate::cache) type Subscriber<T> = Box<dyn Fn(&Change<'_, T>) + Send + Sync>;
