@@ -10,8 +10,8 @@ use super::fleet::Fleet;
 const CALLS: usize = 10;
 /// What it costs however few they are: names of networks, and a batch that begins before all have come.
 const AT_LEAST: usize = 2;
-/// How often a resync comes round: not before what was seen at the last one is forgotten.
-const PERIOD: Duration = Duration::from_secs(36);
+/// How often a resync comes round: long after what was seen at the last one is forgotten, as in life (here that takes three seconds).
+const PERIOD: Duration = Duration::from_secs(16);
 const PERIODS: u32 = 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,6 @@
 //! The store under every order in which watch, lists, answers and live reads can overtake each other.
 
+mod news;
 mod restored;
 
 use std::collections::BTreeMap;
