@@ -78,6 +78,13 @@ fn asked(machine: &MachineRef, balancer: &LoadBalancer) -> Asked {
     (machine.realm.clone(), is_classic, balancer.name.clone())
 }
 
+/// What is wrong, and with which load balancer: AWS does not say.
+fn judged((realm, _, name): &Asked, error: &AwsError) -> CloudError {
+    let error = judge(error, At::realm(realm));
+    let message = format!("load balancer {name}: {}", error.message);
+    CloudError { message, ..error }
+}
+
 /// What load balancers know, of those that answered.
 pub(super) type Known = HashMap<Asked, Arc<Members>>;
 
@@ -218,8 +225,8 @@ impl Ec2Machines {
         key: &Asked,
         found: &Found,
     ) -> Result<(), CloudError> {
-        let (realm, _, name) = key;
-        let judged = |error: AwsError| judge(&error, At::realm(realm));
+        let name = &key.2;
+        let judged = |error: AwsError| judged(key, &error);
         let members = self.members(balancers, key).await.map_err(judged)?;
         if members.know(found) {
             return Ok(());
@@ -248,10 +255,10 @@ impl Ec2Machines {
         }
         let facts = self.facts().await?;
         let balancers = Balancers::of(ec2, facts.load_balancing_endpoint.as_deref());
-        let judged = |error: AwsError| judge(&error, At::realm(&machine.realm));
         for balancer in suspected {
             // What was remembered may be older than the registration.
             let key = asked(machine, &balancer);
+            let judged = |error: AwsError| judged(&key, &error);
             self.members.forget(&key);
             let members = self.members(&balancers, &key).await.map_err(judged)?;
             let forgotten = match &*members {
@@ -288,7 +295,6 @@ impl Ec2Machines {
         let Some(address) = machine.status.0.get(PRIVATE_IP).and_then(Value::as_str) else {
             return Ok(());
         };
-        let judged = |error: AwsError| judge(&error, At::realm(&machine.realm));
         for balancer in suspected(machine)? {
             if balancer.kind() == Some(LoadBalancerKind::Classic) {
                 continue;
@@ -297,6 +303,7 @@ impl Ec2Machines {
             let balancers = Balancers::of(ec2, facts.load_balancing_endpoint.as_deref());
             // What was remembered may be older than the registration.
             let key = asked(machine, &balancer);
+            let judged = |error: AwsError| judged(&key, &error);
             self.members.forget(&key);
             let members = self.members(&balancers, &key).await.map_err(judged)?;
             let groups = match &*members {

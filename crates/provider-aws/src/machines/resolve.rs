@@ -96,8 +96,8 @@ impl Resolver {
         let (image, root_device) = self.image(ec2, realm, config).await?;
         let security_groups = self.security_groups(ec2, realm, config).await?;
         let found = self.subnets_of(ec2, machine, config).await?;
-        let subnet =
-            choose(&found, machine.attempt).ok_or_else(|| mistake("subnet: no subnet fits"))?;
+        let subnet = choose(&found, machine.attempt)
+            .ok_or_else(|| nothing("subnet: no subnet", realm, &config.subnet.filters))?;
         let elsewhere = found.iter().any(|other| other.zone != subnet.zone);
         let other_subnets = found.iter().any(|other| other.id != subnet.id);
         // Only an address from outside differs there.
@@ -141,30 +141,42 @@ impl Resolver {
         };
         let found = found.map_err(|error| judge(&error, At::realm(realm)))?;
         let newest = found.iter().max_by(|a, b| (&a.created, &a.id).cmp(&(&b.created, &b.id)));
-        let newest = newest.ok_or_else(|| mistake("ami: no image fits"))?;
+        let newest = newest.ok_or_else(|| nothing("ami: no image", realm, &config.ami.filters))?;
         if needs_root && newest.root_device.is_none() {
             return Err(mistake(&format!("ami: image {} has no root device", newest.id)));
         }
         Ok((newest.id.clone(), newest.root_device.clone().filter(|_| needs_root)))
     }
 
-    /// Named groups as they are, and all that fit the filters of the others.
+    /// Named groups as they are, and all that fit the filters of the others. Filters that nothing fits are passed over beside others, as OpenShift's
+    /// provider does.
     async fn security_groups(
         &self,
         ec2: &Ec2,
         realm: &Realm,
         config: &ProviderConfig,
     ) -> Result<Vec<String>, CloudError> {
-        let mut ids = Vec::new();
+        let (mut ids, mut filters) = (Vec::new(), Vec::new());
         for group in &config.security_groups {
             if let Some(id) = group.id() {
                 ids.push(id.to_owned());
                 continue;
             }
-            ids.extend(self.groups_like(ec2, realm, &group.filters).await?.iter().cloned());
+            let found = self.groups_like(ec2, realm, &group.filters).await?;
+            if found.is_empty() {
+                filters.extend_from_slice(&group.filters);
+            }
+            ids.extend(found.iter().cloned());
+        }
+        if config.security_groups.is_empty() {
+            return Err(mistake("securityGroups: there must be one at least"));
         }
         if ids.is_empty() {
-            return Err(mistake("securityGroups: no security group fits"));
+            return Err(nothing("securityGroups: no security group", realm, &filters));
+        }
+        if !filters.is_empty() {
+            let (region, filters) = (&*realm.region, spoken(&filters));
+            tracing::warn!(region, filters, "no security group fits: machines go without it");
         }
         // In one order, and each one once: EC2 promises neither.
         ids.sort();
@@ -269,6 +281,8 @@ impl Resolver {
                     Category::Unauthorised => ErrorClass::Unauthorised,
                     _ => ErrorClass::Unavailable,
                 };
+                let is_named = failure.message.contains(&key.to_string());
+                let path = if is_named { "userDataSecret" } else { &*path };
                 unasked(class, format!("{path}: {}", failure.message))
             })?;
             let data = data.0.get(USER_DATA).ok_or_else(|| {
@@ -291,6 +305,17 @@ fn choose(found: &[Subnet], attempt: u32) -> Option<Subnet> {
 /// Something in the spec that only an edit mends.
 fn mistake(message: &str) -> CloudError {
     CloudError::new(ErrorClass::InvalidConfiguration, message)
+}
+
+/// Nothing fits these filters.
+fn nothing(what: &str, realm: &Realm, filters: &[Filter]) -> CloudError {
+    mistake(&format!("{what} fits in {}: {}", realm.region, spoken(filters)))
+}
+
+/// Filters as people write them: `tag:Name=a|b, vpc-id=c`.
+fn spoken(filters: &[Filter]) -> String {
+    let spoken = |filter: &Filter| format!("{}={}", filter.name, filter.values.join("|"));
+    filters.iter().map(spoken).collect::<Vec<_>>().join(", ")
 }
 
 /// AWS was not even asked.

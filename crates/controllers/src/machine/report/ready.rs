@@ -37,6 +37,7 @@ const NODE_MISSING: &str = "NodeMissing";
 const NODE_NOT_READY: &str = "NodeNotReady";
 /// What differs in the instance could not be repaired; it is tried again.
 const UPDATE_FAILED: &str = "UpdateFailed";
+const TEXT_WAITING_FOR_NODE: &str = "the instance runs, and no node has come of it yet";
 /// The instance could not be removed; it is tried again.
 const DELETION_FAILED: &str = "DeletionFailed";
 /// A hook is in the way of the removal of the instance.
@@ -80,7 +81,7 @@ pub(super) fn condition(view: &View, outcome: &Outcome, facts: &Facts) -> Option
             seen.map(|seen| repaired(seen, Some(&error.message)))
         }
         Outcome::Waiting(_) => {
-            let awaited = "its creation was not answered, so an instance may still appear";
+            let awaited = "an instance was asked for and may still appear, so it is looked for";
             deleting(awaited).filter(|_| view.awaits_an_unknown_instance())
         }
         Outcome::Drained(verdict, _) => {
@@ -169,6 +170,11 @@ fn repaired(seen: Condition, failed: Option<&str>) -> Condition {
             let text = format!("the instance differs from what it should be: {why}");
             no(SEVERITY_WARNING, UPDATE_FAILED, text)
         }
+        // A load balancer that does not know the instance may be why no node comes.
+        Some(why) if seen.reason.as_deref() == Some(WAITING_FOR_NODE) => {
+            let text = format!("{TEXT_WAITING_FOR_NODE}; it differs from what it should be: {why}");
+            no(SEVERITY_WARNING, WAITING_FOR_NODE, text)
+        }
         _ => seen,
     }
 }
@@ -197,8 +203,7 @@ fn seen(view: &View, instance: &Instance) -> Condition {
         InstanceState::Running => {}
     }
     let Some(named) = &view.machine.status.node_ref else {
-        let text = "the instance runs, and no node has come of it yet".to_owned();
-        return no(SEVERITY_INFO, WAITING_FOR_NODE, text);
+        return no(SEVERITY_INFO, WAITING_FOR_NODE, TEXT_WAITING_FOR_NODE.to_owned());
     };
     match view.node.as_ref().map(|node| node.readiness.status) {
         Some(Ready::Yes) => Condition::yes(CONDITION_READY),

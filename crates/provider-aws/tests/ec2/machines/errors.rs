@@ -231,17 +231,17 @@ async fn what_does_not_exist_is_a_mistake_in_ec2s_own_words() {
         (json!({ "subnet": { "id": "subnet-00000000000000000" } }), "does not exist"),
         (
             json!({ "ami": { "filters": [{ "name": "name", "values": ["none"] }] } }),
-            "ami: no image fits",
+            "ami: no image fits in us-east-2: name=none",
         ),
         (
             json!({ "subnet": { "filters": [{ "name": "tag:x", "values": ["none"] }] } }),
-            "subnet: no subnet fits",
+            "subnet: no subnet fits in us-east-2: tag:x=none",
         ),
         (
             json!({ "securityGroups": [{ "filters": [{ "name": "group-name", "values": ["none"] }] }] }),
-            "no security group fits",
+            "securityGroups: no security group fits in us-east-2: group-name=none",
         ),
-        (json!({ "securityGroups": [] }), "no security group fits"),
+        (json!({ "securityGroups": [] }), "securityGroups: there must be one at least"),
     ];
     let cluster = field.machine(&json!({}));
     field.mark_cluster(&cluster).await;

@@ -188,7 +188,7 @@ async fn a_spec_is_not_wrong_because_another_account_does_not_have_what_it_names
     let error = field.cloud.prepare(&machine).await.unwrap_err();
     assert_eq!(
         (error.class, &*error.message),
-        (ErrorClass::InvalidConfiguration, "subnet: no subnet fits")
+        (ErrorClass::InvalidConfiguration, "subnet: no subnet fits in us-east-2: tag:network=none")
     );
     change_account(&field, &mut machine).await;
     let error = field.cloud.prepare(&machine).await.unwrap_err();

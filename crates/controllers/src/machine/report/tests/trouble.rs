@@ -183,6 +183,11 @@ fn what_is_to_be_repaired_again_and_again_is_said_once_and_has_time() {
     assert_eq!(condition(&status, "Ready"), "False/UpdateFailed");
     assert!(message(&status, "Ready").contains("it still differs: tag x"), "{status}");
     assert_eq!(report.retry, Some(Retry::Again(wait)), "nobody else would try again");
+    let unrepaired = Some(Unrepaired { wait, why: "load balancer lb: none".into() });
+    let alone = View { unrepaired, ..view(&recorded()) };
+    let status = told(alone, &object(&recorded()), &Outcome::Seen(Arc::clone(&drifted))).1;
+    assert_eq!(condition(&status, "Ready"), "False/WaitingForNode");
+    assert!(message(&status, "Ready").contains("lb: none"), "that may be why: {status}");
     let (report, status) = seen("False", wait);
     assert_eq!(condition(&status, "Ready"), "False/NodeNotReady", "that matters more");
     assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(20))));
