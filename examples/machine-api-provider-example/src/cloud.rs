@@ -217,6 +217,7 @@ fn instance(guest: &Guest, machine: Option<&MachineRef>) -> Instance {
         zone: None,
         instance_type: Some(guest.flavour.as_str().into()),
         interruptible: false,
+        uncertain: false,
         drift: machine.is_some_and(|machine| !is_right(machine)).then(|| "tags differ".to_owned()),
         status,
     }
