@@ -20,6 +20,7 @@ pub mod labels;
 pub mod machine;
 pub mod machine_timings;
 pub mod membership;
+pub mod message_table;
 pub mod meta;
 pub mod ordinals;
 pub mod pairs;

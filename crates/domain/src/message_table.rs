@@ -1,0 +1,29 @@
+//! Renders the messages of one controller or CLI verb as a Markdown table.
+//!
+//! Every `messages.rs` has a snapshot test that renders its messages with this function. `make fmt` copies the snapshots into
+//! `docs/reference/messages.md`, so all texts that a user can meet are on one page and cannot drift from the code.
+
+/// One row per message: where it appears (`Event Warning`, `condition Ready=False`, `stderr`), its reason, and the text.
+pub fn message_table<W: AsRef<str>, R: AsRef<str>>(rows: &[(W, R, String)]) -> String {
+    let mut table = String::from("| where | reason | message |\n|---|---|---|\n");
+    for (place, reason, message) in rows {
+        let message = message.replace('|', "\\|").replace('\n', "<br>");
+        let reason = match reason.as_ref() {
+            "" => String::new(),
+            reason => format!("`{reason}`"),
+        };
+        table.push_str(&format!("| {} | {reason} | {message} |\n", place.as_ref()));
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_what_would_break_the_table() {
+        let table = message_table(&[("Event Warning", "Failed", "a|b\nc".to_owned())]);
+        assert!(table.ends_with("| Event Warning | `Failed` | a\\|b<br>c |\n"), "{table}");
+    }
+}
