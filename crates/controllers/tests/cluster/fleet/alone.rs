@@ -1,0 +1,66 @@
+//! With no other definition than that of Machines: machines live, and those who need more say what they wait for, until it comes.
+
+use anyhow::{Result, ensure};
+use kube::ResourceExt;
+use machinist_control_plane::{ControlPlane, FeatureSet};
+use machinist_testbed::poll::eventually;
+use serde_json::json;
+
+use crate::definitions::Served;
+use crate::fleet::fixture::{Fleet, PATIENCE, machine_spec, node_of};
+use crate::fleet::process::Process;
+use crate::fleet::reading::phase;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn machines_live_without_sets_on_our_definition() -> Result<()> {
+    machines_live_without_sets(Served::Ours).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn machines_live_without_sets_on_openshifts_definition() -> Result<()> {
+    machines_live_without_sets(Served::Stock(FeatureSet::Default)).await
+}
+
+async fn until_said(process: &Process, line: &str) -> Result<()> {
+    eventually(PATIENCE, line, || async {
+        let (ready, text) = process.readiness();
+        ensure!(ready && text.lines().any(|found| found == line), "ready: {ready}\n{text}");
+        Ok(())
+    })
+    .await
+}
+
+async fn machines_live_without_sets(served: Served) -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let fleet = Fleet::on(&control_plane, "alone", served).await?;
+    let process = fleet.run()?;
+    // Nobody has anything to work on, and the process is well.
+    for controller in ["machine", "nodelink"] {
+        let waits = format!("[+] controller {controller} waits for machines.machine.openshift.io");
+        until_said(&process, &waits).await?;
+    }
+    let set_waits = "[+] controller machineset waits for machinesets.machine.openshift.io";
+    until_said(&process, set_waits).await?;
+
+    control_plane.install_crds(&served.yaml(&["machines"]).await?).await?;
+    until_said(&process, "[+] controller machine runs").await?;
+    until_said(&process, "[+] controller nodelink runs").await?;
+    until_said(&process, set_waits).await?;
+    fleet.create_machine("bare", machine_spec(&json!({}))).await?;
+    let running = |machine: &_| phase(machine) == "Running";
+    let machine = fleet.until("bare", "Running", running).await?;
+    let node = fleet.nodes().get(node_of(&machine)).await?;
+    assert_eq!(node.uid().as_deref(), machine.data["status"]["nodeRef"]["uid"].as_str());
+    fleet.delete("bare").await?;
+    fleet.until_gone("bare").await?;
+    assert_eq!((fleet.cloud().live(), fleet.cloud().volumes()), (0, 0));
+    assert!(fleet.own_nodes().await?.is_empty());
+    until_said(&process, set_waits).await?;
+
+    // It comes, and nobody has to start anything anew.
+    control_plane.install_crds(&served.yaml(&["machinesets"]).await?).await?;
+    until_said(&process, "[+] controller machineset runs").await?;
+    fleet.create_set(1, json!({})).await?;
+    fleet.until_settled(1).await?;
+    process.kill().await
+}

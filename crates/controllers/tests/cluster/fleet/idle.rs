@@ -1,0 +1,110 @@
+//! A settled fleet costs nothing but watches and leases; the resync looks, and writes nothing.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use machinist_testbed::faults::{LogEntry, Verb};
+use machinist_testbed::poll::eventually;
+use serde_json::json;
+
+use crate::fleet::fixture::{Fleet, PATIENCE};
+use crate::fleet::process::timings;
+
+/// Five minutes of life: whatever is done every now and then is done in this time.
+const IDLE: Duration = Duration::from_secs(6);
+/// What follows from the last change has begun by then.
+const SETTLING: Duration = Duration::from_secs(1);
+/// The cloud behind the proxy.
+const CLOUD: &str = "sim";
+
+on_both_definitions! {
+    crate::fleet::fixture::Fleet::new =>
+    a_settled_fleet_costs_nothing_but_watches_and_leases,
+    the_resync_looks_and_writes_nothing,
+}
+
+/// Everything that the controllers asked of the API server and of the cloud, apart from watches and leases.
+fn requests(fleet: &Fleet) -> Vec<LogEntry> {
+    let all = fleet.proxy().log().entries().into_iter();
+    let costs =
+        |entry: &LogEntry| entry.request.verb != Verb::Watch && entry.request.resource != "leases";
+    all.filter(costs).collect()
+}
+
+fn lines(entries: &[LogEntry]) -> String {
+    let body = |entry: &LogEntry| String::from_utf8_lossy(&entry.request.body).into_owned();
+    let lines = entries.iter().map(|entry| format!("{entry} {}", body(entry)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Waits until nothing follows from the last change any more. Says how many requests there were.
+async fn until_quiet(fleet: &Fleet) -> Result<usize> {
+    eventually(PATIENCE, "a moment without a request", || async {
+        let all = requests(fleet);
+        let last = all.last().map_or(Duration::ZERO, |entry| entry.at);
+        let quiet = fleet.proxy().log().now().saturating_sub(last);
+        ensure!(quiet >= SETTLING, "the last one: {}", lines(&all[all.len().saturating_sub(5)..]));
+        Ok(all.len())
+    })
+    .await
+}
+
+/// Fails if the controllers ask for anything, once all is done.
+pub(crate) async fn stays_idle(fleet: &Fleet) -> Result<()> {
+    let before = until_quiet(fleet).await?;
+    tokio::time::sleep(IDLE).await;
+    let all = requests(fleet);
+    ensure!(all.len() == before, "requests of an idle fleet:\n{}", lines(&all[before..]));
+    Ok(())
+}
+
+async fn a_settled_fleet_costs_nothing_but_watches_and_leases(fleet: Fleet) -> Result<()> {
+    let process = fleet.run_with(timings().sync_period)?;
+    let taint = json!({"key": "dedicated", "value": "gpu", "effect": "NoSchedule"});
+    let extra = json!({"metadata": {"labels": {"tier": "gold"}}, "taints": [taint]});
+    fleet.create_set(3, extra).await?;
+    fleet.until_settled(3).await?;
+    stays_idle(&fleet).await?;
+    let log = fleet.proxy().log();
+    let leases = log.entries().iter().filter(|entry| entry.request.resource == "leases").count();
+    assert!(leases > 3, "{leases} requests for leases: it was not even running");
+
+    // Nor does a machine that failed for good, or one that was never possible.
+    let hopeless = crate::fleet::fixture::machine_spec(&json!({"bootSeconds": "soon"}));
+    fleet.create_machine("hopeless", hopeless).await?;
+    let failed = |machine: &_| crate::fleet::reading::phase(machine) == "Failed";
+    fleet.until("hopeless", "Failed", failed).await?;
+    stays_idle(&fleet).await?;
+    process.kill().await
+}
+
+async fn the_resync_looks_and_writes_nothing(fleet: Fleet) -> Result<()> {
+    let process = fleet.run_with(Duration::from_secs(1))?;
+    fleet.create_set(3, json!({})).await?;
+    fleet.until_settled(3).await?;
+    // The resync is never quiet for long, so it is the writes that have to stop.
+    let writes = |fleet: &Fleet| -> Vec<LogEntry> {
+        requests(fleet).into_iter().filter(|entry| entry.request.is_write()).collect()
+    };
+    let before = eventually(PATIENCE, "a moment without a write", || async {
+        let all = writes(&fleet);
+        let last = all.last().map_or(Duration::ZERO, |entry| entry.at);
+        let quiet = fleet.proxy().log().now().saturating_sub(last);
+        ensure!(quiet >= SETTLING, "{}", lines(&all));
+        Ok(all.len())
+    })
+    .await?;
+    let from = requests(&fleet).len();
+    tokio::time::sleep(IDLE).await;
+    let written = writes(&fleet).split_off(before);
+    assert!(written.is_empty(), "writes of an idle fleet:\n{}", lines(&written));
+    let looked = requests(&fleet).split_off(from);
+    let of = |group: &str| looked.iter().filter(|entry| entry.request.group == group).count();
+    let lists = looked.iter().filter(|entry| entry.request.resource == "machines").count();
+    assert!(lists > 1, "the resync did not come round:\n{}", lines(&looked));
+    // One question for all machines of a round.
+    let clouds = of(CLOUD);
+    println!("{lists} verify passes over machines, {clouds} calls to the cloud");
+    assert!((1..=lists + 1).contains(&clouds), "{clouds} calls in {lists} rounds");
+    process.kill().await
+}

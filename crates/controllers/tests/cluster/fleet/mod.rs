@@ -1,0 +1,10 @@
+//! All controllers of machines together, on a real API server and a simulated cloud: what a user of a cluster sees of them.
+
+mod alone;
+mod chaos;
+mod fixture;
+mod idle;
+mod nodes;
+mod process;
+mod reading;
+mod scaling;

@@ -1,0 +1,117 @@
+//! Who belongs to a set: machines that nobody manages are adopted, machines that are not selected any more are released.
+
+use anyhow::{Result, ensure};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::PostParams;
+use kube::{Api, ResourceExt};
+use machinist_testbed::faults::{Effect, Match, Rule, Verb};
+use machinist_testbed::poll::eventually;
+use serde_json::json;
+
+use crate::machine_sets::world::{PATIENCE, World};
+
+on_both_definitions! {
+    crate::machine_sets::world::World::new =>
+    an_orphan_is_adopted_counts_and_keeps_its_other_owners,
+    a_machine_that_is_relabelled_is_released_kept_and_replaced,
+    a_machine_that_may_not_be_adopted_holds_up_nothing_and_is_told,
+    a_set_that_is_being_deleted_makes_and_deletes_nothing,
+}
+
+async fn an_orphan_is_adopted_counts_and_keeps_its_other_owners(world: World) -> Result<()> {
+    let maps = Api::<ConfigMap>::namespaced(world.client.clone(), &world.namespace);
+    let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "friend"}}))?;
+    let friend = maps.create(&PostParams::default(), &map).await?;
+    let owners =
+        json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "friend", "uid": friend.uid()}]);
+    world.create_machine("orphan", "workers", owners).await?;
+    world.create_machine("stranger", "others", json!([])).await?;
+    let set = world.create_set("workers", 2, json!({})).await?;
+    let _process = world.run().await?;
+    world.until_settled("workers").await?;
+    let orphan = world.machines().get("orphan").await?;
+    let owners = orphan.owner_references();
+    assert_eq!(owners.len(), 2, "{owners:?}");
+    assert_eq!((owners[0].name.as_str(), owners[0].controller), ("friend", None));
+    assert_eq!(
+        (Some(&owners[1].uid), owners[1].controller),
+        (set.metadata.uid.as_ref(), Some(true))
+    );
+    assert_eq!(world.alive().await?.len(), 3, "one adopted, one made, one somebody else's");
+    assert!(world.machines().get("stranger").await?.owner_references().is_empty());
+    assert_eq!(world.until_event("workers", "Adopted").await?, "1 (orphan)");
+    // It lacks one of the template's labels.
+    let set = world.sets().get("workers").await?;
+    assert_eq!(set.data["status"]["fullyLabeledReplicas"], 1);
+    Ok(())
+}
+
+async fn a_machine_that_is_relabelled_is_released_kept_and_replaced(world: World) -> Result<()> {
+    let _process = world.run().await?;
+    world.create_set("workers", 2, json!({})).await?;
+    let names = world.until_alive(2).await?;
+    world.until_settled("workers").await?;
+    world.patch_machine(&names[0], json!({"metadata": {"labels": {"set": "mine"}}})).await?;
+    world.until_alive(3).await?;
+    world.until_settled("workers").await?;
+    let released = world.machines().get(&names[0]).await?;
+    assert!(
+        released.owner_references().is_empty() && released.metadata.deletion_timestamp.is_none()
+    );
+    assert_eq!(world.until_event("workers", "Released").await?, format!("1 ({})", names[0]));
+    // Back again: adopted, and one too many.
+    world.patch_machine(&names[0], json!({"metadata": {"labels": {"set": "workers"}}})).await?;
+    world.until_alive(2).await?;
+    world.until_settled("workers").await?;
+    Ok(())
+}
+
+async fn a_machine_that_may_not_be_adopted_holds_up_nothing_and_is_told(
+    world: World,
+) -> Result<()> {
+    world.create_machine("orphan", "workers", json!([])).await?;
+    let process = world.run().await?;
+    let adoptions = Match::any().verbs([Verb::Patch]).resource("machines").name("orphan");
+    process.proxy.add_rule(Rule::new(adoptions.clone(), Effect::answer(403)));
+    world.create_set("workers", 2, json!({})).await?;
+    // It is not the set's, so it does not count.
+    world.until_alive(3).await?;
+    world.until_event("workers", "ReconcileError").await?;
+    let set = world.until_settled("workers").await?;
+    let is_told = |set: &kube::api::DynamicObject| {
+        let mut list = set.data["status"]["conditions"].as_array().into_iter().flatten();
+        list.any(|condition| condition["type"] == "ReplicaFailure")
+    };
+    assert!(is_told(&set), "it stays refused, so it stays told: {}", set.data["status"]);
+    assert_eq!(process.proxy.log().matching(&adoptions).len(), 1, "asked once, until it changes");
+    process.proxy.clear_rules();
+    world.patch_machine("orphan", json!({"metadata": {"labels": {"new": "1"}}})).await?;
+    world.until_alive(2).await?;
+    world.until("workers", "all is well", |set| !is_told(set)).await?;
+    Ok(())
+}
+
+async fn a_set_that_is_being_deleted_makes_and_deletes_nothing(world: World) -> Result<()> {
+    let process = world.run().await?;
+    world.create_set("workers", 2, json!({})).await?;
+    world.until_settled("workers").await?;
+    world.patch_set("workers", json!({"metadata": {"finalizers": ["example.com/wait"]}})).await?;
+    world.sets().delete("workers", &kube::api::DeleteParams::default()).await?;
+    world.scale("workers", 9).await?;
+    world.create_set("others", 1, json!({})).await?;
+    world.until_settled("others").await?;
+    assert_eq!(world.alive().await?.len(), 3);
+    // Gone for good: its machines are left to the garbage collector, and nobody asks for it any more.
+    world.patch_set("workers", json!({"metadata": {"finalizers": null}})).await?;
+    let writes = || process.proxy.log().matching(&Match::writes().name("workers")).len();
+    let before = writes();
+    eventually(PATIENCE, "the set is gone", || async {
+        ensure!(world.sets().get_opt("workers").await?.is_none(), "still there");
+        Ok(())
+    })
+    .await?;
+    world.scale("others", 2).await?;
+    world.until_settled("others").await?;
+    assert_eq!(writes(), before);
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! Which machines go first.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, ensure};
+use kube::ResourceExt;
+use kube::api::DeleteParams;
+use machinist_runtime::clock::{Clock as _, SystemClock};
+use machinist_runtime::timings::Timings;
+use machinist_testbed::faults::{Effect, EventFilter, Match, Rule, Verb};
+use machinist_testbed::poll::eventually;
+use serde_json::json;
+
+use crate::machine_sets::world::{PATIENCE, Process, World, timings};
+
+on_both_definitions! {
+    crate::machine_sets::world::World::new =>
+    the_oldest_goes_first,
+    the_newest_goes_first,
+    marked_machines_go_first_whichever_spelling,
+    failed_machines_go_before_those_without_a_node_and_those_before_the_rest,
+    a_mark_that_the_watch_has_not_told_yet_counts,
+    a_machine_that_the_watch_has_not_told_to_be_gone_goes_instead_of_another,
+    a_set_that_shrinks_lists_no_machines_of_others,
+    a_deletion_long_after_the_last_one_is_made_after_a_look_of_its_own,
+}
+
+/// Three machines of different ages, the oldest first.
+async fn three_ages(world: &World) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for count in 1..=3 {
+        world.scale("workers", count).await?;
+        world.until_settled("workers").await?;
+        let now = world.until_alive(usize::try_from(count)?).await?;
+        let new: Vec<_> = now.into_iter().filter(|name| !names.contains(name)).collect();
+        names.extend(new);
+        // Ages have whole seconds.
+        let last = world.machines().get(&names[names.len() - 1]).await?;
+        let made = last.creation_timestamp().unwrap().0;
+        eventually(PATIENCE, "a second is over", || async {
+            let now = SystemClock.now();
+            ensure!(now.duration_since(made).as_secs() >= 1, "{now} {made}");
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(names)
+}
+
+async fn the_oldest_goes_first(world: World) -> Result<()> {
+    one_of_three_ages_goes(&world, "Oldest", 0).await
+}
+
+async fn the_newest_goes_first(world: World) -> Result<()> {
+    one_of_three_ages_goes(&world, "Newest", 2).await
+}
+
+async fn one_of_three_ages_goes(world: &World, policy: &str, goes: usize) -> Result<()> {
+    let _process = world.run().await?;
+    world.create_set("workers", 0, json!({"deletePolicy": policy})).await?;
+    let mut names = three_ages(world).await?;
+    world.scale("workers", 2).await?;
+    names.remove(goes);
+    names.sort();
+    assert_eq!(world.until_alive(2).await?, names);
+    Ok(())
+}
+
+async fn marked_machines_go_first_whichever_spelling(world: World) -> Result<()> {
+    let _process = world.run().await?;
+    world.create_set("workers", 6, json!({})).await?;
+    world.until_settled("workers").await?;
+    let names = world.until_alive(6).await?;
+    let marks = [
+        (&names[1], "machine.openshift.io/delete-machine"),
+        (&names[4], "machine.openshift.io/cluster-api-delete-machine"),
+    ];
+    for (name, mark) in marks {
+        world.patch_machine(name, json!({"metadata": {"annotations": {mark: "yes"}}})).await?;
+    }
+    world.scale("workers", 4).await?;
+    let alive: BTreeSet<_> = world.until_alive(4).await?.into_iter().collect();
+    assert!(marks.iter().all(|(name, _)| !alive.contains(*name)), "{alive:?}");
+    Ok(())
+}
+
+async fn failed_machines_go_before_those_without_a_node_and_those_before_the_rest(
+    world: World,
+) -> Result<()> {
+    let _process = world.run().await?;
+    world.create_set("workers", 5, json!({})).await?;
+    world.until_settled("workers").await?;
+    let names = world.until_alive(5).await?;
+    for name in &names[..3] {
+        let node = json!({"nodeRef": {"kind": "Node", "name": format!("node-{name}"), "uid": "u"}});
+        world.patch_machine_status(name, node).await?;
+    }
+    world.patch_machine_status(&names[0], json!({"phase": "Failed", "errorMessage": "no"})).await?;
+    world.scale("workers", 4).await?;
+    let alive = world.until_alive(4).await?;
+    assert!(!alive.contains(&names[0]), "{alive:?}");
+    world.scale("workers", 2).await?;
+    assert_eq!(world.until_alive(2).await?, names[1..3]);
+    Ok(())
+}
+
+/// From now on nobody is told what becomes of machines.
+fn hide_machines(process: &Process) {
+    let watches = Match::any().verbs([Verb::Watch]).resource("machines");
+    process.proxy.add_rule(Rule::new(watches, Effect::HideEvents(EventFilter::all())));
+    process.proxy.cut_connections();
+}
+
+/// As cluster-autoscaler does it: first a mark, then a smaller number. The number is seen long before the mark is.
+async fn a_mark_that_the_watch_has_not_told_yet_counts(world: World) -> Result<()> {
+    let process = world.run().await?;
+    world.create_set("workers", 5, json!({})).await?;
+    world.until_settled("workers").await?;
+    let mut names = world.until_alive(5).await?;
+    hide_machines(&process);
+    for left in [4, 3, 2, 1] {
+        // Whoever comes last by name, which is no policy's choice four times in a row.
+        let marked = names.pop().unwrap();
+        let mark =
+            json!({"metadata": {"annotations": {"machine.openshift.io/delete-machine": "now"}}});
+        world.patch_machine(&marked, mark).await?;
+        world.scale("workers", left).await?;
+        assert_eq!(world.until_alive(names.len()).await?, names);
+    }
+    Ok(())
+}
+
+/// Whoever wants fewer has often taken one away already.
+async fn a_machine_that_the_watch_has_not_told_to_be_gone_goes_instead_of_another(
+    world: World,
+) -> Result<()> {
+    let process = world.run().await?;
+    world.create_set("workers", 5, json!({})).await?;
+    world.until_settled("workers").await?;
+    let mut names = world.until_alive(5).await?;
+    hide_machines(&process);
+    let gone = names.pop().unwrap();
+    world.bury(&gone).await?;
+    world.machines().delete(&gone, &DeleteParams::default()).await?;
+    let looks = Match::any().verbs([Verb::List]).resource("machines");
+    let before = process.proxy.log().matching(&looks).len();
+    world.scale("workers", 4).await?;
+    world.until_settled("workers").await?;
+    assert!(process.proxy.log().matching(&looks).len() > before, "it looked");
+    assert_eq!(world.alive().await?, names);
+    assert_eq!(world.all_machines().await?.len(), 4, "nobody else is going");
+    Ok(())
+}
+
+async fn a_set_that_shrinks_lists_no_machines_of_others(world: World) -> Result<()> {
+    // No list but those that somebody asks for.
+    let timings = Timings { sync_period: PATIENCE * 10, ..timings() };
+    let process = world.run_with(&timings, Some(false)).await?;
+    // More than a page.
+    world.create_set("others", 110, json!({})).await?;
+    world.create_set("workers", 3, json!({})).await?;
+    for name in ["others", "workers"] {
+        world.until_settled(name).await?;
+    }
+    let looks = Match::any().verbs([Verb::List]).resource("machines");
+    let before = process.proxy.log().matching(&looks).len();
+    world.scale("workers", 2).await?;
+    world.until_alive(112).await?;
+    assert_eq!(process.proxy.log().matching(&looks).len(), before + 1, "one page");
+    Ok(())
+}
+
+/// The number stays, and somebody brings one machine more.
+async fn a_deletion_long_after_the_last_one_is_made_after_a_look_of_its_own(
+    world: World,
+) -> Result<()> {
+    let timings = Timings { sync_period: PATIENCE * 10, ..timings() };
+    let process = world.run_with(&timings, Some(false)).await?;
+    world.create_set("workers", 3, json!({})).await?;
+    world.until_settled("workers").await?;
+    world.scale("workers", 2).await?;
+    world.until_settled("workers").await?;
+    let looks = Match::any().verbs([Verb::List]).resource("machines");
+    let before = process.proxy.log().matching(&looks).len();
+    world.create_machine("extra", "workers", json!([])).await?;
+    world.until_event("workers", "Adopted").await?;
+    world.until_alive(2).await?;
+    assert!(process.proxy.log().matching(&looks).len() > before, "nobody looked");
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! Somebody stops or terminates an instance in EC2. Its Node says nothing (kubelets here have no heartbeats), so it is the resync that notices.
+
+use anyhow::{Result, ensure};
+use kube::ResourceExt;
+use machinist_testbed::poll;
+use serde_json::json;
+
+use super::fleet::{Fleet, condition};
+use crate::ec2::support::{PATIENCE, stays};
+
+const STATE: &str = "machine.openshift.io/instance-state";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_instance_that_somebody_stops_and_then_terminates() {
+    let fleet = Fleet::new("behind").await.unwrap();
+    let _controllers = fleet.controllers(&["--sync-period=2s"]).await.unwrap();
+    fleet.create_set(1, &fleet.spec(&json!({}))).await.unwrap();
+    let id = fleet.settled(1).await.unwrap().remove(0).id;
+    let before = fleet.changes().len();
+
+    fleet.estate.stop(&id).await.unwrap();
+    poll::eventually(PATIENCE, "the machine to say that it is stopped", || async {
+        let machine = fleet.only_machine().await?;
+        let [status, reason, message] = condition(&machine, "Ready");
+        ensure!((&*status, &*reason) == ("False", "InstanceStopped"), "{status} {reason}");
+        ensure!(message.contains("Client.UserInitiatedShutdown"), "EC2's own words: {message}");
+        let said = &machine.data["status"]["providerStatus"]["instanceState"];
+        ensure!(said == "stopped", "{said}");
+        let said = machine.annotations().get(STATE).map(String::as_str);
+        ensure!(said == Some("stopped"), "{said:?}");
+        // It exists, and is neither replaced nor started: that is for whoever stopped it.
+        let [exists, ..] = condition(&machine, "InstanceExists");
+        let phase = &machine.data["status"]["phase"];
+        ensure!(exists == "True" && phase == "Running", "{exists} {phase}");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    stays("nothing to be done about it", async || unchanged(&fleet, before)).await.unwrap();
+
+    fleet.estate.terminate(&id).await.unwrap();
+    poll::eventually(PATIENCE, "the machine to fail", || async {
+        let machine = fleet.only_machine().await?;
+        let status = &machine.data["status"];
+        ensure!(status["phase"] == "Failed", "{}", status["phase"]);
+        let told = status["errorMessage"].as_str().unwrap_or_default();
+        ensure!(told.contains("Client.UserInitiatedShutdown"), "EC2's own words: {told}");
+        let [exists, reason, _] = condition(&machine, "InstanceExists");
+        ensure!((&*exists, &*reason) == ("False", "InstanceMissing"), "{exists} {reason}");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    stays("nothing to be made instead", async || unchanged(&fleet, before)).await.unwrap();
+}
+
+/// Nothing was changed in EC2 since so many changes.
+fn unchanged(fleet: &Fleet, before: usize) -> Result<()> {
+    let changes = fleet.changes();
+    ensure!(changes.len() == before, "{:?}", &changes[before..]);
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! A cluster with an estate in EC2, behind a front that speaks TLS, and the user who scales its MachineSet.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{
+    ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
+};
+use kube::{Api, ResourceExt};
+use machinist_api::names::{LABEL_CLUSTER, LABEL_MACHINE_SET};
+use machinist_testbed::aws::estate::{Balancers, InstanceFacts};
+use machinist_testbed::aws::{Authority, AwsBed, Call, Estate, Kubelets, Moto, Transport};
+use machinist_testbed::poll;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use crate::ec2::support::annotator::{Annotator, Launch};
+use crate::ec2::support::scene::Scene;
+
+const REGION: &str = "us-east-2";
+pub(super) const SET: &str = "workers";
+/// What the cluster puts on everything.
+pub(super) const CLUSTER_WIDE: (&str, &str) = ("cost-centre", "42");
+/// Whose an instance is.
+pub(super) const UID: &str = "machinist.dev/machine-uid";
+/// A fleet takes longer than a single thing, and a large one longer than a small one: moto does one thing at a time.
+const PATIENCE: Duration = Duration::from_secs(180);
+const FOR_EACH: Duration = Duration::from_millis(400);
+
+/// For fleets only, which bring their own images and are large.
+static MOTO: OnceCell<Arc<Moto>> = OnceCell::const_new();
+
+pub(super) struct Fleet {
+    pub(super) scene: Scene,
+    pub(super) cloud: AwsBed,
+    pub(super) estate: Arc<Estate>,
+    pub(super) balancers: Balancers,
+    _kubelets: Kubelets,
+}
+
+impl Fleet {
+    /// Nothing but a cluster that says where its cloud is.
+    pub(super) async fn new(name: &str) -> Result<Self> {
+        let scene = Scene::openshift(name).await?;
+        let start = async || Moto::start_bare().await.map(Arc::new);
+        let moto = Arc::clone(MOTO.get_or_try_init(start).await?);
+        let cloud = AwsBed::start_before(moto, Transport::Tls(Authority::new()?)).await?;
+        let estate = Arc::new(Estate::found(cloud.moto(), REGION, &scene.namespace).await?);
+        let balancers = estate.build_balancers().await?;
+        let url = cloud.endpoint_url();
+        let endpoints =
+            ["ec2", "elasticloadbalancing"].map(|service| json!({"name": service, "url": url}));
+        let (key, value) = CLUSTER_WIDE;
+        scene
+            .say(json!({
+                "infrastructureName": estate.name(),
+                "platformStatus": {"type": "AWS", "aws": {
+                    "region": REGION,
+                    "serviceEndpoints": endpoints,
+                    "resourceTags": [{"key": key, "value": value}],
+                }},
+            }))
+            .await?;
+        scene.trust(cloud.ca_pem().context("a CA")?).await?;
+        let keys = [("aws_access_key_id", "AKIAMACHINES"), ("aws_secret_access_key", "x")];
+        scene.put_secret("aws", &keys).await?;
+        scene.put_secret("user-data", &[("userData", "#!/bin/sh\n")]).await?;
+        let boot = Duration::from_millis(300);
+        let kubelets = Kubelets::start(&estate, &scene.config(), boot)?;
+        Ok(Self { scene, cloud, estate, balancers, _kubelets: kubelets })
+    }
+
+    /// The controllers of machines, as a process.
+    pub(super) async fn controllers(&self, flags: &[&str]) -> Result<Annotator> {
+        let launch = Launch::new(&self.scene)?.nobody();
+        let launch = launch.flag("--controllers=machine,machineset,nodelink");
+        let launch = launch.flag("--leader-elect=false");
+        flags.iter().fold(launch, |launch, flag| launch.flag(flag)).start().await
+    }
+
+    /// A spec with load balancers and a dedicated host for each machine.
+    pub(super) fn rich_spec(&self) -> Value {
+        let own_host = json!({
+            "affinity": "DedicatedHost",
+            "dedicatedHost": {"allocationStrategy": "Dynamic"},
+        });
+        self.spec(&json!({
+            "placement": {"region": REGION, "tenancy": "host", "host": own_host},
+            "loadBalancers": self.estate.balanced(),
+        }))
+    }
+
+    pub(super) fn spec(&self, extra: &Value) -> Value {
+        let mut spec = self.estate.spec(extra);
+        spec["credentialsSecret"] = json!({"name": "aws"});
+        spec["userDataSecret"] = json!({"name": "user-data"});
+        spec
+    }
+
+    pub(super) fn labels(&self) -> Value {
+        json!({LABEL_MACHINE_SET: SET, LABEL_CLUSTER: self.estate.name()})
+    }
+
+    /// A MachineSet that wants so many machines.
+    pub(super) async fn create_set(&self, replicas: usize, spec: &Value) -> Result<DynamicObject> {
+        let labels = self.labels();
+        let set = serde_json::from_value(json!({
+            "apiVersion": "machine.openshift.io/v1beta1",
+            "kind": "MachineSet",
+            "metadata": {"name": SET},
+            "spec": {
+                "replicas": replicas,
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {"providerSpec": {"value": spec}},
+                },
+            },
+        }))?;
+        Ok(self.scene.sets().create(&PostParams::default(), &set).await?)
+    }
+
+    pub(super) async fn scale(&self, replicas: usize) -> Result<()> {
+        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        self.scene.sets().patch(SET, &PatchParams::default(), &patch).await?;
+        Ok(())
+    }
+
+    pub(super) fn machines(&self) -> Api<DynamicObject> {
+        let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "Machine");
+        let kind = ApiResource::from_gvk_with_plural(&kind, "machines");
+        Api::namespaced_with(self.scene.client.clone(), &self.scene.namespace, &kind)
+    }
+
+    /// The machine of a set that wants one.
+    pub(super) async fn only_machine(&self) -> Result<DynamicObject> {
+        let mut machines = self.machines().list(&ListParams::default()).await?.items;
+        ensure!(machines.len() == 1, "there are {} machines", machines.len());
+        machines.pop().context("a machine")
+    }
+
+    pub(super) fn nodes(&self) -> Api<Node> {
+        Api::all(self.scene.client.clone())
+    }
+
+    /// Waits until exactly so many machines run on so many instances, and nothing else is there; returns the instances.
+    pub(super) async fn settled(&self, size: usize) -> Result<Vec<InstanceFacts>> {
+        let patience = PATIENCE + FOR_EACH * u32::try_from(size)?;
+        poll::eventually(patience, &format!("{size} machines to run"), || async {
+            let machines = self.machines().list(&ListParams::default()).await?.items;
+            let running = machines.iter().filter(|one| runs(one)).count();
+            ensure!(
+                (running, machines.len()) == (size, size),
+                "{running} of {} machines run: {:?}",
+                machines.len(),
+                machines.iter().map(said).collect::<Vec<_>>()
+            );
+            let live = self.estate.live().await?;
+            ensure!(live.len() == size, "there are {} instances", live.len());
+            Ok(live)
+        })
+        .await
+    }
+
+    /// Waits until everybody is registered everywhere.
+    pub(super) async fn all_registered(&self, size: usize) -> Result<()> {
+        poll::eventually(PATIENCE, &format!("{size} to be registered"), || async {
+            let registered = self.estate.registered(&self.balancers).await?;
+            ensure!(registered.iter().all(|ids| ids.len() == size), "{registered:?}");
+            Ok(())
+        })
+        .await
+    }
+
+    /// Nothing that costs money is left, nor a Node or a registration.
+    pub(super) async fn ensure_nothing_left(&self) -> Result<()> {
+        let Self { estate, balancers, .. } = self;
+        let left = [estate.live().await?.len(), estate.volumes().await?.len()];
+        ensure!(left == [0, 0], "instances and volumes: {left:?}");
+        let hosts = estate.hosts().await?;
+        ensure!(hosts.is_empty(), "hosts: {hosts:?}");
+        let registered = estate.registered(balancers).await?;
+        ensure!(registered.iter().all(Vec::is_empty), "registered: {registered:?}");
+        let ever = estate.instances().await?;
+        let nodes = self.nodes().list(&ListParams::default()).await?;
+        let ours = nodes.iter().filter(|node| ever.iter().any(|one| one.id == node.name_any()));
+        ensure!(ours.count() == 0, "Nodes are left");
+        Ok(())
+    }
+
+    /// The calls of the controllers that changed something, or tried to.
+    pub(super) fn changes(&self) -> Vec<Call> {
+        let mut calls = self.cloud.front().calls();
+        calls.retain(|call| !call.action.starts_with("Describe"));
+        calls
+    }
+}
+
+/// Status, reason and message of a machine's condition; nothing where it has none.
+pub(super) fn condition(machine: &DynamicObject, kind: &str) -> [String; 3] {
+    let conditions = machine.data["status"]["conditions"].as_array();
+    let condition = conditions.into_iter().flatten().find(|one| one["type"] == kind);
+    ["status", "reason", "message"].map(|field| {
+        let text = condition.and_then(|condition| condition[field].as_str());
+        text.unwrap_or_default().to_owned()
+    })
+}
+
+fn runs(machine: &DynamicObject) -> bool {
+    let running = machine.data["status"]["phase"] == "Running";
+    running && machine.metadata.deletion_timestamp.is_none()
+}
+
+/// What a machine says of itself, for people.
+fn said(machine: &DynamicObject) -> String {
+    let status = &machine.data["status"];
+    format!("{} {}", status["phase"], status["errorMessage"])
+}

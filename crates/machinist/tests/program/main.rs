@@ -1,0 +1,17 @@
+//! The machinist binary as a process, against real API servers and moto.
+//!
+//! One test binary for all areas, because each one links the AWS SDK. Only `crash` is apart: `make crash` runs it in full.
+
+// Under `cfg(test)`, so that clippy allows helpers of tests to unwrap.
+#[cfg(test)]
+mod annotate;
+#[cfg(test)]
+mod ec2;
+#[cfg(test)]
+mod processes;
+#[cfg(test)]
+mod readme;
+#[cfg(test)]
+mod recycler;
+#[cfg(test)]
+mod termination;

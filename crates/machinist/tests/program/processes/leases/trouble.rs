@@ -1,0 +1,107 @@
+//! An API server in trouble: as long as the lease can be renewed nobody else leads; when it cannot, nobody writes.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use machinist_testbed::faults::{Effect, Match, Rule, Verb};
+use machinist_testbed::poll;
+
+use super::Group;
+use crate::processes::support::replica::{LEADER, Replica};
+use crate::processes::support::scene::{LARGE, SMALL, Scene};
+use crate::processes::support::time::{PATIENCE, disturbance, holds_for};
+
+/// Backoffs at a quarter of their length, so that the tests do not wait for the longest of them.
+const QUICK: [&str; 2] = ["--time-scale", "0.25"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn throttling_of_everything_but_leases_changes_no_leader() -> Result<()> {
+    let scene = Scene::new("throttled").await?;
+    let replicas = vec![
+        Replica::electing(&scene, "6s", &QUICK).await?,
+        Replica::electing(&scene, "6s", &QUICK).await?,
+    ];
+    let (leader, followers) = Group(replicas).split(&scene).await?;
+    scene.create_set("before", SMALL).await?;
+    scene.annotated("before", SMALL).await?;
+    let before = scene.lease().await?;
+
+    let both = [&leader, &followers[0]];
+    for replica in both {
+        replica.proxy.add_rule(Rule::throttle_all_but_leases(1));
+        // Watches must be opened again, which is refused.
+        replica.proxy.cut_connections();
+    }
+    scene.create_set("during", SMALL).await?;
+    scene.change_set("before", LARGE).await?;
+    let length = disturbance(Duration::from_secs(20), Duration::from_secs(60));
+    holds_for(length, "the same leader", async || {
+        ensure!(scene.lease().await? == before, "{before:?} became {:?}", scene.lease().await?);
+        ensure!(leader.leads().await?, "the leader stepped down");
+        ensure!(!followers[0].leads().await?, "two leaders");
+        Ok(())
+    })
+    .await?;
+    assert_eq!(scene.vcpus("during").await?, None, "nothing can be written meanwhile");
+
+    for replica in both {
+        replica.proxy.clear_rules();
+    }
+    scene.annotated("during", SMALL).await?;
+    scene.annotated("before", LARGE).await?;
+    assert_eq!(scene.lease().await?, before);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_leases_the_leader_steps_down_and_comes_back() -> Result<()> {
+    let scene = Scene::new("no-leases").await?;
+    let (mut leader, _) =
+        Group(vec![Replica::electing(&scene, "3s", &QUICK).await?]).split(&scene).await?;
+    for (round, effect) in
+        [Effect::answer(500), Effect::ResetBefore, Effect::Timeout].into_iter().enumerate()
+    {
+        let trouble = leader.proxy.add_rule(Rule::new(Match::any().resource("leases"), effect));
+        leader.process.wait_metric(LEADER, |value| value < 0.5).await?;
+        let stepped_down = leader.proxy.log().now();
+        let name = format!("set-{round}");
+        scene.create_set(&name, SMALL).await?;
+        holds_for(Duration::from_secs(3), "nobody writes", async || {
+            let effects = leader.effects_since(stepped_down);
+            ensure!(effects.is_empty(), "{}", effects[0]);
+            ensure!(!leader.leads().await?, "it leads without a lease");
+            leader.process.ensure_alive()
+        })
+        .await?;
+        trouble.remove();
+        scene.annotated(&name, SMALL).await?;
+        assert!(leader.leads().await?);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pass_that_was_abandoned_with_the_lease_is_taken_up_again() -> Result<()> {
+    let scene = Scene::new("abandoned").await?;
+    let (leader, _) =
+        Group(vec![Replica::electing(&scene, "3s", &QUICK).await?]).split(&scene).await?;
+    // A write breaks off, so the next pass reads past the cache, which hangs.
+    let of_the_set = Match::any().resource("machinesets").name("set");
+    leader
+        .proxy
+        .add_rule(Rule::new(of_the_set.clone().verbs([Verb::Patch]), Effect::ResetBefore).times(1));
+    let hang = leader.proxy.add_rule(Rule::new(of_the_set, Effect::Timeout));
+    scene.create_set("set", SMALL).await?;
+    hang.hit(1, PATIENCE).await?;
+    leader.proxy.add_rule(Rule::new(Match::any().resource("leases"), Effect::answer(500)));
+    leader.process.wait_metric(LEADER, |value| value < 0.5).await?;
+    poll::eventually(PATIENCE, "the pass to be abandoned", || async {
+        let log = leader.process.log()?;
+        ensure!(log.contains("abandoning"), "{log}");
+        Ok(())
+    })
+    .await?;
+    leader.proxy.clear_rules();
+    scene.annotated("set", SMALL).await?;
+    Ok(())
+}

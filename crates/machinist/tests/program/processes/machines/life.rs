@@ -1,0 +1,203 @@
+//! Everything that the controllers of machines do in the life of a fleet: it grows, shrinks with a drain and with force, takes in a stranger, and meets trouble.
+
+use anyhow::{Result, ensure};
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt as _};
+use machinist_api::names::{
+    ANNOTATION_DELETE_MACHINE, ANNOTATION_FORCE_DELETION, FINALIZER_MACHINE, LABEL_MACHINE_SET,
+};
+use machinist_testbed::poll;
+use serde_json::{Value, json};
+
+use super::fleet::{Fleet, WANTED, set_status};
+use crate::processes::support::time::PATIENCE;
+
+/// The set of the fleet.
+pub(super) const SET: &str = "workers";
+
+/// A set without machines gets two, each with an instance and a Node.
+pub(super) async fn grow(fleet: &Fleet, provider: Value) -> Result<()> {
+    fleet.create_set(SET, provider).await?;
+    fleet.running(0).await?;
+    fleet.scale(SET, 2).await?;
+    for (_, node) in fleet.running(2).await? {
+        wanted_on(fleet, &node, true).await?;
+    }
+    Ok(())
+}
+
+/// One machine is drained and goes; what was on its Node is treated as it should be.
+pub(super) async fn shrink(fleet: &Fleet) -> Result<()> {
+    let machines = fleet.running(2).await?;
+    let (victim, node) = &machines[0];
+    // It changes its mind about what its Node should have.
+    let unwanted = json!({"spec": {"metadata": {"labels": {WANTED: null}, "annotations": {WANTED: null}}, "taints": []}});
+    fleet.patch_machine(victim, unwanted).await?;
+    wanted_on(fleet, node, false).await?;
+
+    let pods = Api::<Pod>::namespaced(fleet.scene.client.clone(), &fleet.scene.namespace);
+    pods.create(&PostParams::default(), &pod("web", node, 0)?).await?;
+    leave_an_agent(fleet, node).await?;
+    fleet.patch_machine(victim, annotated(ANNOTATION_DELETE_MACHINE)).await?;
+    fleet.scale(SET, 1).await?;
+    let left = fleet.running(1).await?;
+    ensure!(left == machines[1..], "{left:?} is left of {machines:?}");
+    ensure!(pods.get_opt("web").await?.is_none(), "the pod was not evicted");
+    ensure!(pods.get_opt("agent").await?.is_some(), "the DaemonSet's pod was touched");
+    ensure!(fleet.nodes().get_opt(node).await?.is_none(), "the Node is still there");
+    Ok(())
+}
+
+/// The last machine goes at once, whatever is on it.
+pub(super) async fn vanish(fleet: &Fleet) -> Result<()> {
+    let machines = fleet.running(1).await?;
+    let (victim, node) = &machines[0];
+    let pods = Api::<Pod>::namespaced(fleet.scene.client.clone(), &fleet.scene.namespace);
+    pods.create(&PostParams::default(), &pod("stubborn", node, 3600)?).await?;
+    fleet.patch_machine(victim, annotated(ANNOTATION_FORCE_DELETION)).await?;
+    fleet.scale(SET, 0).await?;
+    fleet.running(0).await?;
+    ensure!(pods.get_opt("stubborn").await?.is_none(), "the pod is still there");
+    ensure!(fleet.cloud.volumes() == 0, "volumes are left in the cloud");
+    Ok(())
+}
+
+/// A machine that a user made gets a finalizer and a Node, then a set that has no use for it.
+pub(super) async fn adopt(fleet: &Fleet) -> Result<()> {
+    fleet.create_machine("stranger", json!({})).await?;
+    fleet.running(1).await?;
+    let stranger = fleet.machines().get("stranger").await?;
+    ensure!(stranger.finalizers() == [FINALIZER_MACHINE], "{:?}", stranger.finalizers());
+
+    // A second Node says that it runs on the same instance.
+    let twin: Node = serde_json::from_value(json!({
+        "metadata": {"name": "twin"},
+        "spec": {"providerID": stranger.data["spec"]["providerID"]},
+    }))?;
+    fleet.nodes().create(&PostParams::default(), &twin).await?;
+    let events = Api::<Event>::all(fleet.scene.client.clone());
+    poll::eventually(PATIENCE, "an Event about the second Node", || async {
+        let told = events.list(&ListParams::default()).await?;
+        let found = told.iter().any(|event| event.reason.as_deref() == Some("NodeNotLinked"));
+        ensure!(found, "there is none");
+        Ok(())
+    })
+    .await?;
+    fleet.nodes().delete("twin", &DeleteParams::default()).await?;
+
+    let chosen = json!({"metadata": {"labels": {LABEL_MACHINE_SET: SET}}});
+    fleet.patch_machine("stranger", chosen).await?;
+    fleet.running(0).await?;
+    Ok(())
+}
+
+/// A machine and a set that cannot be. Both say so; the set is mended.
+pub(super) async fn fail(fleet: &Fleet) -> Result<()> {
+    fleet.create_machine("broken", json!({"instanceType": "sim.none"})).await?;
+    let failed = |machine: &kube::api::DynamicObject| machine.data["status"]["phase"] == "Failed";
+    let machine = fleet.until("broken", "the machine to fail", failed).await?;
+    let said = machine.data["status"]["failureMessage"].as_str().unwrap_or_default();
+    ensure!(said.contains("sim.none"), "{said}");
+    fleet.machines().delete("broken", &DeleteParams::default()).await?;
+    fleet.running(0).await?;
+
+    fleet.create_set("odd", json!({})).await?;
+    let relabel = async |label: Value| {
+        let labels = json!({"matchLabels": {LABEL_MACHINE_SET: label}});
+        let patch = Patch::Merge(json!({"spec": {"selector": labels}}));
+        let sets = fleet.scene.sets();
+        sets.patch("odd", &PatchParams::default(), &patch).await.map(drop)
+    };
+    relabel(json!("even")).await?;
+    says_error(fleet, true).await?;
+    relabel(json!("odd")).await?;
+    says_error(fleet, false).await
+}
+
+async fn says_error(fleet: &Fleet, expected: bool) -> Result<()> {
+    poll::eventually(PATIENCE, "the set's errorMessage to come or go", || async {
+        let status = set_status(fleet, "odd").await?;
+        ensure!(status["errorMessage"].is_string() == expected, "{status}");
+        Ok(())
+    })
+    .await
+}
+
+/// Waits until a Node has what its machine wants there, or has it no more.
+async fn wanted_on(fleet: &Fleet, node: &str, expected: bool) -> Result<()> {
+    poll::eventually(PATIENCE, "the Node to have what its machine wants", || async {
+        let node = fleet.nodes().get(node).await?;
+        let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+        let tainted = taints.into_iter().flatten().any(|taint| taint.key == WANTED);
+        let has =
+            [node.labels().contains_key(WANTED), node.annotations().contains_key(WANTED), tainted];
+        ensure!(has == [expected; 3], "label, annotation, taint: {has:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// A pod of a DaemonSet with a volume of its own: both stay.
+async fn leave_an_agent(fleet: &Fleet, node: &str) -> Result<()> {
+    let (client, namespace) = (&fleet.scene.client, &fleet.scene.namespace);
+    let labels = json!({"app": "agent"});
+    let container = json!([{"name": "main", "image": "none"}]);
+    let set: DaemonSet = serde_json::from_value(json!({
+        "metadata": {"name": "agent"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": container}},
+        },
+    }))?;
+    let sets = Api::<DaemonSet>::namespaced(client.clone(), namespace);
+    let set = sets.create(&PostParams::default(), &set).await?;
+    let claim: PersistentVolumeClaim = serde_json::from_value(json!({
+        "metadata": {"name": "kept"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "volumeName": "kept-volume",
+        },
+    }))?;
+    let claims = Api::<PersistentVolumeClaim>::namespaced(client.clone(), namespace);
+    claims.create(&PostParams::default(), &claim).await?;
+    let attachment: VolumeAttachment = serde_json::from_value(json!({
+        "metadata": {"name": "kept"},
+        "spec": {
+            "attacher": "test.machinist.dev",
+            "nodeName": node,
+            "source": {"persistentVolumeName": "kept-volume"},
+        },
+    }))?;
+    Api::all(client.clone()).create(&PostParams::default(), &attachment).await?;
+    let mut agent = serde_json::to_value(pod("agent", node, 0)?)?;
+    agent["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "controller": true,
+        "name": "agent", "uid": set.uid(),
+    }]);
+    agent["spec"]["volumes"] =
+        json!([{"name": "data", "persistentVolumeClaim": {"claimName": "kept"}}]);
+    let agent: Pod = serde_json::from_value(agent)?;
+    Api::namespaced(client.clone(), namespace).create(&PostParams::default(), &agent).await?;
+    Ok(())
+}
+
+/// A pod on a Node. Nobody runs it, so with no grace it is gone as soon as it is asked to go.
+fn pod(name: &str, node: &str, grace: u32) -> Result<Pod> {
+    Ok(serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "spec": {
+            "nodeName": node,
+            "terminationGracePeriodSeconds": grace,
+            "containers": [{"name": "main", "image": "none"}],
+        },
+    }))?)
+}
+
+fn annotated(name: &str) -> Value {
+    json!({"metadata": {"annotations": {name: "yes"}}})
+}

@@ -1,0 +1,120 @@
+//! The overlay for OpenShift: the controllers work in OpenShift's namespace with its Secret, its certificates, its name for the cluster and its Leases.
+
+use anyhow::{Context, Result, ensure};
+use machinist_api::names::{LEASE_MACHINE, LEASE_MACHINE_SET, LEASE_NODE_LINK};
+use machinist_control_plane::ControlPlane;
+use machinist_testbed::kubectl::kubectl;
+use machinist_testbed::poll;
+use serde_json::json;
+
+use super::fleet::Fleet;
+use super::life::SET;
+use super::rights::{FASTER, strict};
+use crate::processes::support::access::{may_look_at, may_not_look_at, may_only_get};
+use crate::processes::support::installation::Installation;
+use crate::processes::support::openshift::definition;
+use crate::processes::support::scene::Scene;
+use crate::processes::support::time::PATIENCE;
+
+const MACHINE_API: &str = "openshift-machine-api";
+const CONFIG: &str = "openshift-config-managed";
+/// What OpenShift calls the cluster.
+const CLUSTER: &str = "prod-x7k2p";
+
+/// What is read of OpenShift: collections, and the one object of each.
+const OF_OPENSHIFT: [(&str, &str, &str); 3] = [
+    ("/api/v1/namespaces/openshift-machine-api", "secrets", "aws-cloud-credentials"),
+    ("/api/v1/namespaces/openshift-config-managed", "configmaps", "kube-cloud-config"),
+    ("/apis/config.openshift.io/v1", "infrastructures", "cluster"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn machines_come_and_go_on_openshift_with_the_rights_of_the_overlay() -> Result<()> {
+    let control_plane = strict().await?;
+    let scene = Scene::called(&control_plane, MACHINE_API.to_owned()).await?;
+    let fleet = Fleet::start(&control_plane, scene).await?;
+    be_openshift(&control_plane).await?;
+    // Both parts fit beside each other, whichever comes first.
+    Installation::apply(&control_plane, "overlays/openshift").await?;
+    let installation = Installation::apply(&control_plane, "overlays/openshift-machines").await?;
+    assert_eq!(installation.namespace, MACHINE_API);
+
+    let kubeconfig = installation.kubeconfig(&control_plane).await?;
+    let flags = installation.flags()?;
+    let flags: Vec<_> = flags.iter().map(String::as_str).chain(FASTER).collect();
+    let mut process = fleet.process(&kubeconfig, &flags).await?;
+    fleet.create_set(SET, json!({"credentialsSecret": {"name": "aws-cloud-credentials"}})).await?;
+    fleet.scale(SET, 2).await?;
+    fleet.running(2).await?;
+    let tags: Vec<_> = fleet.cloud.instances().into_iter().map(|one| one.tags).collect();
+    assert!(tags.iter().all(|tags| tags.values().any(|value| value == CLUSTER)), "{tags:?}");
+    for lease in [LEASE_MACHINE, LEASE_MACHINE_SET, LEASE_NODE_LINK] {
+        let spec = fleet.scene.leases().get(lease).await?.spec.context("a spec")?;
+        let holder = spec.holder_identity.unwrap_or_default();
+        assert!(process.is_called(&holder), "{holder} has {lease}");
+    }
+    fleet.scale(SET, 0).await?;
+    fleet.running(0).await?;
+    process.terminate().await?;
+
+    let user = installation.user();
+    let requests = poll::eventually(PATIENCE, "what is read of OpenShift", || async {
+        let mut requests = control_plane.audit().read_new()?;
+        requests.retain(|entry| entry.user == user);
+        for (_, resource, name) in OF_OPENSHIFT {
+            let read = requests.iter().any(|one| one.resource == resource && one.name == name);
+            ensure!(read, "nobody looked at {resource} {name}");
+        }
+        Ok(requests)
+    })
+    .await?;
+    let forbidden: Vec<_> = requests.iter().filter(|entry| entry.code == 403).collect();
+    assert!(forbidden.is_empty(), "{forbidden:#?}");
+    let account = installation.client(&control_plane).await?;
+    for (parent, resource, name) in OF_OPENSHIFT {
+        let collection = format!("{parent}/{resource}");
+        may_look_at(&account, &collection, name).await?;
+        may_not_look_at(&account, &collection, "somebody-elses").await?;
+    }
+    let secrets = format!("{}/secrets", OF_OPENSHIFT[0].0);
+    for name in ["worker-user-data", "master-user-data-managed"] {
+        may_only_get(&account, &secrets, name).await?;
+    }
+    Ok(())
+}
+
+/// What there is on OpenShift, as far as it is looked at.
+async fn be_openshift(control_plane: &ControlPlane) -> Result<()> {
+    for (group, version, kind, plural, scope) in [
+        ("config.openshift.io", "v1", "Infrastructure", "infrastructures", "Cluster"),
+        ("monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors", "Namespaced"),
+    ] {
+        let crd = definition(group, version, kind, plural, scope);
+        control_plane.install_crds(&crd.to_string()).await?;
+    }
+    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CONFIG}},
+        {
+            "apiVersion": "config.openshift.io/v1",
+            "kind": "Infrastructure",
+            "metadata": {"name": "cluster"},
+            "status": {"infrastructureName": CLUSTER},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "kube-cloud-config", "namespace": CONFIG},
+            "data": {},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "aws-cloud-credentials", "namespace": MACHINE_API},
+            "stringData": {"token": "t"},
+        },
+    ]});
+    kubectl(control_plane, &["apply", "-f", "-"], Some(&objects.to_string())).await?;
+    let label = ["label", "namespace", MACHINE_API, "pod-security.kubernetes.io/warn=restricted"];
+    kubectl(control_plane, &label, None).await?;
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! What `docs/ownership.md` says of the controllers of machines is what the API server saw, neither more nor less.
+
+use anyhow::{Result, ensure};
+use machinist_api::names::{
+    ANNOTATION_MACHINE, ANNOTATION_NODE_METADATA, LEASE_MACHINE, LEASE_MACHINE_SET, LEASE_NODE_LINK,
+};
+use machinist_control_plane::AuditEntry;
+use machinist_testbed::ownership;
+use machinist_testbed::poll;
+use serde_json::json;
+
+use super::fleet::{Fleet, WANTED};
+use super::life;
+use super::rights::FASTER;
+use crate::processes::support::scene::{Scene, install_crds};
+use crate::processes::support::time::PATIENCE;
+
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ownership.md");
+/// The controllers and their Leases.
+const CONTROLLERS: [(&str, &str); 3] =
+    [("machine", LEASE_MACHINE), ("machineset", LEASE_MACHINE_SET), ("nodelink", LEASE_NODE_LINK)];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_controllers_of_machines_write_what_the_docs_say_and_nothing_else() -> Result<()> {
+    let control_plane = ownership::control_plane().await?;
+    install_crds(&control_plane).await?;
+    let scene = Scene::on(&control_plane, "ownership").await?;
+    let fleet = Fleet::start(&control_plane, scene).await?;
+    let flags = [
+        "--controllers=machine,machineset,nodelink",
+        "--leader-elect-resource-namespace",
+        &fleet.scene.namespace,
+    ];
+    let flags = [&flags[..], &FASTER].concat();
+    let mut process = fleet.process(control_plane.kubeconfig_yaml(), &flags).await?;
+    life::grow(&fleet, json!({})).await?;
+    // Another process takes the Leases that the first one leaves behind.
+    process.terminate().await?;
+    let mut process = fleet.process(control_plane.kubeconfig_yaml(), &flags).await?;
+    life::shrink(&fleet).await?;
+    life::vanish(&fleet).await?;
+    life::adopt(&fleet).await?;
+    life::fail(&fleet).await?;
+    process.terminate().await?;
+
+    let document = std::fs::read_to_string(DOCUMENT)?;
+    // The log comes a moment after the effect.
+    poll::eventually(PATIENCE, "the docs to be what happens", || async {
+        let log = control_plane.audit().read_new()?;
+        let mut differences = Vec::new();
+        for (controller, lease) in CONTROLLERS {
+            let claims = ownership::claims(&document, controller)?;
+            let touched = ownership::touches(&log, |entry| writes_for(entry, controller, lease));
+            let compared = ownership::compare(&claims, &touched);
+            differences.extend(compared.err().map(|error| format!("{controller}: {error}")));
+        }
+        ensure!(differences.is_empty(), "{}", differences.join("\n"));
+        only_the_wanted_reaches_nodes(&log)
+    })
+    .await
+}
+
+/// Whether a request is of a controller, or of its elector.
+fn writes_for(entry: &AuditEntry, controller: &str, lease: &str) -> bool {
+    let is = |name: &str| entry.user_agent.starts_with(&format!("machinist-{name}/"));
+    let object = entry.request.as_ref().map(|body| &body["metadata"]["name"]);
+    is(controller) || (is("lease") && object.is_some_and(|name| name == lease))
+}
+
+/// The docs can only say "what the machine wants" of labels and annotations of Nodes: these are the names that it wanted. Taints are a list, which is
+/// written with those of others in it.
+fn only_the_wanted_reaches_nodes(log: &[AuditEntry]) -> Result<()> {
+    let touched = ownership::touches(log, |entry| entry.user_agent.starts_with("machinist-node"));
+    let mut on_nodes = touched.iter().filter(|touch| touch.resource == "nodes").peekable();
+    ensure!(on_nodes.peek().is_some(), "nothing was written on Nodes");
+    let known = [WANTED, ANNOTATION_MACHINE, ANNOTATION_NODE_METADATA];
+    for touch in on_nodes.filter(|touch| !touch.path.starts_with("spec.taints")) {
+        ensure!(known.iter().any(|name| touch.path.contains(name)), "{touch}");
+    }
+    Ok(())
+}

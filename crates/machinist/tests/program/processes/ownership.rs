@@ -1,0 +1,84 @@
+//! What `docs/ownership.md` says of the annotator is what the API server saw, neither more nor less.
+
+use anyhow::{Result, ensure};
+use kube::api::PostParams;
+use machinist_testbed::ownership;
+use machinist_testbed::poll;
+use serde_json::{Value, json};
+
+use crate::processes::support::process::Process;
+use crate::processes::support::replica::LEADER;
+use crate::processes::support::scene::{SMALL, Scene, Shape, UNKNOWN, install_crds, spec};
+use crate::processes::support::time::PATIENCE;
+
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ownership.md");
+const GPU: Shape = Shape { instance_type: "p4d.24xlarge", vcpus: "96" };
+
+/// A set that says everything that is read.
+fn full(shape: Shape) -> Value {
+    let mut spec = spec(shape);
+    let machine = &mut spec["template"]["spec"]["providerSpec"]["value"];
+    machine["placement"] = json!({"region": "eu-west-1", "availabilityZone": "eu-west-1a"});
+    machine["blockDevices"] = json!([{"ebs": {"volumeSize": 120}}]);
+    spec
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_annotator_writes_what_the_docs_say_and_nothing_else() -> Result<()> {
+    let control_plane = ownership::control_plane().await?;
+    install_crds(&control_plane).await?;
+    let scene = Scene::on(&control_plane, "ownership").await?;
+    let flags = [
+        "--namespace",
+        &scene.namespace,
+        "--max-pods=eni",
+        "--leader-elect",
+        "--leader-elect-resource-namespace",
+        &scene.namespace,
+    ];
+    let mut process = Process::start(control_plane.kubeconfig_yaml(), "ownership", &flags).await?;
+    process.wait_metric(LEADER, |value| value > 0.5).await?;
+
+    // Everything that somebody else may have set, and everything that comes and goes with the type.
+    let metadata = json!({
+        "name": "taken",
+        "labels": {"team": "a"},
+        "finalizers": ["example.com/wait"],
+        "annotations": {
+            "capacity.cluster-autoscaler.kubernetes.io/cpu": "3",
+            "capacity.cluster-autoscaler.kubernetes.io/labels": "team=a,kubernetes.io/arch=arm64",
+            "example.com/x": "y",
+            "machine.openshift.io/vCPU": "99",
+        },
+    });
+    let set = serde_json::from_value(json!({
+        "apiVersion": "machine.openshift.io/v1beta1",
+        "kind": "MachineSet",
+        "metadata": metadata,
+        "spec": full(SMALL),
+    }))?;
+    scene.sets().create(&PostParams::default(), &set).await?;
+    scene.create_set_with("set", full(GPU)).await?;
+    scene.create_set("unknown", UNKNOWN).await?;
+    scene.annotated("taken", SMALL).await?;
+    scene.annotated("set", GPU).await?;
+    scene.change_set("set", SMALL).await?;
+    scene.annotated("set", SMALL).await?;
+    scene.delete_set("set").await?;
+    process.terminate().await?;
+    // Another process takes the Lease that the first one leaves behind.
+    let mut process = Process::start(control_plane.kubeconfig_yaml(), "ownership", &flags).await?;
+    process.wait_metric(LEADER, |value| value > 0.5).await?;
+    process.terminate().await?;
+
+    let document = std::fs::read_to_string(DOCUMENT)?;
+    let claims = ownership::claims(&document, "annotator")?;
+    // The log comes a moment after the effect.
+    poll::eventually(PATIENCE, "the docs to be what happens", || async {
+        let log = control_plane.audit().read_new()?;
+        let ours = ownership::touches(&log, |entry| entry.user_agent.starts_with("machinist-"));
+        ensure!(!ours.is_empty(), "nothing was written");
+        ownership::compare(&claims, &ours)
+    })
+    .await
+}

@@ -1,0 +1,16 @@
+//! The playground, as whoever tries machinist first runs it.
+
+use anyhow::{Result, ensure};
+
+use crate::processes::support::process::run_to_end;
+
+/// It brings everything up, shows that a fleet grows, shrinks, heals and goes, and ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn once_proves_itself_and_leaves_nothing_behind() -> Result<()> {
+    let ended = run_to_end(None, &["playground", "--once"]).await?;
+    let (said, log) =
+        (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    ensure!(ended.status.success(), "{}\n{said}\n{log}", ended.status);
+    ensure!(said.contains("everything is torn down"), "{said}\n{log}");
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! An API server that never takes a write gets a few attempts, not a storm, and is believed when it says how long to stay away.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use machinist_testbed::faults::{Effect, Match, Rule, Verb};
+
+use crate::processes::support::replica::Replica;
+use crate::processes::support::scene::{SMALL, Scene};
+use crate::processes::support::time::{PATIENCE, holds_for};
+
+/// Attempts in half a minute, if chance takes off as much as it can from every pause. After a conflict the first pauses are shorter: somebody
+/// else was faster, and looking again is likely to help.
+const MOST_AFTER_CONFLICTS: usize = 11;
+const MOST_AFTER_OTHERS: usize = 8;
+
+/// Starts a replica whose every PATCH is refused like this, and waits for the first one.
+async fn refused(name: &str, effect: Effect) -> Result<(Scene, Replica)> {
+    let scene = Scene::new(name).await?;
+    let replica = Replica::start(&scene, &[]).await?;
+    let refusal = replica.proxy.add_rule(Rule::new(Match::any().verbs([Verb::Patch]), effect));
+    scene.create_set("set", SMALL).await?;
+    refusal.hit(1, PATIENCE).await?;
+    Ok((scene, replica))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_for_ever_cost_a_few_calls() -> Result<()> {
+    let (conflict, throttled) = tokio::try_join!(
+        refused("conflict", Effect::answer(409)),
+        refused("at-once", Effect::too_many_requests(0))
+    )?;
+    holds_for(Duration::from_secs(30), "no storm", async || {
+        for ((_, replica), most) in
+            [(&conflict, MOST_AFTER_CONFLICTS), (&throttled, MOST_AFTER_OTHERS)]
+        {
+            let attempts = replica.patches().len();
+            ensure!(attempts <= most, "{attempts} attempts");
+        }
+        Ok(())
+    })
+    .await?;
+    for (scene, replica) in [&conflict, &throttled] {
+        println!("{}: {} attempts in 30 s", scene.namespace, replica.patches().len());
+        assert!(replica.patches().len() >= 3, "it goes on trying");
+        // All requests, live reads included, are as rare.
+        let all = replica.proxy.log().entries().len();
+        assert!(all <= 3 * MOST_AFTER_CONFLICTS, "{all} requests: {}", replica.proxy.log());
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn retry_after_is_honoured() -> Result<()> {
+    let pause = Duration::from_secs(6);
+    let (scene, replica) = refused("wait", Effect::too_many_requests(6)).await?;
+    replica.proxy.clear_rules();
+    scene.annotated("set", SMALL).await?;
+    let patches = replica.patches();
+    assert_eq!(patches.len(), 2, "{}", replica.proxy.log());
+    let waited = patches[1].at.saturating_sub(patches[0].at);
+    assert!(waited >= pause, "{waited:?}");
+    Ok(())
+}

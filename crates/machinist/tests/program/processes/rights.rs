@@ -1,0 +1,256 @@
+//! The manifests in `deploy/` are taken by a real API server and give every right that is needed, and no more: the binary works as their
+//! ServiceAccount with the arguments of their Deployment, nothing that it asks for is forbidden, and what it need not see is.
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::flowcontrol::v1::FlowSchema;
+use kube::Client;
+use kube::api::{Api, GetParams, ListParams};
+use kube::core::Request;
+use machinist_control_plane::ControlPlane;
+use machinist_testbed::aws::AwsBed;
+use machinist_testbed::kubectl::kubectl;
+use machinist_testbed::poll;
+use serde_json::{Value, json};
+
+use crate::processes::support::access::{Attempt, answer, may_look_at, may_not_look_at};
+use crate::processes::support::installation::{Installation, apply_file};
+use crate::processes::support::openshift::definition;
+use crate::processes::support::process::Process;
+use crate::processes::support::replica::LEADER;
+use crate::processes::support::scene::{
+    LARGE, LEASE, SMALL, Scene, Shape, UNKNOWN, install_crds, spec,
+};
+use crate::processes::support::time::PATIENCE;
+
+/// Where the rival's Lease and, on OpenShift, everything else of machines is.
+const MACHINE_API: &str = "openshift-machine-api";
+const CONFIG: &str = "openshift-config-managed";
+/// On top of the Deployment's: lets a follower take over soon.
+const SHORT_LEASE: &str = "--leader-elect-lease-duration=3s";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_base_gives_the_rights_that_are_needed_and_no_more() -> Result<()> {
+    // Its own control plane: as deployed, it looks at all namespaces.
+    let control_plane = ControlPlane::start().await?;
+    install_crds(&control_plane).await?;
+    let scene = Scene::called(&control_plane, "my-machines".to_owned()).await?;
+    let installation = Installation::apply(&control_plane, "base").await?;
+    assert_eq!(installation.namespace, "machinist-system");
+    apply_file(&control_plane, "examples/role-credentials.yaml").await?;
+
+    it_works(&control_plane, &scene, &installation, &json!({}), &[]).await?;
+
+    let account = installation.client(&control_plane).await?;
+    leases_come_first(&scene, &account, &installation, LEASE, "set").await?;
+    let secrets = "/api/v1/namespaces/my-machines/secrets";
+    may_look_at(&account, secrets, "my-aws-credentials").await?;
+    may_not_look_at(&account, secrets, "somebody-elses").await?;
+    may_not_look_at(&account, "/api/v1/namespaces/kube-system/secrets", "my-aws-credentials")
+        .await?;
+    may_not_look_at(&account, "/api/v1/namespaces/my-machines/configmaps", "any").await?;
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/machinist-system/leases";
+    may_not_look_at(&account, leases, "somebody-elses").await?;
+    let sets = "/apis/machine.openshift.io/v1beta1/namespaces/my-machines/machinesets";
+    assert_eq!(answer(&account, sets, "set", Attempt::Delete).await?, 403);
+    all_secrets_on_request(&control_plane, &installation).await
+}
+
+/// Without the additional right the flag is of no use, and that is seen; with it, the cache fills.
+async fn all_secrets_on_request(
+    control_plane: &ControlPlane,
+    installation: &Installation,
+) -> Result<()> {
+    let (namespace, account) = (&installation.namespace, &installation.account);
+    let kubeconfig = control_plane.service_account_kubeconfig(namespace, account).await?;
+    let flags = installation.flags()?;
+    let more = ["--watch-all-secrets", "--time-scale=0.1"];
+    let flags: Vec<_> = flags.iter().map(String::as_str).chain(more).collect();
+    let process = Process::start(&kubeconfig, "all-secrets", &flags).await?;
+    poll::eventually(PATIENCE, "the refusal to be seen", || async {
+        let (code, details) = process.readyz().await?;
+        let refused = details.lines().any(|line| line.contains("secrets") && line.contains("403"));
+        ensure!(code == 503 && refused, "{code}: {details}");
+        Ok(())
+    })
+    .await?;
+    apply_file(control_plane, "examples/cluster-role-all-secrets.yaml").await?;
+    process.wait_ready().await
+}
+
+/// What is read of OpenShift: collections, and the one object of each.
+const OF_OPENSHIFT: [(&str, &str, &str); 4] = [
+    ("/api/v1/namespaces/openshift-machine-api", "secrets", "aws-cloud-credentials"),
+    ("/api/v1/namespaces/openshift-config-managed", "configmaps", "kube-cloud-config"),
+    ("/apis/config.openshift.io/v1", "infrastructures", "cluster"),
+    (
+        "/apis/coordination.k8s.io/v1/namespaces/openshift-machine-api",
+        "leases",
+        "cluster-api-provider-aws-leader",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    install_crds(&control_plane).await?;
+    let scene = Scene::called(&control_plane, MACHINE_API.to_owned()).await?;
+    // EC2 is found by the Infrastructure, trusted by the ConfigMap, and asked as the Secret says: without these three, nothing is annotated.
+    let aws = AwsBed::start_tls().await?;
+    be_openshift(&control_plane, &aws).await?;
+    let installation = Installation::apply(&control_plane, "overlays/openshift").await?;
+    assert_eq!(installation.namespace, MACHINE_API);
+
+    let provider = json!({
+        "placement": {"region": "us-east-1"},
+        "credentialsSecret": {"name": "aws-cloud-credentials"},
+    });
+    it_works(&control_plane, &scene, &installation, &provider, &["--instance-types=ec2"]).await?;
+    let told = reasons(&scene).await?;
+    assert!(!told.iter().any(|reason| reason == "CatalogueUsed"), "{told:?}");
+
+    let user = installation.user();
+    let mut requests = control_plane.audit().read_new()?;
+    requests.retain(|entry| entry.user == user && entry.code == 200);
+    let account = installation.client(&control_plane).await?;
+    leases_come_first(&scene, &account, &installation, LEASE, "set").await?;
+    for (parent, resource, name) in OF_OPENSHIFT {
+        let read = requests.iter().any(|entry| entry.resource == resource && entry.name == name);
+        assert!(read, "nobody looked at {resource} {name}, so the rights to do so are idle");
+        let collection = format!("{parent}/{resource}");
+        may_look_at(&account, &collection, name).await?;
+        may_not_look_at(&account, &collection, "somebody-elses").await?;
+    }
+    Ok(())
+}
+
+/// Runs two replicas as they are deployed: sets are annotated, trouble is told, the second takes over, nothing is forbidden.
+async fn it_works(
+    control_plane: &ControlPlane,
+    scene: &Scene,
+    installation: &Installation,
+    provider: &Value,
+    more_flags: &[&'static str],
+) -> Result<()> {
+    let (namespace, account) = (&installation.namespace, &installation.account);
+    let kubeconfig = control_plane.service_account_kubeconfig(namespace, account).await?;
+    let flags = installation.flags()?;
+    let mut flags: Vec<_> = flags.iter().map(String::as_str).chain([SHORT_LEASE]).collect();
+    flags.extend(more_flags);
+    let mut leader = Process::start(&kubeconfig, "rights", &flags).await?;
+    leader.wait_metric(LEADER, |value| value > 0.5).await?;
+    let follower = Process::start(&kubeconfig, "rights", &flags).await?;
+    follower.wait_ready().await?;
+
+    scene.create_set_with("set", spec_with(SMALL, provider)).await?;
+    scene.create_set_with("unknown", spec_with(UNKNOWN, provider)).await?;
+    scene.annotated("set", SMALL).await?;
+    poll::eventually(PATIENCE, "an Event about the unknown type", || async {
+        let told = reasons(scene).await?;
+        ensure!(told.iter().any(|reason| reason == "FailedUpdate"), "there are {told:?}");
+        Ok(())
+    })
+    .await?;
+    leader.kill().await?;
+    scene.change_set("set", LARGE).await?;
+    scene.annotated("set", LARGE).await?;
+
+    let user = installation.user();
+    let mut requests = control_plane.audit().read_new()?;
+    requests.retain(|entry| entry.user == user);
+    assert!(requests.iter().any(|entry| entry.is_write() && entry.resource == "machinesets"));
+    requests.retain(|entry| matches!(entry.code, 401 | 403));
+    let forbidden: Vec<_> = requests.iter().map(|entry| &entry.request_uri).collect();
+    assert!(forbidden.is_empty(), "{forbidden:#?}");
+    Ok(())
+}
+
+fn spec_with(shape: Shape, provider: &Value) -> Value {
+    let mut spec = spec(shape);
+    for (field, value) in provider.as_object().into_iter().flatten() {
+        spec["template"]["spec"]["providerSpec"]["value"][field] = value.clone();
+    }
+    spec
+}
+
+/// Of the Events in the scene.
+async fn reasons(scene: &Scene) -> Result<Vec<String>> {
+    let events = Api::<Event>::namespaced(scene.client.clone(), &scene.namespace);
+    let events = events.list(&ListParams::default()).await?.items;
+    Ok(events.into_iter().filter_map(|event| event.reason).collect())
+}
+
+/// What the annotator and kustomize meet on OpenShift, as far as they look at it.
+async fn be_openshift(control_plane: &ControlPlane, aws: &AwsBed) -> Result<()> {
+    for (group, version, kind, plural, scope) in [
+        ("config.openshift.io", "v1", "Infrastructure", "infrastructures", "Cluster"),
+        ("monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors", "Namespaced"),
+    ] {
+        let crd = definition(group, version, kind, plural, scope);
+        control_plane.install_crds(&crd.to_string()).await?;
+    }
+    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CONFIG}},
+        {
+            "apiVersion": "config.openshift.io/v1",
+            "kind": "Infrastructure",
+            "metadata": {"name": "cluster"},
+            "status": {"platformStatus": {"aws": {
+                "region": "us-east-1",
+                "serviceEndpoints": [{"name": "ec2", "url": aws.endpoint_url()}],
+            }}},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "kube-cloud-config", "namespace": CONFIG},
+            "data": {"ca-bundle.pem": aws.ca_pem()},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "aws-cloud-credentials", "namespace": MACHINE_API},
+            "stringData": {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "example"},
+        },
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "cluster-api-provider-aws-leader", "namespace": MACHINE_API},
+            "spec": {"holderIdentity": "rival", "leaseDurationSeconds": 120},
+        },
+    ]});
+    kubectl(control_plane, &["apply", "-f", "-"], Some(&objects.to_string())).await?;
+    // The namespace warns of pods that the restricted profile would refuse; a warning fails the installation.
+    let label = ["label", "namespace", MACHINE_API, "pod-security.kubernetes.io/warn=restricted"];
+    kubectl(control_plane, &label, None).await?;
+    Ok(())
+}
+
+/// The API server puts the account's requests where the FlowSchemas say: Leases into a level of their own, all else into another.
+pub(crate) async fn leases_come_first(
+    scene: &Scene,
+    account: &Client,
+    installation: &Installation,
+    lease: &str,
+    set: &str,
+) -> Result<()> {
+    let leases =
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", installation.namespace);
+    let sets =
+        format!("/apis/machine.openshift.io/v1beta1/namespaces/{}/machinesets", scene.namespace);
+    let schemas = Api::<FlowSchema>::all(scene.client.clone());
+    for (collection, name, schema) in
+        [(leases, lease, "machinist-leases"), (sets, set, "machinist")]
+    {
+        let wanted = schemas.get(schema).await?.metadata.uid.context("a uid")?;
+        poll::eventually(PATIENCE, &format!("{schema} to take effect"), || async {
+            let request = Request::new(&*collection).get(name, &GetParams::default())?;
+            let response = account.send(request.map(Into::into)).await?;
+            let found = response.headers().get("x-kubernetes-pf-flowschema-uid");
+            ensure!(found.is_some_and(|uid| uid == wanted.as_str()), "it is {found:?}");
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(())
+}

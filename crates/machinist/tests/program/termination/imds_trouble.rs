@@ -1,0 +1,66 @@
+//! A metadata service that fails or talks nonsense: nothing is written, nothing ends, and a notice is still found.
+
+use machinist_testbed::imds::{INSTANCE_ACTION, REBALANCE, TERMINATION_TIME, TOKEN};
+
+use crate::termination::spot_node::SpotNode;
+
+const SOON: &str = "2026-09-18T08:22:00Z";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_are_neither_a_notice_nor_the_end() {
+    let node = SpotNode::new("refused").await;
+    node.imds.fail(&[500, 503, 403]);
+    let mut handler = node.handler().await;
+    handler.says("was answered with 500").await;
+    handler.says("works again").await;
+    assert_eq!(node.imds.count(TOKEN, 500) + node.imds.count(TOKEN, 503), 2);
+
+    node.imds.fail(&[500, 502, 429, 302, 401, 401, 500, 504]);
+    handler.says("was answered with 504").await;
+    assert!(handler.is_alive());
+    assert_eq!(node.requests().len(), 0);
+
+    node.imds.announce("terminate", SOON);
+    node.becomes("Terminating").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nonsense_is_not_believed_and_hides_nothing() {
+    let node = SpotNode::new("nonsense").await;
+    let mut handler = node.handler().await;
+    let huge = "9".repeat(1 << 20);
+    for (path, body, complaint) in [
+        (INSTANCE_ACTION, "{\"action\": \"terminate\", \"time\": \"soon\"}", "not understood"),
+        (INSTANCE_ACTION, "<html>", "expected value"),
+        (INSTANCE_ACTION, "{\"action\": \"dance\", \"time\": \"2026-09-18T08:22:00Z\"}", "dance"),
+        (INSTANCE_ACTION, huge.as_str(), "has more than 4096 bytes"),
+        (REBALANCE, "[]", "rebalance was not understood"),
+        (REBALANCE, huge.as_str(), "rebalance has more than 4096 bytes"),
+    ] {
+        node.imds.say(path, body.to_owned());
+        handler.says(complaint).await;
+        node.imds.withdraw(path);
+    }
+    // EC2's own way to say that there is no notice.
+    node.imds.say(TERMINATION_TIME, "not a time");
+    node.passes(2).await;
+    assert!(handler.is_alive());
+    assert_eq!(node.requests().len(), 0);
+
+    node.imds.say(INSTANCE_ACTION, "still nonsense");
+    node.imds.say(REBALANCE, "as well");
+    node.imds.say(TERMINATION_TIME, SOON);
+    node.becomes("Terminating").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notice_that_is_taken_back_unseen_changes_nothing() {
+    let node = SpotNode::new("withdrawn").await;
+    node.imds.announce("terminate", SOON);
+    node.imds.withdraw(INSTANCE_ACTION);
+    node.imds.withdraw(TERMINATION_TIME);
+    let _handler = node.handler().await;
+    node.passes(3).await;
+    assert!(node.imds.count(INSTANCE_ACTION, 404) >= 3);
+    assert_eq!(node.requests().len(), 0);
+}

@@ -1,0 +1,202 @@
+//! A Node of its own for each test, the metadata service of its instance, and the handler that runs there.
+
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use machinist_testbed::faults::{LogEntry, Match, Options, Proxy};
+use machinist_testbed::imds::{INSTANCE_ACTION, Imds};
+use machinist_testbed::poll::eventually;
+use rustix::process::{Pid, Signal};
+use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+use tokio::process::{Child, Command};
+
+use crate::termination::installation::installation;
+
+/// For what has no bound of its own: far more than it takes on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often the metadata service is asked here.
+const POLL: &str = "100ms";
+
+const LOGS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/termination");
+
+/// A spot node.
+pub(crate) struct SpotNode {
+    name: &'static str,
+    nodes: Api<Node>,
+    pub(crate) imds: Imds,
+    /// Between the handler and the API server.
+    pub(crate) proxy: Proxy,
+    /// With the rights of the DaemonSet's account.
+    kubeconfig: String,
+}
+
+impl SpotNode {
+    /// A Node as its kubelet registers it.
+    pub(crate) async fn new(name: &'static str) -> Self {
+        let node = Self::unregistered(name).await;
+        node.register().await;
+        node
+    }
+
+    /// A node whose kubelet has not said anything yet.
+    pub(crate) async fn unregistered(name: &'static str) -> Self {
+        let installed = installation().await;
+        let client: Client = installed.control_plane.client().unwrap();
+        let options = Options { pass_credentials: true };
+        let proxy = Proxy::start_with(&installed.control_plane.kube_config(), options).await;
+        let proxy = proxy.unwrap();
+        let kubeconfig = proxy.kubeconfig_with_token(&installed.token().await.unwrap());
+        let imds = Imds::start().await.unwrap();
+        Self { name, nodes: Api::all(client), imds, proxy, kubeconfig }
+    }
+
+    pub(crate) async fn register(&self) {
+        let label = "machine.openshift.io/interruptible-instance";
+        let node = json!({"metadata": {"name": self.name, "labels": {label: ""}}});
+        let node = serde_json::from_value(node).unwrap();
+        self.nodes.create(&PostParams::default(), &node).await.unwrap();
+        self.say("Ready", "True").await;
+        self.say("MemoryPressure", "False").await;
+    }
+
+    pub(crate) async fn unregister(&self) {
+        self.nodes.delete(self.name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Somebody else sets a condition.
+    pub(crate) async fn say(&self, kind: &str, status: &str) {
+        let condition = json!({"type": kind, "status": status, "reason": "Somebody",
+            "message": "said so", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
+        self.nodes.patch_status(self.name, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    /// The Node as it is.
+    pub(crate) async fn read(&self) -> Result<Value> {
+        Ok(serde_json::to_value(self.nodes.get(self.name).await?)?)
+    }
+
+    /// The condition, if the Node has it.
+    pub(crate) async fn condition(&self, kind: &str) -> Result<Option<Value>> {
+        let mut node = self.read().await?;
+        let conditions = node["status"]["conditions"].as_array_mut().context("conditions")?;
+        Ok(conditions.iter_mut().find(|one| one["type"] == kind).map(Value::take))
+    }
+
+    /// Waits until the condition is True.
+    pub(crate) async fn becomes(&self, kind: &str) -> Value {
+        let becomes = eventually(PATIENCE, kind, || async {
+            let condition = self.condition(kind).await?.context("no such condition")?;
+            ensure!(condition["status"] == "True", "{condition}");
+            Ok(condition)
+        });
+        becomes.await.unwrap()
+    }
+
+    /// Waits until the handler has asked `path` so many times more, whatever the answers.
+    pub(crate) async fn asked_again(&self, path: &str, times: usize) {
+        let count = || self.imds.asked().iter().filter(|asked| asked.path == path).count();
+        let enough = count() + times;
+        let asked = eventually(PATIENCE, "more questions", || async {
+            ensure!(count() >= enough, "{} of {enough}", count());
+            Ok(())
+        });
+        asked.await.unwrap();
+    }
+
+    /// Waits until whole passes have gone by.
+    pub(crate) async fn passes(&self, times: usize) {
+        self.asked_again(INSTANCE_ACTION, times + 1).await;
+    }
+
+    /// Everything that the handler wanted of the API server.
+    pub(crate) fn requests(&self) -> Vec<LogEntry> {
+        self.proxy.log().entries()
+    }
+
+    /// How often it wrote, or tried to.
+    pub(crate) fn writes(&self) -> usize {
+        self.proxy.log().matching(&Match::writes()).len()
+    }
+
+    /// Starts the handler as the kubelet would.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Handler {
+        let kubeconfig = NamedTempFile::new().unwrap();
+        std::fs::write(kubeconfig.path(), &self.kubeconfig).unwrap();
+        std::fs::create_dir_all(LOGS).unwrap();
+        let log = PathBuf::from(LOGS).join(format!("{}.log", self.name));
+        let child = Command::new(env!("CARGO_BIN_EXE_machinist"))
+            .args(arguments)
+            .args(["--imds-endpoint", &self.imds.endpoint(), "--poll-interval", POLL])
+            .env_remove("RUST_LOG")
+            .env_remove("KUBERNETES_SERVICE_HOST")
+            .env("KUBECONFIG", kubeconfig.path())
+            .env("NODE_NAME", self.name)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(&log).unwrap())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        Handler { child, log, _kubeconfig: kubeconfig }
+    }
+
+    /// Starts the handler as the DaemonSet says, and waits until it has asked for the first time.
+    pub(crate) async fn handler(&self) -> Handler {
+        let handler = self.start(&installation().await.arguments());
+        self.asked_again(INSTANCE_ACTION, 1).await;
+        handler
+    }
+}
+
+/// A running handler; dropping it kills it.
+pub(crate) struct Handler {
+    child: Child,
+    log: PathBuf,
+    _kubeconfig: NamedTempFile,
+}
+
+impl Handler {
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Waits until it has logged this.
+    pub(crate) async fn says(&self, words: &str) {
+        let says = eventually(PATIENCE, words, || async {
+            let log = self.log();
+            ensure!(log.contains(words), "{log}");
+            Ok(())
+        });
+        says.await.unwrap();
+    }
+
+    /// Sends SIGTERM, and returns how it ended and how long that took.
+    pub(crate) async fn terminate(mut self) -> (ExitStatus, Duration) {
+        let start = Instant::now();
+        let pid = Pid::from_raw(self.child.id().unwrap().cast_signed()).unwrap();
+        rustix::process::kill_process(pid, Signal::TERM).unwrap();
+        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        (ended.unwrap().unwrap(), start.elapsed())
+    }
+}
+
+impl Drop for Handler {
+    /// A test that fails shows what the process said.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- {}:\n{}", self.log.display(), self.log());
+        }
+    }
+}
