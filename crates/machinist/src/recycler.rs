@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinist_controllers::recycler::Settings;
+use machinist_controllers::recycler::{RecyclerTimings, Settings};
 use machinist_provider::node_groups::NoGroups;
 use machinist_provider::provider::Providers;
 use machinist_runtime::controller::start::Shared;
@@ -15,7 +15,7 @@ const REGION: [&str; 2] = ["AWS_REGION", "AWS_DEFAULT_REGION"];
 const NODE_NAME: &str = "NODE_NAME";
 
 /// What the recycler is made of.
-pub(crate) fn settings(providers: &Providers, shared: &Arc<Shared>) -> Settings {
+pub(crate) fn settings(providers: &Providers, shared: &Arc<Shared>, time_scale: f64) -> Settings {
     let parts = parts::of(shared);
     let groups = providers.iter().find_map(|provider| provider.node_groups(&parts));
     Settings {
@@ -23,6 +23,7 @@ pub(crate) fn settings(providers: &Providers, shared: &Arc<Shared>) -> Settings 
         groups: groups.unwrap_or_else(|| Arc::new(NoGroups)),
         region: REGION.into_iter().find_map(variable),
         own_node: variable(NODE_NAME),
+        timings: RecyclerTimings::default().scaled(time_scale),
     }
 }
 

@@ -61,6 +61,8 @@ pub struct Wiring {
     pub providers: Providers,
     /// Which of them do so here.
     pub platform: Choice,
+    /// Multiplies the durations of controllers.
+    pub time_scale: f64,
 }
 
 impl Wiring {
@@ -118,9 +120,9 @@ impl Wiring {
     }
 
     fn recycler(&self) -> Registration {
-        let providers = self.providers.clone();
+        let (providers, time_scale) = (self.providers.clone(), self.time_scale);
         Registration::new(move |shared| {
-            RecyclerController::new(shared, recycler::settings(&providers, shared))
+            RecyclerController::new(shared, recycler::settings(&providers, shared, time_scale))
         })
     }
 
@@ -188,7 +190,7 @@ mod tests {
         let list: Vec<_> = list.iter().map(|name| (*name).to_owned()).collect();
         let Flags { annotator, machines } = Flags::parse_from(["x"]);
         let (providers, platform) = (Providers::default(), Choice::Auto);
-        let wiring = Wiring { annotator, machines, providers, platform };
+        let wiring = Wiring { annotator, machines, providers, platform, time_scale: 1.0 };
         let selected = wiring.select(&list).map_err(|error| error.to_string())?;
         Ok(selected.iter().map(|controller| controller.name).collect())
     }

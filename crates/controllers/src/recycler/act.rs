@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::names::FINALIZER_RECYCLER;
@@ -23,9 +22,6 @@ use super::plan::{Begin, Begun, Finalizer, Outcome, Plan};
 use super::recycling::{self, Recycling, Sight, objection};
 use super::snapshot::{Content, Facts, Snapshot};
 use crate::kinds::EventRecyclers;
-
-/// How often the cloud is asked at most about a group that could be recycled.
-const BETWEEN_LOOKS: Duration = Duration::from_secs(15);
 
 pub(super) async fn act(
     controller: &RecyclerController,
@@ -102,7 +98,7 @@ async fn look(
     candidates: &[Begin],
 ) -> Vec<Begun> {
     let Ok(settings) = &facts.settings else { return Vec::new() };
-    let age = settings.watch_interval.min(BETWEEN_LOOKS);
+    let age = facts.watch_interval().unwrap_or_default().min(facts.timings.group_age);
     let (mut seen, mut silent) = (Vec::new(), BTreeSet::new());
     for begin in candidates {
         if silent.contains(&begin.group.region) {

@@ -32,6 +32,7 @@ pub mod settings;
 pub mod snapshot;
 #[cfg(test)]
 mod tests;
+pub mod timings;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,6 +66,7 @@ pub use self::plan::{Outcome, Plan};
 pub use self::recycling::Recycling;
 pub use self::report::report;
 pub use self::snapshot::Snapshot;
+pub use self::timings::RecyclerTimings;
 use crate::kinds::{EventRecyclers, Events, Node, Nodes, Pod, Pods};
 
 /// How to look after EventRecyclers.
@@ -76,6 +78,8 @@ pub struct Settings {
     pub region: Option<Arc<str>>,
     /// The Node that this process runs on, if it knows.
     pub own_node: Option<Arc<str>>,
+    /// The durations that no EventRecycler sets.
+    pub timings: RecyclerTimings,
 }
 
 /// The recycler.
@@ -87,13 +91,14 @@ pub struct RecyclerController {
     places: Places,
     recycling: Recycling,
     leftovers: Arc<Leftovers>,
+    timings: RecyclerTimings,
     metrics: Arc<Metrics>,
 }
 
 impl RecyclerController {
     /// A recycler for the groups that `settings` knows. Events, Pods and Nodes are those of the target cluster.
     pub fn new(shared: &Arc<Shared>, settings: Settings) -> Self {
-        let Settings { groups, region, own_node } = settings;
+        let Settings { groups, region, own_node, timings } = settings;
         let target = shared.target.as_ref().unwrap_or(&shared.control);
         let caches = &shared.caches;
         let nodes = caches.open(target, Scope::All, Nodes::default());
@@ -126,6 +131,7 @@ impl RecyclerController {
                 own_node,
             ),
             leftovers: Arc::default(),
+            timings,
             metrics: Arc::clone(&shared.metrics),
         }
     }

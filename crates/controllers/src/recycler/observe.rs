@@ -80,6 +80,7 @@ async fn facts(
         elsewhere,
         recycles: under_way,
         unseen,
+        timings: controller.timings,
     }))
 }
 
@@ -99,7 +100,7 @@ async fn recycles(
     controller: &RecyclerController,
     recycler: &EventRecycler,
 ) -> Result<Vec<super::recycling::Snapshot>, ApiError> {
-    let settings = settings::for_recycles(recycler.spec.as_deref());
+    let settings = settings::for_recycles(recycler.spec.as_deref(), &controller.timings);
     let owner: Arc<str> = super::recycling::mark::owner_of(&recycler.meta.key.name).into();
     let mut seen = Vec::new();
     for recycle in recycler.status.recycles.iter().flatten() {

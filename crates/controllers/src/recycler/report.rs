@@ -23,12 +23,6 @@ use super::recycling::{self, Sight, Told, group_of};
 use super::settings::Settings;
 use super::snapshot::{Content, Facts, Snapshot};
 
-/// How often counts alone are stored.
-pub(super) const STORE_EVERY: Duration = Duration::from_secs(2);
-
-/// How soon events are looked at that are noted before the list which they come from is at its end.
-const LIST_ENDS: Duration = Duration::from_secs(1);
-
 /// What stands between two things that the condition says.
 const BETWEEN: &str = "; ";
 
@@ -60,7 +54,7 @@ pub fn report(snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report 
         told.comes_back(Retry::Again(wait));
     }
     if facts.ahead {
-        told.comes_back(Retry::Again(LIST_ENDS));
+        told.comes_back(Retry::Again(facts.timings.incomplete_list));
     }
     if let Some(pause) = teller.next_look() {
         told.comes_back(Retry::Again(pause));
@@ -95,7 +89,7 @@ fn of_finalizer(facts: &Facts, written: &Result<bool, Failure>) -> Report {
         },
         // In a dry run it is looked at again when something has changed, and now and then.
         Ok(false) => {
-            let pause = facts.settings.as_ref().ok().map(|it| Retry::Again(it.watch_interval));
+            let pause = facts.watch_interval().map(Retry::Again);
             Report { retry: pause, ..Report::quiet(PassResult::Settled) }
         }
         // Nothing else of this pass gets onto the object.
@@ -233,7 +227,7 @@ impl Teller<'_> {
         let Begun { begin, sight, nodes, own_node } = begun;
         let settings = self.facts.settings.as_ref();
         let settings = settings.map_err(|refusal| (refusal.to_string(), refusal.retry()))?;
-        let again = Retry::Again(settings.watch_interval);
+        let again = Retry::Again(self.facts.watch_interval().unwrap_or_default());
         let there = match sight {
             Sight::There(there) => there,
             Sight::Gone => return Err(("there is no such group".to_owned(), again)),
@@ -297,10 +291,9 @@ impl Teller<'_> {
 
     /// When time alone may change something.
     fn next_look(&self) -> Option<Duration> {
-        let settings = self.settings()?;
         let counted = self.plan.counted.as_ref()?;
         let waits = !counted.counts.is_empty() || !counted.counting.open.is_empty();
-        waits.then_some(settings.watch_interval)
+        self.facts.watch_interval().filter(|_| waits)
     }
 }
 

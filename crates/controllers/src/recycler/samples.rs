@@ -19,6 +19,7 @@ use super::detection::occurrence::Occurrence;
 use super::recycling::{self, Sight};
 use super::settings::Settings;
 use super::snapshot::{Content, Deed, Elsewhere, Facts, Snapshot};
+use super::timings::RecyclerTimings;
 use crate::kinds::Whom;
 
 pub(super) const REGION: &str = "eu-west-3";
@@ -62,6 +63,7 @@ impl Sample {
             elsewhere: Vec::new(),
             recycles: Vec::new(),
             unseen: Vec::new(),
+            timings: RecyclerTimings::default(),
         };
         let meta = Meta {
             key: ObjectKey::new("", "er"),

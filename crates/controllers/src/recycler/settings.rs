@@ -17,10 +17,9 @@ use super::detection::pattern::Pattern;
 use super::error::Refusal;
 use super::recycling;
 use super::schedule::Schedule;
+use super::timings::RecyclerTimings;
 
 const WATCH_INTERVAL: Duration = Duration::from_secs(60);
-/// Nobody is looked at more often, whatever the spec says.
-const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 const WINDOW: Duration = Duration::from_secs(10 * 60);
 const COOL_DOWN: Duration = Duration::from_secs(60 * 60);
 const THRESHOLD: i32 = 5;
@@ -107,7 +106,7 @@ impl Settings {
         positive("maxUnavailable", spec.max_unavailable, 1)?;
         Ok(Self {
             pattern: Pattern::read(spec)?,
-            watch_interval: interval.max(SHORTEST_INTERVAL),
+            watch_interval: interval,
             threshold: u64::from(threshold),
             window: Window::new(duration("window", spec.window.as_deref(), WINDOW)?),
             count_by,
@@ -123,20 +122,24 @@ impl Settings {
 }
 
 /// How recycles are done. What cannot be read has its default: whatever was begun must be ended.
-pub fn for_recycles(spec: Option<&EventRecyclerSpec>) -> recycling::Settings {
-    let defaults = recycling::Settings::default();
+pub fn for_recycles(
+    spec: Option<&EventRecyclerSpec>,
+    timings: &RecyclerTimings,
+) -> recycling::Settings {
+    let defaults = recycling::Settings { settle: timings.settle, ..recycling::Settings::default() };
     let Some(spec) = spec else { return defaults };
     let read =
         |text: &Option<String>, default| duration("", text.as_deref(), default).unwrap_or(default);
     let timeout = read(&spec.recycle_timeout, defaults.timeout);
     let max_unavailable = spec.max_unavailable.and_then(|number| u32::try_from(number).ok());
     recycling::Settings {
-        poll: read(&spec.poll_interval, defaults.poll).max(SHORTEST_INTERVAL),
+        poll: read(&spec.poll_interval, defaults.poll).max(timings.shortest_interval),
         timeout,
         drain: spec.drain.unwrap_or(defaults.drain),
         drain_timeout: read(&spec.drain_timeout, timeout),
         max_unavailable: max_unavailable.unwrap_or(defaults.max_unavailable).max(1),
         dry_run: spec.dry_run.unwrap_or_default(),
+        ..defaults
     }
 }
 
@@ -171,20 +174,28 @@ mod tests {
         let settings = Settings::read(Some(&spec())).unwrap();
         assert_eq!((settings.threshold, settings.watch_interval), (5, WATCH_INTERVAL));
         assert_eq!((settings.dry_run, settings.max_concurrent), (false, 1));
-        let recycles = for_recycles(Some(&spec()));
+        let recycles = for_recycles(Some(&spec()), &RecyclerTimings::default());
         assert_eq!((recycles.poll.as_secs(), recycles.timeout.as_secs()), (15, 1200));
         assert_eq!(recycles.drain_timeout, recycles.timeout);
     }
 
     #[test]
     fn durations_in_gos_words() {
-        for (text, seconds) in
-            [("90s", 90), ("1h30m", 5400), ("1.5h", 5400), ("0", 60), ("", 60), ("10ms", 1)]
-        {
+        for (text, seconds) in [("90s", 90), ("1h30m", 5400), ("1.5h", 5400), ("0", 60), ("", 60)] {
             let spec = EventRecyclerSpec { watch_interval: Some(text.to_owned()), ..spec() };
             let read = Settings::read(Some(&spec)).unwrap().watch_interval;
             assert_eq!(read.as_secs(), seconds, "{text}");
         }
+    }
+
+    #[test]
+    fn intervals_have_a_floor_that_the_time_scale_shrinks() {
+        let poll = || Some("10ms".to_owned());
+        let spec = EventRecyclerSpec { poll_interval: poll(), ..spec() };
+        let timings = RecyclerTimings::default();
+        assert_eq!(for_recycles(Some(&spec), &timings).poll, Duration::from_secs(1));
+        let quick = timings.scaled(0.05);
+        assert_eq!(for_recycles(Some(&spec), &quick).poll, Duration::from_millis(50));
     }
 
     /// Such objects may be stored, from before there was a schema that refuses them.
@@ -201,7 +212,10 @@ mod tests {
             ] {
                 let refusal = Settings::read(Some(&spec)).unwrap_err();
                 assert!(matches!(refusal, Refusal::Duration { .. }), "{refusal}");
-                assert_eq!(for_recycles(Some(&spec)), recycling::Settings::default());
+                assert_eq!(
+                    for_recycles(Some(&spec), &RecyclerTimings::default()),
+                    recycling::Settings::default()
+                );
             }
         }
     }

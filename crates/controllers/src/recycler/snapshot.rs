@@ -4,6 +4,7 @@
 //! stored. A recycle begins by being stored, and from then on it is asked for its next step in every pass.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::EventRecyclerStatus;
@@ -15,6 +16,7 @@ use super::detection::counting::{Counting, News};
 use super::error::Refusal;
 use super::recycling;
 use super::settings::Settings;
+use super::timings::RecyclerTimings;
 
 /// What the decision about one EventRecycler may look at.
 #[derive(Debug, Clone)]
@@ -61,9 +63,17 @@ pub struct Facts {
     pub recycles: Vec<recycling::Snapshot>,
     /// Groups that it names and that nobody has looked at yet: one may have been left at zero.
     pub unseen: Vec<GroupRef>,
+    /// The durations that no EventRecycler sets.
+    pub timings: RecyclerTimings,
 }
 
 impl Facts {
+    /// The longest time between two evaluations, where the spec is valid.
+    pub fn watch_interval(&self) -> Option<Duration> {
+        let settings = self.settings.as_ref().ok()?;
+        Some(settings.watch_interval.max(self.timings.shortest_interval))
+    }
+
     /// Whether the recycle of this id is stored anywhere.
     pub fn is_active(&self, id: &str) -> bool {
         let here = self.recycles.iter().any(|one| one.recycle.id == id);

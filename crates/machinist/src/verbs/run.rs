@@ -55,6 +55,7 @@ pub async fn run(
         annotator: arguments.annotator.clone(),
         machines: arguments.machines.clone(),
         providers: providers.clone(),
+        time_scale: arguments.time_scale,
     };
     let mut controllers = wiring.select(&arguments.controllers).context(Usage)?;
     // Where others of the same purpose hold a lease, and for how long, is the default; what is said counts.

@@ -2,7 +2,7 @@
 //! made to fail in every way, and every death is `kill -9`. However it goes, the group ends at its original size with three new instances, none
 //! too many was made, and no Node that stays is cordoned.
 //!
-//! A run mostly waits: nobody asks AWS more often than once in a second. So several worlds share an API server, at the same time.
+//! A run mostly waits for AWS and for Nodes, so several worlds share an API server at the same time.
 
 use std::time::Duration;
 
@@ -148,7 +148,7 @@ impl Recycled {
             "apiVersion": "kaws.pischarti.dev/v1beta1", "kind": "EventRecycler",
             "metadata": {"name": name},
             "spec": {
-                "searchTerms": [name], "pollInterval": "1s", "watchInterval": "1s",
+                "searchTerms": [name], "pollInterval": "250ms", "watchInterval": "500ms",
                 "strategy": self.strategy, "awsRegion": aws.estate.region(),
             },
         }))?)
@@ -233,8 +233,8 @@ async fn survives(strategy: &'static str, name: &'static str, parallel: usize) -
         parallel,
         // A run takes seconds; beside a build it took two minutes.
         deadline: Duration::from_secs(240),
-        // Longer than the pause between two looks at AWS.
-        settle: Duration::from_millis(1500),
+        // Longer than the poll and watch intervals of the EventRecycler.
+        settle: Duration::from_millis(700),
         aws: true,
         ..Options::default()
     };

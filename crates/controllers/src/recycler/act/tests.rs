@@ -1,5 +1,7 @@
 //! Which groups are looked at before a recycle begins, and how often.
 
+use std::time::Duration;
+
 use machinist_provider::cloud::{CloudError, ErrorClass};
 use machinist_provider::node_groups::{Group, Process};
 use machinist_runtime::clock::ManualClock;
@@ -67,7 +69,8 @@ async fn the_first_that_can_be_recycled_is_enough() {
 async fn a_group_that_is_refused_is_not_asked_for_with_every_event() {
     let world = World::new([("a", Ok(suspended())), ("b", Ok(suspended()))]);
     assert_eq!(world.look(&sample()).await.1, describe(&["b", "a"]));
-    world.clock.advance(BETWEEN_LOOKS.checked_sub(Duration::from_secs(1)).unwrap());
+    let age = sample().facts.timings.group_age;
+    world.clock.advance(age.checked_sub(Duration::from_secs(1)).unwrap());
     let (seen, calls) = world.look(&sample()).await;
     assert_eq!((seen.len(), calls), (2, Vec::new()), "what was seen lately serves");
     world.clock.advance(Duration::from_secs(1));

@@ -12,9 +12,6 @@ use super::plan::{Outcome, Plan};
 use super::snapshot::Snapshot;
 use crate::machine::drain;
 
-/// A cloud that was changed shows it within a moment; sooner than this it is not asked again.
-const SETTLING: Duration = Duration::from_secs(1);
-
 /// What a pass has to say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Told {
@@ -63,7 +60,11 @@ pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestam
             }
         }
         (Plan::Do(effect), Outcome::Done | Outcome::Nothing) => {
-            let pause = if effect.changes_cloud() { poll.min(SETTLING) } else { Duration::ZERO };
+            let pause = if effect.changes_cloud() {
+                poll.min(snapshot.settings.settle)
+            } else {
+                Duration::ZERO
+            };
             quiet(Some(Retry::Again(pause)))
         }
     }
@@ -75,7 +76,7 @@ fn once_more(snapshot: &Snapshot, asked: Retry, now: Timestamp) -> Retry {
     match asked {
         Retry::Backoff | Retry::OnChange => {
             let pause = snapshot.lasted(now) / 4;
-            Retry::Again(pause.max(SETTLING).min(snapshot.settings.poll))
+            Retry::Again(pause.max(snapshot.settings.settle).min(snapshot.settings.poll))
         }
         Retry::After(_) | Retry::Soon | Retry::Again(_) => asked,
     }

@@ -55,6 +55,8 @@ pub struct Settings {
     pub max_unavailable: u32,
     /// Whether nothing may be changed at present.
     pub dry_run: bool,
+    /// The shortest time between a change of the group and the next request about it.
+    pub settle: Duration,
 }
 
 impl Default for Settings {
@@ -67,6 +69,7 @@ impl Default for Settings {
             drain_timeout: timeout,
             max_unavailable: 1,
             dry_run: false,
+            settle: Duration::from_secs(1),
         }
     }
 }

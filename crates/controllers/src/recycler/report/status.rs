@@ -13,7 +13,6 @@ use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition, whole_seconds};
 use serde_json::{Map, Value, json};
 
-use super::STORE_EVERY;
 use crate::recycler::error::Refusal;
 use crate::recycler::history;
 use crate::recycler::naming::Names;
@@ -140,7 +139,7 @@ impl<'a> Draft<'a> {
     fn recently_stored(&self) -> Option<Duration> {
         let last: Timestamp = self.facts.status.last_check_time.as_deref()?.parse().ok()?;
         let age = Duration::try_from(self.now.duration_since(last)).ok()?;
-        STORE_EVERY.checked_sub(age).filter(|wait| !wait.is_zero())
+        self.facts.timings.store_counts.checked_sub(age).filter(|wait| !wait.is_zero())
     }
 
     fn remember(&mut self, entry: machinist_api::event_recycler::status::PastRecycle) {

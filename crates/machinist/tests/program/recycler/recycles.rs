@@ -206,7 +206,7 @@ fn an_object_as_kaws_has_it_works() -> Result<()> {
             "spec": {
                 "watchInterval": "60s", "searchTerms": [format!("sandbox image of {name}")],
                 "threshold": 3, "awsRegion": world.estate.region(),
-                "pollInterval": "1s", "recycleTimeout": "20m",
+                "pollInterval": "250ms", "recycleTimeout": "20m",
             },
         }))?;
         objects.create(&PostParams::default(), &object).await?;

@@ -162,8 +162,8 @@ impl World {
     pub(crate) async fn create(&self, name: &str, extra: Value) -> Result<()> {
         let mut spec = json!({
             "searchTerms": [term(name)],
-            "pollInterval": "1s",
-            "watchInterval": "1s",
+            "pollInterval": "250ms",
+            "watchInterval": "500ms",
             "nodeGroups": {"names": [name]},
         });
         for (field, value) in extra.as_object().into_iter().flatten() {

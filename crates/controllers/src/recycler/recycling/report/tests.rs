@@ -72,7 +72,11 @@ fn trouble_is_told_and_tried_again_as_it_says() {
     let told = report(&base, &plan, &Outcome::Overtaken("x".to_owned()), now());
     assert_eq!((told.retry, told.trouble), (Some(Retry::Soon), None));
     let told = report(&base, &plan, &Outcome::Done, now());
-    assert_eq!(told.retry, Some(Retry::Again(SETTLING)), "a cloud is not asked in the same moment");
+    assert_eq!(
+        told.retry,
+        Some(Retry::Again(base.settings.settle)),
+        "a cloud is not asked in the same moment"
+    );
     assert_eq!(told.recycle, base.recycle);
 }
 
@@ -95,7 +99,9 @@ fn whatever_a_group_refuses_is_tried_again_soon_and_then_as_often_as_it_is_looke
         ] {
             let message = "a scaling activity is in progress".to_owned();
             let failed = Outcome::Failed(Failure { category, retry, message });
-            for (seconds, pause) in [(0, SETTLING), (20, Duration::from_secs(5)), (9999, poll)] {
+            for (seconds, pause) in
+                [(0, base.settings.settle), (20, Duration::from_secs(5)), (9999, poll)]
+            {
                 let told = report(&base, &plan, &failed, after(seconds));
                 assert_eq!(told.retry, Some(Retry::Again(pause)), "{plan} after {seconds}");
             }

@@ -111,7 +111,7 @@ impl Bench {
             drain: !how.no_drain,
             drain_timeout: how.drain_timeout.unwrap_or(how.timeout),
             max_unavailable: how.max_unavailable,
-            dry_run: false,
+            ..Settings::default()
         };
         let hand = Hand { name: name().into(), stop };
         Ok(Self {

@@ -12,7 +12,7 @@ use machinist_controllers::recycler::detection::counting::Counting;
 use machinist_controllers::recycler::detection::place::Places;
 use machinist_controllers::recycler::detection::watchers::Watchers;
 use machinist_controllers::recycler::snapshot::{Content, Facts, Snapshot};
-use machinist_controllers::recycler::{Plan, decide};
+use machinist_controllers::recycler::{Plan, RecyclerTimings, decide};
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
 use machinist_provider::node_groups::GroupRef;
@@ -108,6 +108,7 @@ impl Lookout {
             elsewhere: Vec::new(),
             recycles: Vec::new(),
             unseen: Vec::new(),
+            timings: RecyclerTimings::default(),
         };
         let content = Content::Read(Box::new(facts));
         let plan = decide(&Snapshot { meta: recycler.meta.clone(), content }, now);
