@@ -4,7 +4,8 @@
 //! * [`retry`]: how an error is to be retried, and its category; [`report`]: what a pass has to say.
 //! * [`conditions`]: conditions of objects, merged into what others wrote; [`machine`]: phases and authorities;
 //!   [`selector`]: label selectors; [`ordinals`]: numbers and names of children; [`hash`]: what those follow from.
-//! * [`drain`]: which pods of a node go, and how far that is; [`window`]: counting over a sliding window.
+//! * [`drain`]: which pods of a node go, and how far that is; [`window`]: counting over a sliding window;
+//!   [`expiring`]: a map whose entries expire.
 //! * [`shape`]: what a machine would give, in no cloud's terms; [`labels`]: merging of label lists;
 //!   [`annotations`]: a change of annotations as data; [`capacity_annotations`]: what cluster-autoscaler is told of an empty set.
 //!
@@ -14,6 +15,7 @@ pub mod annotations;
 pub mod capacity_annotations;
 pub mod conditions;
 pub mod drain;
+pub mod expiring;
 pub mod hash;
 pub mod key;
 pub mod labels;

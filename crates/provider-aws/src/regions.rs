@@ -4,16 +4,20 @@
 //! `DescribeRegions` in the partition that its name belongs to, because a wrong region shows only as a host name that does not resolve, and
 //! one that is not opted in as a refusal that looks like bad credentials. Answers are kept for a while per identity.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_domain::retry::{Category, Classified};
 use machinist_provider::capacity::{Credentials, Realm};
-use parking_lot::Mutex;
+use machinist_provider::lookups::Lookups;
+use machinist_provider::parts::Clock;
 
 use crate::client::Connector;
 use crate::ec2::RegionFacts;
 use crate::errors::AwsError;
+
+/// How long a list of regions is kept.
+const KEEP: Duration = Duration::from_mins(30);
 
 /// Regions that every account of their partition has.
 const ALWAYS_ON: &[&str] = &[
@@ -75,52 +79,39 @@ const PARTITIONS: &[(&str, &str)] = &[
     ("eusc-", "eusc-de-east-1"),
 ];
 
-/// Whom to ask about a region.
-fn spokesman(region: &str) -> &'static str {
+/// The region whose endpoint lists all regions of the same partition.
+fn listing_region(region: &str) -> &'static str {
     let partition = PARTITIONS.iter().find(|(start, _)| region.starts_with(start));
-    partition.map_or("us-east-1", |(_, spokesman)| spokesman)
+    partition.map_or("us-east-1", |(_, listing)| listing)
 }
 
-type Asked = (Credentials, &'static str);
-
-/// What is known about regions.
-#[derive(Debug, Default)]
-pub(crate) struct Regions {
-    lists: Mutex<HashMap<Asked, List>>,
-}
-
+/// The regions of a partition, per identity.
 #[derive(Debug)]
-struct List {
-    regions: Vec<RegionFacts>,
-    until: Duration,
+pub(crate) struct Regions {
+    lists: Lookups<(Credentials, &'static str), Result<Arc<[RegionFacts]>, AwsError>>,
 }
 
 impl Regions {
-    /// Errs if the realm's region is none that can be asked. `now` is uptime; `keep` says how long an answer holds.
+    pub(crate) fn new(clock: &Clock) -> Self {
+        let ttl = |list: &Result<_, _>| if list.is_ok() { KEEP } else { Duration::ZERO };
+        Self { lists: Lookups::new(clock, ttl) }
+    }
+
+    /// Errs if the region does not exist or is not enabled for the account.
     pub(crate) async fn validate(
         &self,
         realm: &Realm,
         connector: &Connector,
-        now: Duration,
-        keep: Duration,
     ) -> Result<(), AwsError> {
         let region = &*realm.region;
         if realm.endpoint.is_some() || ALWAYS_ON.contains(&region) {
             return Ok(());
         }
-        let asked = (realm.credentials.clone(), spokesman(region));
-        if let Some(verdict) = self.known(&asked, region, now) {
-            return verdict;
-        }
-        let there = Realm { region: asked.1.into(), ..realm.clone() };
-        match connector.connect(&there).await?.regions().await {
-            Ok(regions) => {
-                let verdict = verdict(region, &regions);
-                let mut lists = self.lists.lock();
-                lists.retain(|_, list| now < list.until);
-                lists.insert(asked, List { regions, until: now + keep });
-                verdict
-            }
+        let key = (realm.credentials.clone(), listing_region(region));
+        let there = Realm { region: key.1.into(), ..realm.clone() };
+        let list = async { Ok(connector.connect(&there).await?.regions().await?.into()) };
+        match self.lists.get(key, list).await {
+            Ok(regions) => find(region, &regions),
             Err(error)
                 if error.category() == Category::Unauthorised && OPT_IN.contains(&region) =>
             {
@@ -129,15 +120,9 @@ impl Regions {
             Err(error) => Err(error),
         }
     }
-
-    fn known(&self, asked: &Asked, region: &str, now: Duration) -> Option<Result<(), AwsError>> {
-        let lists = self.lists.lock();
-        let list = lists.get(asked).filter(|list| now < list.until)?;
-        Some(verdict(region, &list.regions))
-    }
 }
 
-fn verdict(region: &str, regions: &[RegionFacts]) -> Result<(), AwsError> {
+fn find(region: &str, regions: &[RegionFacts]) -> Result<(), AwsError> {
     match regions.iter().find(|facts| facts.name == region) {
         None => Err(AwsError::NoSuchRegion { region: region.to_owned() }),
         Some(facts) if !facts.opted_in => Err(AwsError::NotOptedIn { region: region.to_owned() }),
@@ -162,7 +147,7 @@ mod tests {
             ("", "us-east-1"),
         ];
         for (region, expected) in cases {
-            assert_eq!(spokesman(region), expected, "{region}");
+            assert_eq!(listing_region(region), expected, "{region}");
         }
     }
 
@@ -176,10 +161,10 @@ mod tests {
     fn absent_and_not_opted_in_are_told_apart() {
         let facts = |name: &str, opted_in| RegionFacts { name: name.into(), opted_in };
         let regions = [facts("eu-south-1", false), facts("eu-south-2", true)];
-        assert_eq!(verdict("eu-south-2", &regions), Ok(()));
-        let off = verdict("eu-south-1", &regions).unwrap_err().to_string();
+        assert_eq!(find("eu-south-2", &regions), Ok(()));
+        let off = find("eu-south-1", &regions).unwrap_err().to_string();
         assert_eq!(off, "region eu-south-1 is not opted in");
-        let wrong = verdict("eu-nowhere-1", &regions).unwrap_err().to_string();
+        let wrong = find("eu-nowhere-1", &regions).unwrap_err().to_string();
         assert_eq!(wrong, "region eu-nowhere-1 is not a valid region");
     }
 }

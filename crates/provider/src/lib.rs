@@ -12,6 +12,7 @@ pub mod capacity;
 pub mod cloud;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod lookups;
 pub mod node_groups;
 pub mod parts;
 pub mod platform;

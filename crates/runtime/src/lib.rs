@@ -1,7 +1,7 @@
 //! How machinist runs: everything between a controller's decisions and the clusters.
 //!
 //! * What time it is: [`clock`], [`timings`], [`backoff`].
-//! * Reading: [`cluster`] (clients), [`cache`] (what the cluster looks like).
+//! * Reading: [`cluster`] (clients), [`cache`] (what the cluster looks like), [`batch_cache`] (what a cloud says).
 //! * Deciding: [`controller`] (the four stages and their driver), [`queue`], `echo` (what in the queue is our own doing).
 //! * Writing: [`writer`] (the one gateway), [`lease`] (who may), [`events`].
 //! * Being seen: [`metrics`], [`readiness`], [`admin`].
@@ -11,6 +11,7 @@
 
 pub mod admin;
 pub mod backoff;
+pub mod batch_cache;
 pub mod cache;
 pub mod clock;
 pub mod cluster;

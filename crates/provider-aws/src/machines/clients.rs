@@ -17,7 +17,6 @@ use crate::errors::AwsError;
 use crate::regions::Regions;
 
 const IDLE: Duration = Duration::from_mins(30);
-const KEEP_REGIONS: Duration = Duration::from_mins(30);
 
 pub(crate) struct Clients {
     connector: Connector,
@@ -34,7 +33,7 @@ struct Slot {
 
 impl Clients {
     pub(crate) fn new(connector: Connector, clock: Clock) -> Self {
-        Self { connector, regions: Regions::default(), clock, slots: Mutex::default() }
+        Self { connector, regions: Regions::new(&clock), clock, slots: Mutex::default() }
     }
 
     /// The client of this realm.
@@ -42,7 +41,7 @@ impl Clients {
         let now = (self.clock)();
         let client = self.slot(realm, now);
         let connect = async || {
-            self.regions.validate(realm, &self.connector, now, KEEP_REGIONS).await?;
+            self.regions.validate(realm, &self.connector).await?;
             self.connector.connect(realm).await.map(Arc::new)
         };
         client.get_or_try_init(connect).await.cloned()

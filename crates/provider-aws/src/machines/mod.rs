@@ -10,7 +10,7 @@
 //! | file | what |
 //! |---|---|
 //! | `launch`, `assemble`, `request`, `outdated` | what is stored before an instance is asked for; how it is made; `RunInstances` from it; whether it still is what is wanted |
-//! | `resolve`, `lookups` | questions about images and networks, with a short memory |
+//! | `resolve` | questions about images and networks, with a short cache |
 //! | `find`, `found`, `sight`, `tags` | looking for instances; what EC2 says; what it means; whose they are |
 //! | `home`, `evidence` | in which region and account an instance is, whatever the spec says by now; what shows that it is this account |
 //! | `balanced`, `registration`, `balancers` | load balancers that are to know an instance; that they do; the calls to them |
@@ -37,7 +37,6 @@ mod found;
 mod home;
 mod hosts;
 mod launch;
-mod lookups;
 mod outdated;
 #[cfg(test)]
 mod policy_tests;
@@ -58,16 +57,17 @@ use machinist_provider::cloud::absence::Absences;
 use machinist_provider::cloud::{
     Cloud, CloudError, Deletion, Instance, MachineRef, Owned, ProviderStatus, Reach, Sighting,
 };
+use machinist_provider::lookups::Lookups;
 use machinist_provider::parts::Parts;
 
 pub(crate) use self::clients::Clients;
 pub(crate) use self::errors::{At, judge};
 pub(crate) use self::found::Found;
-use self::lookups::Lookups;
 use self::registration::{Asked, Members};
 use self::resolve::Resolver;
 use crate::client::Connector;
 use crate::ec2::Ec2;
+use crate::errors::AwsError;
 use crate::tls::HttpClients;
 
 /// The instances behind machines, in EC2.
@@ -80,7 +80,7 @@ pub(crate) struct Ec2Machines {
     blind: Absences,
     /// The dedicated hosts, by id, that EC2 does not know.
     unknown_hosts: Absences<String>,
-    members: Lookups<Asked, Arc<Members>>,
+    members: Lookups<Asked, Result<Arc<Members>, AwsError>>,
 }
 
 impl fmt::Debug for Ec2Machines {
@@ -104,7 +104,7 @@ impl Ec2Machines {
             absences: Absences::default(),
             blind: Absences::default(),
             unknown_hosts: Absences::default(),
-            members: Lookups::new(&parts.clock, lookups::SHORT),
+            members: Lookups::new(&parts.clock, resolve::keep_answer),
             parts: parts.clone(),
         }
     }

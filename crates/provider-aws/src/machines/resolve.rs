@@ -3,6 +3,7 @@
 //! Every question is one of reading. What EC2 does not know is a mistake in the spec; that it could not be asked is not.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,15 +12,33 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Category;
 use machinist_provider::capacity::Realm;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
+use machinist_provider::lookups::Lookups;
 use machinist_provider::parts::{Clock, Parts};
 
 use super::calls::{Image, Subnet};
 use super::errors::{At, judge};
-use super::lookups::{LONG, Lookups, SHORT};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
 
 const USER_DATA: &str = "userData";
+
+/// Long enough for a set that scales up by hundreds, short enough that an edit is seen soon.
+const SHORT: Duration = Duration::from_secs(30);
+
+/// For what hardly ever changes and concerns every machine.
+const LONG: Duration = Duration::from_mins(10);
+
+/// How long an answer is kept. A failure is not.
+pub(super) fn keep_answer<T, E>(answer: &Result<T, E>) -> Duration {
+    if answer.is_ok() { SHORT } else { Duration::ZERO }
+}
+
+/// As [`keep_answer`], but an empty answer is not kept: users who see that nothing matches create or tag something and expect a quick retry.
+fn keep_matches<T, E>(answer: &Result<Arc<[T]>, E>) -> Duration {
+    if answer.as_ref().is_ok_and(|found| !found.is_empty()) { SHORT } else { Duration::ZERO }
+}
+
+type Answers<T> = Lookups<Asked, Result<T, AwsError>>;
 
 /// What a launch needs and a spec may leave open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,15 +67,15 @@ type Asked = (Realm, Wanted);
 /// Looks things up, and remembers them for a short time.
 pub(super) struct Resolver {
     parts: Parts,
-    images: Lookups<Asked, Arc<[Image]>>,
-    groups: Lookups<Asked, Arc<[String]>>,
-    subnets: Lookups<Asked, Arc<[Subnet]>>,
-    zones: Lookups<Asked, bool>,
-    domains: Lookups<Asked, Arc<[String]>>,
-    user_data: Lookups<ObjectKey, Arc<str>, CloudError>,
+    images: Answers<Arc<[Image]>>,
+    groups: Answers<Arc<[String]>>,
+    subnets: Answers<Arc<[Subnet]>>,
+    zones: Answers<bool>,
+    domains: Answers<Arc<[String]>>,
+    user_data: Lookups<ObjectKey, Result<Arc<str>, CloudError>>,
     /// Whether security groups are visible; kept also where none is, because all machines of an account ask the same.
-    visible_groups: Lookups<Asked, bool>,
-    visible_subnets: Lookups<Asked, bool>,
+    visible_groups: Answers<bool>,
+    visible_subnets: Answers<bool>,
 }
 
 impl Resolver {
@@ -64,15 +83,17 @@ impl Resolver {
         let clock: &Clock = &parts.clock;
         Self {
             parts: parts.clone(),
-            // Somebody who is told that nothing fits makes or marks what does, and tries again at once.
-            images: Lookups::new(clock, SHORT).unless(|found| found.is_empty()),
-            groups: Lookups::new(clock, SHORT).unless(|found| found.is_empty()),
-            subnets: Lookups::new(clock, SHORT).unless(|found| found.is_empty()),
-            zones: Lookups::new(clock, SHORT),
-            domains: Lookups::new(clock, LONG),
-            user_data: Lookups::new(clock, SHORT),
-            visible_groups: Lookups::new(clock, SHORT),
-            visible_subnets: Lookups::new(clock, SHORT),
+            images: Lookups::new(clock, keep_matches),
+            groups: Lookups::new(clock, keep_matches),
+            subnets: Lookups::new(clock, keep_matches),
+            zones: Lookups::new(clock, keep_answer),
+            domains: Lookups::new(
+                clock,
+                |answer| if answer.is_ok() { LONG } else { Duration::ZERO },
+            ),
+            user_data: Lookups::new(clock, keep_answer),
+            visible_groups: Lookups::new(clock, keep_answer),
+            visible_subnets: Lookups::new(clock, keep_answer),
         }
     }
 

@@ -110,8 +110,8 @@ impl Asker {
     }
 
     async fn connect(&self) -> Result<Ec2, AwsError> {
-        let Inner { regions, connector, clock, timings, .. } = &*self.inner;
-        regions.validate(&self.state.realm, connector, clock(), timings.regions).await?;
+        let Inner { regions, connector, .. } = &*self.inner;
+        regions.validate(&self.state.realm, connector).await?;
         connector.connect(&self.state.realm).await
     }
 

@@ -65,8 +65,6 @@ pub struct TypeTimings {
     pub keep: Duration,
     /// That a type does not exist; and how soon a failure that waits for a change is looked at again.
     pub keep_absent: Duration,
-    /// The list of regions.
-    pub regions: Duration,
     /// How long questions are collected before they are asked together.
     pub batch_window: Duration,
     /// Before the second attempt; doubled for each one after it.
@@ -84,7 +82,6 @@ impl Default for TypeTimings {
         Self {
             keep: Duration::from_hours(24),
             keep_absent: Duration::from_mins(10),
-            regions: Duration::from_mins(30),
             batch_window: Duration::from_millis(20),
             retry_base: Duration::from_secs(1),
             retry_max: Duration::from_mins(5),
@@ -151,7 +148,7 @@ impl Ec2Types {
         };
         let inner = Arc::new(Inner {
             connector,
-            regions: Regions::default(),
+            regions: Regions::new(&parts.clock),
             clock: parts.clock,
             timings: parts.timings,
             realms: Mutex::default(),

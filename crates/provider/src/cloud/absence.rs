@@ -1,24 +1,22 @@
-//! How long an instance, or something else that a cloud made, has been looked for in vain.
+//! How long an instance, or another cloud resource, has not been found.
 //!
-//! A cloud shows what it made only after a while, so that nothing was found means nothing at first. The time is counted from the first vain
-//! look of this process that came after its last request to create, on a clock that only grows. No stored time would do: a
-//! creation may be repeated long after it was prepared, and the clocks of others may be wrong. What is lost in a restart is
-//! patience, not truth: the new process waits once more.
+//! A cloud lists a new resource only after a while, so "not found" means nothing at first. The time counts from the first miss of this process
+//! after its last create request, on the uptime clock. A stored time would not do: a create may be repeated long after it was prepared, and other
+//! clocks may be wrong. After a restart the new process waits once more.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Duration;
 
+use machinist_domain::expiring::ExpiringMap;
 use machinist_domain::key::Uid;
 use parking_lot::Mutex;
 
-/// Beyond this many, those that nobody has asked about for an hour are forgotten.
-const MANY: usize = 1024;
-const LONG: Duration = Duration::from_secs(3600);
+/// How long a key that is not looked for is remembered, at least.
+const IDLE: Duration = Duration::from_hours(1);
 
-/// What was looked for in vain, and since when: the instances of machines, unless said otherwise.
+/// What was not found, and since when. The key is the Machine's uid by default.
 #[derive(Debug)]
-pub struct Absences<K = Uid>(Mutex<HashMap<K, Absence>>);
+pub struct Absences<K = Uid>(Mutex<ExpiringMap<K, Duration>>);
 
 impl<K> Default for Absences<K> {
     fn default() -> Self {
@@ -26,28 +24,16 @@ impl<K> Default for Absences<K> {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Absence {
-    first: Duration,
-    last: Duration,
-}
-
 impl<K: Clone + Eq + Hash> Absences<K> {
-    /// This was looked for at this uptime and not found. Says for how long that has been so.
-    pub fn missed(&self, what: &K, uptime: Duration) -> Duration {
+    /// Records a miss at this uptime. Returns for how long the key has been missing.
+    pub fn missed(&self, key: &K, uptime: Duration) -> Duration {
         let mut absences = self.0.lock();
-        if absences.len() >= MANY {
-            absences.retain(|_, absence| uptime.saturating_sub(absence.last) < LONG);
-        }
-        let absence =
-            absences.entry(what.clone()).or_insert(Absence { first: uptime, last: uptime });
-        absence.last = uptime;
-        uptime.saturating_sub(absence.first)
+        uptime.saturating_sub(*absences.touch(key.clone(), uptime, IDLE, || uptime))
     }
 
-    /// It was found, or asked for once more: whatever was not found before means nothing any more.
-    pub fn forget(&self, what: &K) {
-        self.0.lock().remove(what);
+    /// Resets a key that was found or requested again.
+    pub fn forget(&self, key: &K) {
+        self.0.lock().remove(key);
     }
 }
 
@@ -60,23 +46,12 @@ mod tests {
     }
 
     #[test]
-    fn counts_from_the_first_vain_look_since_the_last_request() {
+    fn counts_from_the_first_miss_since_the_last_request() {
         let (absences, uid) = (Absences::default(), Uid("a".into()));
         assert_eq!(absences.missed(&uid, at(100)), at(0));
         assert_eq!(absences.missed(&uid, at(130)), at(30));
         assert_eq!(absences.missed(&Uid("b".into()), at(130)), at(0));
         absences.forget(&uid);
         assert_eq!(absences.missed(&uid, at(200)), at(0));
-    }
-
-    #[test]
-    fn what_nobody_asks_about_is_forgotten_once_there_is_much_of_it() {
-        let absences = Absences::default();
-        for number in 0..2 * MANY {
-            absences.missed(&Uid(number.to_string().into()), at(0));
-        }
-        absences.missed(&Uid("x".into()), at(0));
-        absences.missed(&Uid("x".into()), at(7200));
-        assert!(absences.0.lock().len() <= 1);
     }
 }
