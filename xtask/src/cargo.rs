@@ -28,8 +28,6 @@ pub(crate) struct Package {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    /// The version requirement.
-    pub(crate) req: String,
     /// Absent for a normal dependency, else `dev` or `build`.
     pub(crate) kind: Option<String>,
     /// Present where it is another folder of the workspace.

@@ -3,10 +3,10 @@
 //! ```text
 //! xtask check [NAME ...]    every check, or the named ones; exit 1 if one of them finds something
 //! xtask generate            write the generated files
-//! xtask image [ARG ...]     build the container image with the engine that is there; ARGs go to its `build`
+//! xtask image [ARG ...]     build the container image with docker, podman or buildah; ARGs go to its `build`
 //! ```
 //!
-//! A check reads the tree and returns findings; it never changes anything. What is *not* here: anything that cargo does already.
+//! A check reads the tree, returns findings and changes nothing. What cargo, clippy or a known tool does is not here.
 
 mod cargo;
 mod checks;
@@ -14,7 +14,6 @@ mod finding;
 mod generate;
 mod image;
 mod repo;
-mod source;
 
 use std::process::ExitCode;
 
@@ -36,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns whether all is well.
+/// Returns whether no check found anything.
 fn dispatch(arguments: &[String]) -> Result<bool> {
     let Some((verb, rest)) = arguments.split_first() else { bail!(USAGE) };
     let repo = Repo::find()?;
@@ -44,6 +43,6 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
         "check" => checks::run(&repo, rest),
         "generate" => generate::write(&repo).map(|()| true),
         "image" => image::build(&repo, rest).map(|()| true),
-        _ => bail!("{verb:?} is not a verb\n{USAGE}"),
+        _ => bail!("unknown verb {verb:?}\n{USAGE}"),
     }
 }

@@ -99,6 +99,20 @@ impl Repo {
     }
 }
 
+/// The lines before the test module, which by custom is the last item of a file.
+pub(crate) fn code_lines(text: &str) -> impl Iterator<Item = &str> {
+    let end = text.find("\n#[cfg(test)]\nmod tests {").map_or(text.len(), |end| end + 1);
+    let end = if text.starts_with("#[cfg(test)]\nmod tests {") { 0 } else { end };
+    text[..end].lines()
+}
+
+/// Whether the whole file is test code.
+pub(crate) fn is_test(file: &str) -> bool {
+    let is_test_part =
+        |part: &str| part == "tests" || part == "tests.rs" || part.ends_with("_tests.rs");
+    file.split('/').any(is_test_part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

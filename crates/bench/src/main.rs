@@ -1,6 +1,6 @@
 //! `make bench`: ratios against a limit that is measured in the same run, one JSON file per benchmark.
 //!
-//! * Benchmarks: [`annotator`], [`machines`], [`aws`], [`recycler`]. A new one is a file like it, a name in [`Benchmark`], and `docs/benchmarks.md`.
+//! * Benchmarks: [`annotator`], [`machines`], [`aws`], [`recycler`]. A new one is a file like it, a name in [`Benchmark`], and `docs/internals/benchmarks.md`.
 //! * The parts that they share: [`bed`] (a real API and where files go), [`machinist`] (the program under test), [`manifests`] (its verb `annotate`), [`fleet`] (the
 //!   objects), [`raw`] (the limit), [`audit_window`] (what reached the API), [`memory`], [`cpu`], [`allocations`], [`statistics`], [`report`].
 //!

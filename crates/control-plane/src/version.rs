@@ -1,7 +1,7 @@
 //! Which releases this crate can run.
 //!
 //! A closed list, because every Kubernetes minor needs pinned Go modules of its own (see
-//! `tools/control-plane`). How to add or bump one is in `docs/control-plane.md`.
+//! `tools/control-plane`). How to add or bump one is in `docs/internals/control-plane.md`.
 
 use std::fmt;
 

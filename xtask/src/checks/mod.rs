@@ -3,16 +3,11 @@
 mod dead_files;
 mod dependencies;
 mod drift;
-mod file_length;
 mod image;
+mod imports;
 mod layers;
-mod names;
-mod pure_stages;
-mod review;
-mod spdx;
+mod sources;
 mod stages;
-mod wording;
-mod writes;
 
 use anyhow::{Context, Result, bail};
 
@@ -21,23 +16,18 @@ use crate::repo::Repo;
 
 type Check = fn(&Repo) -> Result<Vec<Finding>>;
 
-/// Every check: the name on the command line, and what it looks at.
 const CHECKS: &[(&str, Check)] = &[
     ("drift", drift::check),
     ("dead-files", dead_files::check),
-    ("file-length", file_length::check),
-    ("names", names::check),
+    ("sources", sources::check),
     ("stages", stages::check),
-    ("pure-stages", pure_stages::check),
+    ("imports", imports::check),
     ("layers", layers::check),
     ("dependencies", dependencies::check),
-    ("writes", writes::check),
-    ("review", review::check),
-    ("wording", wording::check),
     ("image", image::check),
 ];
 
-/// Runs all checks or the named ones, prints what they find, and returns whether no error was among it.
+/// Runs all checks or the named ones, prints their findings and returns whether there are none.
 pub(crate) fn run(repo: &Repo, names: &[String]) -> Result<bool> {
     let mut clean = true;
     for (name, check) in select(names)? {
@@ -45,13 +35,11 @@ pub(crate) fn run(repo: &Repo, names: &[String]) -> Result<bool> {
         for finding in &findings {
             println!("{finding}");
         }
-        let errors = findings.iter().filter(|finding| finding.is_error()).count();
-        match errors {
+        match findings.len() {
             0 => println!("{name}: ok"),
-            1 => println!("{name}: 1 error"),
-            _ => println!("{name}: {errors} errors"),
+            count => println!("{name}: {count} errors"),
         }
-        clean &= errors == 0;
+        clean &= findings.is_empty();
     }
     Ok(clean)
 }
@@ -64,7 +52,7 @@ fn select(names: &[String]) -> Result<Vec<(&'static str, Check)>> {
     for name in names {
         let Some(check) = CHECKS.iter().find(|(known, _)| known == name) else {
             let known: Vec<&str> = CHECKS.iter().map(|(name, _)| *name).collect();
-            bail!("{name:?} is not a check; there are: {}", known.join(", "));
+            bail!("no check is named {name:?}; checks: {}", known.join(", "));
         };
         chosen.push(*check);
     }
@@ -76,14 +64,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_name_is_answered_with_the_right_ones() {
-        let error = select(&["pure".into()]).unwrap_err().to_string();
-        assert!(error.contains("pure-stages"), "{error}");
+    fn an_unknown_name_lists_the_known_ones() {
+        let error = select(&["import".into()]).unwrap_err().to_string();
+        assert!(error.contains("imports"), "{error}");
     }
 
     #[test]
-    fn no_name_means_all() {
+    fn no_name_selects_all() {
         assert_eq!(select(&[]).unwrap().len(), CHECKS.len());
-        assert_eq!(select(&["wording".into()]).unwrap()[0].0, "wording");
+        assert_eq!(select(&["sources".into()]).unwrap()[0].0, "sources");
     }
 }

@@ -1,4 +1,4 @@
-//! From measurements to figures. `docs/benchmarks.md` says what each one means.
+//! From measurements to figures. `docs/internals/benchmarks.md` says what each one means.
 
 use super::live::Run;
 use super::series::Series;

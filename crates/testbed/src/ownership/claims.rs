@@ -1,4 +1,4 @@
-//! The tables of `docs/ownership.md`: which fields a controller says that it writes.
+//! The tables of `docs/concepts/ownership.md`: which fields a controller says that it writes.
 //!
 //! A section `## controller` has any number of tables; those whose first columns are `resource`, `verb` and `field` are claims. What stands in
 //! backticks counts, the rest of a cell is for people. A cell with several of them stands for each. A field covers everything below it, and `*` the

@@ -1,4 +1,4 @@
-//! Who writes which field: what `docs/ownership.md` claims against what the API server's audit log saw.
+//! Who writes which field: what `docs/concepts/ownership.md` claims against what the API server's audit log saw.
 //!
 //! | file | what |
 //! |---|---|
@@ -44,6 +44,6 @@ pub fn compare(claims: &BTreeSet<Claim>, touches: &BTreeSet<Touch>) -> Result<()
     for claim in claims.iter().filter(|claim| !touches.iter().any(|touch| claim.covers(touch))) {
         writeln!(report, "in a table, but nobody wrote it: {claim}")?;
     }
-    ensure!(report.is_empty(), "docs/ownership.md is not what happens:\n{report}");
+    ensure!(report.is_empty(), "docs/concepts/ownership.md is not what happens:\n{report}");
     Ok(())
 }

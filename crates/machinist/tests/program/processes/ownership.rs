@@ -1,4 +1,4 @@
-//! What `docs/ownership.md` says of the annotator is what the API server saw, neither more nor less.
+//! What `docs/concepts/ownership.md` says of the annotator is what the API server saw, neither more nor less.
 
 use anyhow::{Result, ensure};
 use kube::api::PostParams;
@@ -11,7 +11,7 @@ use crate::processes::support::replica::LEADER;
 use crate::processes::support::scene::{SMALL, Scene, Shape, UNKNOWN, install_crds, spec};
 use crate::processes::support::time::PATIENCE;
 
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ownership.md");
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/concepts/ownership.md");
 const GPU: Shape = Shape { instance_type: "p4d.24xlarge", vcpus: "96" };
 
 /// A set that says everything that is read.

@@ -11,7 +11,7 @@ pub(crate) fn ask_for_what_is_shown(metrics: &str) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = std::fs::read_to_string(root.join("deploy/recycler/alerts/prometheus-rule.yaml"))?;
     let document: Value = serde_saphyr::from_str(&text)?;
-    let runbook = std::fs::read_to_string(root.join("docs/recycler.md"))?;
+    let runbook = std::fs::read_to_string(root.join("docs/guides/recycler.md"))?;
     let shown: BTreeSet<_> = metrics.lines().filter_map(|line| words(line).next()).collect();
     let rules = document["spec"]["groups"][0]["rules"].as_array().context("no rules")?;
     ensure!(!rules.is_empty(), "there are no alerts");

@@ -1,4 +1,4 @@
-//! What `docs/ownership.md` says of the controllers of machines is what the API server saw, neither more nor less.
+//! What `docs/concepts/ownership.md` says of the controllers of machines is what the API server saw, neither more nor less.
 
 use anyhow::{Result, ensure};
 use machinist_api::names::{
@@ -15,7 +15,7 @@ use super::rights::FASTER;
 use crate::processes::support::scene::{Scene, install_crds};
 use crate::processes::support::time::PATIENCE;
 
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ownership.md");
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/concepts/ownership.md");
 /// The controllers and their Leases.
 const CONTROLLERS: [(&str, &str); 3] =
     [("machine", LEASE_MACHINE), ("machineset", LEASE_MACHINE_SET), ("nodelink", LEASE_NODE_LINK)];

@@ -1,0 +1,98 @@
+//! Rules for every Rust file: length, width of lines, module names, and words that Kubernetes documentation does not use.
+
+use anyhow::Result;
+
+use crate::finding::Finding;
+use crate::repo::{Repo, code_lines, is_test};
+
+/// Lines of code per file; tests do not count.
+const FILE_LENGTH: usize = 600;
+/// Characters per line. rustfmt breaks code at 100; this bounds comments and strings.
+const LINE_WIDTH: usize = 120;
+const EMPTY_NAMES: &[&str] =
+    &["common", "helper", "helpers", "misc", "shared", "stuff", "util", "utils"];
+/// Assembled from halves, so that this file passes its own check.
+const BANNED_WORDS: &[&str] = &[
+    concat!("no", "body"),
+    concat!("some", "body"),
+    concat!("who", "ever"),
+    concat!("wh", "om"),
+    concat!("an", "ew"),
+    concat!("me", "nd"),
+];
+
+pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for folder in ["crates", "examples", "xtask"] {
+        for file in repo.rust_files(folder)? {
+            findings.extend(inspect(&file, &repo.read(&file)?));
+        }
+    }
+    Ok(findings)
+}
+
+fn inspect(file: &str, text: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let length = code_lines(text).count();
+    if length > FILE_LENGTH && !is_test(file) {
+        let advice = format!("{length} lines of code (limit {FILE_LENGTH}): split it by purpose");
+        findings.push(Finding::of(file, advice));
+    }
+    let module = file.split_once("/src/").map_or("", |(_, module)| module);
+    let mut parts = module.split(['/', '.']);
+    if let Some(name) = parts.find(|part| EMPTY_NAMES.contains(part)) {
+        let advice = format!("{name:?} does not say what is inside: name the module after it");
+        findings.push(Finding::of(file, advice));
+    }
+    for (number, line) in text.lines().enumerate() {
+        let width = line.chars().count();
+        if width > LINE_WIDTH {
+            let advice = format!("{width} characters (limit {LINE_WIDTH})");
+            findings.push(Finding::at(file, number + 1, advice));
+        }
+        if let Some(word) = words(line).find(|word| BANNED_WORDS.contains(&word.as_str())) {
+            let advice = format!("{word:?}: name the actor, or use the Kubernetes term");
+            findings.push(Finding::at(file, number + 1, advice));
+        }
+    }
+    findings
+}
+
+/// Lower-case words; an identifier is one word, so names of tests may contain a banned one.
+fn words(line: &str) -> impl Iterator<Item = String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    line.split(move |c| !is_part(c)).map(str::to_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_files_are_found_unless_they_are_tests() {
+        let long = "x\n".repeat(FILE_LENGTH + 1);
+        assert_eq!(inspect("a.rs", &long).len(), 1);
+        assert_eq!(inspect("crates/a/tests/b.rs", &long), []);
+        let with_tests = format!("x\n#[cfg(test)]\nmod tests {{\n{long}}}\n");
+        assert_eq!(inspect("a.rs", &with_tests), []);
+    }
+
+    #[test]
+    fn wide_lines_and_banned_words_are_found_with_their_line() {
+        let text = format!(
+            "ok\n// {}\n// {}!\nfn {}_else() {{}}\n",
+            "x".repeat(118),
+            BANNED_WORDS[0],
+            BANNED_WORDS[0]
+        );
+        let lines: Vec<_> = inspect("a.rs", &text).iter().map(|finding| finding.line).collect();
+        assert_eq!(lines, [Some(2), Some(3)]);
+    }
+
+    #[test]
+    fn empty_module_names_are_found_as_files_and_folders() {
+        assert_eq!(inspect("crates/a/src/util.rs", "").len(), 1);
+        assert_eq!(inspect("crates/a/src/helpers/retry.rs", "").len(), 1);
+        assert_eq!(inspect("crates/a/src/utilisation.rs", ""), []);
+    }
+}
