@@ -101,7 +101,7 @@ fn pass<C: Controller>(controller: &C, key: &ObjectKey, writer: &Writer) -> Resu
     let snapshot = observed?.context("an object is gone")?;
     let plan = controller.decide(&snapshot, now);
     let acted = controller.act(&snapshot, &plan, writer).now_or_never();
-    let report = controller.report(&snapshot, &acted.context(waits)?, now);
+    let report = controller.report(&snapshot, &plan, &acted.context(waits)?, now);
     ensure!(report.result == PassResult::Settled, "{key} is not settled: {plan}");
     Ok(())
 }

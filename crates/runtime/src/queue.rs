@@ -3,20 +3,22 @@
 //! A key that is added while a worker has it is handed out again when the worker is done: no change is missed. Failures are counted per key,
 //! and the delay before the next attempt grows with them. Nothing here is ever dropped after too many failures.
 //!
-//! A wish that comes of a change of an object, while a worker has the key, is kept apart until the worker is done. If its pass failed, those
-//! that are the echo ([`crate::echo`]) of its own writes are dismissed, so that the failure is not tried again at once.
+//! A request that a changed object causes while a worker has the key is kept apart until the worker is done. If the reconcile failed, the
+//! requests that its own writes caused ([`crate::self_writes`]) are dropped, so that the backoff is respected.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
+use machinist_domain::backoff::Backoff;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Retry;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::backoff::Backoff;
-use crate::echo::{self, Edition, Wrote};
+use crate::cache::kind::Stored;
+use crate::cache::store::Change;
+use crate::self_writes::{Revision, SelfWrites};
 
 /// Room for so many keys is kept when none waits.
 const ROOM: usize = 64;
@@ -37,8 +39,8 @@ struct State {
     ready: VecDeque<ObjectKey>,
     /// In `ready`, or to be put there when the worker that has it is done.
     wanted: HashSet<ObjectKey>,
-    /// What workers have, and what was wished for meanwhile because an object changed.
-    working: HashMap<ObjectKey, Vec<Wish>>,
+    /// Keys that workers have, with the requests that changed objects caused meanwhile.
+    working: HashMap<ObjectKey, Vec<Request>>,
     /// Due later. The number makes keys that are due at the same instant different.
     later: BTreeMap<(Instant, u64), ObjectKey>,
     due: HashMap<ObjectKey, (Instant, u64)>,
@@ -46,10 +48,10 @@ struct State {
     next_number: u64,
 }
 
-/// A key is to be worked on because an object changed.
+/// A request that a changed object caused.
 #[derive(Debug)]
-struct Wish {
-    because: Edition,
+struct Request {
+    cause: Revision,
     /// `None` means now.
     at: Option<Instant>,
 }
@@ -60,22 +62,38 @@ impl Queue {
         Self { state: Mutex::default(), changed: Notify::new(), backoff }
     }
 
-    /// Wants `key` to be worked on, now.
+    /// Enqueues `key` now.
     pub fn add(&self, key: &ObjectKey) {
-        self.wish(key, None);
+        self.request(key, None, None);
     }
 
-    /// Wants `key` to be worked on after `delay`, or earlier if it was to be due earlier. An hour is the longest delay.
+    /// Enqueues `key` after `delay`, at most an hour. An earlier due time is kept.
     pub fn add_after(&self, key: &ObjectKey, delay: Duration) {
-        self.wish(key, Some(Instant::now() + delay.min(LONGEST_DELAY)));
+        self.request(key, due_after(delay), None);
     }
 
-    fn wish(&self, key: &ObjectKey, at: Option<Instant>) {
+    /// Enqueues `key` because of `change`. Subscribers of kinds that the controller writes must use this one: the queue then recognises
+    /// the writes of a failed reconcile.
+    pub fn add_changed<T: Stored>(&self, key: &ObjectKey, change: &Change<'_, T>) {
+        self.request(key, None, change.revision());
+    }
+
+    /// As [`Queue::add_changed`], after `delay`.
+    pub fn add_changed_after<T: Stored>(
+        &self,
+        key: &ObjectKey,
+        change: &Change<'_, T>,
+        delay: Duration,
+    ) {
+        self.request(key, due_after(delay), change.revision());
+    }
+
+    fn request(&self, key: &ObjectKey, at: Option<Instant>, cause: Option<Revision>) {
         let mut state = self.state.lock();
-        match (state.working.get_mut(key), echo::told()) {
-            // Whether that is news is known when the pass is over. Where there are so many, some are.
-            (Some(wishes), Some(because)) if wishes.len() < ROOM => {
-                wishes.push(Wish { because, at });
+        match (state.working.get_mut(key), cause) {
+            // Who wrote it is known when the reconcile ends. Beyond `ROOM` some request surely has another cause.
+            (Some(requests), Some(cause)) if requests.len() < ROOM => {
+                requests.push(Request { cause, at });
             }
             _ => state.want_when(key, at),
         }
@@ -83,10 +101,10 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// The pass over `key` failed, and `wrote` that: it is not tried again because of its own writes.
-    pub(crate) fn dismiss_echoes(&self, key: &ObjectKey, wrote: &Wrote) {
-        if let Some(wishes) = self.state.lock().working.get_mut(key) {
-            wishes.retain(|wish| !wrote.contains(&wish.because));
+    /// Drops the requests for `key` that the failed reconcile caused by its own writes.
+    pub(crate) fn drop_self_caused(&self, key: &ObjectKey, writes: &SelfWrites) {
+        if let Some(requests) = self.state.lock().working.get_mut(key) {
+            requests.retain(|request| !writes.contains(&request.cause));
         }
     }
 
@@ -158,12 +176,12 @@ impl Queue {
     /// The worker that took `key` is done with it.
     pub fn done(&self, key: &ObjectKey) {
         let mut state = self.state.lock();
-        let wishes = state.working.remove(key).unwrap_or_default();
+        let requests = state.working.remove(key).unwrap_or_default();
         if state.wanted.contains(key) {
             state.ready.push_back(key.clone());
         }
-        for wish in wishes {
-            state.want_when(key, wish.at);
+        for request in requests {
+            state.want_when(key, request.at);
         }
         drop(state);
         self.changed.notify_one();
@@ -174,6 +192,10 @@ impl Queue {
         let state = self.state.lock();
         state.ready.len() + state.later.len()
     }
+}
+
+fn due_after(delay: Duration) -> Option<Instant> {
+    Some(Instant::now() + delay.min(LONGEST_DELAY))
 }
 
 impl State {

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use machinist_domain::backoff::Backoff;
 use machinist_domain::machine_timings::MachineTimings;
-
-use crate::backoff::Backoff;
 
 /// Backoffs, graces, periods and timeouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

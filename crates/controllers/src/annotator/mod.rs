@@ -173,7 +173,7 @@ impl Controller for Annotator {
             let [before, after] = [change.before, change.after].map(|entry| secret_of(entry?));
             leavers.changed(change.key, before.as_ref(), after.as_ref());
             // One that is gone is looked at once more, because it may have left a watch behind.
-            queue.add(change.key);
+            queue.add_changed(change.key, change);
         });
     }
 
@@ -192,7 +192,7 @@ impl Controller for Annotator {
         act::act(&self.sets, snapshot, plan, writer).await
     }
 
-    fn report(&self, _snapshot: &Snapshot, outcome: &Outcome, _now: Timestamp) -> Report {
+    fn report(&self, _: &Snapshot, _: &Plan, outcome: &Outcome, _: Timestamp) -> Report {
         report(outcome)
     }
 

@@ -231,14 +231,20 @@ impl Controller for MachineController {
         outcome
     }
 
-    fn report(&self, snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report {
+    fn report(
+        &self,
+        snapshot: &Snapshot,
+        _plan: &Plan,
+        outcome: &Outcome,
+        now: Timestamp,
+    ) -> Report {
         report(snapshot, outcome, now)
     }
 
     async fn write_status(
         &self,
         snapshot: &Snapshot,
-        _outcome: &Outcome,
+        _plan: &Plan,
         status: &Value,
         writer: &Writer,
     ) -> Result<Option<Meta>, WriteError> {

@@ -84,13 +84,13 @@ impl Surroundings {
                 (change.before.and_then(secret_of), change.after.and_then(secret_of));
             leavers.changed(change.key, before.as_ref(), after.as_ref());
             // One that is gone is looked at once more, to let go of what only it needed.
-            machines.add(change.key);
+            machines.add_changed(change.key, change);
         });
         let (queue, by_node) = (Arc::clone(queue), Arc::clone(&self.machines_by_node));
         self.nodes.subscribe(move |change| {
             if matters(change) {
                 for key in by_node.get(&change.key.name) {
-                    queue.add(&key);
+                    queue.add_changed(&key, change);
                 }
             }
         });

@@ -171,7 +171,7 @@ impl Controller for MachineSetController {
         self.sets.subscribe(move |change| {
             metrics.machines.set_counts(change.key, change.after.and_then(counts));
             if change.after.is_some() {
-                for_sets.add(change.key);
+                for_sets.add_changed(change.key, change);
             }
         });
         let gather = self.gather;
@@ -179,7 +179,7 @@ impl Controller for MachineSetController {
         self.machines.subscribe(move |change| {
             for entry in [change.before, change.after].into_iter().flatten() {
                 for set in family::sets_of(entry, &sets) {
-                    for_machines.add_after(&set, gather);
+                    for_machines.add_changed_after(&set, change, gather);
                 }
             }
         });
@@ -200,7 +200,7 @@ impl Controller for MachineSetController {
             for machine in by_node.get(&change.key.name) {
                 let Some(entry) = machines.get(&machine) else { continue };
                 for set in family::sets_of(&entry, &sets) {
-                    for_nodes.add_after(&set, gather);
+                    for_nodes.add_changed_after(&set, change, gather);
                 }
             }
         });
@@ -218,14 +218,20 @@ impl Controller for MachineSetController {
         act::act(self, snapshot, plan, writer).await
     }
 
-    fn report(&self, snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report {
+    fn report(
+        &self,
+        snapshot: &Snapshot,
+        _plan: &Plan,
+        outcome: &Outcome,
+        now: Timestamp,
+    ) -> Report {
         report(snapshot, outcome, now)
     }
 
     async fn write_status(
         &self,
         snapshot: &Snapshot,
-        _outcome: &Outcome,
+        _plan: &Plan,
         status: &Value,
         writer: &Writer,
     ) -> Result<Option<Meta>, WriteError> {

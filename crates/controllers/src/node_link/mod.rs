@@ -97,12 +97,12 @@ impl Controller for NodeLink {
         let (nodes, links) = (Arc::clone(queue), self.links.clone());
         self.nodes.subscribe(move |change| {
             if change.after.is_some() {
-                nodes.add(change.key);
+                nodes.add_changed(change.key, change);
             }
             for beside in
                 made_room(change).map(|node| links.nodes_beside(node)).into_iter().flatten()
             {
-                nodes.add(&beside);
+                nodes.add_changed(&beside, change);
             }
         });
         let (queue, links) = (Arc::clone(queue), self.links.clone());
@@ -110,7 +110,7 @@ impl Controller for NodeLink {
             for entry in [change.before, change.after].into_iter().flatten() {
                 if let Entry::Known(machine) = entry {
                     for node in links.nodes_of(machine) {
-                        queue.add(&node);
+                        queue.add_changed(&node, change);
                     }
                 }
             }
@@ -129,7 +129,7 @@ impl Controller for NodeLink {
         act::act(self, snapshot, plan, writer).await
     }
 
-    fn report(&self, _snapshot: &Snapshot, outcome: &Outcome, _now: Timestamp) -> Report {
+    fn report(&self, _: &Snapshot, _: &Plan, outcome: &Outcome, _: Timestamp) -> Report {
         report(outcome)
     }
 

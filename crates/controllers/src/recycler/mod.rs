@@ -176,7 +176,7 @@ impl Controller for RecyclerController {
                     leftovers.forget(change.key);
                 }
             }
-            keys.add(change.key);
+            keys.add_changed(change.key, change);
         });
         let watchers = Arc::clone(&self.watchers);
         self.places.pods.subscribe(move |change| {
@@ -204,22 +204,26 @@ impl Controller for RecyclerController {
         act::act(self, snapshot, plan, writer).await
     }
 
-    fn report(&self, snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report {
+    fn report(
+        &self,
+        snapshot: &Snapshot,
+        _plan: &Plan,
+        outcome: &Outcome,
+        now: Timestamp,
+    ) -> Report {
         report::report(snapshot, outcome, now)
     }
 
     async fn write_status(
         &self,
         snapshot: &Snapshot,
-        outcome: &Outcome,
+        plan: &Plan,
         status: &Value,
         writer: &Writer,
     ) -> Result<Option<Meta>, WriteError> {
         // Counts and mark follow from what was read: if anything has changed since, they must be made anew.
         let (patch, guard) = (json!({ "status": status }), Guard::Version);
-        writer
-            .patch(&self.recyclers, &snapshot.meta, Part::Status, guard, patch, &outcome.plan)
-            .await
+        writer.patch(&self.recyclers, &snapshot.meta, Part::Status, guard, patch, plan).await
     }
 
     fn regarding<'a>(&self, snapshot: &'a Snapshot) -> Regarding<'a> {

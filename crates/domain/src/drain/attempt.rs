@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::backoff::Backoff;
 use crate::hash::fnv1a;
 use crate::key::Uid;
 use crate::machine_timings::MachineTimings;
@@ -48,11 +49,9 @@ impl Attempt {
 
     /// When the eviction of the pod `uid` is tried again.
     pub fn next(&self, uid: &Uid, timings: &MachineTimings) -> Timestamp {
-        let doublings = self.refusals.saturating_sub(1).min(20);
-        let full = timings.eviction_retry.saturating_mul(1 << doublings);
-        let full = full.min(timings.eviction_retry_max);
-        // Pods that were refused together do not come back together.
-        let pause = full.mul_f64(1.0 - jitter(uid) / 4.0);
+        let backoff = Backoff { base: timings.eviction_retry, max: timings.eviction_retry_max };
+        // Pods that were refused together are not retried together.
+        let pause = backoff.delay_with_jitter(self.refusals, 0.25, jitter(uid));
         let pause = pause.max(self.retry_after.min(timings.eviction_retry_max));
         self.at.checked_add(pause).unwrap_or(Timestamp::MAX)
     }

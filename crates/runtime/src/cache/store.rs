@@ -28,7 +28,6 @@ pub use self::entry::{Change, Entry};
 use self::restored::Collected;
 use super::index::Indexer;
 use super::kind::Stored;
-use crate::echo;
 
 /// The objects of a cache.
 pub(super) struct Store<T> {
@@ -391,8 +390,7 @@ impl<T: Stored> Store<T> {
             }
             inner.replace(key, Some(entry))
         };
-        let change = Change { key, before: before.as_ref(), after: Some(entry) };
-        echo::telling(entry.meta(), || self.tell(&change));
+        self.tell(&Change { key, before: before.as_ref(), after: Some(entry) });
         true
     }
 

@@ -20,11 +20,11 @@ use super::refused;
 use super::unsaid::{self, Unsaid};
 use crate::clock::SharedClock;
 use crate::cluster::ApiError;
-use crate::echo::Wrote;
 use crate::events::{Events, Regarding};
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
+use crate::self_writes::SelfWrites;
 use crate::timings::Timings;
 use crate::writer::{WriteError, Writer};
 
@@ -47,12 +47,12 @@ pub(super) struct Driver<C> {
 struct InHand<'a> {
     queue: &'a Queue,
     key: ObjectKey,
-    wrote: Wrote,
+    writes: SelfWrites,
 }
 
 impl<'a> InHand<'a> {
     fn new(queue: &'a Queue, key: ObjectKey) -> Self {
-        Self { queue, key, wrote: Wrote::default() }
+        Self { queue, key, writes: SelfWrites::default() }
     }
 }
 
@@ -60,7 +60,7 @@ impl Drop for InHand<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // The pass did not end. Whatever made it panic may be gone next time; until then it must not be tried in a loop.
-            self.queue.dismiss_echoes(&self.key, &self.wrote);
+            self.queue.drop_self_caused(&self.key, &self.writes);
             self.queue.add_after_failure(&self.key, Duration::ZERO);
         }
         self.queue.done(&self.key);
@@ -147,7 +147,7 @@ impl<C: Controller> Driver<C> {
         let id = self.passes.fetch_add(1, Ordering::Relaxed);
         let span = tracing::info_span!("reconcile", controller = C::NAME, %key, id);
         let began = self.clock.uptime();
-        let (result, retry) = in_hand.wrote.during(self.stages(key).instrument(span)).await;
+        let (result, retry) = self.stages(in_hand).instrument(span).await;
         self.metrics.reconciled(
             C::NAME,
             result.as_str(),
@@ -155,7 +155,7 @@ impl<C: Controller> Driver<C> {
         );
         let retry = match retry {
             // It waits for a change, and there is none: the object is as it was.
-            None | Some(Retry::OnChange) if in_hand.wrote.is_in_vain() => Some(Retry::Backoff),
+            None | Some(Retry::OnChange) if in_hand.writes.had_no_effect() => Some(Retry::Backoff),
             retry => retry,
         };
         let pauses = match retry {
@@ -165,12 +165,14 @@ impl<C: Controller> Driver<C> {
         };
         if pauses {
             // What it wrote about the failure must not bring it back at once.
-            self.queue.dismiss_echoes(key, &in_hand.wrote);
+            self.queue.drop_self_caused(key, &in_hand.writes);
         }
         self.queue.retry(key, retry);
     }
 
-    async fn stages(&self, key: &ObjectKey) -> (PassResult, Option<Retry>) {
+    async fn stages(&self, in_hand: &InHand<'_>) -> (PassResult, Option<Retry>) {
+        let key = &in_hand.key;
+        let writer = &self.writer.for_reconcile(&in_hand.writes);
         let snapshot = match self.controller.observe(key).await {
             Ok(Some(snapshot)) => snapshot,
             Ok(None) => {
@@ -185,11 +187,11 @@ impl<C: Controller> Driver<C> {
         };
         let plan = self.controller.decide(&snapshot, self.clock.now());
         tracing::debug!(%plan, "decided");
-        let outcome = self.controller.act(&snapshot, &plan, &self.writer).await;
-        let mut report = self.controller.report(&snapshot, &outcome, self.clock.now());
+        let outcome = self.controller.act(&snapshot, &plan, writer).await;
+        let mut report = self.controller.report(&snapshot, &plan, &outcome, self.clock.now());
         let mut unwritten = None;
         if let Some(status) = &report.status {
-            let wrote = self.controller.write_status(&snapshot, &outcome, status, &self.writer);
+            let wrote = self.controller.write_status(&snapshot, &plan, status, writer);
             match wrote.await {
                 Ok(_) => {}
                 // Whoever deleted it has no use for its status.

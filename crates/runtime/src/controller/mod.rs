@@ -75,7 +75,13 @@ pub trait Controller: Send + Sync + 'static {
     ) -> impl Future<Output = Self::Outcome> + Send;
 
     /// Says what came of it; pure.
-    fn report(&self, snapshot: &Self::Snapshot, outcome: &Self::Outcome, now: Timestamp) -> Report;
+    fn report(
+        &self,
+        snapshot: &Self::Snapshot,
+        plan: &Self::Plan,
+        outcome: &Self::Outcome,
+        now: Timestamp,
+    ) -> Report;
 
     /// Writes what `report` says about the status: a merge patch of the status alone, never empty. `None` means that nothing was written.
     ///
@@ -83,11 +89,11 @@ pub trait Controller: Send + Sync + 'static {
     fn write_status(
         &self,
         snapshot: &Self::Snapshot,
-        outcome: &Self::Outcome,
+        plan: &Self::Plan,
         status: &Value,
         writer: &Writer,
     ) -> impl Future<Output = Result<Option<Meta>, WriteError>> + Send {
-        let _ = (snapshot, outcome, status, writer);
+        let _ = (snapshot, plan, status, writer);
         std::future::ready(Ok(None))
     }
 

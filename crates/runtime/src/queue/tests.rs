@@ -162,26 +162,26 @@ proptest! {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let (queue, wrote) = (Queue::new(BACKOFF), Wrote::default());
-            let answers = || wrote.during(async { (0..3).for_each(|n| echo::wrote(&meta(n))) });
+            let (queue, writes) = (Queue::new(BACKOFF), SelfWrites::default());
+            let answers = || (0..3).for_each(|n| writes.record(&meta(n)));
             queue.add(&key("a"));
             queue.take().await;
             if answers_first {
-                answers().await;
+                answers();
             }
             for asked in &asks {
                 match asked {
                     Asks::Echo(n) | Asks::Change(n) => {
-                        echo::telling(&meta(*n), || queue.add(&key("a")));
+                        queue.request(&key("a"), None, Some(Revision::of(&meta(*n))));
                     }
                     Asks::Anybody => queue.add(&key("a")),
                 }
             }
             if !answers_first {
-                answers().await;
+                answers();
             }
             if failed {
-                queue.dismiss_echoes(&key("a"), &wrote);
+                queue.drop_self_caused(&key("a"), &writes);
             }
             let retry = if failed { Retry::After(Duration::from_secs(60)) } else { Retry::OnChange };
             queue.retry(&key("a"), Some(retry));
@@ -198,15 +198,17 @@ proptest! {
 
 #[tokio::test(start_paused = true)]
 async fn what_one_pass_wrote_is_news_for_every_other() {
-    let (queue, wrote) = (Queue::new(BACKOFF), Wrote::default());
+    let (queue, writes) = (Queue::new(BACKOFF), SelfWrites::default());
     for name in ["a", "b"] {
         queue.add(&key(name));
         queue.take().await;
     }
-    wrote.during(async { echo::wrote(&meta(1)) }).await;
-    echo::telling(&meta(1), || ["a", "b", "c"].map(|name| queue.add(&key(name))));
-    queue.dismiss_echoes(&key("a"), &wrote);
-    queue.dismiss_echoes(&key("b"), &Wrote::default());
+    writes.record(&meta(1));
+    for name in ["a", "b", "c"] {
+        queue.request(&key(name), None, Some(Revision::of(&meta(1))));
+    }
+    queue.drop_self_caused(&key("a"), &writes);
+    queue.drop_self_caused(&key("b"), &SelfWrites::default());
     for name in ["a", "b"] {
         queue.done(&key(name));
     }
@@ -219,7 +221,8 @@ async fn a_delayed_wish_during_the_work_keeps_its_delay() {
     let queue = Queue::new(BACKOFF);
     queue.add(&key("a"));
     queue.take().await;
-    echo::telling(&meta(1), || queue.add_after(&key("a"), Duration::from_secs(5)));
+    let cause = Some(Revision::of(&meta(1)));
+    queue.request(&key("a"), due_after(Duration::from_secs(5)), cause);
     queue.done(&key("a"));
     assert!(nothing_within(&queue, Duration::from_secs(4)).await);
     assert_eq!(queue.take().await, key("a"));

@@ -26,6 +26,7 @@ pub use self::gateway::{Gateway, Verb, Write};
 pub use self::patch::{Guard, Part};
 use crate::cluster::Session;
 use crate::lease::Leadership;
+use crate::self_writes::SelfWrites;
 
 /// What came of a write that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct Writer {
     leadership: Leadership,
     /// `None` if this is the target cluster, too.
     target: Option<Arc<Writer>>,
+    /// `None` outside of a reconcile.
+    self_writes: Option<SelfWrites>,
 }
 
 impl Writer {
@@ -58,7 +61,14 @@ impl Writer {
         controller: &'static str,
         leadership: Leadership,
     ) -> Self {
-        Self { gateway, session: Some(session), controller, leadership, target: None }
+        Self {
+            gateway,
+            session: Some(session),
+            controller,
+            leadership,
+            target: None,
+            self_writes: None,
+        }
     }
 
     /// The same, but the nodes are in another cluster, or nowhere: then writing there is an error.
@@ -66,6 +76,13 @@ impl Writer {
     pub fn with_target(self, session: Option<Session>) -> Self {
         let target = Self { session, target: None, ..self.clone() };
         Self { target: Some(Arc::new(target)), ..self }
+    }
+
+    /// The same writer; it records the revisions that it writes.
+    #[must_use]
+    pub fn for_reconcile(&self, writes: &SelfWrites) -> Self {
+        let target = self.target.as_ref().map(|target| Arc::new(target.for_reconcile(writes)));
+        Self { self_writes: Some(writes.clone()), target, ..self.clone() }
     }
 
     /// The same writer on the cluster that has the nodes.

@@ -13,7 +13,6 @@ use super::gateway::{Verb, Write};
 use super::{Writer, Written, metadata_of};
 use crate::cache::Cache;
 use crate::cache::kind::Kind;
-use crate::echo;
 
 /// Which part of an object is written: each has an endpoint of its own, which ignores what belongs to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,13 +66,15 @@ impl Writer {
         let doubt = Doubt::about(cache, &meta.key);
         let sent = self.send(&write, plan).await.map_err(WriteError::or_replaced);
         let written = doubt.learn(sent)?;
-        match &written {
-            // Somebody on the way took it out again, or the definition does not have such a field.
-            Some(written) if written.version == meta.version && !lets_go => {
-                tracing::warn!(key = %meta.key, %plan, "what was written changed nothing");
-                echo::wrote_in_vain();
+        match (&written, &self.self_writes) {
+            // A webhook reverted it, or the CRD has no such field and the API server pruned it.
+            (Some(written), writes) if written.version == meta.version && !lets_go => {
+                tracing::warn!(key = %meta.key, %plan, "the patch changed nothing");
+                if let Some(writes) = writes {
+                    writes.record_unchanged();
+                }
             }
-            Some(written) if names_version => echo::wrote(written),
+            (Some(written), Some(writes)) if names_version => writes.record(written),
             _ => {}
         }
         Ok(written)

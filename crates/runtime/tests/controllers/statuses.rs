@@ -81,7 +81,7 @@ impl Controller for Seer {
 
     fn subscribe(&self, queue: &Arc<Queue>) {
         let queue = queue.clone();
-        self.cache.subscribe(move |change| queue.add(change.key));
+        self.cache.subscribe(move |change| queue.add_changed(change.key, change));
     }
 
     async fn observe(&self, key: &ObjectKey) -> Result<Option<Arc<Thing>>, ApiError> {
@@ -99,7 +99,7 @@ impl Controller for Seer {
         self.passes.fetch_add(1, Ordering::SeqCst)
     }
 
-    fn report(&self, thing: &Arc<Thing>, passes: &usize, _now: Timestamp) -> Report {
+    fn report(&self, thing: &Arc<Thing>, _: &Look, passes: &usize, _now: Timestamp) -> Report {
         let again = *passes < LOOKS && !self.in_vain;
         let again = again.then_some(Retry::Again(Duration::from_millis(1)));
         if thing.seen.is_some() {
@@ -121,7 +121,7 @@ impl Controller for Seer {
     async fn write_status(
         &self,
         thing: &Arc<Thing>,
-        _: &usize,
+        _: &Look,
         status: &Value,
         writer: &Writer,
     ) -> Result<Option<Meta>, WriteError> {

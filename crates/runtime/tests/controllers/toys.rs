@@ -179,7 +179,7 @@ impl<R: Role> Controller for Toy<R> {
 
     fn subscribe(&self, queue: &Arc<Queue>) {
         let queue = queue.clone();
-        self.cache.subscribe(move |change| queue.add(change.key));
+        self.cache.subscribe(move |change| queue.add_changed(change.key, change));
     }
 
     async fn observe(&self, key: &ObjectKey) -> Result<Option<Arc<Marked>>, ApiError> {
@@ -207,7 +207,13 @@ impl<R: Role> Controller for Toy<R> {
         result.err().map(|error| error.retry())
     }
 
-    fn report(&self, _: &Arc<Marked>, outcome: &Option<Retry>, _now: Timestamp) -> Report {
+    fn report(
+        &self,
+        _: &Arc<Marked>,
+        _: &Plan,
+        outcome: &Option<Retry>,
+        _now: Timestamp,
+    ) -> Report {
         Report { retry: *outcome, ..Report::quiet(PassResult::Settled) }
     }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use machinist_runtime::backoff::Backoff;
+use machinist_domain::backoff::Backoff;
 use machinist_runtime::clock::{SharedClock, SystemClock};
 use machinist_runtime::cluster::Cluster;
 use machinist_runtime::cluster::config::{self, ClusterFlags, Environment};

@@ -9,6 +9,7 @@ use machinist_domain::meta::Meta;
 
 use crate::cache::decode::Undecodable;
 use crate::cache::kind::Stored;
+use crate::self_writes::Revision;
 
 /// An object in a store.
 #[derive(Debug)]
@@ -83,6 +84,11 @@ impl<T: Stored> Change<'_, T> {
     pub fn is_news(&self) -> bool {
         let before = self.before.map(|entry| entry.meta().version);
         before != self.after.map(|entry| entry.meta().version)
+    }
+
+    /// The revision that the change brings. Deletions and resyncs have none.
+    pub(crate) fn revision(&self) -> Option<Revision> {
+        self.after.filter(|_| self.is_news()).map(|entry| Revision::of(entry.meta()))
     }
 }
 

@@ -62,7 +62,7 @@ impl Controller for Talker {
 
     async fn act(&self, _: &Meta, _: &&'static str, _: &Writer) {}
 
-    fn report(&self, _: &Meta, (): &(), _: Timestamp) -> Report {
+    fn report(&self, _: &Meta, _: &&'static str, (): &(), _: Timestamp) -> Report {
         let first = self.passes.fetch_add(1, Ordering::Relaxed) == 0;
         let note = |reason| EventNote {
             event_type: EventType::Normal,

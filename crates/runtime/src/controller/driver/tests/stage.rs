@@ -59,7 +59,7 @@ impl<R: Role> Controller for Player<R> {
 
     fn subscribe(&self, queue: &Arc<Queue>) {
         let queue = Arc::clone(queue);
-        self.cache.subscribe(move |change| queue.add(change.key));
+        self.cache.subscribe(move |change| queue.add_changed(change.key, change));
     }
 
     async fn observe(&self, key: &ObjectKey) -> Result<Option<Meta>, ApiError> {
@@ -72,14 +72,14 @@ impl<R: Role> Controller for Player<R> {
 
     async fn act(&self, _: &Meta, _: &&'static str, _: &Writer) {}
 
-    fn report(&self, _: &Meta, (): &(), _: Timestamp) -> Report {
+    fn report(&self, _: &Meta, _: &&'static str, (): &(), _: Timestamp) -> Report {
         self.role.report()
     }
 
     async fn write_status(
         &self,
         meta: &Meta,
-        (): &(),
+        _: &&'static str,
         status: &Value,
         writer: &Writer,
     ) -> Result<Option<Meta>, WriteError> {

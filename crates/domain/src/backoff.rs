@@ -2,24 +2,31 @@
 
 use std::time::Duration;
 
-/// How long to wait before the next attempt.
+/// Doubles from `base` up to `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
-    /// Before the second attempt, at most.
+    /// The longest delay after the first failure.
     pub base: Duration,
-    /// Before any attempt, at most.
+    /// The longest delay after any failure.
     pub max: Duration,
 }
 
 impl Backoff {
-    /// The delay after `failures` failures in a row (at least 1). `random` lies in 0..1 and takes off up to a half.
+    /// The delay after `failures` consecutive failures (at least 1), shortened by up to a half. `random` lies in 0..1.
     pub fn delay(&self, failures: u32, random: f64) -> Duration {
-        let doublings = failures.saturating_sub(1).min(30);
-        let full = self.base.saturating_mul(1 << doublings).min(self.max);
-        full.mul_f64(1.0 - random.clamp(0.0, 1.0) / 2.0)
+        self.delay_with_jitter(failures, 0.5, random)
     }
 
-    pub(crate) fn scaled(self, factor: f64) -> Self {
+    /// As [`Backoff::delay`], shortened by up to the share `jitter`.
+    pub fn delay_with_jitter(&self, failures: u32, jitter: f64, random: f64) -> Duration {
+        let doublings = failures.saturating_sub(1).min(30);
+        let full = self.base.saturating_mul(1 << doublings).min(self.max);
+        full.mul_f64(1.0 - random.clamp(0.0, 1.0) * jitter)
+    }
+
+    /// Both durations multiplied by `factor`.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
         Self { base: self.base.mul_f64(factor), max: self.max.mul_f64(factor) }
     }
 }
@@ -45,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_stays_costs_a_few_calls_a_minute() {
+    fn permanent_failure_costs_a_few_calls_a_minute() {
         // The worst case of jitter: every delay is halved.
         let mut at = Duration::ZERO;
         let calls = (1..).take_while(|n| {

@@ -1,0 +1,88 @@
+//! What an observation of something outside of the process returned.
+//!
+//! "Could not be observed" is never treated as "does not exist".
+
+use crate::retry::Failure;
+
+/// What is known of something that has to be asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Observed<T, E = Failure> {
+    /// Not requested yet, or the answer is still pending.
+    #[default]
+    NotAsked,
+    /// The request failed: it may exist or not.
+    Unknown(E),
+    /// It does not exist.
+    Absent,
+    /// It exists.
+    Present(T),
+}
+
+impl<T, E> Observed<T, E> {
+    /// The value, if it exists.
+    pub fn present(&self) -> Option<&T> {
+        match self {
+            Self::Present(value) => Some(value),
+            Self::NotAsked | Self::Unknown(_) | Self::Absent => None,
+        }
+    }
+
+    /// Why it could not be observed, if it could not.
+    pub fn failure(&self) -> Option<&E> {
+        match self {
+            Self::Unknown(failure) => Some(failure),
+            Self::NotAsked | Self::Absent | Self::Present(_) => None,
+        }
+    }
+
+    /// Whether it is settled that it exists or not.
+    pub fn is_known(&self) -> bool {
+        matches!(self, Self::Absent | Self::Present(_))
+    }
+
+    /// The same observation with a reference to the value.
+    pub fn as_ref(&self) -> Observed<&T, &E> {
+        match self {
+            Self::NotAsked => Observed::NotAsked,
+            Self::Unknown(failure) => Observed::Unknown(failure),
+            Self::Absent => Observed::Absent,
+            Self::Present(value) => Observed::Present(value),
+        }
+    }
+
+    /// The same observation with another value.
+    pub fn map<U>(self, map: impl FnOnce(T) -> U) -> Observed<U, E> {
+        match self {
+            Self::NotAsked => Observed::NotAsked,
+            Self::Unknown(failure) => Observed::Unknown(failure),
+            Self::Absent => Observed::Absent,
+            Self::Present(value) => Observed::Present(map(value)),
+        }
+    }
+}
+
+/// A finished request: an error is unknown, `None` is absent.
+impl<T, E> From<Result<Option<T>, E>> for Observed<T, E> {
+    fn from(answer: Result<Option<T>, E>) -> Self {
+        match answer {
+            Ok(Some(value)) => Self::Present(value),
+            Ok(None) => Self::Absent,
+            Err(failure) => Self::Unknown(failure),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failed_request_is_unknown_and_not_absent() {
+        let failed = Observed::<u8, _>::from(Err("timeout"));
+        assert_eq!(failed, Observed::Unknown("timeout"));
+        assert_eq!((failed.is_known(), failed.failure()), (false, Some(&"timeout")));
+        let absent = Observed::<u8, &str>::from(Ok(None));
+        assert!(absent.is_known() && absent.present().is_none());
+        assert_eq!(Observed::<_, &str>::from(Ok(Some(1))).map(|n| n + 1).present(), Some(&2));
+    }
+}
