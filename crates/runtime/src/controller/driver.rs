@@ -146,8 +146,9 @@ impl<C: Controller> Driver<C> {
         let key = &in_hand.key;
         let id = self.passes.fetch_add(1, Ordering::Relaxed);
         let span = tracing::info_span!("reconcile", controller = C::NAME, %key, id);
+        let writer = self.writer.for_reconcile(&in_hand.writes);
         let began = self.clock.uptime();
-        let (result, retry) = self.stages(in_hand).instrument(span).await;
+        let (result, retry) = self.stages(key, &writer).instrument(span).await;
         self.metrics.reconciled(
             C::NAME,
             result.as_str(),
@@ -170,9 +171,7 @@ impl<C: Controller> Driver<C> {
         self.queue.retry(key, retry);
     }
 
-    async fn stages(&self, in_hand: &InHand<'_>) -> (PassResult, Option<Retry>) {
-        let key = &in_hand.key;
-        let writer = &self.writer.for_reconcile(&in_hand.writes);
+    async fn stages(&self, key: &ObjectKey, writer: &Writer) -> (PassResult, Option<Retry>) {
         let snapshot = match self.controller.observe(key).await {
             Ok(Some(snapshot)) => snapshot,
             Ok(None) => {

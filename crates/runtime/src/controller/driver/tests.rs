@@ -165,7 +165,7 @@ async fn an_event_changes_neither_the_result_of_a_pass_nor_when_it_comes_back_ea
     for own in [Duration::from_millis(300), Duration::from_secs(20)].map(Retry::Again) {
         let (mut driver, _) = driver(500);
         driver.controller.retry = Some(own);
-        let ended = driver.stages(&ObjectKey::new("ns", "a")).await;
+        let ended = driver.stages(&ObjectKey::new("ns", "a"), &driver.writer).await;
         assert_eq!(ended, (PassResult::Changed, Some(own)));
     }
 }
@@ -175,7 +175,11 @@ async fn an_event_that_nobody_will_ever_take_does_not_bring_the_pass_back() {
     for refusal in [404, 422] {
         let (driver, sent) = driver(refusal);
         let key = ObjectKey::new("ns", "a");
-        assert_eq!(driver.stages(&key).await, (PassResult::Changed, None), "{refusal}");
+        assert_eq!(
+            driver.stages(&key, &driver.writer).await,
+            (PassResult::Changed, None),
+            "{refusal}"
+        );
         pass(&driver, &key).await;
         assert_eq!(sent.lock().len(), 2, "{refusal}");
     }

@@ -51,6 +51,7 @@ impl Scene {
             controller: "machine",
             leadership: leadership.clone(),
             target: None,
+            self_writes: None,
         };
         Self { calls: AtomicUsize::new(0), metrics, leadership, writer, _until: sender }
     }

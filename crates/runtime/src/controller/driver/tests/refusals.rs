@@ -64,7 +64,7 @@ async fn passes(
     let driver = driver_of(controller, &cluster);
     let mut ended = Vec::new();
     for _ in 0..3 {
-        ended.push(driver.stages(&ObjectKey::new("", "a")).await);
+        ended.push(driver.stages(&ObjectKey::new("", "a"), &driver.writer).await);
     }
     let told = std::mem::take(&mut *told.lock());
     (ended, told)
