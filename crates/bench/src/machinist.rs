@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use machinist_control_plane::children;
 use tokio::process::{Child, Command};
 
 use crate::Options;
@@ -61,7 +62,8 @@ impl Program {
     pub(crate) fn start(&self) -> Result<Running> {
         let log = File::create(&self.log)
             .with_context(|| format!("cannot write {}", self.log.display()))?;
-        let child = Command::new(&self.path)
+        let mut command = Command::new(&self.path);
+        command
             .arg("run")
             .args(["--metrics-bind-address=0", "--health-addr=0"])
             .args(&self.flags)
@@ -70,9 +72,8 @@ impl Program {
             .envs(self.environment.iter().cloned())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log)
-            .kill_on_drop(true)
-            .spawn()
+            .stderr(log);
+        let child = children::spawn(&mut command)
             .with_context(|| format!("cannot start {}", self.path.display()))?;
         Ok(Running { child, log: self.log.clone() })
     }

@@ -9,6 +9,7 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
+use crate::children::OWNER;
 use crate::error::Error;
 use crate::folder::Folder;
 
@@ -49,6 +50,8 @@ impl Guard {
             .args(["-c", SCRIPT, "machinist-guard"])
             .arg(folder.root())
             .arg(&mark)
+            // The guard outlives a process that is itself a guarded child.
+            .env_remove(OWNER)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -15,6 +15,7 @@
 //!   we die without dropping anything (`kill -9`).
 //! - [`Builder`] chooses the version and the companions: kube-controller-manager, kube-scheduler, kwok.
 //! - [`binaries`] says where the programs come from.
+//! - [`children`] starts other processes that must not outlive this one.
 //! - [`AuditLog`] reads what reached the API server.
 //! - [`openshift_crds`] gets the definitions of Machines and MachineSets that OpenShift ships.
 //!
@@ -22,6 +23,7 @@
 //! kinds, faults or the cloud.
 
 pub mod binaries;
+pub mod children;
 
 mod api_server;
 mod audit;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::{programs_in, wait_gone};
 use anyhow::{Context, Result, ensure};
-use machinist_control_plane::ControlPlane;
+use machinist_control_plane::{ControlPlane, children};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The guard needs about half a second; a loaded machine more.
@@ -15,10 +15,10 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// A process of its own that owns a control plane, and the folder of that control plane.
 fn control_plane_process() -> Result<(Child, PathBuf)> {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_control-plane"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_control-plane"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    children::bind(&mut command)?;
+    let mut child = command.spawn()?;
     let mut line = String::new();
     BufReader::new(child.stdout.take().context("no stdout")?).read_line(&mut line)?;
     let kubeconfig = line.trim().strip_prefix("export KUBECONFIG=").context(line.clone())?;

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use machinist_control_plane::children;
 use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
 
@@ -84,8 +85,7 @@ impl Subject for ProcessSubject {
             .args(self.arguments.iter().map(|argument| fill(argument)))
             .envs(self.variables.iter().map(|(name, value)| (name, fill(value))))
             .env("KUBECONFIG", kubeconfig.path())
-            .stdin(Stdio::null())
-            .kill_on_drop(true);
+            .stdin(Stdio::null());
         match &self.output {
             Some(folder) => {
                 command.stdout(Stdio::null()).stderr(self.log_file(folder, launch)?);
@@ -94,8 +94,7 @@ impl Subject for ProcessSubject {
                 command.stdout(Stdio::null()).stderr(Stdio::null());
             }
         }
-        let child = command
-            .spawn()
+        let child = children::spawn(&mut command)
             .with_context(|| format!("cannot start {}: build it first", self.program.display()))?;
         Ok(RunningProcess { child, _kubeconfig: kubeconfig })
     }

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
+use machinist_control_plane::children;
 use machinist_testbed::aws::AwsBed;
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
@@ -50,7 +51,8 @@ impl Process {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let log = Path::new(LOGS).join(format!("{}-{number}.log", std::process::id()));
         let home = TempDir::new()?;
-        let child = Command::new(PROGRAM)
+        let mut command = Command::new(PROGRAM);
+        command
             .args(["run", "--controllers=recycler", "--health-addr=0"])
             .args(flags)
             .env_clear()
@@ -64,9 +66,8 @@ impl Process {
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(std::fs::File::create(&log)?)
-            .kill_on_drop(true)
-            .spawn()?;
+            .stderr(std::fs::File::create(&log)?);
+        let child = children::spawn(&mut command)?;
         let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         Ok(Self { child, pid: pid.context("a process id")?, log, _home: home })
     }

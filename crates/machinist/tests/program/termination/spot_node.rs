@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
+use machinist_control_plane::children;
 use machinist_testbed::faults::{LogEntry, Match, Options, Proxy};
 use machinist_testbed::imds::{INSTANCE_ACTION, Imds};
 use machinist_testbed::poll::eventually;
@@ -132,7 +133,8 @@ impl SpotNode {
         std::fs::write(kubeconfig.path(), &self.kubeconfig).unwrap();
         std::fs::create_dir_all(LOGS).unwrap();
         let log = PathBuf::from(LOGS).join(format!("{}.log", self.name));
-        let child = Command::new(env!("CARGO_BIN_EXE_machinist"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_machinist"));
+        command
             .args(arguments)
             .args(["--imds-endpoint", &self.imds.endpoint(), "--poll-interval", POLL])
             .env_remove("RUST_LOG")
@@ -141,10 +143,8 @@ impl SpotNode {
             .env("NODE_NAME", self.name)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(std::fs::File::create(&log).unwrap())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
+            .stderr(std::fs::File::create(&log).unwrap());
+        let child = children::spawn(&mut command).unwrap();
         Handler { child, log, _kubeconfig: kubeconfig }
     }
 

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use machinist_control_plane::children;
 use machinist_testbed::aws::{AwsBed, Behaviour, Effect, Rule};
 use rustix::process::{Pid, test_kill_process};
 use tokio::time::{sleep, timeout};
@@ -39,8 +40,9 @@ async fn a_reset_empties_moto_and_the_front_and_a_drop_ends_moto() {
 
 #[tokio::test]
 async fn killing_the_owner_leaves_no_moto() {
-    let mut owner =
-        Command::new(env!("CARGO_BIN_EXE_aws-bed")).stdout(Stdio::piped()).spawn().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_aws-bed"));
+    children::bind(command.stdout(Stdio::piped())).unwrap();
+    let mut owner = command.spawn().unwrap();
     let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
     let process_id = lines
         .map(Result::unwrap)

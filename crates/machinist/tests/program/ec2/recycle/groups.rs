@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use tokio::io::AsyncWriteExt;
 
 use super::yard::{Yard, ended};
+use machinist_control_plane::children;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn instances_are_shown_with_their_groups_in_the_order_in_which_they_were_asked_for()
@@ -31,7 +32,7 @@ async fn instances_are_shown_with_their_groups_in_the_order_in_which_they_were_a
     assert!(shown[2]["autoScalingGroup"].is_null());
 
     // For people, from a pipe, with one that EC2 does not know.
-    let mut child = yard.command(&["groups", "-"]).stdin(Stdio::piped()).spawn()?;
+    let mut child = children::spawn(yard.command(&["groups", "-"]).stdin(Stdio::piped()))?;
     let mut stdin = child.stdin.take().context("stdin")?;
     stdin.write_all(format!("{} {}\ni-0ffffffffffffffff\n", ids[0], ids[0]).as_bytes()).await?;
     drop(stdin);
@@ -48,7 +49,7 @@ async fn instances_are_shown_with_their_groups_in_the_order_in_which_they_were_a
     let bad = yard.recycle(&["groups", "i-1; rm"]).await?;
     assert_eq!(bad.code, Some(2), "{bad:?}");
     let mut nowhere = yard.command(&["groups", &single]);
-    let nowhere = ended(nowhere.env_remove("AWS_REGION").spawn()?).await?;
+    let nowhere = ended(children::spawn(nowhere.env_remove("AWS_REGION"))?).await?;
     assert_eq!(nowhere.code, Some(2), "{nowhere:?}");
     assert!(yard.changes().is_empty());
     Ok(())

@@ -5,6 +5,7 @@ use http::StatusCode;
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::PostParams;
+use machinist_control_plane::children;
 use machinist_testbed::aws::{Effect, Rule};
 use serde_json::json;
 
@@ -37,7 +38,7 @@ async fn events_after_the_start_have_their_group_recycled_once() -> Result<()> {
     let start = |more: &[&str]| {
         let mut command = yard.command(&[&["watch"], &quick[..], more].concat());
         command.stdout(std::fs::File::create(&lines)?);
-        anyhow::Ok(command.spawn()?)
+        anyhow::Ok(children::spawn(&mut command)?)
     };
     let said = async |text: &str| Ok(std::fs::read_to_string(&lines)?.contains(text));
 
@@ -87,7 +88,7 @@ async fn a_group_that_cannot_be_looked_at_is_tried_again_and_does_not_cool_down(
     let mut command = yard.command(&["watch", "--watch-interval=200ms", "-n", namespace]);
     command.args(["--poll-interval=200ms", "--threshold=5"]);
     command.stdout(std::fs::File::create(&lines)?);
-    let watching = command.spawn()?;
+    let watching = children::spawn(&mut command)?;
     let said = async |text: &str, times: usize| {
         Ok(std::fs::read_to_string(&lines)?.matches(text).count() >= times)
     };

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
+use machinist_control_plane::children;
 use machinist_testbed::aws::estate::GroupFacts;
 use machinist_testbed::aws::{AwsBed, Call, Estate, Front, Kubelets};
 use machinist_testbed::poll;
@@ -126,20 +127,19 @@ impl Yard {
             .env("AWS_REGION", REGION)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
+            .stderr(Stdio::piped());
         command
     }
 
     pub(super) async fn recycle(&self, arguments: &[&str]) -> Result<Ended> {
-        ended(self.command(arguments).spawn()?).await
+        ended(children::spawn(&mut self.command(arguments))?).await
     }
 
     /// Recycles a group without being asked, looking often.
     pub(super) fn run(&self, group: &str, more: &[&str]) -> Result<Child> {
         let mut arguments = vec!["run", group, "--yes", "--poll-interval=200ms", "-o=json"];
         arguments.extend(more);
-        Ok(self.command(&arguments).spawn()?)
+        Ok(children::spawn(&mut self.command(&arguments))?)
     }
 }
 

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
+use machinist_control_plane::children;
 use machinist_testbed::aws::AwsBed;
 use machinist_testbed::faults::Proxy;
 use machinist_testbed::poll;
@@ -74,8 +75,7 @@ impl Launch {
             .env("AWS_SECRET_ACCESS_KEY", "ambient")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(std::fs::File::create(&log)?)
-            .kill_on_drop(true);
+            .stderr(std::fs::File::create(&log)?);
         Ok(Self { command, log, home })
     }
 
@@ -109,7 +109,7 @@ impl Launch {
 
     /// Starts it and waits until it listens.
     pub(crate) async fn start(mut self) -> Result<Annotator> {
-        let child = self.command.spawn()?;
+        let child = children::spawn(&mut self.command)?;
         let metrics = poll::eventually(PATIENCE, "the process to listen", || async {
             let log = std::fs::read_to_string(&self.log)?;
             log.lines().find_map(listening).with_context(|| format!("not yet: {log}"))

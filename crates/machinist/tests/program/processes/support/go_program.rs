@@ -6,8 +6,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use machinist_control_plane::ControlPlane;
 use machinist_control_plane::binaries::{Binary, Sources};
+use machinist_control_plane::{ControlPlane, children};
 use machinist_testbed::poll;
 use tokio::process::{Child, Command};
 
@@ -36,7 +36,8 @@ impl GoProgram {
         let program = Sources::from_env()?.find(Binary::KubeControllerManager, None).await?;
         std::fs::create_dir_all(LOGS)?;
         let log = PathBuf::from(LOGS).join(format!("go-{}.log", scene.namespace));
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .arg("--kubeconfig")
             .arg(control_plane.kubeconfig_path())
             .args(["--controllers=clusterrole-aggregation-controller", "--secure-port=0"])
@@ -44,12 +45,10 @@ impl GoProgram {
             .args(["--leader-elect-resource-namespace", &scene.namespace])
             .args(["--leader-elect=true", "--leader-elect-lease-duration=4s"])
             .args(["--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"])
-            .kill_on_drop(true)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(std::fs::File::create(&log)?)
-            .spawn()
-            .context("kube-controller-manager")?;
+            .stderr(std::fs::File::create(&log)?);
+        let child = children::spawn(&mut command).context("kube-controller-manager")?;
         Ok(Self { child, log })
     }
 

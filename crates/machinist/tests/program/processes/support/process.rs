@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use machinist_control_plane::children;
 use machinist_testbed::poll;
 use rustix::process::{Pid, Signal};
 use tempfile::NamedTempFile;
@@ -50,14 +51,15 @@ impl Process {
     ) -> Result<Self> {
         let kubeconfig = file_with(kubeconfig)?;
         let log = log_file(name)?;
-        let child = command(Some(kubeconfig.path()))
+        let mut command = command(Some(kubeconfig.path()));
+        command
             .args(["run", "--metrics-bind-address", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"])
             .arg("--instance-types=catalogue")
             .args(flags)
             .envs(variable)
             .stdout(Stdio::null())
-            .stderr(std::fs::File::create(&log)?)
-            .spawn()?;
+            .stderr(std::fs::File::create(&log)?);
+        let child = children::spawn(&mut command)?;
         let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut process = Self {
@@ -180,11 +182,9 @@ impl Drop for Process {
 
 /// Runs the binary with these arguments until it ends by itself.
 pub(crate) async fn run_to_end(kubeconfig: Option<&Path>, arguments: &[&str]) -> Result<Output> {
-    let child = command(kubeconfig)
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let mut command = command(kubeconfig);
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = children::spawn(&mut command)?;
     let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
     Ok(output.context("the process does not end")??)
 }
@@ -200,7 +200,6 @@ fn command(kubeconfig: Option<&Path>) -> Command {
     let mut command = Command::new(PROGRAM);
     command
         .stdin(Stdio::null())
-        .kill_on_drop(true)
         .env_remove("RUST_LOG")
         .env_remove("KUBERNETES_SERVICE_HOST")
         .env_remove("KUBECONFIG");
