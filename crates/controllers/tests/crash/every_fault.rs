@@ -18,7 +18,7 @@ async fn every_write_survives_every_fault(definitions: &str, yaml: &str) {
     let control_plane = ControlPlane::start().await.unwrap();
     control_plane.install_crds(yaml).await.unwrap();
     let options = Options {
-        sample: Sample::from_env(),
+        sample: Sample::from_env().unwrap(),
         // Most of a run is waiting.
         parallel: 8,
         deadline: Duration::from_secs(60),
@@ -87,7 +87,7 @@ async fn no_machine_is_lost_or_leaked_when_leases_change_hands() {
     let crds = machinist_api::crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap());
     control_plane.install_crds(&yaml(crds)).await.unwrap();
     let options = Options {
-        sample: Sample::Spread(14),
+        sample: Sample::spread(14).unwrap(),
         parallel: 7,
         deadline: Duration::from_secs(90),
         // Renewals are writes: between two of them it is quiet.

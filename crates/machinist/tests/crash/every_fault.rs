@@ -1,4 +1,4 @@
-//! Every fault at every write, and `kill -9` at ten of them.
+//! Every fault at every write; `kill -9` at ten of them.
 
 use std::time::Duration;
 
@@ -6,13 +6,20 @@ use machinist_control_plane::ControlPlane;
 use machinist_testbed::aws::AwsBed;
 use machinist_testbed::crash::{Fault, Harness, Options, Sample};
 use machinist_testbed::scenarios::{AwsScaling, Scaling};
+use tokio::sync::OnceCell;
 
 use crate::broken_secret::{self, BrokenSecret};
 use crate::machine_sets::FiveMachineSets;
 use crate::subjects;
 
-pub(crate) async fn control_plane() -> ControlPlane {
-    // Every run by itself: RUST_LOG=machinist_testbed=info
+/// The API server that tests share: worlds are apart by namespace and by name.
+pub(crate) async fn shared() -> &'static ControlPlane {
+    static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
+    SHARED.get_or_init(control_plane).await
+}
+
+async fn control_plane() -> ControlPlane {
+    // Each run is logged with RUST_LOG=machinist_testbed=info
     let lines = tracing_subscriber::fmt().with_writer(std::io::stderr);
     drop(lines.with_env_filter(tracing_subscriber::EnvFilter::from_default_env()).try_init());
     let control_plane = ControlPlane::start().await.unwrap();
@@ -30,8 +37,8 @@ fn options() -> Options {
 /// In the same process: death drops the whole runtime with the call pending.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_write_of_the_annotator_survives_every_fault() {
-    let control_plane = control_plane().await;
-    let options = Options { sample: Sample::from_env(), ..options() };
+    let control_plane = shared().await;
+    let options = Options { sample: Sample::from_env().unwrap(), ..options() };
     let servers = vec![control_plane.kube_config()];
     let harness = Harness::new(subjects::in_process(CATALOGUE), FiveMachineSets, servers, options);
     let report = harness.run().await.unwrap();
@@ -42,10 +49,10 @@ async fn every_write_of_the_annotator_survives_every_fault() {
 /// In a process of its own: death is `kill -9`, at ten points.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_points_survive_kill_9() {
-    let control_plane = control_plane().await;
+    let control_plane = shared().await;
     let options = Options {
         faults: vec![Fault::DieBefore, Fault::DieAfter],
-        sample: Sample::Spread(10),
+        sample: Sample::spread(10).unwrap(),
         ..options()
     };
     let servers = vec![control_plane.kube_config()];
@@ -59,10 +66,10 @@ async fn ten_points_survive_kill_9() {
 /// The controllers of machines in a process of their own: death is `kill -9`, at ten points.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_machine_is_lost_or_leaked_by_kill_9() {
-    let control_plane = control_plane().await;
+    let control_plane = shared().await;
     let options = Options {
         faults: vec![Fault::DieBefore, Fault::DieAfter],
-        sample: Sample::Spread(10),
+        sample: Sample::spread(10).unwrap(),
         deadline: Duration::from_secs(90),
         settle: Duration::from_millis(600),
         cloud: Some(50.0),
@@ -80,9 +87,10 @@ async fn no_machine_is_lost_or_leaked_by_kill_9() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_write_survives_every_fault_while_credentials_come_and_go() {
     let aws = AwsBed::start().await.unwrap();
+    // One of its own, because it changes settings of the whole cluster.
     let control_plane = control_plane().await;
     broken_secret::point_at(&control_plane, &aws.endpoint_url()).await.unwrap();
-    let options = Options { sample: Sample::from_env(), ..options() };
+    let options = Options { sample: Sample::from_env().unwrap(), ..options() };
     let servers = vec![control_plane.kube_config()];
     let harness = Harness::new(subjects::in_process(EC2), BrokenSecret, servers, options);
     let report = harness.run().await.unwrap();
@@ -93,9 +101,9 @@ async fn every_write_survives_every_fault_while_credentials_come_and_go() {
 /// On AWS, with hosts and load balancers, while image and subnet change: every death is `kill -9`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_instance_is_lost_leaked_or_made_twice_on_aws() {
-    let control_plane = control_plane().await;
+    let control_plane = shared().await;
     let options = Options {
-        sample: Sample::from_env(),
+        sample: Sample::from_env().unwrap(),
         // Half of a run is waiting.
         parallel: 5,
         // A machine that is busy with other things needs ten times as long as a quiet one.

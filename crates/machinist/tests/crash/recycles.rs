@@ -227,9 +227,9 @@ fn subject() -> ProcessSubject {
 
 /// `parallel` worlds at once.
 async fn survives(strategy: &'static str, name: &'static str, parallel: usize) -> Result<()> {
-    let control_plane = every_fault::control_plane().await;
+    let control_plane = every_fault::shared().await;
     let options = Options {
-        sample: Sample::from_env(),
+        sample: Sample::from_env()?,
         parallel,
         // A run takes seconds; beside a build it took two minutes.
         deadline: Duration::from_secs(240),

@@ -1,29 +1,55 @@
-//! Which of the (point, fault) pairs are run.
+//! Selects the (point, fault) pairs that are run.
 //!
-//! Invariant: a choice depends only on the numbers of points and faults, so it can be repeated.
+//! A sample rotates with the commit, so coverage adds up over commits. The selection depends only on the numbers of
+//! points and faults and on the offset, so it can be repeated.
 
-/// Of so many pairs one is run where nobody says anything else.
-const USUAL: usize = 5;
+use std::io::Write;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// One pair in this many is run by default.
+const DEFAULT: usize = 5;
+
+const SAMPLE: &str = "MACHINIST_CRASH";
+const OFFSET: &str = "MACHINIST_CRASH_OFFSET";
 
 /// How many pairs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sample {
     /// Every pair.
     All,
-    /// At least one pair in `n`, in such a way that the faults go around over the points.
-    EveryNth(usize),
-    /// This many different points, spread evenly, with the faults going around.
-    Spread(usize),
+    /// At least one pair in `n`, with the faults spread over the points.
+    EveryNth {
+        /// One pair in this many.
+        n: usize,
+        /// Where to begin.
+        offset: usize,
+    },
+    /// This many different points, spread evenly, with alternating faults.
+    Spread {
+        /// The number of points.
+        count: usize,
+        /// Where to begin.
+        offset: usize,
+    },
 }
 
 impl Sample {
-    /// Everything if `MACHINIST_CRASH` is `all` (that is `make crash`), every n-th pair if it is a number, a fifth otherwise.
-    pub fn from_env() -> Self {
-        match std::env::var("MACHINIST_CRASH").as_deref() {
-            Ok("all") => Self::All,
-            Ok(number) => Self::EveryNth(number.parse().unwrap_or(USUAL)),
-            Err(_) => Self::EveryNth(USUAL),
+    /// Every pair if `MACHINIST_CRASH` is `all` (`make crash`), one in n if it is a number, one in five by default.
+    ///
+    /// The offset is `MACHINIST_CRASH_OFFSET`, or else derived from the commit.
+    pub fn from_env() -> Result<Self> {
+        let wanted = std::env::var(SAMPLE).ok();
+        match parse(wanted.as_deref())? {
+            None => Ok(Self::All),
+            Some(n) => Ok(Self::EveryNth { n, offset: offset()? }),
         }
+    }
+
+    /// This many points; the offset is chosen as for [`Self::from_env`].
+    pub fn spread(count: usize) -> Result<Self> {
+        Ok(Self::Spread { count, offset: offset()? })
     }
 
     /// The chosen pairs as (index of point, index of fault), by point.
@@ -31,19 +57,57 @@ impl Sample {
         let all = (0..points).flat_map(|point| (0..faults).map(move |fault| (point, fault)));
         match self {
             Self::All => all.collect(),
-            Self::EveryNth(n) => {
+            Self::EveryNth { n, offset } => {
                 let n = n.max(1);
                 // Counting along the rows moves the choice by `faults` per point. Where this would
                 // hit the same columns again and again it moves by one instead.
                 let step = if coprime(faults, n) { faults } else { 1 };
-                all.filter(|(point, fault)| (point * step + fault) % n == 0).collect()
+                let shift = offset % n;
+                all.filter(|(point, fault)| (point * step + fault + shift) % n == 0).collect()
             }
-            Self::Spread(count) if count <= points => {
-                (0..count).map(|index| (index * points / count, index % faults)).collect()
+            Self::Spread { count, offset } if count <= points => {
+                let pair = |index: usize| {
+                    ((index * points / count + offset % points) % points, (index + offset) % faults)
+                };
+                let mut pairs: Vec<_> = (0..count).map(pair).collect();
+                pairs.sort_unstable();
+                pairs
             }
-            Self::Spread(count) => all.take(count).collect(),
+            Self::Spread { count, .. } => all.take(count).collect(),
         }
     }
+}
+
+/// One pair in how many; `None` is all of them.
+fn parse(wanted: Option<&str>) -> Result<Option<usize>> {
+    match wanted {
+        None => Ok(Some(DEFAULT)),
+        Some("all") => Ok(None),
+        Some(text) => match text.parse() {
+            Ok(n) if n > 0 => Ok(Some(n)),
+            _ => bail!("{SAMPLE} must be `all` or a positive number (got {text:?})"),
+        },
+    }
+}
+
+/// Where the sample begins. Printed past the capture of the test harness, because it is needed to repeat a run.
+fn offset() -> Result<usize> {
+    let offset = match std::env::var(OFFSET) {
+        Ok(text) => text.parse().with_context(|| {
+            format!("{OFFSET} must be a number that is not negative (got {text:?})")
+        })?,
+        Err(_) => offset_of_commit(),
+    };
+    writeln!(std::io::stderr(), "crash sample: {OFFSET}={offset}")?;
+    Ok(offset)
+}
+
+/// The first digits of the commit's hash; 0 where there is no commit.
+fn offset_of_commit() -> usize {
+    let output = Command::new("git").args(["rev-parse", "--short=7", "HEAD"]).output();
+    let commit = output.ok().and_then(|output| String::from_utf8(output.stdout).ok());
+    let digits = commit.as_deref().and_then(|commit| commit.get(..7));
+    digits.and_then(|digits| usize::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }
 
 const fn coprime(mut a: usize, mut b: usize) -> bool {
@@ -60,10 +124,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fifth_touches_every_point_and_every_fault() {
-        for points in 5..40 {
-            let pairs = Sample::EveryNth(5).pairs(points, 7);
-            assert!(pairs.len() * 5 >= points * 7, "{points} points: {} pairs", pairs.len());
+    fn a_fifth_touches_every_point_and_every_fault_at_any_offset() {
+        for (points, offset) in (5..40).zip(0..) {
+            let pairs = Sample::EveryNth { n: 5, offset }.pairs(points, 7);
+            assert!(pairs.len() * 5 + 5 > points * 7, "{points} points: {} pairs", pairs.len());
             let met: HashSet<_> = pairs.iter().map(|pair| pair.0).collect();
             let used: HashSet<_> = pairs.iter().map(|pair| pair.1).collect();
             assert_eq!((met.len(), used.len()), (points, 7));
@@ -71,19 +135,43 @@ mod tests {
     }
 
     #[test]
-    fn faults_go_around_even_when_their_number_divides_evenly() {
-        let pairs = Sample::EveryNth(5).pairs(10, 5);
+    fn all_offsets_together_cover_every_pair_once() {
+        for (points, faults) in [(12, 7), (10, 5)] {
+            let pairs = (100..105)
+                .flat_map(|offset| Sample::EveryNth { n: 5, offset }.pairs(points, faults));
+            let mut pairs: Vec<_> = pairs.collect();
+            pairs.sort_unstable();
+            assert_eq!(pairs, Sample::All.pairs(points, faults));
+        }
+    }
+
+    #[test]
+    fn faults_alternate_even_when_their_number_divides_evenly() {
+        let pairs = Sample::EveryNth { n: 5, offset: 0 }.pairs(10, 5);
         let used: HashSet<_> = pairs.iter().map(|pair| pair.1).collect();
         assert_eq!((pairs.len(), used.len()), (10, 5));
     }
 
     #[test]
     fn a_spread_has_as_many_different_points_and_both_faults() {
-        let pairs = Sample::Spread(10).pairs(15, 2);
-        let distinct: HashSet<_> = pairs.iter().map(|pair| pair.0).collect();
-        assert_eq!((pairs.len(), distinct.len()), (10, 10));
-        let used: HashSet<_> = pairs.iter().map(|pair| pair.1).collect();
-        assert_eq!(used.len(), 2);
-        assert_eq!(Sample::Spread(99).pairs(3, 2).len(), 6);
+        for offset in 0..20 {
+            let pairs = Sample::Spread { count: 10, offset }.pairs(15, 2);
+            let distinct: HashSet<_> = pairs.iter().map(|pair| pair.0).collect();
+            assert_eq!((pairs.len(), distinct.len()), (10, 10));
+            let used: HashSet<_> = pairs.iter().map(|pair| pair.1).collect();
+            assert_eq!(used.len(), 2);
+        }
+        assert_eq!(Sample::Spread { count: 99, offset: 0 }.pairs(3, 2).len(), 6);
+    }
+
+    #[test]
+    fn an_unknown_value_is_an_error() {
+        assert_eq!(parse(None).unwrap(), Some(5));
+        assert_eq!(parse(Some("all")).unwrap(), None);
+        assert_eq!(parse(Some("3")).unwrap(), Some(3));
+        for text in ["", "al", "0", "-1", "ALL"] {
+            let error = parse(Some(text)).unwrap_err().to_string();
+            assert!(error.contains(SAMPLE), "{error}");
+        }
     }
 }

@@ -30,17 +30,31 @@ async fn whatever_happens_ends_well_on_openshifts_definitions() -> Result<()> {
     tell(Served::Stock(FeatureSet::Default), 5..9).await
 }
 
-fn seeds(usual: Range<u64>) -> Result<Range<u64>> {
-    let Ok(text) = std::env::var("FLEET_SEEDS") else { return Ok(usual) };
-    let number = |text: &str| text.parse::<u64>().context("FLEET_SEEDS is a seed, or from..to");
-    Ok(match text.split_once("..") {
+/// What `FLEET_SEEDS` asks for, or the default.
+fn seeds(wanted: Option<&str>, default: Range<u64>) -> Result<Range<u64>> {
+    let Some(text) = wanted else { return Ok(default) };
+    let number = |text: &str| text.parse::<u64>().context("FLEET_SEEDS must be SEED or FROM..TO");
+    let seeds = match text.split_once("..") {
         Some((from, to)) => number(from)?..number(to)?,
-        None => number(&text)?..number(&text)? + 1,
-    })
+        None => number(text)?..number(text)? + 1,
+    };
+    ensure!(!seeds.is_empty(), "FLEET_SEEDS={text} contains no seed");
+    Ok(seeds)
+}
+
+#[test]
+fn rejects_an_empty_range_of_seeds() {
+    assert_eq!(seeds(None, 1..5).unwrap(), 1..5);
+    assert_eq!(seeds(Some("7"), 1..5).unwrap(), 7..8);
+    assert_eq!(seeds(Some("7..9"), 1..5).unwrap(), 7..9);
+    for wrong in ["5..5", "6..5", "", "a..b"] {
+        assert!(seeds(Some(wrong), 1..5).is_err(), "{wrong}");
+    }
 }
 
 async fn tell(served: Served, usual: Range<u64>) -> Result<()> {
-    let stories = seeds(usual)?.map(Story::from_seed);
+    let wanted = std::env::var("FLEET_SEEDS").ok();
+    let stories = seeds(wanted.as_deref(), usual)?.map(Story::from_seed);
     let told = futures::stream::iter(stories).map(|story| async move {
         let result = live_through(&story, served).await;
         result.with_context(|| format!("FLEET_SEEDS={} on {served:?}:\n{story}", story.seed))

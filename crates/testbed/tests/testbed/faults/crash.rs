@@ -73,7 +73,7 @@ async fn a_forgetful_controller_is_caught_with_duplicates() {
 async fn a_touchy_controller_is_caught_by_errors_but_not_by_death() {
     let options = Options {
         deadline: Duration::from_secs(10),
-        sample: Sample::EveryNth(5),
+        sample: Sample::EveryNth { n: 5, offset: 0 },
         parallel: 10,
         ..Options::default()
     };
@@ -94,7 +94,7 @@ async fn a_real_process_is_killed_and_recovers() {
     let subject = ProcessSubject::new(env!("CARGO_BIN_EXE_toy-controller")).args(["{namespace}"]);
     let options = Options {
         faults: vec![Fault::DieBefore, Fault::DieAfter],
-        sample: Sample::Spread(4),
+        sample: Sample::Spread { count: 4, offset: 0 },
         ..Options::default()
     };
     let harness =
