@@ -15,7 +15,7 @@ CARGO_FLAGS ?=
 ARGS ?=
 # A provider as another repository would have it; its lock file follows ours.
 EXAMPLE := examples/machine-api-provider-example/Cargo.toml
-XTASK := $(CARGO) run $(CARGO_FLAGS) --quiet --bin xtask --
+XTASK := $(CARGO) run $(CARGO_FLAGS) --bin xtask --
 
 .PHONY: help
 help: ## list the verbs (default)
@@ -23,12 +23,11 @@ help: ## list the verbs (default)
 
 .PHONY: run
 run: programs ## a real Kubernetes API with sample objects and the controllers, until Ctrl-C (ARGS=--once: prove it and exit)
-	@$(CARGO) run $(CARGO_FLAGS) --quiet --bin machinist -- playground $(ARGS)
+	@$(CARGO) run $(CARGO_FLAGS) --bin machinist -- playground $(ARGS)
 
 .PHONY: test
-test: tools ## every test; the control plane and moto are fetched or built on the first run
-	$(CARGO) test $(CARGO_FLAGS) --workspace --no-fail-fast $(ARGS)
-	$(CARGO) test $(CARGO_FLAGS) --manifest-path $(EXAMPLE) --target-dir target
+test: tools ## every test, binaries side by side; the control plane and moto are fetched or built on the first run
+	CARGO_FLAGS="$(CARGO_FLAGS)" $(XTASK) test $(ARGS)
 
 .PHONY: build
 build: ## the release binary
@@ -39,7 +38,7 @@ lint: ## formatting, clippy, docs, dependency policy, and the checks of xtask; w
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CARGO_FLAGS) --workspace --no-deps --document-private-items
-	$(CARGO) metadata --locked --format-version 1 --manifest-path $(EXAMPLE) >/dev/null
+	$(CARGO) clippy --locked --manifest-path $(EXAMPLE) --target-dir target --all-targets -- -D warnings
 	$(XTASK) check
 
 .PHONY: fmt

@@ -4,6 +4,7 @@
 //! xtask check [NAME ...]    every check, or the named ones; exit 1 if one of them finds something
 //! xtask generate            write the generated files
 //! xtask image [ARG ...]     build the container image with docker, podman or buildah; ARGs go to its `build`
+//! xtask test [ARG ...]      build all tests, then run the test binaries side by side; ARGs go to `cargo test`
 //! ```
 //!
 //! A check reads the tree, returns findings and changes nothing. What cargo, clippy or a known tool does is not here.
@@ -14,6 +15,7 @@ mod finding;
 mod generate;
 mod image;
 mod repo;
+mod test;
 
 use std::process::ExitCode;
 
@@ -21,7 +23,7 @@ use anyhow::{Result, bail};
 
 use crate::repo::Repo;
 
-const USAGE: &str = "usage: xtask check [NAME ...] | generate | image [ARG ...]";
+const USAGE: &str = "usage: xtask check [NAME ...] | generate | image [ARG ...] | test [CARGO ARG ...] [-- TEST ARG ...]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -43,6 +45,7 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
         "check" => checks::run(&repo, rest),
         "generate" => generate::write(&repo).map(|()| true),
         "image" => image::build(&repo, rest).map(|()| true),
+        "test" => test::run(&repo, rest),
         _ => bail!("unknown verb {verb:?}\n{USAGE}"),
     }
 }
