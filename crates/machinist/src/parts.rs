@@ -7,10 +7,31 @@ use machinist_controllers::secrets::ClusterSecrets;
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_provider::witness::Witness;
 use machinist_runtime::controller::start::Shared;
-use machinist_runtime::metrics::Metrics;
+use machinist_runtime::metrics::{MetricSet, Metrics};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+/// Metrics of the instance-type cache.
+#[derive(Debug)]
+struct InstanceTypeMetrics(Family<LookupLabels, Counter>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LookupLabels {
+    result: &'static str,
+}
+
+impl MetricSet for InstanceTypeMetrics {
+    fn register(registry: &mut Registry) -> Self {
+        let family = Family::<LookupLabels, Counter>::default();
+        registry.register("instance_type_looks", "Lookups of instance types", family.clone());
+        Self(family)
+    }
+}
 
 /// Counts the providers' calls in the process's metrics.
-struct Counted(Arc<Metrics>);
+struct Counted(Arc<Metrics>, Arc<InstanceTypeMetrics>);
 
 impl Witness for Counted {
     fn called(&self, operation: &'static str, result: &'static str) {
@@ -18,7 +39,8 @@ impl Witness for Counted {
     }
 
     fn looked(&self, hit: bool) {
-        self.0.type_looked(hit);
+        let result = if hit { "hit" } else { "miss" };
+        self.1.0.get_or_create(&LookupLabels { result }).inc();
     }
 }
 
@@ -30,7 +52,7 @@ pub(crate) fn of(shared: &Arc<Shared>) -> Parts {
     Parts {
         secrets: Arc::new(ClusterSecrets::new(&shared.control)),
         platform: Arc::new(ClusterPlatform::new(shared)),
-        witness: Arc::new(Counted(Arc::clone(&shared.metrics))),
+        witness: Arc::new(Counted(Arc::clone(&shared.metrics), shared.metrics.set())),
         clock: Arc::new(move || clock.uptime()),
         spawn: Arc::new(move |task| {
             let stop = tasks.stopping();

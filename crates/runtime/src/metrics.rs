@@ -1,10 +1,8 @@
-//! Metrics in Prometheus' format. One registry, passed by value: no globals, so tests can look at their own.
+//! Metrics in the Prometheus text format. The registry is a value, not a global, so that each test has its own.
 //!
-//! [`machines`] has those that bear OpenShift's names, [`recycler`] those of EventRecyclers.
+//! [`Metrics`] has those of the runtime. A controller adds its own as a [`MetricSet`].
 
-pub mod machines;
-pub mod recycler;
-
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, Weak};
@@ -23,14 +21,20 @@ use prometheus_client::registry::Registry;
 use crate::cache::{AnyCache, CacheState};
 use crate::queue::Queue;
 
-/// Every metric of the runtime.
+/// Metrics that a controller or the program adds to those of the runtime.
+pub trait MetricSet: Send + Sync + 'static {
+    /// The prefix of their names.
+    const PREFIX: &'static str = "machinist";
+
+    /// Creates the metrics and registers them.
+    fn register(registry: &mut Registry) -> Self;
+}
+
+/// Every metric of the process.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    /// About machines.
-    pub machines: self::machines::MachineMetrics,
-    /// About EventRecyclers.
-    pub recycler: self::recycler::RecyclerMetrics,
+    sets: Mutex<Vec<(Registry, Arc<dyn Any + Send + Sync>)>>,
     reconciles: Family<ReconcileLabels, Counter>,
     durations: Family<ControllerLabels, Histogram>,
     depths: Family<ControllerLabels, Gauge>,
@@ -43,9 +47,6 @@ pub struct Metrics {
     events: Family<EventLabels, Counter>,
     cloud_calls: Family<CloudLabels, Counter>,
     cloud_writes: Family<CloudWriteLabels, Counter>,
-    platforms: Family<PlatformLabels, Gauge>,
-    type_looks: Family<LookLabels, Counter>,
-    catalogue_answers: Family<CatalogueLabels, Counter>,
     cache_synced: Family<KindLabels, Gauge>,
     cache_objects: Family<KindLabels, Gauge>,
     cache_undecodable: Family<KindLabels, Gauge>,
@@ -97,22 +98,6 @@ struct CloudWriteLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PlatformLabels {
-    platform: String,
-    provider: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LookLabels {
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CatalogueLabels {
-    reason: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct EventLabels {
     reason: &'static str,
     result: &'static str,
@@ -122,7 +107,7 @@ impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("machinist");
         let metrics = Self {
-            durations: Family::new_with_constructor(pass_histogram),
+            durations: Family::new_with_constructor(reconcile_histogram),
             reconciles: Family::default(),
             depths: Family::default(),
             queues: Mutex::default(),
@@ -134,56 +119,74 @@ impl Default for Metrics {
             events: Family::default(),
             cloud_calls: Family::default(),
             cloud_writes: Family::default(),
-            platforms: Family::default(),
-            type_looks: Family::default(),
-            catalogue_answers: Family::default(),
             cache_synced: Family::default(),
             cache_objects: Family::default(),
             cache_undecodable: Family::default(),
             cache_age: Family::default(),
-            machines: self::machines::MachineMetrics::default(),
-            recycler: self::recycler::RecyclerMetrics::register(&mut registry),
+            sets: Mutex::default(),
             registry: Registry::default(),
         };
         let reg = &mut registry;
-        reg.register("reconcile", "Passes over objects", metrics.reconciles.clone());
-        reg.register("reconcile_duration_seconds", "Time of a pass", metrics.durations.clone());
-        reg.register("queue_depth", "Keys that wait", metrics.depths.clone());
-        reg.register("leader", "1 where this process holds the lease", metrics.leaders.clone());
-        reg.register("lease_holder", "1 for who holds a lease", metrics.lease_holders.clone());
+        reg.register("reconcile", "Reconciles, by result", metrics.reconciles.clone());
+        reg.register(
+            "reconcile_duration_seconds",
+            "Duration of a reconcile",
+            metrics.durations.clone(),
+        );
+        reg.register("queue_depth", "Keys in the queue", metrics.depths.clone());
+        reg.register("leader", "1 if this process holds the lease", metrics.leaders.clone());
+        reg.register("lease_holder", "1 for the holder of a lease", metrics.lease_holders.clone());
         reg.register("writes", "Writes to Kubernetes", metrics.writes.clone());
-        reg.register("live_reads", "Reads past the cache", metrics.live_reads.clone());
-        reg.register("cache_repairs", "Objects that a verify pass mended", metrics.repairs.clone());
-        reg.register("events", "Events about objects", metrics.events.clone());
-        reg.register("cloud_calls", "Calls to the cloud", metrics.cloud_calls.clone());
-        reg.register("cloud_writes", "Changes to a cloud", metrics.cloud_writes.clone());
-        let platforms = metrics.platforms.clone();
-        reg.register("platform", "1 for who looks after machines on this platform", platforms);
-        let looks = metrics.type_looks.clone();
-        reg.register("instance_type_looks", "Questions about instance types", looks);
-        let answers = metrics.catalogue_answers.clone();
-        reg.register("catalogue_answers", "Answers in place of a cloud that gave none", answers);
+        reg.register("live_reads", "Live reads that bypass the cache", metrics.live_reads.clone());
+        reg.register(
+            "cache_repairs",
+            "Cached objects that a resync corrected",
+            metrics.repairs.clone(),
+        );
+        reg.register("events", "Events, by reason and result", metrics.events.clone());
+        reg.register("cloud_calls", "Cloud API calls", metrics.cloud_calls.clone());
+        reg.register(
+            "cloud_writes",
+            "Cloud API calls that change something",
+            metrics.cloud_writes.clone(),
+        );
         reg.register(
             "cache_synced",
-            "1 when the whole list was seen",
+            "1 if the first list is complete",
             metrics.cache_synced.clone(),
         );
         reg.register("cache_objects", "Objects in the cache", metrics.cache_objects.clone());
         let undecodable = metrics.cache_undecodable.clone();
-        reg.register("cache_undecodable_objects", "Objects that are not understood", undecodable);
-        reg.register("cache_age_seconds", "Time since the last news", metrics.cache_age.clone());
+        reg.register("cache_undecodable_objects", "Objects that cannot be decoded", undecodable);
+        reg.register(
+            "cache_age_seconds",
+            "Seconds since the last message of the watch",
+            metrics.cache_age.clone(),
+        );
         Self { registry, ..metrics }
     }
 }
 
 impl Metrics {
-    /// A pass over an object has ended.
+    /// The metrics of type `M`, registered on first use. All callers share them.
+    pub fn set<M: MetricSet>(&self) -> Arc<M> {
+        let mut sets = self.sets.lock();
+        let known = sets.iter().find_map(|(_, set)| Arc::clone(set).downcast::<M>().ok());
+        known.unwrap_or_else(|| {
+            let mut registry = Registry::with_prefix(M::PREFIX);
+            let set = Arc::new(M::register(&mut registry));
+            sets.push((registry, Arc::clone(&set) as _));
+            set
+        })
+    }
+
+    /// Counts a finished reconcile.
     pub fn reconciled(&self, controller: &'static str, result: &'static str, took: Duration) {
         self.reconciles.get_or_create(&ReconcileLabels { controller, result }).inc();
         self.durations.get_or_create(&ControllerLabels { controller }).observe(took.as_secs_f64());
     }
 
-    /// The keys of a controller wait here; they are counted whenever somebody looks at the metrics.
+    /// Registers the queue of a controller. Its depth is read at every scrape.
     pub fn queue(&self, controller: &'static str, queue: &Arc<Queue>) {
         self.queues.lock().insert(controller, Arc::downgrade(queue));
     }
@@ -193,7 +196,7 @@ impl Metrics {
         self.leaders.get_or_create(&ControllerLabels { controller }).set(i64::from(leads));
     }
 
-    /// A lease has another holder; one line for each lease that somebody holds. An empty name is nobody's.
+    /// Shows the new holder of a lease. An empty name means no holder.
     pub fn lease_changed_hands(&self, lease: &ObjectKey, before: &str, holder: &str) {
         let labels =
             |holder: &str| LeaseLabels { lease: lease.to_string(), holder: holder.to_owned() };
@@ -203,7 +206,7 @@ impl Metrics {
         }
     }
 
-    /// A write was sent, refused or left out.
+    /// Counts a write that was sent, refused or skipped.
     pub fn wrote(
         &self,
         party: &'static str,
@@ -215,28 +218,28 @@ impl Metrics {
         self.writes.get_or_create(&labels).inc();
     }
 
-    /// An object was read past the cache.
+    /// Counts a live read.
     pub fn live_read(&self, resource: Resource) {
         self.live_reads.get_or_create(&KindLabels { kind: resource.kind }).inc();
     }
 
-    /// A verify pass changed objects.
+    /// Counts objects that a resync corrected.
     pub fn repaired(&self, resource: Resource, count: usize) {
         let labels = KindLabels { kind: resource.kind };
         self.repairs.get_or_create(&labels).inc_by(u64::try_from(count).unwrap_or(u64::MAX));
     }
 
-    /// An Event was written, failed, or left out because of its rate limit.
+    /// Counts an Event that was written, failed, or was skipped by the rate limit.
     pub fn event(&self, reason: &'static str, result: &'static str) {
         self.events.get_or_create(&EventLabels { reason, result }).inc();
     }
 
-    /// The cloud was called.
+    /// Counts a cloud API call.
     pub fn cloud_called(&self, operation: &'static str, result: &'static str) {
         self.cloud_calls.get_or_create(&CloudLabels { operation, result }).inc();
     }
 
-    /// A change to a cloud was answered, refused or left out.
+    /// Counts a call that changes the cloud: answered, refused or skipped.
     pub fn changed_cloud(
         &self,
         controller: &'static str,
@@ -248,31 +251,13 @@ impl Metrics {
         self.cloud_writes.get_or_create(&labels).inc();
     }
 
-    /// The cluster runs on this platform, and this provider looks after its machines; "none" where there is none.
-    pub fn platform(&self, platform: &str, provider: &'static str) {
-        self.platforms.clear();
-        let labels = PlatformLabels { platform: platform.to_owned(), provider };
-        self.platforms.get_or_create(&labels).set(1);
-    }
-
-    /// A question about an instance type was answered from memory, or not.
-    pub fn type_looked(&self, hit: bool) {
-        let result = if hit { "hit" } else { "miss" };
-        self.type_looks.get_or_create(&LookLabels { result }).inc();
-    }
-
-    /// The built-in catalogue said what a machine gives, because the cloud did not, for this reason.
-    pub fn catalogue_answered(&self, reason: &'static str) {
-        self.catalogue_answers.get_or_create(&CatalogueLabels { reason }).inc();
-    }
-
-    /// The whole registry as text, with the state of the caches and queues at this moment.
+    /// All metrics as text, with the current state of caches and queues.
     pub fn encode(&self, caches: &[Arc<dyn AnyCache>]) -> Result<String, std::fmt::Error> {
         for (controller, queue) in &*self.queues.lock() {
             let depth = queue.upgrade().map_or(0, |queue| queue.depth());
             self.depths.get_or_create(&ControllerLabels { controller }).set(clamp(depth));
         }
-        // A kind of which no cache is open any more has no objects, and no line.
+        // A kind without an open cache has no series.
         for family in
             [&self.cache_synced, &self.cache_objects, &self.cache_undecodable, &self.cache_age]
         {
@@ -288,14 +273,15 @@ impl Metrics {
         }
         let mut text = String::new();
         prometheus_client::encoding::text::encode_registry(&mut text, &self.registry)?;
-        prometheus_client::encoding::text::encode_registry(&mut text, &self.machines.registry)?;
+        for (registry, _) in &*self.sets.lock() {
+            prometheus_client::encoding::text::encode_registry(&mut text, registry)?;
+        }
         prometheus_client::encoding::text::encode_eof(&mut text)?;
         Ok(text)
     }
 }
 
-/// Several caches may be open for one kind, such as one for each Secret in use: together they have so many objects, all of them are synced or
-/// not, and the oldest news counts.
+/// Sums up the caches of each kind: one is open for each Secret in use, for instance. The oldest message counts.
 fn by_kind(caches: &[Arc<dyn AnyCache>]) -> BTreeMap<&'static str, CacheState> {
     let mut kinds = BTreeMap::<&'static str, CacheState>::new();
     for cache in caches {
@@ -314,7 +300,7 @@ fn by_kind(caches: &[Arc<dyn AnyCache>]) -> BTreeMap<&'static str, CacheState> {
     kinds
 }
 
-fn pass_histogram() -> Histogram {
+fn reconcile_histogram() -> Histogram {
     Histogram::new([0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0])
 }
 
@@ -330,7 +316,7 @@ mod tests {
     use crate::timings::Timings;
 
     #[test]
-    fn a_queue_is_counted_when_somebody_looks_not_when_a_pass_ends() {
+    fn queue_depth_is_read_at_every_scrape() {
         let (metrics, queue) = (Metrics::default(), Arc::new(Queue::new(Timings::default().retry)));
         metrics.queue("annotator", &queue);
         let depth = |n| format!("machinist_queue_depth{{controller=\"annotator\"}} {n}\n");

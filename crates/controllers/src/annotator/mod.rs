@@ -8,6 +8,7 @@ mod act;
 mod any_spec;
 mod decide;
 mod error;
+mod metrics;
 mod observe;
 mod plan;
 mod report;
@@ -28,13 +29,13 @@ use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::events::Regarding;
-use machinist_runtime::metrics::Metrics;
 use machinist_runtime::queue::Queue;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::Writer;
 
 pub use self::decide::decide;
 pub use self::error::Refusal;
+use self::metrics::AnnotatorMetrics;
 pub use self::plan::{Outcome, Plan, Truth};
 pub use self::report::report;
 pub use self::snapshot::{Cloud, Content, Snapshot};
@@ -74,7 +75,7 @@ pub struct Annotator {
     realms: Realms,
     rival: Rival,
     settings: Settings,
-    metrics: Arc<Metrics>,
+    metrics: Arc<AnnotatorMetrics>,
     leavers: Arc<Leavers>,
     /// Known when the driver subscribes; what is heard before is in the caches by then.
     queue: Arc<OnceLock<Arc<Queue>>>,
@@ -105,7 +106,7 @@ impl Annotator {
                 });
             }));
         }
-        let (metrics, leavers) = (Arc::clone(&shared.metrics), Arc::default());
+        let (metrics, leavers) = (shared.metrics.set(), Arc::default());
         Self { sets, realms, rival, settings, metrics, leavers, queue }
     }
 

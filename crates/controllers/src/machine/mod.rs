@@ -11,6 +11,7 @@ mod belonging;
 mod decide;
 pub mod drain;
 mod error;
+mod metrics;
 mod observe;
 mod plan;
 #[cfg(test)]
@@ -51,6 +52,7 @@ pub use self::belonging::Belonging;
 pub use self::decide::decide;
 use self::drain::Drainer;
 pub use self::error::{Fatal, Refusal};
+use self::metrics::MachineMetrics;
 pub use self::plan::{Leave, Outcome, Plan};
 use self::repairs::Repairs;
 pub use self::report::report;
@@ -97,6 +99,7 @@ pub struct MachineController {
     /// Repairs that did not help.
     repairs: Arc<Repairs>,
     obey_migration: bool,
+    metrics: Arc<MachineMetrics>,
     shared: Arc<Shared>,
 }
 
@@ -134,6 +137,7 @@ impl MachineController {
             authority_field: Mutex::default(),
             repairs: Arc::new(Repairs::new(Arc::clone(clock), timings.machines)),
             obey_migration: settings.obey_migration,
+            metrics: shared.metrics.set(),
             shared: Arc::clone(shared),
         }
     }
@@ -141,7 +145,7 @@ impl MachineController {
     /// Counts what a status that was written has to say.
     fn count(&self, snapshot: &Snapshot, status: &Value) {
         let Content::Read(view) = &snapshot.content else { return };
-        let metrics = &self.shared.metrics.machines;
+        let metrics = &self.metrics;
         if let Some(phase) = status["phase"].as_str().and_then(Phase::read) {
             let age = self.shared.clock.now().duration_since(view.machine.created);
             metrics.reached(phase, age.try_into().unwrap_or_default());
@@ -200,11 +204,11 @@ impl Controller for MachineController {
     fn subscribe(&self, queue: &Arc<Queue>) {
         self.surroundings.subscribe(queue);
         let (sightings, refused) = (self.sightings.clone(), Arc::clone(&self.refused));
-        let (drainer, metrics) = (Arc::clone(&self.drainer), Arc::clone(&self.shared.metrics));
+        let (drainer, metrics) = (Arc::clone(&self.drainer), Arc::clone(&self.metrics));
         let repairs = Arc::clone(&self.repairs);
         self.machines.subscribe(move |change| {
             if let (Some(gone), None) = (change.before, change.after) {
-                metrics.machines.forget(change.key);
+                metrics.forget(change.key);
                 let uid = &gone.meta().uid;
                 sightings.forget(uid);
                 refused.lock().remove(uid);
@@ -225,8 +229,7 @@ impl Controller for MachineController {
     async fn act(&self, snapshot: &Snapshot, plan: &Plan, writer: &Writer) -> Outcome {
         let outcome = act::act(self, snapshot, plan, writer).await;
         if let Some((verb, error)) = outcome.refusal() {
-            let metrics = &self.shared.metrics.machines;
-            metrics.instance_failed(verb, &snapshot.meta.key, error.category());
+            self.metrics.instance_failed(verb, &snapshot.meta.key, error.category());
         }
         outcome
     }

@@ -15,6 +15,7 @@ mod act;
 mod decide;
 mod error;
 mod family;
+mod metrics;
 mod observe;
 mod plan;
 mod report;
@@ -41,8 +42,6 @@ use machinist_runtime::controller::Controller;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::events::Regarding;
 use machinist_runtime::lease::LeaseName;
-use machinist_runtime::metrics::Metrics;
-use machinist_runtime::metrics::machines::SetCounts;
 use machinist_runtime::queue::Queue;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
@@ -52,6 +51,7 @@ use serde_json::{Value, json};
 pub use self::decide::decide;
 pub use self::error::Refusal;
 use self::family::{Counted, Looked, Refused};
+use self::metrics::{MachineSetMetrics, SetCounts};
 pub use self::plan::{MOST_PER_PASS, Outcome, Plan, Why};
 pub use self::report::report;
 pub use self::snapshot::{Content, Family, Member, ReadySince, Seen, Snapshot};
@@ -78,7 +78,7 @@ pub struct MachineSetController {
     looked: Looked,
     counted: Counted,
     clock: SharedClock,
-    metrics: Arc<Metrics>,
+    metrics: Arc<MachineSetMetrics>,
     settings: Settings,
     /// Whether the served schema says who is in charge, as far as answers have shown it.
     authority_field: Mutex<Field>,
@@ -113,7 +113,7 @@ impl MachineSetController {
             looked: Looked::default(),
             counted: Counted::new(shared.timings.machines.set_counts),
             clock: Arc::clone(&shared.clock),
-            metrics: Arc::clone(&shared.metrics),
+            metrics: shared.metrics.set(),
             settings,
             authority_field: Mutex::default(),
             queue: OnceLock::new(),
@@ -169,7 +169,7 @@ impl Controller for MachineSetController {
         let queue = self.queue.get_or_init(|| Arc::clone(queue));
         let (for_sets, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
         self.sets.subscribe(move |change| {
-            metrics.machines.set_counts(change.key, change.after.and_then(counts));
+            metrics.show(change.key, change.after.and_then(counts));
             if change.after.is_some() {
                 for_sets.add_changed(change.key, change);
             }

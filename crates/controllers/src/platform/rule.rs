@@ -10,6 +10,7 @@ use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
 
 use super::ClusterPlatform;
+use super::metrics::PlatformMetrics;
 
 /// OpenShift's word for a platform whose parts somebody else brings.
 const EXTERNAL: &str = "External";
@@ -149,7 +150,7 @@ impl PlatformRule {
             Verdict::Only { platform, provider } => (&**platform, *provider),
             Verdict::Nobody { platform } => (&**platform, "none"),
         };
-        self.shared.metrics.platform(platform, provider);
+        self.shared.metrics.set::<PlatformMetrics>().show(platform, provider);
         let said = match verdict {
             Verdict::Any => {
                 "platform is not said by the cluster: machines name their providers".to_owned()

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_api::event_recycler::status::PastRecycle;
 use machinist_runtime::cache::store::{Change, Entry};
-use machinist_runtime::metrics::recycler::{RecyclerFigures, RecyclerMetrics};
 
+use super::metrics::{RecyclerFigures, RecyclerMetrics};
 use crate::kinds::EventRecycler;
 
 /// Tells metrics of a change.

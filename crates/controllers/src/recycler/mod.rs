@@ -20,6 +20,7 @@ pub mod error;
 mod figures;
 mod history;
 mod leftovers;
+mod metrics;
 pub mod naming;
 mod observe;
 pub mod plan;
@@ -51,7 +52,6 @@ use machinist_runtime::controller::Controller;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::events::Regarding;
 use machinist_runtime::lease::{LeaseCustom, LeaseName};
-use machinist_runtime::metrics::Metrics;
 use machinist_runtime::queue::Queue;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
@@ -62,6 +62,7 @@ use self::detection::belongings::Belongings;
 use self::detection::place::Places;
 use self::detection::watchers::Watchers;
 use self::leftovers::Leftovers;
+use self::metrics::RecyclerMetrics;
 pub use self::plan::{Outcome, Plan};
 pub use self::recycling::Recycling;
 pub use self::report::report;
@@ -92,7 +93,7 @@ pub struct RecyclerController {
     recycling: Recycling,
     leftovers: Arc<Leftovers>,
     timings: RecyclerTimings,
-    metrics: Arc<Metrics>,
+    metrics: Arc<RecyclerMetrics>,
 }
 
 impl RecyclerController {
@@ -132,7 +133,7 @@ impl RecyclerController {
             ),
             leftovers: Arc::default(),
             timings,
-            metrics: Arc::clone(&shared.metrics),
+            metrics: shared.metrics.set(),
         }
     }
 }
@@ -168,7 +169,7 @@ impl Controller for RecyclerController {
         let (keys, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
         let leftovers = Arc::clone(&self.leftovers);
         self.recyclers.subscribe(move |change| {
-            figures::tell(&metrics.recycler, change);
+            figures::tell(&metrics, change);
             match change.after {
                 Some(Entry::Known(recycler)) => watchers.follow(recycler, &*events),
                 Some(Entry::Undecodable(_)) | None => {

@@ -1,7 +1,8 @@
-//! Metrics about EventRecyclers. All come from what is stored in their status, so every replica has them, leader or not.
+//! Metrics about EventRecyclers. They derive from the stored status, so every replica has them, leader or not.
 
 use std::time::Duration;
 
+use machinist_runtime::metrics::MetricSet;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -9,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// How a recycle may end. Each is counted from zero on: a counter that is born at one never grows to it.
+/// Results of a recycle. Each counter starts at zero, because `increase()` misses a series that starts at one.
 const RESULTS: [&str; 3] = ["Succeeded", "Failed", "DryRun"];
 
 /// Metrics about EventRecyclers.
@@ -22,14 +23,14 @@ pub struct RecyclerMetrics {
     durations: Family<ResultLabels, Histogram>,
 }
 
-/// What the status of an EventRecycler says.
+/// What the metrics show of a status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecyclerFigures {
-    /// How many events count, for each group.
+    /// Counted events of each group.
     pub events: Vec<(String, i64)>,
-    /// How many lead to no group yet.
+    /// Events that are not mapped to a group yet.
     pub unmapped: i64,
-    /// Each recycle under way: its group and its step.
+    /// Active recycles: group and step.
     pub recycles: Vec<(String, &'static str)>,
 }
 
@@ -63,8 +64,8 @@ impl ResultLabels {
     }
 }
 
-impl RecyclerMetrics {
-    pub(super) fn register(registry: &mut Registry) -> Self {
+impl MetricSet for RecyclerMetrics {
+    fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
             events: Family::default(),
             unmapped: Family::default(),
@@ -72,20 +73,22 @@ impl RecyclerMetrics {
             ended: Family::default(),
             durations: Family::new_with_constructor(histogram),
         };
-        let text = "Events that count now, by node group";
+        let text = "Counted events in the window, by node group";
         registry.register("recycler_events", text, metrics.events.clone());
-        let text = "Events that lead to no node group yet";
+        let text = "Events that are not mapped to a node group yet";
         registry.register("recycler_unmapped_events", text, metrics.unmapped.clone());
-        let text = "1 for each recycle under way, by its step";
+        let text = "1 for each active recycle, by step";
         registry.register("recycler_active", text, metrics.active.clone());
-        let text = "Recycles that have ended, by result";
+        let text = "Finished recycles, by result";
         registry.register("recycler_recycles", text, metrics.ended.clone());
-        let text = "Time of a recycle, by result";
+        let text = "Duration of recycles, by result";
         registry.register("recycler_recycle_duration_seconds", text, metrics.durations.clone());
         metrics
     }
+}
 
-    /// The status of an EventRecycler has changed; where there is none, before or after, it says nothing.
+impl RecyclerMetrics {
+    /// Shows a changed status. A status that does not exist, before or after, has default figures.
     pub fn changed(&self, recycler: &str, before: &RecyclerFigures, after: &RecyclerFigures) {
         let of_group = |group: &str| GroupLabels { recycler: recycler.into(), group: group.into() };
         let of_step = |(group, step): &(String, &'static str)| StepLabels {
@@ -112,7 +115,7 @@ impl RecyclerMetrics {
         }
     }
 
-    /// An EventRecycler is gone, and with it what is said about it.
+    /// Removes the series of a deleted EventRecycler.
     pub fn forget(&self, recycler: &str, before: &RecyclerFigures) {
         self.changed(recycler, before, &RecyclerFigures::default());
         self.unmapped.remove(&RecyclerLabels { recycler: recycler.into() });
@@ -121,7 +124,7 @@ impl RecyclerMetrics {
         }
     }
 
-    /// A recycle has ended.
+    /// Counts a finished recycle.
     pub fn ended(&self, recycler: &str, result: &str, took: Option<Duration>) {
         let labels = ResultLabels::of(recycler, result);
         self.ended.get_or_create(&labels).inc();
@@ -131,7 +134,7 @@ impl RecyclerMetrics {
     }
 }
 
-/// From a minute to a day: a large group takes hours.
+/// From a minute to 17 hours: a large group takes hours.
 fn histogram() -> Histogram {
     Histogram::new(exponential_buckets(60.0, 2.0, 11))
 }
@@ -147,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_status_does_not_say_any_more_is_not_shown_any_more() {
+    fn removes_series_that_the_status_no_longer_has() {
         let mut registry = Registry::default();
         let metrics = RecyclerMetrics::register(&mut registry);
         let nothing = RecyclerFigures::default();

@@ -1,0 +1,126 @@
+//! Metrics about Machines. They have OpenShift's names, because its dashboards and alerts use them.
+
+use std::time::Duration;
+
+use machinist_domain::key::ObjectKey;
+use machinist_domain::machine::Phase;
+use machinist_domain::retry::Category;
+use machinist_runtime::metrics::MetricSet;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// The verbs of provider calls whose failures are counted.
+const VERBS: [&str; 3] = ["create", "update", "delete"];
+
+/// Metrics about Machines.
+#[derive(Debug)]
+pub struct MachineMetrics {
+    phases: Family<PhaseLabels, Histogram>,
+    /// One for each of [`VERBS`]. Gauges, because a counter's name would get the suffix `_total`, which OpenShift's do not have.
+    failures: [Family<FailureLabels, Gauge>; 3],
+    timeouts: Gauge,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PhaseLabels {
+    phase: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FailureLabels {
+    name: String,
+    namespace: String,
+    reason: &'static str,
+}
+
+impl MetricSet for MachineMetrics {
+    const PREFIX: &'static str = "mapi";
+
+    fn register(registry: &mut Registry) -> Self {
+        let phases = Family::<PhaseLabels, Histogram>::new_with_constructor(histogram);
+        let text = "Seconds from the creation of a Machine to a phase";
+        registry.register("machine_phase_transition_seconds", text, phases.clone());
+        let failures = VERBS.map(|verb| {
+            let family = Family::<FailureLabels, Gauge>::default();
+            let text = format!("Failed attempts to {verb} an instance");
+            registry.register(format!("instance_{verb}_failed"), text, family.clone());
+            family
+        });
+        let timeouts = Gauge::default();
+        let text = "Machines whose creation exceeded the creation timeout";
+        registry.register("machine_creation_timed_out", text, timeouts.clone());
+        Self { phases, failures, timeouts }
+    }
+}
+
+impl MachineMetrics {
+    /// Observes the age at which a Machine reached a phase, except for deletion.
+    pub fn reached(&self, phase: Phase, age: Duration) {
+        if phase != Phase::Deleting {
+            let labels = PhaseLabels { phase: phase.as_str() };
+            self.phases.get_or_create(&labels).observe(age.as_secs_f64());
+        }
+    }
+
+    /// Counts a failed provider call.
+    pub fn instance_failed(&self, verb: &str, machine: &ObjectKey, category: Category) {
+        if let Some(at) = VERBS.iter().position(|known| *known == verb) {
+            self.failures[at].get_or_create(&labels(machine, category)).inc();
+        }
+    }
+
+    /// Counts a creation that exceeded the timeout.
+    pub fn creation_timed_out(&self) {
+        self.timeouts.inc();
+    }
+
+    /// Removes the series of a deleted Machine.
+    pub fn forget(&self, machine: &ObjectKey) {
+        for family in &self.failures {
+            for category in Category::ALL {
+                family.remove(&labels(machine, category));
+            }
+        }
+    }
+}
+
+fn labels(machine: &ObjectKey, category: Category) -> FailureLabels {
+    FailureLabels {
+        name: machine.name.to_string(),
+        namespace: machine.namespace.to_string(),
+        reason: category.as_str(),
+    }
+}
+
+fn histogram() -> Histogram {
+    Histogram::new([
+        5.0, 10.0, 20.0, 30.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 360.0, 480.0, 600.0,
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_runtime::metrics::Metrics;
+
+    use super::*;
+
+    #[test]
+    fn has_openshift_names_and_removes_series_of_deleted_machines() {
+        let all = Metrics::default();
+        let metrics = all.set::<MachineMetrics>();
+        let key = ObjectKey::new("ns", "m");
+        metrics.reached(Phase::Running, Duration::from_secs(70));
+        metrics.reached(Phase::Deleting, Duration::from_secs(90));
+        metrics.instance_failed("create", &key, Category::Throttled);
+        let seen = all.encode(&[]).unwrap();
+        let failed = r#"mapi_instance_create_failed{name="m",namespace="ns",reason="Throttled"} 1"#;
+        assert!(seen.contains(failed), "{seen}");
+        let reached = r#"mapi_machine_phase_transition_seconds_count{phase="Running"} 1"#;
+        assert!(seen.contains(reached) && !seen.contains("Deleting"), "{seen}");
+        metrics.forget(&key);
+        assert!(!all.encode(&[]).unwrap().contains("reason="));
+    }
+}
