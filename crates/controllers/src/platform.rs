@@ -3,7 +3,7 @@
 //! Output: the raw platform status, for providers. It is watched, so asking costs nothing; elsewhere than on OpenShift it is not even watched.
 //! [`rule`] is which providers follow from it.
 
-mod metrics;
+pub mod metrics;
 pub mod rule;
 
 use std::sync::{Arc, OnceLock};

@@ -8,7 +8,7 @@ mod act;
 mod any_spec;
 mod decide;
 mod error;
-mod metrics;
+pub mod metrics;
 mod observe;
 mod plan;
 mod report;

@@ -11,7 +11,7 @@ mod belonging;
 mod decide;
 pub mod drain;
 mod error;
-mod metrics;
+pub mod metrics;
 mod observe;
 mod plan;
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod act;
 mod decide;
 mod error;
 mod family;
-mod metrics;
+pub mod metrics;
 mod observe;
 mod plan;
 mod report;

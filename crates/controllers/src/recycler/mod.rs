@@ -20,7 +20,7 @@ pub mod error;
 mod figures;
 mod history;
 mod leftovers;
-mod metrics;
+pub mod metrics;
 pub mod naming;
 mod observe;
 pub mod plan;
