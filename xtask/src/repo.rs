@@ -52,6 +52,15 @@ impl Repo {
 
     /// Every `.rs` file below a folder, sorted; none if the folder does not exist.
     pub(crate) fn rust_files(&self, folder: &str) -> Result<Vec<String>> {
+        self.files_below(folder, |name| name.ends_with(".rs"))
+    }
+
+    /// Every file below a folder whose path matches, sorted, without `target`; none if the folder does not exist.
+    pub(crate) fn files_below(
+        &self,
+        folder: &str,
+        matches: impl Fn(&str) -> bool,
+    ) -> Result<Vec<String>> {
         let mut found = Vec::new();
         let mut pending = vec![self.path(folder)];
         while let Some(folder) = pending.pop() {
@@ -66,11 +75,12 @@ impl Repo {
                     if path.file_name().is_some_and(|name| name != "target") {
                         pending.push(path);
                     }
-                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                } else {
                     found.push(self.relative(&path));
                 }
             }
         }
+        found.retain(|file| matches(file));
         found.sort();
         Ok(found)
     }

@@ -36,6 +36,10 @@ pub const MACHINES: Resource = Resource {
 /// Nodes; cluster-scoped.
 pub const NODES: Resource = Resource { group: "", version: "v1", plural: "nodes", kind: "Node" };
 
+/// Namespaces; cluster-scoped.
+pub const NAMESPACES: Resource =
+    Resource { group: "", version: "v1", plural: "namespaces", kind: "Namespace" };
+
 /// Pods.
 pub const PODS: Resource = Resource { group: "", version: "v1", plural: "pods", kind: "Pod" };
 

@@ -24,6 +24,7 @@ use machinist_runtime::controller::Controller;
 use machinist_runtime::lease::Leadership;
 use machinist_runtime::manager::{Manager, Options};
 use machinist_runtime::timings::Timings;
+use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::Writer;
 use tokio::task::coop::unconstrained;
 
@@ -57,7 +58,7 @@ pub(crate) async fn per_settled_pass(config: kube::Config, namespace: &str) -> R
     let annotator = Annotator::new(shared, specs, settings);
     let writer = Writer::new(
         shared.gateway.clone(),
-        shared.control.session(Annotator::USER_AGENT),
+        shared.control.session(UserAgent::of(Annotator::NAME)),
         Annotator::NAME,
         Leadership::NotNeeded,
     );

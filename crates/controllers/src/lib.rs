@@ -2,7 +2,8 @@
 //!
 //! | file | what | pure |
 //! |---|---|---|
-//! | `mod.rs` | the controller: its name, what it needs, and the four stages tied together | |
+//! | `declaration.rs` | its name, lease, workers, access, conditions and Events | yes |
+//! | `mod.rs` | the controller: the four stages tied together | |
 //! | `observe.rs` | gathers a snapshot from caches | |
 //! | `snapshot.rs` | what was observed | yes |
 //! | `decide.rs` | from snapshot to plan | yes |
@@ -28,3 +29,40 @@ pub mod realms;
 pub mod recycler;
 pub mod secrets;
 pub mod served;
+
+use machinist_runtime::controller::declaration::Declaration;
+
+/// Every controller. `machinist run` runs them; manifests and reference docs are generated from this list.
+pub const DECLARATIONS: [&Declaration; 5] = [
+    &annotator::DECLARATION,
+    &machine::DECLARATION,
+    &machine_set::DECLARATION,
+    &node_link::DECLARATION,
+    &recycler::DECLARATION,
+];
+
+#[cfg(test)]
+mod tests {
+    use machinist_domain::report::EventReason;
+
+    use super::*;
+
+    #[test]
+    fn every_event_reason_is_declared() {
+        let declared: Vec<_> = DECLARATIONS.iter().flat_map(|one| one.events).collect();
+        let missing = EventReason::ALL.iter().filter(|reason| !declared.contains(reason));
+        assert_eq!(missing.collect::<Vec<_>>(), Vec::<&EventReason>::new());
+    }
+
+    #[test]
+    fn every_condition_is_among_the_declared_writes() {
+        for one in DECLARATIONS {
+            for (_, name, _) in one.conditions {
+                let field = format!("status.conditions[{name}]");
+                let mut fields = one.writes.iter().flat_map(|write| write.fields);
+                let declared = fields.any(|path| *path == field || *path == "status");
+                assert!(declared, "{}: {field}", one.name);
+            }
+        }
+    }
+}

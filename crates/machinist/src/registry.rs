@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use machinist_aws_spec::{AwsSpecs, catalogue};
+use machinist_controllers::DECLARATIONS;
 use machinist_controllers::annotator::{self, Annotator};
 use machinist_controllers::clouds::Clouds;
 use machinist_controllers::kinds::{MachineSets, Machines};
@@ -16,7 +17,6 @@ use machinist_domain::shape::{Capacity, Shape};
 use machinist_provider::capacity::CapacitySource;
 use machinist_provider::provider::Providers;
 use machinist_provider::spec::{SpecError, SpecHalf};
-use machinist_runtime::controller::Controller as _;
 use machinist_runtime::controller::start::{Registration, Shared};
 use serde_json::value::RawValue;
 
@@ -44,11 +44,6 @@ impl std::fmt::Display for UnknownController {
 }
 
 impl std::error::Error for UnknownController {}
-
-/// Whether a controller looks after machines: without the cluster that has their nodes it would take every machine for lost.
-pub fn needs_nodes(controller: &str) -> bool {
-    controller != Annotator::NAME
-}
 
 /// What the controllers are made of.
 #[derive(Debug, Clone)]
@@ -131,12 +126,15 @@ impl Wiring {
         let wanted: BTreeSet<&str> = names.iter().map(|name| name.trim()).collect();
         let everything = wanted.contains("all");
         let all = self.all(everything || wanted.contains("machineset"));
-        let known: Vec<_> = all.iter().map(|controller| controller.name).collect();
+        let known: Vec<_> = DECLARATIONS.iter().map(|controller| controller.name).collect();
         let unknown = |name: &&&str| **name != "all" && !known.contains(*name);
         if let Some(name) = wanted.iter().find(unknown) {
             return Err(UnknownController { name: (*name).to_owned(), known });
         }
-        Ok(all.into_iter().filter(|one| everything || wanted.contains(one.name)).collect())
+        Ok(all
+            .into_iter()
+            .filter(|one| everything || wanted.contains(one.declaration.name))
+            .collect())
     }
 }
 
@@ -192,16 +190,14 @@ mod tests {
         let (providers, platform) = (Providers::default(), Choice::Auto);
         let wiring = Wiring { annotator, machines, providers, platform, time_scale: 1.0 };
         let selected = wiring.select(&list).map_err(|error| error.to_string())?;
-        Ok(selected.iter().map(|controller| controller.name).collect())
+        Ok(selected.iter().map(|controller| controller.declaration.name).collect())
     }
 
     #[test]
     fn controllers_are_chosen_by_name_once_each() {
         assert_eq!(names(&["annotator", " annotator"]), Ok(vec!["annotator"]));
-        assert_eq!(
-            names(&["all"]),
-            Ok(vec!["annotator", "machine", "machineset", "nodelink", "recycler"])
-        );
+        let declared: Vec<_> = DECLARATIONS.iter().map(|one| one.name).collect();
+        assert_eq!(names(&["all"]), Ok(declared));
         assert!(names(&["annotator", "x"]).unwrap_err().contains("there are: all, annotator"));
     }
 }

@@ -130,8 +130,8 @@ impl Manager {
         let (working, electing) = (Tasks::default(), Tasks::default());
         for controller in controllers {
             let leadership = self.leadership(&controller, &electing);
-            let workers = self.options.workers.get(controller.name).copied();
-            let workers = workers.unwrap_or(controller.workers).max(1);
+            let workers = self.options.workers.get(controller.declaration.name).copied();
+            let workers = workers.unwrap_or(controller.declaration.workers).max(1);
             working.spawn(controller.run(Start {
                 shared: self.shared.clone(),
                 leadership,
@@ -146,17 +146,17 @@ impl Manager {
     }
 
     fn leadership(&self, controller: &Registration, electing: &Tasks) -> Leadership {
-        let needed = self.options.leader_elect.unwrap_or(controller.elects);
+        let needed = self.options.leader_elect.unwrap_or(controller.declaration.lease.required);
         if !needed || self.options.dry_run {
             return Leadership::NotNeeded;
         }
-        let LeaseCustom { namespace, duration } = controller.custom;
+        let LeaseCustom { namespace, duration } = controller.lease;
         let namespace = namespace.unwrap_or(&self.options.lease_namespace);
         let timings = self.shared.timings;
         let timings = Timings { lease: duration.unwrap_or(timings.lease), ..timings };
         let name = Candidate {
-            controller: controller.name,
-            key: ObjectKey::new(namespace, controller.lease.of(controller.name)),
+            controller: controller.declaration.name,
+            key: ObjectKey::new(namespace, controller.declaration.lease_name()),
             identity: self.options.identity.clone(),
             take_over: self.options.take_over,
         };

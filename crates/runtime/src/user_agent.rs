@@ -1,41 +1,27 @@
-//! Who we say we are, to API servers: one constant per party.
-//!
-//! The audit log of a cluster therefore tells which controller wrote what.
+//! The `User-Agent` of requests. The audit log of a cluster shows by it which controller wrote what.
 
-/// A party that talks to an API server.
+use http::HeaderValue;
+
+/// A party that sends requests to an API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UserAgent(&'static str);
 
-macro_rules! user_agent {
-    ($name:literal) => {
-        UserAgent(concat!($name, "/", env!("CARGO_PKG_VERSION")))
-    };
-}
-
 impl UserAgent {
     /// Watches, lists and live reads.
-    pub const CACHE: Self = user_agent!("machinist-cache");
+    pub const CACHE: Self = Self("cache");
     /// Leader election.
-    pub const LEASE: Self = user_agent!("machinist-lease");
-    /// Waiting for the API server, and asking what it serves.
-    pub const START: Self = user_agent!("machinist-start");
-    /// Writes of the annotator.
-    pub const ANNOTATOR: Self = user_agent!("machinist-annotator");
-    /// Writes of the machine controller.
-    pub const MACHINE: Self = user_agent!("machinist-machine");
-    /// Writes of the MachineSet controller.
-    pub const MACHINE_SET: Self = user_agent!("machinist-machineset");
-    /// Writes of the node link controller.
-    pub const NODE_LINK: Self = user_agent!("machinist-nodelink");
-    /// Reads and writes of `machinist recycle`.
-    pub const RECYCLE: Self = user_agent!("machinist-recycle");
-    /// Writes of the recycler.
-    pub const RECYCLER: Self = user_agent!("machinist-recycler");
-    /// Reads and writes of the termination handler.
-    pub const TERMINATION_HANDLER: Self = user_agent!("machinist-termination-handler");
+    pub const LEASE: Self = Self("lease");
+    /// Waiting for the API server, and discovery.
+    pub const START: Self = Self("start");
 
-    /// The header's value.
-    pub fn as_str(self) -> &'static str {
-        self.0
+    /// Requests of a controller or of a verb of the command line.
+    pub const fn of(name: &'static str) -> Self {
+        Self(name)
+    }
+
+    /// `machinist-<name>/<version>`
+    pub fn header(self) -> HeaderValue {
+        let text = format!("machinist-{}/{}", self.0, env!("CARGO_PKG_VERSION"));
+        HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("machinist"))
     }
 }

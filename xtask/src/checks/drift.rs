@@ -10,7 +10,7 @@ use crate::generate;
 use crate::repo::Repo;
 
 pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
-    compare(repo, &generate::files()?)
+    compare(repo, &generate::files(repo)?)
 }
 
 fn compare(repo: &Repo, expected: &BTreeMap<String, String>) -> Result<Vec<Finding>> {

@@ -7,6 +7,7 @@ mod act;
 #[cfg(test)]
 mod any_spec;
 mod decide;
+mod declaration;
 mod error;
 pub mod metrics;
 mod observe;
@@ -17,7 +18,7 @@ mod snapshot;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
-use machinist_api::resource::{MACHINE_SETS, Resource};
+use machinist_api::resource::MACHINE_SETS;
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::Report;
@@ -27,13 +28,14 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{AnyCache, Cache};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
+use machinist_runtime::controller::declaration::Declaration;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::events::Regarding;
 use machinist_runtime::queue::Queue;
-use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::Writer;
 
 pub use self::decide::decide;
+pub use self::declaration::DECLARATION;
 pub use self::error::Refusal;
 use self::metrics::AnnotatorMetrics;
 pub use self::plan::{Outcome, Plan, Truth};
@@ -157,11 +159,7 @@ impl Controller for Annotator {
     type Plan = Plan;
     type Outcome = Outcome;
 
-    const NAME: &'static str = "annotator";
-    const USER_AGENT: UserAgent = UserAgent::ANNOTATOR;
-    const REQUIRES: &'static [Resource] = &[MACHINE_SETS];
-    const ELECTS: bool = false;
-    const WORKERS: usize = 16;
+    const DECLARATION: Declaration = DECLARATION;
 
     fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
         vec![self.sets.clone()]

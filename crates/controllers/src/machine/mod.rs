@@ -9,6 +9,7 @@
 mod act;
 mod belonging;
 mod decide;
+mod declaration;
 pub mod drain;
 mod error;
 pub mod metrics;
@@ -28,8 +29,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_api::names::{CONDITION_READY, LEASE_MACHINE, REASON_CREATION_TIMED_OUT};
-use machinist_api::resource::{MACHINES, Resource};
+use machinist_api::names::{CONDITION_READY, REASON_CREATION_TIMED_OUT};
+use machinist_api::resource::MACHINES;
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::meta::Meta;
@@ -39,9 +40,9 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{AnyCache, Cache, Scope};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
+use machinist_runtime::controller::declaration::Declaration;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::events::Regarding;
-use machinist_runtime::lease::LeaseName;
 use machinist_runtime::queue::Queue;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
@@ -50,6 +51,7 @@ use serde_json::{Value, json};
 
 pub use self::belonging::Belonging;
 pub use self::decide::decide;
+pub use self::declaration::DECLARATION;
 use self::drain::Drainer;
 pub use self::error::{Fatal, Refusal};
 use self::metrics::MachineMetrics;
@@ -190,12 +192,7 @@ impl Controller for MachineController {
     type Plan = Plan;
     type Outcome = Outcome;
 
-    const NAME: &'static str = "machine";
-    const USER_AGENT: UserAgent = UserAgent::MACHINE;
-    const REQUIRES: &'static [Resource] = &[MACHINES];
-    const ELECTS: bool = true;
-    const LEASE: LeaseName = LeaseName::Shared(LEASE_MACHINE);
-    const WORKERS: usize = 32;
+    const DECLARATION: Declaration = DECLARATION;
 
     fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
         vec![self.machines.clone(), self.nodes.clone()]

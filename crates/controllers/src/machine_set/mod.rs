@@ -13,6 +13,7 @@
 
 mod act;
 mod decide;
+mod declaration;
 mod error;
 mod family;
 pub mod metrics;
@@ -27,8 +28,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use machinist_api::names::LEASE_MACHINE_SET;
-use machinist_api::resource::{MACHINE_SETS, MACHINES, Resource};
+use machinist_api::resource::MACHINE_SETS;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::MachineAuthority;
 use machinist_domain::meta::Meta;
@@ -39,16 +39,16 @@ use machinist_runtime::cache::{AnyCache, Cache, Scope};
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
+use machinist_runtime::controller::declaration::Declaration;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::events::Regarding;
-use machinist_runtime::lease::LeaseName;
 use machinist_runtime::queue::Queue;
-use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 pub use self::decide::decide;
+pub use self::declaration::DECLARATION;
 pub use self::error::Refusal;
 use self::family::{Counted, Looked, Refused};
 use self::metrics::{MachineSetMetrics, SetCounts};
@@ -154,12 +154,7 @@ impl Controller for MachineSetController {
     type Plan = Plan;
     type Outcome = Outcome;
 
-    const NAME: &'static str = "machineset";
-    const USER_AGENT: UserAgent = UserAgent::MACHINE_SET;
-    const REQUIRES: &'static [Resource] = &[MACHINE_SETS, MACHINES];
-    const ELECTS: bool = true;
-    const LEASE: LeaseName = LeaseName::Shared(LEASE_MACHINE_SET);
-    const WORKERS: usize = 8;
+    const DECLARATION: Declaration = DECLARATION;
 
     fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
         vec![self.sets.clone(), self.machines.clone(), self.nodes.clone()]

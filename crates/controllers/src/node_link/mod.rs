@@ -9,6 +9,7 @@
 mod act;
 mod claim;
 mod decide;
+mod declaration;
 mod error;
 mod links;
 mod metadata;
@@ -22,22 +23,21 @@ mod snapshot;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_api::names::LEASE_NODE_LINK;
-use machinist_api::resource::{MACHINES, NODES, Resource};
+use machinist_api::resource::NODES;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::Report;
 use machinist_runtime::cache::store::{Change, Entry};
 use machinist_runtime::cache::{AnyCache, Cache, Scope};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
+use machinist_runtime::controller::declaration::Declaration;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::events::Regarding;
-use machinist_runtime::lease::LeaseName;
 use machinist_runtime::queue::Queue;
-use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::Writer;
 
 pub use self::decide::decide;
+pub use self::declaration::DECLARATION;
 pub use self::error::Refusal;
 use self::links::Links;
 pub use self::plan::{Link, Outcome, Plan, Why};
@@ -82,12 +82,7 @@ impl Controller for NodeLink {
     type Plan = Plan;
     type Outcome = Outcome;
 
-    const NAME: &'static str = "nodelink";
-    const USER_AGENT: UserAgent = UserAgent::NODE_LINK;
-    const REQUIRES: &'static [Resource] = &[MACHINES];
-    const ELECTS: bool = true;
-    const LEASE: LeaseName = LeaseName::Shared(LEASE_NODE_LINK);
-    const WORKERS: usize = 16;
+    const DECLARATION: Declaration = DECLARATION;
 
     fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
         vec![self.nodes.clone(), self.machines.clone()]

@@ -15,6 +15,7 @@
 
 mod act;
 pub mod decide;
+mod declaration;
 pub mod detection;
 pub mod error;
 mod figures;
@@ -36,11 +37,9 @@ mod tests;
 pub mod timings;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
-use machinist_api::names::LEASE_RECYCLER;
-use machinist_api::resource::{EVENT_RECYCLERS, Resource};
+use machinist_api::resource::EVENT_RECYCLERS;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
@@ -49,15 +48,16 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{AnyCache, Cache, Scope};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
+use machinist_runtime::controller::declaration::Declaration;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::events::Regarding;
-use machinist_runtime::lease::{LeaseCustom, LeaseName};
 use machinist_runtime::queue::Queue;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::{Value, json};
 
 pub use self::decide::decide;
+pub use self::declaration::DECLARATION;
 use self::detection::belongings::Belongings;
 use self::detection::place::Places;
 use self::detection::watchers::Watchers;
@@ -126,7 +126,7 @@ impl RecyclerController {
             recycling: Recycling::new(
                 groups,
                 nodes,
-                target.session(Self::USER_AGENT),
+                target.session(UserAgent::of(Self::NAME)),
                 shared.clock.clone(),
                 &shared.timings,
                 own_node,
@@ -143,14 +143,7 @@ impl Controller for RecyclerController {
     type Plan = Plan;
     type Outcome = Outcome;
 
-    const NAME: &'static str = "recycler";
-    const USER_AGENT: UserAgent = UserAgent::RECYCLER;
-    const REQUIRES: &'static [Resource] = &[EVENT_RECYCLERS];
-    const ELECTS: bool = true;
-    const LEASE: LeaseName = LeaseName::Shared(LEASE_RECYCLER);
-    const LEASE_CUSTOM: LeaseCustom =
-        LeaseCustom { namespace: Some("kube-system"), duration: Some(Duration::from_secs(15)) };
-    const WORKERS: usize = 4;
+    const DECLARATION: Declaration = DECLARATION;
 
     fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
         vec![

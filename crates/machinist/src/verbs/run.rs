@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{Logging, RunArguments};
 use crate::exit::Usage;
 use crate::logging;
-use crate::registry::{self, Wiring};
+use crate::registry::Wiring;
 
 /// Threads that run tasks, whatever the number of cores: the API server is the limit, and one thread feeds it (`make bench`). Each thread
 /// has a heap of its own; a second one costs about half a MiB with a thousand MachineSets.
@@ -58,15 +58,12 @@ pub async fn run(
         time_scale: arguments.time_scale,
     };
     let mut controllers = wiring.select(&arguments.controllers).context(Usage)?;
-    // Where others of the same purpose hold a lease, and for how long, is the default; what is said counts.
-    for controller in &mut controllers {
-        let LeaseCustom { namespace, duration } = controller.usual;
-        controller.custom = LeaseCustom {
-            namespace: namespace.filter(|_| arguments.leader_elect_resource_namespace.is_none()),
-            duration: duration.filter(|_| arguments.leader_elect_lease_duration.is_none()),
-        };
+    // Flags override what a controller declares.
+    for LeaseCustom { namespace, duration } in controllers.iter_mut().map(|one| &mut one.lease) {
+        *namespace = namespace.filter(|_| arguments.leader_elect_resource_namespace.is_none());
+        *duration = duration.filter(|_| arguments.leader_elect_lease_duration.is_none());
     }
-    let known: Vec<_> = controllers.iter().map(|controller| controller.name).collect();
+    let known: Vec<_> = controllers.iter().map(|controller| controller.declaration.name).collect();
     if let Some((name, _)) =
         arguments.workers.iter().find(|(name, _)| !known.contains(&name.as_str()))
     {
@@ -74,8 +71,9 @@ pub async fn run(
         return Err(problem.context(Usage));
     }
     if matches!(choice.target, TargetChoice::None)
-        && let Some(name) = known.iter().find(|name| registry::needs_nodes(name))
+        && let Some(one) = controllers.iter().find(|one| one.declaration.needs_nodes)
     {
+        let name = one.declaration.name;
         let problem = anyhow::anyhow!("--target-kubeconfig none: {name} needs the nodes");
         return Err(problem.context(Usage));
     }

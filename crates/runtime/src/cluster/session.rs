@@ -77,7 +77,7 @@ impl Cluster {
 
     /// Requests in the name of one party.
     pub fn session(&self, party: UserAgent) -> Session {
-        Session { cluster: self.clone(), party: HeaderValue::from_static(party.as_str()) }
+        Session { cluster: self.clone(), party: party.header() }
     }
 }
 

@@ -3,6 +3,7 @@
 //! The four stages are a trait, so that no controller can leave one out or mix two: `observe` reads, `decide` and `report` are pure, `act`
 //! writes. The driver calls them in this order, once per key and pass, and carries the report out.
 
+pub mod declaration;
 mod driver;
 mod refused;
 pub mod start;
@@ -12,18 +13,16 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_api::resource::Resource;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
 use serde_json::Value;
 
+use self::declaration::Declaration;
 use crate::cache::AnyCache;
 use crate::cluster::ApiError;
 use crate::events::Regarding;
-use crate::lease::{LeaseCustom, LeaseName};
 use crate::queue::Queue;
-use crate::user_agent::UserAgent;
 use crate::writer::{WriteError, Writer};
 
 /// A controller in four stages.
@@ -35,20 +34,10 @@ pub trait Controller: Send + Sync + 'static {
     /// What came of it.
     type Outcome: Send + Sync;
 
+    /// What it declares about itself.
+    const DECLARATION: Declaration;
     /// The name in flags, metrics, leases and logs.
-    const NAME: &'static str;
-    /// Who it says it is when it writes.
-    const USER_AGENT: UserAgent;
-    /// The kinds that must be served before it can start.
-    const REQUIRES: &'static [Resource];
-    /// Whether it needs a lease unless the user says otherwise.
-    const ELECTS: bool;
-    /// Which Lease it holds where it needs one.
-    const LEASE: LeaseName = LeaseName::Own;
-    /// Where and for how long another system's controller of the same purpose holds that Lease, if it is not as with all others.
-    const LEASE_CUSTOM: LeaseCustom = LeaseCustom { namespace: None, duration: None };
-    /// How many objects are worked on at once, unless the user says otherwise.
-    const WORKERS: usize;
+    const NAME: &'static str = Self::DECLARATION.name;
 
     /// The caches that it reads, first the one whose objects are the keys of its queue. The driver waits for them, and verifies them before the
     /// first decision of a new leader.

@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::Controller;
+use super::declaration::Declaration;
 use super::driver::Driver;
 use super::unsaid::Unsaid;
 use crate::cache::kind::CustomResourceDefinitions;
@@ -19,7 +20,7 @@ use crate::cache::{AnyCache, Scope};
 use crate::clock::SharedClock;
 use crate::cluster::Cluster;
 use crate::events::Events;
-use crate::lease::{Leadership, LeaseCustom, LeaseName};
+use crate::lease::{Leadership, LeaseCustom};
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::readiness::Readiness;
@@ -59,24 +60,16 @@ type Build<C> = Box<dyn FnOnce(&Arc<Shared>) -> C + Send>;
 
 /// A controller that can be started.
 pub struct Registration {
-    /// The name in flags, metrics, leases and logs.
-    pub name: &'static str,
-    /// Whether it needs a lease unless the user says otherwise.
-    pub elects: bool,
-    /// Which Lease that is.
-    pub lease: LeaseName,
-    /// Where and for how long others of the same purpose hold it.
-    pub usual: LeaseCustom,
-    /// Where and for how long it is held, where that is not as with all others.
-    pub custom: LeaseCustom,
-    /// How many objects are worked on at once, unless the user says otherwise.
-    pub workers: usize,
+    /// What it declares about itself.
+    pub declaration: Declaration,
+    /// Namespace and duration of its Lease, where they differ from the defaults.
+    pub lease: LeaseCustom,
     start: Box<dyn FnOnce(Start) -> BoxFuture<'static, ()> + Send>,
 }
 
 impl std::fmt::Debug for Registration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Registration").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Registration").field("name", &self.declaration.name).finish_non_exhaustive()
     }
 }
 
@@ -98,12 +91,8 @@ impl Registration {
     pub fn new<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C + Send + 'static) -> Self {
         let build: Build<C> = Box::new(build);
         Self {
-            name: C::NAME,
-            elects: C::ELECTS,
-            lease: C::LEASE,
-            usual: C::LEASE_CUSTOM,
-            custom: LeaseCustom::default(),
-            workers: C::WORKERS,
+            declaration: C::DECLARATION,
+            lease: C::DECLARATION.lease.custom,
             start: Box::new(|start| Box::pin(run(build, start))),
         }
     }
@@ -116,7 +105,7 @@ impl Registration {
 
 async fn run<C: Controller>(build: Build<C>, start: Start) {
     let Start { shared, leadership, workers, stop } = start;
-    for resource in C::REQUIRES {
+    for resource in C::DECLARATION.requires {
         shared.readiness.waits(C::NAME, format!("waits for {}", resource.crd_name()));
         if stop.run_until_cancelled(wait_served(&shared, *resource)).await.is_none() {
             return;
@@ -124,14 +113,16 @@ async fn run<C: Controller>(build: Build<C>, start: Start) {
     }
     shared.readiness.runs(C::NAME);
     tracing::info!(controller = C::NAME, workers, "starting");
-    let session = shared.control.session(C::USER_AGENT);
+    let session = shared.control.session(UserAgent::of(C::NAME));
     let queue = Arc::new(Queue::new(shared.timings.retry));
     shared.metrics.queue(C::NAME, &queue);
     let driver = Driver {
         controller: build(&shared),
         queue,
         writer: Writer::new(shared.gateway.clone(), session, C::NAME, leadership.clone())
-            .with_target(shared.target.as_ref().map(|target| target.session(C::USER_AGENT))),
+            .with_target(
+                shared.target.as_ref().map(|target| target.session(UserAgent::of(C::NAME))),
+            ),
         leadership,
         events: shared.events.clone(),
         unsaid: Unsaid::default(),

@@ -85,7 +85,7 @@ async fn a_budget_that_refuses_an_eviction_is_an_answer_that_names_it() {
     let pods = Pods::new("evict").await;
     let manager = pods.world.manager(pods.world.options());
     let shared = manager.shared();
-    let session = shared.control.session(UserAgent::MACHINE);
+    let session = shared.control.session(UserAgent::of("machine"));
     let writer = Writer::new(shared.gateway.clone(), session, "test", Leadership::NotNeeded);
     let (pod, uid) = pods.running("web-0", "node-a").await;
 
@@ -125,7 +125,7 @@ async fn the_pods_of_one_node_are_listed_live() {
     }
     let manager = pods.world.manager(pods.world.options());
     let shared = manager.shared();
-    let session = shared.control.session(UserAgent::MACHINE);
+    let session = shared.control.session(UserAgent::of("machine"));
     let namespace = Some(pods.world.namespace.as_str());
     let listed = session.list_live::<MetadataOnly>(PODS, namespace, "spec.nodeName=node-a").await;
     let mut names: Vec<_> = listed.unwrap().into_iter().map(|pod| pod.metadata.name).collect();
@@ -139,7 +139,7 @@ async fn a_long_live_list_is_read_to_its_last_page() {
     let world = World::new("pages").await;
     world.create_config_maps(401).await;
     let manager = world.manager(world.options());
-    let session = manager.shared().control.session(UserAgent::MACHINE);
+    let session = manager.shared().control.session(UserAgent::of("machine"));
     let namespace = Some(world.namespace.as_str());
     let maps = session.list_live::<MetadataOnly>(CONFIG_MAPS, namespace, "").await.unwrap();
     assert_eq!(maps.len(), 401);

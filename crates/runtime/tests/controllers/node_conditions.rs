@@ -60,7 +60,7 @@ impl Desk {
     fn writer(&self, options: Options) -> Writer {
         let manager = self.world.manager(options);
         let shared = manager.shared();
-        let session = shared.control.session(UserAgent::TERMINATION_HANDLER);
+        let session = shared.control.session(UserAgent::of("termination-handler"));
         Writer::new(shared.gateway.clone(), session, "test", Leadership::NotNeeded)
     }
 }

@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams};
-use machinist_api::resource::Resource;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
@@ -20,10 +19,10 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{AnyCache, Cache};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
+use machinist_runtime::controller::declaration::Declaration;
 use machinist_runtime::controller::start::{Registration, Shared};
 use machinist_runtime::events::Regarding;
 use machinist_runtime::queue::Queue;
-use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use machinist_testbed::faults::{Effect, Gate, Match, Rule};
 use machinist_testbed::poll::eventually;
@@ -69,11 +68,8 @@ impl Controller for Seer {
     type Plan = Look;
     type Outcome = usize;
 
-    const NAME: &'static str = "seer";
-    const USER_AGENT: UserAgent = UserAgent::MACHINE;
-    const REQUIRES: &'static [Resource] = &[Things::RESOURCE];
-    const ELECTS: bool = false;
-    const WORKERS: usize = 1;
+    const DECLARATION: Declaration =
+        Declaration { requires: &[Things::RESOURCE], ..Declaration::new("seer") };
 
     fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
         vec![self.cache.clone()]

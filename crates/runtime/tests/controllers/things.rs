@@ -110,7 +110,7 @@ impl Desk {
         cache.wait_synced().await;
         let writer = Writer::new(
             shared.gateway.clone(),
-            shared.control.session(UserAgent::MACHINE),
+            shared.control.session(UserAgent::of("machine")),
             "test",
             Leadership::NotNeeded,
         );

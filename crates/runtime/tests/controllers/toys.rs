@@ -17,11 +17,10 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{AnyCache, Cache};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
+use machinist_runtime::controller::declaration::{Declaration, Lease};
 use machinist_runtime::controller::start::{Registration, Shared};
 use machinist_runtime::events::Regarding;
-use machinist_runtime::lease::LeaseName;
 use machinist_runtime::queue::Queue;
-use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::Writer;
 
 /// The annotation that says that a toy was here.
@@ -69,12 +68,14 @@ impl Kind for MachineSets {
     }
 }
 
+const fn toy_declaration(name: &'static str) -> Declaration {
+    Declaration { workers: 2, ..Declaration::new(name) }
+}
+
 /// What a toy can be: a name and what it requires.
 pub(crate) trait Role: Send + Sync + 'static {
     type Kind: Kind<Wire = MetadataOnly, Stored = Marked>;
-    const NAME: &'static str;
-    const REQUIRES: &'static [Resource];
-    const LEASE: LeaseName = LeaseName::Own;
+    const DECLARATION: Declaration;
     fn kind() -> Self::Kind;
 }
 
@@ -82,8 +83,7 @@ pub(crate) struct MarkConfigMaps;
 
 impl Role for MarkConfigMaps {
     type Kind = ConfigMaps;
-    const NAME: &'static str = "config-maps";
-    const REQUIRES: &'static [Resource] = &[];
+    const DECLARATION: Declaration = toy_declaration("config-maps");
     fn kind() -> ConfigMaps {
         ConfigMaps
     }
@@ -94,8 +94,7 @@ pub(crate) struct WatchConfigMaps;
 
 impl Role for WatchConfigMaps {
     type Kind = ConfigMaps;
-    const NAME: &'static str = "config-maps-too";
-    const REQUIRES: &'static [Resource] = &[];
+    const DECLARATION: Declaration = toy_declaration("config-maps-too");
     fn kind() -> ConfigMaps {
         ConfigMaps
     }
@@ -109,9 +108,10 @@ pub(crate) struct ShareLease;
 
 impl Role for ShareLease {
     type Kind = ConfigMaps;
-    const NAME: &'static str = "share-lease";
-    const REQUIRES: &'static [Resource] = &[];
-    const LEASE: LeaseName = LeaseName::Shared(SHARED_LEASE);
+    const DECLARATION: Declaration = Declaration {
+        lease: Lease { required: false, ..Lease::shared(SHARED_LEASE) },
+        ..toy_declaration("share-lease")
+    };
     fn kind() -> ConfigMaps {
         ConfigMaps
     }
@@ -121,8 +121,8 @@ pub(crate) struct MarkMachineSets;
 
 impl Role for MarkMachineSets {
     type Kind = MachineSets;
-    const NAME: &'static str = "machine-sets";
-    const REQUIRES: &'static [Resource] = &[MACHINE_SETS];
+    const DECLARATION: Declaration =
+        Declaration { requires: &[MACHINE_SETS], ..toy_declaration("machine-sets") };
     fn kind() -> MachineSets {
         MachineSets
     }
@@ -166,12 +166,7 @@ impl<R: Role> Controller for Toy<R> {
     type Plan = Plan;
     type Outcome = Option<Retry>;
 
-    const NAME: &'static str = R::NAME;
-    const USER_AGENT: UserAgent = UserAgent::ANNOTATOR;
-    const REQUIRES: &'static [Resource] = R::REQUIRES;
-    const ELECTS: bool = false;
-    const LEASE: LeaseName = R::LEASE;
-    const WORKERS: usize = 2;
+    const DECLARATION: Declaration = R::DECLARATION;
 
     fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
         vec![self.cache.clone()]

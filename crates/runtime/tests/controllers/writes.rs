@@ -154,7 +154,7 @@ async fn a_uid_guards_objects_of_built_in_kinds_too() {
     let scope = Scope::Namespace(world.namespace.clone());
     let cache = shared.caches.open(&shared.control, scope, ConfigMaps);
     cache.wait_synced().await;
-    let session = shared.control.session(UserAgent::MACHINE);
+    let session = shared.control.session(UserAgent::of("machine"));
     let writer = Writer::new(shared.gateway.clone(), session, "test", Leadership::NotNeeded);
     let key = ObjectKey::new(world.namespace.as_str(), "map-0");
     let now = cache.get(&key).unwrap().meta().clone();
@@ -263,7 +263,7 @@ async fn the_target_cluster_is_another_one_or_none() {
     let desk = Desk::new("target", deaf).await;
     let elsewhere = World::new("target").await;
     let other = elsewhere.manager(elsewhere.options());
-    let there = other.shared().control.session(UserAgent::MACHINE);
+    let there = other.shared().control.session(UserAgent::of("machine"));
     let writer = desk.writer.clone().with_target(Some(there));
     let (key, object) = (desk.key("one"), json!({}));
     writer.target().create(&desk.cache, &key, &object, &"make it").await.unwrap();

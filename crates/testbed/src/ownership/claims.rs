@@ -1,17 +1,13 @@
-//! The tables of `docs/concepts/ownership.md`: which fields a controller says that it writes.
-//!
-//! A section `## controller` has any number of tables; those whose first columns are `resource`, `verb` and `field` are claims. What stands in
-//! backticks counts, the rest of a cell is for people. A cell with several of them stands for each. A field covers everything below it, and `*` the
-//! whole object. A subresource is written as `machines.machine.openshift.io/status`.
+//! Which fields a controller declares that it writes.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-use anyhow::{Result, ensure};
+use machinist_runtime::controller::declaration::{Declaration, Write};
 
 use super::touches::Touch;
 
-/// Something that a controller says it writes.
+/// A field that a controller declares.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Claim {
     /// Plural, group and subresource, as in `machinesets.machine.openshift.io/status`.
@@ -23,7 +19,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Whether `touch` is what was claimed.
+    /// Whether the declared field includes `touch`.
     pub fn covers(&self, touch: &Touch) -> bool {
         let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
         (&self.resource, &self.verb) == (&touch.resource, &touch.verb)
@@ -37,98 +33,35 @@ impl fmt::Display for Claim {
     }
 }
 
-/// What `controller` claims in `document`.
-pub fn claims(document: &str, controller: &str) -> Result<BTreeSet<Claim>> {
-    let heading = format!("## {controller}");
-    let section = document.lines().skip_while(|line| *line != heading).skip(1);
-    let section = section.take_while(|line| !line.starts_with("## "));
-    let mut claims = BTreeSet::new();
-    let mut in_table = false;
-    for line in section {
-        let cells: Vec<_> = line.split('|').map(str::trim).skip(1).collect();
-        if cells.is_empty() {
-            in_table = false;
-        } else if cells.starts_with(&["resource", "verb", "field"]) {
-            in_table = true;
-        } else if in_table && !cells[0].starts_with("---") {
-            let [resources, verbs, paths] = [0, 1, 2].map(|n| values(cells.get(n).unwrap_or(&"")));
-            ensure!(
-                !resources.is_empty() && !verbs.is_empty() && !paths.is_empty(),
-                "a row that says nothing: {line}"
-            );
-            for (resource, verb, path) in product(&resources, &verbs, &paths) {
-                claims.insert(Claim { resource, verb, path });
-            }
+/// Everything that a controller declares.
+pub fn claims(declaration: &Declaration) -> BTreeSet<Claim> {
+    let claim = |write: &Write, path: &str| {
+        let Write { resource, subresource, verb, .. } = write;
+        let dot = if resource.group.is_empty() { "" } else { "." };
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        Claim {
+            resource: format!("{}{dot}{}{slash}{subresource}", resource.plural, resource.group),
+            verb: (*verb).to_owned(),
+            path: path.to_owned(),
         }
-    }
-    ensure!(!claims.is_empty(), "no table of what {controller:?} writes");
-    Ok(claims)
-}
-
-/// What stands in backticks.
-fn values(cell: &str) -> Vec<&str> {
-    cell.split('`').skip(1).step_by(2).collect()
-}
-
-fn product<'a>(
-    resources: &'a [&str],
-    verbs: &'a [&str],
-    paths: &'a [&str],
-) -> impl Iterator<Item = (String, String, String)> + 'a {
-    resources.iter().flat_map(move |resource| {
-        verbs.iter().flat_map(move |verb| {
-            let owned =
-                move |path: &&str| ((*resource).to_owned(), (*verb).to_owned(), (*path).to_owned());
-            paths.iter().map(owned)
-        })
-    })
+    };
+    let writes = declaration.all_writes();
+    writes.flat_map(|write| write.fields.iter().map(move |path| claim(write, path))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const DOCUMENT: &str = "
-## other
-| resource | verb | field |
-|---|---|---|
-| `leases` | `update` | `*` |
-
-## annotator
-Words.
-
-| who | what |
-|---|---|
-| `not` | `this` |
-
-| resource | verb | field | why |
-|---|---|---|---|
-| `sets.x.io` | `patch` | `metadata.annotations[x.io/a]`, `metadata.annotations[x.io/b]` for `nobody` | because |
-| `events` | `create` | `*` | |
-## last
-";
-
     fn claimed(path: &str) -> Claim {
         Claim { resource: "sets.x.io".to_owned(), verb: "patch".to_owned(), path: path.to_owned() }
     }
 
     #[test]
-    fn rows_of_one_controller_are_read_cell_by_cell() {
-        let found = claims(DOCUMENT, "annotator").unwrap();
+    fn every_controller_claims_its_lease() {
+        let found = claims(&Declaration::new("toy"));
         let found: Vec<_> = found.iter().map(ToString::to_string).collect();
-        let expected = [
-            "create events *",
-            "patch sets.x.io metadata.annotations[x.io/a]",
-            "patch sets.x.io metadata.annotations[x.io/b]",
-            "patch sets.x.io nobody",
-        ];
-        let mut expected: Vec<_> = expected.into();
-        expected.sort_unstable();
-        let mut sorted = found.clone();
-        sorted.sort_unstable();
-        assert_eq!(sorted, expected);
-        assert!(claims(DOCUMENT, "nobody").is_err());
-        assert!(claims(&DOCUMENT.replace("`create`", "create"), "annotator").is_err());
+        assert!(found.contains(&"update leases.coordination.k8s.io spec".to_owned()), "{found:?}");
     }
 
     #[test]

@@ -1,13 +1,14 @@
-//! Who writes which field: what `docs/concepts/ownership.md` claims against what the API server's audit log saw.
+//! Compares the fields that a controller declares with those that it wrote, from the API server's audit log.
 //!
 //! | file | what |
 //! |---|---|
-//! | `claims` | the tables of the document, parsed |
+//! | `claims` | the declared fields |
 //! | `touches` | what the writes in an audit log touched |
 //! | `fields` | objects as paths and values |
 //!
 //! A test runs a controller through everything that it can write, on a control plane whose log has bodies ([`control_plane`]), and calls
-//! [`compare`]: a write that no row covers is a failure, and so is a row that nobody needed.
+//! [`compare`]: a write that is not declared is a failure, and so is a
+//! declaration without a write.
 //!
 //! Paths read like `spec.replicas`, `metadata.annotations[example.com/x]`, `status.conditions[Ready].status`. The `labels` annotation of
 //! cluster-autoscaler is a list of pairs that belong to different parties: `metadata.annotations[…/labels][kubernetes.io/arch]`.
@@ -39,11 +40,11 @@ pub async fn control_plane() -> Result<ControlPlane> {
 pub fn compare(claims: &BTreeSet<Claim>, touches: &BTreeSet<Touch>) -> Result<()> {
     let mut report = String::new();
     for touch in touches.iter().filter(|touch| !claims.iter().any(|claim| claim.covers(touch))) {
-        writeln!(report, "written, but in no table: {touch}")?;
+        writeln!(report, "written, but not declared: {touch}")?;
     }
     for claim in claims.iter().filter(|claim| !touches.iter().any(|touch| claim.covers(touch))) {
-        writeln!(report, "in a table, but nobody wrote it: {claim}")?;
+        writeln!(report, "declared, but not written: {claim}")?;
     }
-    ensure!(report.is_empty(), "docs/concepts/ownership.md is not what happens:\n{report}");
+    ensure!(report.is_empty(), "the declaration does not match the audit log:\n{report}");
     Ok(())
 }

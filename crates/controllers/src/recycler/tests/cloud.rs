@@ -139,7 +139,7 @@ pub(in crate::recycler) fn recycling(
     let timings = Timings { cloud_call: Duration::from_secs(60), ..Timings::default() };
     let config = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
     let cluster = Cluster::new(config, &timings).unwrap();
-    let session = cluster.session(UserAgent::RECYCLER);
+    let session = cluster.session(UserAgent::of("recycler"));
     let metrics = Arc::new(Metrics::default());
     let caches = Caches::new(clock.clone(), timings, Arc::clone(&metrics), Tasks::default());
     let nodes = caches.open(&cluster, Scope::All, Nodes::default());

@@ -69,7 +69,7 @@ impl Process {
         let shared = manager.shared();
         let nodes = shared.caches.open(&cluster, Scope::All, Nodes::default());
         tokio::time::timeout(PATIENCE, nodes.wait_synced()).await.context("no list of nodes")?;
-        let session = cluster.session(UserAgent::MACHINE);
+        let session = cluster.session(UserAgent::of("machine"));
         let gateway = shared.gateway.clone();
         let writer = Writer::new(gateway, session.clone(), "machine", Leadership::NotNeeded);
         let drainer = Drainer::new(nodes, session, clock, machines);

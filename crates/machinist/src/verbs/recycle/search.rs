@@ -46,7 +46,7 @@ pub(super) async fn main(
     arguments: &SearchArguments,
 ) -> anyhow::Result<()> {
     let cluster = around::cluster(common, &Timings::default()).await?;
-    let session = cluster.session(UserAgent::RECYCLE);
+    let session = cluster.session(UserAgent::of("recycle"));
     let namespace = arguments.namespace.as_deref();
     let events: Vec<Event> =
         session.list_live(CORE_EVENTS, namespace, "").await.context("Events")?;

@@ -16,7 +16,7 @@ use machinist_domain::conditions::Condition;
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::user_agent::UserAgent;
 
-use super::notice;
+use super::{PARTY, notice};
 
 const TOKEN: &str = "/latest/api/token";
 const INSTANCE_ACTION: &str = "/latest/meta-data/spot/instance-action";
@@ -156,7 +156,7 @@ impl Imds {
         let request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.endpoint))
-            .header(USER_AGENT, UserAgent::TERMINATION_HANDLER.as_str())
+            .header(USER_AGENT, UserAgent::of(PARTY).header())
             .header(header.0, header.1)
             .body(Empty::new())?;
         let exchange = async {

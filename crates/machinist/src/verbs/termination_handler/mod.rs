@@ -34,6 +34,9 @@ use crate::logging;
 /// The longest that a request to the API server may take: two minutes are all that there is.
 const REQUEST: Duration = Duration::from_secs(10);
 
+/// The party in metrics and in the `User-Agent`.
+const PARTY: &str = "termination-handler";
+
 /// Before the second attempt, at most.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 

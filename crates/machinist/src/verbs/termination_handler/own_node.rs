@@ -13,8 +13,7 @@ use machinist_runtime::timings::Timings;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Gateway, WriteError, Writer, Written};
 
-/// As whom the gateway writes.
-const PARTY: &str = "termination-handler";
+use super::PARTY;
 
 /// How often a kubelet that is faster is put up with before there is a pause.
 const ATTEMPTS: u32 = 5;
@@ -48,7 +47,7 @@ impl OwnNode {
         clock: SharedClock,
     ) -> Self {
         let gateway = Gateway::new(false, timings.cloud_call, Arc::new(Metrics::default()));
-        let session = cluster.session(UserAgent::TERMINATION_HANDLER);
+        let session = cluster.session(UserAgent::of(PARTY));
         let writer = Writer::new(Arc::new(gateway), session.clone(), PARTY, Leadership::NotNeeded);
         Self { name: name.to_owned(), session, writer, clock }
     }

@@ -1,7 +1,8 @@
-//! What `docs/concepts/ownership.md` says of the annotator is what the API server saw, neither more nor less.
+//! The annotator writes exactly the fields that it declares.
 
 use anyhow::{Result, ensure};
 use kube::api::PostParams;
+use machinist_controllers::annotator;
 use machinist_testbed::ownership;
 use machinist_testbed::poll;
 use serde_json::{Value, json};
@@ -11,7 +12,6 @@ use crate::processes::support::replica::LEADER;
 use crate::processes::support::scene::{SMALL, Scene, Shape, UNKNOWN, install_crds, spec};
 use crate::processes::support::time::PATIENCE;
 
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/concepts/ownership.md");
 const GPU: Shape = Shape { instance_type: "p4d.24xlarge", vcpus: "96" };
 
 /// A set that says everything that is read.
@@ -24,7 +24,7 @@ fn full(shape: Shape) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_annotator_writes_what_the_docs_say_and_nothing_else() -> Result<()> {
+async fn the_annotator_writes_exactly_what_it_declares() -> Result<()> {
     let control_plane = ownership::control_plane().await?;
     install_crds(&control_plane).await?;
     let scene = Scene::on(&control_plane, "ownership").await?;
@@ -71,10 +71,9 @@ async fn the_annotator_writes_what_the_docs_say_and_nothing_else() -> Result<()>
     process.wait_metric(LEADER, |value| value > 0.5).await?;
     process.terminate().await?;
 
-    let document = std::fs::read_to_string(DOCUMENT)?;
-    let claims = ownership::claims(&document, "annotator")?;
+    let claims = ownership::claims(&annotator::DECLARATION);
     // The log comes a moment after the effect.
-    poll::eventually(PATIENCE, "the docs to be what happens", || async {
+    poll::eventually(PATIENCE, "the audit log to match the declaration", || async {
         let log = control_plane.audit().read_new()?;
         let ours = ownership::touches(&log, |entry| entry.user_agent.starts_with("machinist-"));
         ensure!(!ours.is_empty(), "nothing was written");

@@ -11,7 +11,7 @@ use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
 use kube::client::Body;
-use machinist_api::resource::{MACHINE_SETS, Resource};
+use machinist_api::resource::MACHINE_SETS;
 use machinist_domain::key::{Uid, Version};
 use machinist_domain::meta::Meta;
 use machinist_domain::report::{EventReason, Report};
@@ -22,6 +22,7 @@ use super::*;
 use crate::cache::AnyCache;
 use crate::clock::ManualClock;
 use crate::cluster::{ApiError, Cluster};
+use crate::controller::declaration::Declaration;
 use crate::user_agent::UserAgent;
 use crate::writer::Gateway;
 
@@ -39,11 +40,7 @@ impl Controller for Talker {
     type Plan = &'static str;
     type Outcome = ();
 
-    const NAME: &'static str = "talker";
-    const USER_AGENT: UserAgent = UserAgent::ANNOTATOR;
-    const REQUIRES: &'static [Resource] = &[];
-    const ELECTS: bool = false;
-    const WORKERS: usize = 1;
+    const DECLARATION: Declaration = Declaration::new("talker");
 
     fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
         Vec::new()
@@ -113,7 +110,7 @@ fn driver_of<C: Controller>(controller: C, cluster: &Cluster) -> Driver<C> {
     let (timings, metrics) = (Timings::default(), Arc::<Metrics>::default());
     let clock: SharedClock = Arc::new(ManualClock::default());
     let gateway = Arc::new(Gateway::new(false, timings.request, Arc::clone(&metrics)));
-    let (session, leadership) = (cluster.session(C::USER_AGENT), Leadership::NotNeeded);
+    let (session, leadership) = (cluster.session(UserAgent::of(C::NAME)), Leadership::NotNeeded);
     let events = Events::new(
         timings.event_window,
         Arc::clone(&clock),
@@ -130,7 +127,7 @@ fn driver_of<C: Controller>(controller: C, cluster: &Cluster) -> Driver<C> {
         metrics,
         clock,
         timings,
-        workers: C::WORKERS,
+        workers: C::DECLARATION.workers,
         passes: AtomicU64::new(0),
     }
 }
@@ -190,7 +187,8 @@ async fn events_about_nodes_go_to_the_cluster_that_has_the_nodes() {
     for (nodes, expected) in [(true, [0, 2]), (false, [2, 0])] {
         let ((control, own), (target, nodes_own)) = (cluster(201), cluster(201));
         let mut driver = driver_of(Talker { nodes, ..Talker::default() }, &control);
-        driver.writer = driver.writer.with_target(Some(target.session(Talker::USER_AGENT)));
+        driver.writer =
+            driver.writer.with_target(Some(target.session(UserAgent::of(Talker::NAME))));
         pass(&driver, &ObjectKey::new("", "a")).await;
         assert_eq!([own.lock().len(), nodes_own.lock().len()], expected);
     }

@@ -93,7 +93,7 @@ impl Bench {
             Some(region) => region,
             None => region::of_nodes(provider_ids(&nodes).iter().map(|id| &**id))?,
         };
-        let session = cluster.session(UserAgent::RECYCLE);
+        let session = cluster.session(UserAgent::of("recycle"));
         let gateway = Gateway::new(false, timings.cloud_call, metrics);
         let writer = Writer::new(Arc::new(gateway), session.clone(), PARTY, Leadership::NotNeeded);
         let own_node = std::env::var("NODE_NAME").ok().filter(|name| !name.is_empty());

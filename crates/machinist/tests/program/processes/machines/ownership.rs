@@ -1,10 +1,10 @@
-//! What `docs/concepts/ownership.md` says of the controllers of machines is what the API server saw, neither more nor less.
+//! The machine controllers write exactly the fields that they declare.
 
 use anyhow::{Result, ensure};
-use machinist_api::names::{
-    ANNOTATION_MACHINE, ANNOTATION_NODE_METADATA, LEASE_MACHINE, LEASE_MACHINE_SET, LEASE_NODE_LINK,
-};
+use machinist_api::names::{ANNOTATION_MACHINE, ANNOTATION_NODE_METADATA};
 use machinist_control_plane::AuditEntry;
+use machinist_controllers::{machine, machine_set, node_link};
+use machinist_runtime::controller::declaration::Declaration;
 use machinist_testbed::ownership;
 use machinist_testbed::poll;
 use serde_json::json;
@@ -15,13 +15,11 @@ use super::rights::FASTER;
 use crate::processes::support::scene::{Scene, install_crds};
 use crate::processes::support::time::PATIENCE;
 
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/concepts/ownership.md");
-/// The controllers and their Leases.
-const CONTROLLERS: [(&str, &str); 3] =
-    [("machine", LEASE_MACHINE), ("machineset", LEASE_MACHINE_SET), ("nodelink", LEASE_NODE_LINK)];
+const CONTROLLERS: [&Declaration; 3] =
+    [&machine::DECLARATION, &machine_set::DECLARATION, &node_link::DECLARATION];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_controllers_of_machines_write_what_the_docs_say_and_nothing_else() -> Result<()> {
+async fn the_machine_controllers_write_exactly_what_they_declare() -> Result<()> {
     let control_plane = ownership::control_plane().await?;
     install_crds(&control_plane).await?;
     let scene = Scene::on(&control_plane, "ownership").await?;
@@ -43,14 +41,14 @@ async fn the_controllers_of_machines_write_what_the_docs_say_and_nothing_else() 
     life::fail(&fleet).await?;
     process.terminate().await?;
 
-    let document = std::fs::read_to_string(DOCUMENT)?;
     // The log comes a moment after the effect.
-    poll::eventually(PATIENCE, "the docs to be what happens", || async {
+    poll::eventually(PATIENCE, "the audit log to match the declarations", || async {
         let log = control_plane.audit().read_new()?;
         let mut differences = Vec::new();
-        for (controller, lease) in CONTROLLERS {
-            let claims = ownership::claims(&document, controller)?;
-            let touched = ownership::touches(&log, |entry| writes_for(entry, controller, lease));
+        for declaration in CONTROLLERS {
+            let (controller, lease) = (declaration.name, declaration.lease_name());
+            let claims = ownership::claims(declaration);
+            let touched = ownership::touches(&log, |entry| writes_for(entry, controller, &lease));
             let compared = ownership::compare(&claims, &touched);
             differences.extend(compared.err().map(|error| format!("{controller}: {error}")));
         }

@@ -47,11 +47,7 @@ impl<R: Role> Controller for Player<R> {
     type Plan = &'static str;
     type Outcome = ();
 
-    const NAME: &'static str = "player";
-    const USER_AGENT: UserAgent = UserAgent::ANNOTATOR;
-    const REQUIRES: &'static [Resource] = &[];
-    const ELECTS: bool = false;
-    const WORKERS: usize = 2;
+    const DECLARATION: Declaration = Declaration { workers: 2, ..Declaration::new("player") };
 
     fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
         vec![self.cache.clone()]

@@ -1,0 +1,94 @@
+//! What the annotator declares about itself.
+
+use machinist_api::resource::{INFRASTRUCTURES, MACHINE_SETS};
+use machinist_domain::report::EventReason;
+use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
+
+/// The annotator.
+pub const DECLARATION: Declaration = Declaration {
+    name: "annotator",
+    summary: "Annotates MachineSets with the capacity of their machines, so that cluster-autoscaler can scale from zero.",
+    requires: &[MACHINE_SETS],
+    needs_nodes: false,
+    lease: Lease::own(false),
+    workers: 16,
+    reads: &[
+        Read::new(MACHINE_SETS, WATCH),
+        Read::new(INFRASTRUCTURES, WATCH).named(&["cluster"]).because(
+            "OpenShift: custom endpoints of AWS. Not requested where the kind is not served.",
+        ),
+    ],
+    writes: WRITES,
+    conditions: &[],
+    events: &[
+        EventReason::Annotated,
+        EventReason::ArchitectureReplaced,
+        EventReason::CatalogueUsed,
+        EventReason::FailedUpdate,
+        EventReason::ReconcileError,
+        EventReason::UserValueKept,
+    ],
+};
+
+const WRITES: &[Write] = &[
+    Write::patch(
+        MACHINE_SETS,
+        &[
+            "metadata.annotations[machine.openshift.io/vCPU]",
+            "metadata.annotations[machine.openshift.io/memoryMb]",
+            "metadata.annotations[machine.openshift.io/GPU]",
+        ],
+        "Read by OpenShift's cluster-autoscaler-operator. Other values are replaced. \
+         Removed with `--annotations=upstream` if machinist wrote them.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
+        &[
+            "metadata.annotations[capacity.cluster-autoscaler.kubernetes.io/cpu]",
+            "metadata.annotations[capacity.cluster-autoscaler.kubernetes.io/memory]",
+        ],
+        "Read by upstream's cluster-autoscaler. Values of others stay, Event `UserValueKept`. \
+         Removed with `--annotations=openshift` if machinist wrote them; so are the next three.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
+        &[
+            "metadata.annotations[capacity.cluster-autoscaler.kubernetes.io/gpu-count]",
+            "metadata.annotations[capacity.cluster-autoscaler.kubernetes.io/gpu-type]",
+        ],
+        "As above. Removed when the instance type has no GPUs, if machinist wrote them.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
+        &["metadata.annotations[capacity.cluster-autoscaler.kubernetes.io/ephemeral-disk]"],
+        "As above. Removed when the spec has no size of the root volume, if machinist wrote it.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
+        &["metadata.annotations[capacity.cluster-autoscaler.kubernetes.io/maxPods]"],
+        "As above. Removed with `--max-pods=off`, if machinist wrote it.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
+        &[
+            "metadata.annotations[capacity.cluster-autoscaler.kubernetes.io/labels][kubernetes.io/arch]",
+        ],
+        "Read by both autoscalers. A wrong value is replaced, Event `ArchitectureReplaced`.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
+        &[
+            "metadata.annotations[capacity.cluster-autoscaler.kubernetes.io/labels][topology.kubernetes.io/zone]",
+            "metadata.annotations[capacity.cluster-autoscaler.kubernetes.io/labels][topology.kubernetes.io/region]",
+            "metadata.annotations[capacity.cluster-autoscaler.kubernetes.io/labels][node.kubernetes.io/instance-type]",
+        ],
+        "Read by upstream's cluster-autoscaler. Values of others stay. \
+         Removed when the spec no longer has them, if machinist wrote them.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
+        &["metadata.annotations[machinist.dev/annotated]"],
+        "Read by machinist: the values that it wrote last. Replaced, unless a newer version wrote it. \
+         Removed with `--annotations=openshift`.",
+    ),
+];

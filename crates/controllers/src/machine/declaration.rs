@@ -1,0 +1,156 @@
+//! What the machine controller declares about itself.
+
+use machinist_api::names::{
+    CONDITION_DRAINABLE, CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS, CONDITION_PAUSED,
+    CONDITION_READY, CONDITION_TERMINABLE, LEASE_MACHINE,
+};
+use machinist_api::resource::{
+    DAEMON_SETS, INFRASTRUCTURES, MACHINES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS,
+    VOLUME_ATTACHMENTS,
+};
+use machinist_domain::report::EventReason;
+use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
+
+/// The machine controller.
+pub const DECLARATION: Declaration = Declaration {
+    name: "machine",
+    summary: "Creates, updates and deletes the instance of every Machine; drains and deletes its Node.",
+    requires: &[MACHINES],
+    needs_nodes: true,
+    lease: Lease::shared(LEASE_MACHINE),
+    workers: 32,
+    reads: &[
+        Read::new(MACHINES, WATCH),
+        Read::new(NODES, WATCH),
+        Read::new(PODS, &["list"])
+            .because("The pods of a Node that is drained. Pods are not watched."),
+        Read::new(DAEMON_SETS, &["list"]).because("Pods of DaemonSets are not evicted."),
+        Read::new(PERSISTENT_VOLUME_CLAIMS, &["list"])
+            .because("Volumes of pods that stay are not waited for."),
+        Read::new(VOLUME_ATTACHMENTS, &["list"]),
+        Read::new(INFRASTRUCTURES, WATCH)
+            .named(&["cluster"])
+            .because("OpenShift: platform, tags, endpoints and the infrastructure name."),
+        Read::new(NAMESPACES, &["get"])
+            .named(&["kube-system"])
+            .because("Its uid identifies the cluster where there is no infrastructure name."),
+    ],
+    writes: WRITES,
+    conditions: &[
+        (MACHINES, CONDITION_READY, "Whether instance and Node are up, and if not, why."),
+        (MACHINES, CONDITION_INSTANCE_EXISTS, "Whether the instance exists."),
+        (MACHINES, CONDITION_DRAINABLE, "Whether no preDrain hook blocks the drain."),
+        (MACHINES, CONDITION_DRAINED, "Whether the Node is drained, or needs no drain."),
+        (MACHINES, CONDITION_TERMINABLE, "Whether no preTerminate hook blocks the termination."),
+        (MACHINES, CONDITION_PAUSED, "Whether another machine API manages the object."),
+    ],
+    events: &[
+        EventReason::Create,
+        EventReason::CreationTimedOut,
+        EventReason::Delete,
+        EventReason::DrainBlocked,
+        EventReason::DrainForced,
+        EventReason::DrainProceeds,
+        EventReason::DrainRequeued,
+        EventReason::DrainSkipped,
+        EventReason::DrainSucceeded,
+        EventReason::FailedCreate,
+        EventReason::FailedDelete,
+        EventReason::FailedUpdate,
+        EventReason::FailedValidate,
+        EventReason::MachineFailed,
+        EventReason::ReconcileError,
+        EventReason::Update,
+    ],
+};
+
+const WRITES: &[Write] = &[
+    Write::patch(
+        MACHINES,
+        &["metadata.finalizers"],
+        "Adds and removes `machine.machine.openshift.io`; other finalizers stay. \
+         Removed when the instance and its Node are gone.",
+    ),
+    Write::patch(
+        MACHINES,
+        &["spec.providerID"],
+        "Read by nodelink and cluster-autoscaler. Replaced by the id that the cloud returns.",
+    ),
+    Write::patch(
+        MACHINES,
+        &[
+            "metadata.labels[machine.openshift.io/region]",
+            "metadata.labels[machine.openshift.io/zone]",
+            "metadata.labels[machine.openshift.io/instance-type]",
+            "metadata.annotations[machine.openshift.io/instance-state]",
+        ],
+        "For `kubectl get`. Replaced. Spot instances also get the label \
+         machine.openshift.io/interruptible-instance, in spec.metadata.labels too.",
+    ),
+    Write::status(
+        MACHINES,
+        &["status.phase", "status.lastUpdated"],
+        "Read by MachineHealthCheck. Replaced.",
+    ),
+    Write::status(
+        MACHINES,
+        &[
+            "status.conditions[InstanceExists]",
+            "status.conditions[Ready]",
+            "status.conditions[Drainable]",
+            "status.conditions[Terminable]",
+        ],
+        "Replaced; conditions of other types stay.",
+    ),
+    Write::status(
+        MACHINES,
+        &["status.conditions[Drained]"],
+        "Set during deletion. Read by machinist after a restart.",
+    ),
+    Write::status(
+        MACHINES,
+        &["status.conditions[Paused]", "status.authoritativeAPI"],
+        "Read by OpenShift's migration to Cluster API. authoritativeAPI is set only if it is empty. \
+         Only with `--feature-gates=MachineAPIMigration=true`.",
+    ),
+    Write::status(
+        MACHINES,
+        &["status.providerStatus"],
+        "Read by machinist after a restart. Fields that the provider knows are replaced.",
+    ),
+    Write::status(
+        MACHINES,
+        &["status.addresses"],
+        "Read by nodelink and OpenShift's machine-approver. Replaced.",
+    ),
+    Write::status(
+        MACHINES,
+        &[
+            "status.errorReason",
+            "status.errorMessage",
+            "status.failureReason",
+            "status.failureMessage",
+        ],
+        "Read by MachineHealthCheck, the last two by cluster-autoscaler. \
+         Removed unless the Machine failed permanently.",
+    ),
+    Write::patch(
+        NODES,
+        &["spec.unschedulable"],
+        "Set by a drain. An existing cordon stays, and is recorded as not machinist's.",
+    ),
+    Write::patch(
+        NODES,
+        &["metadata.annotations[machinist.dev/drain]"],
+        "Read by machinist after a restart. Replaced.",
+    ),
+    Write::new("delete", NODES, &["*"], "After the instance is gone; precondition: uid."),
+    Write::new("create", PODS, &["*"], "Evictions; precondition: uid. PodDisruptionBudgets apply.")
+        .below("eviction"),
+    Write::new(
+        "delete",
+        PODS,
+        &["*"],
+        "Only if the drain is forced, by machinist.dev/force-deletion or by its timeout; precondition: uid.",
+    ),
+];

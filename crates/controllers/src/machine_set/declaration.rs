@@ -1,0 +1,87 @@
+//! What the MachineSet controller declares about itself.
+
+use machinist_api::names::{CONDITION_PAUSED, CONDITION_REPLICA_FAILURE, LEASE_MACHINE_SET};
+use machinist_api::resource::{MACHINE_SETS, MACHINES, NODES};
+use machinist_domain::report::EventReason;
+use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
+
+/// The MachineSet controller.
+pub const DECLARATION: Declaration = Declaration {
+    name: "machineset",
+    summary: "Creates and deletes Machines until a MachineSet has spec.replicas of them.",
+    requires: &[MACHINE_SETS, MACHINES],
+    needs_nodes: true,
+    lease: Lease::shared(LEASE_MACHINE_SET),
+    workers: 8,
+    reads: &[
+        Read::new(MACHINE_SETS, WATCH),
+        Read::new(MACHINES, WATCH),
+        Read::new(NODES, WATCH),
+        Read { subresource: "finalizers", ..Read::new(MACHINE_SETS, &["update"]) }.because(
+            "Never written. OpenShift's API server (OwnerReferencesPermissionEnforcement) requires it \
+             for owner references with blockOwnerDeletion.",
+        ),
+    ],
+    writes: WRITES,
+    conditions: &[
+        (
+            MACHINE_SETS,
+            CONDITION_REPLICA_FAILURE,
+            "Machines cannot be created, deleted or counted, and why. Absent otherwise.",
+        ),
+        (MACHINE_SETS, CONDITION_PAUSED, "Whether another machine API manages the object."),
+    ],
+    events: &[
+        EventReason::Adopted,
+        EventReason::FailedCreate,
+        EventReason::FailedDelete,
+        EventReason::ReconcileError,
+        EventReason::Released,
+        EventReason::Scaled,
+    ],
+};
+
+const WRITES: &[Write] = &[
+    Write::patch(
+        MACHINE_SETS,
+        &["metadata.annotations[machinist.dev/ordinals]"],
+        "The ordinals that are in use. A value that cannot be parsed stops scaling, with an Event. \
+         Without it, ordinals start above those of the existing Machines.",
+    ),
+    Write::status(
+        MACHINE_SETS,
+        &[
+            "status.replicas",
+            "status.fullyLabeledReplicas",
+            "status.readyReplicas",
+            "status.availableReplicas",
+            "status.observedGeneration",
+            "status.labelSelector",
+        ],
+        "Read by the scale subresource and cluster-autoscaler. Replaced.",
+    ),
+    Write::status(
+        MACHINE_SETS,
+        &["status.errorReason", "status.errorMessage"],
+        "Removed when the set is valid.",
+    ),
+    Write::status(
+        MACHINE_SETS,
+        &["status.conditions[ReplicaFailure]"],
+        "Conditions of other types stay. Removed when Machines can be created again.",
+    ),
+    Write::status(
+        MACHINE_SETS,
+        &["status.conditions[Paused]", "status.authoritativeAPI"],
+        "Read by OpenShift's migration to Cluster API. authoritativeAPI is set only if it is empty. \
+         Only with `--feature-gates=MachineAPIMigration=true`.",
+    ),
+    Write::new("create", MACHINES, &["*"], "From the template; a name that exists is skipped."),
+    Write::patch(
+        MACHINES,
+        &["metadata.ownerReferences"],
+        "A Machine with a controller owner is not touched; other owners stay. \
+         Removed when the selector no longer matches.",
+    ),
+    Write::new("delete", MACHINES, &["*"], "Precondition: uid."),
+];

@@ -1,0 +1,197 @@
+//! What a controller declares about itself.
+//!
+//! The frame runs the controller by its declaration. `make fmt` generates from it the ClusterRole, the Role for the Lease, the
+//! FlowSchemas and the tables in `docs/reference`. Tests compare [`Write`]s with the API server's audit log.
+
+use machinist_api::resource::{CUSTOM_RESOURCE_DEFINITIONS, EVENTS, LEASES, Resource};
+use machinist_domain::report::EventReason;
+
+use crate::lease::{LeaseCustom, LeaseName};
+
+/// One controller.
+#[derive(Debug, Clone, Copy)]
+pub struct Declaration {
+    /// The name in flags, metrics, leases and logs.
+    pub name: &'static str,
+    /// One sentence for the reference.
+    pub summary: &'static str,
+    /// Kinds that must be served before the controller starts.
+    pub requires: &'static [Resource],
+    /// Whether it cannot work without the cluster that has the Nodes.
+    pub needs_nodes: bool,
+    /// Leader election.
+    pub lease: Lease,
+    /// How many objects are reconciled at once, unless `--workers` is set.
+    pub workers: usize,
+    /// Requests that write nothing.
+    pub reads: &'static [Read],
+    /// Every field that the controller writes, except its Lease and Events.
+    pub writes: &'static [Write],
+    /// Condition types that it maintains, and what they mean.
+    pub conditions: &'static [(Resource, &'static str, &'static str)],
+    /// Reasons of its Events.
+    pub events: &'static [EventReason],
+}
+
+/// How a controller elects its leader.
+#[derive(Debug, Clone, Copy)]
+pub struct Lease {
+    /// Whether a lease is needed unless `--leader-elect` is set.
+    pub required: bool,
+    /// Which Lease.
+    pub name: LeaseName,
+    /// Namespace and duration, where they differ from the defaults.
+    pub custom: LeaseCustom,
+}
+
+/// Access that writes nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Read {
+    /// The kind.
+    pub resource: Resource,
+    /// A subresource, or "".
+    pub subresource: &'static str,
+    /// Verbs as RBAC names them.
+    pub verbs: &'static [&'static str],
+    /// The only objects that are read; empty for all of them.
+    pub names: &'static [&'static str],
+    /// Why, where it is not obvious. Becomes a comment in the ClusterRole.
+    pub why: &'static str,
+}
+
+/// Fields that are written.
+#[derive(Debug, Clone, Copy)]
+pub struct Write {
+    /// The kind.
+    pub resource: Resource,
+    /// A subresource, or "".
+    pub subresource: &'static str,
+    /// `create`, `patch`, `delete` or `update`.
+    pub verb: &'static str,
+    /// Paths. Each stands for everything below it, `*` for the whole object.
+    pub fields: &'static [&'static str],
+    /// Who reads them, what happens to values of others, when they are removed.
+    pub note: &'static str,
+}
+
+/// Informer access.
+pub const WATCH: &[&str] = &["get", "list", "watch"];
+
+impl Lease {
+    /// `machinist-<controller>`.
+    pub const fn own(required: bool) -> Self {
+        let custom = LeaseCustom { namespace: None, duration: None };
+        Self { required, name: LeaseName::Own, custom }
+    }
+
+    /// The Lease of another system's controller with the same purpose, so that the two never run at once.
+    pub const fn shared(name: &'static str) -> Self {
+        Self { name: LeaseName::Shared(name), ..Self::own(true) }
+    }
+}
+
+impl Read {
+    /// Access to all objects of a kind.
+    pub const fn new(resource: Resource, verbs: &'static [&'static str]) -> Self {
+        Self { resource, subresource: "", verbs, names: &[], why: "" }
+    }
+
+    /// Restricted to these objects.
+    #[must_use]
+    pub const fn named(self, names: &'static [&'static str]) -> Self {
+        Self { names, ..self }
+    }
+
+    /// With a reason.
+    #[must_use]
+    pub const fn because(self, why: &'static str) -> Self {
+        Self { why, ..self }
+    }
+}
+
+impl Write {
+    /// A write of these fields.
+    pub const fn new(
+        verb: &'static str,
+        resource: Resource,
+        fields: &'static [&'static str],
+        note: &'static str,
+    ) -> Self {
+        Self { resource, subresource: "", verb, fields, note }
+    }
+
+    /// A patch of the object.
+    pub const fn patch(
+        resource: Resource,
+        fields: &'static [&'static str],
+        note: &'static str,
+    ) -> Self {
+        Self::new("patch", resource, fields, note)
+    }
+
+    /// A patch of the status.
+    pub const fn status(
+        resource: Resource,
+        fields: &'static [&'static str],
+        note: &'static str,
+    ) -> Self {
+        Self::patch(resource, fields, note).below("status")
+    }
+
+    /// The same on a subresource.
+    #[must_use]
+    pub const fn below(self, subresource: &'static str) -> Self {
+        Self { subresource, ..self }
+    }
+}
+
+/// What the frame writes for every controller: Events and the Lease.
+pub const FRAME_WRITES: [Write; 3] = [
+    Write::new(
+        "create",
+        EVENTS,
+        &["*"],
+        "In the namespace of the object, `default` for Nodes; one per distinct text.",
+    ),
+    Write::new("create", LEASES, LEASE_FIELDS, "Only with leader election."),
+    Write::new(
+        "update",
+        LEASES,
+        LEASE_FIELDS,
+        "A holder is waited for until its lease expires, except with `--take-over`.",
+    ),
+];
+
+const LEASE_FIELDS: &[&str] = &["spec", "metadata.annotations[machinist.dev/holder]"];
+
+/// What the frame reads for every controller.
+pub const FRAME_READS: [Read; 1] = [Read::new(CUSTOM_RESOURCE_DEFINITIONS, &["list", "watch"])
+    .because("Metadata only: whether the required kinds are served.")];
+
+impl Declaration {
+    /// A controller that reads and writes nothing yet, with one worker and without leader election.
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            summary: "",
+            requires: &[],
+            needs_nodes: false,
+            lease: Lease::own(false),
+            workers: 1,
+            reads: &[],
+            writes: &[],
+            conditions: &[],
+            events: &[],
+        }
+    }
+
+    /// The name of its Lease.
+    pub fn lease_name(&self) -> String {
+        self.lease.name.of(self.name)
+    }
+
+    /// Everything that it writes, with the frame's own writes.
+    pub fn all_writes(&self) -> impl Iterator<Item = &Write> {
+        self.writes.iter().chain(&FRAME_WRITES)
+    }
+}
