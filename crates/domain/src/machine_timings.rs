@@ -1,4 +1,4 @@
-//! How long things may take in the life of a machine. Part of the runtime's one `Timings`; here because pure stages reckon with it.
+//! Durations of the controllers that manage Machines and drain Nodes. The wiring passes them, scaled by `--time-scale`.
 
 use std::time::Duration;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use machinist_aws_spec::TypeFacts;
 use machinist_domain::key::ObjectKey;
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::Pending;
 use machinist_provider::capacity::{CapacitySource, Credentials, Realm};
@@ -15,7 +16,7 @@ use crate::parts;
 
 /// EC2 as a source of capacities, for as long as the process runs.
 pub(crate) fn ec2_types(shared: &Arc<Shared>) -> Arc<dyn CapacitySource> {
-    let parts = parts::of(shared);
+    let parts = parts::of(shared, &MachineTimings::default());
     Ec2Types::new(Parts {
         secrets: parts.secrets,
         witness: parts.witness,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use machinist_controllers::platform::ClusterPlatform;
 use machinist_controllers::secrets::ClusterSecrets;
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_provider::witness::Witness;
 use machinist_runtime::controller::start::Shared;
@@ -45,7 +46,7 @@ impl Witness for Counted {
 }
 
 /// What providers are made of, for as long as the process runs.
-pub(crate) fn of(shared: &Arc<Shared>) -> Parts {
+pub(crate) fn of(shared: &Arc<Shared>, machines: &MachineTimings) -> Parts {
     let clock = Arc::clone(&shared.clock);
     let tasks = shared.tasks.clone();
     let timings = &shared.timings;
@@ -61,7 +62,7 @@ pub(crate) fn of(shared: &Arc<Shared>) -> Parts {
             });
         }),
         timings: CloudTimings {
-            consistency: timings.machines.consistency,
+            consistency: machines.consistency,
             request: timings.cloud_call,
             retry_base: timings.retry.base,
             retry_max: timings.retry.max,

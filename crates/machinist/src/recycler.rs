@@ -16,14 +16,15 @@ const NODE_NAME: &str = "NODE_NAME";
 
 /// What the recycler is made of.
 pub(crate) fn settings(providers: &Providers, shared: &Arc<Shared>, time_scale: f64) -> Settings {
-    let parts = parts::of(shared);
+    let timings = RecyclerTimings::default().scaled(time_scale);
+    let parts = parts::of(shared, &timings.machines);
     let groups = providers.iter().find_map(|provider| provider.node_groups(&parts));
     Settings {
         // Without any, Events are counted and lead nowhere; the status says why.
         groups: groups.unwrap_or_else(|| Arc::new(NoGroups)),
         region: REGION.into_iter().find_map(variable),
         own_node: variable(NODE_NAME),
-        timings: RecyclerTimings::default().scaled(time_scale),
+        timings,
     }
 }
 

@@ -13,6 +13,7 @@ use machinist_controllers::machine_set::{self, MachineSetController};
 use machinist_controllers::node_link::NodeLink;
 use machinist_controllers::platform::rule::{Choice, PlatformRule};
 use machinist_controllers::recycler::RecyclerController;
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::shape::{Capacity, Shape};
 use machinist_provider::capacity::CapacitySource;
 use machinist_provider::provider::Providers;
@@ -96,11 +97,13 @@ impl Wiring {
             let names = wiring.providers.iter().map(|provider| provider.name()).collect();
             let rule = PlatformRule::new(shared, wiring.platform, names);
             rule.start();
+            let timings = MachineTimings::default().scaled(wiring.time_scale);
             let settings = machine::Settings {
-                clouds: Clouds::new(&wiring.providers, &parts::of(shared)).under(rule),
+                clouds: Clouds::new(&wiring.providers, &parts::of(shared, &timings)).under(rule),
                 cluster_id: wiring.machines.cluster_id.map(Arc::from),
                 secrets: wiring.annotator.secrets(),
                 obey_migration: wiring.annotator.obeys_migration(),
+                timings,
             };
             MachineController::new(shared, machines, settings)
         })
@@ -108,8 +111,9 @@ impl Wiring {
 
     fn machine_set(&self, sets: MachineSets, machines: Machines) -> Registration {
         let obey_migration = self.annotator.obeys_migration();
+        let timings = MachineTimings::default().scaled(self.time_scale);
         Registration::new(move |shared| {
-            let settings = machine_set::Settings { obey_migration };
+            let settings = machine_set::Settings { obey_migration, timings };
             MachineSetController::new(shared, sets, machines, settings)
         })
     }

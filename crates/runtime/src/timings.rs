@@ -1,9 +1,8 @@
-//! Every duration of the runtime in one value that is injected, so that tests run a hundred times faster than life.
+//! Every duration of the runtime in one value that is injected, so that tests can scale time. Controllers have timings of their own.
 
 use std::time::Duration;
 
 use machinist_domain::backoff::Backoff;
-use machinist_domain::machine_timings::MachineTimings;
 
 /// Backoffs, graces, periods and timeouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +31,6 @@ pub struct Timings {
     pub event_window: Duration,
     /// How long a step in hand may go on after the signal to stop. Giving leases back may take half of this again, and the rest a fifth.
     pub stop_grace: Duration,
-    /// How long things may take in the life of a machine.
-    pub machines: MachineTimings,
 }
 
 impl Default for Timings {
@@ -53,7 +50,6 @@ impl Default for Timings {
             // As long as API servers keep Events: one that is still true is said again when the first is gone.
             event_window: seconds(3600),
             stop_grace: seconds(5),
-            machines: MachineTimings::default(),
         }
     }
 }
@@ -76,7 +72,6 @@ impl Timings {
             lease,
             event_window,
             stop_grace,
-            machines,
         } = self;
         Self {
             request: request.mul_f64(factor),
@@ -91,7 +86,6 @@ impl Timings {
             lease: lease.mul_f64(factor),
             event_window: event_window.mul_f64(factor),
             stop_grace: stop_grace.mul_f64(factor),
-            machines: machines.scaled(factor),
         }
     }
 

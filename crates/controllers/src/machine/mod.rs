@@ -33,6 +33,7 @@ use machinist_api::names::{CONDITION_READY, REASON_CREATION_TIMED_OUT};
 use machinist_api::resource::MACHINES;
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine::{MachineAuthority, Phase};
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
 use machinist_domain::retry::Classified as _;
@@ -79,6 +80,8 @@ pub struct Settings {
     pub secrets: SecretScope,
     /// Whether to keep off machines that another machine API is in charge of.
     pub obey_migration: bool,
+    /// Durations.
+    pub timings: MachineTimings,
 }
 
 /// The machine controller.
@@ -102,6 +105,7 @@ pub struct MachineController {
     repairs: Arc<Repairs>,
     obey_migration: bool,
     metrics: Arc<MachineMetrics>,
+    timings: MachineTimings,
     shared: Arc<Shared>,
 }
 
@@ -112,23 +116,23 @@ impl MachineController {
         let cluster = shared.target.as_ref().unwrap_or(&shared.control);
         let nodes = shared.caches.open(cluster, Scope::All, Nodes::default());
         let surroundings = Surroundings::new(shared, &machines, &nodes, settings.secrets);
-        let (clock, timings) = (&shared.clock, shared.timings);
-        let (patience, wake) = (timings.cloud_call, surroundings.wake());
+        let (clock, machine_timings) = (&shared.clock, settings.timings);
+        let (patience, wake) = (shared.timings.cloud_call, surroundings.wake());
         Self {
             sightings: Sightings::new(
                 shared.tasks.clone(),
                 Arc::clone(clock),
-                timings.machines,
+                machine_timings,
                 patience,
                 Arc::clone(&wake),
             ),
-            domains: Domains::new(Arc::clone(clock), timings.machines, patience, wake),
+            domains: Domains::new(Arc::clone(clock), machine_timings, patience, wake),
             identity: Identity::new(shared.control.session(UserAgent::START), settings.cluster_id),
             drainer: Arc::new(Drainer::new(
                 Arc::clone(&nodes),
                 cluster.session(UserAgent::CACHE),
                 Arc::clone(clock),
-                timings.machines,
+                machine_timings,
             )),
             machines,
             nodes,
@@ -137,9 +141,10 @@ impl MachineController {
             refused: Arc::default(),
             failure_fields: Mutex::default(),
             authority_field: Mutex::default(),
-            repairs: Arc::new(Repairs::new(Arc::clone(clock), timings.machines)),
+            repairs: Arc::new(Repairs::new(Arc::clone(clock), machine_timings)),
             obey_migration: settings.obey_migration,
             metrics: shared.metrics.set(),
+            timings: machine_timings,
             shared: Arc::clone(shared),
         }
     }

@@ -39,7 +39,7 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
         obey_migration: controller.obey_migration,
         failure_fields: *controller.failure_fields.lock(),
         authority_field: *controller.authority_field.lock(),
-        timings: controller.shared.timings.machines,
+        timings: controller.timings,
     };
     let mut view = View {
         stored: ProviderStatus::read(machine.status.provider_status.as_deref()),

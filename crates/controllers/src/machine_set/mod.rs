@@ -9,7 +9,6 @@
 //! A set is looked at as soon as it changes. Changes of its machines and nodes are collected for a moment ([`MachineTimings::children`]), so that the
 //! status of a set of thousands is not written thousands of times while they come up.
 //!
-//! [`MachineTimings::children`]: machinist_domain::machine_timings::MachineTimings::children
 
 mod act;
 mod decide;
@@ -31,6 +30,7 @@ use jiff::Timestamp;
 use machinist_api::resource::MACHINE_SETS;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::MachineAuthority;
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
 use machinist_runtime::cache::index::Index;
@@ -64,6 +64,8 @@ use crate::served::Field;
 pub struct Settings {
     /// Whether to keep off objects that another machine API is in charge of.
     pub obey_migration: bool,
+    /// Durations.
+    pub timings: MachineTimings,
 }
 
 /// The MachineSet controller.
@@ -111,14 +113,14 @@ impl MachineSetController {
             machines,
             refused: Refused::default(),
             looked: Looked::default(),
-            counted: Counted::new(shared.timings.machines.set_counts),
+            counted: Counted::new(settings.timings.set_counts),
             clock: Arc::clone(&shared.clock),
             metrics: shared.metrics.set(),
             settings,
             authority_field: Mutex::default(),
             queue: OnceLock::new(),
-            gather: shared.timings.machines.children,
-            unclaimed: shared.timings.machines.poll,
+            gather: settings.timings.children,
+            unclaimed: settings.timings.poll,
             no_namespace: "".into(),
         }
     }

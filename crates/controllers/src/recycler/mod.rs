@@ -103,14 +103,14 @@ impl RecyclerController {
         let target = shared.target.as_ref().unwrap_or(&shared.control);
         let caches = &shared.caches;
         let nodes = caches.open(target, Scope::All, Nodes::default());
-        let watchers =
-            Arc::new(Watchers::new(shared.clock.clone(), shared.timings.machines.gather));
+        let watchers = Arc::new(Watchers::new(shared.clock.clone(), timings.machines.gather));
         let wake = Arc::clone(&watchers);
         let belongings = Belongings::new(
             Arc::clone(&groups),
             shared.tasks.clone(),
             shared.clock.clone(),
             shared.timings,
+            timings.machines,
             move || wake.wake_waiting(),
         );
         Self {
@@ -128,7 +128,8 @@ impl RecyclerController {
                 nodes,
                 target.session(UserAgent::of(Self::NAME)),
                 shared.clock.clone(),
-                &shared.timings,
+                shared.timings.cloud_call,
+                timings.machines,
                 own_node,
             ),
             leftovers: Arc::default(),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use machinist_domain::machine_timings::MachineTimings;
+
 /// The durations of the recycler that no EventRecycler sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecyclerTimings {
@@ -15,6 +17,8 @@ pub struct RecyclerTimings {
     pub incomplete_list: Duration,
     /// The shortest time between a change of a group and the next request about it.
     pub settle: Duration,
+    /// Drains, and lookups of instances.
+    pub machines: MachineTimings,
 }
 
 impl Default for RecyclerTimings {
@@ -26,6 +30,7 @@ impl Default for RecyclerTimings {
             store_counts: seconds(2),
             incomplete_list: seconds(1),
             settle: seconds(1),
+            machines: MachineTimings::default(),
         }
     }
 }
@@ -35,13 +40,15 @@ impl RecyclerTimings {
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         // Destructured without `..`: a new duration that is not scaled does not compile.
-        let Self { shortest_interval, group_age, store_counts, incomplete_list, settle } = self;
+        let Self { shortest_interval, group_age, store_counts, incomplete_list, settle, machines } =
+            self;
         Self {
             shortest_interval: shortest_interval.mul_f64(factor),
             group_age: group_age.mul_f64(factor),
             store_counts: store_counts.mul_f64(factor),
             incomplete_list: incomplete_list.mul_f64(factor),
             settle: settle.mul_f64(factor),
+            machines: machines.scaled(factor),
         }
     }
 }

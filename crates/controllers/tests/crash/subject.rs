@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_runtime::timings::Timings;
 use machinist_testbed::crash::{Launch, RuntimeSubject};
 use tokio_util::sync::CancellationToken;
@@ -16,11 +17,17 @@ fn timings() -> Timings {
     quick.sync_period = usual.sync_period;
     quick.request = Duration::from_secs(2);
     quick.cloud_call = Duration::from_secs(2);
-    quick.machines.creation = Duration::from_hours(1);
-    quick.machines.drain = Duration::from_hours(1);
-    // Long enough that a status is written once for all machines of a step.
-    quick.machines.children = Duration::from_millis(300);
     quick
+}
+
+fn machine_timings() -> MachineTimings {
+    MachineTimings {
+        creation: Duration::from_hours(1),
+        drain: Duration::from_hours(1),
+        // Long enough that a status is written once for all Machines of a step.
+        children: Duration::from_millis(300),
+        ..MachineTimings::default().scaled(0.02)
+    }
 }
 
 /// The controllers, behind the proxy of a world. With a lease that lasts so long where they need one, each process under a name of its own.
@@ -34,6 +41,7 @@ pub(crate) fn controllers(lease: Option<Duration>) -> RuntimeSubject {
             identity: format!("test-{:x}", fastrand::u64(..)),
             workers: None,
             obey_migration: false,
+            machines: machine_timings(),
         };
         let usual = timings();
         let timings = Timings { lease: lease.unwrap_or(usual.lease), ..usual };

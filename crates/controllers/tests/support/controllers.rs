@@ -11,6 +11,7 @@ use machinist_controllers::machine_set::{self, MachineSetController};
 use machinist_controllers::node_link::NodeLink;
 use machinist_controllers::realms::SecretScope;
 use machinist_controllers::secrets::ClusterSecrets;
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_provider::platform::NoPlatform;
 use machinist_provider::provider::Providers;
@@ -40,6 +41,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) workers: Option<usize>,
     /// Whether it obeys whoever OpenShift says is in charge.
     pub(crate) obey_migration: bool,
+    /// The durations of its controllers.
+    pub(crate) machines: MachineTimings,
 }
 
 impl Setup<'_> {
@@ -73,7 +76,7 @@ impl Setup<'_> {
     }
 
     fn registrations(self) -> Result<Vec<Registration>> {
-        let obey_migration = self.obey_migration;
+        let (obey_migration, timings) = (self.obey_migration, self.machines);
         let providers = Providers::new(vec![Arc::new(SimProvider::at(self.endpoint))]);
         let sets = MachineSets::new(Arc::new(providers.clone())).with_children();
         let machines = Machines::new(Arc::new(providers.clone()));
@@ -82,15 +85,16 @@ impl Setup<'_> {
             Ok(match *name {
                 MachineController::NAME => Registration::new(move |shared| {
                     let settings = machine::Settings {
-                        clouds: Clouds::new(&providers, &parts(shared)),
+                        clouds: Clouds::new(&providers, &parts(shared, &timings)),
                         cluster_id: Some("test-cluster".into()),
                         secrets: SecretScope::Named,
                         obey_migration,
+                        timings,
                     };
                     MachineController::new(shared, machines, settings)
                 }),
                 MachineSetController::NAME => Registration::new(move |shared| {
-                    let settings = machine_set::Settings { obey_migration };
+                    let settings = machine_set::Settings { obey_migration, timings };
                     MachineSetController::new(shared, sets, machines, settings)
                 }),
                 NodeLink::NAME => Registration::new(move |shared| NodeLink::new(shared, machines)),
@@ -101,7 +105,7 @@ impl Setup<'_> {
     }
 }
 
-fn parts(shared: &Arc<Shared>) -> Parts {
+fn parts(shared: &Arc<Shared>, machines: &MachineTimings) -> Parts {
     let (clock, tasks) = (Arc::clone(&shared.clock), shared.tasks.clone());
     Parts {
         secrets: Arc::new(ClusterSecrets::new(&shared.control)),
@@ -110,7 +114,7 @@ fn parts(shared: &Arc<Shared>) -> Parts {
         clock: Arc::new(move || clock.uptime()),
         spawn: Arc::new(move |task| tasks.spawn(task)),
         timings: CloudTimings {
-            consistency: shared.timings.machines.consistency,
+            consistency: machines.consistency,
             request: shared.timings.cloud_call,
             ..CloudTimings::default()
         },

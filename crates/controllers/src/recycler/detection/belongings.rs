@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::node_groups::{InstanceId, NodeGroups};
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::tasks::Tasks;
@@ -22,6 +23,7 @@ struct Inner {
     tasks: Tasks,
     clock: SharedClock,
     timings: Timings,
+    machines: MachineTimings,
     state: Mutex<State>,
     wake: Box<dyn Fn() + Send + Sync>,
 }
@@ -62,10 +64,11 @@ impl Belongings {
         tasks: Tasks,
         clock: SharedClock,
         timings: Timings,
+        machines: MachineTimings,
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Self {
         let (state, wake) = (Mutex::default(), Box::new(wake));
-        Self(Arc::new(Inner { groups, tasks, clock, timings, state, wake }))
+        Self(Arc::new(Inner { groups, tasks, clock, timings, machines, state, wake }))
     }
 
     /// In which group an instance is, as far as it is known. If it is not, somebody is sent to ask.
@@ -89,7 +92,7 @@ impl Belongings {
 impl Inner {
     fn serves(&self, (belonging, at): &(Belonging, Duration)) -> bool {
         let for_long = matches!(belonging, Belonging::Group(_));
-        let time = if for_long { self.timings.sync_period } else { self.timings.machines.sighting };
+        let time = if for_long { self.timings.sync_period } else { self.machines.sighting };
         self.clock.uptime().saturating_sub(*at) < time
     }
 
@@ -98,7 +101,7 @@ impl Inner {
         let stop = self.tasks.stopping();
         let work = async {
             loop {
-                tokio::time::sleep(self.timings.machines.gather).await;
+                tokio::time::sleep(self.machines.gather).await;
                 let waiting = {
                     let mut state = self.state.lock();
                     let waiting = state.waiting.remove(&region);

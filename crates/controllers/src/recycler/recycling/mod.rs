@@ -27,12 +27,12 @@ use std::sync::Arc;
 
 use machinist_api::event_recycler::recycle::Recycle;
 use machinist_domain::key::Uid;
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::node_groups::{GroupRef, NodeGroups};
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::index::Index;
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::cluster::{ApiError, Session};
-use machinist_runtime::timings::Timings;
 use machinist_runtime::writer::Writer;
 use parking_lot::Mutex;
 
@@ -69,18 +69,16 @@ impl Recycling {
         nodes: Arc<Cache<Nodes>>,
         session: Session,
         clock: SharedClock,
-        timings: &Timings,
+        cloud_call: std::time::Duration,
+        drain: MachineTimings,
         own_node: Option<Arc<str>>,
     ) -> Self {
         // A drain that takes too long is the recycle's failure: nobody is evicted by force for its sake.
-        let patient = machinist_domain::machine_timings::MachineTimings {
-            drain: std::time::Duration::MAX,
-            ..timings.machines
-        };
+        let patient = MachineTimings { drain: std::time::Duration::MAX, ..drain };
         Self {
             by_instance: nodes.index(instances_of),
             drainer: Drainer::new(Arc::clone(&nodes), session, clock.clone(), patient),
-            looks: Looks::new(Arc::clone(&groups), clock.clone(), timings.cloud_call),
+            looks: Looks::new(Arc::clone(&groups), clock.clone(), cloud_call),
             groups,
             nodes,
             marking: tokio::sync::Mutex::default(),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::Pending;
 use machinist_provider::cloud::CloudError;
 use machinist_provider::node_groups::{
@@ -146,5 +147,16 @@ pub(in crate::recycler) fn recycling(
     let gateway = Arc::new(Gateway::new(false, timings.cloud_call, metrics));
     let writer = Writer::new(gateway, session.clone(), "test", Leadership::NotNeeded);
     let groups: Arc<dyn NodeGroups> = cloud.clone();
-    (Recycling::new(groups, nodes, session, clock, &timings, None), writer)
+    (
+        Recycling::new(
+            groups,
+            nodes,
+            session,
+            clock,
+            timings.cloud_call,
+            MachineTimings::default(),
+            None,
+        ),
+        writer,
+    )
 }

@@ -51,7 +51,7 @@ pub(crate) fn timings() -> MachineTimings {
 
 impl Process {
     pub(crate) async fn start(world: &World, machines: MachineTimings) -> Result<Self> {
-        let timings = Timings { machines, ..Timings::default() };
+        let timings = Timings::default();
         let cluster = Cluster::new(world.config.clone(), &timings)?;
         let options = Options {
             scope: Scope::All,

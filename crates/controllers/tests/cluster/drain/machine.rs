@@ -45,7 +45,6 @@ fn run(world: &World, cloud: &SimServer) -> Result<Process> {
         creation: Duration::from_secs(3600),
         ..timings()
     };
-    let timings = Timings { machines, ..Timings::default() };
     let threads =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let inside = threads.enter();
@@ -58,8 +57,9 @@ fn run(world: &World, cloud: &SimServer) -> Result<Process> {
         // One that waited in a drain would hold up everything else.
         workers: Some(1),
         obey_migration: false,
+        machines,
     };
-    let (manager, controllers) = setup.process(world.config.clone(), &timings)?;
+    let (manager, controllers) = setup.process(world.config.clone(), &Timings::default())?;
     threads.spawn(async move { manager.run(controllers, CancellationToken::new()).await });
     drop(inside);
     Ok(Process(Some(threads)))

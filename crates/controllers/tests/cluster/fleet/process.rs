@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::timings::Timings;
 use machinist_testbed::crash::Launch;
@@ -23,11 +24,18 @@ pub(crate) fn timings() -> Timings {
     quick.request = Duration::from_secs(2);
     quick.cloud_call = Duration::from_secs(2);
     quick.lease = Duration::from_secs(6);
-    // Passes are no faster than in life, and machines whose passes follow each other are asked about together.
-    quick.machines.gather = usual.machines.gather;
-    quick.machines.creation = Duration::from_hours(1);
-    quick.machines.drain = Duration::from_hours(1);
     quick
+}
+
+fn machine_timings() -> MachineTimings {
+    let usual = MachineTimings::default();
+    MachineTimings {
+        creation: Duration::from_hours(1),
+        drain: Duration::from_hours(1),
+        // Reconciles are not faster than in production; Machines whose reconciles follow each other are described together.
+        gather: usual.gather,
+        ..usual.scaled(SPEED.recip())
+    }
 }
 
 /// A process that runs. Dropping it kills it.
@@ -49,6 +57,7 @@ impl Process {
             identity: "test".to_owned(),
             workers: None,
             obey_migration: false,
+            machines: machine_timings(),
         };
         let (manager, controllers) = setup.process(launch.config()?, timings)?;
         let shared = Arc::clone(manager.shared());

@@ -7,14 +7,12 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
-use machinist_domain::machine_timings::MachineTimings;
 use machinist_runtime::clock::{Clock as _, SystemClock};
-use machinist_runtime::timings::Timings;
 use machinist_testbed::faults::{Match, Verb};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::machine_sets::world::{World, control_plane, timings};
+use crate::machine_sets::world::{World, control_plane};
 
 on_both_definitions! {
     crate::machine_sets::world::World::new =>
@@ -114,11 +112,10 @@ async fn machines_are_ready_with_their_own_node_and_available_after_a_while(
     Ok(())
 }
 
-async fn a_settled_set_is_not_written_and_a_busy_one_seldom(world: World) -> Result<()> {
-    let usual = timings();
+async fn a_settled_set_is_not_written_and_a_busy_one_seldom(mut world: World) -> Result<()> {
     let gather = Duration::from_millis(200);
-    let machines = MachineTimings { children: gather, ..usual.machines };
-    let process = world.run_with(&Timings { machines, ..usual }, Some(false)).await?;
+    world.machine_timings.children = gather;
+    let process = world.run().await?;
     let writes = || process.proxy.log().matching(&Match::writes().resource("machinesets")).len();
     let began = Instant::now();
     world.create_set("workers", 60, json!({})).await?;

@@ -13,6 +13,7 @@ use kube::{Api, Client, ResourceExt};
 use machinist_control_plane::ControlPlane;
 use machinist_controllers::kinds::{MachineSets, Machines};
 use machinist_controllers::machine_set::{MachineSetController, Settings};
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::shape::Shape;
 use machinist_provider::spec::{SpecError, SpecHalf};
 use machinist_runtime::cache::Scope;
@@ -70,6 +71,7 @@ pub(crate) struct World {
     pub(crate) namespace: String,
     pub(crate) client: Client,
     config: kube::Config,
+    pub(crate) machine_timings: MachineTimings,
 }
 
 /// A process of its own, behind a proxy of its own: it can be killed, with requests under way.
@@ -111,7 +113,8 @@ impl World {
         let namespace: Namespace = serde_json::from_value(namespace)?;
         let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
         let config = control_plane.kube_config();
-        Ok(Self { served, namespace: namespace.name_any(), client, config })
+        let machine_timings = MachineTimings::default().scaled(0.05);
+        Ok(Self { served, namespace: namespace.name_any(), client, config, machine_timings })
     }
 
     /// A process that needs no lease.
@@ -150,15 +153,17 @@ impl World {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (stop, timings) = (CancellationToken::new(), *timings);
+        let machine_timings = self.machine_timings;
         let token = stop.clone();
         runtime.spawn(async move {
             let cluster = Cluster::new(config, &timings).unwrap();
             let target = Some(cluster.clone());
             let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
+            let settings = Settings { timings: machine_timings, ..Settings::default() };
             let specs: Arc<dyn SpecHalf> = Arc::new(Unread);
             let controller = Registration::new(move |shared| {
                 let sets = MachineSets::new(Arc::clone(&specs)).with_children();
-                MachineSetController::new(shared, sets, Machines::new(specs), Settings::default())
+                MachineSetController::new(shared, sets, Machines::new(specs), settings)
             });
             manager.run(vec![controller], token).await.unwrap();
         });

@@ -117,7 +117,7 @@ async fn without_room_machines_wait_and_say_so(world: World) -> Result<()> {
 /// Whoever waits for a full zone here waits for longer than the test.
 async fn a_full_zone_holds_up_nobody_who_may_go_elsewhere(mut world: World) -> Result<()> {
     let pause = 100 * PATIENCE;
-    (world.timings.machines.domain_pause, world.timings.machines.domain_pause_max) = (pause, pause);
+    (world.timings.domain_pause, world.timings.domain_pause_max) = (pause, pause);
     world.cloud.change_modes(|modes| modes.full_zones = ["a".to_owned(), "b".to_owned()].into());
     let process = world.run()?;
     world.create("pinned", spec(&json!({"zone": "a"}))).await?;

@@ -13,6 +13,7 @@ use kube::{Api, Client, ResourceExt};
 use machinist_control_plane::{ControlPlane, FeatureSet};
 use machinist_controllers::kinds::Nodes;
 use machinist_domain::key::ObjectKey;
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
 use machinist_provider_sim::server::{SimCloud, SimServer};
 use machinist_runtime::cache::Scope;
@@ -55,7 +56,7 @@ pub(crate) struct World {
     pub(crate) client: Client,
     pub(crate) cloud: SimCloud,
     /// How long things take in processes that are started from now on.
-    pub(crate) timings: Timings,
+    pub(crate) timings: MachineTimings,
     config: kube::Config,
     server: SimServer,
     kubelets: Option<Kubelets>,
@@ -101,12 +102,12 @@ impl Process {
 }
 
 /// Fifty times faster than life, apart from what a busy machine would turn into a failure.
-fn timings() -> Timings {
-    let usual = Timings::default();
-    let mut machines = usual.machines.scaled(0.02);
-    machines.creation = Duration::from_secs(3600);
-    machines.drain = Duration::from_secs(3600);
-    Timings { machines, ..usual }
+fn timings() -> MachineTimings {
+    MachineTimings {
+        creation: Duration::from_secs(3600),
+        drain: Duration::from_secs(3600),
+        ..MachineTimings::default().scaled(0.02)
+    }
 }
 
 impl World {
@@ -167,8 +168,9 @@ impl World {
             identity: "test".to_owned(),
             workers: None,
             obey_migration,
+            machines: self.timings,
         };
-        let (manager, controllers) = setup.process(self.config.clone(), &self.timings)?;
+        let (manager, controllers) = setup.process(self.config.clone(), &Timings::default())?;
         let (stop, shared) = (CancellationToken::new(), Arc::clone(manager.shared()));
         let token = stop.clone();
         let running = tokio::spawn(async move { manager.run(controllers, token).await.unwrap() });

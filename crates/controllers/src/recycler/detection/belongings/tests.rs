@@ -16,6 +16,7 @@ async fn a_region_that_does_not_answer_keeps_no_other_one_waiting() {
         Tasks::default(),
         Arc::new(SystemClock),
         timings,
+        MachineTimings::default(),
         move || wake.notify_one(),
     );
     let (silent, other): (Arc<str>, Arc<str>) = (SILENT.into(), "eu-west-3".into());

@@ -7,6 +7,7 @@ use machinist_api::event_recycler::recycle::Recycle;
 use machinist_controllers::kinds::Nodes;
 use machinist_controllers::recycler::recycling::{Owner, Recycling, Settings};
 use machinist_domain::key::ObjectKey;
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::retry::Failure;
 use machinist_provider::Pending;
 use machinist_provider::node_groups::NodeGroups;
@@ -102,7 +103,8 @@ impl Bench {
             Arc::clone(&nodes),
             session,
             clock.clone(),
-            &timings,
+            timings.cloud_call,
+            MachineTimings::default(),
             own_node.map(Arc::from),
         );
         let settings = Settings {

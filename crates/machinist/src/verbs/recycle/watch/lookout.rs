@@ -14,6 +14,7 @@ use machinist_controllers::recycler::detection::watchers::Watchers;
 use machinist_controllers::recycler::snapshot::{Content, Facts, Snapshot};
 use machinist_controllers::recycler::{Plan, RecyclerTimings, decide};
 use machinist_domain::key::{ObjectKey, Uid, Version};
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
 use machinist_provider::node_groups::GroupRef;
 use machinist_runtime::cache::kind::Kind;
@@ -57,9 +58,11 @@ impl Lookout {
             bench.tasks.clone(),
             bench.clock.clone(),
             bench.timings,
+            MachineTimings::default(),
             move || ring.notify_one(),
         );
-        let watchers = Arc::new(Watchers::new(bench.clock.clone(), bench.timings.machines.gather));
+        let watchers =
+            Arc::new(Watchers::new(bench.clock.clone(), MachineTimings::default().gather));
         let told = Arc::clone(&watchers);
         events.attend(move |before, after, position| told.told(before, after, position));
         // What happened before does not count.
