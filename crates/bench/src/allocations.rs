@@ -15,7 +15,7 @@ use machinist_controllers::kinds::MachineSets;
 use machinist_controllers::realms::SecretScope;
 use machinist_domain::capacity_annotations;
 use machinist_domain::key::ObjectKey;
-use machinist_domain::report::PassResult;
+use machinist_domain::report::ReconcileResult;
 use machinist_provider::capacity::{Answer, CapacitySource, Listener, Question};
 use machinist_runtime::cache::Scope;
 use machinist_runtime::clock::{Clock, SystemClock};
@@ -103,6 +103,6 @@ fn pass<C: Controller>(controller: &C, key: &ObjectKey, writer: &Writer) -> Resu
     let plan = controller.decide(&snapshot, now);
     let acted = controller.act(&snapshot, &plan, writer).now_or_never();
     let report = controller.report(&snapshot, &plan, &acted.context(waits)?, now);
-    ensure!(report.result == PassResult::Settled, "{key} is not settled: {plan}");
+    ensure!(report.result == ReconcileResult::Settled, "{key} is not settled: {plan}");
     Ok(())
 }

@@ -1,10 +1,11 @@
-//! Conditions of Machines and MachineSets, as OpenShift has them: with a severity, sorted by type.
+//! Conditions of Machines and MachineSets in OpenShift's form: with a severity, sorted by type.
 //!
-//! Input: the conditions that an object has, those that are wanted, and the time. Output: the whole new list, or nothing where it says all of that
-//! already. A merge patch replaces lists, so the new list has everybody's conditions in it, word for word, and whoever writes it must name the
-//! version that it was made from.
+//! Input: the conditions of an object, the wanted ones, and the time. Output: the whole new list, or `None` without a
+//! change.
 //!
-//! `lastTransitionTime` moves when status, reason, severity or message change, as in OpenShift (Kubernetes moves it with the status alone).
+//! A merge patch replaces lists. The new list therefore contains the conditions of other writers unchanged, and the
+//! write needs a resourceVersion precondition. `lastTransitionTime` changes with status, reason, severity or message,
+//! as in OpenShift.
 
 use std::borrow::Cow;
 
@@ -13,41 +14,41 @@ use machinist_api::names;
 use machinist_api::wire;
 use serde_json::{Map, Value};
 
-/// A word that is mostly one of our own constants, and then takes no memory.
+/// A string that mostly is one of our own constants, which needs no allocation.
 pub type Word = Cow<'static, str>;
 
 /// A condition of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Condition {
-    /// What it is about (`type`).
+    /// The `type`.
     pub kind: Word,
-    /// Whether it holds.
+    /// The status.
     pub status: Status,
-    /// How bad it is that it does not hold. OpenShift has it only there.
+    /// The severity; OpenShift sets it only if the condition is false.
     pub severity: Option<Word>,
-    /// Why, in one word of a closed list.
+    /// The reason, from a closed list.
     pub reason: Option<Word>,
-    /// Why, for people.
+    /// The message.
     pub message: Option<Box<str>>,
-    /// Since when it is so. Nobody needs to fill it in: [`set`] does.
+    /// The last transition; [`set`] fills it in.
     pub last_transition: Option<Timestamp>,
 }
 
-/// Whether a condition holds.
+/// The status of a condition.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// It does.
+    /// True.
     True,
-    /// It does not.
+    /// False.
     False,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
-    /// Somebody else's word for something; kept as it is.
+    /// Any other value, kept as it is.
     Other(Box<str>),
 }
 
 impl Status {
-    /// The status as objects carry it.
+    /// The status in the object.
     pub fn as_str(&self) -> &str {
         match self {
             Self::True => names::STATUS_TRUE,
@@ -70,12 +71,12 @@ impl From<&str> for Status {
 }
 
 impl Condition {
-    /// `kind` holds.
+    /// A true condition.
     pub fn yes(kind: &'static str) -> Self {
         Self::new(kind, Status::True)
     }
 
-    /// `kind` does not hold, which is as bad as `severity` says.
+    /// A false condition.
     pub fn no(
         kind: &'static str,
         severity: &'static str,
@@ -86,7 +87,7 @@ impl Condition {
             .because(reason, message)
     }
 
-    /// Nobody knows whether `kind` holds.
+    /// A condition with unknown status.
     pub fn unknown(kind: &'static str, reason: &'static str, message: impl Into<Box<str>>) -> Self {
         Self::new(kind, Status::Unknown).because(reason, message)
     }
@@ -116,19 +117,19 @@ impl Condition {
         }
     }
 
-    /// Whether it holds.
+    /// Whether the status is `True`.
     pub fn is_true(&self) -> bool {
         self.status == Status::True
     }
 
-    /// Whether both say the same, whenever they began to.
+    /// Whether both are equal apart from the time.
     pub fn says_the_same_as(&self, other: &Self) -> bool {
         let Self { kind, status, severity, reason, message, last_transition: _ } = self;
         (kind, status, severity, reason, message)
             == (&other.kind, &other.status, &other.severity, &other.reason, &other.message)
     }
 
-    /// Reads a condition. Empty words are none: Go leaves them out.
+    /// Reads a condition. Empty strings are `None`, because Go omits them.
     pub fn read(wire: &wire::Condition) -> Self {
         let filled = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         Self {
@@ -141,7 +142,7 @@ impl Condition {
         }
     }
 
-    /// The condition as objects carry it.
+    /// The condition in the object.
     pub fn to_json(&self) -> Value {
         let mut fields = Map::new();
         let mut put = |name: &str, text: &str| {
@@ -165,12 +166,12 @@ impl Condition {
     }
 }
 
-/// The condition about `kind`, if there is one.
+/// The condition of this type.
 pub fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
     conditions.iter().find(|condition| condition.kind == kind)
 }
 
-/// The list as objects carry it.
+/// The list in the object.
 pub fn to_json(conditions: &[Condition]) -> Value {
     conditions.iter().map(Condition::to_json).collect()
 }
@@ -180,7 +181,7 @@ pub fn read(wire: &[wire::Condition]) -> Vec<Condition> {
     wire.iter().map(Condition::read).collect()
 }
 
-/// The list with `wanted` in it: everybody else's stay, what says the same already keeps its time. `None` where nothing changes.
+/// The list with `wanted`. Other conditions stay, and an equal one keeps its time. `None` if nothing changes.
 pub fn set(
     current: &[Condition],
     wanted: impl IntoIterator<Item = Condition>,
@@ -199,7 +200,7 @@ pub fn set(
     list.map(sorted)
 }
 
-/// The list without the condition about `kind`. `None` where it is not there anyway.
+/// The list without the condition of this type; `None` if it has none.
 pub fn without(current: &[Condition], kind: &str) -> Option<Vec<Condition>> {
     find(current, kind)?;
     let others = current.iter().filter(|condition| condition.kind != kind);
@@ -211,13 +212,13 @@ fn sorted(mut list: Vec<Condition>) -> Vec<Condition> {
     list
 }
 
-/// Times of objects have whole seconds.
+/// Truncates to seconds, as the API does.
 pub fn whole_seconds(time: Timestamp) -> Timestamp {
     let options = jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Trunc);
     time.round(options).unwrap_or(time)
 }
 
-/// Words that nearly every condition in a cluster consists of.
+/// Strings of which nearly every condition consists.
 const COMMON: [&str; 21] = [
     names::CONDITION_INSTANCE_EXISTS,
     names::CONDITION_DRAINED,
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_written_back_word_for_word() {
+    fn writes_back_what_it_read_unchanged() {
         for value in [
             json!({"type": "Ready", "status": "False", "severity": "Warning", "reason": "Why", "message": "because",
                 "lastTransitionTime": "2026-01-02T03:04:05Z"}),
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_the_same_already_is_not_written() {
+    fn equal_conditions_are_not_written() {
         let current = set(&[], [Condition::yes("Ready")], at(10)).unwrap();
         assert_eq!(set(&current, [Condition::yes("Ready")], at(99)), None);
         assert_eq!(set(&current, [], at(99)), None);
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_moves_with_status_reason_severity_and_message() {
+    fn transition_time_changes_with_status_reason_severity_and_message() {
         let current = set(&[], [not_ready("A", "a")], at(10)).unwrap();
         for changed in [
             Condition::yes("Ready"),
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn common_words_take_no_memory() {
+    fn common_strings_are_not_allocated() {
         let known = read_json(json!({"type": "InstanceExists", "status": "True"}));
         assert!(matches!(known.kind, Cow::Borrowed(_)));
     }

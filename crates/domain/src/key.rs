@@ -1,12 +1,10 @@
-//! How an object is named in queues, caches and logs.
+//! Names, uids and versions of objects.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Namespace and name of an object of a kind that the context knows.
-///
-/// Cloning costs two reference counts and no allocation: keys travel through queues all the time.
+/// Namespace and name of an object. Cloning does not allocate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
     /// Namespace; empty for cluster-scoped kinds.
@@ -42,12 +40,11 @@ impl fmt::Display for Uid {
     }
 }
 
-/// The text of a uid. One of the usual length is kept in place: caches hold several for each machine, and an allocation for each would cost twice
-/// as much.
+/// The text of a uid, stored inline if it has the usual length: caches hold several per Machine.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct UidText(Place);
 
-/// Where the text is. A text that fits is always in place, so that equal texts are equal here.
+/// A text that fits is always inline, so equal texts compare equal.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Place {
     Here { length: u8, bytes: [u8; UidText::USUAL] },
@@ -55,7 +52,7 @@ enum Place {
 }
 
 impl UidText {
-    /// The length of a UUID, which is what API servers give.
+    /// The length of a UUID.
     const USUAL: usize = 36;
 }
 
@@ -64,7 +61,7 @@ impl Deref for UidText {
 
     fn deref(&self) -> &str {
         match &self.0 {
-            // Both fall-backs are for the compiler: the bytes were copied from a text of this length.
+            // Neither fallback happens: the bytes are a copy of a text of this length.
             Place::Here { length, bytes } => {
                 let bytes = bytes.get(..usize::from(*length)).unwrap_or_default();
                 std::str::from_utf8(bytes).unwrap_or_default()
@@ -105,10 +102,8 @@ impl fmt::Debug for UidText {
     }
 }
 
-/// The version of an object in the store.
-///
-/// Kubernetes promises since 1.35, and has done in fact since etcd 3, that versions of one kind can be compared as numbers. Zero
-/// means that the version could not be read: it is older than everything.
+/// A `resourceVersion`. Kubernetes guarantees since 1.35 (and etcd 3 in fact) that versions of one kind are comparable
+/// numbers. Zero is unreadable, and older than all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Version(pub u64);
 
@@ -130,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uid_says_what_it_was_made_from_whatever_its_length() {
+    fn uids_of_any_length_survive_a_round_trip() {
         let usual = "6a7b41c9-8f3e-4a2b-9d57-0c1f2e3d4b5a";
         let long = format!("{usual}-and-more");
         for text in ["", "u", "\u{fc}id", usual, &long] {
@@ -142,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uid_takes_no_more_than_its_text() {
+    fn uid_has_no_overhead() {
         assert_eq!(size_of::<Uid>(), 40);
     }
 }

@@ -1,11 +1,10 @@
-//! Label lists as annotations carry them: `key=value` pairs joined by commas.
+//! Label lists in annotations: `key=value` pairs joined by commas.
 //!
-//! Users' pairs are kept and the order is sorted, so the same set of pairs always gives the same string. A comparison is one of
-//! sets: a list that differs in order alone is not different, and is never written.
+//! The pairs of users are kept. The list is sorted, and lists that differ only in order are equal.
 
 use std::collections::BTreeMap;
 
-/// Reads a list. A piece without `=` is no pair and is dropped; the value begins after the first `=`; the last of equal keys wins.
+/// Reads a list. Parts without `=` are dropped; the last of equal keys wins.
 pub fn parse(list: &str) -> BTreeMap<&str, &str> {
     list.split(',')
         .filter_map(|pair| pair.split_once('='))
@@ -14,7 +13,7 @@ pub fn parse(list: &str) -> BTreeMap<&str, &str> {
         .collect()
 }
 
-/// The list with `key` set to `value`, or `None` if it says so already.
+/// The list with `key=value`, or `None` if it contains the pair already.
 pub fn with_pair(list: &str, key: &str, value: &str) -> Option<String> {
     let mut pairs = parse(list);
     if pairs.insert(key, value) == Some(value) {
@@ -54,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn order_alone_is_no_difference() {
+    fn ignores_the_order() {
         assert_eq!(with_pair("z=1,kubernetes.io/arch=arm64,a=2", ARCH, "arm64"), None);
     }
 
@@ -65,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_that_are_no_pairs_go() {
+    fn drops_parts_without_a_value() {
         let merged = with_pair(",,nonsense, a = b=c ,=v", ARCH, "amd64");
         assert_eq!(merged.as_deref(), Some("a=b=c,kubernetes.io/arch=amd64"));
     }

@@ -1,16 +1,8 @@
-//! What several controllers share and is pure.
+//! What several controllers share and is pure: no IO, no clock, no randomness. Time and ids are arguments.
 //!
-//! * [`key`]: how an object is named in queues, caches and logs; [`meta`]: what is stored of an object's metadata.
-//! * [`retry`]: how an error is to be retried, and its category; [`backoff`]: how long; [`observed`]: what a request returned;
-//!   [`report`]: what a reconcile reports.
-//! * [`conditions`]: conditions of objects, merged into what others wrote; [`machine`]: phases and authorities;
-//!   [`selector`]: label selectors; [`ordinals`]: numbers and names of children; [`hash`]: what those follow from.
-//! * [`drain`]: which pods of a node go, and how far that is; [`window`]: counting over a sliding window;
-//!   [`expiring`]: a map whose entries expire.
-//! * [`shape`]: what a machine would give, in no cloud's terms; [`labels`]: merging of label lists;
-//!   [`annotations`]: a change of annotations as data; [`capacity_annotations`]: what cluster-autoscaler is told of an empty set.
-//!
-//! No IO, no clock, no randomness: time and ids are arguments.
+//! * Objects: [`key`], [`meta`], [`pairs`] (labels), [`selector`], [`taint`], [`conditions`], [`machine`] (phases).
+//! * Reconciling: [`observed`], [`retry`], [`backoff`], [`report`], [`patch`], [`annotations`], [`expiring`].
+//! * Names of children: [`ordinals`], [`hash`]. Capacity: [`shape`], [`labels`].
 
 pub mod annotations;
 pub mod backoff;
@@ -29,6 +21,7 @@ pub mod meta;
 pub mod observed;
 pub mod ordinals;
 pub mod pairs;
+pub mod patch;
 pub mod report;
 pub mod retry;
 pub mod selector;

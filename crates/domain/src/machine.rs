@@ -1,22 +1,22 @@
-//! Words that every controller of machines uses: how far a machine is, and who is in charge of it.
+//! Phase and authority of Machines.
 
 use machinist_api::names::{
     AUTHORITY_CLUSTER_API, AUTHORITY_MACHINE_API, AUTHORITY_MIGRATING, PHASE_DELETING,
     PHASE_FAILED, PHASE_PROVISIONED, PHASE_PROVISIONING, PHASE_RUNNING,
 };
 
-/// How far a machine is. A machine that nobody has looked at yet has none.
+/// The phase of a Machine; a new one has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
-    /// Its instance is to be created, or is being created.
+    /// The instance is created.
     Provisioning,
-    /// The instance is there, its Node is not.
+    /// The instance exists, the Node does not.
     Provisioned,
-    /// Instance and Node are there.
+    /// Instance and Node exist.
     Running,
-    /// It is on its way out.
+    /// The Machine is deleted.
     Deleting,
-    /// It failed for good: nothing but deletion follows.
+    /// A permanent failure: only deletion helps.
     Failed,
 }
 
@@ -25,7 +25,7 @@ impl Phase {
     pub const ALL: [Self; 5] =
         [Self::Provisioning, Self::Provisioned, Self::Running, Self::Deleting, Self::Failed];
 
-    /// The phase as `status.phase` carries it.
+    /// The value of `status.phase`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Provisioning => PHASE_PROVISIONING,
@@ -36,25 +36,25 @@ impl Phase {
         }
     }
 
-    /// Reads `status.phase`. An empty one, and a word that nobody knows, is none.
+    /// Reads `status.phase`; `None` if it is empty or unknown.
     pub fn read(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| phase.as_str() == text)
     }
 }
 
-/// Which of OpenShift's two machine APIs is in charge of an object, as one of its fields says.
+/// Which of OpenShift's two machine APIs manages an object.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum MachineAuthority {
-    /// Nothing is said.
+    /// Not set.
     #[default]
     Unset,
-    /// This one.
+    /// Machine API.
     MachineApi,
     /// Cluster API.
     ClusterApi,
-    /// They are changing places.
+    /// A migration between the two is in progress.
     Migrating,
-    /// A word that nobody knows.
+    /// An unknown value.
     Unknown,
 }
 
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phases_and_authorities_are_read_as_they_are_written() {
+    fn phases_and_authorities_survive_a_round_trip() {
         for phase in Phase::ALL {
             assert_eq!(Phase::read(phase.as_str()), Some(phase));
         }
@@ -99,6 +99,6 @@ mod tests {
             assert_eq!(MachineAuthority::read(authority.as_str()), authority);
         }
         assert_eq!(MachineAuthority::read(Some("")), MachineAuthority::Unset);
-        assert_eq!(MachineAuthority::read(Some("Somebody")), MachineAuthority::Unknown);
+        assert_eq!(MachineAuthority::read(Some("Other")), MachineAuthority::Unknown);
     }
 }

@@ -2,38 +2,38 @@
 
 use std::time::Duration;
 
-/// The durations of a machine's life.
+/// Durations of the controllers that manage Machines and drain Nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineTimings {
-    /// After this, a machine that is still not there says so (`Ready=False`, `CreationTimedOut`); creation goes on.
+    /// The creation timeout: `Ready=False` with `CreationTimedOut`; the creation continues.
     pub creation: Duration,
-    /// Between two looks at an instance that is on its way (being made or removed).
+    /// The poll interval for an instance that is created or terminated.
     pub poll: Duration,
-    /// How long one answer about an instance serves everybody who asks.
+    /// How long the description of an instance is served from the cache.
     pub sighting: Duration,
-    /// How long questions about instances are collected before they are asked together.
+    /// How long lookups of instances are collected for one request.
     pub gather: Duration,
-    /// Between two such questions to the same cloud: those who come meanwhile are asked about together.
+    /// The shortest time between two lookup requests to the same cloud.
     pub between_questions: Duration,
-    /// How long after its creation an instance may be invisible although it exists.
+    /// How long a new instance may be invisible in the cloud API.
     pub consistency: Duration,
-    /// After this, a drain no longer waits for anybody.
+    /// The drain deadline.
     pub drain: Duration,
-    /// The first pause after a pod's eviction was refused; it doubles up to [`eviction_retry_max`](Self::eviction_retry_max).
+    /// The first delay after a refused eviction; doubles up to [`eviction_retry_max`](Self::eviction_retry_max).
     pub eviction_retry: Duration,
-    /// The longest pause between two attempts to evict the same pod.
+    /// The longest delay between two evictions of the same pod.
     pub eviction_retry_max: Duration,
-    /// Between two looks at pods that are on their way out, and at volumes that are being detached.
+    /// The poll interval for terminating pods and detaching volumes.
     pub drain_poll: Duration,
-    /// How long a drain waits for volumes to be detached once the pods are gone.
+    /// How long a drain waits for volumes to detach after the last pod.
     pub volume_detach: Duration,
-    /// The longest shared pause of machines that fail for the same reason (throttled, no room).
+    /// The longest backoff of a failure domain (throttled, no capacity).
     pub domain_pause_max: Duration,
-    /// The first shared pause.
+    /// The first backoff of a failure domain.
     pub domain_pause: Duration,
-    /// How long changes of machines are collected before their set is looked at.
+    /// How long changes of Machines are collected before their MachineSet is reconciled.
     pub children: Duration,
-    /// Between two writes of the counts of a set that are still changing.
+    /// The shortest time between two writes of changing counts of a MachineSet.
     pub set_counts: Duration,
 }
 

@@ -1,24 +1,24 @@
-//! What is stored of every object's metadata: a tenth of what the wire carries.
+//! The metadata that the caches store: a tenth of the wire format.
 
 use machinist_api::wire;
 
 use crate::key::{ObjectKey, Uid, Version};
 
-/// Identity and version of an object that a cache holds.
+/// Identity and version of a cached object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
     /// Namespace and name.
     pub key: ObjectKey,
     /// Uid, for preconditions and Events.
     pub uid: Uid,
-    /// Version, for preconditions and for knowing which of two copies is newer.
+    /// Version, for preconditions and to find the newer of two copies.
     pub version: Version,
     /// Whether the object is being deleted.
     pub deleting: bool,
 }
 
 impl Meta {
-    /// The part that every stored object keeps.
+    /// Reads the stored part of the metadata.
     pub fn of(wire: &wire::Metadata) -> Self {
         Self {
             key: ObjectKey::new(wire.namespace.as_str(), wire.name.as_str()),

@@ -1,11 +1,11 @@
-//! Numbers for children: which may be in the making, and what a child of a given number is called.
+//! Ordinals and names of child objects.
 //!
-//! A parent gives every child a number that was never given before. The numbers that were given out but of which it is not known whether their child
-//! exists are a *window*, stored on the parent (`from..next`) before the first of them is used. A number of the window whose child is missing is
-//! *open*: it may be used (again), and that is safe, because the child's name follows from the parent's uid and the number, so a second attempt meets
-//! the first one's child.
+//! A parent numbers its children, and no number is used twice. The *window* (`from..next`) holds the numbers that may
+//! be in creation; it is stored on the parent before the first of them is used. A number in the window whose child is
+//! missing is *open*: it may be used again, because the name follows from the parent's uid and the number, so a
+//! repeated create returns AlreadyExists.
 //!
-//! Names and the window's form are stored in clusters: neither may ever change its meaning.
+//! Names and windows are stored in clusters: neither may change its meaning.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,48 +14,48 @@ use std::str::FromStr;
 use crate::hash::fnv1a;
 use crate::key::Uid;
 
-/// The widest window: more children than this are not begun at once.
+/// The widest window, which bounds the creations in progress.
 pub const WIDEST: u64 = 4096;
 
-/// The longest name: that of a DNS label, because instances and nodes are often named after machines.
+/// The length of a DNS label, because instances and Nodes are often named after Machines.
 const LONGEST_NAME: usize = 63;
-/// How many letters of a name come from the parent's uid.
+/// How many letters of a name derive from the parent's uid.
 const LETTERS: usize = 4;
-/// No vowels, so that no words appear; no characters that look like others.
+/// Neither vowels, which form words, nor characters that look alike.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Numbers that were given out and whose children may be in the making: from the first, up to the next that will be given out.
+/// Ordinals whose children may be in creation: from the first up to the next unused one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
     from: u64,
     next: u64,
 }
 
-/// A stored window that we do not understand, maybe because a later machinist wrote it.
+/// A stored window that cannot be parsed, maybe written by a later version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no window of ordinals of the form from..next")]
+#[error("{0:?} is not a window of ordinals (expected from..next)")]
 pub struct WindowError(String);
 
 impl Window {
-    /// The numbers in it.
+    /// The ordinals in the window.
     pub fn ordinals(self) -> Range<u64> {
         self.from..self.next
     }
 
-    /// Whether no number is in it.
+    /// Whether the window is empty.
     pub fn is_closed(self) -> bool {
         self.from == self.next
     }
 
-    /// The same without its numbers: none of their children is in the making.
+    /// The same window without its ordinals, for use when no child is in creation.
     #[must_use]
     pub fn closed(self) -> Self {
         Self { from: self.next, next: self.next }
     }
 
-    /// A window with up to `more` new numbers, above everything that was given out; numbers below `first_open` leave it. It gets no wider than
-    /// [`WIDEST`]. Where nothing is open the new numbers are also above `highest`, the highest number of a child that is seen: somebody may have
-    /// removed the stored window.
+    /// A window with up to `more` new ordinals above all used ones, without those below `first_open`, and not wider
+    /// than [`WIDEST`]. If nothing is open, the new ordinals are also above `highest`, the highest one of an existing
+    /// child: the stored window may have been removed.
     #[must_use]
     pub fn advanced(self, more: u64, first_open: Option<u64>, highest: Option<u64>) -> Self {
         let above = highest.map_or(0, |highest| highest.saturating_add(1));
@@ -87,33 +87,31 @@ impl FromStr for Window {
     }
 }
 
-/// The name of a parent's child with this number: `<parent>-<letters>-<ordinal>`.
-///
-/// Different numbers give different names, because the number follows the last `-`. A long name of the parent is cut.
+/// The name of the child: `<parent>-<letters>-<ordinal>`. A long name of the parent is truncated.
 pub fn name(parent: &str, uid: &Uid, ordinal: u64) -> String {
     let tail = format!("-{}-{ordinal}", letters(uid));
     let room = LONGEST_NAME.saturating_sub(tail.len()).min(parent.len());
-    // Names are ASCII; `get` is for the day that they are not.
+    // Names are ASCII; `get` avoids a panic if they are not.
     let head = parent.get(..room).unwrap_or_default();
     let mut name = head.trim_end_matches(|last: char| !last.is_ascii_alphanumeric()).to_owned();
     name.push_str(&tail);
     name
 }
 
-/// The number of a parent's child with this name, if it can be one.
+/// The ordinal in a child's name, if it has one.
 pub fn ordinal(parent: &str, uid: &Uid, child: &str) -> Option<u64> {
     let (_, digits) = child.rsplit_once('-')?;
     let ordinal = number(digits)?;
     (name(parent, uid, ordinal) == child).then_some(ordinal)
 }
 
-/// A number as we print it, and in no other form.
+/// Parses the canonical form of a number only.
 fn number(digits: &str) -> Option<u64> {
     let number: u64 = digits.parse().ok()?;
     (number.to_string() == digits).then_some(number)
 }
 
-/// A few letters that tell parents of the same name apart: an object that is deleted and made again has another uid.
+/// Letters that distinguish parents of the same name: a recreated object has another uid.
 fn letters(uid: &Uid) -> String {
     let mut hash = fnv1a(uid.0.as_bytes());
     let base = ALPHABET.len() as u64;
@@ -140,7 +138,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// A stored name must never be computed differently: pinned.
+    /// Names are stored: the values are pinned.
     #[test]
     fn names_never_change() {
         let uid = uid("6a7b41c9-8f3e-4a2b-9d57-0c1f2e3d4b5a");
@@ -149,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_we_do_not_know_are_not_guessed() {
+    fn rejects_unknown_forms() {
         for text in [
             "",
             "3",
@@ -169,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_only_grows_and_leaves_behind_what_is_done() {
+    fn window_only_grows_and_drops_what_is_done() {
         let none = Window::default();
         assert_eq!(none.advanced(5, None, None), window("0..5"));
         assert_eq!(window("0..5").advanced(2, None, None), window("5..7"));
@@ -180,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_window_does_not_give_out_numbers_of_children_that_are_seen() {
+    fn lost_window_does_not_reuse_ordinals_of_existing_children() {
         assert_eq!(Window::default().advanced(2, None, Some(41)), window("42..44"));
         assert_eq!(window("50..50").advanced(2, None, Some(41)), window("50..52"));
     }
@@ -195,7 +193,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn windows_are_read_as_they_are_printed(from in any::<u32>(), width in 0..=WIDEST) {
+        fn windows_survive_a_round_trip(from in any::<u32>(), width in 0..=WIDEST) {
             let window = Window { from: u64::from(from), next: u64::from(from) + width };
             prop_assert_eq!(window.to_string().parse(), Ok(window));
         }

@@ -1,5 +1,5 @@
-//! Labels and annotations as the caches store them: sorted pairs in one allocation, a fraction of a map's size. Objects that say the same can
-//! share it.
+//! Labels and annotations as the caches store them: sorted pairs in one allocation, a fraction of a map's size. Equal
+//! lists can share it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,16 +33,15 @@ impl Pairs {
         self.0.is_empty()
     }
 
-    /// The pairs of a map, each word passed through `share` so that those that repeat are stored once.
+    /// The pairs of a map, each string passed through an interner.
     pub fn shared(map: BTreeMap<String, String>, share: impl Fn(String) -> Arc<str>) -> Self {
         if map.is_empty() {
             return Self::default();
         }
-        // A BTreeMap is sorted and has each name once.
         Self(map.into_iter().map(|(name, value)| (share(name), share(value))).collect())
     }
 
-    /// The same pairs, in the place that `share` has for them.
+    /// The same pairs, passed through an interner.
     #[must_use]
     pub fn stored_once(self, share: impl FnOnce(Arc<[Pair]>) -> Arc<[Pair]>) -> Self {
         if self.is_empty() { self } else { Self(share(self.0)) }
@@ -68,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_are_found_by_name_whatever_their_order_was() {
+    fn finds_pairs_by_name() {
         let pairs = Pairs::from([("b", "2"), ("a", "1"), ("c", "")]);
         assert_eq!(pairs.get("a"), Some("1"));
         assert_eq!(pairs.get("c"), Some(""));

@@ -1,71 +1,71 @@
-//! What a pass over an object has to say: Events, a result for the metrics, and when to come back.
+//! What a reconcile reports: status patch, Events, a result for the metrics, and when to requeue.
 //!
-//! A report is data. The driver in `runtime` writes it, so that `report` stays pure.
+//! A report is data. The driver in `runtime` carries it out, so `report` stays pure.
 
 use crate::retry::Retry;
 
-/// The reasons that machinist's Events carry. People write alerts on them: none is renamed or reused.
+/// The reasons of machinist's Events. Alerts depend on them: none is renamed or reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventReason {
-    /// A machine that nobody managed has a manager now.
+    /// A MachineSet adopted an orphaned Machine.
     Adopted,
-    /// Annotations were written for the first time, or say something else now.
+    /// The capacity annotations were added or changed.
     Annotated,
-    /// Somebody had written a processor architecture that is not the machine's.
+    /// A wrong architecture in the annotations was corrected.
     ArchitectureReplaced,
-    /// The cloud could not be asked, so the built-in catalogue answered.
+    /// The cloud API failed, and the built-in catalogue provided the capacity.
     CatalogueUsed,
     /// An instance was created.
     Create,
-    /// A creation takes longer than it should, and goes on.
+    /// The creation exceeded the creation timeout and continues.
     CreationTimedOut,
-    /// An instance is gone, as it was to be.
+    /// An instance was terminated.
     Delete,
-    /// A hook keeps a drain from beginning.
+    /// A lifecycle hook blocks the drain.
     DrainBlocked,
-    /// A drain ended without everything being gone: nobody is waited for any longer.
+    /// The drain deadline passed; remaining pods are deleted by force.
     DrainForced,
-    /// A drain begins to move pods.
+    /// The drain evicts pods.
     DrainProceeds,
-    /// Something is in the way of a drain; it goes on.
+    /// The drain is blocked and will be retried.
     DrainRequeued,
-    /// There is nothing to drain, or it is not wanted.
+    /// The drain is not needed or excluded.
     DrainSkipped,
-    /// The node is empty.
+    /// The Node is drained.
     DrainSucceeded,
-    /// Something could not be created.
+    /// A Machine or an instance could not be created.
     FailedCreate,
-    /// Something could not be deleted.
+    /// A Machine or an instance could not be deleted.
     FailedDelete,
-    /// The instance type is not known, so the object is left as it was.
+    /// The instance type is unknown; the annotations are unchanged.
     FailedUpdate,
     /// The object is not valid.
     FailedValidate,
-    /// A machine failed for good.
+    /// A Machine failed permanently.
     MachineFailed,
-    /// It is not clear which Machine a Node belongs to.
+    /// The Machine of a Node is ambiguous.
     NodeNotLinked,
-    /// The object or something that it refers to is not valid, or the cloud could not be asked.
+    /// The object or a referenced object is invalid, or a request failed.
     ReconcileError,
-    /// A node group has had too many events, and its recycle begins.
+    /// A node group reached its threshold, and its recycle starts.
     RecycleBegins,
-    /// A node group was not recycled, or not to the end.
+    /// The recycle of a node group failed.
     RecycleFailed,
-    /// The recycle of a node group has come a step further.
+    /// The recycle of a node group reached the next step.
     RecycleProceeds,
-    /// A node group cannot be recycled as it is.
+    /// A node group cannot be recycled in its current state.
     RecycleRefused,
     /// A node group was recycled.
     Recycled,
-    /// A machine that is not selected any more has no manager now.
+    /// A MachineSet released a Machine that its selector no longer matches.
     Released,
-    /// Machines were created or deleted, because another number of them is wanted than there was.
+    /// Machines were created or deleted to match `spec.replicas`.
     Scaled,
-    /// An instance was repaired in place.
+    /// An instance was updated in place.
     Update,
-    /// Somebody set a value by hand that is not what we would say; it is left.
+    /// An annotation that a user set differs from the computed value and is kept.
     UserValueKept,
-    /// A node group would be recycled if this were no dry run.
+    /// A node group would be recycled without dry run.
     WouldRecycle,
 }
 
@@ -104,7 +104,7 @@ impl EventReason {
         Self::WouldRecycle,
     ];
 
-    /// The reason as Events carry it.
+    /// The reason in the Event.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Adopted => "Adopted",
@@ -141,17 +141,17 @@ impl EventReason {
     }
 }
 
-/// Whether an Event tells of trouble.
+/// The type of an Event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventType {
-    /// For information.
+    /// Information.
     Normal,
-    /// Somebody should look.
+    /// A problem.
     Warning,
 }
 
 impl EventType {
-    /// The type as Events carry it.
+    /// The type in the Event.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
@@ -160,35 +160,50 @@ impl EventType {
     }
 }
 
-/// An Event to be written about the object of the pass.
+/// An Event about the reconciled object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventNote {
-    /// Trouble or not.
+    /// Normal or Warning.
     pub event_type: EventType,
-    /// Why, in one word.
+    /// The reason.
     pub reason: EventReason,
-    /// What was being done, in one word.
+    /// The action that was taken or failed, one word.
     pub action: &'static str,
-    /// For people.
+    /// The message.
     pub note: String,
 }
 
-/// How a pass ended, as the metric `machinist_reconcile_total` counts it.
+impl EventNote {
+    /// A Normal Event.
+    pub fn normal(reason: EventReason, action: &'static str, note: impl Into<String>) -> Self {
+        Self { event_type: EventType::Normal, reason, action, note: note.into() }
+    }
+
+    /// A Warning Event.
+    pub fn warning(reason: EventReason, action: &'static str, note: impl Into<String>) -> Self {
+        Self { event_type: EventType::Warning, reason, action, note: note.into() }
+    }
+}
+
+/// The former name of [`ReconcileResult`].
+pub type PassResult = ReconcileResult;
+
+/// How a reconcile ended, the label `result` of `machinist_reconcile_total`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PassResult {
+pub enum ReconcileResult {
     /// Nothing to do.
     Settled,
-    /// Somebody else's answer is on its way.
+    /// Waiting for a pending answer.
     Waiting,
     /// Something was written.
     Changed,
-    /// The object is bad; waiting for an edit.
+    /// The object is invalid; waiting for a change.
     Refused,
-    /// Something went wrong that a retry may mend.
+    /// A failure that will be retried.
     Failed,
 }
 
-impl PassResult {
+impl ReconcileResult {
     /// The value of the metric's `result` label.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -201,22 +216,22 @@ impl PassResult {
     }
 }
 
-/// What a pass over an object has to say.
+/// What a reconcile reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// For the metrics.
-    pub result: PassResult,
-    /// What is to be changed in the object's status, as a merge patch of the status alone; `None` where it is right already.
+    /// The result for the metrics.
+    pub result: ReconcileResult,
+    /// A merge patch of the status; `None` if it is up to date.
     pub status: Option<serde_json::Value>,
-    /// For people who look at the object.
+    /// Events about the object.
     pub events: Vec<EventNote>,
-    /// When to come back; `None` means at the next change or resync.
+    /// When to requeue; `None` means at the next change or resync.
     pub retry: Option<Retry>,
 }
 
 impl Report {
-    /// A report with nothing to tell but its result.
-    pub fn quiet(result: PassResult) -> Self {
+    /// A report with nothing but its result.
+    pub fn quiet(result: ReconcileResult) -> Self {
         Self { result, status: None, events: Vec::new(), retry: None }
     }
 }

@@ -1,44 +1,44 @@
-//! How an error is to be retried, and what it is called in metrics, Events and logs.
+//! Category and retry class of errors.
 //!
-//! Every typed error of machinist answers these two questions, so that no caller has to guess from a message.
+//! Every typed error has both, so that no caller decides by a message.
 
 use std::time::Duration;
 
-/// When to try again.
+/// When to retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
-    /// The object is bad: nothing will be better until somebody edits it (or the resync comes round).
+    /// The object is invalid: wait for a change or the resync.
     OnChange,
-    /// Somebody said when: the API server with `Retry-After`, or the object's own schedule.
+    /// After a known delay: `Retry-After` of the API server, or the object's schedule.
     After(Duration),
-    /// Exponentially, with jitter, per object.
+    /// With exponential backoff and jitter per object.
     Backoff,
-    /// Somebody else was faster: as [`Backoff`](Self::Backoff), but beginning ten times sooner, since a second look mostly mends it.
+    /// After a conflict: as [`Backoff`](Self::Backoff), starting at a tenth of the delay.
     Soon,
-    /// Nothing failed: what is waited for tells nobody when it comes, so it is looked at again then.
+    /// No failure: poll again after a delay, because no watch reports the change.
     Again(Duration),
 }
 
-/// What went wrong, in one word that is stable enough for an alert.
+/// The category of an error, stable enough for alerts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {
-    /// The object, or what it refers to, is not valid.
+    /// The object or a referenced object is invalid.
     InvalidConfiguration,
-    /// What was asked for does not exist, and whoever was asked knows that.
+    /// The requested object does not exist.
     NotFound,
-    /// Somebody else changed the object first.
+    /// The object changed in the meantime.
     Conflict,
-    /// The cloud has no room, or a quota is used up.
+    /// The cloud has no capacity, or a quota is exhausted.
     CapacityExhausted,
     /// Too many requests.
     Throttled,
     /// Not allowed.
     Unauthorised,
-    /// The lease is not ours (any more).
+    /// This process does not hold the lease.
     NotLeader,
-    /// Nobody answered, or the answer was lost: what was asked for may have happened.
+    /// No answer: the request may have been executed.
     Unavailable,
-    /// An answer that we do not understand, or a webhook between us and the API server that fails: nothing mends itself.
+    /// An answer that cannot be decoded, or a failing admission webhook.
     Unexpected,
 }
 
@@ -56,9 +56,9 @@ impl Category {
         Self::Unexpected,
     ];
 
-    /// Whether it lasts until people mend something: a right, a webhook, what the API server takes for valid. The others are how the protocol works,
-    /// or end by themselves.
-    pub fn is_for_people(self) -> bool {
+    /// Whether a person has to fix something: permissions, a webhook, an invalid object. All others are part of the
+    /// protocol or resolve themselves.
+    pub fn needs_attention(self) -> bool {
         match self {
             Self::InvalidConfiguration | Self::Unauthorised | Self::Unexpected => true,
             Self::NotFound
@@ -68,6 +68,11 @@ impl Category {
             | Self::NotLeader
             | Self::Unavailable => false,
         }
+    }
+
+    /// The former name of [`needs_attention`](Self::needs_attention).
+    pub fn is_for_people(self) -> bool {
+        self.needs_attention()
     }
 
     /// The name in metrics, Events and logs.
@@ -86,26 +91,26 @@ impl Category {
     }
 }
 
-/// A typed error that says its category and how to retry.
+/// A typed error with category and retry class.
 pub trait Classified: std::error::Error {
     /// What went wrong.
     fn category(&self) -> Category;
     /// When to try again.
     fn retry(&self) -> Retry;
 
-    /// The same error as plain data, which a pure stage can look at.
+    /// The same error as plain data for pure stages.
     fn failure(&self) -> Failure {
         Failure { category: self.category(), retry: self.retry(), message: self.to_string() }
     }
 }
 
-/// An error as plain data: what is left of it when it crosses into a pure stage.
+/// An error as plain data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// What went wrong.
     pub category: Category,
     /// When to try again.
     pub retry: Retry,
-    /// For people.
+    /// The message.
     pub message: String,
 }

@@ -1,7 +1,7 @@
-//! Label selectors: reading one from an object, checking it, matching labels, and its text form for the scale subresource.
+//! Label selectors: parse, validate, match, and the text form of the scale subresource.
 //!
-//! Kubernetes' rules: all requirements must hold; `NotIn` and `DoesNotExist` hold where the label is missing. A selector without any requirement
-//! would mean everything, which no MachineSet can mean, so it cannot be built.
+//! Kubernetes' rules: all requirements must hold; `NotIn` and `DoesNotExist` match a missing label. An empty selector
+//! would match everything, which no MachineSet may do, so it is rejected.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ const LONGEST: usize = 63;
 /// The longest prefix of a label's name.
 const LONGEST_PREFIX: usize = 253;
 
-/// Which labels are meant. Never empty, always valid.
+/// A label selector; never empty, always valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector(Box<[Requirement]>);
 
@@ -33,24 +33,24 @@ enum Test {
     DoesNotExist,
 }
 
-/// Why a selector is no use.
+/// Why a selector is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
     /// It would select everything.
-    #[error("spec.selector is empty, which would select everything")]
+    #[error("spec.selector must not be empty (it would select every Machine)")]
     Empty,
-    /// A label cannot have this name.
-    #[error("spec.selector: {0:?} is no name of a label")]
+    /// Not a label name.
+    #[error("spec.selector: {0:?} is not a valid label name")]
     BadKey(String),
-    /// A label cannot have this value.
-    #[error("spec.selector: {value:?} is no value of label {key}")]
+    /// Not a label value.
+    #[error("spec.selector: {value:?} is not a valid value of label {key}")]
     BadValue {
         /// The label.
         key: String,
         /// The value.
         value: String,
     },
-    /// Nobody knows this operator.
+    /// Not an operator.
     #[error(
         "spec.selector: operator {operator:?} of label {key} is not In, NotIn, Exists or DoesNotExist"
     )]
@@ -60,7 +60,7 @@ pub enum SelectorError {
         /// The operator.
         operator: String,
     },
-    /// The operator needs values and has none, or has some and wants none.
+    /// The operator needs values and has none, or the other way round.
     #[error("spec.selector: operator {operator} of label {key} has the wrong number of values")]
     BadCount {
         /// The label.
@@ -71,7 +71,7 @@ pub enum SelectorError {
 }
 
 impl Selector {
-    /// Reads and checks a selector.
+    /// Parses and validates a selector.
     pub fn read(wire: &wire::LabelSelector) -> Result<Self, SelectorError> {
         let mut requirements = Vec::new();
         for (key, value) in &wire.match_labels {
@@ -92,12 +92,12 @@ impl Selector {
         Ok(Self(requirements.into()))
     }
 
-    /// Whether it selects an object with these labels.
+    /// Whether an object with these labels matches.
     pub fn matches(&self, labels: &Pairs) -> bool {
         self.matches_by(|name| labels.get(name))
     }
 
-    /// Whether it selects an object whose labels `get` looks up.
+    /// Whether an object whose labels `get` returns matches.
     pub fn matches_by<'a>(&self, get: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|requirement| requirement.test.holds(get(&requirement.key)))
     }
@@ -141,7 +141,7 @@ impl Test {
     }
 }
 
-/// The form that `kubectl get -l` and `status.labelSelector` have.
+/// The form of `kubectl get -l` and `status.labelSelector`.
 impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, Requirement { key, test }) in self.0.iter().enumerate() {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_hold_as_kubernetes_has_them() {
+    fn matches_requirements_as_kubernetes_does() {
         let (web, db) = (Pairs::from([("tier", "web")]), Pairs::from([("tier", "db")]));
         let none = Pairs::default();
         for (selector, expected) in [
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_what_kubectl_takes() {
+    fn prints_what_kubectl_accepts() {
         let text = |value| read(value).unwrap().to_string();
         assert_eq!(text(json!({"matchLabels": {"b": "2", "a/x": ""}})), "a/x=,b=2");
         assert_eq!(text(expression("In", &["web", "db", "web"])), "tier in (db,web)");
@@ -246,16 +246,16 @@ mod tests {
     }
 
     #[test]
-    fn bad_selectors_say_what_is_wrong_and_where() {
+    fn rejects_invalid_selectors_with_the_reason() {
         let long = "x".repeat(64);
         for (selector, text) in [
             (json!({}), "empty"),
             (json!({"matchLabels": {}, "matchExpressions": []}), "empty"),
-            (json!({"matchLabels": {"-a": "1"}}), "\"-a\" is no name"),
-            (json!({"matchLabels": {"Up.per/a": "1"}}), "\"Up.per/a\" is no name"),
-            (json!({"matchLabels": {"a/b/c": "1"}}), "\"a/b/c\" is no name"),
-            (json!({"matchLabels": {long: "1"}}), "is no name"),
-            (json!({"matchLabels": {"a": "b c"}}), "\"b c\" is no value of label a"),
+            (json!({"matchLabels": {"-a": "1"}}), "\"-a\" is not a valid label name"),
+            (json!({"matchLabels": {"Up.per/a": "1"}}), "\"Up.per/a\" is not a valid"),
+            (json!({"matchLabels": {"a/b/c": "1"}}), "\"a/b/c\" is not a valid"),
+            (json!({"matchLabels": {long: "1"}}), "is not a valid label name"),
+            (json!({"matchLabels": {"a": "b c"}}), "\"b c\" is not a valid value of label a"),
             (expression("Gt", &["1"]), "operator \"Gt\" of label tier"),
             (expression("In", &[]), "wrong number of values"),
             (expression("Exists", &["1"]), "wrong number of values"),
@@ -269,7 +269,6 @@ mod tests {
     }
 
     proptest! {
-        /// `In` and `NotIn` are opposites for every label, and so are `Exists` and `DoesNotExist`.
         #[test]
         fn opposites_are_opposites(value in proptest::option::of("[a-c]"), listed in proptest::collection::vec("[a-c]", 1..4)) {
             let holds = |operator: &str, values: &[String]| {
@@ -283,9 +282,8 @@ mod tests {
             prop_assert_ne!(holds("Exists", &[]), holds("DoesNotExist", &[]));
         }
 
-        /// Whatever is accepted can be printed without characters that would change its meaning.
         #[test]
-        fn nothing_in_a_selector_breaks_its_text(key in ".{0,8}", value in ".{0,8}") {
+        fn accepted_selectors_print_unambiguously(key in ".{0,8}", value in ".{0,8}") {
             if let Ok(selector) = read(json!({"matchLabels": {key.clone(): value.clone()}})) {
                 prop_assert_eq!(selector.to_string(), format!("{key}={value}"));
                 prop_assert!(!selector.to_string().contains([',', ' ', '(', ')', '!']));

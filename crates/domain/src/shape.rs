@@ -1,24 +1,24 @@
-//! What a machine would be and give, in no cloud's terms.
+//! Requested and provided capacity of a Machine, in no cloud's terms.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What a provider spec asks for, as far as capacity goes.
+/// What a provider spec requests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// The cloud's name for the size of machine.
+    /// The instance type.
     pub instance_type: Arc<str>,
-    /// Where it would run, if the spec says so.
+    /// The region, if set.
     pub region: Option<Arc<str>>,
-    /// Where in the region, if the spec says so.
+    /// The zone, if set.
     pub zone: Option<Arc<str>>,
-    /// Size of the root volume in GiB, if the spec says so.
+    /// Size of the root volume in GiB, if set.
     pub root_disk_gib: Option<u32>,
-    /// The Secret with the credentials, in the object's own namespace; `None` means those of the process.
+    /// The Secret with the credentials, in the object's namespace; `None` means the credentials of the process.
     pub credentials_secret: Option<Arc<str>>,
 }
 
-/// What a machine of some type gives to the cluster.
+/// What an instance type provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
     /// Virtual CPUs.
@@ -27,17 +27,17 @@ pub struct Capacity {
     pub memory_mib: u64,
     /// Processor architecture.
     pub architecture: Architecture,
-    /// GPUs, of all kinds together.
+    /// Number of GPUs.
     pub gpus: u32,
-    /// Who makes the GPUs; `None` where there are none, or where nobody knows a resource name for them.
+    /// The GPU vendor; `None` without a GPU or without a known resource name.
     pub gpu_vendor: Option<GpuVendor>,
-    /// How many network interfaces it can have, 0 where that is not known.
+    /// Number of network interfaces; 0 if unknown.
     pub interfaces: u32,
-    /// How many IPv4 addresses each interface can have, 0 where that is not known.
+    /// IPv4 addresses per interface; 0 if unknown.
     pub addresses_per_interface: u32,
 }
 
-/// Processor architecture in Kubernetes' words.
+/// The architecture in Kubernetes' terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Architecture {
     /// x86-64.
@@ -62,7 +62,7 @@ impl fmt::Display for Architecture {
     }
 }
 
-/// Who makes a GPU.
+/// A GPU vendor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GpuVendor {
     /// NVIDIA.
@@ -74,7 +74,7 @@ pub enum GpuVendor {
 }
 
 impl GpuVendor {
-    /// The resource that the vendor's device plugin gives to a node.
+    /// The extended resource of the vendor's device plugin.
     pub fn resource_name(self) -> &'static str {
         match self {
             Self::Nvidia => "nvidia.com/gpu",

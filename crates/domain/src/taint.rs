@@ -1,4 +1,4 @@
-//! Taints: what keeps pods away from a Node.
+//! Taints of Nodes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,26 +7,26 @@ use jiff::Timestamp;
 use machinist_api::wire;
 use serde_json::{Value, json};
 
-/// A taint. Key and effect are its identity: a Node has at most one of each pair.
+/// A taint. Key and effect identify it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Taint {
-    /// Its name.
+    /// The key.
     pub key: Arc<str>,
-    /// Its value; often none.
+    /// The value, if any.
     pub value: Option<Arc<str>>,
     /// NoSchedule, PreferNoSchedule or NoExecute.
     pub effect: Arc<str>,
-    /// When it was put there; only some are timed.
+    /// When it was added; only some effects have it.
     pub time_added: Option<Timestamp>,
 }
 
 impl Taint {
-    /// Whether this is the same taint, whatever its value.
+    /// Whether key and effect are equal.
     pub fn is_same(&self, other: &Self) -> bool {
         self.key == other.key && self.effect == other.effect
     }
 
-    /// A taint as it came, each word passed through `share` so that those that repeat are stored once.
+    /// Reads a taint, each string passed through an interner.
     pub fn shared(wire: wire::Taint, share: impl Fn(String) -> Arc<str>) -> Self {
         Self {
             key: share(wire.key),
@@ -36,7 +36,7 @@ impl Taint {
         }
     }
 
-    /// The taint as the API server reads it.
+    /// The taint in the object.
     pub fn to_json(&self) -> Value {
         let mut taint = json!({ "key": &*self.key, "effect": &*self.effect });
         if let Some(value) = self.value.as_deref().filter(|value| !value.is_empty()) {

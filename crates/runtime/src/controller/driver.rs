@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use machinist_api::resource::NODES;
 use machinist_domain::key::ObjectKey;
-use machinist_domain::report::{EventNote, EventType, PassResult};
+use machinist_domain::report::{EventNote, EventType, ReconcileResult};
 use machinist_domain::retry::{Classified, Retry};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -161,7 +161,7 @@ impl<C: Controller> Driver<C> {
         };
         let pauses = match retry {
             Some(Retry::Backoff | Retry::After(_)) => true,
-            Some(Retry::Again(_)) => result == PassResult::Failed,
+            Some(Retry::Again(_)) => result == ReconcileResult::Failed,
             Some(Retry::OnChange | Retry::Soon) | None => false,
         };
         if pauses {
@@ -171,17 +171,17 @@ impl<C: Controller> Driver<C> {
         self.queue.retry(key, retry);
     }
 
-    async fn stages(&self, key: &ObjectKey, writer: &Writer) -> (PassResult, Option<Retry>) {
+    async fn stages(&self, key: &ObjectKey, writer: &Writer) -> (ReconcileResult, Option<Retry>) {
         let snapshot = match self.controller.observe(key).await {
             Ok(Some(snapshot)) => snapshot,
             Ok(None) => {
                 self.unsaid.forget(key);
-                return (PassResult::Settled, None);
+                return (ReconcileResult::Settled, None);
             }
             Err(error) => {
                 tracing::warn!(%error, "could not look");
                 self.tell_blind(key, &error).await;
-                return (PassResult::Failed, Some(refused::retry(&error)));
+                return (ReconcileResult::Failed, Some(refused::retry(&error)));
             }
         };
         let plan = self.controller.decide(&snapshot, self.clock.now());
@@ -216,7 +216,7 @@ impl<C: Controller> Driver<C> {
             // Somebody else was faster: no failure, but another look.
             Some(error) if error.conflict() => (report.result, Some(error.retry())),
             // The report's own retry may be more patient than a missing status allows.
-            Some(error) => (PassResult::Failed, Some(refused::retry(&error))),
+            Some(error) => (ReconcileResult::Failed, Some(refused::retry(&error))),
         }
     }
 

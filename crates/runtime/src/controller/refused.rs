@@ -10,7 +10,7 @@ use crate::cluster::ApiError;
 
 /// What people are told where they can mend it. The words are the API server's; of an answer that was not understood nothing is repeated.
 pub(super) fn note(what: &str, error: &ApiError) -> Option<EventNote> {
-    let for_people = error.category().is_for_people() && error.code().is_some();
+    let for_people = error.category().needs_attention() && error.code().is_some();
     for_people.then(|| EventNote {
         event_type: EventType::Warning,
         reason: EventReason::ReconcileError,

@@ -12,7 +12,7 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
-use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
+use machinist_domain::report::{EventNote, EventReason, EventType, ReconcileResult, Report};
 use machinist_domain::retry::Retry;
 use machinist_runtime::cache::kind::Kind;
 use machinist_runtime::cache::store::Entry;
@@ -99,10 +99,10 @@ impl Controller for Seer {
         let again = *passes < LOOKS && !self.in_vain;
         let again = again.then_some(Retry::Again(Duration::from_millis(1)));
         if thing.seen.is_some() {
-            return Report { retry: again, ..Report::quiet(PassResult::Settled) };
+            return Report { retry: again, ..Report::quiet(ReconcileResult::Settled) };
         }
         Report {
-            result: PassResult::Changed,
+            result: ReconcileResult::Changed,
             status: Some(json!({"seen": "yes"})),
             events: vec![EventNote {
                 event_type: EventType::Normal,

@@ -10,7 +10,7 @@ use machinist_api::wire::MetadataOnly;
 use machinist_domain::annotations::AnnotationChange;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
-use machinist_domain::report::{PassResult, Report};
+use machinist_domain::report::{ReconcileResult, Report};
 use machinist_domain::retry::{Classified, Retry};
 use machinist_runtime::cache::kind::{Kind, Stored};
 use machinist_runtime::cache::store::Entry;
@@ -209,7 +209,7 @@ impl<R: Role> Controller for Toy<R> {
         outcome: &Option<Retry>,
         _now: Timestamp,
     ) -> Report {
-        Report { retry: *outcome, ..Report::quiet(PassResult::Settled) }
+        Report { retry: *outcome, ..Report::quiet(ReconcileResult::Settled) }
     }
 
     fn regarding<'a>(&self, snapshot: &'a Arc<Marked>) -> Regarding<'a> {

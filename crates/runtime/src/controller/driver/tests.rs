@@ -69,7 +69,7 @@ impl Controller for Talker {
         };
         let events = [EventReason::Annotated, EventReason::ArchitectureReplaced].map(note);
         let events = if first { events.to_vec() } else { Vec::new() };
-        Report { events, retry: self.retry, ..Report::quiet(PassResult::Changed) }
+        Report { events, retry: self.retry, ..Report::quiet(ReconcileResult::Changed) }
     }
 
     fn regarding<'a>(&self, meta: &'a Meta) -> Regarding<'a> {
@@ -163,7 +163,7 @@ async fn an_event_changes_neither_the_result_of_a_pass_nor_when_it_comes_back_ea
         let (mut driver, _) = driver(500);
         driver.controller.retry = Some(own);
         let ended = driver.stages(&ObjectKey::new("ns", "a"), &driver.writer).await;
-        assert_eq!(ended, (PassResult::Changed, Some(own)));
+        assert_eq!(ended, (ReconcileResult::Changed, Some(own)));
     }
 }
 
@@ -174,7 +174,7 @@ async fn an_event_that_nobody_will_ever_take_does_not_bring_the_pass_back() {
         let key = ObjectKey::new("ns", "a");
         assert_eq!(
             driver.stages(&key, &driver.writer).await,
-            (PassResult::Changed, None),
+            (ReconcileResult::Changed, None),
             "{refusal}"
         );
         pass(&driver, &key).await;

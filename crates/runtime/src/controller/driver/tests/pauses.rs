@@ -23,7 +23,7 @@ impl Role for Failing {
         let mut passes = self.passes.lock();
         passes.push(Instant::now());
         let status = (passes.len() < MOST_PASSES).then(|| json!({"request": passes.len()}));
-        Report { status, retry: Some(self.retry), ..Report::quiet(PassResult::Failed) }
+        Report { status, retry: Some(self.retry), ..Report::quiet(ReconcileResult::Failed) }
     }
 }
 

@@ -25,7 +25,7 @@ impl Role for Refused {
     }
 
     fn report(&self) -> Report {
-        Report { status: Some(json!({"a": 1})), ..Report::quiet(PassResult::Changed) }
+        Report { status: Some(json!({"a": 1})), ..Report::quiet(ReconcileResult::Changed) }
     }
 }
 
@@ -56,7 +56,7 @@ async fn passes(
     what: Refused,
     code: u16,
     message: &'static str,
-) -> (Vec<(PassResult, Option<Retry>)>, Vec<Value>) {
+) -> (Vec<(ReconcileResult, Option<Retry>)>, Vec<Value>) {
     let told = Arc::<Mutex<Vec<Value>>>::default();
     let cluster = cluster(code, message, &told);
     let controller = Player::new(what, &cluster);
@@ -81,7 +81,11 @@ async fn what_people_can_mend_is_told_once_and_tried_again() {
     for what in [Refused::Look, Refused::Status] {
         for (code, message) in mendable {
             let (ended, told) = passes(what, code, message).await;
-            assert_eq!(ended, [(PassResult::Failed, Some(Retry::Backoff)); 3], "{what:?} {code}");
+            assert_eq!(
+                ended,
+                [(ReconcileResult::Failed, Some(Retry::Backoff)); 3],
+                "{what:?} {code}"
+            );
             assert_eq!(told.len(), 1, "{what:?}: {told:?}");
             let (event, note) = (&told[0], told[0]["note"].as_str().unwrap());
             assert_eq!(
@@ -102,7 +106,7 @@ async fn what_mends_itself_is_not_told() {
         for code in [404, 409, 429, 500, 503] {
             let (ended, told) = passes(what, code, "not now").await;
             assert!(told.is_empty(), "{what:?} {code}: {told:?}");
-            let failed = ended.iter().all(|(result, _)| *result == PassResult::Failed);
+            let failed = ended.iter().all(|(result, _)| *result == ReconcileResult::Failed);
             assert_eq!(
                 failed,
                 code > 409 || (code, what) == (409, Refused::Look),

@@ -20,7 +20,7 @@ impl Role for Counter {
     }
 
     fn report(&self) -> Report {
-        Report::quiet(PassResult::Settled)
+        Report::quiet(ReconcileResult::Settled)
     }
 }
 
