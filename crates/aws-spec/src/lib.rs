@@ -10,3 +10,6 @@ mod type_facts;
 
 pub use provider_config::AwsSpecs;
 pub use type_facts::{DeviceFacts, TypeFacts};
+
+/// The name of the AWS provider.
+pub const PROVIDER: &str = "aws";

@@ -9,14 +9,15 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use futures::FutureExt;
-use machinist_aws_spec::{AwsSpecs, catalogue};
+use machinist_aws_spec::{AwsSpecs, PROVIDER, catalogue};
 use machinist_controllers::annotator::{Annotator, Settings};
-use machinist_controllers::kinds::MachineSets;
+use machinist_controllers::kinds::{MachineSets, NoState};
 use machinist_controllers::realms::SecretScope;
 use machinist_domain::capacity_annotations;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::ReconcileResult;
-use machinist_provider::capacity::{Answer, CapacitySource, Listener, Question};
+use machinist_provider::capacity::{Answer, Capacities, CapacitySource, Listener, Question};
+use machinist_provider::provider::Providers;
 use machinist_runtime::cache::Scope;
 use machinist_runtime::clock::{Clock, SystemClock};
 use machinist_runtime::cluster::Cluster;
@@ -47,19 +48,20 @@ pub(crate) async fn per_settled_pass(config: kube::Config, namespace: &str) -> R
     let control = Cluster::new(config, &timings)?;
     let manager = Manager::new(control, None, options, Arc::new(SystemClock), timings);
     let shared = manager.shared();
-    let specs = MachineSets::new(Arc::new(AwsSpecs));
+    let specs = Providers::default().with_specs(PROVIDER, Arc::new(AwsSpecs));
+    let sets = MachineSets::<NoState>::new(Arc::new(specs));
+    let aws = Capacities { cloud: Some(Arc::new(Settled)), catalogue: Some(catalogue::capacity) };
     let settings = Settings {
         options: capacity_annotations::Options::default(),
-        cloud: Some(Arc::new(Settled)),
-        catalogue: Some(catalogue::capacity),
+        capacities: HashMap::from([(PROVIDER, aws)]),
         obey_migration: false,
         secrets: SecretScope::Named,
     };
-    let annotator = Annotator::new(shared, specs, settings);
+    let annotator = Annotator::new(shared, sets, settings);
     let writer = Writer::new(
         shared.gateway.clone(),
-        shared.control.session(UserAgent::of(Annotator::NAME)),
-        Annotator::NAME,
+        shared.control.session(UserAgent::of(<Annotator>::NAME)),
+        <Annotator>::NAME,
         Leadership::NotNeeded,
     );
     let mut keys = Vec::new();

@@ -1,25 +1,24 @@
 //! Which controllers there are, tied to the providers that this binary has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use machinist_aws_spec::{AwsSpecs, catalogue};
+use machinist_aws_spec::{AwsSpecs, PROVIDER, catalogue};
 use machinist_controllers::DECLARATIONS;
 use machinist_controllers::annotator::{self, Annotator};
 use machinist_controllers::clouds::Clouds;
-use machinist_controllers::kinds::{MachineSets, Machines};
+use machinist_controllers::kinds::{MachineSets, Machines, NoState, State};
 use machinist_controllers::machine::{self, MachineController};
 use machinist_controllers::machine_set::{self, MachineSetController};
 use machinist_controllers::node_link::NodeLink;
 use machinist_controllers::platform::rule::{Choice, PlatformRule};
 use machinist_controllers::recycler::RecyclerController;
 use machinist_domain::machine_timings::MachineTimings;
-use machinist_domain::shape::{Capacity, Shape};
-use machinist_provider::capacity::CapacitySource;
+use machinist_provider::capacity::Capacities;
+use machinist_provider::parts::Parts;
 use machinist_provider::provider::Providers;
-use machinist_provider::spec::{SpecError, SpecHalf};
-use machinist_runtime::controller::start::{Registration, Shared};
-use serde_json::value::RawValue;
+use machinist_provider::spec::SpecHalf;
+use machinist_runtime::controller::start::Registration;
 
 use crate::annotator::{AnnotatorArguments, Source};
 use crate::cli::MachineArguments;
@@ -62,14 +61,19 @@ pub struct Wiring {
 }
 
 impl Wiring {
-    /// Every controller. `with_machines`: the MachineSet controller is among those that will run, so the caches keep what it needs.
-    fn all(&self, with_machines: bool) -> Vec<Registration> {
-        let specs: Arc<dyn SpecHalf> = Arc::new(Specs(self.providers.clone()));
+    /// Every controller. `with_machine_sets`: the MachineSet controller will run, so the shared cache stores what it reads.
+    fn all(&self, with_machine_sets: bool) -> Vec<Registration> {
+        let specs = self.providers.clone().with_specs(PROVIDER, Arc::new(AwsSpecs));
+        let specs: Arc<dyn SpecHalf> = Arc::new(specs);
         let sets = MachineSets::new(Arc::clone(&specs));
-        let sets = if with_machines { sets.with_children() } else { sets };
+        let annotator = if with_machine_sets {
+            self.annotator(sets.clone())
+        } else {
+            self.annotator(MachineSets::<NoState>::new(Arc::clone(&specs)))
+        };
         let machines = Machines::new(specs);
         vec![
-            self.annotator(sets.clone()),
+            annotator,
             self.machine(machines.clone()),
             self.machine_set(sets, machines.clone()),
             Registration::new(move |shared| NodeLink::new(shared, machines)),
@@ -77,13 +81,13 @@ impl Wiring {
         ]
     }
 
-    fn annotator(&self, sets: MachineSets) -> Registration {
-        let flags = self.annotator.clone();
+    fn annotator<S: State>(&self, sets: MachineSets<S>) -> Registration {
+        let (flags, providers) = (self.annotator.clone(), self.providers.clone());
+        let timings = MachineTimings::default().scaled(self.time_scale);
         Registration::new(move |shared| {
             let settings = annotator::Settings {
                 options: flags.annotations.options(),
-                cloud: cloud(&flags, shared),
-                catalogue: flags.asks(Source::Catalogue).then_some(known),
+                capacities: capacities(&flags, &providers, &parts::of(shared, &timings)),
                 obey_migration: flags.obeys_migration(),
                 secrets: flags.secrets(),
             };
@@ -142,36 +146,24 @@ impl Wiring {
     }
 }
 
-/// EC2, if it is to be asked what machines give.
-#[cfg(feature = "aws")]
-fn cloud(flags: &AnnotatorArguments, shared: &Arc<Shared>) -> Option<Arc<dyn CapacitySource>> {
-    flags.asks(Source::Ec2).then(|| crate::aws::ec2_types(shared))
-}
-
-/// Nobody can be asked what machines give.
-#[cfg(not(feature = "aws"))]
-fn cloud(_: &AnnotatorArguments, _: &Arc<Shared>) -> Option<Arc<dyn CapacitySource>> {
-    None
-}
-
-/// What is known of an instance type without asking a cloud.
-fn known(instance_type: &str) -> Option<Capacity> {
-    let known = catalogue::capacity(instance_type);
-    #[cfg(feature = "playground")]
-    let known = known.or_else(|| machinist_provider_sim::types::capacity(instance_type));
-    known
-}
-
-/// Reads specs of the providers that are there, and AWS's, which need no provider to be read.
-struct Specs(Providers);
-
-impl SpecHalf for Specs {
-    fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError> {
-        match AwsSpecs.shape(spec) {
-            Err(SpecError::ForeignKind { .. }) => self.0.shape(spec),
-            read => read,
-        }
+/// Where the annotator finds capacities, by provider. `--instance-types` chooses among the sources for AWS; the other providers have
+/// no such choice. Without the AWS provider, specs of AWS are annotated from the catalogue.
+fn capacities(
+    flags: &AnnotatorArguments,
+    providers: &Providers,
+    parts: &Parts,
+) -> HashMap<&'static str, Capacities> {
+    let mut all = HashMap::new();
+    for provider in providers.iter() {
+        all.entry(provider.name()).or_insert_with(|| provider.capacity(parts));
     }
+    let aws = all.entry(PROVIDER).or_default();
+    aws.catalogue = flags.asks(Source::Catalogue).then_some(catalogue::capacity);
+    #[cfg(feature = "aws")]
+    if !flags.asks(Source::Ec2) {
+        aws.cloud = None;
+    }
+    all
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use machinist_aws_spec::AwsSpecs;
-use machinist_provider::capacity::{CapacitySource, Realm};
+use machinist_aws_spec::{AwsSpecs, PROVIDER, catalogue};
+use machinist_provider::capacity::{Capacities, Realm};
 use machinist_provider::cloud::Cloud;
 use machinist_provider::node_groups::NodeGroups;
 use machinist_provider::parts;
@@ -37,7 +37,7 @@ impl AwsProvider {
 
 impl Provider for AwsProvider {
     fn name(&self) -> &'static str {
-        "aws"
+        PROVIDER
     }
 
     fn specs(&self) -> Arc<dyn SpecHalf> {
@@ -52,7 +52,7 @@ impl Provider for AwsProvider {
         Some(self.node_groups_as(parts, groups::ambient()))
     }
 
-    fn capacity(&self, parts: &parts::Parts) -> Option<Arc<dyn CapacitySource>> {
+    fn capacity(&self, parts: &parts::Parts) -> Capacities {
         let parts = Parts {
             secrets: Arc::clone(&parts.secrets),
             witness: Arc::clone(&parts.witness),
@@ -65,6 +65,7 @@ impl Provider for AwsProvider {
             spawn: Arc::clone(&parts.spawn),
             page_size: None,
         };
-        Some(Ec2Types::sharing(parts, Arc::clone(&self.http)))
+        let cloud = Ec2Types::sharing(parts, Arc::clone(&self.http));
+        Capacities { cloud: Some(cloud), catalogue: Some(catalogue::capacity) }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use machinist_domain::key::ObjectKey;
-use machinist_provider::capacity::{Answer, CapacitySource, Listener, Question};
+use machinist_provider::capacity::Capacities;
 use machinist_provider::cloud::Cloud;
 use machinist_provider::parts::Parts;
 use machinist_provider::provider::Provider;
@@ -48,21 +47,7 @@ impl Provider for SimProvider {
         Arc::new(SimClient::new(self.endpoint.clone(), parts.clone()))
     }
 
-    fn capacity(&self, _: &Parts) -> Option<Arc<dyn CapacitySource>> {
-        Some(Arc::new(SimTypes))
+    fn capacity(&self, _: &Parts) -> Capacities {
+        Capacities { cloud: None, catalogue: Some(types::capacity) }
     }
-}
-
-/// What the types of the simulated cloud give. They never change, so nobody has to be asked.
-#[derive(Debug, Clone, Copy)]
-struct SimTypes;
-
-impl CapacitySource for SimTypes {
-    fn look(&self, question: &Question) -> Answer {
-        types::capacity(&question.instance_type).map_or(Answer::Absent, Answer::Present)
-    }
-
-    fn forget(&self, _: &ObjectKey) {}
-
-    fn listen(&self, _: Listener) {}
 }

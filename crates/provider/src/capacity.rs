@@ -3,6 +3,7 @@
 //! Asking takes time and may fail, so nobody waits for it: [`CapacitySource::look`] answers at once with what is known, and what is not known
 //! yet is asked for in the background. Listeners hear when an answer comes or changes. The source retries by itself.
 
+use std::fmt;
 use std::sync::Arc;
 
 use machinist_domain::key::{ObjectKey, Version};
@@ -56,6 +57,25 @@ pub enum Answer {
     Absent,
     /// The type gives this.
     Present(Capacity),
+}
+
+/// A table of instance types that needs no request.
+pub type Catalogue = fn(&str) -> Option<Capacity>;
+
+/// Where a provider's capacities come from. A provider that has neither source gets no capacity annotations.
+#[derive(Clone, Default)]
+pub struct Capacities {
+    /// The cloud's API.
+    pub cloud: Option<Arc<dyn CapacitySource>>,
+    /// A table, for a provider without `cloud` and for when the cloud cannot be asked.
+    pub catalogue: Option<Catalogue>,
+}
+
+impl fmt::Debug for Capacities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (cloud, catalogue) = (self.cloud.is_some(), self.catalogue.is_some());
+        f.debug_struct("Capacities").field("cloud", &cloud).field("catalogue", &catalogue).finish()
+    }
 }
 
 /// Hears that answers came or changed: the realm, and the types.

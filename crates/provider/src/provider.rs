@@ -7,7 +7,7 @@ use machinist_domain::shape::Shape;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::capacity::CapacitySource;
+use crate::capacity::Capacities;
 use crate::cloud::Cloud;
 use crate::node_groups::NodeGroups;
 use crate::parts::Parts;
@@ -24,10 +24,10 @@ pub trait Provider: Debug + Send + Sync {
     /// Calls the cloud, for as long as the process runs.
     fn cloud(&self, parts: &Parts) -> Arc<dyn Cloud>;
 
-    /// Says what machines give; `None` where the cloud cannot be asked.
-    fn capacity(&self, parts: &Parts) -> Option<Arc<dyn CapacitySource>> {
+    /// Where the capacities of its instance types come from, for scale from zero. Called once per process.
+    fn capacity(&self, parts: &Parts) -> Capacities {
         let _ = parts;
-        None
+        Capacities::default()
     }
 
     /// Calls the cloud about its groups of nodes; `None` where it has none.
@@ -47,11 +47,14 @@ pub struct Providers {
 
 /// The spec half of a provider, made once.
 #[derive(Clone)]
-struct Known(Arc<dyn SpecHalf>);
+struct Known {
+    provider: &'static str,
+    specs: Arc<dyn SpecHalf>,
+}
 
 impl Debug for Known {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.0.kinds()).finish()
+        f.write_str(self.provider)
     }
 }
 
@@ -66,9 +69,27 @@ struct Header {
 impl Providers {
     /// These providers. Where two read the same kind of the same group, the earlier one does.
     pub fn new(all: Vec<Arc<dyn Provider>>) -> Self {
-        let specs: Vec<_> = all.iter().map(|provider| Known(provider.specs())).collect();
-        let kinds = specs.iter().flat_map(|specs| specs.0.kinds().to_vec()).collect();
-        Self { all, specs, kinds }
+        let known = |provider: &Arc<dyn Provider>| (provider.name(), provider.specs());
+        let halves: Vec<_> = all.iter().map(known).collect();
+        let mut providers = Self { all, ..Self::default() };
+        for (provider, specs) in halves {
+            providers.add(provider, specs);
+        }
+        providers
+    }
+
+    /// Also reads the specs of a provider whose cloud half this process does not have.
+    #[must_use]
+    pub fn with_specs(mut self, provider: &'static str, specs: Arc<dyn SpecHalf>) -> Self {
+        if self.specs.iter().all(|known| known.provider != provider) {
+            self.add(provider, specs);
+        }
+        self
+    }
+
+    fn add(&mut self, provider: &'static str, specs: Arc<dyn SpecHalf>) {
+        self.kinds.extend_from_slice(specs.kinds());
+        self.specs.push(Known { provider, specs });
     }
 
     /// All of them, in the order in which they were given.
@@ -81,32 +102,47 @@ impl Providers {
     /// The group decides only between providers that read the same kind: provider specs of one kind are found under several groups. A spec
     /// without a kind is for the first provider, as it was when there was only one.
     pub fn choose(&self, spec: &RawValue) -> Result<&Arc<dyn Provider>, SpecError> {
-        Ok(&self.all[self.position(spec)?])
+        let (position, kind) = self.position(spec)?;
+        self.all.get(position).ok_or_else(|| self.foreign(kind))
     }
 
-    fn position(&self, spec: &RawValue) -> Result<usize, SpecError> {
+    fn foreign(&self, kind: String) -> SpecError {
+        SpecError::ForeignKind { kind, known: self.kinds.clone() }
+    }
+
+    fn known(&self, spec: &RawValue) -> Result<&Known, SpecError> {
+        let (position, kind) = self.position(spec)?;
+        self.specs.get(position).ok_or_else(|| self.foreign(kind))
+    }
+
+    /// The place of the provider that reads this spec, and the spec's kind.
+    fn position(&self, spec: &RawValue) -> Result<(usize, String), SpecError> {
         let header: Header = spec::read(spec)?;
-        let foreign = |kind: &str| SpecError::ForeignKind {
-            kind: kind.to_owned(),
-            known: self.kinds.clone(),
-        };
-        let Some(kind) = header.kind.filter(|kind| !kind.is_empty()) else {
-            return if self.all.is_empty() { Err(foreign("")) } else { Ok(0) };
-        };
+        let kind = header.kind.unwrap_or_default();
+        if kind.is_empty() {
+            return Ok((0, kind));
+        }
         let version = header.api_version.unwrap_or_default();
         let group = version.split_once('/').map_or("", |(group, _)| group);
         let reads = |fits: &dyn Fn(&SpecKind) -> bool| {
-            self.specs.iter().position(|specs| specs.0.kinds().iter().any(fits))
+            self.specs.iter().position(|known| known.specs.kinds().iter().any(fits))
         };
-        reads(&|known| known.kind == kind && known.group == group)
-            .or_else(|| reads(&|known| known.kind == kind))
-            .ok_or_else(|| foreign(&kind))
+        let found = reads(&|known| known.kind == kind && known.group == group)
+            .or_else(|| reads(&|known| known.kind == kind));
+        match found {
+            Some(position) => Ok((position, kind)),
+            None => Err(self.foreign(kind)),
+        }
     }
 }
 
 impl SpecHalf for Providers {
     fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError> {
-        self.specs[self.position(spec)?].0.shape(spec)
+        self.known(spec)?.specs.shape(spec)
+    }
+
+    fn provider(&self, spec: &RawValue) -> Option<&'static str> {
+        self.known(spec).ok().map(|known| known.provider)
     }
 
     fn kinds(&self) -> &[SpecKind] {
@@ -114,8 +150,8 @@ impl SpecHalf for Providers {
     }
 
     fn validate(&self, spec: &RawValue) -> Vec<Problem> {
-        match self.position(spec) {
-            Ok(position) => self.specs[position].0.validate(spec),
+        match self.known(spec) {
+            Ok(known) => known.specs.validate(spec),
             Err(error) => vec![Problem::at("", error.to_string())],
         }
     }

@@ -17,6 +17,12 @@ pub trait SpecHalf: Send + Sync {
         &[]
     }
 
+    /// The name of the provider that this spec is for, where `self` reads the specs of several.
+    fn provider(&self, spec: &RawValue) -> Option<&'static str> {
+        let _ = spec;
+        None
+    }
+
     /// Everything that is wrong with a spec, as far as that can be said without asking the cloud; for people, all of it at once. A spec that
     /// is not even readable has one problem, at its root.
     fn validate(&self, spec: &RawValue) -> Vec<Problem> {

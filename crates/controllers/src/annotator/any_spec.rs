@@ -1,4 +1,4 @@
-//! Whatever stands in a provider spec, it is read, decided on and printed without a panic, and nothing is made up from it.
+//! Property: any provider spec is parsed, decided on and printed without a panic, and no value is invented.
 
 use std::sync::Arc;
 
@@ -12,8 +12,9 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::kinds::NoState;
 
-/// Anything that JSON can say.
+/// Any JSON value.
 fn anything() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -34,7 +35,7 @@ fn anything() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A provider spec as it should be, of which some fields are anything.
+/// A valid provider spec with some fields replaced by any value.
 fn nearly_right() -> impl Strategy<Value = Value> {
     let fields =
         ["apiVersion", "kind", "instanceType", "placement", "blockDevices", "credentialsSecret"];
@@ -60,8 +61,8 @@ fn provider_spec() -> impl Strategy<Value = Value> {
     prop_oneof![anything(), nearly_right()]
 }
 
-/// What the cache makes of a MachineSet with this provider spec, as its JSON arrives.
-fn stored(provider_spec: &Value) -> Result<MachineSet, serde_json::Error> {
+/// What the cache stores of a MachineSet with this provider spec.
+fn stored(provider_spec: &Value) -> Result<MachineSet<NoState>, serde_json::Error> {
     let object = json!({
         "apiVersion": "machine.openshift.io/v1beta1",
         "kind": "MachineSet",
@@ -72,32 +73,39 @@ fn stored(provider_spec: &Value) -> Result<MachineSet, serde_json::Error> {
     Ok(MachineSets::new(Arc::new(AwsSpecs)).project(wire))
 }
 
-fn clouds() -> [Cloud; 5] {
+fn clouds() -> [CloudAnswer; 5] {
     let failure = Failure {
         category: Category::Throttled,
         retry: Retry::Backoff,
         message: "no luck".to_owned(),
     };
     [
-        Cloud::Off,
-        Cloud::NoRegion,
-        Cloud::NotFoundOut(failure.clone()),
-        Cloud::Said(Answer::Absent),
-        Cloud::Said(Answer::Unknown(failure)),
+        CloudAnswer::NotUsed,
+        CloudAnswer::NoRegion,
+        CloudAnswer::NoAccess(failure.clone()),
+        CloudAnswer::Answered(Answer::Absent),
+        CloudAnswer::Answered(Answer::Unknown(failure)),
     ]
 }
 
 proptest! {
     #[test]
     fn any_provider_spec_is_decided_on(spec in provider_spec()) {
-        // The provider's part is raw to the wire type: nothing in it makes the whole object unreadable.
-        let set = Arc::new(stored(&spec).map_err(|error| TestCaseError::fail(error.to_string()))?);
+        // The wire type keeps the provider spec raw: no content of it makes the object undecodable.
+        let set = stored(&spec).map_err(|error| TestCaseError::fail(error.to_string()))?;
         let written = spec["instanceType"].as_str();
         let known = set.shape.as_ref().ok().and_then(|shape| catalogue::capacity(&shape.instance_type));
         for cloud in clouds() {
             let snapshot = Snapshot {
                 meta: set.meta.clone(),
-                content: Content::Read { set: Arc::clone(&set), cloud, catalogue: known },
+                content: Content::Decoded(Decoded {
+                    authority: set.authority,
+                    provider: Some("aws"),
+                    shape: set.shape.clone(),
+                    annotations: Arc::clone(&set.annotations),
+                    cloud,
+                    catalogue: known,
+                }),
                 options: Options::default(),
                 obey_migration: false,
             };
@@ -107,10 +115,10 @@ proptest! {
                 (Err(error), plan) => {
                     prop_assert_eq!(plan, Plan::Refuse(Refusal::BadSpec((**error).clone())));
                 }
-                (Ok(shape), Plan::Tell(truth)) => {
-                    prop_assert_eq!(Some(&*shape.instance_type), written, "nobody made it up");
+                (Ok(shape), Plan::Annotate(annotation)) => {
+                    prop_assert_eq!(Some(&*shape.instance_type), written, "the type is the one in the spec");
                     prop_assert!(known.is_some());
-                    let labels = truth.assessment.change.iter().find_map(|(key, value)| {
+                    let labels = annotation.assessment.change.iter().find_map(|(key, value)| {
                         value.filter(|_| key == machinist_api::names::ANNOTATION_CAPACITY_LABELS)
                     });
                     let pairs: Vec<_> = labels.unwrap_or_default().split(',').collect();

@@ -1,4 +1,4 @@
-//! From what was observed to what to do.
+//! Decides what to write on one MachineSet. Pure.
 
 use machinist_domain::capacity_annotations::assess;
 use machinist_domain::retry::{Category, Failure};
@@ -7,77 +7,86 @@ use machinist_provider::capacity::Answer;
 use machinist_provider::spec::SpecError;
 
 use super::error::Refusal;
-use super::plan::{Plan, Truth};
-use super::snapshot::{Cloud, Content, Snapshot};
+use super::plan::{Annotation, Plan, Reason};
+use super::snapshot::{CloudAnswer, Content, Decoded, Snapshot};
 use crate::kinds::Authority;
 
-/// Decides. Time plays no part in it.
+/// Decides. The time is irrelevant.
 pub fn decide(snapshot: &Snapshot) -> Plan {
     if snapshot.meta.deleting {
-        return Plan::Deleting;
+        return Plan::NoOp(Reason::Deleting);
     }
-    let (set, cloud, catalogue) = match &snapshot.content {
+    let set = match &snapshot.content {
         Content::Undecodable(reason) => {
             return Plan::Refuse(Refusal::Undecodable { reason: reason.clone() });
         }
-        Content::Read { set, cloud, catalogue } => (set, cloud, *catalogue),
+        Content::Decoded(set) => set,
     };
     if snapshot.obey_migration && set.authority == Authority::Elsewhere {
-        return Plan::Elsewhere;
+        return Plan::NoOp(Reason::ManagedElsewhere);
     }
     let shape = match &set.shape {
         Ok(shape) => shape,
         Err(error) => return Plan::Refuse(Refusal::BadSpec(SpecError::clone(error))),
     };
-    match known(cloud, catalogue) {
-        Knowledge::Later => Plan::Wait,
-        Knowledge::Never(refusal) => Plan::Refuse(refusal),
-        Knowledge::NoSuchType => {
-            let instance_type = shape.instance_type.to_string();
-            Plan::Refuse(Refusal::UnknownType { instance_type })
-        }
-        Knowledge::Now(capacity, fallback) => Plan::Tell(Truth {
+    match known_capacity(set) {
+        Known::Pending => Plan::NoOp(Reason::CapacityPending),
+        Known::Never(refusal) => Plan::Refuse(refusal),
+        Known::NoSuchType => Plan::Refuse(Refusal::UnknownType {
+            instance_type: shape.instance_type.to_string(),
+            provider: set.provider.unwrap_or_default(),
+        }),
+        Known::Now(capacity, fallback) => Plan::Annotate(Annotation {
             assessment: assess(&set.annotations, shape, &capacity, snapshot.options),
             fallback,
-            retry: match cloud {
-                Cloud::NotFoundOut(failure) => Some(failure.retry),
+            retry: match &set.cloud {
+                CloudAnswer::NoAccess(failure) => Some(failure.retry),
                 _ => None,
             },
         }),
     }
 }
 
-/// What is known of the machines of a set.
-enum Knowledge {
-    /// This, and why the catalogue had to say it.
+/// What is known about the capacity of an instance type.
+enum Known {
+    /// The capacity, and the failure because of which it is the catalogue's.
     Now(Capacity, Option<Failure>),
-    /// Somebody is asking.
-    Later,
-    /// There is no such type.
+    /// A request to the cloud is in progress.
+    Pending,
+    /// The provider has no such instance type.
     NoSuchType,
-    /// Nothing, until something changes.
+    /// Nothing, until the object or its surroundings change.
     Never(Refusal),
 }
 
-/// The cloud's answer wins. The catalogue stands in where the cloud could not be asked; never where the object or its credentials are bad.
-fn known(cloud: &Cloud, catalogue: Option<Capacity>) -> Knowledge {
-    let no_region = || SpecError::Invalid { reason: "placement.region is missing".to_owned() };
-    match cloud {
-        Cloud::Off => catalogue.map_or(Knowledge::NoSuchType, |found| Knowledge::Now(found, None)),
-        Cloud::NoRegion => Knowledge::Never(Refusal::BadSpec(no_region())),
-        Cloud::NoSecret(key) => Knowledge::Never(Refusal::NoSecret(key.clone())),
-        Cloud::NotFoundOut(failure) => match catalogue {
-            Some(capacity) => Knowledge::Now(capacity, Some(failure.clone())),
-            None => Knowledge::Never(Refusal::NotFoundOut(failure.clone())),
+/// The cloud's answer takes precedence. The catalogue is the fallback where the cloud cannot be asked, but never for an invalid object
+/// or invalid credentials: that would hide the mistake.
+fn known_capacity(set: &Decoded) -> Known {
+    match &set.cloud {
+        CloudAnswer::NotSupported => {
+            let provider = set.provider.unwrap_or_default();
+            Known::Never(Refusal::NoCapacities { provider })
+        }
+        CloudAnswer::NotUsed => {
+            set.catalogue.map_or(Known::NoSuchType, |capacity| Known::Now(capacity, None))
+        }
+        CloudAnswer::NoRegion => {
+            let reason = "placement.region is missing".to_owned();
+            Known::Never(Refusal::BadSpec(SpecError::Invalid { reason }))
+        }
+        CloudAnswer::NoSecret(key) => Known::Never(Refusal::NoSecret(key.clone())),
+        CloudAnswer::NoAccess(failure) => match set.catalogue {
+            Some(capacity) => Known::Now(capacity, Some(failure.clone())),
+            None => Known::Never(Refusal::NoAccess(failure.clone())),
         },
-        Cloud::Said(Answer::NotAsked) => Knowledge::Later,
-        Cloud::Said(Answer::Absent) => Knowledge::NoSuchType,
-        Cloud::Said(Answer::Present(capacity)) => Knowledge::Now(*capacity, None),
-        Cloud::Said(Answer::Unknown(failure)) => match catalogue {
+        CloudAnswer::Answered(Answer::NotAsked) => Known::Pending,
+        CloudAnswer::Answered(Answer::Absent) => Known::NoSuchType,
+        CloudAnswer::Answered(Answer::Present(capacity)) => Known::Now(*capacity, None),
+        CloudAnswer::Answered(Answer::Unknown(failure)) => match set.catalogue {
             Some(capacity) if failure.category != Category::InvalidConfiguration => {
-                Knowledge::Now(capacity, Some(failure.clone()))
+                Known::Now(capacity, Some(failure.clone()))
             }
-            _ => Knowledge::Never(Refusal::CouldNotAsk(failure.clone())),
+            _ => Known::Never(Refusal::CloudFailed(failure.clone())),
         },
     }
 }

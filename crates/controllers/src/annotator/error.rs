@@ -1,54 +1,77 @@
-//! Why there is nothing true to write about a MachineSet.
+//! Why a MachineSet gets no annotations.
+
+use std::fmt;
 
 use machinist_domain::key::ObjectKey;
+use machinist_domain::report::EventReason;
 use machinist_domain::retry::{Category, Classified, Failure, Retry};
 use machinist_provider::spec::SpecError;
 
-/// Why there is nothing true to write.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+use super::messages;
+
+/// Why a MachineSet gets no annotations. Existing ones stay as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody knows the instance type.
-    #[error("instance type {instance_type:?} is unknown, annotations are left as they are")]
+    /// The provider has no such instance type.
     UnknownType {
-        /// The type that the spec names.
+        /// The type in the provider spec.
         instance_type: String,
+        /// The provider.
+        provider: &'static str,
     },
-    /// The provider spec is no use.
-    #[error(transparent)]
-    BadSpec(#[from] SpecError),
-    /// The object cannot be decoded at all.
-    #[error("object cannot be decoded: {reason}")]
+    /// The provider reports no capacities at all.
+    NoCapacities {
+        /// The provider.
+        provider: &'static str,
+    },
+    /// The provider spec is invalid.
+    BadSpec(SpecError),
+    /// The object cannot be decoded.
     Undecodable {
-        /// What is wrong with it.
+        /// Why.
         reason: String,
     },
-    /// The Secret that the spec names is not there.
-    #[error("secret {0} does not exist")]
+    /// The Secret that the provider spec names does not exist.
     NoSecret(ObjectKey),
-    /// Whom to ask, and as whom, could not be found out, and nobody else knows.
-    #[error("the cloud could not be asked: {}", .0.message)]
-    NotFoundOut(Failure),
-    /// The cloud could not be asked, and nobody else knows.
-    #[error("the cloud could not be asked: {}", .0.message)]
-    CouldNotAsk(Failure),
+    /// Credentials or endpoint could not be read from the cluster, and the catalogue has no entry.
+    NoAccess(Failure),
+    /// The cloud could not be asked, and the catalogue has no entry.
+    CloudFailed(Failure),
 }
+
+impl Refusal {
+    /// The reason of its Event.
+    pub fn event_reason(&self) -> EventReason {
+        match self {
+            Self::UnknownType { .. } | Self::NoCapacities { .. } => EventReason::FailedUpdate,
+            _ => EventReason::ReconcileError,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&messages::refusal(self))
+    }
+}
+
+impl std::error::Error for Refusal {}
 
 impl Classified for Refusal {
     fn category(&self) -> Category {
         match self {
-            Self::UnknownType { .. } => Category::NotFound,
+            Self::UnknownType { .. } | Self::NoCapacities { .. } => Category::NotFound,
             Self::BadSpec(_) | Self::Undecodable { .. } | Self::NoSecret(_) => {
                 Category::InvalidConfiguration
             }
-            Self::NotFoundOut(failure) | Self::CouldNotAsk(failure) => failure.category,
+            Self::NoAccess(failure) | Self::CloudFailed(failure) => failure.category,
         }
     }
 
-    /// Nearly all of these wait for a change: of the object, of its Secret, or of what the cloud answers. Whoever asks the cloud asks again by
-    /// itself.
+    /// A change of the object, of its Secret or of the cloud's answer requeues the MachineSet. The capacity source retries by itself.
     fn retry(&self) -> Retry {
         match self {
-            Self::NotFoundOut(failure) => failure.retry,
+            Self::NoAccess(failure) => failure.retry,
             _ => Retry::OnChange,
         }
     }

@@ -1,7 +1,8 @@
-//! The annotator: tells cluster-autoscaler what a machine of an empty MachineSet would give, so that it can scale from zero.
+//! The annotator: writes the capacity of a MachineSet's instance type onto the MachineSet, so that cluster-autoscaler can scale it
+//! from zero.
 //!
-//! Input: MachineSets, and what a cloud and the built-in catalogue say of instance types. Output: annotations on each MachineSet, and Events.
-//! It creates and deletes nothing, so it is safe beside anything and needs no lease.
+//! Input: MachineSets, and the capacities that the provider of each spec reports. Output: annotations and Events. It creates and
+//! deletes nothing, so it can run beside any other controller and needs no lease.
 
 mod act;
 #[cfg(test)]
@@ -9,12 +10,14 @@ mod any_spec;
 mod decide;
 mod declaration;
 mod error;
+mod messages;
 pub mod metrics;
 mod observe;
 mod plan;
 mod report;
 mod snapshot;
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
@@ -22,8 +25,7 @@ use machinist_api::resource::MACHINE_SETS;
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::Report;
-use machinist_domain::shape::Capacity;
-use machinist_provider::capacity::CapacitySource;
+use machinist_provider::capacity::Capacities;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{AnyCache, Cache};
 use machinist_runtime::cluster::ApiError;
@@ -38,27 +40,22 @@ pub use self::decide::decide;
 pub use self::declaration::DECLARATION;
 pub use self::error::Refusal;
 use self::metrics::AnnotatorMetrics;
-pub use self::plan::{Outcome, Plan, Truth};
+pub use self::plan::{Annotation, Outcome, Plan, Reason};
 pub use self::report::report;
-pub use self::snapshot::{Cloud, Content, Snapshot};
-use crate::kinds::{MachineSet, MachineSets};
+pub use self::snapshot::{CloudAnswer, Content, Decoded, Snapshot};
+use crate::kinds::{MachineSet, MachineSetState, MachineSets, State};
 use crate::openshift::{OpenShift, Rival};
 use crate::realms::leavers::Leavers;
 use crate::realms::{Concern, Realms, SecretScope};
 
-/// What the built-in catalogue knows of an instance type.
-pub type Catalogue = fn(&str) -> Option<Capacity>;
-
-/// How to annotate.
+/// Settings of the annotator.
 #[derive(Clone)]
 pub struct Settings {
     /// What to write.
     pub options: Options,
-    /// The cloud, if it is to be asked.
-    pub cloud: Option<Arc<dyn CapacitySource>>,
-    /// The built-in catalogue, if it is to be asked.
-    pub catalogue: Option<Catalogue>,
-    /// Whether to keep off objects that another machine API is in charge of.
+    /// Where capacities come from, by the name of the provider.
+    pub capacities: HashMap<&'static str, Capacities>,
+    /// Whether to leave objects alone that another machine API manages.
     pub obey_migration: bool,
     /// How Secrets are watched.
     pub secrets: SecretScope,
@@ -70,25 +67,36 @@ impl std::fmt::Debug for Settings {
     }
 }
 
-/// The annotator.
+/// The annotator. `S` is what the cache of MachineSets stores for the other controllers of the process.
 #[derive(Debug)]
-pub struct Annotator {
-    sets: Arc<Cache<MachineSets>>,
+pub struct Annotator<S: State = Arc<MachineSetState>> {
+    sets: Arc<Cache<MachineSets<S>>>,
     realms: Realms,
     rival: Rival,
     settings: Settings,
     metrics: Arc<AnnotatorMetrics>,
     leavers: Arc<Leavers>,
-    /// Known when the driver subscribes; what is heard before is in the caches by then.
+    /// Set when the driver subscribes.
     queue: Arc<OnceLock<Arc<Queue>>>,
 }
 
-impl Annotator {
-    /// An annotator that reads MachineSets as `kind` does.
-    pub fn new(shared: &Arc<Shared>, kind: MachineSets, settings: Settings) -> Self {
+impl<S: State> Annotator<S> {
+    /// An annotator of the MachineSets that `kind` parses.
+    pub fn new(shared: &Arc<Shared>, kind: MachineSets<S>, settings: Settings) -> Self {
         let sets = shared.caches.open(&shared.control, shared.scope.clone(), kind);
         let queue = Arc::<OnceLock<Arc<Queue>>>::default();
-        let wake = Wake { sets: Arc::clone(&sets), queue: Arc::clone(&queue) };
+        let requeue = Requeue { sets: Arc::clone(&sets), queue: Arc::clone(&queue) };
+        for (provider, capacities) in &settings.capacities {
+            let Some(cloud) = &capacities.cloud else { continue };
+            let (provider, requeue) = (*provider, requeue.clone());
+            cloud.listen(Box::new(move |_realm, types| {
+                requeue.matching(|set| {
+                    let shape = set.shape.as_ref();
+                    set.provider == Some(provider)
+                        && shape.is_ok_and(|shape| types.contains(&shape.instance_type))
+                });
+            }));
+        }
         let openshift = OpenShift::new(shared);
         let rival = Rival::new(shared, openshift.clone());
         let realms = Realms::new(
@@ -96,65 +104,60 @@ impl Annotator {
             openshift,
             settings.secrets,
             Arc::new(move |concern| match concern {
-                Concern::All => wake.those(|_| true),
-                Concern::Secret(key) => wake.those(|set| names(set, &key)),
+                Concern::All => requeue.matching(|_| true),
+                Concern::Secret(key) => {
+                    requeue.matching(|set| secret_of(set).as_ref() == Some(&key))
+                }
             }),
         );
-        if let Some(cloud) = &settings.cloud {
-            let wake = Wake { sets: Arc::clone(&sets), queue: Arc::clone(&queue) };
-            cloud.listen(Box::new(move |_realm, types| {
-                wake.those(|set| {
-                    set.shape.as_ref().is_ok_and(|shape| types.contains(&shape.instance_type))
-                });
-            }));
-        }
         let (metrics, leavers) = (shared.metrics.set(), Arc::default());
         Self { sets, realms, rival, settings, metrics, leavers, queue }
     }
 
-    /// Closes the watches of Secrets that this object was the last to name, and forgets what was asked in their name.
-    fn let_go_of_secrets(&self, key: &ObjectKey) {
+    /// Closes the watches of Secrets that no MachineSet names any more, and drops the answers that were asked for with them.
+    fn release_secrets(&self, key: &ObjectKey) {
         for secret in self.leavers.take(key) {
-            if self.sets.select(|set| names(set, &secret)).is_empty() {
+            if self.sets.select(|set| secret_of(set).as_ref() == Some(&secret)).is_empty() {
                 self.realms.let_go(&secret);
-                if let Some(cloud) = &self.settings.cloud {
-                    cloud.forget(&secret);
+                for capacities in self.settings.capacities.values() {
+                    if let Some(cloud) = &capacities.cloud {
+                        cloud.forget(&secret);
+                    }
                 }
             }
         }
     }
 }
 
-/// Whether the set's machines are asked about in the name of this Secret.
-fn names(set: &MachineSet, secret: &ObjectKey) -> bool {
-    let named = set.shape.as_ref().ok().and_then(|shape| shape.credentials_secret.as_deref());
-    set.meta.key.namespace == secret.namespace && named == Some(&*secret.name)
-}
-
-/// The Secret in whose name a set's machines are asked about.
-fn secret_of(entry: &Entry<MachineSet>) -> Option<ObjectKey> {
-    let Entry::Known(set) = entry else { return None };
+/// The Secret with the credentials of a MachineSet's provider spec.
+fn secret_of<S>(set: &MachineSet<S>) -> Option<ObjectKey> {
     let name = set.shape.as_ref().ok()?.credentials_secret.as_ref()?;
     Some(ObjectKey::new(Arc::clone(&set.meta.key.namespace), Arc::clone(name)))
 }
 
-/// Brings MachineSets back whose surroundings have changed.
-struct Wake {
-    sets: Arc<Cache<MachineSets>>,
+/// Requeues MachineSets when something that they refer to changes.
+struct Requeue<S: State> {
+    sets: Arc<Cache<MachineSets<S>>>,
     queue: Arc<OnceLock<Arc<Queue>>>,
 }
 
-impl Wake {
-    fn those(&self, concerned: impl Fn(&MachineSet) -> bool) {
+impl<S: State> Clone for Requeue<S> {
+    fn clone(&self) -> Self {
+        Self { sets: Arc::clone(&self.sets), queue: Arc::clone(&self.queue) }
+    }
+}
+
+impl<S: State> Requeue<S> {
+    fn matching(&self, wanted: impl Fn(&MachineSet<S>) -> bool) {
         if let Some(queue) = self.queue.get() {
-            for key in self.sets.select(concerned) {
+            for key in self.sets.select(wanted) {
                 queue.add(&key);
             }
         }
     }
 }
 
-impl Controller for Annotator {
+impl<S: State> Controller for Annotator<S> {
     type Snapshot = Snapshot;
     type Plan = Plan;
     type Outcome = Outcome;
@@ -169,9 +172,12 @@ impl Controller for Annotator {
         let queue = self.queue.get_or_init(|| Arc::clone(queue)).clone();
         let leavers = Arc::clone(&self.leavers);
         self.sets.subscribe(move |change| {
-            let [before, after] = [change.before, change.after].map(|entry| secret_of(entry?));
+            let [before, after] = [change.before, change.after].map(|entry| match entry {
+                Some(Entry::Known(set)) => secret_of(set),
+                _ => None,
+            });
             leavers.changed(change.key, before.as_ref(), after.as_ref());
-            // One that is gone is looked at once more, because it may have left a watch behind.
+            // A deleted MachineSet is requeued, too: it may have been the last that named its Secret.
             queue.add_changed(change.key, change);
         });
     }
@@ -185,14 +191,14 @@ impl Controller for Annotator {
     }
 
     async fn act(&self, snapshot: &Snapshot, plan: &Plan, writer: &Writer) -> Outcome {
-        if let Plan::Tell(Truth { fallback: Some(failure), .. }) = plan {
+        if let Plan::Annotate(Annotation { fallback: Some(failure), .. }) = plan {
             self.metrics.catalogue_answered(failure.category.as_str());
         }
         act::act(&self.sets, snapshot, plan, writer).await
     }
 
-    fn report(&self, _: &Snapshot, _: &Plan, outcome: &Outcome, _: Timestamp) -> Report {
-        report(outcome)
+    fn report(&self, _: &Snapshot, plan: &Plan, outcome: &Outcome, _: Timestamp) -> Report {
+        report(plan, outcome)
     }
 
     fn regarding<'a>(&self, snapshot: &'a Snapshot) -> Regarding<'a> {

@@ -1,37 +1,27 @@
-//! Gathers a snapshot: from the caches, or live where an answer about this object was lost. The cloud is looked at, never waited for.
+//! Fills a snapshot from the caches, with a live read where an own write may not be in the cache. Never waits for the cloud.
 
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Classified as _;
-use machinist_provider::capacity::Question;
+use machinist_provider::capacity::{CapacitySource, Question};
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::Annotator;
-use super::snapshot::{Cloud, Content, Snapshot};
-use crate::kinds::{Authority, MachineSet};
+use super::snapshot::{CloudAnswer, Content, Decoded, Snapshot};
+use crate::kinds::{Authority, MachineSet, State};
 use crate::realms::RealmError;
 
-pub(super) async fn observe(
-    annotator: &Annotator,
+pub(super) async fn observe<S: State>(
+    annotator: &Annotator<S>,
     key: &ObjectKey,
 ) -> Result<Option<Snapshot>, ApiError> {
-    annotator.let_go_of_secrets(key);
+    annotator.release_secrets(key);
     let Some(entry) = annotator.sets.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
     let content = match entry {
         Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
-        Entry::Known(set) => {
-            // What is being deleted or somebody else's is left alone, so nobody is asked about it.
-            let elsewhere =
-                annotator.settings.obey_migration && set.authority == Authority::Elsewhere;
-            let left = meta.deleting || elsewhere;
-            let cloud = if left { Cloud::Off } else { ask(annotator, &set).await };
-            let shape = set.shape.as_ref().ok();
-            let catalogue = annotator.settings.catalogue.zip(shape);
-            let catalogue = catalogue.and_then(|(lookup, shape)| lookup(&shape.instance_type));
-            Content::Read { set, cloud, catalogue }
-        }
+        Entry::Known(set) => Content::Decoded(decoded(annotator, &set).await),
     };
     let arch_only_labels = annotator.rival.is_alive().await;
     let options = Options { arch_only_labels, ..annotator.settings.options };
@@ -39,17 +29,42 @@ pub(super) async fn observe(
     Ok(Some(Snapshot { meta, content, options, obey_migration }))
 }
 
-async fn ask(annotator: &Annotator, set: &MachineSet) -> Cloud {
-    let Some(source) = &annotator.settings.cloud else { return Cloud::Off };
-    let Ok(shape) = &set.shape else { return Cloud::NoRegion };
+async fn decoded<S: State>(annotator: &Annotator<S>, set: &MachineSet<S>) -> Decoded {
+    let capacities = set.provider.and_then(|name| annotator.settings.capacities.get(name));
+    let catalogue = capacities.and_then(|capacities| capacities.catalogue);
+    let cloud = capacities.and_then(|capacities| capacities.cloud.as_deref());
+    // `decide` ignores these sets, so no request is made for them.
+    let elsewhere = annotator.settings.obey_migration && set.authority == Authority::Elsewhere;
+    let cloud = match cloud {
+        None if catalogue.is_none() => CloudAnswer::NotSupported,
+        Some(cloud) if !set.meta.deleting && !elsewhere => ask(annotator, cloud, set).await,
+        _ => CloudAnswer::NotUsed,
+    };
+    let instance_type = set.shape.as_ref().ok().map(|shape| &*shape.instance_type);
+    Decoded {
+        authority: set.authority,
+        provider: set.provider,
+        shape: set.shape.clone(),
+        annotations: set.annotations.clone(),
+        cloud,
+        catalogue: catalogue.zip(instance_type).and_then(|(lookup, name)| lookup(name)),
+    }
+}
+
+async fn ask<S: State>(
+    annotator: &Annotator<S>,
+    cloud: &dyn CapacitySource,
+    set: &MachineSet<S>,
+) -> CloudAnswer {
+    let Ok(shape) = &set.shape else { return CloudAnswer::NoRegion };
     match annotator.realms.realm(&set.meta.key.namespace, shape).await {
         Ok(realm) => {
             let instance_type = shape.instance_type.clone();
-            Cloud::Said(source.look(&Question { realm, instance_type }))
+            CloudAnswer::Answered(cloud.look(&Question { realm, instance_type }))
         }
-        Err(RealmError::NoRegion) => Cloud::NoRegion,
-        Err(RealmError::NoSecret(key)) => Cloud::NoSecret(key),
-        Err(RealmError::Unreadable(error)) => Cloud::NotFoundOut(error.failure()),
-        Err(RealmError::Api(error)) => Cloud::NotFoundOut(error.failure()),
+        Err(RealmError::NoRegion) => CloudAnswer::NoRegion,
+        Err(RealmError::NoSecret(key)) => CloudAnswer::NoSecret(key),
+        Err(RealmError::Unreadable(error)) => CloudAnswer::NoAccess(error.failure()),
+        Err(RealmError::Api(error)) => CloudAnswer::NoAccess(error.failure()),
     }
 }

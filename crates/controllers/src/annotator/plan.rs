@@ -1,4 +1,4 @@
-//! What the annotator is going to do, and what came of it, as data.
+//! What the annotator is going to do, and the outcome, as data.
 
 use std::fmt;
 
@@ -10,42 +10,51 @@ use super::error::Refusal;
 /// What to do about one MachineSet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing: it is being deleted.
-    Deleting,
-    /// Nothing: another machine API is in charge of it.
-    Elsewhere,
-    /// Nothing yet: the cloud is being asked.
-    Wait,
-    /// Make it say the truth, which may need no write.
-    Tell(Truth),
-    /// There is nothing true to write.
+    /// Nothing.
+    NoOp(Reason),
+    /// Write what differs, which may be nothing.
+    Annotate(Annotation),
+    /// Leave the annotations alone and report why.
     Refuse(Refusal),
 }
 
-/// What a MachineSet should say, and how we know.
+/// Why nothing is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The MachineSet is being deleted.
+    Deleting,
+    /// Another machine API manages it.
+    ManagedElsewhere,
+    /// A request to the cloud is in progress; its answer requeues the MachineSet.
+    CapacityPending,
+}
+
+/// Annotations to write, and where their values come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Truth {
-    /// What to write, and what somebody should hear about.
+pub struct Annotation {
+    /// What to write, and what to report about it.
     pub assessment: Assessment,
-    /// Why the built-in catalogue had to answer; `None` where it did not have to.
+    /// The failure because of which the values are the catalogue's; `None` where they are the cloud's or no cloud is used.
     pub fallback: Option<Failure>,
-    /// When to look again, where nobody else will bring us back.
+    /// When to requeue, where no event does.
     pub retry: Option<Retry>,
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Deleting => f.write_str("leave it: it is being deleted"),
-            Self::Elsewhere => f.write_str("leave it: another machine API is in charge of it"),
-            Self::Wait => f.write_str("leave it: the cloud is being asked"),
-            Self::Refuse(refusal) => write!(f, "leave it: {refusal}"),
-            Self::Tell(truth) if truth.assessment.change.is_empty() => {
-                f.write_str("leave it: annotations are right")
+            Self::NoOp(Reason::Deleting) => f.write_str("no-op: being deleted"),
+            Self::NoOp(Reason::ManagedElsewhere) => {
+                f.write_str("no-op: managed by another machine API")
             }
-            Self::Tell(truth) => {
+            Self::NoOp(Reason::CapacityPending) => f.write_str("no-op: waiting for the cloud"),
+            Self::Refuse(refusal) => write!(f, "no-op: {refusal}"),
+            Self::Annotate(Annotation { assessment, .. }) if assessment.change.is_empty() => {
+                f.write_str("no-op: annotations are up to date")
+            }
+            Self::Annotate(Annotation { assessment, .. }) => {
                 f.write_str("annotate:")?;
-                for (key, value) in truth.assessment.change.iter() {
+                for (key, value) in assessment.change.iter() {
                     match value {
                         Some(value) => write!(f, " {key}={value:?}")?,
                         None => write!(f, " {key}-")?,
@@ -57,22 +66,15 @@ impl fmt::Display for Plan {
     }
 }
 
-/// What came of a plan.
+/// The outcome of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// There was nothing to do, or the object went away meanwhile.
-    Left,
-    /// The cloud is being asked; its answer will bring us back.
-    Waiting,
-    /// It says the truth.
-    Told {
-        /// What it says, and how we know.
-        truth: Truth,
-        /// Whether that took a write.
-        wrote: bool,
-    },
-    /// There was nothing true to write.
-    Refused(Refusal),
-    /// Writing did not work.
+    /// No write was needed.
+    Unchanged,
+    /// The annotations were written.
+    Written,
+    /// The MachineSet was deleted in the meantime.
+    Gone,
+    /// The write failed.
     Failed(Failure),
 }

@@ -1,90 +1,61 @@
-//! What to tell people about a pass.
+//! Reports a reconcile in Events.
 
-use machinist_api::names::ANNOTATION_ANNOTATED;
 use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
-use machinist_domain::retry::{Category, Classified};
+use machinist_domain::retry::Classified;
 
-use super::error::Refusal;
-use super::plan::{Outcome, Truth};
+use super::messages;
+use super::plan::{Annotation, Outcome, Plan, Reason};
 
-/// How many characters of a failure's message a note has room for.
-const MESSAGE_LENGTH: usize = 200;
-
-/// Reports. Time plays no part in it.
-pub fn report(outcome: &Outcome) -> Report {
-    match outcome {
-        Outcome::Left => Report::quiet(PassResult::Settled),
-        Outcome::Waiting => Report::quiet(PassResult::Waiting),
-        Outcome::Told { truth, wrote } => Report {
-            status: None,
-            result: if *wrote { PassResult::Changed } else { PassResult::Settled },
-            events: told(truth, *wrote),
-            retry: truth.retry,
-        },
-        Outcome::Refused(refusal) => Report {
-            status: None,
-            result: PassResult::Refused,
-            events: vec![note(EventType::Warning, refused(refusal), refusal.to_string())],
-            retry: Some(refusal.retry()),
-        },
-        Outcome::Failed(failure) => Report {
-            status: None,
-            result: PassResult::Failed,
-            // A conflict or a lost lease is how the protocol works; a write that the API server does not take needs somebody to look.
-            events: match failure.category {
-                Category::InvalidConfiguration | Category::Unauthorised | Category::Unexpected => {
-                    let message = failure.message.clone();
-                    vec![note(EventType::Warning, EventReason::ReconcileError, message)]
-                }
-                _ => Vec::new(),
+/// Reports. The time is irrelevant.
+pub fn report(plan: &Plan, outcome: &Outcome) -> Report {
+    match (plan, outcome) {
+        (_, Outcome::Failed(failure)) => Report {
+            // A conflict or a lost lease is part of the protocol; a rejected write needs attention.
+            events: if failure.category.is_for_people() {
+                let text = messages::write_failed(failure);
+                vec![note(EventType::Warning, EventReason::ReconcileError, text)]
+            } else {
+                Vec::new()
             },
             retry: Some(failure.retry),
+            ..Report::quiet(PassResult::Failed)
         },
+        (Plan::Refuse(refusal), _) => Report {
+            events: vec![note(EventType::Warning, refusal.event_reason(), refusal.to_string())],
+            retry: Some(refusal.retry()),
+            ..Report::quiet(PassResult::Refused)
+        },
+        (Plan::NoOp(Reason::CapacityPending), _) => Report::quiet(PassResult::Waiting),
+        (Plan::NoOp(_), _) | (_, Outcome::Gone) => Report::quiet(PassResult::Settled),
+        (Plan::Annotate(annotation), outcome) => {
+            let written = *outcome == Outcome::Written;
+            let result = if written { PassResult::Changed } else { PassResult::Settled };
+            let events = events(annotation, written);
+            Report { events, retry: annotation.retry, ..Report::quiet(result) }
+        }
     }
 }
 
-fn told(truth: &Truth, wrote: bool) -> Vec<EventNote> {
-    let mut events = Vec::new();
-    let assessment = &truth.assessment;
-    if wrote {
-        // Our own record of what we wrote says nothing that the keys themselves do not say.
-        let told = assessment.change.iter().filter(|(key, _)| *key != ANNOTATION_ANNOTATED);
-        let keys = told.map(|(key, value)| match value {
-            Some(value) => format!("{key}={value}"),
-            None => format!("{key} removed"),
-        });
-        let message = keys.collect::<Vec<_>>().join(", ");
-        events.push(note(EventType::Normal, EventReason::Annotated, message));
+fn events(annotation: &Annotation, written: bool) -> Vec<EventNote> {
+    let (mut events, assessment) = (Vec::new(), &annotation.assessment);
+    if written {
+        if let Some(text) = messages::annotated(&assessment.change) {
+            events.push(note(EventType::Normal, EventReason::Annotated, text));
+        }
+        if let Some(wrong) = &assessment.contradicted_architecture {
+            let text = messages::architecture_replaced(wrong);
+            events.push(note(EventType::Warning, EventReason::ArchitectureReplaced, text));
+        }
+        if !assessment.newly_kept.is_empty() {
+            let text = messages::user_value_kept(&assessment.newly_kept);
+            events.push(note(EventType::Normal, EventReason::UserValueKept, text));
+        }
     }
-    if let Some(wrong) = assessment.contradicted_architecture.as_ref().filter(|_| wrote) {
-        let message =
-            format!("kubernetes.io/arch={wrong} is not what these machines are, replaced");
-        events.push(note(EventType::Warning, EventReason::ArchitectureReplaced, message));
-    }
-    if wrote && !assessment.newly_kept.is_empty() {
-        let message = format!("left as somebody set them: {}", assessment.newly_kept.join(", "));
-        events.push(note(EventType::Normal, EventReason::UserValueKept, message));
-    }
-    if let Some(failure) = &truth.fallback {
-        let category = failure.category.as_str();
-        let cause: String = failure.message.chars().take(MESSAGE_LENGTH).collect();
-        let message = format!(
-            "the built-in catalogue answered, because the cloud did not: {category}: {cause}"
-        );
-        events.push(note(EventType::Warning, EventReason::CatalogueUsed, message));
+    if let Some(failure) = &annotation.fallback {
+        let text = messages::catalogue_used(failure);
+        events.push(note(EventType::Warning, EventReason::CatalogueUsed, text));
     }
     events
-}
-
-fn refused(refusal: &Refusal) -> EventReason {
-    match refusal {
-        Refusal::UnknownType { .. } => EventReason::FailedUpdate,
-        Refusal::BadSpec(_)
-        | Refusal::Undecodable { .. }
-        | Refusal::NoSecret(_)
-        | Refusal::NotFoundOut(_)
-        | Refusal::CouldNotAsk(_) => EventReason::ReconcileError,
-    }
 }
 
 fn note(event_type: EventType, reason: EventReason, note: String) -> EventNote {
@@ -93,11 +64,13 @@ fn note(event_type: EventType, reason: EventReason, note: String) -> EventNote {
 
 #[cfg(test)]
 mod tests {
+    use machinist_api::names::ANNOTATION_ANNOTATED;
     use machinist_domain::annotations::AnnotationChange;
     use machinist_domain::capacity_annotations::Assessment;
-    use machinist_domain::retry::{Failure, Retry};
+    use machinist_domain::retry::{Category, Failure, Retry};
     use machinist_provider::spec::SpecError;
 
+    use super::super::error::Refusal;
     use super::*;
 
     fn failure(category: Category) -> Failure {
@@ -108,61 +81,73 @@ mod tests {
         report.events.iter().map(|event| event.reason.as_str()).collect()
     }
 
-    fn told(assessment: Assessment, fallback: Option<Failure>, wrote: bool) -> Report {
-        report(&Outcome::Told { truth: Truth { assessment, fallback, retry: None }, wrote })
+    fn annotate(assessment: Assessment, fallback: Option<Failure>, outcome: &Outcome) -> Report {
+        report(&Plan::Annotate(Annotation { assessment, fallback, retry: None }), outcome)
     }
 
-    #[test]
-    fn what_is_right_already_is_quiet_and_what_was_written_is_said() {
-        assert_eq!(told(Assessment::default(), None, false), Report::quiet(PassResult::Settled));
+    fn change() -> AnnotationChange {
         let mut change = AnnotationChange::default();
         change.want("a/b", None, "2");
         change.remove("a/c", Some("1"));
         change.want(ANNOTATION_ANNOTATED, None, "v1:b=2");
-        let report = told(Assessment { change, ..Assessment::default() }, None, true);
-        assert_eq!((report.result, reasons(&report)), (PassResult::Changed, vec!["Annotated"]));
-        assert_eq!(report.events[0].note, "a/b=2, a/c removed");
+        change
     }
 
     #[test]
-    fn what_users_set_and_what_we_replace_is_said() {
+    fn reports_writes_and_nothing_else() {
+        let unchanged = annotate(Assessment::default(), None, &Outcome::Unchanged);
+        assert_eq!(unchanged, Report::quiet(PassResult::Settled));
+        let assessment = Assessment { change: change(), ..Assessment::default() };
+        let written = annotate(assessment, None, &Outcome::Written);
+        assert_eq!((written.result, reasons(&written)), (PassResult::Changed, vec!["Annotated"]));
+        assert_eq!(written.events[0].note, "Set a/b=2; removed a/c");
+    }
+
+    #[test]
+    fn an_event_never_has_an_empty_message() {
+        let mut change = AnnotationChange::default();
+        change.want(ANNOTATION_ANNOTATED, None, "v1:b=2");
+        let assessment = Assessment { change, ..Assessment::default() };
+        let report = annotate(assessment, None, &Outcome::Written);
+        assert_eq!((report.result, report.events), (PassResult::Changed, Vec::new()));
+    }
+
+    #[test]
+    fn reports_kept_user_values_once_and_replaced_ones() {
         let assessment = Assessment {
+            change: change(),
             kept: vec!["x/cpu", "x/memory"],
             newly_kept: vec!["x/cpu"],
             contradicted_architecture: Some("amd64".to_owned()),
-            ..Assessment::default()
         };
-        let repeated = told(Assessment { newly_kept: vec![], ..assessment.clone() }, None, false);
-        assert_eq!(reasons(&repeated), [""; 0], "what somebody set is told once");
-        let report = told(assessment, Some(failure(Category::Throttled)), true);
-        assert_eq!(report.events[2].note, "left as somebody set them: x/cpu");
+        let repeated = Assessment { newly_kept: vec![], ..assessment.clone() };
+        assert_eq!(reasons(&annotate(repeated, None, &Outcome::Unchanged)), [""; 0]);
+        let report = annotate(assessment, Some(failure(Category::Throttled)), &Outcome::Written);
         let expected = ["Annotated", "ArchitectureReplaced", "UserValueKept", "CatalogueUsed"];
         assert_eq!(reasons(&report), expected);
-        assert!(report.events[3].note.ends_with("the cloud did not: Throttled: no"));
+        assert!(!report.events[2].note.contains("x/memory"));
+        assert!(report.events[3].note.ends_with("Throttled: no"));
     }
 
     #[test]
-    fn a_long_message_is_cut_between_characters() {
-        let message = "é".repeat(1000);
-        let failure = Failure { message, ..failure(Category::Unavailable) };
-        let report = told(Assessment::default(), Some(failure), false);
-        assert_eq!(report.events[0].note.matches('é').count(), MESSAGE_LENGTH);
-    }
-
-    #[test]
-    fn an_unknown_type_and_a_bad_spec_have_their_own_reasons_and_wait_for_a_change() {
-        let unknown = Refusal::UnknownType { instance_type: "x9.mega".to_owned() };
+    fn unknown_types_and_bad_specs_have_their_own_reasons_and_wait_for_a_change() {
+        let instance_type = "x9.mega".to_owned();
         let cases = [
-            (unknown, EventReason::FailedUpdate, "x9.mega"),
+            (
+                Refusal::UnknownType { instance_type, provider: "aws" },
+                EventReason::FailedUpdate,
+                "x9.mega",
+            ),
+            (Refusal::NoCapacities { provider: "x" }, EventReason::FailedUpdate, "Provider x"),
             (Refusal::BadSpec(SpecError::Missing), EventReason::ReconcileError, "providerSpec"),
             (
-                Refusal::CouldNotAsk(failure(Category::Unauthorised)),
+                Refusal::CloudFailed(failure(Category::Unauthorised)),
                 EventReason::ReconcileError,
                 "could not be asked",
             ),
         ];
         for (refusal, reason, text) in cases {
-            let report = report(&Outcome::Refused(refusal));
+            let report = report(&Plan::Refuse(refusal), &Outcome::Unchanged);
             assert_eq!(report.result, PassResult::Refused);
             assert_eq!(report.retry, Some(Retry::OnChange));
             assert_eq!(report.events[0].reason, reason);
@@ -171,11 +156,20 @@ mod tests {
     }
 
     #[test]
-    fn only_failures_that_somebody_can_mend_become_events() {
-        let events = |category| report(&Outcome::Failed(failure(category))).events.len();
+    fn only_failures_that_need_attention_become_events() {
+        let events = |category| {
+            let failed = Outcome::Failed(failure(category));
+            annotate(Assessment::default(), None, &failed).events.len()
+        };
         assert_eq!(events(Category::Conflict), 0);
         assert_eq!(events(Category::Unavailable), 0);
         assert_eq!(events(Category::Unauthorised), 1);
-        assert_eq!(events(Category::Unexpected), 1, "a webhook that fails");
+        assert_eq!(events(Category::Unexpected), 1, "a failing webhook");
+    }
+
+    #[test]
+    fn a_deleted_machine_set_is_not_reported() {
+        let report = annotate(Assessment::default(), None, &Outcome::Gone);
+        assert_eq!(report, Report::quiet(PassResult::Settled));
     }
 }

@@ -1,56 +1,69 @@
-//! What the annotator observed of one MachineSet.
+//! What the annotator observed about one MachineSet.
 
 use std::sync::Arc;
 
-use machinist_domain::capacity_annotations::Options;
+use machinist_domain::capacity_annotations::{Current, Options};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
-use machinist_domain::shape::Capacity;
+use machinist_domain::shape::{Capacity, Shape};
 use machinist_provider::capacity::Answer;
+use machinist_provider::spec::SpecError;
 
-use crate::kinds::MachineSet;
+use crate::kinds::Authority;
 
-/// One MachineSet and what is known of its machines.
+/// One MachineSet and the capacity of its instance type.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// Identity and version, known even if nothing else is.
+    /// Identity and version.
     pub meta: Meta,
-    /// What it says.
+    /// Its content.
     pub content: Content,
     /// What to write.
     pub options: Options,
-    /// Whether to keep off objects that another machine API is in charge of.
+    /// Whether to leave objects alone that another machine API manages.
     pub obey_migration: bool,
 }
 
-/// What a MachineSet says.
+/// The content of a MachineSet.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// It can be read.
-    Read {
-        /// The set.
-        set: Arc<MachineSet>,
-        /// What the cloud says of its machines.
-        cloud: Cloud,
-        /// What the built-in catalogue says of them, if it is to be asked and knows the type.
-        catalogue: Option<Capacity>,
-    },
+    /// It was decoded.
+    Decoded(Decoded),
     /// It cannot be decoded, for this reason.
     Undecodable(String),
 }
 
-/// What the cloud says.
+/// A MachineSet that was decoded.
 #[derive(Debug, Clone)]
-pub enum Cloud {
-    /// It is not to be asked.
-    Off,
-    /// The spec is bad, or does not say where to ask.
+pub struct Decoded {
+    /// Which machine API manages it.
+    pub authority: Authority,
+    /// The provider of its spec.
+    pub provider: Option<&'static str>,
+    /// What its provider spec asks for.
+    pub shape: Result<Arc<Shape>, Box<SpecError>>,
+    /// Its capacity annotations.
+    pub annotations: Arc<Current>,
+    /// What the provider's cloud answers about the instance type.
+    pub cloud: CloudAnswer,
+    /// The entry of the provider's catalogue, if there is one.
+    pub catalogue: Option<Capacity>,
+}
+
+/// What a provider's cloud answers about an instance type.
+#[derive(Debug, Clone)]
+pub enum CloudAnswer {
+    /// The provider has neither a cloud API nor a catalogue for capacities.
+    NotSupported,
+    /// The cloud is not used: the catalogue decides.
+    NotUsed,
+    /// The provider spec is invalid or names no region.
     NoRegion,
-    /// The Secret that the spec names is not there.
+    /// The Secret that the provider spec names does not exist.
     NoSecret(ObjectKey),
-    /// Whom to ask, and as whom, could not be found out: it may not be read, or nobody answers.
-    NotFoundOut(Failure),
-    /// It was asked.
-    Said(Answer),
+    /// Credentials or endpoint could not be read from the cluster.
+    NoAccess(Failure),
+    /// The cloud's answer, as far as it is known.
+    Answered(Answer),
 }

@@ -12,7 +12,7 @@ use machinist_domain::hash::fnv1a;
 use machinist_domain::meta::Meta;
 use machinist_runtime::cache::kind::{Kind, Stored};
 
-use super::words::Words;
+use super::interner::Interner;
 
 /// No name of a Pod, a Node or a namespace is longer, in bytes.
 const LONGEST_NAME: usize = 253;
@@ -80,7 +80,7 @@ impl Stored for Event {
 /// Reads Events of the core group, which serves those of `events.k8s.io`, too.
 #[derive(Clone, Default)]
 pub struct Events {
-    words: Arc<Words>,
+    names: Arc<Interner<str>>,
 }
 
 impl std::fmt::Debug for Events {
@@ -96,7 +96,7 @@ impl Kind for Events {
 
     fn project(&self, wire: wire::Event) -> Event {
         let mut meta = Meta::of(&wire.metadata);
-        meta.key.namespace = self.words.share(&*meta.key.namespace);
+        meta.key.namespace = self.names.name(&*meta.key.namespace);
         let series = wire.series.as_ref().map(|series| series.count);
         let count = series.max(wire.count).unwrap_or(1).max(1);
         let about = self.whom(&wire.involved_object).map(|whom| self.about(wire, whom));
@@ -112,11 +112,11 @@ impl Events {
         }
         match involved.kind.as_str() {
             "Pod" => Some(Whom::Pod {
-                namespace: self.words.share(&involved.namespace),
+                namespace: self.names.name(&involved.namespace),
                 name: involved.name.as_str().into(),
                 uid: Some(&involved.uid).filter(|uid| !uid.is_empty()).map(|uid| hash_of(uid)),
             }),
-            "Node" => Some(Whom::Node(self.words.share(&involved.name))),
+            "Node" => Some(Whom::Node(self.names.name(&involved.name))),
             _ => None,
         }
     }
@@ -133,10 +133,10 @@ impl Events {
         let seconds = |time: Option<Timestamp>| time.map_or(0, Timestamp::as_second);
         About {
             message: beginning(&wire.message, LONGEST_MESSAGE).into(),
-            reason: self.words.share(beginning(&wire.reason, LONGEST_NAME)),
-            kind: self.words.share(beginning(&wire.kind, LONGEST_NAME)),
+            reason: self.names.name(beginning(&wire.reason, LONGEST_NAME)),
+            kind: self.names.name(beginning(&wire.kind, LONGEST_NAME)),
             whom,
-            host: host.map(|host| self.words.share(host)),
+            host: host.map(|host| self.names.name(host)),
             first: seconds(first.or(last)),
             last: seconds(last),
         }

@@ -29,8 +29,7 @@ use serde_json::value::RawValue;
 
 pub use self::specs::ProviderSpec;
 use self::specs::Specs;
-use super::pool::Pool;
-use super::words::Words;
+use super::interner::Interner;
 
 /// A Machine in a cache.
 #[derive(Debug, Clone)]
@@ -175,17 +174,17 @@ impl Stored for Machine {
 #[derive(Clone)]
 pub struct Machines {
     specs: Arc<Specs>,
-    words: Arc<Words>,
+    names: Arc<Interner<str>>,
     repeated: Arc<Repeated>,
 }
 
 /// What machines say alike.
 #[derive(Default)]
 struct Repeated {
-    pairs: Pool<[Pair]>,
-    owners: Pool<Owner>,
-    hooks: Pool<Hooks>,
-    conditions: Pool<[Condition]>,
+    pairs: Interner<[Pair]>,
+    owners: Interner<Owner>,
+    hooks: Interner<Hooks>,
+    conditions: Interner<[Condition]>,
 }
 
 impl std::fmt::Debug for Machines {
@@ -198,21 +197,21 @@ impl Machines {
     /// Machines whose provider specs `specs` reads.
     pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
         let specs = Arc::new(Specs::new(specs));
-        Self { specs, words: Words::common(), repeated: Arc::default() }
+        Self { specs, names: Interner::shared(), repeated: Arc::default() }
     }
 
     fn pairs(&self, map: BTreeMap<String, String>) -> Pairs {
-        let pairs = Pairs::shared(map, |word| self.words.share(word));
-        pairs.stored_once(|pairs| self.repeated.pairs.share(pairs))
+        let pairs = Pairs::shared(map, |word| self.names.name(word));
+        pairs.stored_once(|pairs| self.repeated.pairs.intern(pairs))
     }
 
     fn hooks(&self, wire: wire::LifecycleHooks) -> Arc<Hooks> {
         let hook = |wire: wire::LifecycleHook| Hook {
-            name: self.words.share(wire.name),
-            owner: self.words.share(wire.owner),
+            name: self.names.name(wire.name),
+            owner: self.names.name(wire.owner),
         };
         let all = |list: Vec<_>| list.into_iter().map(hook).collect();
-        self.repeated.hooks.share(Arc::new(Hooks {
+        self.repeated.hooks.intern(Arc::new(Hooks {
             pre_drain: all(wire.pre_drain),
             pre_terminate: all(wire.pre_terminate),
         }))
@@ -223,10 +222,10 @@ impl Machines {
         wire: &[wire::OwnerReference],
     ) -> (Option<Arc<Owner>>, Box<[wire::OwnerReference]>) {
         let owner = wire.iter().find(|owner| owner.controller).map(|owner| {
-            self.repeated.owners.share(Arc::new(Owner {
-                api_version: self.words.share(&owner.api_version),
-                kind: self.words.share(&owner.kind),
-                name: self.words.share(&owner.name),
+            self.repeated.owners.intern(Arc::new(Owner {
+                api_version: self.names.name(&owner.api_version),
+                kind: self.names.name(&owner.kind),
+                name: self.names.name(&owner.name),
                 uid: Uid(owner.uid.as_str().into()),
             }))
         });
@@ -244,24 +243,24 @@ impl Machines {
             AddressKind::Hostname,
         ];
         let kind = kinds.into_iter().find(|kind| kind.as_str() == wire.kind)?;
-        Some(Address { kind, address: self.words.share(wire.address) })
+        Some(Address { kind, address: self.names.name(wire.address) })
     }
 
     fn status(&self, wire: wire::MachineStatus) -> MachineStatus {
         let share = |text: Option<String>| {
-            text.filter(|text| !text.is_empty()).map(|text| self.words.share(text))
+            text.filter(|text| !text.is_empty()).map(|text| self.names.name(text))
         };
         let node_ref = wire
             .node_ref
             .filter(|node| !node.name.is_empty())
-            .map(|node| NodeRef { name: self.words.share(node.name), uid: Uid(node.uid.into()) });
+            .map(|node| NodeRef { name: self.names.name(node.name), uid: Uid(node.uid.into()) });
         let conditions = conditions::read(&wire.conditions);
         let addresses = wire.addresses.into_iter().filter_map(|one| self.address(one));
         MachineStatus {
             phase: wire.phase.as_deref().and_then(Phase::read),
             node_ref,
             addresses: addresses.collect(),
-            conditions: self.repeated.conditions.share(conditions.into()),
+            conditions: self.repeated.conditions.intern(conditions.into()),
             error_reason: share(wire.error_reason),
             error_message: share(wire.error_message),
             failure_reason: share(wire.failure_reason),
@@ -280,10 +279,10 @@ impl Kind for Machines {
 
     fn project(&self, wire: wire::Machine) -> Machine {
         let wire::Machine { metadata, spec, status } = wire;
-        let share = |word: String| self.words.share(word);
+        let share = |word: String| self.names.name(word);
         let mut meta = Meta::of(&metadata);
-        meta.key.namespace = self.words.share(&meta.key.namespace);
-        meta.key.name = self.words.share(&meta.key.name);
+        meta.key.namespace = self.names.name(&meta.key.namespace);
+        meta.key.name = self.names.name(&meta.key.name);
         let created = metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH);
         let deletion_requested = metadata.deletion_timestamp.as_deref();
         let (owner, other_owners) = self.owners(&metadata.owner_references);
@@ -295,7 +294,7 @@ impl Kind for Machines {
             generation: metadata.generation,
             labels: self.pairs(metadata.labels),
             annotations: self.pairs(metadata.annotations),
-            finalizers: metadata.finalizers.iter().map(|word| self.words.share(word)).collect(),
+            finalizers: metadata.finalizers.iter().map(|word| self.names.name(word)).collect(),
             owner,
             other_owners,
             provider_id: spec.provider_id.filter(|id| !id.is_empty()).map(share),

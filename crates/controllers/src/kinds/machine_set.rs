@@ -1,10 +1,10 @@
-//! MachineSets as the caches store them: identity, shape, the annotations that say what the shape gives, and what the set says of its machines.
+//! MachineSets as the caches store them.
 //!
-//! The provider spec is read when the object arrives, and only its result is kept: a few hundred bytes instead of a few thousand. A
-//! spec that cannot be read is stored as such, because somebody has to be told. Who makes machines from a set needs its template as well
-//! ([`MachineSets::with_children`]); a process that only annotates does not pay for it.
+//! The provider spec is parsed when the object arrives and only the result is stored; a spec that cannot be parsed is stored as an
+//! error for the controllers to report. `S` is what a process stores beyond that: [`MachineSetState`] where the MachineSet controller
+//! runs, [`NoState`] where only the annotator does, which saves two thirds of the memory.
 
-mod children;
+mod state;
 
 use std::sync::Arc;
 
@@ -16,105 +16,114 @@ use machinist_domain::shape::Shape;
 use machinist_provider::spec::{SpecError, SpecHalf};
 use machinist_runtime::cache::kind::{Kind, Stored};
 
-use self::children::Texts;
-pub use self::children::{Children, DeletePolicy, MachineSetStatus, Template, UnknownDeletePolicy};
-use super::pool::Pool;
-use super::words::Words;
+pub use self::state::{
+    DeletePolicy, MachineSetSpec, MachineSetState, MachineSetStatus, NoState, State, Template,
+    UnknownDeletePolicy,
+};
+use super::interner::Interner;
 
 /// A MachineSet in a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MachineSet {
+pub struct MachineSet<S = Arc<MachineSetState>> {
     /// Identity and version.
     pub meta: Meta,
-    /// What its machines ask for.
+    /// The provider whose spec the template has; `None` if no provider reads it.
+    pub provider: Option<&'static str>,
+    /// What the provider spec asks for.
     pub shape: Result<Arc<Shape>, Box<SpecError>>,
-    /// What it says of their capacity.
+    /// The capacity annotations.
     pub annotations: Arc<Current>,
-    /// Who is in charge of it, as its status says.
+    /// Which machine API manages it, from its status.
     pub authority: Authority,
-    /// What it says of its machines; `None` unless somebody asked for it.
-    pub children: Option<Arc<Children>>,
+    /// The rest of spec and status, if it is stored.
+    pub state: S,
 }
 
-/// Which of OpenShift's two machine APIs is in charge of an object.
+/// Which of OpenShift's two machine APIs manages an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authority {
     /// This one, and it is not paused.
     Here,
-    /// The other one, or nobody while they change places.
+    /// The other one, or neither during a migration.
     Elsewhere,
 }
 
-impl Stored for MachineSet {
+impl<S: State> Stored for MachineSet<S> {
     fn meta(&self) -> &Meta {
         &self.meta
     }
 }
 
-/// Reads MachineSets with the spec half of a provider.
-#[derive(Clone)]
-pub struct MachineSets {
+/// Parses MachineSets with the providers' spec halves.
+pub struct MachineSets<S = Arc<MachineSetState>> {
     specs: Arc<dyn SpecHalf>,
-    words: Arc<Words>,
-    /// What sets ask for, and what they say of their capacity. Those of one type in one zone do so alike.
-    shapes: Arc<Pool<Shape>>,
-    sayings: Arc<Pool<Current>>,
-    /// Templates that somebody has; `None` where nobody wants any.
-    texts: Option<Arc<Texts>>,
+    names: Arc<Interner<str>>,
+    /// MachineSets of one type in one zone have equal shapes and equal capacity annotations.
+    shapes: Arc<Interner<Shape>>,
+    annotations: Arc<Interner<Current>>,
+    state: std::marker::PhantomData<fn() -> S>,
 }
 
-impl std::fmt::Debug for MachineSets {
+impl<S> Clone for MachineSets<S> {
+    fn clone(&self) -> Self {
+        Self {
+            specs: Arc::clone(&self.specs),
+            names: Arc::clone(&self.names),
+            shapes: Arc::clone(&self.shapes),
+            annotations: Arc::clone(&self.annotations),
+            state: self.state,
+        }
+    }
+}
+
+impl<S> std::fmt::Debug for MachineSets<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MachineSets")
-            .field("with_children", &self.texts.is_some())
-            .finish_non_exhaustive()
+        f.write_str("MachineSets")
     }
 }
 
-impl MachineSets {
-    /// MachineSets whose provider specs `specs` reads.
+impl<S: State> MachineSets<S> {
+    /// MachineSets whose provider specs `specs` parses.
     pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
-        let words = Words::common();
-        Self { specs, words, shapes: Arc::default(), sayings: Arc::default(), texts: None }
+        Self {
+            specs,
+            names: Interner::shared(),
+            shapes: Arc::default(),
+            annotations: Arc::default(),
+            state: std::marker::PhantomData,
+        }
     }
 
-    /// The same, with what the sets say of their machines. Controllers share a cache, so all of them must be given the same.
-    #[must_use]
-    pub fn with_children(self) -> Self {
-        Self { texts: Some(Arc::default()), ..self }
-    }
-
-    fn store_once(&self, mut shape: Shape) -> Arc<Shape> {
+    fn intern_shape(&self, mut shape: Shape) -> Arc<Shape> {
         let Shape { instance_type, region, zone, credentials_secret, root_disk_gib: _ } =
             &mut shape;
-        let words = [region, zone, credentials_secret].into_iter().flatten();
-        for word in words.chain([instance_type]) {
-            *word = self.words.share(&**word);
+        let names = [region, zone, credentials_secret].into_iter().flatten();
+        for name in names.chain([instance_type]) {
+            *name = self.names.name(&**name);
         }
-        self.shapes.share(Arc::new(shape))
+        self.shapes.intern(Arc::new(shape))
     }
 }
 
-impl Kind for MachineSets {
+impl<S: State> Kind for MachineSets<S> {
     type Wire = wire::MachineSet;
-    type Stored = MachineSet;
+    type Stored = MachineSet<S>;
     const RESOURCE: Resource = MACHINE_SETS;
 
-    fn project(&self, wire: wire::MachineSet) -> MachineSet {
+    fn project(&self, wire: wire::MachineSet) -> MachineSet<S> {
         let mut meta = Meta::of(&wire.metadata);
-        meta.key.namespace = self.words.share(&meta.key.namespace);
-        let shape = match &wire.spec.template.spec.provider_spec.value {
-            None => Err(SpecError::Missing),
-            Some(raw) => self.specs.shape(raw),
-        };
-        let shape = shape.map(|shape| self.store_once(shape)).map_err(Box::new);
-        let annotations =
-            Current::read(|name| wire.metadata.annotations.get(name).map(String::as_str));
-        let annotations = self.sayings.share(Arc::new(annotations));
-        let authority = authority(&wire.status);
-        let children =
-            self.texts.as_ref().map(|texts| Arc::new(Children::read(wire, &self.words, texts)));
-        MachineSet { meta, shape, annotations, authority, children }
+        meta.key.namespace = self.names.name(&meta.key.namespace);
+        let raw = wire.spec.template.spec.provider_spec.value.as_deref();
+        let shape = raw.map_or(Err(SpecError::Missing), |raw| self.specs.shape(raw));
+        let current = Current::read(|name| wire.metadata.annotations.get(name).map(String::as_str));
+        MachineSet {
+            meta,
+            provider: raw.and_then(|raw| self.specs.provider(raw)),
+            shape: shape.map(|shape| self.intern_shape(shape)).map_err(Box::new),
+            annotations: self.annotations.intern(Arc::new(current)),
+            authority: authority(&wire.status),
+            state: S::read(wire, &self.names),
+        }
     }
 }
 

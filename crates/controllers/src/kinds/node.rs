@@ -11,7 +11,7 @@ use machinist_domain::pairs::Pairs;
 use machinist_domain::taint::Taint;
 use machinist_runtime::cache::kind::{Kind, Stored};
 
-use super::words::Words;
+use super::interner::Interner;
 
 /// A Node in a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,12 +77,12 @@ impl Stored for Node {
 /// Reads Nodes.
 #[derive(Clone)]
 pub struct Nodes {
-    words: Arc<Words>,
+    names: Arc<Interner<str>>,
 }
 
 impl Default for Nodes {
     fn default() -> Self {
-        Self { words: Words::common() }
+        Self { names: Interner::shared() }
     }
 }
 
@@ -98,9 +98,9 @@ impl Kind for Nodes {
     const RESOURCE: Resource = NODES;
 
     fn project(&self, wire: wire::Node) -> Node {
-        let share = |word: String| self.words.share(word);
+        let share = |word: String| self.names.name(word);
         let mut meta = Meta::of(&wire.metadata);
-        meta.key.name = self.words.share(&meta.key.name);
+        meta.key.name = self.names.name(&meta.key.name);
         let internal = wire.status.addresses.into_iter().filter(|one| one.kind == "InternalIP");
         let attached = wire.status.volumes_attached.into_iter();
         Node {

@@ -7,7 +7,7 @@ use machinist_api::wire;
 use machinist_domain::meta::Meta;
 use machinist_runtime::cache::kind::{Kind, Stored};
 
-use super::words::Words;
+use super::interner::Interner;
 
 /// A Pod in a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Stored for Pod {
 /// Reads Pods.
 #[derive(Clone, Default)]
 pub struct Pods {
-    words: Arc<Words>,
+    names: Arc<Interner<str>>,
 }
 
 impl std::fmt::Debug for Pods {
@@ -43,8 +43,8 @@ impl Kind for Pods {
 
     fn project(&self, wire: wire::PlacedPod) -> Pod {
         let mut meta = Meta::of(&wire.metadata);
-        meta.key.namespace = self.words.share(&*meta.key.namespace);
+        meta.key.namespace = self.names.name(&*meta.key.namespace);
         let node = wire.spec.node_name.filter(|name| !name.is_empty());
-        Pod { meta, node: node.map(|name| self.words.share(name)) }
+        Pod { meta, node: node.map(|name| self.names.name(name)) }
     }
 }

@@ -22,7 +22,7 @@ use super::family::PassedOver;
 use super::observe::child;
 use super::plan::{Outcome, Plan};
 use super::snapshot::{Content, Snapshot};
-use crate::kinds::{Children, Machine};
+use crate::kinds::{Machine, MachineSetState};
 
 /// The most creations that wait for an answer.
 const CREATIONS_AT_ONCE: usize = 32;
@@ -87,7 +87,7 @@ impl Hand<'_> {
     }
 
     /// A few at first: if the first one is refused, the others would be, too.
-    async fn create(&self, says: &Children, ordinals: &[u64]) -> Outcome {
+    async fn create(&self, says: &MachineSetState, ordinals: &[u64]) -> Outcome {
         let body = match body(self.set, says) {
             Ok(body) => body,
             Err(failure) => {
@@ -129,8 +129,8 @@ impl Hand<'_> {
     }
 
     /// Only the set's own machines: a cluster may have many sets, each of which shrinks by one again and again.
-    async fn look(&self, says: &Children) -> Outcome {
-        let Ok(selector) = &says.selector else { return Outcome::Void };
+    async fn look(&self, says: &MachineSetState) -> Outcome {
+        let Ok(selector) = &says.spec.selector else { return Outcome::Void };
         let (namespace, labels) = (&self.set.key.namespace, selector.to_string());
         let own = self.controller.by_manager.get(&self.set.uid.0);
         let looked = self.controller.machines.verify_selected(namespace, &labels, &own).await;
@@ -141,7 +141,7 @@ impl Hand<'_> {
     }
 
     /// What is deleted does not come back, so the set is asked once more whether it still wants that.
-    async fn delete(&self, says: &Children, machines: &[Arc<Machine>]) -> Outcome {
+    async fn delete(&self, says: &MachineSetState, machines: &[Arc<Machine>]) -> Outcome {
         let nothing = |failure| Outcome::Deleted { gone: Vec::new(), failure: Some(failure) };
         match self.live().await {
             Ok(Some(live)) if live.generation == says.generation => {}
@@ -238,13 +238,13 @@ impl Hand<'_> {
     }
 
     /// What the set says now; `None` if it is gone, another one, or being deleted.
-    async fn live(&self) -> Result<Option<Arc<Children>>, ApiError> {
+    async fn live(&self) -> Result<Option<Arc<MachineSetState>>, ApiError> {
         let Some(entry) = self.controller.sets.read_live(&self.set.key).await? else {
             return Ok(None);
         };
         let same = entry.meta().uid == self.set.uid && !entry.meta().deleting;
         Ok(match entry {
-            Entry::Known(set) if same => set.children.clone(),
+            Entry::Known(set) if same => Some(Arc::clone(&set.state)),
             _ => None,
         })
     }
@@ -274,8 +274,8 @@ where
 }
 
 /// A machine of the set, without its name.
-fn body(set: &Meta, says: &Children) -> Result<Value, Failure> {
-    let template = &says.template;
+fn body(set: &Meta, says: &MachineSetState) -> Result<Value, Failure> {
+    let template = &says.spec.template;
     let spec: Value = match &template.spec {
         None => json!({}),
         Some(raw) => serde_json::from_str(raw).map_err(|error| Failure {

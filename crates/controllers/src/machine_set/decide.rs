@@ -11,7 +11,7 @@ use machinist_domain::machine::MachineAuthority;
 use super::error::Refusal;
 use super::plan::{MOST_PER_PASS, Plan, Why};
 use super::snapshot::{Content, Family, Snapshot};
-use crate::kinds::{Children, DeletePolicy};
+use crate::kinds::{DeletePolicy, MachineSetState};
 use crate::served::{Field, authority};
 
 /// How many machines a set wants that does not say it.
@@ -49,27 +49,27 @@ struct Wish {
 }
 
 /// How many machines a set wants.
-pub(super) fn wanted(says: &Children) -> Result<usize, Refusal> {
-    let replicas = says.replicas.unwrap_or(DEFAULT_REPLICAS);
+pub(super) fn wanted(says: &MachineSetState) -> Result<usize, Refusal> {
+    let replicas = says.spec.replicas.unwrap_or(DEFAULT_REPLICAS);
     usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))
 }
 
-fn not_ours(says: &Children, field: Field) -> Option<Why> {
-    match authority(says.status.authority, says.wanted_authority, field) {
+fn not_ours(says: &MachineSetState, field: Field) -> Option<Why> {
+    match authority(says.status.authority, says.spec.authority, field) {
         MachineAuthority::MachineApi => None,
-        MachineAuthority::Unset => Some(Why::NotAssigned(says.wanted_authority)),
+        MachineAuthority::Unset => Some(Why::NotAssigned(says.spec.authority)),
         elsewhere => Some(Why::Elsewhere(elsewhere)),
     }
 }
 
-fn valid(says: &Children) -> Result<Wish, Refusal> {
-    let selector = says.selector.as_ref().map_err(Clone::clone)?;
-    if !selector.matches(&says.template.labels) {
+fn valid(says: &MachineSetState) -> Result<Wish, Refusal> {
+    let selector = says.spec.selector.as_ref().map_err(Clone::clone)?;
+    if !selector.matches(&says.spec.template.labels) {
         return Err(Refusal::NotItsTemplate { selector: selector.to_string() });
     }
     Ok(Wish {
         replicas: wanted(says)?,
-        policy: says.delete_policy.clone()?,
+        policy: says.spec.delete_policy.clone()?,
         window: says.window.clone()?,
     })
 }

@@ -55,9 +55,12 @@ pub(super) fn sets_of(entry: &Entry<Machine>, sets: &Cache<MachineSets>) -> Vec<
             Some(owner) => set(&owner.kind, Arc::clone(&owner.name)).into_iter().collect(),
             None => sets.select(|set| {
                 set.meta.key.namespace == *namespace
-                    && set.children.as_ref().is_some_and(|says| {
-                        says.selector.as_ref().is_ok_and(|one| one.matches(&machine.labels))
-                    })
+                    && set
+                        .state
+                        .spec
+                        .selector
+                        .as_ref()
+                        .is_ok_and(|one| one.matches(&machine.labels))
             }),
         },
         Entry::Undecodable(object) => {

@@ -129,7 +129,7 @@ impl MachineSetController {
 /// What the status of a set says, as the metrics have it.
 fn counts(entry: &Entry<MachineSet>) -> Option<SetCounts> {
     let Entry::Known(set) = entry else { return None };
-    let status = &set.children.as_ref()?.status;
+    let status = &set.state.status;
     let count = |said: Option<i32>| i64::from(said.unwrap_or_default());
     Some(SetCounts {
         replicas: count(status.replicas),
@@ -142,8 +142,7 @@ impl MachineSetController {
     /// A stock CRD may have no place for who is in charge. Then the set has not changed by what was written, and has to be brought back.
     fn learn_authority_field(&self, key: &ObjectKey) {
         let Some(Entry::Known(set)) = self.sets.get(key) else { return };
-        let Some(says) = &set.children else { return };
-        let field = Field::learned(says.status.authority != MachineAuthority::Unset);
+        let field = Field::learned(set.state.status.authority != MachineAuthority::Unset);
         *self.authority_field.lock() = field;
         if let (Field::Dropped, Some(queue)) = (field, self.queue.get()) {
             queue.add(key);

@@ -13,7 +13,7 @@ use machinist_runtime::cluster::ApiError;
 use super::MachineSetController;
 use super::family::{orphans_of, uid_of_manager};
 use super::snapshot::{Content, Family, Member, ReadySince, Seen, Snapshot};
-use crate::kinds::{Children, Machine};
+use crate::kinds::{Machine, MachineSetState};
 
 pub(super) async fn observe(
     controller: &MachineSetController,
@@ -23,10 +23,7 @@ pub(super) async fn observe(
     let meta = entry.meta().clone();
     let content = match entry {
         Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
-        Entry::Known(set) => match &set.children {
-            Some(says) => Content::Read(family(controller, &meta, says).await?),
-            None => Content::Undecodable("this process keeps no templates".to_owned()),
-        },
+        Entry::Known(set) => Content::Read(family(controller, &meta, &set.state).await?),
     };
     Ok(Some(Snapshot {
         meta,
@@ -39,7 +36,7 @@ pub(super) async fn observe(
 async fn family(
     controller: &MachineSetController,
     meta: &Meta,
-    says: &Arc<Children>,
+    says: &Arc<MachineSetState>,
 ) -> Result<Family, ApiError> {
     let machines = &controller.machines;
     let window: Vec<(u64, ObjectKey)> = says.window.as_ref().map_or_else(
@@ -101,7 +98,7 @@ fn place(
         Some(uid) if *uid == *set.uid.0 => Manager::ThisSet,
         Some(_) => Manager::Another,
     };
-    let Ok(selector) = &family.says.selector else { return };
+    let Ok(selector) = &family.says.spec.selector else { return };
     let (selected, seen) = match entry {
         Entry::Known(machine) => (selector.matches(&machine.labels), Some(machine)),
         Entry::Undecodable(object) => {

@@ -215,7 +215,7 @@ impl Teller<'_> {
 
     /// When the next machine has been ready for long enough: nobody tells us that.
     fn next_available(&self) -> Option<Duration> {
-        let min_ready = SignedDuration::try_from(self.family.says.min_ready).ok()?;
+        let min_ready = SignedDuration::try_from(self.family.says.spec.min_ready).ok()?;
         let seen = self.family.members.iter().filter_map(|member| member.seen.as_ref());
         let times = seen.filter_map(|seen| seen.available_at(min_ready));
         let next = times.filter(|at| *at >= self.now).min()?;

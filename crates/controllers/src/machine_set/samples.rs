@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::snapshot::{Content, Family, Member, Seen, Snapshot};
-use crate::kinds::{Children, Machine, MachineSets, Machines};
+use crate::kinds::{Machine, MachineSetState, MachineSets, Machines};
 use crate::served::Field;
 
 struct Unread;
@@ -45,9 +45,9 @@ pub(super) fn set() -> Value {
     })
 }
 
-pub(super) fn says(set: &Value) -> Arc<Children> {
-    let kind = MachineSets::new(Arc::new(Unread)).with_children();
-    kind.project(serde_json::from_str(&set.to_string()).unwrap()).children.unwrap()
+pub(super) fn says(set: &Value) -> Arc<MachineSetState> {
+    let kind = MachineSets::new(Arc::new(Unread));
+    kind.project(serde_json::from_str(&set.to_string()).unwrap()).state
 }
 
 /// A machine of the set: `patch` is merged into it.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 
-use crate::kinds::{Children, Machine};
+use crate::kinds::{Machine, MachineSetState};
 use crate::served::Field;
 
 /// One MachineSet and its machines.
@@ -36,7 +36,7 @@ pub enum Content {
 #[derive(Debug, Clone)]
 pub struct Family {
     /// What the set says.
-    pub says: Arc<Children>,
+    pub says: Arc<MachineSetState>,
     /// Machines that count.
     pub members: Vec<Member>,
     /// Machines that nobody manages and that the set selects.

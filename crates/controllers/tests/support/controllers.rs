@@ -78,7 +78,7 @@ impl Setup<'_> {
     fn registrations(self) -> Result<Vec<Registration>> {
         let (obey_migration, timings) = (self.obey_migration, self.machines);
         let providers = Providers::new(vec![Arc::new(SimProvider::at(self.endpoint))]);
-        let sets = MachineSets::new(Arc::new(providers.clone())).with_children();
+        let sets = MachineSets::new(Arc::new(providers.clone()));
         let machines = Machines::new(Arc::new(providers.clone()));
         let one = |name: &&str| {
             let (providers, sets, machines) = (providers.clone(), sets.clone(), machines.clone());

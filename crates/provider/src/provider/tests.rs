@@ -63,8 +63,20 @@ fn the_kind_chooses_and_the_group_decides_between_equal_kinds() {
         let spec = raw(spec);
         assert_eq!(providers().choose(&spec).unwrap().name(), expected, "{spec}");
         assert_eq!(&*providers().shape(&spec).unwrap().instance_type, expected, "{spec}");
+        assert_eq!(providers().provider(&spec), Some(expected), "{spec}");
         assert_eq!(providers().validate(&spec), []);
     }
+}
+
+#[test]
+fn reads_specs_of_a_provider_without_its_cloud_half() {
+    let fourth = || one("fourth", "d.example.com", "FourthConfig").specs();
+    let providers = providers().with_specs("fourth", fourth()).with_specs("first", fourth());
+    let spec = raw(r#"{"kind":"FourthConfig"}"#);
+    assert_eq!(providers.provider(&spec), Some("fourth"));
+    assert_eq!(&*providers.shape(&spec).unwrap().instance_type, "fourth");
+    assert!(matches!(providers.choose(&spec), Err(SpecError::ForeignKind { .. })));
+    assert_eq!(providers.provider(&raw(r#"{"kind":"Unknown"}"#)), None);
 }
 
 #[test]

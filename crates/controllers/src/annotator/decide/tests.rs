@@ -1,4 +1,4 @@
-//! Decisions of the annotator. What exactly is written is tested in `domain`, where it is worked out.
+//! Decisions of the annotator. The annotations themselves are tested in `domain::capacity_annotations`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,6 @@ use machinist_domain::retry::Retry;
 use machinist_domain::shape::{Architecture, Shape};
 
 use super::*;
-use crate::kinds::MachineSet;
 
 const CAPACITY: Capacity = Capacity {
     vcpus: 2,
@@ -21,7 +20,7 @@ const CAPACITY: Capacity = Capacity {
     addresses_per_interface: 0,
 };
 
-/// What the catalogue says is different, so that one can tell who answered.
+/// Another capacity, to tell the catalogue's from the cloud's.
 const LISTED: Capacity = Capacity { vcpus: 99, ..CAPACITY };
 
 fn meta() -> Meta {
@@ -33,9 +32,10 @@ fn meta() -> Meta {
     }
 }
 
-fn machine_set() -> MachineSet {
-    MachineSet {
-        meta: meta(),
+fn machine_set() -> Decoded {
+    Decoded {
+        authority: Authority::Here,
+        provider: Some("aws"),
         shape: Ok(Arc::new(Shape {
             instance_type: "m6g.large".into(),
             region: Some("eu-west-1".into()),
@@ -44,51 +44,54 @@ fn machine_set() -> MachineSet {
             credentials_secret: None,
         })),
         annotations: Arc::default(),
-        authority: Authority::Here,
-        children: None,
+        cloud: CloudAnswer::NotUsed,
+        catalogue: None,
     }
 }
 
-fn snapshot(set: MachineSet, cloud: Cloud, catalogue: Option<Capacity>) -> Snapshot {
+fn snapshot(set: Decoded) -> Snapshot {
     Snapshot {
         meta: meta(),
-        content: Content::Read { set: Arc::new(set), cloud, catalogue },
+        content: Content::Decoded(set),
         options: Options { families: Families::OpenShift, ..Options::default() },
         obey_migration: false,
     }
 }
 
-fn plan(cloud: Cloud, catalogue: Option<Capacity>) -> String {
-    decide(&snapshot(machine_set(), cloud, catalogue)).to_string()
+fn decide_with(cloud: CloudAnswer, catalogue: Option<Capacity>) -> Plan {
+    decide(&snapshot(Decoded { cloud, catalogue, ..machine_set() }))
 }
 
-fn said(answer: Answer) -> Cloud {
-    Cloud::Said(answer)
+fn plan(cloud: CloudAnswer, catalogue: Option<Capacity>) -> String {
+    decide_with(cloud, catalogue).to_string()
 }
 
-fn unknown(category: Category) -> Cloud {
+fn answered(answer: Answer) -> CloudAnswer {
+    CloudAnswer::Answered(answer)
+}
+
+fn unknown(category: Category) -> CloudAnswer {
     let retry = Retry::Backoff;
-    said(Answer::Unknown(Failure { category, retry, message: "no luck".to_owned() }))
+    answered(Answer::Unknown(Failure { category, retry, message: "no luck".to_owned() }))
 }
 
 #[test]
-fn the_cloud_is_believed_before_the_catalogue() {
-    let plan = plan(said(Answer::Present(CAPACITY)), Some(LISTED));
+fn the_cloud_takes_precedence_over_the_catalogue() {
+    let plan = plan(answered(Answer::Present(CAPACITY)), Some(LISTED));
     insta::assert_snapshot!(plan, @r#"annotate: capacity.cluster-autoscaler.kubernetes.io/labels="kubernetes.io/arch=arm64" machine.openshift.io/GPU="0" machine.openshift.io/memoryMb="8192" machine.openshift.io/vCPU="2""#);
 }
 
 #[test]
-fn a_type_that_the_cloud_does_not_list_is_unknown_also_if_the_catalogue_has_it() {
-    insta::assert_snapshot!(plan(said(Answer::Absent), Some(LISTED)), @r#"leave it: instance type "m6g.large" is unknown, annotations are left as they are"#);
-    insta::assert_snapshot!(plan(Cloud::Off, None), @r#"leave it: instance type "m6g.large" is unknown, annotations are left as they are"#);
+fn a_type_that_the_cloud_does_not_list_is_unknown_even_if_the_catalogue_has_it() {
+    insta::assert_snapshot!(plan(answered(Answer::Absent), Some(LISTED)), @r#"no-op: Instance type "m6g.large" is unknown to provider aws; annotations are unchanged"#);
+    insta::assert_snapshot!(plan(CloudAnswer::NotUsed, None), @r#"no-op: Instance type "m6g.large" is unknown to provider aws; annotations are unchanged"#);
 }
 
 #[test]
-fn the_catalogue_stands_in_where_the_cloud_could_not_be_asked() {
+fn the_catalogue_is_the_fallback_when_the_cloud_cannot_be_asked() {
     for category in [Category::Throttled, Category::Unauthorised, Category::Unavailable] {
-        let plan = decide(&snapshot(machine_set(), unknown(category), Some(LISTED)));
-        match plan {
-            Plan::Tell(Truth { fallback: Some(failure), assessment, retry: None }) => {
+        match decide_with(unknown(category), Some(LISTED)) {
+            Plan::Annotate(Annotation { fallback: Some(failure), assessment, retry: None }) => {
                 assert_eq!(failure.category, category);
                 let vcpu = machinist_api::names::ANNOTATION_VCPU;
                 assert!(assessment.change.iter().any(|pair| pair == (vcpu, Some("99"))));
@@ -101,59 +104,65 @@ fn the_catalogue_stands_in_where_the_cloud_could_not_be_asked() {
 #[test]
 fn bad_credentials_and_bad_specs_never_fall_back() {
     let bad = plan(unknown(Category::InvalidConfiguration), Some(LISTED));
-    insta::assert_snapshot!(bad, @"leave it: the cloud could not be asked: no luck");
-    let gone = plan(Cloud::NoSecret(ObjectKey::new("ns", "aws")), Some(LISTED));
-    insta::assert_snapshot!(gone, @"leave it: secret ns/aws does not exist");
-    let nowhere = plan(Cloud::NoRegion, Some(LISTED));
-    insta::assert_snapshot!(nowhere, @"leave it: provider spec is not valid: placement.region is missing");
+    insta::assert_snapshot!(bad, @"no-op: The cloud could not be asked for capacities: no luck");
+    let gone = plan(CloudAnswer::NoSecret(ObjectKey::new("ns", "aws")), Some(LISTED));
+    insta::assert_snapshot!(gone, @"no-op: Secret ns/aws does not exist; create it or correct credentialsSecret");
+    let nowhere = plan(CloudAnswer::NoRegion, Some(LISTED));
+    insta::assert_snapshot!(nowhere, @"no-op: provider spec is not valid: placement.region is missing");
 }
 
 #[test]
-fn what_may_not_be_read_is_said_and_looked_at_again() {
+fn unreadable_credentials_are_reported_and_retried() {
     let failure = Failure {
         category: Category::Unavailable,
         retry: Retry::Backoff,
         message: "secrets ns/aws cannot be looked at".to_owned(),
     };
-    let cloud = Cloud::NotFoundOut(failure);
-    let alone = decide(&snapshot(machine_set(), cloud.clone(), None));
-    insta::assert_snapshot!(alone, @"leave it: the cloud could not be asked: secrets ns/aws cannot be looked at");
-    match decide(&snapshot(machine_set(), cloud, Some(LISTED))) {
-        Plan::Tell(Truth { fallback: Some(_), retry: Some(Retry::Backoff), .. }) => {}
+    let cloud = CloudAnswer::NoAccess(failure);
+    let alone = decide_with(cloud.clone(), None);
+    insta::assert_snapshot!(alone, @"no-op: The cloud could not be asked for capacities: secrets ns/aws cannot be looked at");
+    match decide_with(cloud, Some(LISTED)) {
+        Plan::Annotate(Annotation { fallback: Some(_), retry: Some(Retry::Backoff), .. }) => {}
         other => panic!("{other}"),
     }
 }
 
 #[test]
-fn without_an_answer_yet_it_waits() {
-    insta::assert_snapshot!(plan(said(Answer::NotAsked), Some(LISTED)), @"leave it: the cloud is being asked");
+fn waits_for_the_first_answer() {
+    insta::assert_snapshot!(plan(answered(Answer::NotAsked), Some(LISTED)), @"no-op: waiting for the cloud");
     let none = plan(unknown(Category::Unavailable), None);
-    insta::assert_snapshot!(none, @"leave it: the cloud could not be asked: no luck");
+    insta::assert_snapshot!(none, @"no-op: The cloud could not be asked for capacities: no luck");
 }
 
 #[test]
-fn a_set_that_is_being_deleted_is_left_alone_whatever_it_says() {
-    let mut dying = snapshot(machine_set(), Cloud::Off, Some(LISTED));
-    dying.meta.deleting = true;
-    assert_eq!(decide(&dying), Plan::Deleting);
+fn ignores_a_set_that_is_being_deleted() {
+    let mut deleting = snapshot(Decoded { catalogue: Some(LISTED), ..machine_set() });
+    deleting.meta.deleting = true;
+    assert_eq!(decide(&deleting), Plan::NoOp(Reason::Deleting));
 }
 
 #[test]
-fn another_machine_api_in_charge_is_obeyed_only_if_asked_to() {
-    let set = MachineSet { authority: Authority::Elsewhere, ..machine_set() };
-    let mut moved = snapshot(set, Cloud::Off, Some(LISTED));
-    assert!(matches!(decide(&moved), Plan::Tell(_)));
+fn ignores_sets_managed_elsewhere_only_with_the_feature_gate() {
+    let (authority, catalogue) = (Authority::Elsewhere, Some(LISTED));
+    let mut moved = snapshot(Decoded { authority, catalogue, ..machine_set() });
+    assert!(matches!(decide(&moved), Plan::Annotate(_)));
     moved.obey_migration = true;
-    assert_eq!(decide(&moved), Plan::Elsewhere);
+    assert_eq!(decide(&moved), Plan::NoOp(Reason::ManagedElsewhere));
 }
 
 #[test]
-fn a_bad_spec_and_an_undecodable_object_are_refused_with_their_reason() {
-    let set = MachineSet { shape: Err(SpecError::Missing.into()), ..machine_set() };
-    let plan = decide(&snapshot(set, Cloud::NoRegion, None));
+fn refuses_bad_specs_and_undecodable_objects_with_the_reason() {
+    let (shape, cloud) = (Err(SpecError::Missing.into()), CloudAnswer::NoRegion);
+    let plan = decide(&snapshot(Decoded { shape, cloud, ..machine_set() }));
     assert_eq!(plan, Plan::Refuse(Refusal::BadSpec(SpecError::Missing)));
 
     let content = Content::Undecodable("expected a string".to_owned());
-    let odd = Snapshot { content, ..snapshot(machine_set(), Cloud::Off, None) };
+    let odd = Snapshot { content, ..snapshot(machine_set()) };
     assert!(decide(&odd).to_string().contains("expected a string"));
+}
+
+#[test]
+fn refuses_a_provider_without_capacities() {
+    let plan = plan(CloudAnswer::NotSupported, None);
+    insta::assert_snapshot!(plan, @"no-op: Provider aws reports no instance type capacities; annotations are unchanged");
 }

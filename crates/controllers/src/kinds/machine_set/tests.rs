@@ -1,13 +1,13 @@
-//! What is kept of a MachineSet, for whom.
+//! What the cache stores of a MachineSet.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::*;
 
-struct Nothing;
+struct NoSpecs;
 
-impl SpecHalf for Nothing {
+impl SpecHalf for NoSpecs {
     fn shape(&self, _: &RawValue) -> Result<Shape, SpecError> {
         Err(SpecError::Missing)
     }
@@ -30,69 +30,70 @@ fn object(name: &str) -> Value {
     })
 }
 
-fn read(kind: &MachineSets, value: &Value) -> MachineSet {
+fn kind<S: State>() -> MachineSets<S> {
+    MachineSets::new(Arc::new(NoSpecs))
+}
+
+fn read<S: State>(kind: &MachineSets<S>, value: &Value) -> MachineSet<S> {
     kind.project(serde_json::from_str(&value.to_string()).unwrap())
 }
 
-fn children(value: &Value) -> Children {
-    let set = read(&MachineSets::new(Arc::new(Nothing)).with_children(), value);
-    Arc::unwrap_or_clone(set.children.unwrap())
+fn state(value: &Value) -> MachineSetState {
+    Arc::unwrap_or_clone(read(&kind(), value).state)
 }
 
 #[test]
-fn what_a_set_says_of_its_machines_is_kept_only_where_somebody_asked() {
-    assert_eq!(read(&MachineSets::new(Arc::new(Nothing)), &object("a")).children, None);
-    let children = children(&object("a"));
-    assert_eq!((children.generation, children.replicas), (4, Some(3)));
-    assert_eq!(children.selector.unwrap().to_string(), "set=a");
-    assert_eq!(children.delete_policy, Ok(DeletePolicy::Oldest));
-    assert_eq!(children.min_ready.as_secs(), 10);
-    assert_eq!(children.window.unwrap().to_string(), "3..5");
-    assert_eq!((children.status.replicas, children.status.ready), (Some(2), None));
-    assert_eq!(children.status.conditions.len(), 1);
+fn stores_spec_window_and_status() {
+    let state = state(&object("a"));
+    assert_eq!((state.generation, state.spec.replicas), (4, Some(3)));
+    assert_eq!(state.spec.selector.unwrap().to_string(), "set=a");
+    assert_eq!(state.spec.delete_policy, Ok(DeletePolicy::Oldest));
+    assert_eq!(state.spec.min_ready.as_secs(), 10);
+    assert_eq!(state.window.unwrap().to_string(), "3..5");
+    assert_eq!((state.status.replicas, state.status.ready), (Some(2), None));
+    assert_eq!(state.status.conditions.len(), 1);
 }
 
 #[test]
-fn the_spec_of_the_template_is_kept_word_for_word() {
+fn stores_the_template_spec_unchanged() {
     let object = object("a");
-    let kept: Value = serde_json::from_str(&children(&object).template.spec.unwrap()).unwrap();
+    let kept: Value = serde_json::from_str(&state(&object).spec.template.spec.unwrap()).unwrap();
     assert_eq!(kept, object["spec"]["template"]["spec"]);
 }
 
 #[test]
-fn identical_templates_are_stored_once() {
-    let kind = MachineSets::new(Arc::new(Nothing)).with_children();
-    let spec = |name| read(&kind, &object(name)).children.unwrap().template.spec.clone().unwrap();
+fn stores_identical_templates_once() {
+    let kind = kind::<Arc<MachineSetState>>();
+    let spec = |name| read(&kind, &object(name)).state.spec.template.spec.clone().unwrap();
     let (first, second) = (spec("a"), spec("b"));
     assert!(Arc::ptr_eq(&first, &second));
 }
 
 #[test]
-fn a_process_that_only_annotates_pays_one_word_for_it() {
-    assert_eq!(size_of::<Option<Arc<Children>>>(), size_of::<usize>());
+fn without_state_costs_no_memory() {
+    let full = size_of::<MachineSet>();
+    assert_eq!(full - size_of::<MachineSet<NoState>>(), size_of::<usize>());
 }
 
 #[test]
-fn what_is_wrong_is_kept_as_such() {
+fn stores_invalid_values_as_errors() {
     let mut object = object("a");
     object["spec"]["selector"] = json!({});
     object["spec"]["deletePolicy"] = json!("Prettiest");
     object["metadata"]["annotations"]["machinist.dev/ordinals"] = json!("v2 3,4");
-    let children = children(&object);
-    assert!(
-        children.selector.is_err() && children.delete_policy.is_err() && children.window.is_err()
-    );
+    let MachineSetState { spec, window, .. } = state(&object);
+    assert!(spec.selector.is_err() && spec.delete_policy.is_err() && window.is_err());
 }
 
 #[test]
-fn what_many_sets_say_of_their_capacity_is_stored_once() {
-    let kind = MachineSets::new(Arc::new(Nothing));
-    let saying = |name: &str, cpus: &str| {
+fn stores_equal_capacity_annotations_once() {
+    let kind = kind::<NoState>();
+    let annotations = |name: &str, cpus: &str| {
         let mut object = object(name);
         object["metadata"]["annotations"] = json!({"machine.openshift.io/vCPU": cpus});
         read(&kind, &object).annotations
     };
-    let (a, b, other) = (saying("a", "4"), saying("b", "4"), saying("c", "8"));
+    let (a, b, other) = (annotations("a", "4"), annotations("b", "4"), annotations("c", "8"));
     assert!(Arc::ptr_eq(&a, &b));
     assert_ne!(a, other);
 }

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::decide::wanted;
 use super::super::snapshot::{Family, Seen};
-use crate::kinds::Children;
+use crate::kinds::MachineSetState;
 
 /// The longest selector that OpenShift's definition takes.
 const LONGEST_SELECTOR: usize = 4096;
@@ -106,7 +106,7 @@ pub(super) fn patch(
             patch.insert(name.to_owned(), json!(is));
         }
     }
-    let selector = says.selector.as_ref().ok().map(ToString::to_string);
+    let selector = says.spec.selector.as_ref().ok().map(ToString::to_string);
     let selector = selector.filter(|text| text.len() <= LONGEST_SELECTOR);
     if selector.is_some() && status.label_selector.as_deref() != selector.as_deref() {
         patch.insert("labelSelector".to_owned(), json!(selector));
@@ -126,7 +126,7 @@ pub(super) fn patch(
 fn count(family: &Family, changes: Changes<'_>, now: Timestamp) -> Counts {
     let says = &family.says;
     let gone: HashSet<_> = changes.gone.iter().collect();
-    let min_ready = SignedDuration::try_from(says.min_ready).unwrap_or(SignedDuration::MAX);
+    let min_ready = SignedDuration::try_from(says.spec.min_ready).unwrap_or(SignedDuration::MAX);
     // What was made from the template has its labels.
     let mut counts =
         Counts { replicas: changes.made, fully_labeled: changes.made, ..Counts::default() };
@@ -141,12 +141,16 @@ fn count(family: &Family, changes: Changes<'_>, now: Timestamp) -> Counts {
     counts
 }
 
-fn is_fully_labeled(seen: &Seen, says: &Children) -> bool {
-    says.template.labels.iter().all(|(name, value)| seen.machine.labels.get(name) == Some(value))
+fn is_fully_labeled(seen: &Seen, says: &MachineSetState) -> bool {
+    says.spec
+        .template
+        .labels
+        .iter()
+        .all(|(name, value)| seen.machine.labels.get(name) == Some(value))
 }
 
 /// `errorReason` and `errorMessage` are for what nobody but a person can mend.
-fn error(says: &Children, trouble: Trouble<'_>, patch: &mut Map<String, Value>) {
+fn error(says: &MachineSetState, trouble: Trouble<'_>, patch: &mut Map<String, Value>) {
     let (reason, message) = match trouble {
         Trouble::AsBefore => return,
         Trouble::None | Trouble::Beside { .. } | Trouble::ForNow { .. } => (None, None),
@@ -161,7 +165,7 @@ fn error(says: &Children, trouble: Trouble<'_>, patch: &mut Map<String, Value>) 
 }
 
 fn conditions(
-    says: &Children,
+    says: &MachineSetState,
     trouble: Trouble<'_>,
     obey_migration: bool,
     now: Timestamp,

@@ -162,7 +162,7 @@ impl World {
             let settings = Settings { timings: machine_timings, ..Settings::default() };
             let specs: Arc<dyn SpecHalf> = Arc::new(Unread);
             let controller = Registration::new(move |shared| {
-                let sets = MachineSets::new(Arc::clone(&specs)).with_children();
+                let sets = MachineSets::new(Arc::clone(&specs));
                 MachineSetController::new(shared, sets, Machines::new(specs), settings)
             });
             manager.run(vec![controller], token).await.unwrap();

@@ -1,0 +1,139 @@
+//! Every text that the annotator writes into Events.
+
+use machinist_api::names::ANNOTATION_ANNOTATED;
+use machinist_domain::annotations::AnnotationChange;
+use machinist_domain::retry::Failure;
+
+use super::error::Refusal;
+
+/// The longest part of a failure's message that an Event repeats, in characters.
+const MESSAGE_LENGTH: usize = 200;
+
+/// The keys that were written; `None` if only the annotator's own record was.
+pub(super) fn annotated(change: &AnnotationChange) -> Option<String> {
+    let (mut set, mut removed) = (Vec::new(), Vec::new());
+    for (key, value) in change.iter().filter(|(key, _)| *key != ANNOTATION_ANNOTATED) {
+        match value {
+            Some(value) => set.push(format!("{key}={value}")),
+            None => removed.push(key),
+        }
+    }
+    match (set.is_empty(), removed.is_empty()) {
+        (true, true) => None,
+        (false, true) => Some(format!("Set {}", set.join(", "))),
+        (true, false) => Some(format!("Removed {}", removed.join(", "))),
+        (false, false) => Some(format!("Set {}; removed {}", set.join(", "), removed.join(", "))),
+    }
+}
+
+pub(super) fn architecture_replaced(wrong: &str) -> String {
+    format!("Replaced kubernetes.io/arch={wrong}: the instance type has another architecture")
+}
+
+pub(super) fn user_value_kept(keys: &[&str]) -> String {
+    let keys = keys.join(", ");
+    format!(
+        "Kept user-set values that differ from the instance type: {keys}; remove them to have them managed"
+    )
+}
+
+pub(super) fn catalogue_used(failure: &Failure) -> String {
+    let category = failure.category.as_str();
+    let cause: String = failure.message.chars().take(MESSAGE_LENGTH).collect();
+    format!("Used the built-in catalogue because the cloud could not be asked: {category}: {cause}")
+}
+
+pub(super) fn write_failed(failure: &Failure) -> String {
+    format!("Cannot write annotations: {}", failure.message)
+}
+
+pub(super) fn refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::UnknownType { instance_type, provider } => format!(
+            "Instance type {instance_type:?} is unknown to provider {provider}; annotations are unchanged"
+        ),
+        Refusal::NoCapacities { provider } => {
+            format!(
+                "Provider {provider} reports no instance type capacities; annotations are unchanged"
+            )
+        }
+        Refusal::BadSpec(error) => error.to_string(),
+        Refusal::Undecodable { reason } => format!("MachineSet cannot be decoded: {reason}"),
+        Refusal::NoSecret(key) => {
+            format!("Secret {key} does not exist; create it or correct credentialsSecret")
+        }
+        Refusal::NoAccess(failure) | Refusal::CloudFailed(failure) => {
+            format!("The cloud could not be asked for capacities: {}", failure.message)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_domain::key::ObjectKey;
+    use machinist_domain::message_table::message_table;
+    use machinist_domain::report::EventReason;
+    use machinist_domain::retry::{Category, Retry};
+    use machinist_provider::spec::SpecError;
+
+    use super::*;
+
+    fn failure(message: &str) -> Failure {
+        Failure {
+            category: Category::Throttled,
+            retry: Retry::Backoff,
+            message: message.to_owned(),
+        }
+    }
+
+    #[test]
+    fn all_messages() {
+        let mut change = AnnotationChange::default();
+        change.want("machine.openshift.io/vCPU", None, "2");
+        change.remove("machine.openshift.io/maxPods", Some("1"));
+        change.want(ANNOTATION_ANNOTATED, None, "v1:b=2");
+        let event = |warning: bool, reason: EventReason, text| {
+            (if warning { "Event Warning" } else { "Event Normal" }, reason.as_str(), text)
+        };
+        let cpu = "capacity.cluster-autoscaler.kubernetes.io/cpu";
+        let throttled = failure("Rate exceeded");
+        let mut rows = vec![
+            event(false, EventReason::Annotated, annotated(&change).unwrap()),
+            event(true, EventReason::ArchitectureReplaced, architecture_replaced("amd64")),
+            event(false, EventReason::UserValueKept, user_value_kept(&[cpu])),
+            event(true, EventReason::CatalogueUsed, catalogue_used(&throttled)),
+            event(
+                true,
+                EventReason::ReconcileError,
+                write_failed(&failure("machinesets ns/a: 403 Forbidden")),
+            ),
+        ];
+        let refusals = [
+            Refusal::UnknownType { instance_type: "m99.mega".to_owned(), provider: "aws" },
+            Refusal::NoCapacities { provider: "example" },
+            Refusal::BadSpec(SpecError::Missing),
+            Refusal::BadSpec(SpecError::Invalid {
+                reason: "placement.region is missing".to_owned(),
+            }),
+            Refusal::Undecodable { reason: "invalid type: string \"x\", expected i32".to_owned() },
+            Refusal::NoSecret(ObjectKey::new("ns", "aws")),
+            Refusal::NoAccess(failure("Not allowed to read Secret ns/aws")),
+            Refusal::CloudFailed(throttled),
+        ];
+        rows.extend(refusals.iter().map(|one| event(true, one.event_reason(), refusal(one))));
+        insta::assert_snapshot!("messages", message_table(&rows));
+    }
+
+    #[test]
+    fn a_change_of_the_own_record_alone_has_no_message() {
+        let mut change = AnnotationChange::default();
+        change.want(ANNOTATION_ANNOTATED, None, "v1:b=2");
+        assert_eq!(annotated(&change), None);
+    }
+
+    #[test]
+    fn a_long_cause_is_cut_between_characters() {
+        let text = catalogue_used(&failure(&"é".repeat(1000)));
+        assert_eq!(text.matches('é').count(), MESSAGE_LENGTH);
+    }
+}
