@@ -15,7 +15,6 @@ pub mod key;
 pub mod labels;
 pub mod machine;
 pub mod machine_timings;
-pub mod membership;
 pub mod message_table;
 pub mod meta;
 pub mod observed;

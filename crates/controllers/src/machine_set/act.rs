@@ -1,4 +1,4 @@
-//! Carries a plan out. Many machines at once, but never more than a bounded number of requests.
+//! Executes a plan, with a bounded number of requests in flight.
 
 use std::sync::Arc;
 
@@ -18,16 +18,17 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::{Map, Value, json};
 
 use super::MachineSetController;
-use super::family::PassedOver;
+use super::messages;
 use super::observe::child;
-use super::plan::{Outcome, Plan};
+use super::ownership::Skip;
+use super::plan::{Executed, Outcome, Plan};
 use super::snapshot::{Content, Snapshot};
 use crate::kinds::{Machine, MachineSetState};
 
-/// The most creations that wait for an answer.
-const CREATIONS_AT_ONCE: usize = 32;
-/// The most deletions that wait for an answer. Fewer: what follows them (drains, instances that go) is heavier than they are.
-const DELETIONS_AT_ONCE: usize = 16;
+/// Creations in flight.
+const CREATIONS: usize = 32;
+/// Deletions in flight. Fewer, because each causes a drain and an instance's termination.
+const DELETIONS: usize = 16;
 
 pub(super) async fn act(
     controller: &MachineSetController,
@@ -35,210 +36,171 @@ pub(super) async fn act(
     plan: &Plan,
     writer: &Writer,
 ) -> Outcome {
-    let hand = Hand { controller, set: &snapshot.meta, plan, writer };
+    let Content::Decoded(view) = &snapshot.content else { return Outcome::Nothing };
+    let executor = Executor { controller, set: &snapshot.meta, plan, writer };
     match plan {
-        Plan::Leave(why) => Outcome::Left(*why),
-        Plan::Refuse(refusal) => Outcome::Refused(refusal.clone()),
-        Plan::Claim { adopt, release } => hand.claim(adopt, release).await,
-        Plan::MoveWindow { to } => hand.move_window(*to).await,
-        Plan::Create(ordinals) => match &snapshot.content {
-            Content::Read(family) => hand.create(&family.says, ordinals).await,
-            Content::Undecodable(_) => Outcome::Void,
-        },
-        Plan::Look => match &snapshot.content {
-            Content::Read(family) => hand.look(&family.says).await,
-            Content::Undecodable(_) => Outcome::Void,
-        },
-        Plan::Delete(machines) => match &snapshot.content {
-            Content::Read(family) => hand.delete(&family.says, machines).await,
-            Content::Undecodable(_) => Outcome::Void,
-        },
+        Plan::NoOp(_) | Plan::Refuse(_) => Outcome::Nothing,
+        Plan::Claim { adopt, release } => executor.claim(adopt, release).await,
+        Plan::MoveWindow { to } => executor.move_window(*to).await,
+        Plan::Create(ordinals) => executor.create(&view.set.spec, ordinals).await,
+        Plan::List => executor.list(&view.set).await,
+        Plan::Delete(machines) => executor.delete(&view.set, machines).await,
     }
 }
 
-/// What came of one write.
-enum Done {
-    Yes(ObjectKey),
-    /// Its name is taken.
-    Met,
+/// The outcome of one write.
+enum Write {
+    Done(ObjectKey),
+    /// The object to create exists, or the object to change is gone.
+    Skipped,
     DryRun,
-    No(Failure),
+    Failed(Failure),
 }
 
-struct Hand<'a> {
+struct Executor<'a> {
     controller: &'a MachineSetController,
     set: &'a Meta,
     plan: &'a Plan,
     writer: &'a Writer,
 }
 
-impl Hand<'_> {
+impl Executor<'_> {
     async fn move_window(&self, to: Window) -> Outcome {
         let patch = json!({"metadata": {"annotations": {ANNOTATION_ORDINALS: to.to_string()}}});
         let sets = &self.controller.sets;
         let moved =
             self.writer.patch(sets, self.set, Part::Object, Guard::Version, patch, self.plan);
         match moved.await {
-            Ok(Some(_)) => Outcome::Moved(Ok(())),
+            Ok(Some(_)) => Outcome::Executed(Executed::default()),
             Ok(None) => Outcome::DryRun,
-            Err(error) if error.not_found() => Outcome::Void,
-            Err(error) => Outcome::Moved(Err(error.failure())),
+            Err(error) if error.not_found() => Outcome::Outdated,
+            Err(error) => failed(error.failure()),
         }
     }
 
-    /// A few at first: if the first one is refused, the others would be, too.
-    async fn create(&self, says: &MachineSetState, ordinals: &[u64]) -> Outcome {
-        let body = match body(self.set, says) {
+    /// In batches that double: if the first creation is rejected, the others are not sent.
+    async fn create(&self, spec: &MachineSetSpec, ordinals: &[u64]) -> Outcome {
+        let body = match body(self.set, spec) {
             Ok(body) => body,
-            Err(failure) => {
-                return Outcome::Created { made: Vec::new(), met: 0, failure: Some(failure) };
-            }
+            Err(failure) => return failed(failure),
         };
-        let (mut made, mut met, mut failures) = (Vec::new(), 0, Vec::new());
+        let mut executed = Executed::default();
         let (mut rest, mut batch) = (ordinals, 1);
-        while !rest.is_empty() && failures.is_empty() {
+        while !rest.is_empty() && executed.failure.is_none() {
             let (now, later) = rest.split_at(batch.min(rest.len()));
             let keys = now.iter().map(|ordinal| child(self.set, *ordinal)).collect();
-            let done = at_once(CREATIONS_AT_ONCE, keys, |key| self.create_one(key, &body)).await;
-            for (_, done) in done {
-                match done {
-                    Done::Yes(key) => made.push(key),
-                    Done::Met => met += 1,
-                    Done::DryRun => return Outcome::DryRun,
-                    Done::No(failure) => failures.push(failure),
-                }
+            let writes = concurrently(CREATIONS, keys, |key| self.create_one(key, &body)).await;
+            if !executed.add(writes) {
+                return Outcome::DryRun;
             }
-            (rest, batch) =
-                (later, if batch < CREATIONS_AT_ONCE { batch * 2 } else { later.len() });
+            (rest, batch) = (later, if batch < CREATIONS { batch * 2 } else { later.len() });
         }
-        Outcome::Created { made, met, failure: failures.into_iter().next() }
+        Outcome::Executed(executed)
     }
 
-    async fn create_one(&self, key: ObjectKey, body: &Value) -> Done {
+    async fn create_one(&self, key: ObjectKey, body: &Value) -> Write {
         let machines = &self.controller.machines;
         match self.writer.create(machines, &key, body, self.plan).await {
-            Ok(Some(_)) => Done::Yes(key),
-            Ok(None) => Done::DryRun,
-            // Ours, from an attempt whose answer was lost, or somebody else's: either way the next pass must see it.
+            Ok(Some(_)) => Write::Done(key),
+            Ok(None) => Write::DryRun,
+            // An earlier attempt created it, or another user did. The next reconcile must see it in either case.
             Err(error) if error.already_exists() => match machines.read_live(&key).await {
-                Ok(_) => Done::Met,
-                Err(error) => Done::No(error.failure()),
+                Ok(_) => Write::Skipped,
+                Err(error) => Write::Failed(error.failure()),
             },
-            Err(error) => Done::No(error.failure()),
+            Err(error) => Write::Failed(error.failure()),
         }
     }
 
-    /// Only the set's own machines: a cluster may have many sets, each of which shrinks by one again and again.
-    async fn look(&self, says: &MachineSetState) -> Outcome {
-        let Ok(selector) = &says.spec.selector else { return Outcome::Void };
+    /// Lists the set's own Machines only: many sets may scale down at the same time.
+    async fn list(&self, set: &MachineSetState) -> Outcome {
+        let Ok(selector) = &set.spec.selector else { return Outcome::Outdated };
         let (namespace, labels) = (&self.set.key.namespace, selector.to_string());
-        let own = self.controller.by_manager.get(&self.set.uid.0);
-        let looked = self.controller.machines.verify_selected(namespace, &labels, &own).await;
-        if looked.is_ok() {
-            self.controller.looked.add(&self.set.uid, says.generation);
-        }
-        Outcome::Looked(looked.map_err(|error| error.failure()))
-    }
-
-    /// What is deleted does not come back, so the set is asked once more whether it still wants that.
-    async fn delete(&self, says: &MachineSetState, machines: &[Arc<Machine>]) -> Outcome {
-        let nothing = |failure| Outcome::Deleted { gone: Vec::new(), failure: Some(failure) };
-        match self.live().await {
-            Ok(Some(live)) if live.generation == says.generation => {}
-            Ok(_) => return Outcome::Void,
-            Err(error) => return nothing(error.failure()),
-        }
-        self.controller.looked.use_up(&self.set.uid);
-        let (mut gone, mut failures) = (Vec::new(), Vec::new());
-        let machines = machines.to_vec();
-        let done = at_once(DELETIONS_AT_ONCE, machines, |machine| self.delete_one(machine)).await;
-        for (_, done) in done {
-            match done {
-                Done::Yes(key) => gone.push(key),
-                Done::DryRun => return Outcome::DryRun,
-                Done::Met => {}
-                Done::No(failure) => failures.push(failure),
+        let own = self.controller.by_owner.get(&self.set.uid.0);
+        match self.controller.machines.verify_selected(namespace, &labels, &own).await {
+            Ok(_) => {
+                self.controller.listed.add(&self.set.uid, set.generation);
+                Outcome::Executed(Executed::default())
             }
+            Err(error) => failed(error.failure()),
         }
-        Outcome::Deleted { gone, failure: failures.into_iter().next() }
     }
 
-    async fn delete_one(&self, machine: Arc<Machine>) -> Done {
+    /// Deletions cannot be undone, so the set is read live first: it must still have the generation that was decided on.
+    async fn delete(&self, set: &MachineSetState, machines: &[Arc<Machine>]) -> Outcome {
+        match self.read_set().await {
+            Ok(Some(live)) if live.generation == set.generation => {}
+            Ok(_) => return Outcome::Outdated,
+            Err(error) => return failed(error.failure()),
+        }
+        self.controller.listed.remove(&self.set.uid);
+        let delete = |machine| self.delete_one(machine);
+        let writes = concurrently(DELETIONS, machines.to_vec(), delete).await;
+        Executed::of(writes)
+    }
+
+    async fn delete_one(&self, machine: Arc<Machine>) -> Write {
         match self.writer.delete(&self.controller.machines, &machine.meta, self.plan).await {
-            Ok(Some(())) => Done::Yes(machine.meta.key.clone()),
-            Ok(None) => Done::DryRun,
-            Err(error) => Done::No(error.failure()),
+            Ok(Some(())) => Write::Done(machine.meta.key.clone()),
+            Ok(None) => Write::DryRun,
+            Err(error) => Write::Failed(error.failure()),
         }
     }
 
-    /// A set that is gone, and was only seen late to be, must not adopt: nobody would ever collect what it owns.
+    /// A set that is already deleted must not adopt: garbage collection would delete the Machine.
     async fn claim(&self, adopt: &[Arc<Machine>], release: &[Arc<Machine>]) -> Outcome {
-        let failed = |failure| Outcome::Claimed {
-            adopted: Vec::new(),
-            released: Vec::new(),
-            failure: Some(failure),
-        };
         if !adopt.is_empty() {
-            match self.live().await {
+            match self.read_set().await {
                 Ok(Some(_)) => {}
-                Ok(None) => return Outcome::Void,
+                Ok(None) => return Outcome::Outdated,
                 Err(error) => return failed(error.failure()),
             }
         }
-        let mut all: Vec<_> = adopt.iter().map(|machine| (Arc::clone(machine), true)).collect();
-        all.extend(release.iter().map(|machine| (Arc::clone(machine), false)));
-        let done = at_once(DELETIONS_AT_ONCE, all, |(machine, ours)| self.own(machine, ours)).await;
-        let (mut adopted, mut released, mut failures) = (Vec::new(), Vec::new(), Vec::new());
-        for (at, done) in done {
-            match done {
-                Done::Yes(key) if at < adopt.len() => adopted.push(key),
-                Done::Yes(key) => released.push(key),
-                Done::DryRun => return Outcome::DryRun,
-                Done::Met => {}
-                Done::No(failure) => failures.push(failure),
-            }
-        }
-        Outcome::Claimed { adopted, released, failure: failures.into_iter().next() }
+        let adopt = adopt.iter().map(|machine| (Arc::clone(machine), true));
+        let release = release.iter().map(|machine| (Arc::clone(machine), false));
+        let all = adopt.chain(release).collect();
+        let write = |(machine, owned)| self.set_owner(machine, owned);
+        Executed::of(concurrently(DELETIONS, all, write).await)
     }
 
-    /// Makes the set the manager of a machine, or stops it being that.
-    async fn own(&self, machine: Arc<Machine>, ours: bool) -> Done {
-        let mut owners: Vec<Value> = machine.other_owners.iter().map(owner_as_it_was).collect();
-        owners.extend(ours.then(|| owner(self.set)));
+    /// Makes the set the owner of a Machine, or removes it from the owners.
+    async fn set_owner(&self, machine: Arc<Machine>, owned: bool) -> Write {
+        let mut owners: Vec<Value> = machine.other_owners.iter().map(unchanged_owner).collect();
+        owners.extend(owned.then(|| owner(self.set)));
         let patch = json!({"metadata": {"ownerReferences": owners}});
         let (machines, meta) = (&self.controller.machines, &machine.meta);
-        // The list is written as a whole, so nothing may have changed about it.
-        let done =
+        // The patch replaces the whole list, so it needs the resourceVersion.
+        let patched =
             self.writer.patch(machines, meta, Part::Object, Guard::Version, patch, self.plan);
-        match done.await {
-            Ok(Some(_)) => Done::Yes(meta.key.clone()),
-            Ok(None) => Done::DryRun,
-            Err(error) if error.not_found() => Done::Met,
+        match patched.await {
+            Ok(Some(_)) => Write::Done(meta.key.clone()),
+            Ok(None) => Write::DryRun,
+            Err(error) if error.not_found() => Write::Skipped,
             Err(error) => {
                 let failure = error.failure();
-                if let Some(passed_over) = self.passed_over(&error) {
-                    self.controller.refused.add(meta, &failure.message, passed_over);
+                if let Some(skip) = self.skip(&error) {
+                    self.controller.failed_claims.add(meta, &failure.message, skip);
                 }
-                Done::No(failure)
+                Write::Failed(failure)
             }
         }
     }
 
-    /// Whether, and how long, a machine that was refused so must not hold up what else the set wants.
-    fn passed_over(&self, error: &WriteError) -> Option<PassedOver> {
+    /// How long the Machine is skipped after this error, so that it does not block the scaling of the set.
+    fn skip(&self, error: &WriteError) -> Option<Skip> {
         match error.category() {
-            Category::InvalidConfiguration | Category::Unauthorised => Some(PassedOver::ForGood),
-            // Such as a webhook that cannot be called: nobody tells when it can.
+            Category::InvalidConfiguration | Category::Unauthorised => Some(Skip::UntilChange),
+            // Such as a webhook that cannot be called: no event announces its recovery.
             Category::Unexpected => {
                 let now = self.controller.clock.uptime();
-                Some(PassedOver::Until(now + self.controller.unclaimed))
+                Some(Skip::Until(now + self.controller.claim_retry))
             }
             _ => None,
         }
     }
 
-    /// What the set says now; `None` if it is gone, another one, or being deleted.
-    async fn live(&self) -> Result<Option<Arc<MachineSetState>>, ApiError> {
+    /// The set, read live; `None` if it is gone, replaced or being deleted.
+    async fn read_set(&self) -> Result<Option<Arc<MachineSetState>>, ApiError> {
         let Some(entry) = self.controller.sets.read_live(&self.set.key).await? else {
             return Ok(None);
         };
@@ -250,38 +212,64 @@ impl Hand<'_> {
     }
 }
 
-/// Does `work` for all of `items`, at most `most` at once; after a failure nothing more is begun. Results come with their places.
-async fn at_once<I, F>(most: usize, items: Vec<I>, work: impl Fn(I) -> F) -> Vec<(usize, Done)>
+fn failed(failure: Failure) -> Outcome {
+    Outcome::Executed(Executed { failure: Some(failure), ..Executed::default() })
+}
+
+impl Executed {
+    fn of(writes: Vec<Write>) -> Outcome {
+        let mut executed = Self::default();
+        if executed.add(writes) { Outcome::Executed(executed) } else { Outcome::DryRun }
+    }
+
+    /// Adds the outcomes of writes; returns false for a dry run.
+    fn add(&mut self, writes: Vec<Write>) -> bool {
+        for write in writes {
+            match write {
+                Write::Done(key) => self.machines.push(key),
+                Write::Skipped => self.already_exist += 1,
+                Write::DryRun => return false,
+                Write::Failed(failure) => {
+                    self.failure.get_or_insert(failure);
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Runs `work` for all items, at most `limit` at once. After a failure no more work is started. Results are in the order of the items,
+/// so that the same failure is reported each time.
+async fn concurrently<I, F>(limit: usize, items: Vec<I>, work: impl Fn(I) -> F) -> Vec<Write>
 where
-    F: Future<Output = Done>,
+    F: Future<Output = Write>,
 {
     let mut waiting = items.into_iter().enumerate();
     let (mut running, mut results) = (FuturesUnordered::new(), Vec::new());
     let mut failed = false;
     loop {
-        while !failed && running.len() < most {
+        while !failed && running.len() < limit {
             let Some((at, item)) = waiting.next() else { break };
             let work = work(item);
             running.push(async move { (at, work.await) });
         }
-        let Some((at, done)) = running.next().await else { break };
-        failed |= matches!(done, Done::No(_));
-        results.push((at, done));
+        let Some((at, write)) = running.next().await else { break };
+        failed |= matches!(write, Write::Failed(_));
+        results.push((at, write));
     }
-    // In the order of the items, so that the same trouble is told in the same words.
     results.sort_by_key(|(at, _)| *at);
-    results
+    results.into_iter().map(|(_, write)| write).collect()
 }
 
-/// A machine of the set, without its name.
-fn body(set: &Meta, says: &MachineSetState) -> Result<Value, Failure> {
-    let template = &says.spec.template;
-    let spec: Value = match &template.spec {
+/// A Machine of the set, without its name.
+fn body(set: &Meta, spec: &MachineSetSpec) -> Result<Value, Failure> {
+    let template = &spec.template;
+    let machine: Value = match &template.spec {
         None => json!({}),
         Some(raw) => serde_json::from_str(raw).map_err(|error| Failure {
             category: Category::InvalidConfiguration,
             retry: Retry::OnChange,
-            message: format!("spec.template.spec: {error}"),
+            message: messages::template_spec(&error),
         })?,
     };
     let map = |pairs: &Pairs| -> Map<String, Value> {
@@ -291,11 +279,11 @@ fn body(set: &Meta, says: &MachineSetState) -> Result<Value, Failure> {
         "metadata": {
             "labels": map(&template.labels),
             "annotations": map(&template.annotations),
-            // Before anything is created in a cloud there is something that keeps the object until it is gone.
+            // Set before an instance can exist, so that the Machine outlives its instance.
             "finalizers": [FINALIZER_MACHINE],
             "ownerReferences": [owner(set)],
         },
-        "spec": spec,
+        "spec": machine,
     }))
 }
 
@@ -310,7 +298,7 @@ fn owner(set: &Meta) -> Value {
     })
 }
 
-fn owner_as_it_was(owner: &wire::OwnerReference) -> Value {
+fn unchanged_owner(owner: &wire::OwnerReference) -> Value {
     let mut json = json!({
         "apiVersion": owner.api_version,
         "kind": owner.kind,

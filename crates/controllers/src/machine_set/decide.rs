@@ -1,110 +1,125 @@
-//! From what was observed to what to do.
+//! Decides the next step for one MachineSet. Pure: no client, no clock.
 //!
-//! The rule by which nothing is counted twice: a machine exists (it is a member), or may be in the making (its ordinal is open), or has to be
-//! made. An ordinal is reserved on the set before it is used, and a set shrinks only when nothing is in the making.
+//! Every Machine is created under an ordinal, a number that is never reused. The set's annotation `machinist.dev/ordinals: from..next`
+//! is the *window*: ordinals that are reserved and whose Machines may not be in the cache yet. So each wanted Machine is in exactly one
+//! of three states, and none is created twice even if the cache is stale or the process restarts:
+//! a Machine exists (`members`), its ordinal is reserved but no Machine has its name (`open_ordinals`), or no ordinal is reserved yet.
+//!
+//! One step per reconcile, in this order: adopt and release → reserve ordinals → create → close the window → delete.
 
-mod victims;
+mod deletion_order;
 
 use jiff::Timestamp;
 use machinist_domain::machine::MachineAuthority;
+use machinist_domain::ordinals::Window;
 
 use super::error::Refusal;
-use super::plan::{MOST_PER_PASS, Plan, Why};
-use super::snapshot::{Content, Family, Snapshot};
+use super::plan::{MOST_PER_RECONCILE, Plan, Reason};
+use super::snapshot::{Content, Snapshot, View};
 use crate::kinds::{DeletePolicy, MachineSetState};
 use crate::served::{Field, authority};
 
-/// How many machines a set wants that does not say it.
+/// `spec.replicas` where it is not set.
 const DEFAULT_REPLICAS: i32 = 1;
 
-/// Decides.
+/// Decides the next step.
 pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     if snapshot.meta.deleting {
-        return Plan::Leave(Why::Deleting);
+        return Plan::NoOp(Reason::Deleting);
     }
-    let family = match &snapshot.content {
+    let view = match &snapshot.content {
         Content::Undecodable(reason) => return Plan::Refuse(Refusal::Undecodable(reason.clone())),
-        Content::Read(family) => family,
+        Content::Decoded(view) => view,
     };
     if snapshot.obey_migration
-        && let Some(why) = not_ours(&family.says, snapshot.authority_field)
+        && let Some(reason) = managed_elsewhere(&view.set, snapshot.authority_field)
     {
-        return Plan::Leave(why);
+        return Plan::NoOp(reason);
     }
-    match valid(&family.says) {
-        Err(refusal) => Plan::Refuse(refusal),
-        Ok(_) if !family.orphans.is_empty() || !family.strays.is_empty() => {
-            Plan::Claim { adopt: family.orphans.clone(), release: family.strays.clone() }
-        }
-        Ok(wish) => scale(family, wish, now),
+    let desired = match desired(&view.set) {
+        Ok(desired) => desired,
+        Err(refusal) => return Plan::Refuse(refusal),
+    };
+    if !view.orphans.is_empty() || !view.unselected.is_empty() {
+        return Plan::Claim { adopt: view.orphans.clone(), release: view.unselected.clone() };
     }
+    if let Some(plan) = scale_up(view, desired) {
+        return plan;
+    }
+    // Nothing is to be created any more, so the open ordinals are given up before any Machine is deleted.
+    if !desired.window.is_closed() {
+        return Plan::MoveWindow { to: desired.window.closed() };
+    }
+    scale_down(view, desired, now)
 }
 
-/// What a valid set wants.
+/// The desired state of a valid set.
 #[derive(Debug, Clone, Copy)]
-struct Wish {
+struct Desired {
     replicas: usize,
-    policy: DeletePolicy,
-    window: machinist_domain::ordinals::Window,
+    delete_policy: DeletePolicy,
+    window: Window,
 }
 
-/// How many machines a set wants.
-pub(super) fn wanted(says: &MachineSetState) -> Result<usize, Refusal> {
-    let replicas = says.spec.replicas.unwrap_or(DEFAULT_REPLICAS);
-    usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))
-}
-
-fn not_ours(says: &MachineSetState, field: Field) -> Option<Why> {
-    match authority(says.status.authority, says.spec.authority, field) {
-        MachineAuthority::MachineApi => None,
-        MachineAuthority::Unset => Some(Why::NotAssigned(says.spec.authority)),
-        elsewhere => Some(Why::Elsewhere(elsewhere)),
+fn desired(set: &MachineSetState) -> Result<Desired, Refusal> {
+    let selector = set.spec.selector.as_ref().map_err(|error| Refusal::Selector(error.clone()))?;
+    if !selector.matches(&set.spec.template.labels) {
+        return Err(Refusal::SelectorMismatch { selector: selector.to_string() });
     }
-}
-
-fn valid(says: &MachineSetState) -> Result<Wish, Refusal> {
-    let selector = says.spec.selector.as_ref().map_err(Clone::clone)?;
-    if !selector.matches(&says.spec.template.labels) {
-        return Err(Refusal::NotItsTemplate { selector: selector.to_string() });
-    }
-    Ok(Wish {
-        replicas: wanted(says)?,
-        policy: says.spec.delete_policy.clone()?,
-        window: says.window.clone()?,
+    Ok(Desired {
+        replicas: desired_replicas(set)?,
+        delete_policy: set.spec.delete_policy.clone().map_err(Refusal::DeletePolicy)?,
+        window: set.window.clone().map_err(Refusal::Window)?,
     })
 }
 
-fn scale(family: &Family, wish: Wish, now: Timestamp) -> Plan {
-    let Wish { replicas, policy, window } = wish;
-    let (there, open) = (family.members.len(), family.open.len());
-    if let Some(missing) = replicas.checked_sub(there + open).filter(|missing| *missing > 0) {
+/// The number of Machines that the set wants.
+pub(super) fn desired_replicas(set: &MachineSetState) -> Result<usize, Refusal> {
+    let replicas = set.spec.replicas.unwrap_or(DEFAULT_REPLICAS);
+    usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))
+}
+
+fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Reason> {
+    match authority(set.status.authority, set.spec.authority, field) {
+        MachineAuthority::MachineApi => None,
+        MachineAuthority::Unset => Some(Reason::NotAssigned(set.spec.authority)),
+        other => Some(Reason::ManagedElsewhere(other)),
+    }
+}
+
+/// Reserves ordinals for the missing Machines, or creates the Machines of the ordinals that are reserved.
+fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
+    let (existing, open) = (view.members.len(), view.open_ordinals.len());
+    let missing = desired.replicas.saturating_sub(existing + open);
+    if missing > 0 {
         let missing = u64::try_from(missing).unwrap_or(u64::MAX);
-        let to = window.advanced(missing, family.open.first().copied(), family.highest);
-        if to != window {
-            return Plan::MoveWindow { to };
+        let first_open = view.open_ordinals.first().copied();
+        let to = desired.window.advanced(missing, first_open, view.highest_ordinal);
+        if to != desired.window {
+            return Some(Plan::MoveWindow { to });
         }
-        // The window is as wide as it gets: first make what is in it.
+        // The window has its maximum width: its Machines are created first.
     }
-    if there + open <= replicas && open > 0 {
-        return Plan::Create(family.open.iter().copied().take(MOST_PER_PASS).collect());
+    let wanted = open > 0 && existing + open <= desired.replicas;
+    wanted.then(|| {
+        Plan::Create(view.open_ordinals.iter().copied().take(MOST_PER_RECONCILE).collect())
+    })
+}
+
+/// Deletes the Machines that are too many.
+fn scale_down(view: &View, desired: Desired, now: Timestamp) -> Plan {
+    let existing = view.members.len();
+    let excess = existing.saturating_sub(desired.replicas);
+    if excess == 0 {
+        return Plan::NoOp(Reason::Settled);
     }
-    // From here on nothing is to be made, so nothing may be in the making. What is open is certainly absent.
-    if !window.is_closed() {
-        return Plan::MoveWindow { to: window.closed() };
+    // If all Machines go, there is nothing to choose and a stale cache does no harm.
+    if excess < existing && !view.listed {
+        return Plan::List;
     }
-    match there.saturating_sub(replicas) {
-        0 => Plan::Leave(Why::Settled),
-        // Where all of them go there is nothing to choose.
-        excess if excess < there && !family.looked => Plan::Look,
-        excess => {
-            let victims = victims::choose(&family.members, policy, excess.min(MOST_PER_PASS), now);
-            if victims.is_empty() {
-                Plan::Leave(Why::NobodyToDelete { excess })
-            } else {
-                Plan::Delete(victims)
-            }
-        }
-    }
+    let count = excess.min(MOST_PER_RECONCILE);
+    let machines = deletion_order::first(&view.members, desired.delete_policy, count, now);
+    if machines.is_empty() { Plan::NoOp(Reason::NoneDeletable { excess }) } else { Plan::Delete(machines) }
 }
 
 #[cfg(test)]

@@ -1,36 +1,41 @@
 //! Why a MachineSet is not acted upon.
 
+use std::fmt;
+
 use machinist_domain::ordinals::WindowError;
 use machinist_domain::retry::{Category, Classified, Retry};
 use machinist_domain::selector::SelectorError;
 
+use super::messages;
 use crate::kinds::UnknownDeletePolicy;
 
-/// What is wrong with a MachineSet. Nothing is done until somebody edits it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// What is invalid about a MachineSet. Nothing is done until it is edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// The object cannot be decoded at all.
-    #[error("object cannot be decoded: {0}")]
+    /// The object cannot be decoded.
     Undecodable(String),
-    /// The selector is no use.
-    #[error(transparent)]
-    Selector(#[from] SelectorError),
-    /// Its machines would not be its machines.
-    #[error("spec.selector {selector} does not match the labels in spec.template.metadata.labels")]
-    NotItsTemplate {
+    /// The selector is invalid.
+    Selector(SelectorError),
+    /// The selector does not match the template, so the set would not own its Machines.
+    SelectorMismatch {
         /// The selector.
         selector: String,
     },
-    /// Fewer than none are wanted.
-    #[error("spec.replicas is {0}, which is less than none")]
+    /// `spec.replicas` is negative.
     Replicas(i32),
-    /// Nobody knows which machines are to go first.
-    #[error(transparent)]
-    DeletePolicy(#[from] UnknownDeletePolicy),
-    /// Which ordinals are in use is not known, so nothing can be counted.
-    #[error("annotation machinist.dev/ordinals: {0}")]
-    Window(#[from] WindowError),
+    /// `spec.deletePolicy` is unknown.
+    DeletePolicy(UnknownDeletePolicy),
+    /// The stored ordinal window cannot be read, so the Machines in creation cannot be counted.
+    Window(WindowError),
 }
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&messages::refusal(self))
+    }
+}
+
+impl std::error::Error for Refusal {}
 
 impl Classified for Refusal {
     fn category(&self) -> Category {

@@ -1,22 +1,21 @@
-//! The MachineSet controller: keeps as many machines of a kind as a MachineSet wants.
+//! The MachineSet controller: keeps the desired number of Machines.
 //!
-//! Input: MachineSets, their Machines, and the Nodes of these. Output: Machines, created from the set's template, adopted, released and deleted; the
-//! set's status, and Events. A Machine is made and removed by `machine`; here it is only asked for.
+//! Input: MachineSets, their Machines, and the Nodes of these. Output: Machines (created from the template, adopted, released, deleted),
+//! the set's status, and Events. Instances are created by the `machine` controller.
 //!
-//! Invariants: whatever the caches have not seen yet and whenever the process dies, no more machines are made than the set wants (`decide`); a
-//! deletion is asked for only if the set, read live, still wants it; machines of others are not touched.
-//!
-//! A set is looked at as soon as it changes. Changes of its machines and nodes are collected for a moment ([`MachineTimings::children`]), so that the
-//! status of a set of thousands is not written thousands of times while they come up.
-//!
+//! Invariants: a stale cache or a restart never causes more Machines than desired (see `decide`); nothing is deleted before the set is
+//! read live; Machines of other owners are not touched. A change of the set is reconciled at once; changes of its Machines and Nodes are
+//! collected for a moment, so that the status is not written once per Machine.
 
 mod act;
 mod decide;
 mod declaration;
 mod error;
-mod family;
+mod membership;
+mod messages;
 pub mod metrics;
 mod observe;
+mod ownership;
 mod plan;
 mod report;
 #[cfg(test)]
@@ -50,19 +49,19 @@ use serde_json::{Value, json};
 pub use self::decide::decide;
 pub use self::declaration::DECLARATION;
 pub use self::error::Refusal;
-use self::family::{Counted, Looked, Refused};
 use self::metrics::{MachineSetMetrics, SetCounts};
-pub use self::plan::{MOST_PER_PASS, Outcome, Plan, Why};
+use self::ownership::{CountsWritten, FailedClaims, Listed};
+pub use self::plan::{Executed, MOST_PER_RECONCILE, Outcome, Plan, Reason};
 pub use self::report::report;
-pub use self::snapshot::{Content, Family, Member, ReadySince, Seen, Snapshot};
+pub use self::snapshot::{Content, Member, ReadySince, Seen, Snapshot, View};
 use crate::kinds::indexes::machines_by_node;
 use crate::kinds::{MachineSet, MachineSets, Machines, Nodes};
 use crate::served::Field;
 
-/// How to look after MachineSets.
+/// Settings of the MachineSet controller.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Settings {
-    /// Whether to keep off objects that another machine API is in charge of.
+    /// Whether to leave objects alone that another machine API manages.
     pub obey_migration: bool,
     /// Durations.
     pub timings: MachineTimings,
@@ -74,28 +73,27 @@ pub struct MachineSetController {
     sets: Arc<Cache<MachineSets>>,
     machines: Arc<Cache<Machines>>,
     nodes: Arc<Cache<Nodes>>,
-    by_manager: Arc<Index>,
+    by_owner: Arc<Index>,
     by_node: Arc<Index>,
-    refused: Refused,
-    looked: Looked,
-    counted: Counted,
+    failed_claims: FailedClaims,
+    listed: Listed,
+    counts_written: CountsWritten,
     clock: SharedClock,
     metrics: Arc<MachineSetMetrics>,
     settings: Settings,
-    /// Whether the served schema says who is in charge, as far as answers have shown it.
+    /// Whether the served schema has `status.authoritativeAPI`, as far as responses have shown it.
     authority_field: Mutex<Field>,
-    /// Known when the driver subscribes.
+    /// Set when the driver subscribes.
     queue: OnceLock<Arc<Queue>>,
-    /// How long changes of machines are collected.
-    gather: Duration,
-    /// How long a machine is not claimed again after something in its way that may go by itself.
-    unclaimed: Duration,
+    /// How long changes of Machines and Nodes are collected.
+    debounce: Duration,
+    /// How long a Machine is skipped after a failed claim that may succeed later.
+    claim_retry: Duration,
     no_namespace: Arc<str>,
 }
 
 impl MachineSetController {
-    /// A controller that reads MachineSets and Machines as these kinds do. Where another controller of the process reads MachineSets, too, it must
-    /// be given the same kind, with the sets' children.
+    /// A controller of the MachineSets and Machines that these kinds parse.
     pub fn new(
         shared: &Arc<Shared>,
         sets: MachineSets,
@@ -108,29 +106,29 @@ impl MachineSetController {
         Self {
             sets: caches.open(&shared.control, scope.clone(), sets),
             nodes: caches.open(nodes_cluster, Scope::All, Nodes::default()),
-            by_manager: machines.index_entries(family::by_manager),
+            by_owner: machines.index_entries(ownership::by_owner),
             by_node: machines_by_node(&machines),
             machines,
-            refused: Refused::default(),
-            looked: Looked::default(),
-            counted: Counted::new(settings.timings.set_counts),
+            failed_claims: FailedClaims::default(),
+            listed: Listed::default(),
+            counts_written: CountsWritten::new(settings.timings.set_counts),
             clock: Arc::clone(&shared.clock),
             metrics: shared.metrics.set(),
             settings,
             authority_field: Mutex::default(),
             queue: OnceLock::new(),
-            gather: settings.timings.children,
-            unclaimed: settings.timings.poll,
+            debounce: settings.timings.children,
+            claim_retry: settings.timings.poll,
             no_namespace: "".into(),
         }
     }
 }
 
-/// What the status of a set says, as the metrics have it.
+/// The counts of a set's status, for the metrics.
 fn counts(entry: &Entry<MachineSet>) -> Option<SetCounts> {
     let Entry::Known(set) = entry else { return None };
     let status = &set.state.status;
-    let count = |said: Option<i32>| i64::from(said.unwrap_or_default());
+    let count = |value: Option<i32>| i64::from(value.unwrap_or_default());
     Some(SetCounts {
         replicas: count(status.replicas),
         available: count(status.available),
@@ -139,7 +137,7 @@ fn counts(entry: &Entry<MachineSet>) -> Option<SetCounts> {
 }
 
 impl MachineSetController {
-    /// A stock CRD may have no place for who is in charge. Then the set has not changed by what was written, and has to be brought back.
+    /// A stock CRD may drop `status.authoritativeAPI`. Then the write has not changed the set, and it must be requeued.
     fn learn_authority_field(&self, key: &ObjectKey) {
         let Some(Entry::Known(set)) = self.sets.get(key) else { return };
         let field = Field::learned(set.state.status.authority != MachineAuthority::Unset);
@@ -170,12 +168,12 @@ impl Controller for MachineSetController {
                 for_sets.add_changed(change.key, change);
             }
         });
-        let gather = self.gather;
+        let debounce = self.debounce;
         let (for_machines, sets) = (Arc::clone(queue), Arc::clone(&self.sets));
         self.machines.subscribe(move |change| {
             for entry in [change.before, change.after].into_iter().flatten() {
-                for set in family::sets_of(entry, &sets) {
-                    for_machines.add_changed_after(&set, change, gather);
+                for set in ownership::sets_of(entry, &sets) {
+                    for_machines.add_changed_after(&set, change, debounce);
                 }
             }
         });
@@ -189,14 +187,14 @@ impl Controller for MachineSetController {
                 }
                 _ => None,
             };
-            // Nodes say every few minutes that they are alive; that concerns nobody.
+            // Heartbeats change nothing here.
             if state(change.before) == state(change.after) {
                 return;
             }
             for machine in by_node.get(&change.key.name) {
                 let Some(entry) = machines.get(&machine) else { continue };
-                for set in family::sets_of(&entry, &sets) {
-                    for_nodes.add_changed_after(&set, change, gather);
+                for set in ownership::sets_of(&entry, &sets) {
+                    for_nodes.add_changed_after(&set, change, debounce);
                 }
             }
         });
@@ -217,11 +215,11 @@ impl Controller for MachineSetController {
     fn report(
         &self,
         snapshot: &Snapshot,
-        _plan: &Plan,
+        plan: &Plan,
         outcome: &Outcome,
         now: Timestamp,
     ) -> Report {
-        report(snapshot, outcome, now)
+        report(snapshot, plan, outcome, now)
     }
 
     async fn write_status(
@@ -231,13 +229,13 @@ impl Controller for MachineSetController {
         status: &Value,
         writer: &Writer,
     ) -> Result<Option<Meta>, WriteError> {
-        // Counts are ours alone; the list of conditions is everybody's.
+        // Other controllers write conditions, too, and the patch replaces the whole list.
         let guard = if status.get("conditions").is_some() { Guard::Version } else { Guard::Uid };
         let patch = json!({ "status": status });
-        let (sets, meta, plan) = (&self.sets, &snapshot.meta, "say how it is");
+        let (sets, meta, plan) = (&self.sets, &snapshot.meta, "update status");
         let written = writer.patch(sets, meta, Part::Status, guard, patch, &plan).await?;
         if written.is_some() {
-            self.counted.wrote(&meta.uid, self.clock.uptime());
+            self.counts_written.add(&meta.uid, self.clock.uptime());
         }
         if written.is_some() && status.get("authoritativeAPI").is_some() {
             self.learn_authority_field(&meta.key);

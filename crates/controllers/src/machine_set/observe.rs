@@ -1,18 +1,18 @@
-//! Gathers a snapshot: the set and its machines from the caches, live where an answer was lost.
+//! Fills a snapshot: the set and its Machines from the caches, with a live read where an own write was not answered.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;
-use machinist_domain::membership::{Manager, Standing, standing};
 use machinist_domain::meta::Meta;
 use machinist_domain::ordinals;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::MachineSetController;
-use super::family::{orphans_of, uid_of_manager};
-use super::snapshot::{Content, Family, Member, ReadySince, Seen, Snapshot};
+use super::membership::{Membership, Owner, membership};
+use super::ownership::{orphans_of, owner_uid};
+use super::snapshot::{Content, Member, ReadySince, Seen, Snapshot, View};
 use crate::kinds::{Machine, MachineSetState};
 
 pub(super) async fn observe(
@@ -23,7 +23,7 @@ pub(super) async fn observe(
     let meta = entry.meta().clone();
     let content = match entry {
         Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
-        Entry::Known(set) => Content::Read(family(controller, &meta, &set.state).await?),
+        Entry::Known(set) => Content::Decoded(view(controller, &meta, &set.state).await?),
     };
     Ok(Some(Snapshot {
         meta,
@@ -33,108 +33,102 @@ pub(super) async fn observe(
     }))
 }
 
-async fn family(
+async fn view(
     controller: &MachineSetController,
     meta: &Meta,
-    says: &Arc<MachineSetState>,
-) -> Result<Family, ApiError> {
+    set: &Arc<MachineSetState>,
+) -> Result<View, ApiError> {
     let machines = &controller.machines;
-    let window: Vec<(u64, ObjectKey)> = says.window.as_ref().map_or_else(
+    let window: Vec<(u64, ObjectKey)> = set.window.as_ref().map_or_else(
         |_| Vec::new(),
         |window| window.ordinals().map(|ordinal| (ordinal, child(meta, ordinal))).collect(),
     );
     let known = candidates(controller, meta);
     machines.certain_among(known.iter().chain(window.iter().map(|(_, key)| key))).await?;
-    // What is open is looked at before what is there: a machine that appears in between is counted twice for a moment, and not left out, which
-    // would make another one.
+    // Open ordinals are read before members: a Machine that appears in between is counted twice for a moment. The other order would
+    // miss it and create another one.
     let mut open = window;
     open.retain(|(_, key)| machines.get(key).is_none());
-    let mut family = Family {
-        says: Arc::clone(says),
+    let mut view = View {
+        set: Arc::clone(set),
         members: Vec::new(),
         orphans: Vec::new(),
-        strays: Vec::new(),
-        refusal: None,
-        claim_again: None,
-        open: Vec::new(),
-        highest: None,
-        looked: controller.looked.has(&meta.uid, says.generation),
-        hold_counts: controller.counted.hold(&meta.uid, controller.clock.uptime()),
+        unselected: Vec::new(),
+        claim_failure: None,
+        claim_retry: None,
+        open_ordinals: Vec::new(),
+        highest_ordinal: None,
+        listed: controller.listed.has(&meta.uid, set.generation),
+        hold_counts: controller.counts_written.hold(&meta.uid, controller.clock.uptime()),
     };
-    // Live reads may have found, or lost, some.
+    // The live reads may have added or removed candidates.
     for key in candidates(controller, meta) {
         if let Some(entry) = machines.get(&key) {
-            place(controller, meta, &mut family, &entry);
+            add(controller, meta, &mut view, &entry);
         }
     }
-    let members: HashSet<_> = family.members.iter().map(|member| &member.key).collect();
+    let members: HashSet<_> = view.members.iter().map(|member| &member.key).collect();
     open.retain(|(_, key)| !members.contains(key));
-    family.open = open.into_iter().map(|(ordinal, _)| ordinal).collect();
-    Ok(family)
+    view.open_ordinals = open.into_iter().map(|(ordinal, _)| ordinal).collect();
+    Ok(view)
 }
 
-/// The name of the set's machine with this ordinal.
+/// The key of the set's Machine with this ordinal.
 pub(super) fn child(set: &Meta, ordinal: u64) -> ObjectKey {
     let name = ordinals::name(&set.key.name, &set.uid, ordinal);
     ObjectKey { namespace: Arc::clone(&set.key.namespace), name: name.into() }
 }
 
-/// Machines that the set manages, and those that nobody does.
+/// Machines that the set owns, and those without an owner.
 fn candidates(controller: &MachineSetController, set: &Meta) -> Vec<ObjectKey> {
-    let mut keys = controller.by_manager.get(&set.uid.0);
-    keys.extend(controller.by_manager.get(&orphans_of(&set.key.namespace)));
+    let mut keys = controller.by_owner.get(&set.uid.0);
+    keys.extend(controller.by_owner.get(&orphans_of(&set.key.namespace)));
     keys
 }
 
-fn place(
-    controller: &MachineSetController,
-    set: &Meta,
-    family: &mut Family,
-    entry: &Entry<Machine>,
-) {
+/// Adds a Machine to the list that it belongs to.
+fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &Entry<Machine>) {
     let meta = entry.meta();
-    let manager = match uid_of_manager(entry) {
-        None => Manager::Nobody,
-        Some(uid) if *uid == *set.uid.0 => Manager::ThisSet,
-        Some(_) => Manager::Another,
+    let owner = match owner_uid(entry) {
+        None => Owner::None,
+        Some(uid) if *uid == *set.uid.0 => Owner::ThisSet,
+        Some(_) => Owner::Other,
     };
-    let Ok(selector) = &family.says.spec.selector else { return };
-    let (selected, seen) = match entry {
+    let Ok(selector) = &view.set.spec.selector else { return };
+    let (selected, machine) = match entry {
         Entry::Known(machine) => (selector.matches(&machine.labels), Some(machine)),
         Entry::Undecodable(object) => {
             (selector.matches_by(|name| object.labels.get(name).map(String::as_str)), None)
         }
     };
-    if manager == Manager::ThisSet {
+    if owner == Owner::ThisSet {
         let ordinal = ordinals::ordinal(&set.key.name, &set.uid, &meta.key.name);
-        family.highest = family.highest.max(ordinal);
+        view.highest_ordinal = view.highest_ordinal.max(ordinal);
     }
-    match (standing(manager, selected, meta.deleting), seen) {
-        (Standing::Member, seen) => family.members.push(Member {
+    match (membership(owner, selected, meta.deleting), machine) {
+        (Membership::Member, machine) => view.members.push(Member {
             key: meta.key.clone(),
-            seen: seen.map(|machine| Seen {
+            seen: machine.map(|machine| Seen {
                 machine: Arc::clone(machine),
                 ready: ready(controller, machine),
             }),
         }),
-        // What was refused once is asked for again when the machine has changed.
-        (found @ (Standing::Orphan | Standing::Stray), Some(machine)) => {
-            match (controller.refused.why(meta, controller.clock.uptime()), found) {
-                (Some(unclaimed), _) => {
-                    // One of several is told, the same one each time: candidates come in order.
-                    family.refusal.get_or_insert(unclaimed.why);
-                    let again = family.claim_again.into_iter().chain(unclaimed.again);
-                    family.claim_again = again.min();
+        (found @ (Membership::Orphan | Membership::Unselected), Some(machine)) => {
+            match (controller.failed_claims.get(meta, controller.clock.uptime()), found) {
+                (Some(failed), _) => {
+                    // Candidates are sorted, so the same failure is reported each time.
+                    view.claim_failure.get_or_insert(failed.cause);
+                    view.claim_retry = view.claim_retry.into_iter().chain(failed.retry).min();
                 }
-                (None, Standing::Orphan) => family.orphans.push(Arc::clone(machine)),
-                (None, _) => family.strays.push(Arc::clone(machine)),
+                (None, Membership::Orphan) => view.orphans.push(Arc::clone(machine)),
+                (None, _) => view.unselected.push(Arc::clone(machine)),
             }
         }
         _ => {}
     }
 }
 
-/// Since when the machine's Node has been ready, if it is. Another Node of the same name is not the machine's.
+/// Since when the Machine's Node has been ready, if it is. A Node of the same name with another uid is not the Machine's.
 fn ready(controller: &MachineSetController, machine: &Machine) -> Option<ReadySince> {
     let node_ref = machine.status.node_ref.as_ref()?;
     let key = ObjectKey {

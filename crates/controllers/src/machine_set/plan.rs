@@ -1,4 +1,4 @@
-//! What is to be done about a MachineSet, and what came of it, as data.
+//! What is to be done about a MachineSet, and the outcome, as data.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,139 +9,115 @@ use machinist_domain::ordinals::Window;
 use machinist_domain::retry::Failure;
 
 use super::error::Refusal;
+use super::messages::machine_names;
 use crate::kinds::Machine;
 
-/// The most machines that one pass creates or deletes, so that a set that has changed its mind is heard.
-pub const MOST_PER_PASS: usize = 512;
-
-/// How many names a text has room for.
-const NAMES_SHOWN: usize = 5;
+/// The most Machines that one reconcile creates or deletes, so that a change of `spec.replicas` takes effect in between.
+pub const MOST_PER_RECONCILE: usize = 512;
 
 /// What to do about one MachineSet.
 #[derive(Debug, Clone)]
 pub enum Plan {
     /// Nothing.
-    Leave(Why),
-    /// Nothing: it is not valid.
+    NoOp(Reason),
+    /// Nothing, and report what is invalid.
     Refuse(Refusal),
-    /// Become the manager of machines that nobody manages, and stop being that of machines that are not selected any more.
+    /// Set or remove the owner reference of Machines.
     Claim {
-        /// Whom to adopt.
+        /// Machines to adopt.
         adopt: Vec<Arc<Machine>>,
-        /// Whom to release.
+        /// Machines to release.
         release: Vec<Arc<Machine>>,
     },
-    /// Say on the set which ordinals may be in the making, before they are.
+    /// Store another ordinal window on the set: a wider one before Machines are created, a closed one before Machines are deleted.
     MoveWindow {
         /// The new window.
         to: Window,
     },
-    /// Make machines with these ordinals, all of which are in the window.
+    /// Create the Machines with these ordinals, all of which are in the stored window.
     Create(Vec<u64>),
-    /// List the machines of the set before it is chosen which of them go. Whoever wants fewer has often marked first whom to take, and the watch of machines
-    /// may be later than that of sets.
-    Look,
-    /// Delete these machines.
+    /// List the set's Machines live before choosing which of them to delete: users often mark Machines for deletion and scale down
+    /// right after it, and the watch of Machines may be behind that of MachineSets.
+    List,
+    /// Delete these Machines.
     Delete(Vec<Arc<Machine>>),
 }
 
 /// Why nothing is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// All is as it should be.
+pub enum Reason {
+    /// The set has as many Machines as it wants.
     Settled,
-    /// There are so many machines too many, and none of them can be read: what is not understood is not deleted.
-    NobodyToDelete {
-        /// How many.
+    /// There are too many Machines, but none that can be decoded, and those are never deleted.
+    NoneDeletable {
+        /// How many are too many.
         excess: usize,
     },
-    /// It is being deleted; its machines follow it by garbage collection.
+    /// The set is being deleted; garbage collection deletes its Machines.
     Deleting,
-    /// Another machine API is in charge of it.
-    Elsewhere(MachineAuthority),
-    /// Nobody is in charge of it yet: its status has to say who is.
+    /// Another machine API manages the set.
+    ManagedElsewhere(MachineAuthority),
+    /// No machine API manages the set yet: `status.authoritativeAPI` is to be set to this one.
     NotAssigned(MachineAuthority),
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |machines: &[Arc<Machine>]| {
-            names(machines.iter().map(|machine| &*machine.meta.key.name))
+            machine_names(machines.iter().map(|machine| &*machine.meta.key.name))
         };
         match self {
-            Self::Leave(Why::Settled) => f.write_str("leave it: all machines are there"),
-            Self::Leave(Why::NobodyToDelete { excess }) => {
-                write!(f, "leave it: {excess} machines too many, and none that can be read")
+            Self::NoOp(Reason::Settled) => f.write_str("no-op: all Machines exist"),
+            Self::NoOp(Reason::NoneDeletable { excess }) => {
+                write!(f, "no-op: {excess} excess Machines cannot be decoded")
             }
-            Self::Leave(Why::Deleting) => f.write_str("leave it: it is being deleted"),
-            Self::Leave(Why::Elsewhere(_)) => {
-                f.write_str("leave it: another machine API is in charge of it")
+            Self::NoOp(Reason::Deleting) => f.write_str("no-op: being deleted"),
+            Self::NoOp(Reason::ManagedElsewhere(_)) => {
+                f.write_str("no-op: managed by another machine API")
             }
-            Self::Leave(Why::NotAssigned(_)) => f.write_str("say who is in charge of it"),
-            Self::Refuse(refusal) => write!(f, "leave it: {refusal}"),
+            Self::NoOp(Reason::NotAssigned(_)) => f.write_str("set status.authoritativeAPI"),
+            Self::Refuse(refusal) => write!(f, "no-op: {refusal}"),
             Self::Claim { adopt, release } => {
-                write!(f, "adopt {}, release {}", names(adopt), names(release))
+                let separator = if adopt.is_empty() || release.is_empty() { "" } else { ", " };
+                let part = |verb, machines: &[Arc<Machine>]| match machines.len() {
+                    0 => String::new(),
+                    _ => format!("{verb} {}", names(machines)),
+                };
+                write!(f, "{}{separator}{}", part("adopt", adopt), part("release", release))
             }
+            Self::MoveWindow { to } if to.is_closed() => write!(f, "close the window ({to})"),
             Self::MoveWindow { to } => write!(f, "reserve ordinals {to}"),
             Self::Create(ordinals) => {
                 let first = ordinals.first().copied().unwrap_or_default();
-                write!(f, "create {} machines from ordinal {first}", ordinals.len())
+                write!(f, "create {} Machines from ordinal {first}", ordinals.len())
             }
-            Self::Look => f.write_str("list the machines before some are deleted"),
+            Self::List => f.write_str("list Machines before deleting some"),
             Self::Delete(machines) => write!(f, "delete {}", names(machines)),
         }
     }
 }
 
-/// How many, and the first names.
-pub(super) fn names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let count = names.len();
-    let first: Vec<_> = names.take(NAMES_SHOWN).collect();
-    let rest = if count > first.len() { ", …" } else { "" };
-    match count {
-        0 => "none".to_owned(),
-        _ => format!("{count} ({}{rest})", first.join(", ")),
-    }
+/// The outcome of a plan.
+#[derive(Debug, Clone, Default)]
+pub enum Outcome {
+    /// The plan needs no write.
+    #[default]
+    Nothing,
+    /// The set was deleted or changed after it was observed: the plan was dropped.
+    Outdated,
+    /// This is a dry run.
+    DryRun,
+    /// The plan was executed, at least in part.
+    Executed(Executed),
 }
 
-/// What came of a plan.
-#[derive(Debug, Clone)]
-pub enum Outcome {
-    /// There was nothing to do.
-    Left(Why),
-    /// The set went away, or changed its mind while we were thinking: what was planned is void.
-    Void,
-    /// It is only a dry run.
-    DryRun,
-    /// It is not valid.
-    Refused(Refusal),
-    /// Machines have another manager.
-    Claimed {
-        /// Who was adopted.
-        adopted: Vec<ObjectKey>,
-        /// Who was released.
-        released: Vec<ObjectKey>,
-        /// What went wrong with the others.
-        failure: Option<Failure>,
-    },
-    /// The window is moved, or could not be.
-    Moved(Result<(), Failure>),
-    /// Machines were made.
-    Created {
-        /// Which.
-        made: Vec<ObjectKey>,
-        /// How many names were taken already: by an earlier attempt, or by somebody else's machine.
-        met: usize,
-        /// What went wrong with the others.
-        failure: Option<Failure>,
-    },
-    /// The machines were listed, or could not be.
-    Looked(Result<(), Failure>),
-    /// Machines were deleted.
-    Deleted {
-        /// Which.
-        gone: Vec<ObjectKey>,
-        /// What went wrong with the others.
-        failure: Option<Failure>,
-    },
+/// What was done.
+#[derive(Debug, Clone, Default)]
+pub struct Executed {
+    /// The Machines that were created, deleted, adopted or released.
+    pub machines: Vec<ObjectKey>,
+    /// How many names to create already existed: created by an earlier attempt, or by another user.
+    pub already_exist: usize,
+    /// The first failure.
+    pub failure: Option<Failure>,
 }

@@ -1,4 +1,4 @@
-//! What to tell people about a pass: Events, the set's status, and when to come back.
+//! Reports a reconcile: Events, the status of the set, and when to requeue.
 
 mod status;
 
@@ -13,28 +13,29 @@ use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Re
 use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
 use serde_json::{Value, json};
 
-use self::status::{Changes, Trouble};
+use self::status::{Changes, Problem};
 use super::error::Refusal;
-use super::plan::{Outcome, Why, names};
-use super::snapshot::{Content, Family, Snapshot};
+use super::messages;
+use super::plan::{Executed, Outcome, Plan, Reason};
+use super::snapshot::{Content, Snapshot, View};
 
-/// Past this, a time that was waited for is not just now.
+/// Added to the time of availability, because a Machine is available only *after* `minReadySeconds`.
 const A_MOMENT: SignedDuration = SignedDuration::from_millis(1);
 
 /// Reports.
-pub fn report(snapshot: &Snapshot, outcome: &Outcome, now: Timestamp) -> Report {
-    let Content::Read(family) = &snapshot.content else { return unreadable(outcome) };
-    let teller = Teller { family, obey_migration: snapshot.obey_migration, now };
-    let report = told(&teller, outcome);
-    let settled = matches!(outcome, Outcome::Left(Why::Settled));
-    let complete = settled && status::is_complete(family, now);
-    if complete { report } else { hold_back(report, family.hold_counts) }
+pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestamp) -> Report {
+    let Content::Decoded(view) = &snapshot.content else { return undecodable(plan) };
+    let builder = ReportBuilder { view, obey_migration: snapshot.obey_migration, now };
+    let report = builder.report(plan, outcome);
+    // Users wait for a complete set, so that is reported at once.
+    let complete =
+        matches!(plan, Plan::NoOp(Reason::Settled)) && status::is_complete(view, now);
+    if complete { report } else { hold_back_counts(report, view.hold_counts) }
 }
 
-/// Counts that still change are not written at every change: a set of thousands would be written hundreds of times on its way. Nothing is left
-/// out in the end, because it is looked at again when the time is over; and whatever is more than a count is said at once. So is that all machines
-/// are there: somebody waits for that.
-fn hold_back(mut report: Report, hold: Duration) -> Report {
+/// Delays a status update that changes only counts: otherwise a set of thousands would be updated hundreds of times while it scales.
+/// The requeue makes up for it.
+fn hold_back_counts(mut report: Report, hold: Duration) -> Report {
     let only_counts = report.status.as_ref().is_some_and(status::is_only_counts);
     if !only_counts || hold.is_zero() {
         return report;
@@ -48,41 +49,10 @@ fn hold_back(mut report: Report, hold: Duration) -> Report {
     report
 }
 
-fn told(teller: &Teller<'_>, outcome: &Outcome) -> Report {
-    let quiet = |result| Report::quiet(result);
-    match outcome {
-        Outcome::Left(Why::Settled) => teller.settled(),
-        Outcome::Left(Why::NobodyToDelete { excess }) => teller.nobody_to_delete(*excess),
-        Outcome::Left(Why::Deleting) | Outcome::DryRun => quiet(PassResult::Settled),
-        Outcome::Left(Why::Elsewhere(authority)) => teller.elsewhere(*authority),
-        Outcome::Left(Why::NotAssigned(to)) => {
-            // Where nobody says which one it is to be, it is this one, as with Machines.
-            let to = to.as_str().or(MachineAuthority::MachineApi.as_str());
-            let status = to.map(|to| json!({"authoritativeAPI": to}));
-            Report { status, ..quiet(PassResult::Waiting) }
-        }
-        Outcome::Void => Report { retry: Some(Retry::Soon), ..quiet(PassResult::Waiting) },
-        Outcome::Refused(refusal) => teller.refused(refusal),
-        Outcome::Claimed { adopted, released, failure } => {
-            teller.claimed(adopted, released, failure.as_ref())
-        }
-        // The set has changed by that, so it is looked at again at once.
-        Outcome::Moved(Ok(())) => quiet(PassResult::Changed),
-        Outcome::Looked(Ok(())) => {
-            Report { retry: Some(Retry::Again(Duration::ZERO)), ..quiet(PassResult::Waiting) }
-        }
-        Outcome::Moved(Err(failure)) | Outcome::Looked(Err(failure)) => {
-            teller.failed(EventReason::ReconcileError, Changes::default(), failure)
-        }
-        Outcome::Created { made, met, failure } => teller.created(made, *met, failure.as_ref()),
-        Outcome::Deleted { gone, failure } => teller.deleted(gone, failure.as_ref()),
-    }
-}
-
-/// A set that cannot be decoded has no status that could be compared, so only an Event tells.
-fn unreadable(outcome: &Outcome) -> Report {
-    match outcome {
-        Outcome::Refused(refusal) => Report {
+/// A set that cannot be decoded has no status to compare with, so it gets an Event only.
+fn undecodable(plan: &Plan) -> Report {
+    match plan {
+        Plan::Refuse(refusal) => Report {
             events: vec![warning(EventReason::ReconcileError, refusal.to_string())],
             retry: Some(refusal.retry()),
             ..Report::quiet(PassResult::Refused)
@@ -91,38 +61,91 @@ fn unreadable(outcome: &Outcome) -> Report {
     }
 }
 
-struct Teller<'a> {
-    family: &'a Family,
+struct ReportBuilder<'a> {
+    view: &'a View,
     obey_migration: bool,
     now: Timestamp,
 }
 
-impl Teller<'_> {
-    fn status(&self, changes: Changes<'_>, trouble: Trouble<'_>) -> Option<Value> {
-        status::patch(self.family, changes, trouble, self.obey_migration, self.now)
-    }
-
-    fn settled(&self) -> Report {
-        Report {
-            status: self.status(Changes::default(), self.remaining()),
-            retry: self.again(),
-            ..Report::quiet(PassResult::Settled)
+impl ReportBuilder<'_> {
+    fn report(&self, plan: &Plan, outcome: &Outcome) -> Report {
+        let quiet = |result| Report::quiet(result);
+        let executed = match (plan, outcome) {
+            (_, Outcome::Outdated) => {
+                return Report { retry: Some(Retry::Soon), ..quiet(PassResult::Waiting) };
+            }
+            (_, Outcome::DryRun) => return quiet(PassResult::Settled),
+            (_, Outcome::Nothing) => &Executed::default(),
+            (_, Outcome::Executed(executed)) => executed,
+        };
+        let failure = executed.failure.as_ref();
+        match plan {
+            Plan::NoOp(reason) => self.no_op(*reason),
+            Plan::Refuse(refusal) => self.refused(refusal),
+            Plan::Claim { adopt, .. } => {
+                let is_adopted =
+                    |key: &&ObjectKey| adopt.iter().any(|machine| machine.meta.key == **key);
+                let (adopted, released) = executed.machines.iter().partition(is_adopted);
+                self.claimed(adopted, released, failure)
+            }
+            // The set changes with the window, which requeues it.
+            Plan::MoveWindow { .. } => match failure {
+                None => quiet(PassResult::Changed),
+                Some(failure) => {
+                    self.failed(EventReason::ReconcileError, messages::window_failed, failure)
+                }
+            },
+            Plan::List => match failure {
+                None => Report {
+                    retry: Some(Retry::Again(Duration::ZERO)),
+                    ..quiet(PassResult::Waiting)
+                },
+                Some(failure) => {
+                    self.failed(EventReason::ReconcileError, messages::list_failed, failure)
+                }
+            },
+            Plan::Create(_) => self.created(executed),
+            Plan::Delete(_) => self.deleted(executed),
         }
     }
 
-    /// What is wrong after a pass in which nothing went wrong.
-    fn remaining(&self) -> Trouble<'_> {
+    fn status(&self, changes: Changes<'_>, problem: Problem<'_>) -> Option<Value> {
+        status::patch(self.view, changes, problem, self.obey_migration, self.now)
+    }
+
+    fn no_op(&self, reason: Reason) -> Report {
+        let quiet = |result| Report::quiet(result);
+        match reason {
+            Reason::Settled => {
+                let status = self.status_without_failure(Changes::default());
+                Report { status, retry: self.requeue(), ..quiet(PassResult::Settled) }
+            }
+            Reason::NoneDeletable { excess } => self.none_deletable(excess),
+            Reason::Deleting => quiet(PassResult::Settled),
+            Reason::ManagedElsewhere(authority) => self.managed_elsewhere(authority),
+            Reason::NotAssigned(to) => {
+                // An unset spec means this API, as for Machines.
+                let to = to.as_str().or(MachineAuthority::MachineApi.as_str());
+                let status = to.map(|to| json!({"authoritativeAPI": to}));
+                Report { status, ..quiet(PassResult::Waiting) }
+            }
+        }
+    }
+
+    /// The status after a reconcile without a failure of its own. An earlier failure to adopt or release stays visible.
+    fn status_without_failure(&self, changes: Changes<'_>) -> Option<Value> {
+        let message = self.view.claim_failure.as_deref().map(messages::claim_failed);
         let reason = EventReason::ReconcileError.as_str();
-        let refusal = self.family.refusal.as_deref();
-        refusal.map_or(Trouble::None, |message| Trouble::Beside { reason, message })
+        let problem = message.as_ref().map_or(Problem::None, |message| Problem::Minor { reason, message });
+        self.status(changes, problem)
     }
 
     fn refused(&self, refusal: &Refusal) -> Report {
         let message = refusal.to_string();
-        let trouble = Trouble::ForGood { reason: ERROR_INVALID_CONFIGURATION, message: &message };
+        let problem = Problem::Invalid { reason: ERROR_INVALID_CONFIGURATION, message: &message };
         Report {
             result: PassResult::Refused,
-            status: self.status(Changes::default(), trouble),
+            status: self.status(Changes::default(), problem),
             events: vec![warning(EventReason::ReconcileError, message.clone())],
             retry: Some(refusal.retry()),
         }
@@ -130,132 +153,147 @@ impl Teller<'_> {
 
     fn claimed(
         &self,
-        adopted: &[ObjectKey],
-        released: &[ObjectKey],
+        adopted: Vec<&ObjectKey>,
+        released: Vec<&ObjectKey>,
         failure: Option<&Failure>,
     ) -> Report {
         let mut report = match failure {
             Some(failure) => {
-                let report = self.failed(EventReason::ReconcileError, Changes::default(), failure);
-                // What is of no use to be tried again is passed over from now on, and the set may want something else.
-                let retry = if is_how_it_works(failure.category) {
-                    report.retry
-                } else {
-                    Some(Retry::Soon)
-                };
+                let report =
+                    self.failed(EventReason::ReconcileError, messages::claim_failed, failure);
+                // The Machine is skipped from now on, so the set can be scaled.
+                let skipped = !is_transient(failure.category);
+                let retry = if skipped { Some(Retry::Soon) } else { report.retry };
                 Report { retry, ..report }
             }
-            // The machines have changed by that, which brings us back; they are counted then.
+            // The change of the Machines requeues the set.
             None => Report::quiet(PassResult::Changed),
         };
-        for (reason, keys) in [(EventReason::Adopted, adopted), (EventReason::Released, released)] {
-            if !keys.is_empty() {
-                let names = names(keys.iter().map(|key| &*key.name));
-                report.events.insert(0, note(EventType::Normal, reason, names));
-            }
+        if !adopted.is_empty() {
+            let text = messages::adopted(names(&adopted));
+            report.events.insert(0, note(EventType::Normal, EventReason::Adopted, text));
+        }
+        if !released.is_empty() {
+            let text = messages::released(names(&released));
+            report.events.insert(0, note(EventType::Normal, EventReason::Released, text));
         }
         report
     }
 
-    fn created(&self, made: &[ObjectKey], met: usize, failure: Option<&Failure>) -> Report {
-        let changes = Changes { made: made.len(), gone: &[] };
-        let mut report = match failure {
-            Some(failure) => self.failed(EventReason::FailedCreate, changes, failure),
-            None => self.changed(changes),
-        };
-        if met > 0 && report.retry.is_none() {
+    fn created(&self, executed: &Executed) -> Report {
+        let Executed { machines, already_exist, failure } = executed;
+        let changes = Changes { created: machines.len(), deleted: &[] };
+        let (reason, message) = (EventReason::FailedCreate, messages::create_failed);
+        let mut report = self.scaled(changes, failure.as_ref(), reason, message);
+        if *already_exist > 0 && report.retry.is_none() {
             report.retry = Some(Retry::Soon);
         }
-        if !made.is_empty() {
-            let text = format!("created {}", names(made.iter().map(|key| &*key.name)));
+        if !machines.is_empty() {
+            let text = messages::created(machines.iter().map(|key| &*key.name));
             report.events.insert(0, note(EventType::Normal, EventReason::Scaled, text));
         }
         report
     }
 
-    fn deleted(&self, gone: &[ObjectKey], failure: Option<&Failure>) -> Report {
-        let changes = Changes { made: 0, gone };
-        let mut report = match failure {
-            Some(failure) => self.failed(EventReason::FailedDelete, changes, failure),
-            None => self.changed(changes),
-        };
-        if !gone.is_empty() {
-            let text = format!("deleted {}", names(gone.iter().map(|key| &*key.name)));
+    fn deleted(&self, executed: &Executed) -> Report {
+        let Executed { machines, already_exist: _, failure } = executed;
+        let changes = Changes { created: 0, deleted: machines };
+        let (reason, message) = (EventReason::FailedDelete, messages::delete_failed);
+        let mut report = self.scaled(changes, failure.as_ref(), reason, message);
+        if !machines.is_empty() {
+            let text = messages::deleted(machines.iter().map(|key| &*key.name));
             report.events.insert(0, note(EventType::Normal, EventReason::Scaled, text));
         }
         report
     }
 
-    fn changed(&self, changes: Changes<'_>) -> Report {
-        Report {
-            result: PassResult::Changed,
-            status: self.status(changes, self.remaining()),
-            events: Vec::new(),
-            retry: self.again(),
+    fn scaled(
+        &self,
+        changes: Changes<'_>,
+        failure: Option<&Failure>,
+        reason: EventReason,
+        message: fn(&str) -> String,
+    ) -> Report {
+        match failure {
+            Some(failure) => self.failed_with(changes, reason, message, failure),
+            None => Report {
+                result: PassResult::Changed,
+                status: self.status_without_failure(changes),
+                events: Vec::new(),
+                retry: self.requeue(),
+            },
         }
     }
 
-    fn failed(&self, reason: EventReason, changes: Changes<'_>, failure: &Failure) -> Report {
-        let result = PassResult::Failed;
-        let retry = Some(failure.retry);
-        if is_how_it_works(failure.category) {
-            let status = self.status(changes, Trouble::AsBefore);
-            return Report { result, status, events: Vec::new(), retry };
+    fn failed(
+        &self,
+        reason: EventReason,
+        message: fn(&str) -> String,
+        failure: &Failure,
+    ) -> Report {
+        self.failed_with(Changes::default(), reason, message, failure)
+    }
+
+    fn failed_with(
+        &self,
+        changes: Changes<'_>,
+        reason: EventReason,
+        message: fn(&str) -> String,
+        failure: &Failure,
+    ) -> Report {
+        let report = Report { retry: Some(failure.retry), ..Report::quiet(PassResult::Failed) };
+        if is_transient(failure.category) {
+            let status = self.status(changes, Problem::Unchanged);
+            return Report { status, ..report };
         }
-        let trouble = Trouble::ForNow { reason: reason.as_str(), message: &failure.message };
-        let text = format!("{}: {}", failure.category.as_str(), failure.message);
-        let events = vec![warning(reason, text)];
-        Report { result, status: self.status(changes, trouble), events, retry }
+        let message = message(&failure.message);
+        let problem = Problem::Failure { reason: reason.as_str(), message: &message };
+        let status = self.status(changes, problem);
+        Report { status, events: vec![warning(reason, message)], ..report }
     }
 
-    /// When to come back although nothing changes.
-    fn again(&self) -> Option<Retry> {
-        self.next_available().into_iter().chain(self.family.claim_again).min().map(Retry::Again)
+    /// When to requeue although no object changes.
+    fn requeue(&self) -> Option<Retry> {
+        self.next_available().into_iter().chain(self.view.claim_retry).min().map(Retry::Again)
     }
 
-    /// When the next machine has been ready for long enough: nobody tells us that.
+    /// The time until the next Machine becomes available, for which there is no watch event.
     fn next_available(&self) -> Option<Duration> {
-        let min_ready = SignedDuration::try_from(self.family.says.spec.min_ready).ok()?;
-        let seen = self.family.members.iter().filter_map(|member| member.seen.as_ref());
+        let min_ready = SignedDuration::try_from(self.view.set.spec.min_ready).ok()?;
+        let seen = self.view.members.iter().filter_map(|member| member.seen.as_ref());
         let times = seen.filter_map(|seen| seen.available_at(min_ready));
         let next = times.filter(|at| *at >= self.now).min()?;
         let wait = self.now.duration_until(next).checked_add(A_MOMENT)?;
         wait.try_into().ok()
     }
 
-    fn elsewhere(&self, authority: MachineAuthority) -> Report {
-        let text = match authority.as_str() {
-            Some(api) => format!("The AuthoritativeAPI is set to {api}"),
-            None => "The AuthoritativeAPI has a value that nobody here knows".to_owned(),
-        };
-        let unknown = authority == MachineAuthority::Unknown;
-        let events = if unknown {
-            vec![warning(EventReason::ReconcileError, text.clone())]
-        } else {
-            Vec::new()
+    fn managed_elsewhere(&self, authority: MachineAuthority) -> Report {
+        let text = messages::authority(authority);
+        let events = match authority {
+            MachineAuthority::Unknown => vec![warning(EventReason::ReconcileError, text.clone())],
+            _ => Vec::new(),
         };
         let paused = Condition::yes(CONDITION_PAUSED).because(REASON_NOT_MACHINE_API, text);
-        let list = conditions::set(&self.family.says.status.conditions, [paused], self.now);
+        let list = conditions::set(&self.view.set.status.conditions, [paused], self.now);
         let status = list.map(|list| json!({"conditions": conditions::to_json(&list)}));
         Report { status, events, ..Report::quiet(PassResult::Settled) }
     }
 
-    /// Whoever mends one of the machines brings us back.
-    fn nobody_to_delete(&self, excess: usize) -> Report {
-        let message = format!("{excess} machines too many, and none that can be decoded");
-        let reason = EventReason::FailedDelete;
-        let trouble = Trouble::ForNow { reason: reason.as_str(), message: &message };
+    /// A change of one of the Machines requeues the set.
+    fn none_deletable(&self, excess: usize) -> Report {
+        let (reason, message) = (EventReason::FailedDelete, messages::none_deletable(excess));
+        let problem = Problem::Failure { reason: reason.as_str(), message: &message };
         Report {
             result: PassResult::Refused,
-            status: self.status(Changes::default(), trouble),
+            status: self.status(Changes::default(), problem),
             events: vec![warning(reason, message.clone())],
             retry: Some(Retry::OnChange),
         }
     }
 }
 
-/// Whether a failure is how the protocol works, and nothing that a person could mend on the object.
-fn is_how_it_works(category: Category) -> bool {
+/// Whether a failure is expected to end by itself, so that it is not reported on the object.
+fn is_transient(category: Category) -> bool {
     match category {
         Category::Conflict | Category::NotLeader | Category::Unavailable | Category::Throttled => {
             true
@@ -266,6 +304,10 @@ fn is_how_it_works(category: Category) -> bool {
         | Category::Unauthorised
         | Category::Unexpected => false,
     }
+}
+
+fn names<'a>(keys: &'a [&ObjectKey]) -> impl ExactSizeIterator<Item = &'a str> {
+    keys.iter().map(|key| &*key.name)
 }
 
 fn warning(reason: EventReason, text: String) -> EventNote {

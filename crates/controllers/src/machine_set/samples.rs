@@ -1,4 +1,4 @@
-//! Sets and machines for tests, read from JSON as the caches would read them.
+//! Sets and Machines for tests, parsed from JSON as the caches do.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use machinist_runtime::cache::kind::Kind as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::snapshot::{Content, Family, Member, Seen, Snapshot};
+use super::snapshot::{Content, Member, Seen, Snapshot, View};
 use crate::kinds::{Machine, MachineSetState, MachineSets, Machines};
 use crate::served::Field;
 
@@ -33,7 +33,7 @@ pub(super) fn ago(seconds: u64) -> Timestamp {
     now() - Duration::from_secs(seconds)
 }
 
-/// A set called `set` with three machines wanted.
+/// A set called `set` with three replicas.
 pub(super) fn set() -> Value {
     json!({
         "metadata": {"name": "set", "namespace": "ns", "uid": "set-uid", "resourceVersion": "1", "generation": 7},
@@ -45,12 +45,12 @@ pub(super) fn set() -> Value {
     })
 }
 
-pub(super) fn says(set: &Value) -> Arc<MachineSetState> {
+pub(super) fn state(set: &Value) -> Arc<MachineSetState> {
     let kind = MachineSets::new(Arc::new(Unread));
     kind.project(serde_json::from_str(&set.to_string()).unwrap()).state
 }
 
-/// A machine of the set: `patch` is merged into it.
+/// A Machine of the set with `patch` merged into it.
 pub(super) fn machine(name: &str, patch: &Value) -> Arc<Machine> {
     let mut machine = json!({
         "metadata": {
@@ -78,33 +78,33 @@ pub(super) fn member(machine: Arc<Machine>) -> Member {
     Member { key: machine.meta.key.clone(), seen: Some(Seen { machine, ready: None }) }
 }
 
-/// So many machines without anything special.
+/// `count` ordinary Machines.
 pub(super) fn members(count: usize) -> Vec<Member> {
     (0..count).map(|n| member(machine(&format!("m{n}"), &json!({})))).collect()
 }
 
-pub(super) fn family(set: &Value, members: Vec<Member>) -> Family {
-    Family {
-        says: says(set),
+pub(super) fn view(set: &Value, members: Vec<Member>) -> View {
+    View {
+        set: state(set),
         members,
         orphans: Vec::new(),
-        strays: Vec::new(),
-        refusal: None,
-        claim_again: None,
-        open: Vec::new(),
-        highest: None,
-        looked: true,
+        unselected: Vec::new(),
+        claim_failure: None,
+        claim_retry: None,
+        open_ordinals: Vec::new(),
+        highest_ordinal: None,
+        listed: true,
         hold_counts: Duration::ZERO,
     }
 }
 
-pub(super) fn snapshot(family: Family) -> Snapshot {
+pub(super) fn snapshot(view: View) -> Snapshot {
     let meta = Meta {
         key: ObjectKey::new("ns", "set"),
         uid: Uid("set-uid".into()),
         version: Version(1),
         deleting: false,
     };
-    let (content, authority_field) = (Content::Read(family), Field::Served);
+    let (content, authority_field) = (Content::Decoded(view), Field::Served);
     Snapshot { meta, content, obey_migration: false, authority_field }
 }

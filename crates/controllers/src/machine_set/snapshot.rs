@@ -1,4 +1,4 @@
-//! What was observed of one MachineSet and its machines.
+//! What was observed about one MachineSet and its Machines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,76 +10,76 @@ use machinist_domain::meta::Meta;
 use crate::kinds::{Machine, MachineSetState};
 use crate::served::Field;
 
-/// One MachineSet and its machines.
+/// One MachineSet and its Machines.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// Identity and version, known even if nothing else is.
+    /// Identity and version.
     pub meta: Meta,
-    /// What it says, and what there is of it.
+    /// Its content.
     pub content: Content,
-    /// Whether to keep off objects that another machine API is in charge of.
+    /// Whether to leave objects alone that another machine API manages.
     pub obey_migration: bool,
     /// Whether the served schema has `status.authoritativeAPI`.
     pub authority_field: Field,
 }
 
-/// What is known of a MachineSet.
+/// The content of a MachineSet.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// It can be read.
-    Read(Family),
+    /// It was decoded.
+    Decoded(View),
     /// It cannot be decoded, for this reason.
     Undecodable(String),
 }
 
-/// A set and its machines. What is said of machines here is certain: where an answer was lost they were read live.
+/// A MachineSet and its Machines. Nothing here is stale because of an own write: keys whose last write was not answered were read live.
 #[derive(Debug, Clone)]
-pub struct Family {
-    /// What the set says.
-    pub says: Arc<MachineSetState>,
-    /// Machines that count.
+pub struct View {
+    /// The set.
+    pub set: Arc<MachineSetState>,
+    /// Machines that count as replicas.
     pub members: Vec<Member>,
-    /// Machines that nobody manages and that the set selects.
+    /// Machines without an owner that the selector matches.
     pub orphans: Vec<Arc<Machine>>,
-    /// Machines of the set that it does not select any more.
-    pub strays: Vec<Arc<Machine>>,
-    /// Why one of those that the set selects, or selects no more, is not among them: it could not be adopted or released, and has not changed.
-    pub refusal: Option<Arc<str>>,
-    /// After this time one of them is tried again, although it has not changed.
-    pub claim_again: Option<Duration>,
-    /// Ordinals of the window under whose names nothing exists.
-    pub open: Vec<u64>,
-    /// The highest ordinal of a machine of the set that exists.
-    pub highest: Option<u64>,
-    /// Whether the machines were listed since the set has had this spec.
-    pub looked: bool,
-    /// How long counts that still change are not worth another write.
+    /// Machines of the set that the selector no longer matches.
+    pub unselected: Vec<Arc<Machine>>,
+    /// Why an orphan or unselected Machine is not in these lists: adopting or releasing it failed, and it has not changed since.
+    pub claim_failure: Option<Arc<str>>,
+    /// When to try that again although the Machine has not changed.
+    pub claim_retry: Option<Duration>,
+    /// Ordinals in the window for which no Machine exists: their Machines are still to be created.
+    pub open_ordinals: Vec<u64>,
+    /// The highest ordinal of an existing Machine of the set.
+    pub highest_ordinal: Option<u64>,
+    /// Whether the Machines were listed live for this generation of the set.
+    pub listed: bool,
+    /// How long to hold back a status update that changes only counts.
     pub hold_counts: Duration,
 }
 
-/// A machine that counts.
+/// A Machine that counts as a replica.
 #[derive(Debug, Clone)]
 pub struct Member {
     /// Its name.
     pub key: ObjectKey,
-    /// What is known of it; `None` if it cannot be decoded. Then it counts, and nothing is done to it.
+    /// Its content; `None` if it cannot be decoded. Such a Machine counts and is never deleted.
     pub seen: Option<Seen>,
 }
 
-/// What is known of a machine.
+/// A Machine that was decoded.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    /// The machine.
+    /// The Machine.
     pub machine: Arc<Machine>,
-    /// Its Node, if it is ready.
+    /// Since when its Node has been ready; `None` if it is not.
     pub ready: Option<ReadySince>,
 }
 
-/// Since when a Node has been ready; `None` where nobody said.
+/// Since when a Node has been ready; `None` if the Node's condition has no time.
 pub type ReadySince = Option<Timestamp>;
 
 impl Seen {
-    /// When the machine has been ready for `min_ready`, which may be past; `None` if it is not ready, or nobody knows since when.
+    /// When the Machine has been ready for `min_ready`, which may be in the past; `None` if it is not ready or the time is unknown.
     pub fn available_at(&self, min_ready: SignedDuration) -> Option<Timestamp> {
         match self.ready? {
             _ if min_ready.is_zero() => Some(Timestamp::MIN),

@@ -1,4 +1,4 @@
-//! Many writes at once: how many, when no more, and what is told of them.
+//! Concurrent writes: limit, stop after a failure, order of results.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -10,39 +10,39 @@ fn failure(message: String) -> Failure {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_answers_first_the_same_failure_is_told() {
+async fn results_are_in_the_order_of_the_items() {
     for waits in [[3, 1, 2], [1, 3, 2], [2, 3, 1]] {
         let items = (0..3).map(|at| (at, Duration::from_secs(waits[at]))).collect();
-        let done = at_once(3, items, |(at, wait): (usize, Duration)| async move {
+        let writes = concurrently(3, items, |(at, wait): (usize, Duration)| async move {
             tokio::time::sleep(wait).await;
-            Done::No(failure(format!("number {at}")))
+            Write::Failed(failure(format!("number {at}")))
         });
-        let told: Vec<_> = done
+        let messages: Vec<_> = writes
             .await
             .into_iter()
-            .map(|(at, done)| match done {
-                Done::No(failure) => (at, failure.message),
-                _ => (at, String::new()),
+            .map(|write| match write {
+                Write::Failed(failure) => failure.message,
+                _ => String::new(),
             })
             .collect();
-        let expected: Vec<_> = (0..3).map(|at| (at, format!("number {at}"))).collect();
-        assert_eq!(told, expected, "answers after {waits:?} seconds");
+        let expected: Vec<_> = (0..3).map(|at| format!("number {at}")).collect();
+        assert_eq!(messages, expected, "answers after {waits:?} seconds");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_failure_nothing_more_is_begun_and_what_was_begun_is_waited_for() {
+async fn starts_nothing_after_a_failure_and_waits_for_what_was_started() {
     let (running, most) = (Cell::new(0), Cell::new(0));
     let (running, most) = (&running, &most);
-    let done = at_once(4, (0..100).collect(), |number: u64| async move {
+    let writes = concurrently(4, (0..100).collect(), |number: u64| async move {
         running.set(running.get() + 1);
         most.set(most.get().max(running.get()));
         tokio::time::sleep(Duration::from_secs(1 + number % 3)).await;
         running.set(running.get() - 1);
-        if number == 20 { Done::No(failure(String::new())) } else { Done::Met }
+        if number == 20 { Write::Failed(failure(String::new())) } else { Write::Skipped }
     })
     .await;
     assert_eq!((most.get(), running.get()), (4, 0));
-    // While it was under way for three seconds, three others could begin one after the other.
-    assert!((21..=33).contains(&done.len()), "{} were begun", done.len());
+    // Number 20 takes three seconds, in which each of the other three may start up to three more.
+    assert!((21..=33).contains(&writes.len()), "{} were started", writes.len());
 }

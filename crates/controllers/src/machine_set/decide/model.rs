@@ -1,8 +1,8 @@
-//! A small world in which everything goes wrong that can: watches come late, answers are lost, requests fail, the process dies between any two writes,
-//! users scale and delete, strangers take names. Whatever happens, no machine too many is made, and in the end there are as many as wanted.
+//! Model test: late watches, lost answers, failed requests, crashes between any two writes, users who scale and delete, name collisions.
+//! There are never more Machines than were ever desired, and in the end the desired number.
 //!
-//! The world keeps the promises of the runtime and no others: own writes are seen at once, what an answer was lost about is read live, a write that names a
-//! version fails if there is another, a new process lists everything first.
+//! The model assumes what the runtime guarantees and no more: own writes are in the cache at once, a key with a lost answer is read
+//! live, a write with a resourceVersion fails on a conflict, a new process lists everything first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,34 +11,34 @@ use machinist_domain::ordinals::{self, Window};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::samples::{family, machine, member, now, set, snapshot};
+use super::super::samples::{machine, member, now, set, snapshot, view};
 use super::*;
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Scale(i32),
-    /// A user deletes one of the machines.
+    /// A user deletes a Machine.
     Delete(usize),
-    /// A machine that is being deleted is gone.
+    /// A Machine that is being deleted is gone.
     Finish(usize),
-    /// Somebody else takes the name that comes next.
+    /// Another user takes the next name.
     Squat,
-    /// The watch of sets catches up.
+    /// The watch of MachineSets catches up.
     SeeSet,
-    /// The watch of machines catches up with some.
+    /// The watch of Machines catches up with some.
     SeeMachines(u8),
-    /// The process dies, and another one takes over.
+    /// The process dies, and another takes over.
     Restart,
-    /// A pass, and what happens to each of its writes.
-    Pass([Fate; 4]),
+    /// A reconcile, and what happens to each of its writes.
+    Reconcile([Fate; 4]),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Fine,
-    /// It happens, but nobody hears of it.
+    /// It happens, but the answer is lost.
     AnswerLost,
-    /// It does not happen, and the answer says so.
+    /// It is rejected.
     Refused,
     /// The process dies before it.
     DiesBefore,
@@ -74,11 +74,11 @@ struct World {
     children: BTreeMap<u64, Child>,
     next_uid: u64,
     cache: Cache,
-    most_wanted: i32,
+    most_desired: i32,
     deleted_by_us: usize,
 }
 
-/// The process is no more.
+/// The process died.
 struct Died;
 
 impl World {
@@ -95,7 +95,7 @@ impl World {
             children: BTreeMap::new(),
             next_uid: 0,
             cache,
-            most_wanted: replicas,
+            most_desired: replicas,
             deleted_by_us: 0,
         }
     }
@@ -114,7 +114,7 @@ impl World {
         match event {
             Event::Scale(replicas) => {
                 self.parent = Parent { version: self.parent.version + 1, replicas, ..self.parent };
-                self.most_wanted = self.most_wanted.max(replicas);
+                self.most_desired = self.most_desired.max(replicas);
             }
             Event::Delete(n) => {
                 if let Some(child) =
@@ -140,8 +140,8 @@ impl World {
                 }
             }
             Event::Restart => self.restart(),
-            Event::Pass(fates) => {
-                if self.pass(fates).is_err() {
+            Event::Reconcile(fates) => {
+                if self.reconcile(fates).is_err() {
                     self.restart();
                 }
             }
@@ -193,19 +193,19 @@ impl World {
             let name = ordinals::name("set", &Uid("set-uid".into()), *ordinal);
             member(machine(&name, &json!({"metadata": {"uid": child.uid.to_string()}})))
         });
-        let mut family = family(&set, members.collect());
+        let mut view = view(&set, members.collect());
         let open = parent.window.ordinals().filter(|ordinal| !children.contains_key(ordinal));
-        family.open = open.collect();
-        family.highest = ours().map(|(ordinal, _)| *ordinal).max();
-        snapshot(family)
+        view.open_ordinals = open.collect();
+        view.highest_ordinal = ours().map(|(ordinal, _)| *ordinal).max();
+        snapshot(view)
     }
 
-    /// Does a pass; returns whether there was nothing to do.
-    fn pass(&mut self, fates: [Fate; 4]) -> Result<bool, Died> {
+    /// Reconciles; returns whether there was nothing to do.
+    fn reconcile(&mut self, fates: [Fate; 4]) -> Result<bool, Died> {
         let mut fates = fates.into_iter().cycle();
         let mut fate = || fates.next().unwrap_or(Fate::Fine);
         match decide(&self.observe(), now()) {
-            Plan::Leave(_) => return Ok(true),
+            Plan::NoOp(_) => return Ok(true),
             Plan::MoveWindow { to } => self.move_window(to, fate())?,
             Plan::Create(ordinals) => {
                 for ordinal in ordinals {
@@ -229,7 +229,7 @@ impl World {
                     }
                 }
             }
-            plan => panic!("nobody asked for {plan}"),
+            plan => panic!("unexpected plan: {plan}"),
         }
         Ok(false)
     }
@@ -261,7 +261,7 @@ impl World {
             Fate::Refused => return Ok(false),
             Fate::Fine | Fate::AnswerLost | Fate::DiesAfter => {}
         }
-        assert!(self.parent.window.ordinals().contains(&ordinal), "reserved before it is used");
+        assert!(self.parent.window.ordinals().contains(&ordinal), "ordinal {ordinal} is not reserved");
         let uid = self.fresh();
         self.children.entry(ordinal).or_insert(Child { uid, deleting: false, ours: true });
         self.check();
@@ -298,21 +298,21 @@ impl World {
     }
 
     fn check(&self) {
-        let most = usize::try_from(self.most_wanted).unwrap();
+        let most = usize::try_from(self.most_desired).unwrap();
         assert!(
             self.alive() <= most,
-            "{} machines, but never more than {most} wanted",
+            "{} Machines, but never more than {most} desired",
             self.alive()
         );
     }
 
-    /// Nothing goes wrong any more: how many machines are there in the end?
-    fn calm_down(&mut self) -> usize {
+    /// Reconciles without faults to the end; returns the number of Machines.
+    fn settle(&mut self) -> usize {
         for _ in 0..200 {
             self.restart();
             self.children.retain(|_, child| !child.deleting);
             self.restart();
-            if matches!(self.pass([Fate::Fine; 4]), Ok(true)) {
+            if matches!(self.reconcile([Fate::Fine; 4]), Ok(true)) {
                 return self.alive();
             }
         }
@@ -332,7 +332,7 @@ fn fate() -> impl Strategy<Value = Fate> {
 
 fn disturbance() -> impl Strategy<Value = Event> {
     prop_oneof![
-        8 => [fate(), fate(), fate(), fate()].prop_map(Event::Pass),
+        8 => [fate(), fate(), fate(), fate()].prop_map(Event::Reconcile),
         2 => any::<usize>().prop_map(Event::Delete),
         2 => any::<usize>().prop_map(Event::Finish),
         1 => Just(Event::Squat),
@@ -349,21 +349,21 @@ fn anything() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// However often users change their mind: never more than they ever wanted, and in the end what they want.
+    /// Never more Machines than were ever desired, and in the end the desired number.
     #[test]
-    fn the_number_is_right_in_the_end_and_never_too_high(replicas in 0..12, events in proptest::collection::vec(anything(), 0..80)) {
+    fn reaches_the_desired_number_and_never_exceeds_it(replicas in 0..12, events in proptest::collection::vec(anything(), 0..80)) {
         let mut world = World::new(replicas);
         for event in events {
             world.happen(event);
             world.check();
         }
         let wanted = usize::try_from(world.parent.replicas).unwrap();
-        prop_assert_eq!(world.calm_down(), wanted);
+        prop_assert_eq!(world.settle(), wanted);
     }
 
-    /// Where nobody ever wants fewer, nothing is deleted: no machine was one too many at any time.
+    /// Without a scale-down nothing is deleted, so no Machine was ever one too many.
     #[test]
-    fn nothing_is_deleted_where_nobody_wants_fewer(replicas in 0..12, more in 0..6, events in proptest::collection::vec(disturbance(), 0..80)) {
+    fn deletes_nothing_without_a_scale_down(replicas in 0..12, more in 0..6, events in proptest::collection::vec(disturbance(), 0..80)) {
         let mut world = World::new(replicas);
         let half = events.len() / 2;
         for (at, event) in events.into_iter().enumerate() {
@@ -372,7 +372,7 @@ proptest! {
             }
             world.happen(event);
         }
-        world.calm_down();
+        world.settle();
         prop_assert_eq!(world.deleted_by_us, 0);
     }
 }

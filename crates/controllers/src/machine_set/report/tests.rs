@@ -1,12 +1,12 @@
-//! What is told of every outcome.
+//! The report of every plan and outcome.
 
 use serde_json::json;
 
-use super::super::samples::{ago, family, machine, member, members, now, set, snapshot};
-use super::super::snapshot::{Family, Member};
+use super::super::samples::{ago, machine, member, members, now, set, snapshot, view};
+use super::super::snapshot::{Member, View};
 use super::*;
 
-/// A set of three whose status says so.
+/// A set of three whose status is up to date.
 fn settled() -> Value {
     let mut set = set();
     set["status"] = json!({
@@ -20,8 +20,35 @@ fn failure(category: Category) -> Failure {
     Failure { category, retry: Retry::Backoff, message: "not so".to_owned() }
 }
 
-fn tell(set: &Value, members: Vec<Member>, outcome: &Outcome) -> Report {
-    report(&snapshot(family(set, members)), outcome, now())
+const SETTLED: Plan = Plan::NoOp(Reason::Settled);
+
+fn run(set: &Value, members: Vec<Member>, (plan, outcome): &(Plan, Outcome)) -> Report {
+    report(&snapshot(view(set, members)), plan, outcome, now())
+}
+
+fn run_plan(set: &Value, members: Vec<Member>, plan: Plan) -> Report {
+    run(set, members, &(plan, Outcome::Nothing))
+}
+
+fn executed(plan: Plan, machines: &[&str], failure: Option<Failure>) -> (Plan, Outcome) {
+    (plan, Outcome::Executed(Executed { machines: keys(machines), already_exist: 0, failure }))
+}
+
+fn create(machines: &[&str], failure: Option<Failure>) -> (Plan, Outcome) {
+    executed(Plan::Create(Vec::new()), machines, failure)
+}
+
+fn delete(machines: &[&str], failure: Option<Failure>) -> (Plan, Outcome) {
+    executed(Plan::Delete(Vec::new()), machines, failure)
+}
+
+fn move_window(failure: Option<Failure>) -> (Plan, Outcome) {
+    executed(Plan::MoveWindow { to: "0..3".parse().unwrap() }, &[], failure)
+}
+
+fn claim(machines: &[&str], failure: Option<Failure>) -> (Plan, Outcome) {
+    let machine = |name| vec![machine(name, &json!({}))];
+    executed(Plan::Claim { adopt: machine("a"), release: machine("b") }, machines, failure)
 }
 
 fn reasons(report: &Report) -> Vec<&'static str> {
@@ -41,14 +68,14 @@ fn keys(names: &[&str]) -> Vec<ObjectKey> {
 }
 
 #[test]
-fn a_set_that_says_all_is_quiet() {
-    let report = tell(&settled(), members(3), &Outcome::Left(Why::Settled));
+fn an_up_to_date_set_needs_no_report() {
+    let report = run_plan(&settled(), members(3), SETTLED);
     assert_eq!(report, Report::quiet(PassResult::Settled));
 }
 
 #[test]
-fn the_first_status_says_everything() {
-    let report = tell(&set(), members(3), &Outcome::Left(Why::Settled));
+fn the_first_status_is_complete() {
+    let report = run_plan(&set(), members(3), SETTLED);
     let expected = json!({
         "replicas": 3, "fullyLabeledReplicas": 3, "readyReplicas": 0, "availableReplicas": 0,
         "labelSelector": "a=b", "observedGeneration": 7,
@@ -57,74 +84,72 @@ fn the_first_status_says_everything() {
 }
 
 #[test]
-fn what_a_pass_made_counts_and_what_it_deleted_does_not() {
-    let made = Outcome::Created { made: keys(&["x", "y"]), met: 0, failure: None };
-    let report = tell(&settled(), members(0), &made);
+fn counts_created_machines_and_not_deleted_ones() {
+    let report = run(&settled(), members(0), &create(&["x", "y"], None));
     assert_eq!(report.status, Some(json!({"replicas": 2, "fullyLabeledReplicas": 2})));
-    assert_eq!(report.events[0].note, "created 2 (x, y)");
-    let gone = Outcome::Deleted { gone: keys(&["m0", "m1"]), failure: None };
-    let report = tell(&settled(), members(5), &gone);
-    assert_eq!(report.status, None, "five less two are the three that it says");
+    assert_eq!(report.events[0].note, "Created 2 Machines (x, y)");
+    let report = run(&settled(), members(5), &delete(&["m0", "m1"], None));
+    assert_eq!(report.status, None, "five less two are the three of the status");
     assert_eq!(reasons(&report), ["Scaled"]);
 }
 
 #[test]
-fn the_generation_is_observed_when_the_wish_is_carried_out_and_not_before() {
+fn observes_the_generation_when_the_spec_is_applied_and_not_before() {
     let mut set = settled();
     set["metadata"]["generation"] = json!(8);
-    let observed = |outcome: &Outcome, there: usize| {
-        let status = tell(&set, members(there), outcome).status.unwrap_or_default();
+    let observed = |done: &(Plan, Outcome), existing: usize| {
+        let status = run(&set, members(existing), done).status.unwrap_or_default();
         status["observedGeneration"].as_i64()
     };
-    assert_eq!(observed(&Outcome::Left(Why::Settled), 3), Some(8));
-    let made = |failure| Outcome::Created { made: keys(&["x"]), met: 0, failure };
-    assert_eq!(observed(&made(None), 2), Some(8));
-    assert_eq!(observed(&made(None), 1), None, "one is still missing");
-    assert_eq!(observed(&made(Some(failure(Category::Unavailable))), 2), None);
-    assert_eq!(observed(&Outcome::Moved(Ok(())), 3), None);
-    assert_eq!(observed(&Outcome::Refused(Refusal::Replicas(-1)), 3), None);
+    let nothing = |plan| (plan, Outcome::Nothing);
+    assert_eq!(observed(&nothing(SETTLED), 3), Some(8));
+    assert_eq!(observed(&create(&["x"], None), 2), Some(8));
+    assert_eq!(observed(&create(&["x"], None), 1), None, "one is still missing");
+    assert_eq!(observed(&create(&["x"], Some(failure(Category::Unavailable))), 2), None);
+    assert_eq!(observed(&move_window(None), 3), None);
+    assert_eq!(observed(&nothing(Plan::Refuse(Refusal::Replicas(-1))), 3), None);
 }
 
 #[test]
-fn readiness_availability_and_labels_are_counted_one_by_one() {
+fn counts_ready_available_and_labeled_machines() {
     let mut set = settled();
     set["spec"]["minReadySeconds"] = json!(60);
     let relabelled = member(machine("r", &json!({"metadata": {"labels": {"c": "other"}}})));
-    let unread = Member { key: ObjectKey::new("ns", "u"), seen: None };
+    let undecodable = Member { key: ObjectKey::new("ns", "u"), seen: None };
     let all = vec![
         ready("long", Some(ago(61))),
         ready("just", Some(ago(60))),
         ready("short", Some(ago(20))),
         ready("undated", None),
         relabelled,
-        unread,
+        undecodable,
     ];
-    let report = tell(&set, all, &Outcome::Left(Why::Settled));
+    let report = run_plan(&set, all, SETTLED);
     let expected = json!({"replicas": 6, "fullyLabeledReplicas": 4, "readyReplicas": 4, "availableReplicas": 1});
     assert_eq!(report.status, Some(expected));
-    // "just" is next: a minute must be over, not just reached.
+    // "just" is next: a Machine is available only after the minute.
     assert_eq!(report.retry, Some(Retry::Again(Duration::from_millis(1))));
 }
 
 #[test]
-fn who_comes_next_is_waited_for_exactly_and_nobody_else() {
+fn requeues_when_the_next_machine_becomes_available() {
     let mut set = settled();
     set["spec"]["minReadySeconds"] = json!(60);
-    let retry = |all| tell(&set, all, &Outcome::Left(Why::Settled)).retry;
+    let retry = |all| run_plan(&set, all, SETTLED).retry;
     let later = retry(vec![ready("a", Some(ago(20))), ready("b", Some(ago(50)))]);
     assert_eq!(later, Some(Retry::Again(Duration::from_millis(10_001))));
     assert_eq!(retry(vec![ready("a", Some(ago(100)))]), None);
-    assert_eq!(retry(members(3)), None, "who is not ready tells us when it is");
+    assert_eq!(retry(members(3)), None, "a Node that becomes ready is an event");
     set["spec"]["minReadySeconds"] = json!(0);
-    let report = tell(&set, vec![ready("a", None)], &Outcome::Left(Why::Settled));
+    let report = run_plan(&set, vec![ready("a", None)], SETTLED);
     assert_eq!(report.status.unwrap()["availableReplicas"], 1);
 }
 
 #[test]
-fn a_set_that_is_not_valid_says_so_everywhere_and_waits_for_an_edit() {
-    let report = tell(&settled(), members(3), &Outcome::Refused(Refusal::Replicas(-1)));
+fn reports_an_invalid_set_everywhere_and_waits_for_an_edit() {
+    let report = run_plan(&settled(), members(3), Plan::Refuse(Refusal::Replicas(-1)));
     let status = report.status.clone().unwrap();
-    let text = "spec.replicas is -1, which is less than none";
+    let text = "spec.replicas must not be negative (got -1)";
     assert_eq!(status["errorReason"], "InvalidConfiguration");
     assert_eq!(status["errorMessage"], text);
     assert_eq!(status["conditions"][0]["type"], "ReplicaFailure");
@@ -135,7 +160,7 @@ fn a_set_that_is_not_valid_says_so_everywhere_and_waits_for_an_edit() {
 }
 
 #[test]
-fn what_was_wrong_is_taken_back_when_it_is_right_and_others_conditions_stay() {
+fn removes_errors_when_they_are_fixed_and_keeps_other_conditions() {
     let mut set = settled();
     set["status"]["errorReason"] = json!("InvalidConfiguration");
     set["status"]["errorMessage"] = json!("no");
@@ -143,171 +168,160 @@ fn what_was_wrong_is_taken_back_when_it_is_right_and_others_conditions_stay() {
         {"type": "ReplicaFailure", "status": "True", "reason": "X"},
         {"type": "Theirs", "status": "True"},
     ]);
-    let report = tell(&set, members(3), &Outcome::Left(Why::Settled));
+    let report = run_plan(&set, members(3), SETTLED);
     let expected = json!({"errorReason": null, "errorMessage": null, "conditions": [{"type": "Theirs", "status": "True"}]});
     assert_eq!(report.status, Some(expected));
 }
 
 #[test]
-fn a_refusal_to_create_is_told_and_an_outage_is_not() {
-    let create =
-        |category| Outcome::Created { made: Vec::new(), met: 0, failure: Some(failure(category)) };
-    let report = tell(&settled(), members(3), &create(Category::Unauthorised));
+fn reports_rejected_writes_and_not_outages() {
+    let create = |category| create(&[], Some(failure(category)));
+    let report = run(&settled(), members(3), &create(Category::Unauthorised));
     let status = report.status.clone().unwrap();
     assert_eq!(status["conditions"][0]["reason"], "FailedCreate");
-    assert_eq!(status.get("errorReason"), None, "it may mend itself");
+    assert_eq!(status.get("errorReason"), None, "it may end by itself");
     assert_eq!(reasons(&report), ["FailedCreate"]);
     assert_eq!(report.retry, Some(Retry::Backoff));
     for category in
         [Category::Conflict, Category::NotLeader, Category::Unavailable, Category::Throttled]
     {
-        let report = tell(&settled(), members(3), &create(category));
+        let report = run(&settled(), members(3), &create(category));
         assert_eq!((report.status, report.events.len()), (None, 0), "{category:?}");
     }
-    let delete =
-        Outcome::Deleted { gone: Vec::new(), failure: Some(failure(Category::Unauthorised)) };
-    assert_eq!(reasons(&tell(&settled(), members(3), &delete)), ["FailedDelete"]);
+    let delete = delete(&[], Some(failure(Category::Unauthorised)));
+    assert_eq!(reasons(&run(&settled(), members(3), &delete)), ["FailedDelete"]);
 }
 
 #[test]
-fn an_outage_does_not_take_back_what_was_wrong_before() {
+fn an_outage_keeps_an_earlier_failure_condition() {
     let mut set = settled();
     set["status"]["conditions"] =
         json!([{"type": "ReplicaFailure", "status": "True", "reason": "X"}]);
-    let outcome = Outcome::Moved(Err(failure(Category::Unavailable)));
-    assert_eq!(tell(&set, members(3), &outcome).status, None);
+    let outage = move_window(Some(failure(Category::Unavailable)));
+    assert_eq!(run(&set, members(3), &outage).status, None);
 }
 
 #[test]
-fn a_machine_that_may_not_be_adopted_is_told_until_that_is_over_and_holds_up_nothing() {
-    let refused = Failure {
-        category: Category::Unauthorised,
-        retry: Retry::OnChange,
-        message: "not so".to_owned(),
-    };
-    let claimed =
-        Outcome::Claimed { adopted: Vec::new(), released: Vec::new(), failure: Some(refused) };
-    let mut said = settled();
-    said["status"]["observedGeneration"] = json!(6);
-    let first = tell(&said, members(3), &claimed).status.unwrap();
+fn reports_a_failed_claim_until_it_is_over_and_applies_the_rest_of_the_spec() {
+    let refused = Failure { retry: Retry::OnChange, ..failure(Category::Unauthorised) };
+    let mut stored = settled();
+    stored["status"]["observedGeneration"] = json!(6);
+    let first = run(&stored, members(3), &claim(&[], Some(refused))).status.unwrap();
     assert_eq!(first["conditions"][0]["type"], "ReplicaFailure");
     assert_eq!(first.get("observedGeneration"), None);
-    said["status"]["conditions"] = first["conditions"].clone();
-    let later = |said: &Value, refusal: Option<&str>| {
-        let family = Family { refusal: refusal.map(Into::into), ..family(said, members(3)) };
-        report(&snapshot(family), &Outcome::Left(Why::Settled), now()).status
+    stored["status"]["conditions"] = first["conditions"].clone();
+    let later = |stored: &Value, cause: Option<&str>| {
+        let view = View { claim_failure: cause.map(Into::into), ..view(stored, members(3)) };
+        report(&snapshot(view), &SETTLED, &Outcome::Nothing, now()).status
     };
-    assert_eq!(later(&said, Some("not so")), Some(json!({"observedGeneration": 7})));
-    said["status"]["observedGeneration"] = json!(7);
-    assert_eq!(later(&said, Some("not so")), None);
-    assert_eq!(later(&said, None), Some(json!({"conditions": []})));
+    assert_eq!(later(&stored, Some("not so")), Some(json!({"observedGeneration": 7})));
+    stored["status"]["observedGeneration"] = json!(7);
+    assert_eq!(later(&stored, Some("not so")), None);
+    assert_eq!(later(&stored, None), Some(json!({"conditions": []})));
 }
 
 #[test]
-fn names_that_were_taken_bring_us_back_soon() {
-    let outcome = Outcome::Created { made: Vec::new(), met: 1, failure: None };
-    assert_eq!(tell(&settled(), members(3), &outcome).retry, Some(Retry::Soon));
-    assert_eq!(tell(&settled(), members(3), &Outcome::Void).retry, Some(Retry::Soon));
+fn requeues_soon_after_name_collisions_and_outdated_plans() {
+    let executed = Executed { already_exist: 1, ..Executed::default() };
+    for outcome in [Outcome::Executed(executed), Outcome::Outdated] {
+        let done = (Plan::Create(Vec::new()), outcome);
+        assert_eq!(run(&settled(), members(3), &done).retry, Some(Retry::Soon));
+    }
 }
 
 #[test]
-fn adoption_and_release_are_told() {
-    let outcome = Outcome::Claimed { adopted: keys(&["a"]), released: keys(&["b"]), failure: None };
-    let report = tell(&settled(), members(3), &outcome);
-    let mut reasons = reasons(&report);
-    reasons.sort_unstable();
-    assert_eq!((report.status, reasons), (None, vec!["Adopted", "Released"]));
+fn reports_adopted_and_released_machines() {
+    let report = run(&settled(), members(3), &claim(&["a", "b"], None));
+    let mut notes: Vec<_> = report.events.iter().map(|event| &*event.note).collect();
+    notes.sort_unstable();
+    let expected = [
+        "Adopted a: its labels match the selector",
+        "Released b: its labels no longer match the selector",
+    ];
+    assert_eq!((report.status, notes), (None, expected.to_vec()));
 }
 
 #[test]
-fn pausing_is_said_where_somebody_else_may_be_in_charge() {
-    let mut snapshot = snapshot(family(&settled(), members(3)));
+fn sets_the_paused_condition_with_the_feature_gate() {
+    let mut snapshot = snapshot(view(&settled(), members(3)));
     snapshot.obey_migration = true;
-    let condition =
-        |outcome| report(&snapshot, &outcome, now()).status.unwrap()["conditions"][0].clone();
-    let running = condition(Outcome::Left(Why::Settled));
+    let report = |reason| report(&snapshot, &Plan::NoOp(reason), &Outcome::Nothing, now());
+    let condition = |reason| report(reason).status.unwrap()["conditions"][0].clone();
+    let running = condition(Reason::Settled);
     assert_eq!(
         (&running["type"], &running["status"], &running["severity"]),
         (&json!("Paused"), &json!("False"), &json!("Info"))
     );
-    let paused = condition(Outcome::Left(Why::Elsewhere(MachineAuthority::ClusterApi)));
+    let paused = condition(Reason::ManagedElsewhere(MachineAuthority::ClusterApi));
     assert_eq!(
         (&paused["status"], &paused["reason"]),
         (&json!("True"), &json!("AuthoritativeAPINotMachineAPI"))
     );
-    let odd = Outcome::Left(Why::Elsewhere(MachineAuthority::Unknown));
-    assert_eq!(reasons(&report(&snapshot, &odd, now())), ["ReconcileError"]);
+    let odd = Reason::ManagedElsewhere(MachineAuthority::Unknown);
+    assert_eq!(reasons(&report(odd)), ["ReconcileError"]);
     assert_eq!(condition(odd)["status"], json!("True"));
-    let assigned = |to| report(&snapshot, &Outcome::Left(Why::NotAssigned(to)), now()).status;
-    for (wanted, said) in [
+    for (spec, status) in [
         (MachineAuthority::MachineApi, "MachineAPI"),
         (MachineAuthority::ClusterApi, "ClusterAPI"),
         (MachineAuthority::Unset, "MachineAPI"),
     ] {
-        assert_eq!(assigned(wanted), Some(json!({"authoritativeAPI": said})));
+        let assigned = report(Reason::NotAssigned(spec)).status;
+        assert_eq!(assigned, Some(json!({"authoritativeAPI": status})));
     }
 }
 
 #[test]
-fn counts_that_still_change_are_said_now_and_then_and_everything_else_at_once() {
-    let tell_within = |set: &Value, hold, outcome: &Outcome| {
-        let family = Family { hold_counts: hold, ..family(set, members(3)) };
-        report(&snapshot(family), outcome, now())
+fn holds_back_changing_counts_and_reports_everything_else_at_once() {
+    let run_within = |set: &Value, hold| {
+        let view = View { hold_counts: hold, ..view(set, members(3)) };
+        report(&snapshot(view), &SETTLED, &Outcome::Nothing, now())
     };
     let second = Duration::from_secs(1);
     let mut changing = settled();
     changing["status"]["readyReplicas"] = json!(2);
-    let done = Outcome::Left(Why::Settled);
-    let held = tell_within(&changing, second, &done);
+    let held = run_within(&changing, second);
     assert_eq!((held.status, held.retry), (None, Some(Retry::Again(second))));
-    let said = tell_within(&changing, Duration::ZERO, &done);
-    assert_eq!((said.status, said.retry), (Some(json!({"readyReplicas": 0})), None));
+    let written = run_within(&changing, Duration::ZERO);
+    assert_eq!((written.status, written.retry), (Some(json!({"readyReplicas": 0})), None));
     changing["metadata"]["generation"] = json!(8);
-    let last = tell_within(&changing, second, &done).status.unwrap();
-    assert_eq!(last["observedGeneration"], 8, "who waits for it is not kept waiting");
-    let settled = tell_within(&settled(), second, &done);
-    assert_eq!((settled.status, settled.retry), (None, None), "nothing is to be said");
+    let last = run_within(&changing, second).status.unwrap();
+    assert_eq!(last["observedGeneration"], 8, "clients wait for it");
+    let settled = run_within(&settled(), second);
+    assert_eq!((settled.status, settled.retry), (None, None), "nothing has changed");
 }
 
 #[test]
-fn what_cannot_be_claimed_holds_up_nothing_and_is_tried_again_in_time() {
-    let claimed = |category| {
-        let failure = Failure { retry: Retry::OnChange, ..failure(category) };
-        let (adopted, released) = (Vec::new(), Vec::new());
-        let outcome = Outcome::Claimed { adopted, released, failure: Some(failure) };
-        tell(&settled(), members(3), &outcome).retry
-    };
+fn a_failed_claim_does_not_block_scaling_and_is_retried() {
     for category in [Category::InvalidConfiguration, Category::Unauthorised, Category::Unexpected] {
-        assert_eq!(
-            claimed(category),
-            Some(Retry::Soon),
-            "the rest of the wish waits: {category:?}"
-        );
+        let failure = Failure { retry: Retry::OnChange, ..failure(category) };
+        let report = run(&settled(), members(3), &claim(&[], Some(failure)));
+        assert_eq!(report.retry, Some(Retry::Soon), "{category:?}");
     }
     let time = Duration::from_secs(7);
-    let passed_over = Family { claim_again: Some(time), ..family(&settled(), members(3)) };
-    let report = report(&snapshot(passed_over), &Outcome::Left(Why::Settled), now());
+    let skipped = View { claim_retry: Some(time), ..view(&settled(), members(3)) };
+    let report = report(&snapshot(skipped), &SETTLED, &Outcome::Nothing, now());
     assert_eq!(report.retry, Some(Retry::Again(time)));
 }
 
 #[test]
-fn that_all_machines_are_there_is_said_at_once() {
+fn reports_a_complete_set_at_once() {
     let held = |members| {
-        let family = Family { hold_counts: Duration::from_secs(1), ..family(&settled(), members) };
-        report(&snapshot(family), &Outcome::Left(Why::Settled), now()).status
+        let view = View { hold_counts: Duration::from_secs(1), ..view(&settled(), members) };
+        report(&snapshot(view), &SETTLED, &Outcome::Nothing, now()).status
     };
     let all = ["m0", "m1", "m2"];
     let ready_for = |names: &[&str]| names.iter().map(|name| ready(name, Some(ago(5)))).collect();
-    let said = json!({"readyReplicas": 3, "availableReplicas": 3});
-    assert_eq!(held(ready_for(&all)), Some(said));
+    let status = json!({"readyReplicas": 3, "availableReplicas": 3});
+    assert_eq!(held(ready_for(&all)), Some(status));
     let mut two: Vec<_> = ready_for(&all[..2]);
     two.push(member(machine(all[2], &json!({}))));
-    assert_eq!(held(two), None, "one is still to come, and more may be said then");
+    assert_eq!(held(two), None, "one is not ready yet");
 }
 
 #[test]
-fn machines_too_many_that_nobody_can_read_are_named() {
-    let report = tell(&settled(), members(5), &Outcome::Left(Why::NobodyToDelete { excess: 2 }));
+fn reports_excess_machines_that_cannot_be_deleted() {
+    let plan = Plan::NoOp(Reason::NoneDeletable { excess: 2 });
+    let report = run_plan(&settled(), members(5), plan);
     assert_eq!(reasons(&report), ["FailedDelete"]);
     let status = report.status.unwrap();
     let condition = &status["conditions"][0];
@@ -315,16 +329,17 @@ fn machines_too_many_that_nobody_can_read_are_named() {
         (&condition["type"], &condition["reason"]),
         (&json!("ReplicaFailure"), &json!("FailedDelete"))
     );
-    assert!(condition["message"].as_str().unwrap().starts_with("2 machines too many"));
-    assert_eq!(status.get("observedGeneration"), None, "the wish is not carried out");
+    let message = condition["message"].as_str().unwrap();
+    assert!(message.contains("2 excess Machines"), "{message}");
+    assert_eq!(status.get("observedGeneration"), None, "the spec is not applied");
 }
 
 #[test]
-fn a_selector_too_long_for_the_definition_is_left_out() {
+fn omits_a_selector_that_is_too_long_for_the_crd() {
     let mut set = set();
     let values: Vec<String> = (0..100).map(|n| format!("{n:060}")).collect();
     set["spec"]["selector"] =
         json!({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": values}]});
-    let report = tell(&set, members(3), &Outcome::Left(Why::Settled));
+    let report = run_plan(&set, members(3), SETTLED);
     assert_eq!(report.status.unwrap().get("labelSelector"), None);
 }

@@ -1,4 +1,4 @@
-//! Who goes first, policy by policy.
+//! The order of deletion, policy by policy.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::*;
 fn order(policy: DeletePolicy, machines: &[(&str, Value)]) -> Vec<String> {
     let members: Vec<_> =
         machines.iter().map(|(name, patch)| member(machine(name, patch))).collect();
-    let chosen = choose(&members, policy, members.len(), now());
+    let chosen = first(&members, policy, members.len(), now());
     chosen.iter().map(|machine| machine.meta.key.name.to_string()).collect()
 }
 
@@ -17,7 +17,7 @@ fn made(time: &str) -> Value {
 }
 
 #[test]
-fn age_decides_for_newest_and_oldest() {
+fn newest_and_oldest_sort_by_age() {
     let machines = [
         ("middle", made("2026-05-01T00:00:00Z")),
         ("old", made("2020-05-01T00:00:00Z")),
@@ -28,7 +28,7 @@ fn age_decides_for_newest_and_oldest() {
 }
 
 #[test]
-fn what_says_no_time_or_one_to_come_is_new() {
+fn no_or_a_future_creation_time_counts_as_new() {
     for odd in ["2030-01-01T00:00:00Z", "", "yesterday"] {
         let machines = [("odd", made(odd)), ("old", made("2026-05-01T00:00:00Z"))];
         assert_eq!(order(DeletePolicy::Oldest, &machines), ["old", "odd"], "{odd}");
@@ -37,7 +37,7 @@ fn what_says_no_time_or_one_to_come_is_new() {
 }
 
 #[test]
-fn marks_come_first_then_failures_then_machines_without_a_node() {
+fn marked_machines_go_first_then_failed_ones_then_those_without_a_node() {
     let node = json!({"name": "n", "uid": "u"});
     let marked = |annotation: &str, value: &str| {
         let mut machine = made("2026-05-02T00:00:00Z");
@@ -77,7 +77,7 @@ fn marks_come_first_then_failures_then_machines_without_a_node() {
 }
 
 #[test]
-fn an_empty_mark_is_none() {
+fn ignores_an_empty_mark() {
     let mut marked = made("2026-05-02T00:00:00Z");
     marked["metadata"]["annotations"] = json!({"machine.openshift.io/delete-machine": ""});
     let machines = [("marked", marked), ("old", made("2020-01-01T00:00:00Z"))];
@@ -85,16 +85,15 @@ fn an_empty_mark_is_none() {
 }
 
 #[test]
-fn random_follows_the_uid_and_neither_name_nor_age() {
+fn random_follows_the_uid_and_not_name_or_age() {
     let names: Vec<String> = (0..20).map(|n| format!("m{n:02}")).collect();
     let machines: Vec<_> =
         names.iter().map(|name| (name.as_str(), made("2026-05-01T00:00:00Z"))).collect();
     let chosen = order(DeletePolicy::Random, &machines);
     assert_ne!(chosen, names);
     let reversed: Vec<_> = machines.iter().rev().cloned().collect();
-    assert_eq!(order(DeletePolicy::Random, &reversed), chosen, "the same whenever it is asked");
-    // Another uid, another place.
-    let mut other = machines.clone();
+    assert_eq!(order(DeletePolicy::Random, &reversed), chosen, "a repeated decision is the same");
+        let mut other = machines.clone();
     for (at, (_, machine)) in other.iter_mut().enumerate() {
         machine["metadata"]["uid"] = json!(format!("{}", 1000 - at));
     }

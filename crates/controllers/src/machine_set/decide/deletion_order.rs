@@ -1,8 +1,8 @@
-//! Which machines go first when a set shrinks.
+//! Which Machines are deleted first on scale-down.
 //!
-//! Those that somebody marked, then those that failed, then those without a node; among equals the set's policy decides. OpenShift puts ages
-//! through an exponential function; the order is that of the ages, so they are compared as they are. What is called random follows from the machine's
-//! uid: no name is preferred, and the same machines are chosen if the same question is asked again.
+//! Machines that are marked for deletion, then failed ones, then those without a Node; within a class `spec.deletePolicy` decides.
+//! OpenShift maps ages through an exponential function; only their order matters, so they are compared directly. `Random` follows
+//! from the uid: it prefers no name, and a repeated decision chooses the same Machines.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use machinist_domain::machine::Phase;
 use super::super::snapshot::Member;
 use crate::kinds::{DeletePolicy, Machine};
 
-/// Why a machine goes before others; the first goes first.
+/// In the order of deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     Marked,
@@ -23,8 +23,8 @@ enum Class {
     Other,
 }
 
-/// The `count` machines that go first. One that cannot be decoded does not go.
-pub(super) fn choose(
+/// The `count` Machines to delete first. A Machine that cannot be decoded is never among them.
+pub(super) fn first(
     members: &[Member],
     policy: DeletePolicy,
     count: usize,
@@ -57,10 +57,10 @@ fn class(machine: &Machine) -> Class {
     }
 }
 
-/// Less goes first. One that says it was made in the future, or does not say when, is new.
+/// The lowest rank is deleted first. A Machine with a creation time in the future, or without one, counts as new.
 fn rank(machine: &Machine, policy: DeletePolicy, now: Timestamp) -> SignedDuration {
-    let made = Some(machine.created).filter(|created| *created != Timestamp::UNIX_EPOCH);
-    let age = made.map_or(SignedDuration::ZERO, |made| now.duration_since(made));
+    let created = Some(machine.created).filter(|created| *created != Timestamp::UNIX_EPOCH);
+    let age = created.map_or(SignedDuration::ZERO, |created| now.duration_since(created));
     let age = age.max(SignedDuration::ZERO);
     match policy {
         DeletePolicy::Random => SignedDuration::ZERO,

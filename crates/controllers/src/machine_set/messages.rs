@@ -1,0 +1,165 @@
+//! Every text that the MachineSet controller writes into Events, conditions and status.
+
+use machinist_api::names::ANNOTATION_ORDINALS;
+use machinist_domain::machine::MachineAuthority;
+
+use super::error::Refusal;
+
+/// How many names a text lists.
+const NAMES_SHOWN: usize = 5;
+
+/// The name of one Machine; or how many there are, and the first names.
+pub(super) fn machine_names<'a>(mut names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let count = names.len();
+    if count == 1 {
+        return names.next().unwrap_or_default().to_owned();
+    }
+    let first: Vec<_> = names.take(NAMES_SHOWN).collect();
+    let rest = if count > first.len() { ", …" } else { "" };
+    format!("{count} Machines ({}{rest})", first.join(", "))
+}
+
+pub(super) fn adopted<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let labels = if names.len() == 1 { "its labels match" } else { "their labels match" };
+    format!("Adopted {}: {labels} the selector", machine_names(names))
+}
+
+pub(super) fn released<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let labels = if names.len() == 1 { "its labels" } else { "their labels" };
+    format!("Released {}: {labels} no longer match the selector", machine_names(names))
+}
+
+pub(super) fn created<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    format!("Created {}", machine_names(names))
+}
+
+pub(super) fn deleted<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    format!("Deleted {}", machine_names(names))
+}
+
+pub(super) fn claim_failed(cause: &str) -> String {
+    format!("Cannot adopt or release a Machine: {cause}")
+}
+
+pub(super) fn create_failed(cause: &str) -> String {
+    format!("Cannot create Machines: {cause}")
+}
+
+pub(super) fn delete_failed(cause: &str) -> String {
+    format!("Cannot delete Machines: {cause}")
+}
+
+pub(super) fn list_failed(cause: &str) -> String {
+    format!("Cannot list Machines before a scale-down: {cause}")
+}
+
+pub(super) fn window_failed(cause: &str) -> String {
+    format!("Cannot update annotation {ANNOTATION_ORDINALS}: {cause}")
+}
+
+pub(super) fn none_deletable(excess: usize) -> String {
+    match excess {
+        1 => "Cannot scale down: the excess Machine cannot be decoded".to_owned(),
+        _ => format!("Cannot scale down: the {excess} excess Machines cannot be decoded"),
+    }
+}
+
+pub(super) fn template_spec(error: &serde_json::Error) -> String {
+    format!("spec.template.spec: {error}")
+}
+
+/// The wording is OpenShift's.
+pub(super) fn authority(authority: MachineAuthority) -> String {
+    match authority.as_str() {
+        Some(api) => format!("The AuthoritativeAPI is set to {api}"),
+        None => "The AuthoritativeAPI has an unknown value; set spec.authoritativeAPI".to_owned(),
+    }
+}
+
+pub(super) fn refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Undecodable(reason) => format!("MachineSet cannot be decoded: {reason}"),
+        Refusal::Selector(error) => error.to_string(),
+        Refusal::SelectorMismatch { selector } => format!(
+            "spec.selector {selector} does not match the labels in spec.template.metadata.labels"
+        ),
+        Refusal::Replicas(replicas) => {
+            format!("spec.replicas must not be negative (got {replicas})")
+        }
+        Refusal::DeletePolicy(error) => error.to_string(),
+        Refusal::Window(error) => {
+            format!("Annotation {ANNOTATION_ORDINALS} is invalid: {error}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_api::names::{ERROR_INVALID_CONFIGURATION, REASON_NOT_MACHINE_API};
+    use machinist_domain::message_table::message_table;
+    use machinist_domain::ordinals::Window;
+    use machinist_domain::report::EventReason;
+    use machinist_domain::selector::SelectorError;
+    use serde_json::{Value, json};
+
+    use super::super::decide::decide;
+    use super::super::plan::Plan;
+    use super::super::samples::{now, set, snapshot, view};
+    use super::*;
+
+    const NORMAL: &str = "Event Normal";
+    const FAILURE: &str = "Event Warning, condition ReplicaFailure=True";
+    const INVALID: &str = "Event Warning, condition ReplicaFailure=True, status.errorMessage";
+
+    fn unknown_policy() -> Refusal {
+        let mut set = set();
+        set["spec"]["deletePolicy"] = json!("Prettiest");
+        match decide(&snapshot(view(&set, Vec::new())), now()) {
+            Plan::Refuse(refusal) => refusal,
+            plan => panic!("{plan}"),
+        }
+    }
+
+    #[test]
+    fn all_messages() {
+        let (one, many) = (["fleet-s84c-1"], ["a", "b", "c", "d", "e", "f"]);
+        let (one, many) = (|| one.into_iter(), || many.into_iter());
+        let cause = "machines ns/fleet-s84c-1: 403 Forbidden";
+        let mut rows = vec![
+            (NORMAL, EventReason::Adopted.as_str(), adopted(one())),
+            (NORMAL, EventReason::Adopted.as_str(), adopted(many())),
+            (NORMAL, EventReason::Released.as_str(), released(one())),
+            (NORMAL, EventReason::Released.as_str(), released(many())),
+            (NORMAL, EventReason::Scaled.as_str(), created(many())),
+            (NORMAL, EventReason::Scaled.as_str(), deleted(one())),
+            (FAILURE, EventReason::ReconcileError.as_str(), claim_failed(cause)),
+            (FAILURE, EventReason::ReconcileError.as_str(), list_failed(cause)),
+            (FAILURE, EventReason::ReconcileError.as_str(), window_failed(cause)),
+            (FAILURE, EventReason::FailedCreate.as_str(), create_failed(cause)),
+            (FAILURE, EventReason::FailedDelete.as_str(), delete_failed(cause)),
+            (FAILURE, EventReason::FailedDelete.as_str(), none_deletable(1)),
+            (FAILURE, EventReason::FailedDelete.as_str(), none_deletable(2)),
+        ];
+        let template = serde_json::from_str::<Value>("{").unwrap_err();
+        rows.push((
+            FAILURE,
+            EventReason::FailedCreate.as_str(),
+            create_failed(&template_spec(&template)),
+        ));
+        for value in [MachineAuthority::ClusterApi, MachineAuthority::Unknown] {
+            rows.push(("condition Paused=True", REASON_NOT_MACHINE_API, authority(value)));
+        }
+        let window = "v2".parse::<Window>().unwrap_err();
+        for refused in [
+            Refusal::Undecodable("invalid type: string \"x\", expected i32".to_owned()),
+            Refusal::Selector(SelectorError::Empty),
+            Refusal::SelectorMismatch { selector: "a=b".to_owned() },
+            Refusal::Replicas(-1),
+            unknown_policy(),
+            Refusal::Window(window),
+        ] {
+            rows.push((INVALID, ERROR_INVALID_CONFIGURATION, refusal(&refused)));
+        }
+        insta::assert_snapshot!("messages", message_table(&rows));
+    }
+}
