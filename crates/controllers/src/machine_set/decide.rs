@@ -119,7 +119,11 @@ fn scale_down(view: &View, desired: Desired, now: Timestamp) -> Plan {
     }
     let count = excess.min(MOST_PER_RECONCILE);
     let machines = deletion_order::first(&view.members, desired.delete_policy, count, now);
-    if machines.is_empty() { Plan::NoOp(Reason::NoneDeletable { excess }) } else { Plan::Delete(machines) }
+    if machines.is_empty() {
+        Plan::NoOp(Reason::NoneDeletable { excess })
+    } else {
+        Plan::Delete(machines)
+    }
 }
 
 #[cfg(test)]

@@ -28,8 +28,7 @@ pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestam
     let builder = ReportBuilder { view, obey_migration: snapshot.obey_migration, now };
     let report = builder.report(plan, outcome);
     // Users wait for a complete set, so that is reported at once.
-    let complete =
-        matches!(plan, Plan::NoOp(Reason::Settled)) && status::is_complete(view, now);
+    let complete = matches!(plan, Plan::NoOp(Reason::Settled)) && status::is_complete(view, now);
     if complete { report } else { hold_back_counts(report, view.hold_counts) }
 }
 
@@ -136,7 +135,8 @@ impl ReportBuilder<'_> {
     fn status_without_failure(&self, changes: Changes<'_>) -> Option<Value> {
         let message = self.view.claim_failure.as_deref().map(messages::claim_failed);
         let reason = EventReason::ReconcileError.as_str();
-        let problem = message.as_ref().map_or(Problem::None, |message| Problem::Minor { reason, message });
+        let problem =
+            message.as_ref().map_or(Problem::None, |message| Problem::Minor { reason, message });
         self.status(changes, problem)
     }
 

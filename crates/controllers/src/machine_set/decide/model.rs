@@ -261,7 +261,10 @@ impl World {
             Fate::Refused => return Ok(false),
             Fate::Fine | Fate::AnswerLost | Fate::DiesAfter => {}
         }
-        assert!(self.parent.window.ordinals().contains(&ordinal), "ordinal {ordinal} is not reserved");
+        assert!(
+            self.parent.window.ordinals().contains(&ordinal),
+            "ordinal {ordinal} is not reserved"
+        );
         let uid = self.fresh();
         self.children.entry(ordinal).or_insert(Child { uid, deleting: false, ours: true });
         self.check();

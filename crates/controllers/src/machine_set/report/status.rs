@@ -129,11 +129,7 @@ fn count(view: &View, changes: Changes<'_>, now: Timestamp) -> Counts {
 }
 
 fn is_fully_labeled(seen: &Seen, spec: &MachineSetSpec) -> bool {
-    spec
-        .template
-        .labels
-        .iter()
-        .all(|(name, value)| seen.machine.labels.get(name) == Some(value))
+    spec.template.labels.iter().all(|(name, value)| seen.machine.labels.get(name) == Some(value))
 }
 
 /// `errorReason` and `errorMessage` are for errors that only an edit of the set can fix.

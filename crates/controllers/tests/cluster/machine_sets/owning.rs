@@ -39,7 +39,10 @@ async fn an_orphan_is_adopted_counts_and_keeps_its_other_owners(world: World) ->
     );
     assert_eq!(world.alive().await?.len(), 3, "one adopted, one made, one somebody else's");
     assert!(world.machines().get("stranger").await?.owner_references().is_empty());
-    assert_eq!(world.until_event("workers", "Adopted").await?, "1 (orphan)");
+    assert_eq!(
+        world.until_event("workers", "Adopted").await?,
+        "Adopted orphan: its labels match the selector"
+    );
     // It lacks one of the template's labels.
     let set = world.sets().get("workers").await?;
     assert_eq!(set.data["status"]["fullyLabeledReplicas"], 1);
@@ -58,7 +61,8 @@ async fn a_machine_that_is_relabelled_is_released_kept_and_replaced(world: World
     assert!(
         released.owner_references().is_empty() && released.metadata.deletion_timestamp.is_none()
     );
-    assert_eq!(world.until_event("workers", "Released").await?, format!("1 ({})", names[0]));
+    let expected = format!("Released {}: its labels no longer match the selector", names[0]);
+    assert_eq!(world.until_event("workers", "Released").await?, expected);
     // Back again: adopted, and one too many.
     world.patch_machine(&names[0], json!({"metadata": {"labels": {"set": "workers"}}})).await?;
     world.until_alive(2).await?;

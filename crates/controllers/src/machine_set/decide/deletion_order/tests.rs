@@ -93,7 +93,7 @@ fn random_follows_the_uid_and_not_name_or_age() {
     assert_ne!(chosen, names);
     let reversed: Vec<_> = machines.iter().rev().cloned().collect();
     assert_eq!(order(DeletePolicy::Random, &reversed), chosen, "a repeated decision is the same");
-        let mut other = machines.clone();
+    let mut other = machines.clone();
     for (at, (_, machine)) in other.iter_mut().enumerate() {
         machine["metadata"]["uid"] = json!(format!("{}", 1000 - at));
     }
