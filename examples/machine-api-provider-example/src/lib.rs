@@ -1,11 +1,13 @@
 //! An example of a provider: machines on a hypervisor that exists only in memory.
 
 mod cloud;
+mod flavours;
 pub mod hypervisor;
 mod spec;
 
 use std::sync::Arc;
 
+use machinist_provider::capacity::Capacities;
 use machinist_provider::cloud::Cloud;
 use machinist_provider::parts::Parts;
 use machinist_provider::provider::Provider;
@@ -39,5 +41,9 @@ impl Provider for ExampleProvider {
 
     fn cloud(&self, parts: &Parts) -> Arc<dyn Cloud> {
         Arc::new(ExampleCloud::new(self.hypervisor.clone(), parts.clone()))
+    }
+    // The flavours are fixed, so a table is enough. A provider that has to call its cloud returns a `CapacitySource` as well.
+    fn capacity(&self, _: &Parts) -> Capacities {
+        Capacities { cloud: None, catalogue: Some(flavours::capacity) }
     }
 }

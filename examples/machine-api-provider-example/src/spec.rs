@@ -1,15 +1,14 @@
-//! The spec half: what stands in `spec.providerSpec.value` of a Machine. Pure: it asks nobody.
+//! The spec half: parses `spec.providerSpec.value` of a Machine. Pure: it makes no requests.
 
 use machinist_domain::shape::Shape;
 use machinist_provider::spec::{Problem, SpecError, SpecHalf, SpecKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::flavours;
+
 const KIND: &str = "ExampleMachineProviderConfig";
 const KINDS: &[SpecKind] = &[SpecKind { group: "example.com", kind: KIND }];
-
-/// The sizes that the hypervisor has.
-const FLAVOURS: &[&str] = &["small", "large"];
 
 /// A provider spec.
 #[derive(Debug, Clone, Deserialize)]
@@ -45,10 +44,11 @@ impl ExampleMachineProviderConfig {
     }
 
     pub(crate) fn problems(&self) -> Vec<Problem> {
-        if FLAVOURS.contains(&self.flavour.as_str()) {
+        if flavours::capacity(&self.flavour).is_some() {
             return Vec::new();
         }
-        vec![Problem::at("flavour", format!("must be one of {}", FLAVOURS.join(", ")))]
+        let known = flavours::names().collect::<Vec<_>>().join(", ");
+        vec![Problem::at("flavour", format!("must be one of {known}"))]
     }
 }
 

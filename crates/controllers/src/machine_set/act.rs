@@ -23,7 +23,7 @@ use super::observe::child;
 use super::ownership::Skip;
 use super::plan::{Executed, Outcome, Plan};
 use super::snapshot::{Content, Snapshot};
-use crate::kinds::{Machine, MachineSetState};
+use crate::kinds::{Machine, MachineSetSpec, MachineSetState};
 
 /// Creations in flight.
 const CREATIONS: usize = 32;
