@@ -1,35 +1,38 @@
 //! Reports a reconcile in Events.
 
-use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
+use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
 use machinist_domain::retry::Classified;
 
 use super::messages;
 use super::plan::{Annotation, Outcome, Plan, Reason};
+
+/// The action of all its Events.
+const ACTION: &str = "Annotate";
 
 /// Reports. The time is irrelevant.
 pub fn report(plan: &Plan, outcome: &Outcome) -> Report {
     match (plan, outcome) {
         (_, Outcome::Failed(failure)) => Report {
             // A conflict or a lost lease is part of the protocol; a rejected write needs attention.
-            events: if failure.category.is_for_people() {
+            events: if failure.category.needs_attention() {
                 let text = messages::write_failed(failure);
-                vec![note(EventType::Warning, EventReason::ReconcileError, text)]
+                vec![EventNote::warning(EventReason::ReconcileError, ACTION, text)]
             } else {
                 Vec::new()
             },
             retry: Some(failure.retry),
-            ..Report::quiet(PassResult::Failed)
+            ..Report::quiet(ReconcileResult::Failed)
         },
         (Plan::Refuse(refusal), _) => Report {
-            events: vec![note(EventType::Warning, refusal.event_reason(), refusal.to_string())],
+            events: vec![EventNote::warning(refusal.event_reason(), ACTION, refusal.to_string())],
             retry: Some(refusal.retry()),
-            ..Report::quiet(PassResult::Refused)
+            ..Report::quiet(ReconcileResult::Refused)
         },
-        (Plan::NoOp(Reason::CapacityPending), _) => Report::quiet(PassResult::Waiting),
-        (Plan::NoOp(_), _) | (_, Outcome::Gone) => Report::quiet(PassResult::Settled),
+        (Plan::NoOp(Reason::CapacityPending), _) => Report::quiet(ReconcileResult::Waiting),
+        (Plan::NoOp(_), _) | (_, Outcome::Gone) => Report::quiet(ReconcileResult::Settled),
         (Plan::Annotate(annotation), outcome) => {
             let written = *outcome == Outcome::Written;
-            let result = if written { PassResult::Changed } else { PassResult::Settled };
+            let result = if written { ReconcileResult::Changed } else { ReconcileResult::Settled };
             let events = events(annotation, written);
             Report { events, retry: annotation.retry, ..Report::quiet(result) }
         }
@@ -40,26 +43,22 @@ fn events(annotation: &Annotation, written: bool) -> Vec<EventNote> {
     let (mut events, assessment) = (Vec::new(), &annotation.assessment);
     if written {
         if let Some(text) = messages::annotated(&assessment.change) {
-            events.push(note(EventType::Normal, EventReason::Annotated, text));
+            events.push(EventNote::normal(EventReason::Annotated, ACTION, text));
         }
         if let Some(wrong) = &assessment.contradicted_architecture {
             let text = messages::architecture_replaced(wrong);
-            events.push(note(EventType::Warning, EventReason::ArchitectureReplaced, text));
+            events.push(EventNote::warning(EventReason::ArchitectureReplaced, ACTION, text));
         }
         if !assessment.newly_kept.is_empty() {
             let text = messages::user_value_kept(&assessment.newly_kept);
-            events.push(note(EventType::Normal, EventReason::UserValueKept, text));
+            events.push(EventNote::normal(EventReason::UserValueKept, ACTION, text));
         }
     }
     if let Some(failure) = &annotation.fallback {
         let text = messages::catalogue_used(failure);
-        events.push(note(EventType::Warning, EventReason::CatalogueUsed, text));
+        events.push(EventNote::warning(EventReason::CatalogueUsed, ACTION, text));
     }
     events
-}
-
-fn note(event_type: EventType, reason: EventReason, note: String) -> EventNote {
-    EventNote { event_type, reason, action: "Annotate", note }
 }
 
 #[cfg(test)]
@@ -96,10 +95,13 @@ mod tests {
     #[test]
     fn reports_writes_and_nothing_else() {
         let unchanged = annotate(Assessment::default(), None, &Outcome::Unchanged);
-        assert_eq!(unchanged, Report::quiet(PassResult::Settled));
+        assert_eq!(unchanged, Report::quiet(ReconcileResult::Settled));
         let assessment = Assessment { change: change(), ..Assessment::default() };
         let written = annotate(assessment, None, &Outcome::Written);
-        assert_eq!((written.result, reasons(&written)), (PassResult::Changed, vec!["Annotated"]));
+        assert_eq!(
+            (written.result, reasons(&written)),
+            (ReconcileResult::Changed, vec!["Annotated"])
+        );
         assert_eq!(written.events[0].note, "Set a/b=2; removed a/c");
     }
 
@@ -109,7 +111,7 @@ mod tests {
         change.want(ANNOTATION_ANNOTATED, None, "v1:b=2");
         let assessment = Assessment { change, ..Assessment::default() };
         let report = annotate(assessment, None, &Outcome::Written);
-        assert_eq!((report.result, report.events), (PassResult::Changed, Vec::new()));
+        assert_eq!((report.result, report.events), (ReconcileResult::Changed, Vec::new()));
     }
 
     #[test]
@@ -148,7 +150,7 @@ mod tests {
         ];
         for (refusal, reason, text) in cases {
             let report = report(&Plan::Refuse(refusal), &Outcome::Unchanged);
-            assert_eq!(report.result, PassResult::Refused);
+            assert_eq!(report.result, ReconcileResult::Refused);
             assert_eq!(report.retry, Some(Retry::OnChange));
             assert_eq!(report.events[0].reason, reason);
             assert!(report.events[0].note.contains(text), "{}", report.events[0].note);
@@ -170,6 +172,6 @@ mod tests {
     #[test]
     fn a_deleted_machine_set_is_not_reported() {
         let report = annotate(Assessment::default(), None, &Outcome::Gone);
-        assert_eq!(report, Report::quiet(PassResult::Settled));
+        assert_eq!(report, Report::quiet(ReconcileResult::Settled));
     }
 }

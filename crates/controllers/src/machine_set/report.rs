@@ -9,8 +9,8 @@ use machinist_api::names::{CONDITION_PAUSED, ERROR_INVALID_CONFIGURATION, REASON
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::MachineAuthority;
-use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
-use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
+use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
+use machinist_domain::retry::{Classified as _, Failure, Retry};
 use serde_json::{Value, json};
 
 use self::status::{Changes, Problem};
@@ -54,9 +54,9 @@ fn undecodable(plan: &Plan) -> Report {
         Plan::Refuse(refusal) => Report {
             events: vec![warning(EventReason::ReconcileError, refusal.to_string())],
             retry: Some(refusal.retry()),
-            ..Report::quiet(PassResult::Refused)
+            ..Report::quiet(ReconcileResult::Refused)
         },
-        _ => Report::quiet(PassResult::Settled),
+        _ => Report::quiet(ReconcileResult::Settled),
     }
 }
 
@@ -71,9 +71,9 @@ impl ReportBuilder<'_> {
         let quiet = |result| Report::quiet(result);
         let executed = match (plan, outcome) {
             (_, Outcome::Outdated) => {
-                return Report { retry: Some(Retry::Soon), ..quiet(PassResult::Waiting) };
+                return Report { retry: Some(Retry::Soon), ..quiet(ReconcileResult::Waiting) };
             }
-            (_, Outcome::DryRun) => return quiet(PassResult::Settled),
+            (_, Outcome::DryRun) => return quiet(ReconcileResult::Settled),
             (_, Outcome::Nothing) => &Executed::default(),
             (_, Outcome::Executed(executed)) => executed,
         };
@@ -89,7 +89,7 @@ impl ReportBuilder<'_> {
             }
             // The set changes with the window, which requeues it.
             Plan::MoveWindow { .. } => match failure {
-                None => quiet(PassResult::Changed),
+                None => quiet(ReconcileResult::Changed),
                 Some(failure) => {
                     self.failed(EventReason::ReconcileError, messages::window_failed, failure)
                 }
@@ -97,7 +97,7 @@ impl ReportBuilder<'_> {
             Plan::List => match failure {
                 None => Report {
                     retry: Some(Retry::Again(Duration::ZERO)),
-                    ..quiet(PassResult::Waiting)
+                    ..quiet(ReconcileResult::Waiting)
                 },
                 Some(failure) => {
                     self.failed(EventReason::ReconcileError, messages::list_failed, failure)
@@ -117,16 +117,16 @@ impl ReportBuilder<'_> {
         match reason {
             Reason::Settled => {
                 let status = self.status_without_failure(Changes::default());
-                Report { status, retry: self.requeue(), ..quiet(PassResult::Settled) }
+                Report { status, retry: self.requeue(), ..quiet(ReconcileResult::Settled) }
             }
             Reason::NoneDeletable { excess } => self.none_deletable(excess),
-            Reason::Deleting => quiet(PassResult::Settled),
+            Reason::Deleting => quiet(ReconcileResult::Settled),
             Reason::ManagedElsewhere(authority) => self.managed_elsewhere(authority),
             Reason::NotAssigned(to) => {
                 // An unset spec means this API, as for Machines.
                 let to = to.as_str().or(MachineAuthority::MachineApi.as_str());
                 let status = to.map(|to| json!({"authoritativeAPI": to}));
-                Report { status, ..quiet(PassResult::Waiting) }
+                Report { status, ..quiet(ReconcileResult::Waiting) }
             }
         }
     }
@@ -144,7 +144,7 @@ impl ReportBuilder<'_> {
         let message = refusal.to_string();
         let problem = Problem::Invalid { reason: ERROR_INVALID_CONFIGURATION, message: &message };
         Report {
-            result: PassResult::Refused,
+            result: ReconcileResult::Refused,
             status: self.status(Changes::default(), problem),
             events: vec![warning(EventReason::ReconcileError, message.clone())],
             retry: Some(refusal.retry()),
@@ -162,20 +162,20 @@ impl ReportBuilder<'_> {
                 let report =
                     self.failed(EventReason::ReconcileError, messages::claim_failed, failure);
                 // The Machine is skipped from now on, so the set can be scaled.
-                let skipped = !is_transient(failure.category);
+                let skipped = failure.category.needs_attention();
                 let retry = if skipped { Some(Retry::Soon) } else { report.retry };
                 Report { retry, ..report }
             }
             // The change of the Machines requeues the set.
-            None => Report::quiet(PassResult::Changed),
+            None => Report::quiet(ReconcileResult::Changed),
         };
         if !adopted.is_empty() {
             let text = messages::adopted(names(&adopted));
-            report.events.insert(0, note(EventType::Normal, EventReason::Adopted, text));
+            report.events.insert(0, normal(EventReason::Adopted, text));
         }
         if !released.is_empty() {
             let text = messages::released(names(&released));
-            report.events.insert(0, note(EventType::Normal, EventReason::Released, text));
+            report.events.insert(0, normal(EventReason::Released, text));
         }
         report
     }
@@ -190,7 +190,7 @@ impl ReportBuilder<'_> {
         }
         if !machines.is_empty() {
             let text = messages::created(machines.iter().map(|key| &*key.name));
-            report.events.insert(0, note(EventType::Normal, EventReason::Scaled, text));
+            report.events.insert(0, normal(EventReason::Scaled, text));
         }
         report
     }
@@ -202,7 +202,7 @@ impl ReportBuilder<'_> {
         let mut report = self.scaled(changes, failure.as_ref(), reason, message);
         if !machines.is_empty() {
             let text = messages::deleted(machines.iter().map(|key| &*key.name));
-            report.events.insert(0, note(EventType::Normal, EventReason::Scaled, text));
+            report.events.insert(0, normal(EventReason::Scaled, text));
         }
         report
     }
@@ -217,7 +217,7 @@ impl ReportBuilder<'_> {
         match failure {
             Some(failure) => self.failed_with(changes, reason, message, failure),
             None => Report {
-                result: PassResult::Changed,
+                result: ReconcileResult::Changed,
                 status: self.status_without_failure(changes),
                 events: Vec::new(),
                 retry: self.requeue(),
@@ -241,8 +241,9 @@ impl ReportBuilder<'_> {
         message: fn(&str) -> String,
         failure: &Failure,
     ) -> Report {
-        let report = Report { retry: Some(failure.retry), ..Report::quiet(PassResult::Failed) };
-        if is_transient(failure.category) {
+        let report =
+            Report { retry: Some(failure.retry), ..Report::quiet(ReconcileResult::Failed) };
+        if !failure.category.needs_attention() {
             let status = self.status(changes, Problem::Unchanged);
             return Report { status, ..report };
         }
@@ -276,7 +277,7 @@ impl ReportBuilder<'_> {
         let paused = Condition::yes(CONDITION_PAUSED).because(REASON_NOT_MACHINE_API, text);
         let list = conditions::set(&self.view.set.status.conditions, [paused], self.now);
         let status = list.map(|list| json!({"conditions": conditions::to_json(&list)}));
-        Report { status, events, ..Report::quiet(PassResult::Settled) }
+        Report { status, events, ..Report::quiet(ReconcileResult::Settled) }
     }
 
     /// A change of one of the Machines requeues the set.
@@ -284,25 +285,11 @@ impl ReportBuilder<'_> {
         let (reason, message) = (EventReason::FailedDelete, messages::none_deletable(excess));
         let problem = Problem::Failure { reason: reason.as_str(), message: &message };
         Report {
-            result: PassResult::Refused,
+            result: ReconcileResult::Refused,
             status: self.status(Changes::default(), problem),
             events: vec![warning(reason, message.clone())],
             retry: Some(Retry::OnChange),
         }
-    }
-}
-
-/// Whether a failure is expected to end by itself, so that it is not reported on the object.
-fn is_transient(category: Category) -> bool {
-    match category {
-        Category::Conflict | Category::NotLeader | Category::Unavailable | Category::Throttled => {
-            true
-        }
-        Category::InvalidConfiguration
-        | Category::NotFound
-        | Category::CapacityExhausted
-        | Category::Unauthorised
-        | Category::Unexpected => false,
     }
 }
 
@@ -311,16 +298,19 @@ fn names<'a>(keys: &'a [&ObjectKey]) -> impl ExactSizeIterator<Item = &'a str> {
 }
 
 fn warning(reason: EventReason, text: String) -> EventNote {
-    note(EventType::Warning, reason, text)
+    EventNote::warning(reason, action(reason), text)
 }
 
-fn note(event_type: EventType, reason: EventReason, note: String) -> EventNote {
-    let action = match reason {
+fn normal(reason: EventReason, text: String) -> EventNote {
+    EventNote::normal(reason, action(reason), text)
+}
+
+fn action(reason: EventReason) -> &'static str {
+    match reason {
         EventReason::Adopted | EventReason::Released => "Claim",
         EventReason::Scaled | EventReason::FailedCreate | EventReason::FailedDelete => "Scale",
         _ => "Reconcile",
-    };
-    EventNote { event_type, reason, action, note }
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The report of every plan and outcome.
 
+use machinist_domain::retry::Category;
 use serde_json::json;
 
 use super::super::samples::{ago, machine, member, members, now, set, snapshot, view};
@@ -70,7 +71,7 @@ fn keys(names: &[&str]) -> Vec<ObjectKey> {
 #[test]
 fn an_up_to_date_set_needs_no_report() {
     let report = run_plan(&settled(), members(3), SETTLED);
-    assert_eq!(report, Report::quiet(PassResult::Settled));
+    assert_eq!(report, Report::quiet(ReconcileResult::Settled));
 }
 
 #[test]
@@ -155,7 +156,7 @@ fn reports_an_invalid_set_everywhere_and_waits_for_an_edit() {
     assert_eq!(status["conditions"][0]["type"], "ReplicaFailure");
     assert_eq!(status["conditions"][0]["status"], "True");
     assert_eq!(status["conditions"][0]["reason"], "InvalidConfiguration");
-    assert_eq!((report.result, report.retry), (PassResult::Refused, Some(Retry::OnChange)));
+    assert_eq!((report.result, report.retry), (ReconcileResult::Refused, Some(Retry::OnChange)));
     assert_eq!((reasons(&report), &*report.events[0].note), (vec!["ReconcileError"], text));
 }
 
