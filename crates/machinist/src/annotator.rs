@@ -1,4 +1,4 @@
-//! Flags of the annotator, and what they mean.
+//! Flags of the annotator.
 
 use clap::{Args, ValueEnum};
 use machinist_controllers::realms::SecretScope;
@@ -8,7 +8,7 @@ use machinist_domain::capacity_annotations::{Families, MaxPods, Options};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Annotations")]
 pub struct AnnotationArguments {
-    /// For whom to write: OpenShift's cluster-autoscaler-operator, upstream's cluster-autoscaler, or both.
+    /// Annotations to write: for OpenShift's cluster-autoscaler-operator, for upstream's cluster-autoscaler, or both.
     #[arg(
         long,
         value_enum,
@@ -17,12 +17,13 @@ pub struct AnnotationArguments {
         value_name = "FAMILIES"
     )]
     pub annotations: Vec<Family>,
-    /// Whether to say how many pods a node takes: "off", "eni" (as many as the network interfaces have addresses for), or a number.
+    /// Maximum number of pods per node to announce: "off", "eni" (from the addresses of the network interfaces), or a
+    /// number.
     #[arg(long, default_value = "off", value_parser = max_pods, value_name = "N")]
     pub max_pods: MaxPods,
 }
 
-/// For whom to write.
+/// A family of annotations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Family {
     /// machine.openshift.io/vCPU and so on.
@@ -39,7 +40,8 @@ pub struct AnnotatorArguments {
     /// What to write.
     #[command(flatten)]
     pub annotations: AnnotationArguments,
-    /// Who is asked what a machine gives: EC2, the built-in catalogue, or the catalogue where EC2 cannot be asked.
+    /// Source of the capacities of AWS instance types: EC2, the built-in catalogue, or the catalogue as fallback for
+    /// EC2. Other providers bring their own.
     #[arg(
         long,
         value_enum,
@@ -48,18 +50,20 @@ pub struct AnnotatorArguments {
         value_name = "SOURCES"
     )]
     pub instance_types: Vec<Source>,
-    /// Watch the metadata of all Secrets at once, instead of each that a MachineSet names by itself. Needs the right to see them all.
+    /// Watch the metadata of all Secrets, instead of each Secret that a MachineSet names. Needs permission to list
+    /// and watch all Secrets.
     #[arg(long)]
     pub watch_all_secrets: bool,
-    /// Feature gates as OpenShift passes them. MachineAPIMigration=true keeps off objects that another machine API is in charge of.
+    /// Feature gates as OpenShift passes them. With MachineAPIMigration=true, objects that another machine API
+    /// manages are ignored.
     #[arg(long, value_delimiter = ',', value_parser = feature_gate, value_name = "NAME=BOOL")]
     pub feature_gates: Vec<(String, bool)>,
 }
 
-/// Who is asked, unless somebody says otherwise.
+/// The default sources.
 const SOURCES: &str = if cfg!(feature = "aws") { "ec2,catalogue" } else { "catalogue" };
 
-/// Who is asked what a machine gives.
+/// A source of instance type capacities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Source {
     /// EC2.
@@ -72,7 +76,7 @@ pub enum Source {
 const MIGRATION: &str = "MachineAPIMigration";
 
 impl AnnotationArguments {
-    /// What to write, where nobody knows more.
+    /// What to write, before the cluster is known.
     pub fn options(&self) -> Options {
         let wants = |family| self.annotations.contains(&family);
         let families = match (wants(Family::OpenShift), wants(Family::Upstream)) {
@@ -85,7 +89,7 @@ impl AnnotationArguments {
 }
 
 impl AnnotatorArguments {
-    /// Whether a source is to be asked.
+    /// Whether a source is used.
     pub fn asks(&self, source: Source) -> bool {
         self.instance_types.contains(&source)
     }
@@ -95,7 +99,7 @@ impl AnnotatorArguments {
         if self.watch_all_secrets { SecretScope::All } else { SecretScope::Named }
     }
 
-    /// Whether to keep off objects that another machine API is in charge of. The last word counts, as in Go.
+    /// Whether to ignore objects that another machine API manages. The last value wins, as in Go.
     pub fn obeys_migration(&self) -> bool {
         self.feature_gates
             .iter()
@@ -104,7 +108,7 @@ impl AnnotatorArguments {
             .is_some_and(|gate| gate.1)
     }
 
-    /// Gates that mean nothing here; OpenShift passes its whole list.
+    /// Gates without a meaning here; OpenShift passes its whole list.
     pub fn unknown_gates(&self) -> Vec<&str> {
         self.feature_gates
             .iter()
@@ -152,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn both_families_and_both_sources_unless_somebody_says_otherwise() {
+    fn both_families_and_both_sources_are_the_default() {
         let default = parse(&[]).unwrap();
         assert_eq!(default.annotations.options(), Options::default());
         assert!(default.asks(Source::Ec2) && default.asks(Source::Catalogue));
@@ -167,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn gates_that_nobody_here_knows_are_accepted_and_malformed_ones_are_not() {
+    fn accepts_unknown_gates_and_rejects_malformed_ones() {
         let gates = parse(&["--feature-gates=Foo=true,MachineAPIMigration=true"]).unwrap();
         assert!(gates.obeys_migration());
         assert_eq!(gates.unknown_gates(), ["Foo"]);

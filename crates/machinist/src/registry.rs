@@ -61,7 +61,8 @@ pub struct Wiring {
 }
 
 impl Wiring {
-    /// Every controller. `with_machine_sets`: the MachineSet controller will run, so the shared cache stores what it reads.
+    /// Every controller. `with_machine_sets`: the MachineSet controller will run, so the shared cache stores what it
+    /// reads.
     fn all(&self, with_machine_sets: bool) -> Vec<Registration> {
         let specs = self.providers.clone().with_specs(PROVIDER, Arc::new(AwsSpecs));
         let specs: Arc<dyn SpecHalf> = Arc::new(specs);
@@ -146,8 +147,8 @@ impl Wiring {
     }
 }
 
-/// Where the annotator finds capacities, by provider. `--instance-types` chooses among the sources for AWS; the other providers have
-/// no such choice. Without the AWS provider, specs of AWS are annotated from the catalogue.
+/// Where the annotator finds capacities, by provider. `--instance-types` chooses among the sources for AWS; the other
+/// providers have no such choice. Without the AWS provider, specs of AWS are annotated from the catalogue.
 fn capacities(
     flags: &AnnotatorArguments,
     providers: &Providers,

@@ -1,7 +1,7 @@
 //! The cloud half: the contract of `machinist_provider::cloud`, in the words of the hypervisor.
 //!
-//! Three things make it safe, and every provider needs them: the token comes from the Machine's uid and attempt, what is created was stored
-//! before, and "not found" is believed only after a while.
+//! Three things make it safe, and every provider needs them: the token comes from the Machine's uid and attempt, what
+//! is created was stored before, and "not found" is believed only after a while.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The sizes of guests that the hypervisor has, and their capacities. The annotator writes the capacity onto MachineSets, so that
-//! cluster-autoscaler can scale them from zero.
+//! The sizes of guests that the hypervisor has, and their capacities. The annotator writes the capacity onto
+//! MachineSets, so that cluster-autoscaler can scale them from zero.
 
 use machinist_domain::shape::{Architecture, Capacity};
 

@@ -1,7 +1,7 @@
 //! The cloud of this example: guests in memory. A real provider has a vendor's SDK in this place.
 //!
-//! It behaves as clouds do: a token makes a request repeatable, new guests are not shown at once, lists come in pages, and calls fail in
-//! ways that the tests choose.
+//! It behaves as clouds do: a token makes a request repeatable, new guests are not shown at once, lists come in
+//! pages, and calls fail in ways that the tests choose.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -42,7 +42,8 @@ impl Provider for ExampleProvider {
     fn cloud(&self, parts: &Parts) -> Arc<dyn Cloud> {
         Arc::new(ExampleCloud::new(self.hypervisor.clone(), parts.clone()))
     }
-    // The flavours are fixed, so a table is enough. A provider that has to call its cloud returns a `CapacitySource` as well.
+    // The flavours are fixed, so a table is enough. A provider that has to call its cloud returns a `CapacitySource`
+    // as well.
     fn capacity(&self, _: &Parts) -> Capacities {
         Capacities { cloud: None, catalogue: Some(flavours::capacity) }
     }

@@ -59,8 +59,8 @@ enum Known {
     Never(Refusal),
 }
 
-/// The cloud's answer takes precedence. The catalogue is the fallback where the cloud cannot be asked, but never for an invalid object
-/// or invalid credentials: that would hide the mistake.
+/// The cloud's answer takes precedence. The catalogue is the fallback where the cloud cannot be asked, but never for
+/// an invalid object or invalid credentials: that would hide the mistake.
 fn known_capacity(set: &Decoded) -> Known {
     match &set.cloud {
         CloudAnswer::NotSupported => {

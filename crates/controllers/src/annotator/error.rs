@@ -68,7 +68,8 @@ impl Classified for Refusal {
         }
     }
 
-    /// A change of the object, of its Secret or of the cloud's answer requeues the MachineSet. The capacity source retries by itself.
+    /// A change of the object, of its Secret or of the cloud's answer requeues the MachineSet. The capacity source
+    /// retries by itself.
     fn retry(&self) -> Retry {
         match self {
             Self::NoAccess(failure) => failure.retry,

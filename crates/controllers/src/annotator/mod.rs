@@ -1,8 +1,8 @@
-//! The annotator: writes the capacity of a MachineSet's instance type onto the MachineSet, so that cluster-autoscaler can scale it
-//! from zero.
+//! The annotator: writes the capacity of a MachineSet's instance type onto the MachineSet, so that cluster-autoscaler
+//! can scale it from zero.
 //!
-//! Input: MachineSets, and the capacities that the provider of each spec reports. Output: annotations and Events. It creates and
-//! deletes nothing, so it can run beside any other controller and needs no lease.
+//! Input: MachineSets, and the capacities that the provider of each spec reports. Output: annotations and Events. It
+//! creates and deletes nothing, so it can run beside any other controller and needs no lease.
 
 mod act;
 #[cfg(test)]
@@ -114,7 +114,8 @@ impl<S: State> Annotator<S> {
         Self { sets, realms, rival, settings, metrics, leavers, queue }
     }
 
-    /// Closes the watches of Secrets that no MachineSet names any more, and drops the answers that were asked for with them.
+    /// Closes the watches of Secrets that no MachineSet names any more, and drops the answers that were asked for
+    /// with them.
     fn release_secrets(&self, key: &ObjectKey) {
         for secret in self.leavers.take(key) {
             if self.sets.select(|set| secret_of(set).as_ref() == Some(&secret)).is_empty() {

@@ -1,4 +1,5 @@
-//! Fills a snapshot from the caches, with a live read where an own write may not be in the cache. Never waits for the cloud.
+//! Fills a snapshot from the caches, with a live read where an own write may not be in the cache. Never waits for the
+//! cloud.
 
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::key::ObjectKey;

@@ -34,7 +34,8 @@ pub enum Reason {
 pub struct Annotation {
     /// What to write, and what to report about it.
     pub assessment: Assessment,
-    /// The failure because of which the values are the catalogue's; `None` where they are the cloud's or no cloud is used.
+    /// The failure because of which the values are the catalogue's; `None` where they are the cloud's or no cloud is
+    /// used.
     pub fallback: Option<Failure>,
     /// When to requeue, where no event does.
     pub retry: Option<Retry>,

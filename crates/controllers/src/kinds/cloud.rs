@@ -1,6 +1,6 @@
-//! What decides how a cloud is asked: Secrets, certificates, endpoints; and the Lease of a rival.
+//! Objects that determine access to a cloud (Secrets, certificates, endpoints), and the Lease of another annotator.
 //!
-//! Of Secrets only the version is watched and stored. Their data is read when it is needed, and forgotten.
+//! Only metadata of Secrets is watched. Their data is read when it is needed and not stored.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use machinist_domain::meta::Meta;
 use machinist_runtime::cache::kind::{Kind, Stored};
 use serde_json::value::RawValue;
 
-/// Secrets, of which only identity and version are known.
+/// Secrets: identity and version only.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Secrets;
 
-/// Leases, of which only who holds them is known.
+/// Leases: holder and renew time only.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Leases;
 
@@ -28,7 +28,7 @@ pub struct Certificates;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Infrastructures;
 
-/// An object of which only identity and version are known.
+/// An object of which only identity and version are stored.
 #[derive(Debug)]
 pub struct Known(Meta);
 
@@ -36,9 +36,9 @@ pub struct Known(Meta);
 #[derive(Debug)]
 pub struct Lease {
     meta: Meta,
-    /// Whether anybody holds it who is no machinist.
+    /// Whether a holder other than machinist has it.
     pub held: bool,
-    /// When its holder says that it was renewed; `None` if that is no time.
+    /// Its renew time; `None` if it cannot be parsed.
     pub renewed: Option<Timestamp>,
 }
 
@@ -54,11 +54,11 @@ pub struct CertificateMap {
 #[derive(Debug)]
 pub struct Infrastructure {
     meta: Meta,
-    /// Where EC2 is, if not where it usually is.
+    /// The endpoint of EC2, if it is not the default.
     pub ec2_endpoint: Option<Arc<str>>,
-    /// The cloud that the cluster runs on, such as `AWS`; empty where that is not said.
+    /// The platform of the cluster, such as `AWS`; empty if it is not set.
     pub platform: Arc<str>,
-    /// `status.platformStatus`, as it came.
+    /// `status.platformStatus`, raw.
     pub platform_status: Option<Arc<RawValue>>,
 }
 

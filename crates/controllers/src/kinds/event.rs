@@ -1,7 +1,8 @@
 //! Events as the caches store them: what happened to which Pod or Node, how often, and when.
 //!
-//! A cluster has tens of thousands, so little is kept: nothing but identity and count of an Event about anything else, and of the others no
-//! more than a pattern may look at. The message is needed when somebody asks for other messages than before.
+//! A cluster has tens of thousands of Events, so the cache stores what a pattern can match and nothing more; of
+//! Events about other objects it stores identity and count. The message is stored because patterns change while
+//! Events exist.
 
 use std::sync::Arc;
 
@@ -14,10 +15,10 @@ use machinist_runtime::cache::kind::{Kind, Stored};
 
 use super::interner::Interner;
 
-/// No name of a Pod, a Node or a namespace is longer, in bytes.
+/// The maximum length of the name of a Pod, Node or namespace, in bytes.
 const LONGEST_NAME: usize = 253;
 
-/// So much of a message is kept, in bytes. Whoever may write Events may write whole megabytes.
+/// The part of a message that is stored, in bytes: messages may have megabytes.
 const LONGEST_MESSAGE: usize = 4096;
 
 /// An Event in a cache.
@@ -25,44 +26,44 @@ const LONGEST_MESSAGE: usize = 4096;
 pub struct Event {
     /// Identity and version.
     pub meta: Meta,
-    /// How often it happened.
+    /// The number of occurrences.
     pub count: u32,
-    /// What happened; `None` where it concerns neither a Pod nor a Node.
+    /// Its content; `None` if it concerns neither a Pod nor a Node.
     pub about: Option<Box<About>>,
 }
 
-/// What happened, and to whom.
+/// The content of an Event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
-    /// For people.
+    /// Its message.
     pub message: Box<str>,
-    /// In one word.
+    /// Its reason.
     pub reason: Arc<str>,
     /// Normal or Warning.
     pub kind: Arc<str>,
-    /// To whom.
+    /// The involved object.
     pub whom: Whom,
-    /// Where whoever saw it runs: the node's name, for a kubelet.
+    /// The host of the reporter: the Node's name, for a kubelet.
     pub host: Option<Arc<str>>,
-    /// When it happened first, in seconds of the epoch.
+    /// Its first occurrence, in seconds since the epoch.
     pub first: i64,
-    /// When it happened last, in seconds of the epoch.
+    /// Its last occurrence, in seconds since the epoch.
     pub last: i64,
 }
 
-/// To whom it happened.
+/// The involved object of an Event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Whom {
-    /// To a Pod.
+    /// A Pod.
     Pod {
         /// Its namespace.
         namespace: Arc<str>,
         /// Its name.
         name: Arc<str>,
-        /// A hash of its uid; `None` where the Event does not say which it is.
+        /// A hash of its uid, if the Event has it.
         uid: Option<u64>,
     },
-    /// To the Node of this name.
+    /// The Node of this name.
     Node(Arc<str>),
 }
 
@@ -77,7 +78,7 @@ impl Stored for Event {
     }
 }
 
-/// Reads Events of the core group, which serves those of `events.k8s.io`, too.
+/// Parses Events of the core group, which also serves those of `events.k8s.io`.
 #[derive(Clone, Default)]
 pub struct Events {
     names: Arc<Interner<str>>,
@@ -122,7 +123,7 @@ impl Events {
     }
 
     fn about(&self, wire: wire::Event, whom: Whom) -> About {
-        // A kubelet of the new generation names its node as the instance that reports.
+        // New kubelets have the Node's name in `reportingInstance`.
         let host =
             [wire.source.host, wire.reporting_instance].into_iter().find(|it| !it.is_empty());
         let host = host.filter(|host| host.len() <= LONGEST_NAME);
@@ -143,7 +144,7 @@ impl Events {
     }
 }
 
-/// What of a text is within so many bytes, in whole characters.
+/// The beginning of a text, at most `most` bytes and whole characters.
 fn beginning(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn both_generations_say_how_often_and_when() {
+    fn reads_count_and_times_of_both_event_apis() {
         let old = json!({
             "count": 4, "firstTimestamp": "2026-11-16T01:00:00Z", "lastTimestamp": "2026-11-16T01:02:00Z",
             "source": {"component": "kubelet", "host": "n1"}, "eventTime": null, "reportingInstance": "",
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_says_nothing_of_it_happened_once_when_it_was_written() {
+    fn an_event_without_count_and_times_happened_once_at_its_creation() {
         let event = read(&json!({}));
         let about = event.about.unwrap();
         assert_eq!((event.count, about.first), (1, about.last));
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_concerns_neither_pod_nor_node_nothing_is_kept() {
+    fn stores_no_content_of_events_about_other_objects() {
         for involved in
             [json!({"kind": "Deployment", "name": "d"}), json!({"kind": "Pod"}), json!(null)]
         {
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_than_any_that_is_meant_well_is_not_kept() {
+    fn drops_names_and_cuts_messages_that_are_too_long() {
         let (fits, long) = ("n".repeat(LONGEST_NAME), "n".repeat(LONGEST_NAME + 1));
         for (host, kept) in [(&fits, Some(fits.as_str())), (&long, None)] {
             let about = about(&json!({"source": {"host": host}}));
@@ -224,14 +225,14 @@ mod tests {
         }
         let elsewhere = json!({"kind": "Pod", "name": "p", "namespace": long});
         assert_eq!(read(&json!({ "involvedObject": elsewhere })).about, None);
-        // Three bytes each: the last that would begin before the end is left out.
+        // Three bytes each: the last character that does not fit is left out.
         let message = about(&json!({"message": "€".repeat(LONGEST_MESSAGE)})).message;
         assert_eq!(message.len(), LONGEST_MESSAGE / 3 * 3);
         assert_eq!(&*about(&json!({"message": "no room"})).message, "no room");
     }
 
     #[test]
-    fn a_count_that_is_none_is_one() {
+    fn the_count_is_at_least_one() {
         for count in [json!(null), json!(0), json!(-3)] {
             assert_eq!(read(&json!({ "count": count })).count, 1);
         }

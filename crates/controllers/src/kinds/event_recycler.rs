@@ -1,4 +1,4 @@
-//! EventRecyclers as the caches store them: all of spec and status. There are few.
+//! EventRecyclers as the caches store them, with all of spec and status: there are few.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use machinist_runtime::cache::kind::{Kind, Stored};
 pub struct EventRecycler {
     /// Identity and version.
     pub meta: Meta,
-    /// Counts the changes of the spec.
+    /// `metadata.generation`.
     pub generation: i64,
-    /// Who wants to do something before it goes.
+    /// All finalizers.
     pub finalizers: Box<[String]>,
-    /// What it asks for; `None` where it has no spec.
+    /// The spec, if there is one.
     pub spec: Option<Arc<EventRecyclerSpec>>,
-    /// What was counted and done.
+    /// The status.
     pub status: Arc<EventRecyclerStatus>,
 }
 
@@ -29,7 +29,7 @@ impl Stored for EventRecycler {
     }
 }
 
-/// Reads EventRecyclers.
+/// Parses EventRecyclers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EventRecyclers;
 

@@ -1,4 +1,4 @@
-//! Indexes that several controllers look into. Each is kept once, whoever runs: with thousands of machines it takes half a megabyte.
+//! Indexes that several controllers share: with thousands of Machines each takes half a megabyte.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use machinist_runtime::cache::index::Index;
 
 use super::{Machines, Nodes};
 
-/// Machines by the name of the Node that they name.
+/// Machines by the name of their Node.
 pub(crate) fn machines_by_node(machines: &Cache<Machines>) -> Arc<Index> {
     machines.shared_index("by node", |machine| {
         machine.status.node_ref.iter().map(|node| Arc::clone(&node.name)).collect()
     })
 }
 
-/// Nodes by the instance that they say they run on.
+/// Nodes by provider id.
 pub(crate) fn nodes_by_provider_id(nodes: &Cache<Nodes>) -> Arc<Index> {
     nodes.shared_index("by provider id", |node| node.provider_id.iter().cloned().collect())
 }

@@ -1,7 +1,8 @@
 //! Stores equal values once: objects repeat namespaces, types, labels and whole templates.
 //!
-//! Machines and Nodes name each other, so all kinds of a process share one interner of strings ([`Interner::shared`]). Values that no
-//! object refers to any more are dropped by a sweep, at most once per as many lookups as there are values.
+//! Machines and Nodes name each other, so all kinds of a process share one interner of strings
+//! ([`Interner::shared`]). Values that no object refers to any more are dropped by a sweep, at most once per as many
+//! lookups as there are values.
 
 use std::collections::HashSet;
 use std::hash::Hash;

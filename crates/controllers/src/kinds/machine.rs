@@ -1,10 +1,8 @@
-//! Machines as the caches store them: everything that any controller of machines reads, and little else.
+//! Machines as the caches store them: what the controllers read, and little else.
 //!
-//! The machines of a set have the same provider spec, so each distinct one is stored and read once. What a spec asks for, or why it
-//! cannot be read, is kept beside it: somebody will have to say it. Provider status stays raw; it belongs to the provider.
-//!
-//! Owner, labels and conditions repeat from machine to machine, too (conditions where they changed within the same second), and are stored once;
-//! so are words, which the Node of a machine repeats.
+//! The Machines of a set have the same provider spec, so each distinct spec is stored and parsed once, with its shape
+//! or its error. Owners, labels, hooks, conditions and names repeat as well and are interned. The provider status
+//! stays raw.
 
 mod specs;
 
@@ -38,39 +36,39 @@ pub struct Machine {
     pub meta: Meta,
     /// When it was created.
     pub created: Timestamp,
-    /// When somebody asked for its deletion.
+    /// Its deletionTimestamp.
     pub deletion_requested: Option<Timestamp>,
-    /// Counts the changes of its spec.
+    /// `metadata.generation`.
     pub generation: i64,
-    /// Labels, of whoever.
+    /// All labels.
     pub labels: Pairs,
-    /// Annotations, of whoever.
+    /// All annotations.
     pub annotations: Pairs,
-    /// Who wants to do something before it goes.
+    /// All finalizers.
     pub finalizers: Box<[Arc<str>]>,
-    /// The owner that manages it.
+    /// Its controller owner.
     pub owner: Option<Arc<Owner>>,
-    /// Owners that do not manage it, word for word: whoever changes the list of owners writes all of it.
+    /// The other owners, unchanged: a patch of owner references replaces the whole list.
     pub other_owners: Box<[wire::OwnerReference]>,
-    /// What it says is its instance, word for word as its Node says it.
+    /// `spec.providerID`, in the same form as the Node's.
     pub provider_id: Option<Arc<str>>,
-    /// Labels that its Node gets.
+    /// Labels for its Node.
     pub node_labels: Pairs,
-    /// Annotations that its Node gets.
+    /// Annotations for its Node.
     pub node_annotations: Pairs,
-    /// Taints that its Node gets.
+    /// Taints for its Node.
     pub node_taints: Box<[Taint]>,
-    /// Who wants to be asked first when it goes.
+    /// Its lifecycle hooks.
     pub hooks: Arc<Hooks>,
-    /// Which machine API shall be in charge of it.
+    /// Which machine API shall manage it.
     pub wanted_authority: MachineAuthority,
-    /// What to ask the cloud for; `None` where nothing is said.
+    /// The provider spec, if there is one.
     pub provider_spec: Option<Arc<ProviderSpec>>,
-    /// What was observed.
+    /// The observed state.
     pub status: MachineStatus,
 }
 
-/// The owner that manages a Machine.
+/// The controller owner of a Machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Owner {
     /// Group and version of its kind.
@@ -79,42 +77,42 @@ pub struct Owner {
     pub kind: Arc<str>,
     /// Its name, in the Machine's namespace.
     pub name: Arc<str>,
-    /// Its uid: another one of the same name is not meant.
+    /// Its uid, which tells it from another object of the same name.
     pub uid: Uid,
 }
 
-/// Who wants to be asked first when a Machine goes.
+/// The lifecycle hooks of a Machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Hooks {
-    /// Before its Node is drained.
+    /// They block the drain of its Node.
     pub pre_drain: Box<[Hook]>,
-    /// Before its instance is deleted.
+    /// They block the deletion of its instance.
     pub pre_terminate: Box<[Hook]>,
 }
 
-/// Somebody who wants to be asked first.
+/// A lifecycle hook.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Hook {
-    /// What it is for.
+    /// Its name.
     pub name: Arc<str>,
-    /// Whose it is.
+    /// Its owner.
     pub owner: Arc<str>,
 }
 
-/// What was observed of a Machine.
+/// The observed state of a Machine.
 #[derive(Debug, Clone, Default)]
 pub struct MachineStatus {
-    /// How far it is; `None` if nobody has looked at it yet.
+    /// Its phase; `None` before the first reconcile.
     pub phase: Option<Phase>,
     /// Its Node.
     pub node_ref: Option<NodeRef>,
-    /// Where its instance can be reached.
+    /// Addresses of its instance.
     pub addresses: Box<[Address]>,
-    /// Conditions, of whoever.
+    /// All conditions.
     pub conditions: Arc<[Condition]>,
-    /// Why it failed for good, in one word.
+    /// The reason of a terminal error.
     pub error_reason: Option<Arc<str>>,
-    /// Why it failed for good, for people.
+    /// The message of a terminal error.
     pub error_message: Option<Arc<str>>,
     /// The same as `error_reason`, where the served schema has it.
     pub failure_reason: Option<Arc<str>>,
@@ -122,23 +120,23 @@ pub struct MachineStatus {
     pub failure_message: Option<Arc<str>>,
     /// When the status last changed.
     pub last_updated: Option<Timestamp>,
-    /// What its provider remembers about it.
+    /// The provider's own state.
     pub provider_status: Option<Arc<RawValue>>,
-    /// Which machine API is in charge of it.
+    /// Which machine API manages it.
     pub authority: MachineAuthority,
 }
 
-/// A Node as a Machine names it.
+/// A Machine's reference to its Node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeRef {
     /// Its name.
     pub name: Arc<str>,
-    /// Its uid: another one of the same name is not meant. Empty where whoever wrote it did not say.
+    /// Its uid; empty if the writer of the reference left it out.
     pub uid: Uid,
 }
 
 impl Machine {
-    /// What its provider spec asks for.
+    /// The shape of its provider spec.
     pub fn shape(&self) -> Result<&Shape, SpecError> {
         match &self.provider_spec {
             None => Err(SpecError::Missing),
@@ -146,19 +144,19 @@ impl Machine {
         }
     }
 
-    /// Whether it stays until its instance is gone.
+    /// Whether it has our finalizer.
     pub fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|finalizer| &**finalizer == FINALIZER_MACHINE)
     }
 
-    /// Which cluster its label says it belongs to.
+    /// The cluster in its label.
     pub fn cluster_label(&self) -> Option<&str> {
         let label = self.labels.get(LABEL_CLUSTER);
         let label = label.or_else(|| self.labels.get(LABEL_CLUSTER_LEGACY));
         label.filter(|label| !label.is_empty())
     }
 
-    /// What is said about `kind`.
+    /// The condition of this type.
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         conditions::find(&self.status.conditions, kind)
     }
@@ -170,7 +168,7 @@ impl Stored for Machine {
     }
 }
 
-/// Reads Machines with the spec halves of the providers.
+/// Parses Machines with the providers' spec halves.
 #[derive(Clone)]
 pub struct Machines {
     specs: Arc<Specs>,
@@ -178,7 +176,7 @@ pub struct Machines {
     repeated: Arc<Repeated>,
 }
 
-/// What machines say alike.
+/// Values that many Machines share.
 #[derive(Default)]
 struct Repeated {
     pairs: Interner<[Pair]>,
@@ -194,14 +192,14 @@ impl std::fmt::Debug for Machines {
 }
 
 impl Machines {
-    /// Machines whose provider specs `specs` reads.
+    /// Machines whose provider specs `specs` parses.
     pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
         let specs = Arc::new(Specs::new(specs));
         Self { specs, names: Interner::shared(), repeated: Arc::default() }
     }
 
     fn pairs(&self, map: BTreeMap<String, String>) -> Pairs {
-        let pairs = Pairs::shared(map, |word| self.names.name(word));
+        let pairs = Pairs::shared(map, |name| self.names.name(name));
         pairs.stored_once(|pairs| self.repeated.pairs.intern(pairs))
     }
 
@@ -233,7 +231,7 @@ impl Machines {
         (owner, others.cloned().collect())
     }
 
-    /// Addresses of kinds that nobody knows are left out: nobody looks for them.
+    /// Addresses of unknown types are dropped: no controller reads them.
     fn address(&self, wire: wire::Address) -> Option<Address> {
         let kinds = [
             AddressKind::InternalDns,
@@ -279,7 +277,7 @@ impl Kind for Machines {
 
     fn project(&self, wire: wire::Machine) -> Machine {
         let wire::Machine { metadata, spec, status } = wire;
-        let share = |word: String| self.names.name(word);
+        let share = |name: String| self.names.name(name);
         let mut meta = Meta::of(&metadata);
         meta.key.namespace = self.names.name(&meta.key.namespace);
         meta.key.name = self.names.name(&meta.key.name);
@@ -289,12 +287,12 @@ impl Kind for Machines {
         Machine {
             meta,
             created,
-            // That it is set counts more than whether it is a time.
+            // An unparsable timestamp still means that the Machine is being deleted.
             deletion_requested: deletion_requested.map(|text| text.parse().unwrap_or(created)),
             generation: metadata.generation,
             labels: self.pairs(metadata.labels),
             annotations: self.pairs(metadata.annotations),
-            finalizers: metadata.finalizers.iter().map(|word| self.names.name(word)).collect(),
+            finalizers: metadata.finalizers.iter().map(|name| self.names.name(name)).collect(),
             owner,
             other_owners,
             provider_id: spec.provider_id.filter(|id| !id.is_empty()).map(share),
@@ -303,7 +301,7 @@ impl Kind for Machines {
             node_taints: spec.taints.into_iter().map(|one| Taint::shared(one, share)).collect(),
             hooks: self.hooks(spec.lifecycle_hooks),
             wanted_authority: MachineAuthority::read(spec.authoritative_api.as_deref()),
-            provider_spec: spec.provider_spec.value.map(|raw| self.specs.share(raw)),
+            provider_spec: spec.provider_spec.value.map(|raw| self.specs.intern(raw)),
             status: self.status(status),
         }
     }

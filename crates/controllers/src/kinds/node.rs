@@ -1,4 +1,4 @@
-//! Nodes as the caches store them: who they are, whether they are well, and what was put on them.
+//! Nodes as the caches store them.
 
 use std::sync::Arc;
 
@@ -18,51 +18,51 @@ use super::interner::Interner;
 pub struct Node {
     /// Identity and version.
     pub meta: Meta,
-    /// The instance that it runs on.
+    /// `spec.providerID`.
     pub provider_id: Option<Arc<str>>,
-    /// Labels, of whoever.
+    /// All labels.
     pub labels: Pairs,
-    /// Annotations, of whoever.
+    /// All annotations.
     pub annotations: Pairs,
-    /// Taints, of whoever.
+    /// All taints.
     pub taints: Box<[Taint]>,
     /// Whether it is cordoned.
     pub unschedulable: bool,
-    /// Whether its kubelet is well.
+    /// Its Ready condition.
     pub readiness: Readiness,
-    /// Its addresses inside of the network, in the order that it gives.
+    /// Its internal IP addresses, in the order of the status.
     pub internal_ips: Box<[Arc<str>]>,
-    /// Volumes that are attached to it.
+    /// Attached volumes.
     pub volumes_attached: Box<[Arc<str>]>,
 }
 
-/// Whether the kubelet of a Node is well, and since when.
+/// The Ready condition of a Node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readiness {
-    /// Whether it is.
+    /// Its status.
     pub status: Ready,
-    /// Since when; `None` where nobody said.
+    /// Its lastTransitionTime.
     pub since: Option<Timestamp>,
 }
 
-/// Whether the kubelet of a Node is well.
+/// The status of a Ready condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ready {
-    /// It says that it is.
+    /// True.
     Yes,
-    /// It says that it is not.
+    /// False.
     No,
-    /// Nothing is heard from it, or it has not said anything yet.
+    /// Unknown, or missing.
     Unknown,
 }
 
 impl Node {
-    /// Whether it runs a part of the control plane.
+    /// Whether it is a control-plane node.
     pub fn is_control_plane(&self) -> bool {
         [LABEL_CONTROL_PLANE, LABEL_MASTER].iter().any(|label| self.labels.contains(label))
     }
 
-    /// Whether its kubelet says that it is well.
+    /// Whether it is ready.
     pub fn is_ready(&self) -> bool {
         self.readiness.status == Ready::Yes
     }
@@ -74,7 +74,7 @@ impl Stored for Node {
     }
 }
 
-/// Reads Nodes.
+/// Parses Nodes.
 #[derive(Clone)]
 pub struct Nodes {
     names: Arc<Interner<str>>,
@@ -98,7 +98,7 @@ impl Kind for Nodes {
     const RESOURCE: Resource = NODES;
 
     fn project(&self, wire: wire::Node) -> Node {
-        let share = |word: String| self.names.name(word);
+        let share = |name: String| self.names.name(name);
         let mut meta = Meta::of(&wire.metadata);
         meta.key.name = self.names.name(&meta.key.name);
         let internal = wire.status.addresses.into_iter().filter(|one| one.kind == "InternalIP");

@@ -1,4 +1,4 @@
-//! Pods as the caches store them: on which node each one runs, and nothing else. A cluster has many.
+//! Pods as the caches store them: their Node and nothing else, because a cluster has many.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::interner::Interner;
 pub struct Pod {
     /// Identity and version.
     pub meta: Meta,
-    /// The node that it runs on; `None` where nobody has decided yet.
+    /// Its Node; `None` before it is scheduled.
     pub node: Option<Arc<str>>,
 }
 
@@ -24,7 +24,7 @@ impl Stored for Pod {
     }
 }
 
-/// Reads Pods.
+/// Parses Pods.
 #[derive(Clone, Default)]
 pub struct Pods {
     names: Arc<Interner<str>>,

@@ -126,7 +126,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Deletions cannot be undone, so the set is read live first: it must still have the generation that was decided on.
+    /// Deletions cannot be undone, so the set is read live first: it must still have the generation that was decided
+    /// on.
     async fn delete(&self, set: &MachineSetState, machines: &[Arc<Machine>]) -> Outcome {
         match self.read_set().await {
             Ok(Some(live)) if live.generation == set.generation => {}
@@ -238,8 +239,8 @@ impl Executed {
     }
 }
 
-/// Runs `work` for all items, at most `limit` at once. After a failure no more work is started. Results are in the order of the items,
-/// so that the same failure is reported each time.
+/// Runs `work` for all items, at most `limit` at once. After a failure no more work is started. Results are in the
+/// order of the items, so that the same failure is reported each time.
 async fn concurrently<I, F>(limit: usize, items: Vec<I>, work: impl Fn(I) -> F) -> Vec<Write>
 where
     F: Future<Output = Write>,

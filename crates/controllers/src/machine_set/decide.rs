@@ -1,9 +1,10 @@
 //! Decides the next step for one MachineSet. Pure: no client, no clock.
 //!
-//! Every Machine is created under an ordinal, a number that is never reused. The set's annotation `machinist.dev/ordinals: from..next`
-//! is the *window*: ordinals that are reserved and whose Machines may not be in the cache yet. So each wanted Machine is in exactly one
-//! of three states, and none is created twice even if the cache is stale or the process restarts:
-//! a Machine exists (`members`), its ordinal is reserved but no Machine has its name (`open_ordinals`), or no ordinal is reserved yet.
+//! Every Machine is created under an ordinal, a number that is never reused. The set's annotation
+//! `machinist.dev/ordinals: from..next` is the *window*: ordinals that are reserved and whose Machines may not be in
+//! the cache yet. So each wanted Machine is in exactly one of three states, and none is created twice even if the
+//! cache is stale or the process restarts: a Machine exists (`members`), its ordinal is reserved but no Machine has
+//! its name (`open_ordinals`), or no ordinal is reserved yet.
 //!
 //! One step per reconcile, in this order: adopt and release → reserve ordinals → create → close the window → delete.
 

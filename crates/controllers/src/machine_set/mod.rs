@@ -1,11 +1,11 @@
 //! The MachineSet controller: keeps the desired number of Machines.
 //!
-//! Input: MachineSets, their Machines, and the Nodes of these. Output: Machines (created from the template, adopted, released, deleted),
-//! the set's status, and Events. Instances are created by the `machine` controller.
+//! Input: MachineSets, their Machines, and the Nodes of these. Output: Machines (created from the template, adopted,
+//! released, deleted), the set's status, and Events. Instances are created by the `machine` controller.
 //!
-//! Invariants: a stale cache or a restart never causes more Machines than desired (see `decide`); nothing is deleted before the set is
-//! read live; Machines of other owners are not touched. A change of the set is reconciled at once; changes of its Machines and Nodes are
-//! collected for a moment, so that the status is not written once per Machine.
+//! Invariants: a stale cache or a restart never causes more Machines than desired (see `decide`); nothing is deleted
+//! before the set is read live; Machines of other owners are not touched. A change of the set is reconciled at once;
+//! changes of its Machines and Nodes are collected for a moment, so that the status is not written once per Machine.
 
 mod act;
 mod decide;

@@ -45,8 +45,8 @@ async fn view(
     );
     let known = candidates(controller, meta);
     machines.certain_among(known.iter().chain(window.iter().map(|(_, key)| key))).await?;
-    // Open ordinals are read before members: a Machine that appears in between is counted twice for a moment. The other order would
-    // miss it and create another one.
+    // Open ordinals are read before members: a Machine that appears in between is counted twice for a moment. The
+    // other order would miss it and create another one.
     let mut open = window;
     open.retain(|(_, key)| machines.get(key).is_none());
     let mut view = View {
@@ -128,7 +128,8 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
     }
 }
 
-/// Since when the Machine's Node has been ready, if it is. A Node of the same name with another uid is not the Machine's.
+/// Since when the Machine's Node has been ready, if it is. A Node of the same name with another uid is not the
+/// Machine's.
 fn ready(controller: &MachineSetController, machine: &Machine) -> Option<ReadySince> {
     let node_ref = machine.status.node_ref.as_ref()?;
     let key = ObjectKey {

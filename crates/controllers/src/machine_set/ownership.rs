@@ -1,5 +1,5 @@
-//! Owner references in the caches: the index of Machines by owner, the sets that a change concerns, and what the controller remembers
-//! per set or Machine. All of it can be lost: that costs a request and nothing else.
+//! Owner references in the caches: the index of Machines by owner, the sets that a change concerns, and what the
+//! controller remembers per set or Machine. All of it can be lost: that costs a request and nothing else.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -12,7 +12,8 @@ use super::error::Refusal;
 use super::messages::machine_names;
 use crate::kinds::Machine;
 
-/// The most Machines that one reconcile creates or deletes, so that a change of `spec.replicas` takes effect in between.
+/// The most Machines that one reconcile creates or deletes, so that a change of `spec.replicas` takes effect in
+/// between.
 pub const MOST_PER_RECONCILE: usize = 512;
 
 /// What to do about one MachineSet.
@@ -29,15 +30,16 @@ pub enum Plan {
         /// Machines to release.
         release: Vec<Arc<Machine>>,
     },
-    /// Store another ordinal window on the set: a wider one before Machines are created, a closed one before Machines are deleted.
+    /// Store another ordinal window on the set: a wider one before Machines are created, a closed one before Machines
+    /// are deleted.
     MoveWindow {
         /// The new window.
         to: Window,
     },
     /// Create the Machines with these ordinals, all of which are in the stored window.
     Create(Vec<u64>),
-    /// List the set's Machines live before choosing which of them to delete: users often mark Machines for deletion and scale down
-    /// right after it, and the watch of Machines may be behind that of MachineSets.
+    /// List the set's Machines live before choosing which of them to delete: users often mark Machines for deletion
+    /// and scale down right after it, and the watch of Machines may be behind that of MachineSets.
     List,
     /// Delete these Machines.
     Delete(Vec<Arc<Machine>>),

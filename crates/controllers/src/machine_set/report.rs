@@ -32,8 +32,8 @@ pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestam
     if complete { report } else { hold_back_counts(report, view.hold_counts) }
 }
 
-/// Delays a status update that changes only counts: otherwise a set of thousands would be updated hundreds of times while it scales.
-/// The requeue makes up for it.
+/// Delays a status update that changes only counts: otherwise a set of thousands would be updated hundreds of times
+/// while it scales. The requeue makes up for it.
 fn hold_back_counts(mut report: Report, hold: Duration) -> Report {
     let only_counts = report.status.as_ref().is_some_and(status::is_only_counts);
     if !only_counts || hold.is_zero() {

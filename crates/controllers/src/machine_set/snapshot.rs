@@ -32,7 +32,8 @@ pub enum Content {
     Undecodable(String),
 }
 
-/// A MachineSet and its Machines. Nothing here is stale because of an own write: keys whose last write was not answered were read live.
+/// A MachineSet and its Machines. Nothing here is stale because of an own write: keys whose last write was not
+/// answered were read live.
 #[derive(Debug, Clone)]
 pub struct View {
     /// The set.
@@ -43,7 +44,8 @@ pub struct View {
     pub orphans: Vec<Arc<Machine>>,
     /// Machines of the set that the selector no longer matches.
     pub unselected: Vec<Arc<Machine>>,
-    /// Why an orphan or unselected Machine is not in these lists: adopting or releasing it failed, and it has not changed since.
+    /// Why an orphan or unselected Machine is not in these lists: adopting or releasing it failed, and it has not
+    /// changed since.
     pub claim_failure: Option<Arc<str>>,
     /// When to try that again although the Machine has not changed.
     pub claim_retry: Option<Duration>,
@@ -79,7 +81,8 @@ pub struct Seen {
 pub type ReadySince = Option<Timestamp>;
 
 impl Seen {
-    /// When the Machine has been ready for `min_ready`, which may be in the past; `None` if it is not ready or the time is unknown.
+    /// When the Machine has been ready for `min_ready`, which may be in the past; `None` if it is not ready or the
+    /// time is unknown.
     pub fn available_at(&self, min_ready: SignedDuration) -> Option<Timestamp> {
         match self.ready? {
             _ if min_ready.is_zero() => Some(Timestamp::MIN),

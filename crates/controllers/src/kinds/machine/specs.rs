@@ -1,4 +1,4 @@
-//! Provider specs, of which the machines of a set all have the same: each is stored and read once, as long as somebody has it.
+//! Provider specs. The Machines of a set share one, so each is stored and parsed once while a Machine refers to it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -10,19 +10,19 @@ use machinist_provider::spec::{SpecError, SpecHalf};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-/// When specs that nobody has any more are swept.
+/// The number of specs from which unused ones are swept.
 const SWEEP_AT: usize = 1024;
 
-/// A provider spec and what it asks for.
+/// A provider spec and its shape.
 #[derive(Debug)]
 pub struct ProviderSpec {
-    /// As it stands in the object.
+    /// Raw JSON.
     pub raw: Arc<RawValue>,
-    /// What it asks for.
+    /// Its shape, or why it is invalid.
     pub shape: Result<Shape, SpecError>,
 }
 
-/// Specs that somebody has.
+/// Specs in use.
 pub(super) struct Specs {
     reader: Arc<dyn SpecHalf>,
     known: Mutex<HashMap<u64, Weak<ProviderSpec>>>,
@@ -33,8 +33,8 @@ impl Specs {
         Self { reader, known: Mutex::default() }
     }
 
-    /// The spec, in the place where it was stored first.
-    pub(super) fn share(&self, raw: Box<RawValue>) -> Arc<ProviderSpec> {
+    /// The stored copy of the spec.
+    pub(super) fn intern(&self, raw: Box<RawValue>) -> Arc<ProviderSpec> {
         let mut hasher = DefaultHasher::new();
         raw.get().hash(&mut hasher);
         let hash = hasher.finish();

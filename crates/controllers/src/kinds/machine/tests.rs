@@ -1,4 +1,4 @@
-//! What is kept of a Machine.
+//! What the cache stores of a Machine.
 
 use serde_json::json;
 

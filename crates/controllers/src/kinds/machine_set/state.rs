@@ -1,6 +1,7 @@
 //! What the MachineSet controller reads of a MachineSet: spec, ordinal window and status.
 //!
-//! An invalid value (a selector that matches everything, an unknown delete policy) is stored as an error, for the controller to report.
+//! An invalid value (a selector that matches everything, an unknown delete policy) is stored as an error, for the
+//! controller to report.
 
 use std::sync::Arc;
 use std::time::Duration;

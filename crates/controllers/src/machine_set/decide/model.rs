@@ -1,8 +1,8 @@
-//! Model test: late watches, lost answers, failed requests, crashes between any two writes, users who scale and delete, name collisions.
-//! There are never more Machines than were ever desired, and in the end the desired number.
+//! Model test: late watches, lost answers, failed requests, crashes between any two writes, users who scale and
+//! delete, name collisions. There are never more Machines than were ever desired, and in the end the desired number.
 //!
-//! The model assumes what the runtime guarantees and no more: own writes are in the cache at once, a key with a lost answer is read
-//! live, a write with a resourceVersion fails on a conflict, a new process lists everything first.
+//! The model assumes what the runtime guarantees and no more: own writes are in the cache at once, a key with a lost
+//! answer is read live, a write with a resourceVersion fails on a conflict, a new process lists everything first.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,7 +6,8 @@ use super::super::samples::{machine, members, now, set, snapshot, view};
 use super::super::snapshot::Member;
 use super::*;
 
-/// The plan for a set with these replicas and this window, of which `existing` Machines exist and these ordinals are open.
+/// The plan for a set with these replicas and this window, of which `existing` Machines exist and these ordinals are
+/// open.
 fn plan(replicas: i32, window: &str, existing: usize, open: &[u64]) -> String {
     let mut set = set();
     set["spec"]["replicas"] = json!(replicas);

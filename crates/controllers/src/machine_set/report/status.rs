@@ -1,7 +1,7 @@
 //! The status of a set, as a patch of what differs from the stored one.
 //!
-//! Counts are those after the reconcile. `observedGeneration` is advanced only when a reconcile without a failure ends with the desired
-//! number of Machines: a client that waits for it sees the spec applied, not just read.
+//! Counts are those after the reconcile. `observedGeneration` is advanced only when a reconcile without a failure
+//! ends with the desired number of Machines: a client that waits for it sees the spec applied, not just read.
 
 use std::collections::HashSet;
 
