@@ -1,10 +1,11 @@
-//! The queue of a controller: keys, each at most once, never two workers on the same one.
+//! The work queue of a controller: each key at most once, never with two workers.
 //!
-//! A key that is added while a worker has it is handed out again when the worker is done: no change is missed. Failures are counted per key,
-//! and the delay before the next attempt grows with them. Nothing here is ever dropped after too many failures.
+//! A key that is added while a worker has it is handed out again afterwards. Failures are counted per key and increase
+//! the backoff; no key is dropped.
 //!
-//! A request that a changed object causes while a worker has the key is kept apart until the worker is done. If the reconcile failed, the
-//! requests that its own writes caused ([`crate::self_writes`]) are dropped, so that the backoff is respected.
+//! A request that a changed object causes while a worker has the key is kept apart until the worker is done. If the
+//! reconcile failed, the requests that its own writes caused ([`crate::self_writes`]) are dropped, so that the backoff
+//! is respected.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -20,13 +21,13 @@ use crate::cache::kind::Stored;
 use crate::cache::store::Change;
 use crate::self_writes::{Revision, SelfWrites};
 
-/// Room for so many keys is kept when none waits.
+/// Capacity that is kept while the queue is empty.
 const ROOM: usize = 64;
 
-/// No key stays away for longer, whoever says so: to look too early does no harm, and a time that is out of the clock's range does.
+/// The longest delay. An early reconcile is harmless; an instant out of range is not.
 const LONGEST_DELAY: Duration = Duration::from_secs(3600);
 
-/// Keys that wait for a worker.
+/// Keys to reconcile.
 #[derive(Debug)]
 pub struct Queue {
     state: Mutex<State>,
@@ -37,11 +38,11 @@ pub struct Queue {
 #[derive(Debug, Default)]
 struct State {
     ready: VecDeque<ObjectKey>,
-    /// In `ready`, or to be put there when the worker that has it is done.
+    /// In `ready`, or to be added when the worker that has the key is done.
     wanted: HashSet<ObjectKey>,
     /// Keys that workers have, with the requests that changed objects caused meanwhile.
     working: HashMap<ObjectKey, Vec<Request>>,
-    /// Due later. The number makes keys that are due at the same instant different.
+    /// Delayed keys. The number distinguishes keys that are due at the same instant.
     later: BTreeMap<(Instant, u64), ObjectKey>,
     due: HashMap<ObjectKey, (Instant, u64)>,
     failures: HashMap<ObjectKey, u32>,
@@ -91,7 +92,8 @@ impl Queue {
     fn request(&self, key: &ObjectKey, at: Option<Instant>, cause: Option<Revision>) {
         let mut state = self.state.lock();
         match (state.working.get_mut(key), cause) {
-            // Who wrote it is known when the reconcile ends. Beyond `ROOM` some request surely has another cause.
+            // Which revisions the reconcile wrote is known when it ends. Beyond `ROOM` some request surely has another
+            // cause.
             (Some(requests), Some(cause)) if requests.len() < ROOM => {
                 requests.push(Request { cause, at });
             }
@@ -108,7 +110,7 @@ impl Queue {
         }
     }
 
-    /// Wants `key` again after a delay that grows with every failure in a row and is no shorter than `at_least`. Returns the delay.
+    /// Requeues `key` after its backoff, but not before `at_least`. Returns the delay.
     pub fn add_after_failure(&self, key: &ObjectKey, at_least: Duration) -> Duration {
         let delay = self.backoff.delay(self.count_failure(key), fastrand::f64()).max(at_least);
         self.add_after(key, delay);
@@ -122,16 +124,16 @@ impl Queue {
         *failures
     }
 
-    /// Wants `key` again as the pass over it said.
+    /// Requeues `key` as the reconcile reported.
     pub fn retry(&self, key: &ObjectKey, retry: Option<Retry>) {
         match retry {
             None | Some(Retry::OnChange) => self.forget_failures(key),
             Some(Retry::Again(delay)) => {
                 self.forget_failures(key);
-                // A deadline that is just over may come out as nothing: that must not become a loop.
+                // A deadline that has just passed must not cause a loop.
                 self.add_after(key, delay.max(self.backoff.base / 100));
             }
-            // At least the backoff: a server that says "at once" for ever must not be believed.
+            // At least the backoff, in case the server always answers with a tiny delay.
             Some(Retry::After(delay)) => drop(self.add_after_failure(key, delay)),
             Some(Retry::Backoff) => drop(self.add_after_failure(key, Duration::ZERO)),
             Some(Retry::Soon) => {
@@ -142,12 +144,12 @@ impl Queue {
         }
     }
 
-    /// The last attempt at `key` went well, or another one would not help.
+    /// Resets the backoff of `key`.
     pub fn forget_failures(&self, key: &ObjectKey) {
         self.state.lock().failures.remove(key);
     }
 
-    /// The next key; it stays with the caller until [`Queue::done`].
+    /// The next key. The caller holds it until [`Queue::done`].
     pub async fn take(&self) -> ObjectKey {
         loop {
             let wake_up = {
@@ -167,13 +169,12 @@ impl Queue {
             };
             match wake_up {
                 None => self.changed.notified().await,
-                // An error means that it is time.
                 Some(at) => drop(tokio::time::timeout_at(at, self.changed.notified()).await),
             }
         }
     }
 
-    /// The worker that took `key` is done with it.
+    /// Returns `key` after a reconcile.
     pub fn done(&self, key: &ObjectKey) {
         let mut state = self.state.lock();
         let requests = state.working.remove(key).unwrap_or_default();
@@ -187,7 +188,7 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// How many keys wait, those due later included.
+    /// How many keys are queued, delayed ones included.
     pub fn depth(&self) -> usize {
         let state = self.state.lock();
         state.ready.len() + state.later.len()
@@ -232,7 +233,7 @@ impl State {
         self.due.insert(key.clone(), place);
     }
 
-    /// Gives back what a burst took: the first list brings every key at once, and may never do so again.
+    /// Frees the memory of a burst: the first list enqueues every key at once.
     fn shrink(&mut self) {
         self.ready.shrink_to(ROOM);
         self.wanted.shrink_to(ROOM);

@@ -1,7 +1,7 @@
-//! Turns keys into passes: bounded workers, one pass per key at a time, retries as the report says.
+//! Runs the reconciles of one controller: bounded workers, one reconcile per key at a time, requeues as reported.
 //!
-//! Workers run only while the controller may write. A new leader lists its caches once, consistently, and looks at everything, before it
-//! decides anything. When told to stop, a worker finishes the pass in hand, within the grace.
+//! Workers run only while the controller may write. A new leader lists its caches consistently and enqueues all keys
+//! before its first decision. On shutdown a worker finishes its reconcile within the grace period.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::Controller;
-use super::refused;
-use super::unsaid::{self, Unsaid};
+use super::messages;
+use super::pending_events::{self, PendingEvents};
 use crate::clock::SharedClock;
 use crate::cluster::ApiError;
 use crate::events::{Events, Regarding};
@@ -28,38 +28,38 @@ use crate::self_writes::SelfWrites;
 use crate::timings::Timings;
 use crate::writer::{WriteError, Writer};
 
-/// Everything that the passes of one controller need.
+/// What the reconciles of one controller need.
 pub(super) struct Driver<C> {
     pub(super) controller: C,
     pub(super) queue: Arc<Queue>,
     pub(super) writer: Writer,
     pub(super) leadership: Leadership,
     pub(super) events: Arc<Events>,
-    pub(super) unsaid: Unsaid,
+    pub(super) pending_events: PendingEvents,
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: SharedClock,
     pub(super) timings: Timings,
     pub(super) workers: usize,
-    pub(super) passes: AtomicU64,
+    pub(super) reconciles: AtomicU64,
 }
 
-/// A key that a worker has. Given back also when the worker is abandoned in the middle of a pass: nobody else could ever take it otherwise.
-struct InHand<'a> {
+/// A key that a worker holds. `Drop` returns it to the queue even if the reconcile is aborted.
+struct Claimed<'a> {
     queue: &'a Queue,
     key: ObjectKey,
     writes: SelfWrites,
 }
 
-impl<'a> InHand<'a> {
+impl<'a> Claimed<'a> {
     fn new(queue: &'a Queue, key: ObjectKey) -> Self {
         Self { queue, key, writes: SelfWrites::default() }
     }
 }
 
-impl Drop for InHand<'_> {
+impl Drop for Claimed<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // The pass did not end. Whatever made it panic may be gone next time; until then it must not be tried in a loop.
+            // The next attempt may succeed, but must not run in a loop.
             self.queue.drop_self_caused(&self.key, &self.writes);
             self.queue.add_after_failure(&self.key, Duration::ZERO);
         }
@@ -68,7 +68,7 @@ impl Drop for InHand<'_> {
 }
 
 impl<C: Controller> Driver<C> {
-    /// Runs until `stop`; when this returns, no write is under way.
+    /// Runs until `stop`. No write is in flight when it returns.
     pub(super) async fn run(self, stop: CancellationToken) {
         for cache in self.controller.caches() {
             if stop.run_until_cancelled(cache.wait_synced()).await.is_none() {
@@ -88,7 +88,7 @@ impl<C: Controller> Driver<C> {
         }
     }
 
-    /// A new leader trusts no cache that it filled as a follower.
+    /// A new leader does not trust caches that it filled as a follower.
     async fn verify_caches(&self) {
         if matches!(self.leadership, Leadership::NotNeeded) {
             return;
@@ -97,7 +97,7 @@ impl<C: Controller> Driver<C> {
             let mut failures = 0;
             while let Err(error) = cache.verify().await {
                 failures += 1;
-                tracing::warn!(%error, resource = %cache.resource(), "a new leader could not list");
+                tracing::warn!(%error, resource = %cache.resource(), "list by the new leader failed");
                 let delay = self.timings.reconnect.delay(failures, fastrand::f64());
                 tokio::time::sleep(delay).await;
             }
@@ -107,7 +107,7 @@ impl<C: Controller> Driver<C> {
         }
     }
 
-    /// Works until the lease is lost or `stop`.
+    /// Runs workers until the lease is lost or `stop`.
     async fn work(self: &Arc<Self>, stop: &CancellationToken) {
         let halt = stop.child_token();
         let mut workers = JoinSet::new();
@@ -118,10 +118,10 @@ impl<C: Controller> Driver<C> {
             tokio::select! {
                 () = self.leadership.wait_lost() => break,
                 () = stop.cancelled() => break,
-                // A worker ends before it is told to only by a panic, which must not cost the controller a worker.
+                // Before `halt` a worker ends only by a panic; it is replaced.
                 Some(ended) = workers.join_next() => {
                     if let Err(error) = ended {
-                        tracing::error!(controller = C::NAME, %error, "a pass panicked");
+                        tracing::error!(controller = C::NAME, %error, "reconcile panicked");
                         self.metrics.reconciled(C::NAME, "panicked", Duration::ZERO);
                     }
                     workers.spawn(Arc::clone(self).worker(halt.clone()));
@@ -131,22 +131,22 @@ impl<C: Controller> Driver<C> {
         halt.cancel();
         let finish = async { while workers.join_next().await.is_some() {} };
         if tokio::time::timeout(self.timings.stop_grace, finish).await.is_err() {
-            tracing::warn!(controller = C::NAME, "abandoning what did not finish in time");
+            tracing::warn!(controller = C::NAME, "aborting reconciles that did not finish in time");
             workers.shutdown().await;
         }
     }
 
     async fn worker(self: Arc<Self>, halt: CancellationToken) {
         while let Some(key) = halt.run_until_cancelled(self.queue.take()).await {
-            self.pass(&InHand::new(&self.queue, key)).await;
+            self.reconcile(&Claimed::new(&self.queue, key)).await;
         }
     }
 
-    async fn pass(&self, in_hand: &InHand<'_>) {
-        let key = &in_hand.key;
-        let id = self.passes.fetch_add(1, Ordering::Relaxed);
+    async fn reconcile(&self, claimed: &Claimed<'_>) {
+        let key = &claimed.key;
+        let id = self.reconciles.fetch_add(1, Ordering::Relaxed);
         let span = tracing::info_span!("reconcile", controller = C::NAME, %key, id);
-        let writer = self.writer.for_reconcile(&in_hand.writes);
+        let writer = self.writer.for_reconcile(&claimed.writes);
         let began = self.clock.uptime();
         let (result, retry) = self.stages(key, &writer).instrument(span).await;
         self.metrics.reconciled(
@@ -155,8 +155,8 @@ impl<C: Controller> Driver<C> {
             self.clock.uptime().saturating_sub(began),
         );
         let retry = match retry {
-            // It waits for a change, and there is none: the object is as it was.
-            None | Some(Retry::OnChange) if in_hand.writes.had_no_effect() => Some(Retry::Backoff),
+            // The reconcile waits for a change, but its write changed nothing.
+            None | Some(Retry::OnChange) if claimed.writes.had_no_effect() => Some(Retry::Backoff),
             retry => retry,
         };
         let pauses = match retry {
@@ -165,8 +165,8 @@ impl<C: Controller> Driver<C> {
             Some(Retry::OnChange | Retry::Soon) | None => false,
         };
         if pauses {
-            // What it wrote about the failure must not bring it back at once.
-            self.queue.drop_self_caused(key, &in_hand.writes);
+            // The status update about the failure must not end the backoff.
+            self.queue.drop_self_caused(key, &claimed.writes);
         }
         self.queue.retry(key, retry);
     }
@@ -175,13 +175,13 @@ impl<C: Controller> Driver<C> {
         let snapshot = match self.controller.observe(key).await {
             Ok(Some(snapshot)) => snapshot,
             Ok(None) => {
-                self.unsaid.forget(key);
+                self.pending_events.forget(key);
                 return (ReconcileResult::Settled, None);
             }
             Err(error) => {
-                tracing::warn!(%error, "could not look");
-                self.tell_blind(key, &error).await;
-                return (ReconcileResult::Failed, Some(refused::retry(&error)));
+                tracing::warn!(%error, "observe failed");
+                self.report_unreadable(key, &error).await;
+                return (ReconcileResult::Failed, Some(requeue(&error)));
             }
         };
         let plan = self.controller.decide(&snapshot, self.clock.now());
@@ -193,49 +193,50 @@ impl<C: Controller> Driver<C> {
             let wrote = self.controller.write_status(&snapshot, &plan, status, writer);
             match wrote.await {
                 Ok(_) => {}
-                // Whoever deleted it has no use for its status.
+                // The object was deleted.
                 Err(error) if error.not_found() => return (report.result, None),
                 Err(error) => {
                     if let WriteError::Api(error) = &error {
-                        let note = refused::note("the status could not be written", error);
-                        report.events.extend(note);
+                        report.events.extend(messages::cannot_update_status(error));
                     }
                     unwritten = Some(error);
                 }
             }
         }
-        // What has happened has happened, whatever became of the status: the next pass will not say it again.
-        let unsaid = self.say(key, &self.controller.regarding(&snapshot), &report.events).await;
-        let retry = match unsaid {
+        // Events are published even if the status update failed: the next reconcile does not repeat them.
+        let pending =
+            self.publish(key, &self.controller.regarding(&snapshot), &report.events).await;
+        let retry = match pending {
             None => report.retry,
-            // The pass went as it did, whether or not it could be told.
-            Some(error) => unsaid::retry(report.retry, error.retry(), self.timings.retry.max),
+            // A failed Event does not change the result.
+            Some(error) => {
+                pending_events::retry(report.retry, error.retry(), self.timings.retry.max)
+            }
         };
         match unwritten {
             None => (report.result, retry),
-            // Somebody else was faster: no failure, but another look.
+            // A conflict is not a failure.
             Some(error) if error.conflict() => (report.result, Some(error.retry())),
-            // The report's own retry may be more patient than a missing status allows.
-            Some(error) => (ReconcileResult::Failed, Some(refused::retry(&error))),
+            // The report's retry may be later than a missing status allows.
+            Some(error) => (ReconcileResult::Failed, Some(requeue(&error))),
         }
     }
 
-    /// Says on the object that nobody could look at what it needs, if people can mend that.
-    async fn tell_blind(&self, key: &ObjectKey, error: &ApiError) {
+    /// Reports a failed `observe` on the object, if a person has to act.
+    async fn report_unreadable(&self, key: &ObjectKey, error: &ApiError) {
         let caches = self.controller.caches();
-        let (Some(note), Some(cache)) = (refused::note("could not look", error), caches.first())
-        else {
+        let (Some(note), Some(cache)) = (messages::cannot_read(error), caches.first()) else {
             return;
         };
         if let Some(meta) = cache.meta(key) {
             let regarding = Regarding { resource: cache.resource(), meta: &meta };
-            // Where it cannot be said, either, the pass comes back all the same.
-            drop(self.say(key, &regarding, &[note]).await);
+            // The reconcile is requeued in any case.
+            drop(self.publish(key, &regarding, &[note]).await);
         }
     }
 
-    /// Writes Events, after those that could not be written before. Returns why some are left to be said, if they are.
-    async fn say(
+    /// Publishes Events, pending ones first. Returns the last error if some remain pending.
+    async fn publish(
         &self,
         key: &ObjectKey,
         regarding: &Regarding<'_>,
@@ -244,29 +245,37 @@ impl<C: Controller> Driver<C> {
         for note in notes {
             let (reason, text) = (note.reason.as_str(), &note.note);
             match note.event_type {
-                EventType::Normal => tracing::info!(reason, note = text, "reported"),
-                EventType::Warning => tracing::warn!(reason, note = text, "reported"),
+                EventType::Normal => tracing::info!(reason, note = text, "event"),
+                EventType::Warning => tracing::warn!(reason, note = text, "event"),
             }
         }
-        // An Event stands beside its object.
+        // An Event is in the cluster of its object.
         let is_of_node = regarding.resource == NODES;
         let writer = if is_of_node { self.writer.target() } else { &self.writer };
         let uid = &regarding.meta.uid;
-        let mut all = self.unsaid.take(key, uid);
+        let mut all = self.pending_events.take(key, uid);
         all.retain(|note| !notes.contains(note));
         all.extend_from_slice(notes);
-        let (mut unsaid, mut error) = (Vec::new(), None);
+        let (mut pending, mut error) = (Vec::new(), None);
         for note in all {
             if let Err(refusal) = self.events.publish(writer, C::NAME, *regarding, &note).await {
-                if unsaid::is_futile(&refusal) {
+                if pending_events::is_permanent(&refusal) {
                     continue;
                 }
-                unsaid.push(note);
+                pending.push(note);
                 error = Some(refusal);
             }
         }
-        self.unsaid.keep(key, uid, unsaid);
+        self.pending_events.keep(key, uid, pending);
         error
+    }
+}
+
+/// A fix of permissions or webhooks does not change the object, so the driver does not wait for a change.
+fn requeue(error: &dyn Classified) -> Retry {
+    match error.retry() {
+        Retry::OnChange => Retry::Backoff,
+        retry => retry,
     }
 }
 

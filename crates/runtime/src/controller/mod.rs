@@ -1,13 +1,13 @@
-//! How a controller runs: [`Controller`] is what it has to bring, [`driver`] turns keys into passes, [`start`] waits for what it needs.
+//! The [`Controller`] trait, its declaration, and the driver that runs it.
 //!
-//! The four stages are a trait, so that no controller can leave one out or mix two: `observe` reads, `decide` and `report` are pure, `act`
-//! writes. The driver calls them in this order, once per key and pass, and carries the report out.
+//! A controller has four stages: `observe` reads, `decide` and `report` are pure, `act` writes. The driver calls them
+//! in this order, once per reconcile, and carries out the report.
 
 pub mod declaration;
 mod driver;
-mod refused;
+mod messages;
+mod pending_events;
 pub mod start;
-mod unsaid;
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -27,35 +27,35 @@ use crate::writer::{WriteError, Writer};
 
 /// A controller in four stages.
 pub trait Controller: Send + Sync + 'static {
-    /// What was observed of an object and its surroundings.
+    /// What was observed of an object and related objects.
     type Snapshot: Send + Sync;
-    /// What to do, as data that can be printed.
+    /// What to do, as printable data.
     type Plan: Display + Send + Sync;
-    /// What came of it.
+    /// The results of `act`.
     type Outcome: Send + Sync;
 
-    /// What it declares about itself.
+    /// The declaration.
     const DECLARATION: Declaration;
     /// The name in flags, metrics, leases and logs.
     const NAME: &'static str = Self::DECLARATION.name;
 
-    /// The caches that it reads, first the one whose objects are the keys of its queue. The driver waits for them, and verifies them before the
-    /// first decision of a new leader.
+    /// The caches that it reads; the keys of the first one are the keys of the queue. The driver waits for them to
+    /// sync, and relists them for a new leader.
     fn caches(&self) -> Vec<Arc<dyn AnyCache>>;
 
-    /// Puts a key into the queue whenever something changes that concerns it.
+    /// Enqueues a key whenever a related object changes.
     fn subscribe(&self, queue: &Arc<Queue>);
 
-    /// Gathers what is known. `None`: there is nothing to look at (any more).
+    /// Gathers the snapshot; `None` if the object does not exist.
     fn observe(
         &self,
         key: &ObjectKey,
     ) -> impl Future<Output = Result<Option<Self::Snapshot>, ApiError>> + Send;
 
-    /// Decides; pure.
+    /// Chooses what to do; pure.
     fn decide(&self, snapshot: &Self::Snapshot, now: Timestamp) -> Self::Plan;
 
-    /// Carries the plan out.
+    /// Executes the plan.
     fn act(
         &self,
         snapshot: &Self::Snapshot,
@@ -63,7 +63,7 @@ pub trait Controller: Send + Sync + 'static {
         writer: &Writer,
     ) -> impl Future<Output = Self::Outcome> + Send;
 
-    /// Says what came of it; pure.
+    /// Derives status, Events and requeue; pure.
     fn report(
         &self,
         snapshot: &Self::Snapshot,
@@ -72,9 +72,7 @@ pub trait Controller: Send + Sync + 'static {
         now: Timestamp,
     ) -> Report;
 
-    /// Writes what `report` says about the status: a merge patch of the status alone, never empty. `None` means that nothing was written.
-    ///
-    /// For controllers whose reports have one; the driver calls it before it writes Events.
+    /// Writes the status patch of the report, before the Events; `None` if nothing was written.
     fn write_status(
         &self,
         snapshot: &Self::Snapshot,
@@ -86,6 +84,6 @@ pub trait Controller: Send + Sync + 'static {
         std::future::ready(Ok(None))
     }
 
-    /// The object that Events of this pass are about.
+    /// The object that the Events are about.
     fn regarding<'a>(&self, snapshot: &'a Self::Snapshot) -> Regarding<'a>;
 }

@@ -1,4 +1,4 @@
-//! Starts a controller when the kinds that it needs are served, now or later, and says what it waits for meanwhile.
+//! Starts a controller as soon as the API server serves the kinds that it requires.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Controller;
 use super::declaration::Declaration;
 use super::driver::Driver;
-use super::unsaid::Unsaid;
+use super::pending_events::PendingEvents;
 use crate::cache::kind::CustomResourceDefinitions;
 use crate::cache::registry::Caches;
 use crate::cache::{AnyCache, Scope};
@@ -32,27 +32,27 @@ use crate::writer::{Gateway, Writer};
 /// What all controllers of the process share.
 #[derive(Debug)]
 pub struct Shared {
-    /// Where the objects are.
+    /// The cluster with the objects.
     pub control: Cluster,
-    /// Where the nodes are; `None` where machines have none.
+    /// The cluster with the Nodes; `None` if there is none.
     pub target: Option<Cluster>,
-    /// Whose objects.
+    /// The namespaces.
     pub scope: Scope,
-    /// All caches.
+    /// Shared caches.
     pub caches: Caches,
-    /// Where writes go out.
+    /// The gateway for all writes.
     pub gateway: Arc<Gateway>,
-    /// Where Events go out.
+    /// The Event recorder.
     pub events: Arc<Events>,
     /// All metrics.
     pub metrics: Arc<Metrics>,
-    /// What is ready and what waits.
+    /// Readiness of the process.
     pub readiness: Arc<Readiness>,
     /// The clock.
     pub clock: SharedClock,
-    /// All durations.
+    /// Durations of the runtime.
     pub timings: Timings,
-    /// Tasks that end with the process.
+    /// Background tasks.
     pub tasks: Tasks,
 }
 
@@ -73,21 +73,21 @@ impl std::fmt::Debug for Registration {
     }
 }
 
-/// What a controller is started with.
+/// Arguments of [`Registration::run`].
 #[derive(Debug)]
 pub struct Start {
     /// What all controllers share.
     pub shared: Arc<Shared>,
-    /// Whether and how long it may write.
+    /// Whether it may write.
     pub leadership: Leadership,
-    /// How many objects are worked on at once.
+    /// Concurrent reconciles.
     pub workers: usize,
-    /// When to stop.
+    /// Shutdown.
     pub stop: CancellationToken,
 }
 
 impl Registration {
-    /// Registers a controller; `build` is called when everything that it requires is there.
+    /// Registers a controller; `build` runs when all required kinds are served.
     pub fn new<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C + Send + 'static) -> Self {
         let build: Build<C> = Box::new(build);
         Self {
@@ -97,7 +97,7 @@ impl Registration {
         }
     }
 
-    /// Runs the controller until it is told to stop.
+    /// Runs the controller until shutdown.
     pub fn run(self, start: Start) -> BoxFuture<'static, ()> {
         (self.start)(start)
     }
@@ -112,7 +112,7 @@ async fn run<C: Controller>(build: Build<C>, start: Start) {
         }
     }
     shared.readiness.runs(C::NAME);
-    tracing::info!(controller = C::NAME, workers, "starting");
+    tracing::info!(controller = C::NAME, workers, "starting controller");
     let session = shared.control.session(UserAgent::of(C::NAME));
     let queue = Arc::new(Queue::new(shared.timings.retry));
     shared.metrics.queue(C::NAME, &queue);
@@ -125,19 +125,18 @@ async fn run<C: Controller>(build: Build<C>, start: Start) {
             ),
         leadership,
         events: shared.events.clone(),
-        unsaid: Unsaid::default(),
+        pending_events: PendingEvents::default(),
         metrics: shared.metrics.clone(),
         clock: shared.clock.clone(),
         timings: shared.timings,
         workers,
-        passes: AtomicU64::new(0),
+        reconciles: AtomicU64::new(0),
     };
     driver.run(stop).await;
 }
 
-/// Returns when the API server serves `resource`.
-///
-/// The CustomResourceDefinition tells. Where we may not read those, the resource itself is asked for now and then.
+/// Returns when the API server serves `resource`: watches its CustomResourceDefinition, or polls the resource if that
+/// is not allowed.
 async fn wait_served(shared: &Shared, resource: Resource) {
     let definitions = shared.caches.open(&shared.control, Scope::All, CustomResourceDefinitions);
     let name = ObjectKey::new("", resource.crd_name());
@@ -151,14 +150,16 @@ async fn wait_served(shared: &Shared, resource: Resource) {
     let mut attempts = 0;
     while definitions.get(&name).is_none() {
         if definitions.state().synced {
-            tracing::warn!(resource = resource.crd_name(), "not served yet, waiting");
+            tracing::warn!(
+                resource = resource.crd_name(),
+                "waiting for the CustomResourceDefinition"
+            );
             news.notified().await;
         } else if is_served(shared, resource).await {
             return;
         } else {
             attempts += 1;
             let pause: Duration = shared.timings.reconnect.delay(attempts, fastrand::f64());
-            // An error means that nothing happened meanwhile.
             drop(tokio::time::timeout(pause, definitions.wait_synced()).await);
         }
     }

@@ -1,5 +1,3 @@
-//! Which key is handed out when.
-
 use machinist_domain::key::{Uid, Version};
 use machinist_domain::meta::Meta;
 use proptest::prelude::*;
@@ -17,7 +15,7 @@ async fn nothing_within(queue: &Queue, time: Duration) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_handed_out_once_however_often_it_was_added() {
+async fn key_is_handed_out_once_however_often_it_was_added() {
     let queue = Queue::new(BACKOFF);
     for _ in 0..5 {
         queue.add(&key("a"));
@@ -27,7 +25,7 @@ async fn a_key_is_handed_out_once_however_often_it_was_added() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_during_the_work_is_not_missed_and_not_worked_on_twice_at_once() {
+async fn change_during_a_reconcile_is_neither_missed_nor_concurrent() {
     let queue = Queue::new(BACKOFF);
     queue.add(&key("a"));
     let taken = queue.take().await;
@@ -38,7 +36,7 @@ async fn a_change_during_the_work_is_not_missed_and_not_worked_on_twice_at_once(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delayed_key_comes_when_it_is_due_or_when_it_changes() {
+async fn delayed_key_is_handed_out_when_due_or_changed() {
     let queue = Queue::new(BACKOFF);
     queue.add_after(&key("a"), Duration::from_secs(10));
     assert!(nothing_within(&queue, Duration::from_secs(9)).await);
@@ -74,7 +72,7 @@ async fn failures_grow_the_delay_per_key_until_they_are_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_names_a_time_is_not_tried_again_before_it() {
+async fn failure_with_a_delay_is_not_retried_earlier() {
     let queue = Queue::new(BACKOFF);
     let after = Duration::from_secs(10);
     assert_eq!(queue.add_after_failure(&key("a"), after), after);
@@ -83,7 +81,7 @@ async fn a_failure_that_names_a_time_is_not_tried_again_before_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_can_send_a_key_away_for_ever() {
+async fn delays_are_bounded() {
     let queue = Queue::new(BACKOFF);
     for retry in [Retry::After(Duration::MAX), Retry::Again(Duration::MAX)] {
         queue.retry(&key("a"), Some(retry));
@@ -94,7 +92,7 @@ async fn nobody_can_send_a_key_away_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn coming_back_is_no_failure_and_never_a_loop() {
+async fn polling_is_no_failure_and_never_a_loop() {
     let queue = Queue::new(BACKOFF);
     queue.add_after_failure(&key("a"), Duration::ZERO);
     queue.take().await;
@@ -111,7 +109,7 @@ async fn coming_back_is_no_failure_and_never_a_loop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_was_overtaken_comes_back_sooner_but_not_for_ever() {
+async fn conflicts_are_retried_sooner_and_back_off() {
     let queue = Queue::new(BACKOFF);
     let mut delays = Vec::new();
     for _ in 0..12 {
@@ -125,33 +123,33 @@ async fn who_was_overtaken_comes_back_sooner_but_not_for_ever() {
     assert!(delays[11] >= BACKOFF.max / 2, "{delays:?}");
 }
 
-/// The object of the key `a` in a version.
+/// The object of key `a` in a version.
 fn meta(version: u64) -> Meta {
     Meta { key: key("a"), uid: Uid("u".into()), version: Version(version), deleting: false }
 }
 
-/// Who asks for the key while its pass runs.
+/// What requests the key during its reconcile.
 #[derive(Debug, Clone, Copy)]
 enum Asks {
-    /// A subscriber who was told of what the pass wrote.
-    Echo(u64),
-    /// A subscriber who was told of something else.
+    /// A change that the reconcile wrote.
+    SelfWrite(u64),
+    /// Another change.
     Change(u64),
-    /// Somebody who was told nothing.
-    Anybody,
+    /// No change.
+    NoChange,
 }
 
 fn asks() -> impl Strategy<Value = Asks> {
     prop_oneof![
-        6 => (0..3_u64).prop_map(Asks::Echo),
+        6 => (0..3_u64).prop_map(Asks::SelfWrite),
         1 => (10..13_u64).prop_map(Asks::Change),
-        1 => Just(Asks::Anybody),
+        1 => Just(Asks::NoChange),
     ]
 }
 
 proptest! {
     #[test]
-    fn a_failure_waits_unless_there_is_news_and_news_are_never_lost(
+    fn backoff_lasts_unless_another_change_arrives(
         asks in prop::collection::vec(asks(), 0..6),
         failed: bool,
         answers_first: bool,
@@ -171,10 +169,10 @@ proptest! {
             }
             for asked in &asks {
                 match asked {
-                    Asks::Echo(n) | Asks::Change(n) => {
+                    Asks::SelfWrite(n) | Asks::Change(n) => {
                         queue.request(&key("a"), None, Some(Revision::of(&meta(*n))));
                     }
-                    Asks::Anybody => queue.add(&key("a")),
+                    Asks::NoChange => queue.add(&key("a")),
                 }
             }
             if !answers_first {
@@ -186,7 +184,7 @@ proptest! {
             let retry = if failed { Retry::After(Duration::from_secs(60)) } else { Retry::OnChange };
             queue.retry(&key("a"), Some(retry));
             queue.done(&key("a"));
-            let news = asks.iter().any(|asked| !matches!(asked, Asks::Echo(_)));
+            let news = asks.iter().any(|asked| !matches!(asked, Asks::SelfWrite(_)));
             let at_once = if failed { news } else { !asks.is_empty() };
             assert_eq!(!nothing_within(&queue, Duration::from_secs(59)).await, at_once);
             if failed && !at_once {
@@ -197,7 +195,7 @@ proptest! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_one_pass_wrote_is_news_for_every_other() {
+async fn writes_of_one_reconcile_are_changes_for_all_others() {
     let (queue, writes) = (Queue::new(BACKOFF), SelfWrites::default());
     for name in ["a", "b"] {
         queue.add(&key(name));
@@ -217,7 +215,7 @@ async fn what_one_pass_wrote_is_news_for_every_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delayed_wish_during_the_work_keeps_its_delay() {
+async fn delayed_request_during_a_reconcile_keeps_its_delay() {
     let queue = Queue::new(BACKOFF);
     queue.add(&key("a"));
     queue.take().await;
@@ -229,7 +227,7 @@ async fn a_delayed_wish_during_the_work_keeps_its_delay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_room_of_a_burst_is_given_back_when_it_is_over() {
+async fn memory_of_a_burst_is_freed() {
     let queue = Queue::new(BACKOFF);
     for n in 0..10_000 {
         queue.add(&key(&n.to_string()));
@@ -244,7 +242,7 @@ async fn the_room_of_a_burst_is_given_back_when_it_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_workers_share_the_keys_without_losing_a_wake_up() {
+async fn many_workers_share_the_keys_without_lost_wakeups() {
     let queue = std::sync::Arc::new(Queue::new(BACKOFF));
     let mut workers = tokio::task::JoinSet::new();
     for _ in 0..8 {

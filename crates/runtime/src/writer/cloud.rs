@@ -1,7 +1,5 @@
-//! The one way out for calls that change a cloud.
-//!
-//! The same rules as for writes to Kubernetes: nothing is begun without the lease nor in a dry run, nothing is waited for longer than the lease
-//! lasts, and every call leaves one audit line and one count. What the call is, is the caller's; nothing here knows any cloud.
+//! Sends calls that change a cloud, by the same rules as writes to Kubernetes: not without the lease, not in a dry
+//! run, no longer than the lease lasts, with one audit line and one count per call.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -11,30 +9,30 @@ use machinist_domain::retry::{Category, Classified, Retry};
 
 use super::Writer;
 
-/// What is called, about whom: for the audit line and the metric.
+/// Provider, verb and object of a call, for audit line and metric.
 #[derive(Debug, Clone, Copy)]
 pub struct CloudCall<'a> {
-    /// Which provider; one of the few that are built in.
+    /// The provider.
     pub provider: &'static str,
-    /// What is to be done: `create`, `update`, `delete`.
+    /// `create`, `update` or `delete`.
     pub verb: &'static str,
-    /// The Machine that it is about.
+    /// The Machine or group.
     pub key: &'a ObjectKey,
 }
 
-/// Why a change to a cloud has no good answer.
+/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CloudWriteError<E: std::error::Error> {
-    /// The lease is somebody else's, or ran out: nothing was begun.
+    /// This process does not hold the lease; nothing was sent.
     #[error("not called: {controller} does not hold its lease")]
     NotLeader {
-        /// Whose lease.
+        /// The controller.
         controller: &'static str,
     },
-    /// It took too long, and was given up: it may have happened.
+    /// No answer in time; the call may have been executed.
     #[error("no answer from the cloud within {0:?}")]
     TimedOut(Duration),
-    /// The cloud said no, or nobody knows what it did.
+    /// The provider's error.
     #[error(transparent)]
     Cloud(E),
 }
@@ -57,7 +55,7 @@ impl<E: Classified> Classified for CloudWriteError<E> {
 }
 
 impl Writer {
-    /// Carries out `work`, which changes a cloud. `None` means that it was left out because this is a dry run.
+    /// Executes `work`, which changes a cloud. `None` in a dry run.
     pub async fn change_cloud<T, E: Classified>(
         &self,
         call: CloudCall<'_>,

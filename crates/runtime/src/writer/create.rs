@@ -6,19 +6,19 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use serde_json::{Value, json};
 
-use super::doubt::Doubt;
 use super::error::WriteError;
 use super::gateway::{Verb, Write};
+use super::uncertain::PendingWrite;
 use super::{Writer, Written, metadata_of};
 use crate::cache::Cache;
 use crate::cache::kind::Kind;
 
 impl Writer {
-    /// Creates an object. Its kind, namespace and name are filled in here; the rest is the caller's. The answer is in the cache when this
-    /// returns. `None` means that this is a dry run.
+    /// Creates an object; kind, namespace and name are filled in here. The cache has the answer when this returns.
+    /// `None` in a dry run.
     ///
-    /// Where the name is taken ([`WriteError::already_exists`]), most likely by an earlier attempt of ours, the key is uncertain: a live read
-    /// tells whose object it is.
+    /// If the name is taken ([`WriteError::already_exists`]), probably by an earlier attempt, the key becomes
+    /// uncertain.
     pub async fn create<K: Kind>(
         &self,
         cache: &Cache<K>,
@@ -37,11 +37,11 @@ impl Writer {
                 metadata.insert("namespace".to_owned(), json!(&*key.namespace));
             }
         }
-        let doubt = Doubt::about(cache, key);
-        doubt.learn(self.send(&Write::whole(Verb::Create, K::RESOURCE, key, &body), plan).await)
+        let pending = PendingWrite::new(cache, key);
+        pending.learn(self.send(&Write::whole(Verb::Create, K::RESOURCE, key, &body), plan).await)
     }
 
-    /// Creates an Event. What it says is the caller's; how often it may say it, too.
+    /// Creates an Event.
     pub(crate) async fn create_event(
         &self,
         namespace: &str,

@@ -1,7 +1,7 @@
-//! Deletes objects, those that were decided about and no others of the same name.
+//! Deletes objects with a uid precondition.
 //!
-//! A deletion counts as done from its answer on: an object that waits for its finalizers is in the cache with its deletion timestamp, one
-//! that is gone is not there any more, and an older watch event or list does not bring it back.
+//! The answer enters the cache at once: an object with finalizers gets its deletion timestamp, any other is removed,
+//! and an older watch event or list does not restore it.
 
 use std::fmt::Display;
 
@@ -12,13 +12,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Writer;
-use super::doubt::Doubt;
 use super::error::WriteError;
 use super::gateway::{Verb, Write};
+use super::uncertain::PendingWrite;
 use crate::cache::Cache;
 use crate::cache::kind::Kind;
 
-/// What the API server answers to a deletion: a `Status` if the object is gone, otherwise the object.
+/// The response to a deletion: a `Status` if the object is gone, otherwise the object.
 #[derive(Deserialize)]
 struct Answer {
     #[serde(default)]
@@ -28,15 +28,15 @@ struct Answer {
 }
 
 impl Answer {
-    /// Whether the object is still there, being deleted.
+    /// Whether the object still exists.
     fn remains(&self) -> bool {
         self.kind != "Status" && self.metadata.deletion_timestamp.is_some()
     }
 }
 
 impl Writer {
-    /// Deletes the object with this uid; what it owns is collected in the background. That it was gone before, or that another object has
-    /// its name now, is a success, too. `None` means that this is a dry run.
+    /// Deletes the object with this uid, with background propagation. An object that is gone or was replaced is a
+    /// success. `None` in a dry run.
     pub async fn delete<K: Kind>(
         &self,
         cache: &Cache<K>,
@@ -46,31 +46,31 @@ impl Writer {
         let mut body = delete_options(&meta.uid, None);
         body["propagationPolicy"] = json!("Background");
         let seen = cache.holds(meta);
-        let doubt = Doubt::about(cache, &meta.key);
+        let pending = PendingWrite::new(cache, &meta.key);
         let write = Write::whole(Verb::Delete, K::RESOURCE, &meta.key, &body);
         match self.send(&write, plan).await.map_err(WriteError::or_replaced) {
             Ok(None) => {
-                doubt.settle();
+                pending.settle();
                 return Ok(None);
             }
             Ok(Some(answer)) => match serde_json::from_slice::<Answer>(&answer) {
-                Ok(parsed) if parsed.remains() => drop(doubt.learn(Ok(Some(answer)))?),
+                Ok(parsed) if parsed.remains() => drop(pending.learn(Ok(Some(answer)))?),
                 Ok(_) => {
                     cache.learn_gone(meta, seen);
-                    doubt.settle();
+                    pending.settle();
                 }
-                // It was deleted, but who knows whether it waits for something: that is what the doubt is for.
-                Err(_) => drop(doubt),
+                // Whether finalizers remain is unknown: the key becomes uncertain.
+                Err(_) => drop(pending),
             },
             Err(error) if error.not_found() => {
                 cache.learn_gone(meta, seen);
-                // The one that has its name now is somebody else, whom the cache may not have met.
+                // The cache may not have the object that has the name now.
                 if !matches!(error, WriteError::Replaced { .. }) {
-                    doubt.settle();
+                    pending.settle();
                 }
             }
             Err(error) => {
-                doubt.settle_unless(&error);
+                pending.settle_unless(&error);
                 return Err(error);
             }
         }
@@ -78,7 +78,7 @@ impl Writer {
     }
 }
 
-/// The options of a deletion that is meant for one uid.
+/// Delete options with a uid precondition.
 pub(super) fn delete_options(uid: &Uid, grace: Option<u32>) -> Value {
     let mut options = json!({
         "apiVersion": "v1",

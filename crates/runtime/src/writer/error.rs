@@ -1,56 +1,57 @@
-//! Why a write did not happen, or may have.
+//! Why a write failed.
 
 use machinist_domain::retry::{Category, Classified, Retry};
 
 use crate::cluster::ApiError;
 use crate::cluster::status::DISRUPTION_BUDGET;
 
-/// How the API server says that the uid of a precondition is another object's: before it has read the object, and after.
+/// The API server's texts for a mismatched uid precondition, before and after it has read the object. There is no
+/// reason code.
 const UID_DIFFERS: [&str; 2] = ["UID in the precondition", "UID in precondition"];
 
-/// Why a write has no good answer.
+/// Why a write failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WriteError {
-    /// The lease is somebody else's, or ran out: nothing was sent.
+    /// This process does not hold the lease; nothing was sent.
     #[error("not written: {controller} does not hold its lease")]
     NotLeader {
-        /// Whose lease.
+        /// The controller.
         controller: &'static str,
     },
-    /// There is no target cluster: nothing was sent.
+    /// There is no target cluster; nothing was sent.
     #[error("not written: {controller} has no target cluster")]
     NoTarget {
-        /// Who wanted to write there.
+        /// The controller.
         controller: &'static str,
     },
-    /// Another object has the name now: nothing has happened to it.
-    #[error("the object is gone, and another one has its name: {message}")]
+    /// Another object has the name now; it is unchanged.
+    #[error("the object was deleted and recreated: {message}")]
     Replaced {
-        /// What the API server said.
+        /// The API server's message.
         message: String,
     },
-    /// The API server said no, or nobody knows what it did.
+    /// The API server rejected it, or its answer was lost.
     #[error(transparent)]
     Api(#[from] ApiError),
 }
 
 impl WriteError {
-    /// Whether what was to be created is there already.
+    /// Whether the object exists already.
     pub fn already_exists(&self) -> bool {
         matches!(self, Self::Api(ApiError::Refused { code: 409, reason, .. }) if reason == "AlreadyExists")
     }
 
-    /// Whether the object that was to be written is gone.
+    /// Whether the object is gone.
     pub fn not_found(&self) -> bool {
         self.category() == Category::NotFound
     }
 
-    /// Whether somebody else has changed the object since it was looked at.
+    /// Whether the object changed since it was read.
     pub fn conflict(&self) -> bool {
         self.category() == Category::Conflict && !self.already_exists()
     }
 
-    /// If a PodDisruptionBudget refuses an eviction: what it says, its name included.
+    /// The message of the PodDisruptionBudget that refuses an eviction.
     pub fn disruption_budget(&self) -> Option<&str> {
         match self {
             Self::Api(ApiError::Refused { reason, message, .. }) => {
@@ -60,13 +61,13 @@ impl WriteError {
         }
     }
 
-    /// Whether it is part of everyday life: somebody was faster, most likely ourselves, or a budget says "not yet".
+    /// Whether it is part of normal operation: a conflict, or a PodDisruptionBudget.
     pub(super) fn is_ordinary(&self) -> bool {
         self.category() == Category::Conflict || self.disruption_budget().is_some()
     }
 
-    /// Whether only a live read can tell what the object is like now: the write may have happened, or the object is not what we thought.
-    pub fn leaves_doubt(&self) -> bool {
+    /// Whether only a live read can tell the state of the object.
+    pub fn leaves_uncertain(&self) -> bool {
         match self {
             Self::NotLeader { .. } | Self::NoTarget { .. } => false,
             Self::Replaced { .. } => true,
@@ -77,8 +78,8 @@ impl WriteError {
         }
     }
 
-    /// The same error, but [`Replaced`](Self::Replaced) where it says that the uid is another object's. The API server says so in words only:
-    /// a conflict where the uid is a precondition, an invalid field where it stands in a patch.
+    /// Turns a mismatched uid into [`Replaced`](Self::Replaced). The API server reports it as a conflict
+    /// (precondition) or as an invalid field (patch).
     pub(super) fn or_replaced(self) -> Self {
         match self {
             Self::Api(ApiError::Refused { code, message, .. })

@@ -1,7 +1,7 @@
-//! Asks pods to go: by an eviction, which disruption budgets may refuse, or by force.
+//! Evicts pods, or deletes them by force.
 //!
-//! Pods are in no cache (they are listed live), so there is nothing to learn. That a budget refuses is an answer like any other:
-//! [`WriteError::disruption_budget`] tells, and the drain decides when to ask again.
+//! Pods are listed live and not cached. If a PodDisruptionBudget refuses ([`WriteError::disruption_budget`]), the
+//! drain decides when to retry.
 
 use std::fmt::Display;
 
@@ -15,8 +15,8 @@ use super::error::WriteError;
 use super::gateway::{Verb, Write};
 
 impl Writer {
-    /// Asks for the pod with this uid to be evicted; `grace` (in seconds) overrides the pod's own. That it is gone is a success, too. `None`
-    /// means that this is a dry run.
+    /// Evicts the pod with this uid; `grace` (in seconds) overrides the pod's own. A pod that is gone is a success.
+    /// `None` in a dry run.
     pub async fn evict(
         &self,
         pod: &ObjectKey,
@@ -35,7 +35,7 @@ impl Writer {
         self.remove_pod(&write, plan).await
     }
 
-    /// Deletes the pod with this uid, whatever budgets say. That it is gone is a success, too. `None` means that this is a dry run.
+    /// Deletes the pod with this uid regardless of budgets. A pod that is gone is a success. `None` in a dry run.
     pub async fn delete_pod(
         &self,
         pod: &ObjectKey,

@@ -1,7 +1,7 @@
-//! Sends writes. The only caller of [`Session::write`].
+//! Sends writes; the only caller of [`Session::write`].
 //!
-//! Invariants: nothing is sent without the lease (where one is needed), nor in a dry run; no write waits longer for its answer than the lease
-//! lasts; every write leaves one audit line, whatever comes of it.
+//! Invariants: nothing is sent without the lease (if one is needed) nor in a dry run; no write outlasts the lease;
+//! every write leaves one audit line.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::cluster::{ApiError, Session};
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
 
-/// How to write.
+/// The verb of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// A new object.
+    /// POST.
     Create,
-    /// A whole object in place of another, for kinds that are ours alone.
+    /// PUT, for kinds that only machinist writes.
     Replace,
-    /// Some fields.
+    /// A merge patch.
     MergePatch,
-    /// Some entries of lists that are merged by a key. Only built-in kinds have such lists.
+    /// A strategic merge patch; only built-in kinds support it.
     StrategicPatch,
-    /// No object any more.
+    /// DELETE.
     Delete,
 }
 
@@ -48,15 +48,15 @@ impl Verb {
 /// A write as data.
 #[derive(Debug)]
 pub struct Write<'a> {
-    /// How.
+    /// The verb.
     pub verb: Verb,
-    /// What kind.
+    /// The kind.
     pub resource: Resource,
-    /// Which object.
+    /// The object.
     pub key: &'a ObjectKey,
-    /// Which part of it; `None` means the whole.
+    /// The subresource, if any.
     pub part: Option<Subresource>,
-    /// The object, options or patch, preconditions included.
+    /// Object, options or patch, with preconditions.
     pub body: Bytes,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Write<'a> {
             Some(part) => self.resource.subresource_path(namespace, name, part),
         };
         match self.verb {
-            // A part is created below the object that is there.
+            // A subresource is created below an existing object.
             Verb::Create if self.part.is_some() => (Method::POST, object(), "application/json"),
             Verb::Create => {
                 let namespace = Some(&**namespace).filter(|name| !name.is_empty());
@@ -88,12 +88,12 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// The verb as people read it: an eviction is a create for the API server alone.
+    /// The verb in audit lines: an eviction is not called a create.
     fn verb(&self) -> &'static str {
         if self.part == Some(Subresource::Eviction) { "evict" } else { self.verb.as_str() }
     }
 
-    /// What is written, in the words of a role.
+    /// The resource as RBAC names it.
     fn resource(&self) -> String {
         match self.part {
             None => self.resource.plural.to_owned(),
@@ -102,7 +102,7 @@ impl<'a> Write<'a> {
     }
 }
 
-/// Where writes go out.
+/// The gateway for all writes.
 #[derive(Debug)]
 pub struct Gateway {
     dry_run: bool,
@@ -111,7 +111,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway that, in a dry run, sends nothing. A change to a cloud takes no longer than `cloud_limit`.
+    /// A gateway; in a dry run it sends nothing. `cloud_limit` bounds calls that change a cloud.
     pub fn new(dry_run: bool, cloud_limit: Duration, metrics: Arc<Metrics>) -> Self {
         Self { dry_run, cloud_limit, metrics }
     }
@@ -124,12 +124,12 @@ impl Gateway {
         self.cloud_limit
     }
 
-    /// Whether nothing is sent.
+    /// Whether this is a dry run.
     pub fn is_dry_run(&self) -> bool {
         self.dry_run
     }
 
-    /// Sends a write in the name of `party`. `None` means that it was left out because this is a dry run.
+    /// Sends a write for `party`. `None` in a dry run.
     pub async fn send(
         &self,
         session: &Session,
@@ -174,7 +174,7 @@ impl Gateway {
         }
         let limit = session.request_timeout();
         let (method, path, content_type) = write.request();
-        // The lease is looked at last, directly before the request goes out: the process may have slept since it was decided.
+        // The lease is checked directly before the request: the process may have been suspended since `decide`.
         let timeout =
             leadership.time_left(limit).ok_or(WriteError::NotLeader { controller: party })?;
         let body = write.body.clone();

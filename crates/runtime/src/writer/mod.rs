@@ -1,19 +1,18 @@
-//! The one writer: every write to Kubernetes and every change to a cloud goes through here, whoever wants it.
+//! The one writer: every write to Kubernetes and every call that changes a cloud goes through here.
 //!
-//! [`gateway`] sends: it asks for the lease, bounds the time by what is left of it, leaves everything out in a dry run, counts, and writes one
-//! audit line. [`Writer`] is a controller's door to it, one file for each kind of write: [`create`], [`patch`], [`delete`], [`evict`],
-//! [`node_condition`], and [`cloud`] for what is not Kubernetes. Each builds the write with its preconditions, and tells the cache what came of it, or that
-//! nobody knows ([`doubt`]). [`error`] says why a write did not happen, or may have.
+//! [`gateway`] checks the lease, bounds the time, skips dry runs, counts and audits. [`Writer`] is a controller's
+//! handle to it, with one file per kind of write; each sets the preconditions and stores the answer in the cache, or
+//! marks the key uncertain.
 
 pub mod cloud;
 mod create;
 mod delete;
-mod doubt;
 pub mod error;
 mod evict;
 pub mod gateway;
 mod node_condition;
 mod patch;
+mod uncertain;
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -28,18 +27,18 @@ use crate::cluster::Session;
 use crate::lease::Leadership;
 use crate::self_writes::SelfWrites;
 
-/// What came of a write that did not fail.
+/// The result of a successful write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// The API server has it.
+    /// Written.
     Done,
-    /// There was nothing to change.
+    /// Nothing to change.
     Nothing,
-    /// It is only a dry run.
+    /// Skipped by dry run.
     LeftOut,
 }
 
-/// A controller's way to write: to the cluster that holds the objects, to the one that has the nodes ([`Writer::target`]), and to clouds.
+/// A controller's handle for writes to the control cluster, to the target cluster ([`Writer::target`]) and to clouds.
 #[derive(Debug, Clone)]
 pub struct Writer {
     gateway: Arc<Gateway>,
@@ -47,14 +46,14 @@ pub struct Writer {
     session: Option<Session>,
     controller: &'static str,
     leadership: Leadership,
-    /// `None` if this is the target cluster, too.
+    /// `None` if this writes to the target cluster already.
     target: Option<Arc<Writer>>,
     /// `None` outside of a reconcile.
     self_writes: Option<SelfWrites>,
 }
 
 impl Writer {
-    /// A way to write for `controller`, while `leadership` lasts, to a cluster that has the nodes, too.
+    /// A writer for `controller` while `leadership` lasts. The Nodes are in the same cluster.
     pub fn new(
         gateway: Arc<Gateway>,
         session: Session,
@@ -71,21 +70,21 @@ impl Writer {
         }
     }
 
-    /// The same, but the nodes are in another cluster, or nowhere: then writing there is an error.
+    /// The same writer with another cluster for Nodes; `None` makes writes to Nodes fail.
     #[must_use]
     pub fn with_target(self, session: Option<Session>) -> Self {
         let target = Self { session, target: None, ..self.clone() };
         Self { target: Some(Arc::new(target)), ..self }
     }
 
-    /// The same writer; it records the revisions that it writes.
+    /// The same writer, which records the revisions that it writes.
     #[must_use]
     pub fn for_reconcile(&self, writes: &SelfWrites) -> Self {
         let target = self.target.as_ref().map(|target| Arc::new(target.for_reconcile(writes)));
         Self { self_writes: Some(writes.clone()), target, ..self.clone() }
     }
 
-    /// The same writer on the cluster that has the nodes.
+    /// The writer for the cluster with the Nodes.
     pub fn target(&self) -> &Self {
         self.target.as_deref().unwrap_or(self)
     }
@@ -101,7 +100,7 @@ impl Writer {
     }
 }
 
-/// The metadata of an object that is to be written, made if it has none. `None` if it is no object.
+/// The metadata of a body, created if missing; `None` if the body is not an object.
 fn metadata_of(body: &mut Value) -> Option<&mut Map<String, Value>> {
     let metadata = body.as_object_mut()?.entry("metadata").or_insert_with(|| Map::new().into());
     metadata.as_object_mut()

@@ -1,8 +1,7 @@
-//! Sets one condition of a Node, and leaves all the others to whoever writes them.
+//! Sets one condition of a Node.
 //!
-//! A Node's conditions belong to many: the kubelet, the node lifecycle controller, problem detectors. A merge patch would have to name them all; a
-//! strategic one is merged by type, so it names ours alone. It still carries the version of the Node that was looked at: a condition
-//! that somebody else has set in between is a conflict and not overwritten. Nodes are written here past any cache, as the pods of a drain are.
+//! Many components write Node conditions. A strategic merge patch is merged by type, so it names only ours. The
+//! resourceVersion precondition turns a concurrent change into a conflict.
 
 use std::fmt::Display;
 
@@ -18,8 +17,7 @@ use super::gateway::{Verb, Write};
 use super::{Writer, Written};
 
 impl Writer {
-    /// Sets a condition of the Node as it was read. Where it has that status already nothing is written, whoever said so and why: since
-    /// when it is so must not change.
+    /// Sets a condition of the Node. If it has that status already, nothing is written, so its transition time stays.
     pub async fn set_node_condition(
         &self,
         node: &Node,
@@ -39,7 +37,7 @@ impl Writer {
     }
 }
 
-/// Whether the Node says so already.
+/// Whether the Node has the condition with this status.
 fn has(node: &Node, wanted: &Condition) -> bool {
     let same = |found: &&machinist_api::wire::Condition| found.kind == wanted.kind;
     let found = node.status.conditions.iter().find(same);
@@ -61,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_patch_names_one_condition_and_the_node_that_was_looked_at() {
+    fn patch_has_one_condition_and_the_version_of_the_node() {
         let metadata = json!({"name": "n", "uid": "u", "resourceVersion": "7"});
         let node: Node = serde_json::from_value(json!({"metadata": metadata})).unwrap();
         let condition = Condition::yes("Terminating").because("Asked", "soon");
@@ -81,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_is_there_with_another_reason_counts() {
+    fn condition_with_another_reason_is_not_overwritten() {
         let wanted = Condition::yes("Terminating").because("Asked", "soon");
         for (kind, status, there) in [
             ("Terminating", "True", true),

@@ -1,4 +1,4 @@
-//! Changes fields of objects, and nothing but these: a merge patch with a precondition.
+//! Merge patches with preconditions.
 
 use std::fmt::Display;
 
@@ -7,14 +7,14 @@ use machinist_domain::annotations::AnnotationChange;
 use machinist_domain::meta::Meta;
 use serde_json::{Map, Value, json};
 
-use super::doubt::Doubt;
 use super::error::WriteError;
 use super::gateway::{Verb, Write};
+use super::uncertain::PendingWrite;
 use super::{Writer, Written, metadata_of};
 use crate::cache::Cache;
 use crate::cache::kind::Kind;
 
-/// Which part of an object is written: each has an endpoint of its own, which ignores what belongs to the other.
+/// Object or status: each endpoint ignores the other part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// Everything but the status.
@@ -23,21 +23,21 @@ pub enum Part {
     Status,
 }
 
-/// What must still hold for a patch to be carried out.
+/// The precondition of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
-    /// It is the same object, whatever has changed about it. Enough for fields that are ours alone. The status endpoint of a custom resource
-    /// ignores the uid in a patch (seen), so there this is as strict as [`Version`](Self::Version).
+    /// The uid, enough for fields that only machinist writes. The status endpoint of a custom resource ignores the uid
+    /// in a patch, so there it is [`Version`](Self::Version).
     Uid,
-    /// Nothing at all has changed since it was looked at. Needed where a list, or a value made from the old one, is written.
+    /// The resourceVersion, needed for lists and values derived from old ones.
     Version,
 }
 
 impl Writer {
-    /// Changes some fields of an object, if it is still the one that was decided about. `patch` is a JSON object such as
-    /// `{"spec": {"providerID": "…"}}`; what is null in it is removed. The answer is in the cache when this returns.
+    /// Patches an object, if the precondition holds. `null` removes a field. The cache has the answer when this
+    /// returns.
     ///
-    /// The result is the object's new version; `None` where nothing was to be changed, or in a dry run.
+    /// Returns the new version; `None` if there is nothing to change, or in a dry run.
     pub async fn patch<K: Kind>(
         &self,
         cache: &Cache<K>,
@@ -47,7 +47,7 @@ impl Writer {
         patch: Value,
         plan: &(dyn Display + Sync),
     ) -> Result<Option<Meta>, WriteError> {
-        if says_nothing(&patch) {
+        if is_empty_patch(&patch) {
             return Ok(None);
         }
         let names_version = guard == Guard::Version || part == Part::Status;
@@ -62,13 +62,13 @@ impl Writer {
         if part == Part::Status {
             write.part = Some(Subresource::Status);
         }
-        let lets_go = lets_go(meta, &body);
-        let doubt = Doubt::about(cache, &meta.key);
+        let may_delete = may_delete(meta, &body);
+        let pending = PendingWrite::new(cache, &meta.key);
         let sent = self.send(&write, plan).await.map_err(WriteError::or_replaced);
-        let written = doubt.learn(sent)?;
+        let written = pending.learn(sent)?;
         match (&written, &self.self_writes) {
             // A webhook reverted it, or the CRD has no such field and the API server pruned it.
-            (Some(written), writes) if written.version == meta.version && !lets_go => {
+            (Some(written), writes) if written.version == meta.version && !may_delete => {
                 tracing::warn!(key = %meta.key, %plan, "the patch changed nothing");
                 if let Some(writes) = writes {
                     writes.record_unchanged();
@@ -80,7 +80,7 @@ impl Writer {
         Ok(written)
     }
 
-    /// Sets and removes annotations of an object, if nothing at all has changed about it.
+    /// Sets and removes annotations, with a resourceVersion precondition.
     pub async fn annotate<K: Kind>(
         &self,
         cache: &Cache<K>,
@@ -99,15 +99,15 @@ impl Writer {
     }
 }
 
-/// Whether a patch is about the finalizers of an object that is going. The answer to the one that takes the last of them has the version of
-/// before, because nothing is stored any more: what follows is the word that it is gone.
-fn lets_go(meta: &Meta, patch: &Value) -> bool {
+/// Whether a patch may remove the last finalizer of a deleted object. The answer then has the old version, because
+/// nothing is stored any more.
+fn may_delete(meta: &Meta, patch: &Value) -> bool {
     meta.deleting && patch.pointer("/metadata/finalizers").is_some()
 }
 
-/// Whether a patch has no value in it, however deep.
-fn says_nothing(patch: &Value) -> bool {
-    patch.as_object().is_some_and(|fields| fields.values().all(says_nothing))
+/// Whether a patch contains no value at any depth.
+fn is_empty_patch(patch: &Value) -> bool {
+    patch.as_object().is_some_and(|fields| fields.values().all(is_empty_patch))
 }
 
 #[cfg(test)]
@@ -117,22 +117,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_finalizer_of_what_is_going_is_not_taken_in_vain() {
+    fn removing_the_last_finalizer_is_not_an_unchanged_write() {
         let uid = Uid("u".into());
         let key = ObjectKey::new("ns", "m");
         let stays = Meta { key, uid, version: Version::parse("7"), deleting: false };
         let goes = Meta { deleting: true, ..stays.clone() };
         let finalizers = json!({"metadata": {"finalizers": [], "resourceVersion": "7"}});
         let labels = json!({"metadata": {"labels": {"a": "b"}}});
-        assert!(lets_go(&goes, &finalizers));
-        assert!(!lets_go(&stays, &finalizers) && !lets_go(&goes, &labels));
+        assert!(may_delete(&goes, &finalizers));
+        assert!(!may_delete(&stays, &finalizers) && !may_delete(&goes, &labels));
     }
 
     #[test]
-    fn a_patch_without_a_value_says_nothing_and_null_is_a_value() {
-        assert!(says_nothing(&json!({})));
-        assert!(says_nothing(&json!({"metadata": {"labels": {}}, "spec": {}})));
-        assert!(!says_nothing(&json!({"metadata": {"labels": {"a": null}}})));
-        assert!(!says_nothing(&json!({"status": {"conditions": []}})));
+    fn null_is_a_value_and_empty_objects_are_not() {
+        assert!(is_empty_patch(&json!({})));
+        assert!(is_empty_patch(&json!({"metadata": {"labels": {}}, "spec": {}})));
+        assert!(!is_empty_patch(&json!({"metadata": {"labels": {"a": null}}})));
+        assert!(!is_empty_patch(&json!({"status": {"conditions": []}})));
     }
 }

@@ -313,5 +313,5 @@ async fn a_webhook_that_fails_is_told_apart_from_an_outage() {
     let error = refused.await.unwrap();
     assert_eq!(error.category(), Category::Unexpected, "{error}");
     assert!(error.to_string().contains("nobody.test.machinist.dev"), "{error}");
-    assert!(error.leaves_doubt(), "{error}");
+    assert!(error.leaves_uncertain(), "{error}");
 }

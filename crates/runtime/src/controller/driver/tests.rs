@@ -1,4 +1,4 @@
-//! Events of passes, with an API server that the test plays.
+//! Events of reconciles, against a fake API server.
 
 mod pauses;
 mod refusals;
@@ -26,12 +26,12 @@ use crate::controller::declaration::Declaration;
 use crate::user_agent::UserAgent;
 use crate::writer::Gateway;
 
-/// Has two things to say about its first pass, and nothing about any other.
+/// Reports two Events at its first reconcile, and none later.
 #[derive(Default)]
 struct Talker {
     passes: AtomicU64,
     retry: Option<Retry>,
-    /// Whether it looks after Nodes.
+    /// Whether it reconciles Nodes.
     nodes: bool,
 }
 
@@ -77,16 +77,15 @@ impl Controller for Talker {
     }
 }
 
-/// The reasons of the Events that were sent, those that were refused included.
+/// The reasons of all Events that were sent, also refused ones.
 type Sent = Arc<Mutex<Vec<String>>>;
 
-/// A driver whose API server answers the first Event with `refusal`, and takes the others.
+/// A driver whose API server answers the first Event with `refusal`, and accepts the others.
 fn driver(refusal: u16) -> (Driver<Talker>, Sent) {
     let (cluster, sent) = cluster(refusal);
     (driver_of(Talker::default(), &cluster), sent)
 }
 
-/// The cluster of that API server.
 fn cluster(refusal: u16) -> (Cluster, Sent) {
     let sent = Sent::default();
     let heard = Arc::clone(&sent);
@@ -123,21 +122,21 @@ fn driver_of<C: Controller>(controller: C, cluster: &Cluster) -> Driver<C> {
         writer: Writer::new(gateway, session, C::NAME, leadership.clone()),
         leadership,
         events: Arc::new(events),
-        unsaid: Unsaid::default(),
+        pending_events: PendingEvents::default(),
         metrics,
         clock,
         timings,
         workers: C::DECLARATION.workers,
-        passes: AtomicU64::new(0),
+        reconciles: AtomicU64::new(0),
     }
 }
 
 async fn pass(driver: &Driver<Talker>, key: &ObjectKey) {
-    driver.pass(&InHand::new(&driver.queue, key.clone())).await;
+    driver.reconcile(&Claimed::new(&driver.queue, key.clone())).await;
 }
 
 #[tokio::test]
-async fn an_event_that_fails_takes_no_other_with_it_and_is_said_at_the_next_pass() {
+async fn failed_event_does_not_affect_others_and_is_retried() {
     let (driver, sent) = driver(500);
     let key = ObjectKey::new("ns", "a");
     pass(&driver, &key).await;
@@ -149,7 +148,7 @@ async fn an_event_that_fails_takes_no_other_with_it_and_is_said_at_the_next_pass
 }
 
 #[tokio::test]
-async fn an_event_that_the_api_server_does_not_take_as_it_is_is_let_go() {
+async fn invalid_event_is_dropped() {
     let (driver, sent) = driver(422);
     let key = ObjectKey::new("ns", "a");
     pass(&driver, &key).await;
@@ -158,7 +157,7 @@ async fn an_event_that_the_api_server_does_not_take_as_it_is_is_let_go() {
 }
 
 #[tokio::test]
-async fn an_event_changes_neither_the_result_of_a_pass_nor_when_it_comes_back_earlier() {
+async fn failed_event_changes_neither_result_nor_earlier_requeue() {
     for own in [Duration::from_millis(300), Duration::from_secs(20)].map(Retry::Again) {
         let (mut driver, _) = driver(500);
         driver.controller.retry = Some(own);
@@ -168,7 +167,7 @@ async fn an_event_changes_neither_the_result_of_a_pass_nor_when_it_comes_back_ea
 }
 
 #[tokio::test]
-async fn an_event_that_nobody_will_ever_take_does_not_bring_the_pass_back() {
+async fn permanently_rejected_event_does_not_requeue() {
     for refusal in [404, 422] {
         let (driver, sent) = driver(refusal);
         let key = ObjectKey::new("ns", "a");

@@ -1,4 +1,4 @@
-//! Changes to a cloud with and without the lease, on time and late.
+//! Calls that change a cloud, with and without the lease, in time and late.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ impl Classified for NoRoom {
     }
 }
 
-/// A cloud that counts, and a controller that may call it for so long.
+/// A cloud that counts calls, and a controller with a lease.
 struct Scene {
     calls: AtomicUsize,
     metrics: Arc<Metrics>,
@@ -56,7 +56,7 @@ impl Scene {
         Self { calls: AtomicUsize::new(0), metrics, leadership, writer, _until: sender }
     }
 
-    /// A call that takes this long and ends like this.
+    /// A call with this duration and result.
     async fn call(
         &self,
         takes: Duration,
@@ -83,7 +83,7 @@ impl Scene {
         self.metrics.encode(&[]).unwrap().contains(&line)
     }
 
-    /// Whether the lease must run out because something may still land.
+    /// Whether the lease has to expire because a call may still take effect.
     fn has_unanswered(&self) -> bool {
         let Leadership::Lease { unanswered, .. } = &self.leadership else { return false };
         unanswered.lock().is_some()
@@ -91,7 +91,7 @@ impl Scene {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_begun_without_the_lease_nor_in_a_dry_run() {
+async fn sends_nothing_without_the_lease_nor_in_a_dry_run() {
     let follower = Scene::new(false, None);
     let error = follower.call(Duration::ZERO, Ok(1)).await.unwrap_err();
     assert_eq!(error, CloudWriteError::NotLeader { controller: "machine" });
@@ -103,7 +103,7 @@ async fn nothing_is_begun_without_the_lease_nor_in_a_dry_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_passed_on_and_counted() {
+async fn returns_and_counts_answers() {
     let scene = Scene::new(false, Some(LIMIT));
     assert_eq!(scene.call(Duration::from_secs(1), Ok(5)).await, Ok(Some(5)));
     let error = scene.call(Duration::from_secs(1), Err(NoRoom)).await.unwrap_err();
@@ -114,7 +114,7 @@ async fn an_answer_is_passed_on_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_a_cloud_longer_than_the_lease_lasts() {
+async fn calls_end_with_the_lease() {
     for (lease_left, expected) in
         [(Duration::from_secs(4), Duration::from_secs(4)), (LIMIT * 9, LIMIT)]
     {

@@ -1,4 +1,4 @@
-//! A pass that fails, and writes that it did: the pause lasts, unless somebody else changes something.
+//! The backoff of a failed reconcile that writes its status lasts, unless another client changes something.
 
 use serde_json::json;
 use tokio::time::Instant;
@@ -6,16 +6,16 @@ use tokio::time::Instant;
 use super::stage::{Definitions, Player, Role, answer, definition, is_watch, page, silence};
 use super::*;
 
-/// After so many passes it gives up: a loop would keep the test's clock from ever moving.
+/// The test ends after so many reconciles: in a loop the paused clock would never advance.
 const MOST_PASSES: usize = 50;
 
-/// Fails always, and says so each time in other words.
+/// Fails always, with another status each time.
 struct Failing {
     retry: Retry,
     passes: Passes,
 }
 
-/// When passes ended.
+/// When reconciles ended.
 type Passes = Arc<Mutex<Vec<Instant>>>;
 
 impl Role for Failing {
@@ -27,7 +27,7 @@ impl Role for Failing {
     }
 }
 
-/// An API server with one object. Its watch is silent: answers alone tell.
+/// An API server with one object and a silent watch.
 fn cluster() -> Cluster {
     let version = Arc::new(AtomicU64::new(5));
     let api_server = tower::service_fn(move |request: Request<Body>| {
@@ -43,7 +43,7 @@ fn cluster() -> Cluster {
     Cluster::played_by(kube::Client::new(api_server, "default"), &Timings::default())
 }
 
-/// Runs the controller for a while, and says when its passes ended. `meanwhile` happens at the same time.
+/// Runs the controller beside `meanwhile`, and returns when its reconciles ended.
 async fn passes(retry: Retry, meanwhile: impl AsyncFnOnce(&Definitions)) -> Vec<Duration> {
     let (cluster, passes) = (cluster(), Passes::default());
     let controller = Player::new(Failing { retry, passes: Arc::clone(&passes) }, &cluster);
@@ -61,7 +61,7 @@ async fn passes(retry: Retry, meanwhile: impl AsyncFnOnce(&Definitions)) -> Vec<
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_failed_pass_writes_does_not_cut_its_pause_short() {
+async fn own_status_update_does_not_shorten_the_backoff() {
     let began = passes(Retry::After(Duration::from_secs(10)), async |_| {}).await;
     let seconds: Vec<_> = began.iter().map(Duration::as_secs).collect();
     assert_eq!(seconds, [0, 10, 20, 30]);
@@ -70,13 +70,13 @@ async fn what_a_failed_pass_writes_does_not_cut_its_pause_short() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_pass_writes_without_having_failed_brings_it_back() {
+async fn own_write_of_a_successful_reconcile_requeues() {
     let began = passes(Retry::OnChange, async |_| {}).await;
     assert_eq!(began.len(), MOST_PASSES);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_somebody_else_writes_ends_the_pause() {
+async fn write_of_another_client_ends_the_backoff() {
     let began = passes(Retry::After(Duration::from_secs(10)), async |cache| {
         tokio::time::sleep(Duration::from_secs(3)).await;
         cache.learn_written(definition("a", 100).to_string().as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! What the API server refuses to a pass itself is told on the object, once, if people can mend it.
+//! Rejected reads and status updates are reported on the object, once, if a person has to act.
 
 use http::Method;
 use machinist_api::resource::CUSTOM_RESOURCE_DEFINITIONS;
@@ -7,14 +7,14 @@ use serde_json::json;
 use super::stage::{Definitions, Player, Role, answer, is_watch, page, silence};
 use super::*;
 
-/// What is refused.
+/// Which request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refused {
     Look,
     Status,
 }
 
-/// Reads its object past the cache, or writes a status.
+/// Reads its object live, or writes a status.
 impl Role for Refused {
     async fn look(&self, cache: &Definitions, key: &ObjectKey) -> Result<Option<Meta>, ApiError> {
         let entry = match self {
@@ -29,7 +29,7 @@ impl Role for Refused {
     }
 }
 
-/// An API server with one object, which it lets nobody read by itself, nor write. What it is told in Events is in the log.
+/// An API server with one object that rejects reads and writes; `told` receives the Events.
 fn cluster(code: u16, message: &'static str, told: &Arc<Mutex<Vec<Value>>>) -> Cluster {
     let told = Arc::clone(told);
     let api_server = tower::service_fn(move |request: Request<Body>| {
@@ -51,7 +51,7 @@ fn cluster(code: u16, message: &'static str, told: &Arc<Mutex<Vec<Value>>>) -> C
     Cluster::played_by(kube::Client::new(api_server, "default"), &Timings::default())
 }
 
-/// How three passes end that are refused `what`, and what is said of it.
+/// The results of three reconciles whose request is rejected, and the Events.
 async fn passes(
     what: Refused,
     code: u16,
@@ -71,15 +71,15 @@ async fn passes(
 }
 
 #[tokio::test]
-async fn what_people_can_mend_is_told_once_and_tried_again() {
-    let mendable = [
+async fn failures_that_need_attention_are_reported_once_and_retried() {
+    let permanent = [
         (400, "no such thing"),
         (403, "cannot patch resource"),
         (422, "status.a: Invalid value"),
         (500, r#"Internal error occurred: failed calling webhook "v.example.dev""#),
     ];
     for what in [Refused::Look, Refused::Status] {
-        for (code, message) in mendable {
+        for (code, message) in permanent {
             let (ended, told) = passes(what, code, message).await;
             assert_eq!(
                 ended,
@@ -94,14 +94,14 @@ async fn what_people_can_mend_is_told_once_and_tried_again() {
             );
             assert_eq!(event["regarding"]["uid"], "a");
             assert_eq!(event["regarding"]["kind"], CUSTOM_RESOURCE_DEFINITIONS.kind);
-            let begins = if what == Refused::Look { "could not look" } else { "the status" };
+            let begins = if what == Refused::Look { "Cannot read" } else { "Cannot update" };
             assert!(note.starts_with(begins) && note.contains(message), "{note}");
         }
     }
 }
 
 #[tokio::test]
-async fn what_mends_itself_is_not_told() {
+async fn transient_failures_are_not_reported() {
     for what in [Refused::Look, Refused::Status] {
         for code in [404, 409, 429, 500, 503] {
             let (ended, told) = passes(what, code, "not now").await;
@@ -114,10 +114,4 @@ async fn what_mends_itself_is_not_told() {
             );
         }
     }
-}
-
-#[test]
-fn of_an_answer_that_is_not_understood_nothing_is_repeated() {
-    let answer = ApiError::NotUnderstood("invalid type: string \"s3cret\"".to_owned());
-    assert_eq!(super::super::refused::note("could not look", &answer), None);
 }

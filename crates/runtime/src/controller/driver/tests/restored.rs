@@ -1,11 +1,11 @@
-//! A cluster that is restored from a backup under a running controller: no pass ever sees a part of it.
+//! A cluster restored from a backup under a running controller: no reconcile sees a partial list.
 
 use tokio::sync::Notify;
 
 use super::stage::{Definitions, Player, Role, answer, is_watch, page, silence};
 use super::*;
 
-/// Counts at every pass how many objects there are, as somebody would who has to keep their number.
+/// Records at every reconcile how many objects the cache has.
 #[derive(Clone, Default)]
 struct Counter {
     counts: Arc<Mutex<Vec<usize>>>,
@@ -24,7 +24,7 @@ impl Role for Counter {
     }
 }
 
-/// A cluster with four objects that is restored to two, and keeps its second page until it may go.
+/// A cluster with four objects that is restored to two, and holds back its second page.
 #[derive(Clone, Default)]
 struct Backup {
     restored: Arc<Mutex<bool>>,
@@ -59,7 +59,7 @@ impl Backup {
 }
 
 #[tokio::test]
-async fn no_pass_sees_a_part_of_a_cluster_that_was_restored() {
+async fn no_reconcile_sees_a_partially_restored_cluster() {
     let backup = Backup::default();
     let cluster = backup.cluster();
     let counter = Counter::default();

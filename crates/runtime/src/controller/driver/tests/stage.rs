@@ -1,4 +1,4 @@
-//! What tests of passes over a cache share: the frame of a controller, the cache, and an API server's silent watch.
+//! What the tests share: a controller, its cache, and a fake API server with a silent watch.
 
 use machinist_api::resource::CUSTOM_RESOURCE_DEFINITIONS;
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::writer::{Guard, Part};
 
 pub(super) type Definitions = Cache<CustomResourceDefinitions>;
 
-/// What the pass of a test does: it looks, and then it reports.
+/// What the reconcile of a test does.
 pub(super) trait Role: Send + Sync + 'static {
     fn look(
         &self,
@@ -25,11 +25,11 @@ pub(super) trait Role: Send + Sync + 'static {
     fn report(&self) -> Report;
 }
 
-/// Plays a role for every definition of a cluster, and writes the status that it reports.
+/// A controller of all CustomResourceDefinitions with the behaviour of its role.
 pub(super) struct Player<R> {
     pub(super) cache: Arc<Definitions>,
     pub(super) role: R,
-    /// What keeps the cache up to date ends with them.
+    /// Keeps the watch running.
     _caches: Caches,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn definition(name: &str, version: u64) -> Value {
     json!({"metadata": {"name": name, "uid": name, "resourceVersion": version.to_string()}})
 }
 
-/// A page of a list, and how to ask for the `next` one.
+/// A page of a list; `next` is its continue token.
 pub(super) fn page(names: &[&str], version: u64, next: &str) -> Value {
     let items: Vec<_> = names.iter().map(|name| definition(name, version)).collect();
     json!({"metadata": {"resourceVersion": version.to_string(), "continue": next}, "items": items})
@@ -102,7 +102,7 @@ pub(super) fn is_watch(request: &Request<Body>) -> bool {
     request.uri().query().unwrap_or_default().contains("watch=true")
 }
 
-/// The answer to a watch of which nothing is ever heard.
+/// The response to a watch without events.
 pub(super) fn silence() -> Response<axum::body::Body> {
     let nothing = futures::stream::pending::<Result<Vec<u8>, Infallible>>();
     Response::new(axum::body::Body::from_stream(nothing))

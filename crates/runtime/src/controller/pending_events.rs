@@ -1,7 +1,7 @@
-//! Events that could not be written, until a later pass over the object has written them.
+//! Events that could not be written yet.
 //!
-//! An Event may tell of something that the pass did, and no later pass would find again. It is kept here, in memory: what tells of a state comes
-//! again by itself, and what is lost with the process is only news.
+//! An Event may report something that no later reconcile observes, so it is kept in memory for the next reconcile of
+//! the object. A restart loses it.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use crate::cluster::ApiError;
 use crate::cluster::status::NAMESPACE_TERMINATING;
 use crate::writer::WriteError;
 
-/// How many are kept of one object: no more than would be written at once.
-const MOST_NOTES: usize = 5;
+/// At most so many Events are kept per object.
+const MAX_EVENTS: usize = 5;
 
-/// Events that could not be written, by object.
+/// Unwritten Events by object.
 #[derive(Debug, Default)]
-pub(super) struct Unsaid(Mutex<HashMap<ObjectKey, (Uid, Vec<EventNote>)>>);
+pub(super) struct PendingEvents(Mutex<HashMap<ObjectKey, (Uid, Vec<EventNote>)>>);
 
-impl Unsaid {
-    /// Takes what could not be said about the object. What was about another of the same name is forgotten.
+impl PendingEvents {
+    /// Takes the Events of the object. Those of a former object of the same name are dropped.
     pub(super) fn take(&self, key: &ObjectKey, uid: &Uid) -> Vec<EventNote> {
         match self.0.lock().remove(key) {
             Some((of, notes)) if of == *uid => notes,
@@ -31,22 +31,22 @@ impl Unsaid {
         }
     }
 
-    /// Keeps what could not be said about the object. Too much of it, and the oldest goes.
+    /// Keeps Events for the next reconcile, the newest ones if there are too many.
     pub(super) fn keep(&self, key: &ObjectKey, uid: &Uid, mut notes: Vec<EventNote>) {
-        notes.drain(..notes.len().saturating_sub(MOST_NOTES));
+        notes.drain(..notes.len().saturating_sub(MAX_EVENTS));
         if !notes.is_empty() {
             self.0.lock().insert(key.clone(), (uid.clone(), notes));
         }
     }
 
-    /// The object is gone.
+    /// Drops the Events of a deleted object.
     pub(super) fn forget(&self, key: &ObjectKey) {
         self.0.lock().remove(key);
     }
 }
 
-/// Whether an Event will never be taken: as it is, or because its namespace goes or is gone.
-pub(super) fn is_futile(error: &WriteError) -> bool {
+/// Whether a retry cannot succeed: the Event is invalid, or its namespace is terminating or gone.
+pub(super) fn is_permanent(error: &WriteError) -> bool {
     let terminating = matches!(
         error,
         WriteError::Api(ApiError::Refused { code: 403, reason, .. })
@@ -55,10 +55,14 @@ pub(super) fn is_futile(error: &WriteError) -> bool {
     terminating || error.not_found() || error.retry() == Retry::OnChange
 }
 
-/// When to come back where an Event is left to be said: as the pass would have it, or earlier if that does no harm. `longest` is how long the
-/// Event may wait.
-pub(super) fn retry(of_pass: Option<Retry>, of_event: Retry, longest: Duration) -> Option<Retry> {
-    match of_pass {
+/// When to requeue for a pending Event: as the reconcile wants, or earlier if that does no harm. `longest` is the
+/// longest delay of an Event.
+pub(super) fn retry(
+    of_reconcile: Option<Retry>,
+    of_event: Retry,
+    longest: Duration,
+) -> Option<Retry> {
+    match of_reconcile {
         None | Some(Retry::OnChange) => Some(of_event),
         Some(Retry::Again(wait)) => {
             let event = match of_event {
@@ -67,8 +71,8 @@ pub(super) fn retry(of_pass: Option<Retry>, of_event: Retry, longest: Duration) 
             };
             Some(Retry::Again(wait.min(event)))
         }
-        // What failed pauses. It must not be tried earlier for the sake of an Event.
-        Some(Retry::After(_) | Retry::Backoff | Retry::Soon) => of_pass,
+        // The backoff of a failed reconcile is not shortened for an Event.
+        Some(Retry::After(_) | Retry::Backoff | Retry::Soon) => of_reconcile,
     }
 }
 
@@ -84,18 +88,18 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_futile_where_no_attempt_will_ever_be_better() {
+    fn rejections_that_no_retry_can_fix_are_permanent() {
         for (code, reason) in [(403, NAMESPACE_TERMINATING), (404, "NotFound"), (422, "Invalid")] {
-            assert!(is_futile(&refused(code, reason)), "{code}");
+            assert!(is_permanent(&refused(code, reason)), "{code}");
         }
         for (code, reason) in [(403, "Forbidden"), (429, "TooManyRequests"), (500, "InternalError")]
         {
-            assert!(!is_futile(&refused(code, reason)), "{code}");
+            assert!(!is_permanent(&refused(code, reason)), "{code}");
         }
     }
 
     #[test]
-    fn a_pass_that_comes_back_by_itself_is_not_put_off_nor_hurried_where_it_failed() {
+    fn pending_events_neither_delay_a_requeue_nor_shorten_a_backoff() {
         let (short, long, longest) = [1, 900, 300].map(Duration::from_secs).into();
         let cases = [
             (None, Retry::Backoff, Retry::Backoff),
@@ -108,9 +112,9 @@ mod tests {
             (Some(Retry::Backoff), Retry::After(long), Retry::Backoff),
             (Some(Retry::Soon), Retry::Backoff, Retry::Soon),
         ];
-        for (of_pass, of_event, expected) in cases {
-            let both = retry(of_pass, of_event, longest);
-            assert_eq!(both, Some(expected), "{of_pass:?} and {of_event:?}");
+        for (of_reconcile, of_event, expected) in cases {
+            let both = retry(of_reconcile, of_event, longest);
+            assert_eq!(both, Some(expected), "{of_reconcile:?} and {of_event:?}");
         }
     }
 
@@ -124,23 +128,24 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_is_taken_once_and_only_about_the_same_object() {
-        let (unsaid, key) = (Unsaid::default(), ObjectKey::new("ns", "a"));
+    fn events_are_taken_once_and_only_for_the_same_uid() {
+        let (pending, key) = (PendingEvents::default(), ObjectKey::new("ns", "a"));
         let (first, second) = (Uid("1".into()), Uid("2".into()));
-        unsaid.keep(&key, &first, vec![note(1)]);
-        assert_eq!(unsaid.take(&key, &first), [note(1)]);
-        assert_eq!(unsaid.take(&key, &first), []);
-        unsaid.keep(&key, &first, vec![note(1)]);
-        assert_eq!(unsaid.take(&key, &second), []);
-        unsaid.keep(&key, &first, vec![note(1)]);
-        unsaid.forget(&key);
-        assert_eq!(unsaid.take(&key, &first), []);
+        pending.keep(&key, &first, vec![note(1)]);
+        assert_eq!(pending.take(&key, &first), [note(1)]);
+        assert_eq!(pending.take(&key, &first), []);
+        pending.keep(&key, &first, vec![note(1)]);
+        assert_eq!(pending.take(&key, &second), []);
+        pending.keep(&key, &first, vec![note(1)]);
+        pending.forget(&key);
+        assert_eq!(pending.take(&key, &first), []);
     }
 
     #[test]
-    fn the_newest_few_are_kept() {
-        let (unsaid, key, uid) = (Unsaid::default(), ObjectKey::new("ns", "a"), Uid("1".into()));
-        unsaid.keep(&key, &uid, (0..8).map(note).collect());
-        assert_eq!(unsaid.take(&key, &uid), (3..8).map(note).collect::<Vec<_>>());
+    fn keeps_the_newest_events() {
+        let (pending, key, uid) =
+            (PendingEvents::default(), ObjectKey::new("ns", "a"), Uid("1".into()));
+        pending.keep(&key, &uid, (0..8).map(note).collect());
+        assert_eq!(pending.take(&key, &uid), (3..8).map(note).collect::<Vec<_>>());
     }
 }

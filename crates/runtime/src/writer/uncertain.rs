@@ -1,7 +1,6 @@
-//! What a write leaves behind in a cache, whatever becomes of it.
+//! Marks a key uncertain while the result of a write is unknown.
 //!
-//! From the moment a write goes out until its answer is there, nobody knows what its object is like. If the answer never comes, because it is
-//! lost or because the pass that waited for it is abandoned, the key stays *uncertain* until a live read.
+//! If the answer is lost, or the reconcile is aborted before it arrives, the key stays uncertain until a live read.
 
 use bytes::Bytes;
 use machinist_domain::key::ObjectKey;
@@ -12,32 +11,32 @@ use crate::cache::Cache;
 use crate::cache::kind::Kind;
 use crate::cluster::ApiError;
 
-/// A write under way. Dropped, it makes the key uncertain, unless somebody said that there is no doubt.
-pub(super) struct Doubt<'a, K: Kind> {
+/// A write in flight. `Drop` marks the key uncertain unless the result is settled.
+pub(super) struct PendingWrite<'a, K: Kind> {
     cache: &'a Cache<K>,
     key: &'a ObjectKey,
     settled: bool,
 }
 
-impl<'a, K: Kind> Doubt<'a, K> {
-    /// A write about `key` is going out.
-    pub(super) fn about(cache: &'a Cache<K>, key: &'a ObjectKey) -> Self {
+impl<'a, K: Kind> PendingWrite<'a, K> {
+    /// A write to `key` is about to be sent.
+    pub(super) fn new(cache: &'a Cache<K>, key: &'a ObjectKey) -> Self {
         Self { cache, key, settled: false }
     }
 
-    /// It is known what the object is like.
+    /// The state of the object is known.
     pub(super) fn settle(mut self) {
         self.settled = true;
     }
 
-    /// It is known what the object is like, unless `error` leaves that open.
+    /// The state of the object is known, unless `error` leaves it open.
     pub(super) fn settle_unless(self, error: &WriteError) {
-        if !error.leaves_doubt() {
+        if !error.leaves_uncertain() {
             self.settle();
         }
     }
 
-    /// Takes in the answer to a write that the API server answers with the object.
+    /// Stores the object in the answer.
     pub(super) fn learn(
         self,
         sent: Result<Option<Bytes>, WriteError>,
@@ -60,7 +59,7 @@ impl<'a, K: Kind> Doubt<'a, K> {
     }
 }
 
-impl<K: Kind> Drop for Doubt<'_, K> {
+impl<K: Kind> Drop for PendingWrite<'_, K> {
     fn drop(&mut self) {
         if !self.settled {
             self.cache.mark_uncertain(self.key);
