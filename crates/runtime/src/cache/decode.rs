@@ -1,4 +1,4 @@
-//! From JSON to what is stored, one object at a time: an object that cannot be decoded is not absent, and does not hide the others.
+//! Decodes objects one by one: an object that cannot be decoded is not absent, and does not hide the others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use serde_json::value::RawValue;
 use super::kind::Kind;
 use super::store::Entry;
 
-/// An object of which we know that it is there, who owns it and how it is labelled, but not what it says. It is never acted on.
+/// An object that cannot be decoded. It keeps identity, labels and owners, and no controller acts on it.
 #[derive(Debug, Clone)]
 pub struct Undecodable {
     /// Identity and version.
     pub meta: Meta,
-    /// Labels, so that selectors still count it.
+    /// Labels, so that selectors still match it.
     pub labels: BTreeMap<String, String>,
-    /// Owners, so that it is still somebody's child.
+    /// Owners, so that it still counts as a child.
     pub owners: Vec<OwnerReference>,
     /// Why it cannot be decoded.
     pub error: String,
 }
 
-/// Decodes an object. The error case is one that has no readable metadata at all, which an API server does not send.
+/// Decodes an object. An error means that not even its metadata is readable.
 pub(super) fn decode<K: Kind>(kind: &K, raw: &RawValue) -> Result<Entry<K::Stored>, String> {
     let error = match serde_json::from_str::<K::Wire>(raw.get()) {
         Ok(wire) => return Ok(Entry::Known(Arc::new(kind.project(wire)))),

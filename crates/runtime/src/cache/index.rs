@@ -1,7 +1,6 @@
-//! Objects of a cache by something else than their key: all machines of a set, the machine of a node.
+//! Secondary indexes of a cache, such as the Machines of a MachineSet.
 //!
-//! An index changes with its store, under the same lock: whoever finds an object in the store finds it in the index, own writes and deletions
-//! included. It holds keys, not objects: an object that is needed is looked up.
+//! An index changes with its store under the same lock, own writes and deletions included. It holds keys, not objects.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,13 +10,13 @@ use parking_lot::RwLock;
 
 use super::store::Entry;
 
-/// Keys of objects by a term that was made from each.
+/// Keys of objects by index term.
 #[derive(Debug, Default)]
 pub struct Index {
     by_term: RwLock<HashMap<Arc<str>, Keys>>,
 }
 
-/// Mostly one term has one object (a node, a provider id), and a set costs ten times as much.
+/// Most terms have one object, and a set needs ten times the memory.
 #[derive(Debug)]
 enum Keys {
     One(ObjectKey),
@@ -25,7 +24,7 @@ enum Keys {
 }
 
 impl Index {
-    /// The keys of all objects with this term, in order.
+    /// The sorted keys of all objects with this term.
     pub fn get(&self, term: &str) -> Vec<ObjectKey> {
         match self.by_term.read().get(term) {
             None => Vec::new(),
@@ -36,7 +35,7 @@ impl Index {
 
     fn insert(&self, term: Arc<str>, key: &ObjectKey) {
         let mut by_term = self.by_term.write();
-        // Taken out and put in again, key and term alike: those of the former object would keep its strings alive.
+        // Key and term are replaced too: the old ones would keep the strings of the former object alive.
         let keys = match by_term.remove(&term) {
             Some(Keys::One(present)) if present != *key => {
                 Keys::Many(BTreeSet::from([present, key.clone()]))
@@ -66,11 +65,11 @@ impl Index {
     }
 }
 
-/// What a store tells an index of one object: its entry before and after a change, and the position of the store.
+/// Receives an entry before and after a change, and the position of the store.
 pub(super) type Indexer<T> =
     Box<dyn Fn(Option<&Entry<T>>, Option<&Entry<T>>, Version) + Send + Sync>;
 
-/// Keeps `index` by the terms that `of` makes.
+/// An indexer for the terms that `of` returns.
 pub(super) fn keeper<T: super::kind::Stored>(
     index: Arc<Index>,
     of: impl Fn(&Entry<T>) -> Vec<Arc<str>> + Send + Sync + 'static,

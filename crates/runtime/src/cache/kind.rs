@@ -1,35 +1,35 @@
-//! What is read of a kind, and what is stored of it.
+//! Which fields of a kind are parsed and stored.
 
 use machinist_api::resource::Resource;
 use machinist_domain::meta::Meta;
 use serde::de::DeserializeOwned;
 
-/// A kind as a cache holds it: a lenient wire type, and a projection to the few things that controllers read.
+/// A kind in a cache: a lenient wire type, and a projection to the fields that controllers read.
 pub trait Kind: Send + Sync + 'static {
-    /// What is parsed.
+    /// The parsed type.
     type Wire: DeserializeOwned;
-    /// What is stored.
+    /// The stored type.
     type Stored: Stored;
-    /// Where it is served.
+    /// The resource.
     const RESOURCE: Resource;
-    /// Whether the API server is asked for metadata alone.
+    /// Whether to request only the metadata.
     const METADATA_ONLY: bool = false;
 
-    /// Keeps what is needed. What is wrong with the content of an object is stored, too: somebody will have to say it.
+    /// Keeps what controllers need. Validation errors are stored as well, so that a controller can report them.
     fn project(&self, wire: Self::Wire) -> Self::Stored;
 }
 
-/// Something with identity and version.
+/// A stored object.
 pub trait Stored: Send + Sync + 'static {
     /// Identity and version.
     fn meta(&self) -> &Meta;
 }
 
-/// CustomResourceDefinitions, of which only the names are known.
+/// CustomResourceDefinitions; only their names are stored.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CustomResourceDefinitions;
 
-/// A CustomResourceDefinition that exists.
+/// An existing CustomResourceDefinition.
 #[derive(Debug, Clone)]
 pub struct CustomResourceDefinition(Meta);
 

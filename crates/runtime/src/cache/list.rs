@@ -1,7 +1,7 @@
-//! Lists a kind, page by page, into the store. The first list fills it; later ones (the verify pass) repair it.
+//! Lists a kind, page by page, into the store. The first list fills it; later ones (the resync) correct it.
 //!
-//! A list without a version is answered consistently, from the latest state that a quorum agrees on. If that is older than what was known, the
-//! cluster was restored from a backup: then nothing is taken in before the last page is there (`store::restored`).
+//! A list without a resourceVersion is consistent. If it is older than the store, the cluster was restored from a
+//! backup: then the pages are collected and stored at once (`store::restored`).
 
 use machinist_api::resource::push_encoded;
 use machinist_api::wire::ListPage;
@@ -13,26 +13,25 @@ use super::kind::Kind;
 use super::store::Listing;
 use crate::cluster::ApiError;
 
-/// Small pages keep the memory that a list takes small; a hundred objects are a quarter of a megabyte on the wire. Pages of 50 and 25 were
-/// measured and save nothing more.
+/// Small pages save memory; a hundred objects are 250 KiB. Pages of 50 and 25 were measured and save nothing more.
 const PAGE: u32 = 100;
 
-/// What is listed.
+/// What to list.
 #[derive(Debug, Clone, Copy)]
 enum Extent<'a> {
-    /// All of the cache's scope.
+    /// The whole scope.
     Everything,
-    /// The objects of one namespace, which is in the scope, with certain labels.
+    /// The objects of one namespace with these labels.
     Selected { namespace: &'a str, labels: &'a str },
 }
 
 impl<K: Kind> Cache<K> {
-    /// Lists everything once and makes the store agree with it. Returns how many objects had to be changed.
+    /// Lists everything and corrects the store. Returns how many objects changed.
     pub async fn verify(&self) -> Result<usize, ApiError> {
         let mut listing = self.store.listing();
         let at = self.list_into(&mut listing, Extent::Everything).await?;
         self.store.listing_done(&mut listing, at);
-        for key in std::mem::take(&mut listing.doubtful) {
+        for key in std::mem::take(&mut listing.unconfirmed) {
             self.read_live(&key).await?;
             listing.repairs += 1;
         }
@@ -40,10 +39,8 @@ impl<K: Kind> Cache<K> {
         Ok(listing.repairs)
     }
 
-    /// The same for the objects of one namespace that `labels` selects: whoever needs the truth about a few need not list all.
-    ///
-    /// Those of `known` that the list does not have are read one by one: each is gone, or is only not selected any more. Of other objects nothing is
-    /// learned, so the position stays where it is.
+    /// Lists the objects of one namespace that `labels` selects. Those of `known` that are missing from the list are
+    /// read live: deleted, or no longer selected. The position of the store stays.
     pub async fn verify_selected(
         &self,
         namespace: &str,
@@ -54,12 +51,12 @@ impl<K: Kind> Cache<K> {
         let (mut listing, position) = (self.store.listing(), self.store.position());
         let at = self.list_into(&mut listing, Extent::Selected { namespace, labels }).await?;
         if at < position {
-            // The cluster was restored from a backup. To find that out is the business of a list of everything.
+            // Only a list of everything can detect a restored cluster.
             return self.verify().await.map(drop);
         }
-        let doubtful = std::mem::take(&mut listing.doubtful);
+        let unconfirmed = std::mem::take(&mut listing.unconfirmed);
         let missing = known.iter().filter(|key| !listing.has(key)).cloned();
-        for key in missing.chain(doubtful) {
+        for key in missing.chain(unconfirmed) {
             self.read_live(&key).await?;
         }
         self.heard();
@@ -94,10 +91,10 @@ impl<K: Kind> Cache<K> {
             let page: ListPage<'_> = serde_json::from_slice(&body)
                 .map_err(|error| ApiError::NotUnderstood(error.to_string()))?;
             let at = Version::parse(&page.metadata.resource_version);
-            // A consistent list is never older than what was known before it was asked for.
+            // A consistent list is never older than what was known before it was requested.
             if at < known && next.is_empty() && matches!(extent, Extent::Everything) {
-                tracing::warn!(%at, %known, resource = %K::RESOURCE, "the cluster went back in time, learning everything anew");
-                self.store.went_back(listing, known);
+                tracing::warn!(%at, %known, resource = %K::RESOURCE, "resourceVersion regressed; relisting");
+                self.store.regressed(listing, known);
             }
             for raw in page.items.unwrap_or_default() {
                 match decode(&self.kind, raw) {

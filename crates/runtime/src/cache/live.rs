@@ -1,4 +1,4 @@
-//! Reading past the cache, where only the truth will do: after a lost answer, and before a critical step. Counted, because it costs a request.
+//! Live reads, after a lost answer and before a critical step. They are counted, because each costs a request.
 
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
@@ -10,14 +10,15 @@ use super::kind::Kind;
 use super::store::Entry;
 use crate::cluster::ApiError;
 
-/// How often an object is read again because it changed meanwhile. After that the key stays uncertain, and the next pass reads it.
+/// How often an object is read again because it changed meanwhile. Then the key stays uncertain until the next
+/// reconcile.
 const LIVE_READS: usize = 3;
 
 impl<K: Kind> Cache<K> {
-    /// Asks the API server for one object, stores the answer, and returns it. `None` means that it does not exist.
+    /// Reads one object from the API server and stores it. `None` if it does not exist.
     pub async fn read_live(&self, key: &ObjectKey) -> Result<Option<Entry<K::Stored>>, ApiError> {
         for _ in 0..LIVE_READS {
-            let before = self.store.glimpse(key);
+            let before = self.store.before_live_read(key);
             let entry = self.fetch(key).await?;
             if self.store.read_live(key, entry.as_ref(), before) {
                 break;
@@ -40,12 +41,12 @@ impl<K: Kind> Cache<K> {
         }
     }
 
-    /// What is cached under `key`, unless an answer about it was lost: then what the API server says.
+    /// The cached object, or a live read if the key is uncertain.
     pub async fn get_certain(&self, key: &ObjectKey) -> Result<Option<Entry<K::Stored>>, ApiError> {
         if self.is_uncertain(key) { self.read_live(key).await } else { Ok(self.get(key)) }
     }
 
-    /// Reads those of `keys` about which an answer was lost, so that what is cached under all of them is certain.
+    /// Reads those of `keys` that are uncertain.
     pub async fn certain_among<'a>(
         &self,
         keys: impl Iterator<Item = &'a ObjectKey> + Send,
@@ -57,7 +58,7 @@ impl<K: Kind> Cache<K> {
         Ok(())
     }
 
-    /// Stores what the API server answered to a write of ours, so that the next pass sees it whatever the watch does.
+    /// Stores the answer to a write, so that the next reconcile sees it.
     pub(crate) fn learn_written(&self, body: &[u8]) -> Result<Meta, String> {
         let raw: &RawValue = serde_json::from_slice(body).map_err(|error| error.to_string())?;
         let entry = decode(&self.kind, raw)?;
@@ -65,13 +66,12 @@ impl<K: Kind> Cache<K> {
         Ok(entry.meta().clone())
     }
 
-    /// Whether the object with this very uid is here.
+    /// Whether the object with this uid is cached.
     pub(crate) fn holds(&self, meta: &Meta) -> bool {
         self.store.get(&meta.key).is_some_and(|entry| entry.meta().uid == meta.uid)
     }
 
-    /// Forgets an object, because the API server answered to a deletion of ours that it is gone; `seen` says whether it was here when the
-    /// deletion went out. Nothing older brings it back.
+    /// Removes an object after the answer to a deletion. `seen`: it was cached when the deletion was sent.
     pub(crate) fn learn_gone(&self, meta: &Meta, seen: bool) {
         self.store.deleted(meta, seen);
     }

@@ -1,14 +1,11 @@
-//! Caches: what the cluster looks like, as far as controllers want to know.
+//! Caches of Kubernetes objects (informers).
 //!
-//! * [`kind`]: what is read of a kind and what is stored of it; [`decode`]: from JSON to that, one bad object at a time.
-//! * [`store`]: the objects, and the rules by which an older truth never replaces a newer one; [`index`]: finding them by something else than
-//!   their key.
-//! * [`list`], [`watch`]: how the store is filled and kept; [`live`]: reading past it, where that matters.
-//! * [`registry`]: one watch per (cluster, kind, scope), shared by all controllers.
+//! [`kind`] and [`decode`] define what is stored. [`store`] holds the objects and never replaces a newer one by an
+//! older one. [`list`], [`watch`] and [`live`] fill it; [`index`] finds objects by other keys; [`registry`] shares one
+//! watch per (cluster, kind, scope).
 //!
-//! kube's `watcher` and reflector are not used: they drop the store while re-listing, cannot tell that an object of ours is newer than a
-//! list, have no room for objects that cannot be decoded, need a whole `ObjectMeta`, and their shared streams can deadlock.
-//! Changes are handed to subscribers by a plain call that must not block; there is no channel that could fill up.
+//! kube's `watcher` and reflector are not used: they drop the store while relisting, cannot merge answers to own
+//! writes, cannot keep undecodable objects, need a whole `ObjectMeta`, and their shared streams can deadlock.
 
 pub mod decode;
 pub mod index;
@@ -39,19 +36,19 @@ use crate::cluster::{ApiError, Session};
 use crate::metrics::Metrics;
 use crate::timings::Timings;
 
-/// Whose objects: of one namespace, of all, or a single one.
+/// All namespaces, one namespace, or one object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Every namespace, and cluster-scoped kinds.
     All,
     /// One namespace.
     Namespace(String),
-    /// One object, so that a role can name it.
+    /// One object, so that RBAC can name it.
     Object(ObjectKey),
 }
 
 impl Scope {
-    /// The namespace, if it is one.
+    /// The namespace, if there is one.
     pub fn namespace(&self) -> Option<&str> {
         match self {
             Self::All => None,
@@ -60,7 +57,7 @@ impl Scope {
         }
     }
 
-    /// The path of the collection with the beginning of a query: what follows is joined by `&`.
+    /// The path of the collection with the start of a query; more parameters follow after `&`.
     fn path(&self, resource: Resource) -> String {
         let mut path = resource.collection_path(self.namespace());
         path.push('?');
@@ -79,27 +76,27 @@ pub struct Cache<K: Kind> {
     scope: Scope,
     session: Session,
     store: Store<K::Stored>,
-    /// Indexes that several look into.
+    /// Indexes that several controllers share.
     indexes: Mutex<HashMap<&'static str, Arc<Index>>>,
     health: Mutex<Health>,
     synced: signal::Sender<bool>,
-    /// Rung when something goes wrong.
+    /// Notified when `health.trouble` is set.
     troubled: Notify,
     clock: SharedClock,
     timings: Timings,
     metrics: Arc<Metrics>,
 }
 
-/// What is known of the cache's connection.
+/// State of the connection.
 #[derive(Debug, Clone, Default)]
 struct Health {
-    /// When the cluster last told us anything.
+    /// When the last message arrived.
     heard_at: Option<Duration>,
-    /// What went wrong since.
+    /// The error since then.
     trouble: Option<ApiError>,
-    /// When the watch that is open now was opened.
+    /// When the current watch was opened.
     opened_at: Option<Duration>,
-    /// Whether the watch is too far behind to go on without a list.
+    /// Whether the watch needs a new list.
     must_list: bool,
 }
 
@@ -114,32 +111,32 @@ impl<K: Kind> std::fmt::Debug for Cache<K> {
 }
 
 impl<K: Kind> Cache<K> {
-    /// What is cached under `key`.
+    /// The cached object.
     pub fn get(&self, key: &ObjectKey) -> Option<Entry<K::Stored>> {
         self.store.get(key)
     }
 
-    /// Whether an answer about `key` was lost, so that only a live read tells the truth.
+    /// Whether an answer about `key` was lost, so that a live read is needed.
     pub fn is_uncertain(&self, key: &ObjectKey) -> bool {
         self.store.is_uncertain(key)
     }
 
-    /// Says that an answer about `key` was lost.
+    /// Marks `key` uncertain.
     pub fn mark_uncertain(&self, key: &ObjectKey) {
         self.store.mark_uncertain(key);
     }
 
-    /// Keys of all objects, those that cannot be decoded included.
+    /// Keys of all objects, undecodable ones included.
     pub fn keys(&self) -> Vec<ObjectKey> {
         self.store.keys()
     }
 
-    /// Keys of the objects for which `wanted` holds; those that cannot be decoded are left out.
+    /// Keys of the decodable objects that match.
     pub fn select(&self, wanted: impl Fn(&K::Stored) -> bool) -> Vec<ObjectKey> {
         self.store.select(wanted)
     }
 
-    /// An index of the objects that are understood, by the terms that `of` makes of each. It agrees with the cache at every moment.
+    /// An index of the decodable objects by the terms that `of` returns. It always agrees with the cache.
     pub fn index(&self, of: fn(&K::Stored) -> Vec<Arc<str>>) -> Arc<Index> {
         self.index_entries(move |entry| match entry {
             Entry::Known(object) => of(object),
@@ -147,7 +144,7 @@ impl<K: Kind> Cache<K> {
         })
     }
 
-    /// The index of this name. Whoever asks for it first says how it is made; all others share it, and must mean the same.
+    /// A shared index. The first caller defines it; all others must pass the same function.
     pub fn shared_index(
         &self,
         name: &'static str,
@@ -156,7 +153,7 @@ impl<K: Kind> Cache<K> {
         Arc::clone(self.indexes.lock().entry(name).or_insert_with(|| self.index(of)))
     }
 
-    /// An index of all objects, those that cannot be decoded included: they still have labels and owners.
+    /// An index of all objects, undecodable ones included: they have labels and owners.
     pub fn index_entries(
         &self,
         of: impl Fn(&Entry<K::Stored>) -> Vec<Arc<str>> + Send + Sync + 'static,
@@ -166,11 +163,11 @@ impl<K: Kind> Cache<K> {
         index
     }
 
-    /// Calls `attendant` with what an object was and is, for every change from now on, and once for everything that is there already: each change
-    /// exactly once, and before anybody else can see it. It runs while the store is locked, so it must be quick and not touch this cache.
+    /// Calls `attendant` for every change from now on, and for each existing object: exactly once, and before other
+    /// readers see it. The store is locked meanwhile, so it must be quick and must not use this cache.
     ///
-    /// The third argument is the position: everything up to it has been told. What the watch tells is at the position itself; what a list brings is
-    /// beyond, and may have changed more than once since.
+    /// The third argument is the position. Events of the watch are at the position; objects of a list are beyond it
+    /// and may have changed more than once.
     pub fn attend(
         &self,
         attendant: impl Fn(Option<&Entry<K::Stored>>, Option<&Entry<K::Stored>>, Version)
@@ -181,8 +178,7 @@ impl<K: Kind> Cache<K> {
         self.store.add_indexer(Box::new(attendant));
     }
 
-    /// Looks at everything at once, and at the position: whatever happened up to that version has been told. Nothing changes meanwhile, so it
-    /// must be quick.
+    /// Reads all objects and the position under one lock, so `look` must be quick.
     pub fn survey<R>(
         &self,
         look: impl FnOnce(Version, &mut dyn Iterator<Item = &Entry<K::Stored>>) -> R,
@@ -190,33 +186,33 @@ impl<K: Kind> Cache<K> {
         self.store.survey(look)
     }
 
-    /// Calls `subscriber` for every change from now on, and once for everything that is there already. It must not block.
+    /// Calls `subscriber` for every change from now on, and for each existing object. It must not block.
     pub fn subscribe(&self, subscriber: impl Fn(&Change<'_, K::Stored>) + Send + Sync + 'static) {
         self.store.subscribe(Box::new(subscriber));
     }
 
-    /// Whether the whole list has been seen once.
+    /// Whether the first list is complete.
     pub fn is_synced(&self) -> bool {
         *self.synced.borrow()
     }
 
-    /// Returns when the whole list has been seen once.
+    /// Waits for the first list.
     pub async fn wait_synced(&self) {
         // The sender lives in `self`, so waiting cannot fail.
         drop(self.synced.subscribe().wait_for(|synced| *synced).await);
     }
 
-    /// Returns `None` when the whole list has been seen once, or what is in the way of that.
+    /// Waits for the first list; returns an error that prevents it.
     pub async fn wait_synced_or_trouble(&self) -> Option<ApiError> {
         let troubled = async {
             loop {
-                // Listening before looking: trouble that comes in between is not missed.
-                let mut news = pin!(self.troubled.notified());
-                news.as_mut().enable();
+                // Registered before the check, so that no notification is missed.
+                let mut notified = pin!(self.troubled.notified());
+                notified.as_mut().enable();
                 if let Some(trouble) = self.health.lock().trouble.clone() {
                     return trouble;
                 }
-                news.await;
+                notified.await;
             }
         };
         tokio::select! {
@@ -233,36 +229,36 @@ impl<K: Kind> Cache<K> {
     }
 }
 
-/// A cache of whatever kind, for readiness and metrics.
+/// A cache of any kind, for readiness and metrics.
 pub trait AnyCache: Send + Sync {
     /// The kind.
     fn resource(&self) -> Resource;
     /// The scope.
     fn scope(&self) -> &Scope;
-    /// How it is.
+    /// The state for readiness and metrics.
     fn state(&self) -> CacheState;
-    /// Keys of all objects, those that cannot be decoded included.
+    /// Keys of all objects, undecodable ones included.
     fn keys(&self) -> Vec<ObjectKey>;
-    /// Identity and version of an object, also of one that cannot be decoded.
+    /// Identity and version of an object, also of an undecodable one.
     fn meta(&self, key: &ObjectKey) -> Option<Meta>;
-    /// Returns when the whole list has been seen once.
+    /// Waits for the first list.
     fn wait_synced(&self) -> BoxFuture<'_, ()>;
-    /// Lists everything once and makes the store agree with it.
+    /// Lists everything and corrects the store.
     fn verify(&self) -> BoxFuture<'_, Result<usize, ApiError>>;
 }
 
-/// How a cache is.
+/// The state of a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheState {
-    /// Whether the whole list has been seen once.
+    /// Whether the first list is complete.
     pub synced: bool,
-    /// How many objects it holds.
+    /// Number of objects.
     pub objects: usize,
-    /// How many of them cannot be decoded.
+    /// Number of undecodable objects.
     pub undecodable: usize,
-    /// How long ago the cluster last told us anything.
+    /// Time since the last message of the watch.
     pub age: Option<Duration>,
-    /// What went wrong since.
+    /// The error since then.
     pub trouble: Option<String>,
 }
 

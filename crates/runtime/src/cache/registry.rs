@@ -1,7 +1,7 @@
-//! One watch per (cluster, kind, scope), shared by all controllers that need it, opened when the first one does.
+//! One watch per (cluster, kind, scope), shared by all controllers and opened on first use.
 //!
-//! A cache that was *opened* stays for as long as the process. One that is only *held* is closed when the last holder lets go: its watch ends
-//! and what it stored is forgotten. That is for scopes that come and go, such as a single Secret.
+//! An *opened* cache stays for the life of the process. A *held* cache is closed with its last holder; it is for
+//! short-lived scopes such as a single Secret.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -38,11 +38,11 @@ struct Opened {
     typed: Arc<dyn Any + Send + Sync>,
     any: Arc<dyn AnyCache>,
     hold: Weak<Hold>,
-    /// There if somebody wants it for as long as the process.
+    /// Set if the cache stays for the life of the process.
     kept: Option<Arc<Hold>>,
 }
 
-/// What keeps a cache open: shared by all who hold it.
+/// Keeps a cache open; shared by all holders.
 struct Hold {
     id: CacheId,
     stop: CancellationToken,
@@ -54,17 +54,17 @@ impl Drop for Hold {
         self.stop.cancel();
         if let Some(open) = self.open.upgrade() {
             let mut open = open.lock();
-            // Somebody may have opened it anew since the last holder let go.
+            // It may have been reopened since the last holder released it.
             let closed = open.get(&self.id).is_some_and(|opened| opened.hold.strong_count() == 0);
             let closed = closed.then(|| open.remove(&self.id));
-            // What subscribers hold goes with the cache, and may be anything: not under the lock.
+            // Subscribers may run any code when dropped: not under the lock.
             drop(open);
             drop(closed);
         }
     }
 }
 
-/// A cache that stays open for as long as somebody holds it.
+/// A cache that stays open while it is held.
 pub struct Held<K: Kind> {
     cache: Arc<Cache<K>>,
     _hold: Arc<Hold>,
@@ -91,19 +91,19 @@ impl std::fmt::Debug for Caches {
 }
 
 impl Caches {
-    /// No caches yet; those that are opened stop with `tasks`.
+    /// An empty registry; its caches stop with `tasks`.
     pub fn new(clock: SharedClock, timings: Timings, metrics: Arc<Metrics>, tasks: Tasks) -> Self {
         Self { open: Arc::default(), clock, timings, metrics, tasks }
     }
 
-    /// The cache for a kind, opened now if nobody did before; it stays. `kind` is used only by the first.
+    /// The cache of a kind, opened on first use; it stays. Only the first `kind` is used.
     pub fn open<K: Kind>(&self, cluster: &Cluster, scope: Scope, kind: K) -> Arc<Cache<K>> {
         let Held { cache, _hold: hold } = self.find(cluster, scope, kind, true);
         drop(hold);
         cache
     }
 
-    /// The cache for a kind, opened now if nobody did before, until the last holder lets go. `kind` is used only by the first.
+    /// The cache of a kind, opened on first use, until the last holder drops it. Only the first `kind` is used.
     pub fn hold<K: Kind>(&self, cluster: &Cluster, scope: Scope, kind: K) -> Held<K> {
         self.find(cluster, scope, kind, false)
     }
@@ -146,7 +146,7 @@ impl Caches {
         Held { cache, _hold: hold }
     }
 
-    /// Every cache that is open, for readiness and metrics.
+    /// All open caches.
     pub fn all(&self) -> Vec<Arc<dyn AnyCache>> {
         self.open.lock().values().map(|opened| Arc::clone(&opened.any)).collect()
     }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_held_is_shared_and_closed_with_the_last_holder() {
+    async fn held_cache_is_shared_and_closed_with_the_last_holder() {
         let (caches, cluster) = caches();
         let first = caches.hold(&cluster, one("a"), Definitions);
         let second = caches.hold(&cluster, one("a"), Definitions);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_opened_stays_whoever_lets_go() {
+    async fn opened_cache_stays_when_holders_are_dropped() {
         let (caches, cluster) = caches();
         let held = caches.hold(&cluster, one("a"), Definitions);
         let opened = caches.open(&cluster, one("a"), Definitions);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_index_that_several_look_into_is_kept_once() {
+    async fn shared_index_exists_once() {
         let (caches, cluster) = caches();
         let cache = caches.open(&cluster, one("a"), Definitions);
         let index = |name| cache.shared_index(name, |_| Vec::new());

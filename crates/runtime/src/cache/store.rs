@@ -1,17 +1,14 @@
-//! The objects of a cache, and the rules by which an older truth never replaces a newer one.
+//! The objects of a cache. A newer object is never replaced by an older one.
 //!
-//! Objects arrive by four ways that overtake each other: the watch, lists, answers to our own writes, and live reads. Two facts decide:
-//! the version of an object, and the store's *position*, the version up to which watch or list have told everything.
+//! Objects arrive from the watch, lists, answers to own writes, and live reads, in any order. Two values decide: the
+//! version of an object, and the *position*, up to which watch and lists have delivered everything.
 //!
-//! * From the watch, what is at or below the position is known already.
-//! * An answer to a write that is at or below the position is either known or was undone since: it is ignored.
-//! * An object that a list does not have is removed only if it is not newer than the list.
-//! * An object that is gone, as a live read or the answer to a deletion of ours says, does not come back by any way: its uid is kept (a
-//!   *tombstone*) until the watch has told of the deletion, or a list was read that was begun later.
-//! * An object that a list has and the store has not, although the position is past the list, may have been deleted in between: it is *doubtful*,
-//!   and a live read decides.
-//! * An object that a list or a live read has in an older version than the store, although it is later than what the store knows: the cluster was
-//!   restored from a backup. Its versions are believed. Where all of them begin anew, see [`restored`].
+//! * Watch events and answers to writes at or below the position are ignored.
+//! * An object missing from a list is removed unless it is newer than the list.
+//! * A deleted object (answer to a deletion, live read) leaves a *tombstone* until the watch or a later list confirms
+//!   it.
+//! * An object of a list behind the position that the store does not have is *unconfirmed*: a live read decides.
+//! * A regressed version means that the cluster was restored from a backup; see [`restored`].
 
 mod entry;
 mod restored;
@@ -38,15 +35,15 @@ pub(super) struct Store<T> {
 struct Inner<T> {
     objects: HashSet<ByKey<T>>,
     position: Version,
-    /// Keys about which an answer was lost, and how many lists had been begun by then.
+    /// Uncertain keys, and how many lists had been started by then.
     uncertain: HashMap<ObjectKey, u64>,
-    /// What is gone although the watch has not said so yet, and how many lists had been begun by then.
+    /// Deleted objects that the watch has not confirmed, and how many lists had been started by then.
     tombstones: HashMap<Uid, u64>,
-    /// How many lists have been begun.
+    /// How many lists have been started.
     lists: u64,
-    /// Whether the cluster went back in time, and what is here is still from before.
+    /// Whether the versions regressed and the content is still the old one.
     outdated: bool,
-    /// Told of every change while the store is locked, so that they agree with it.
+    /// Called under the lock, so that they agree with the store.
     indexers: Vec<Indexer<T>>,
 }
 
@@ -59,19 +56,19 @@ impl<T: Stored> Inner<T> {
         self.objects.iter().map(|stored| &stored.0)
     }
 
-    /// An answer about `key` was lost, or cannot be compared with what is here.
-    fn doubt(&mut self, key: &ObjectKey) {
+    /// An answer about `key` was lost, or cannot be compared.
+    fn mark_uncertain(&mut self, key: &ObjectKey) {
         self.uncertain.insert(key.clone(), self.lists);
     }
 
-    /// A list that was asked for after a deletion knows of it; and it is as good as a live read of everything.
+    /// A list that started after a deletion confirms it, and is as good as a live read of everything.
     fn settle_older_than(&mut self, list: u64) {
         self.tombstones.retain(|_, lists| *lists >= list);
         self.uncertain.retain(|_, lists| *lists >= list);
     }
 
-    /// Keeps the object with this uid from coming back.
-    fn bury(&mut self, uid: &Uid) {
+    /// Prevents that an older event restores the object.
+    fn add_tombstone(&mut self, uid: &Uid) {
         self.tombstones.insert(uid.clone(), self.lists);
     }
 
@@ -87,7 +84,7 @@ impl<T: Stored> Inner<T> {
         before
     }
 
-    /// Moves the position on; `false` if everything up to `version` was known already.
+    /// Advances the position; `false` if it is at `version` already.
     fn advance(&mut self, version: Version) -> bool {
         let news = version > self.position;
         if news {
@@ -97,31 +94,31 @@ impl<T: Stored> Inner<T> {
     }
 }
 
-/// As late as anything can be.
+/// Later than every version.
 const LATEST: Version = Version(u64::MAX);
 
-/// What the store knew before a live read.
+/// The state of a key before a live read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Glimpse {
+pub(super) struct Observation {
     position: Version,
     stored: Option<Version>,
 }
 
-/// A list that is being read, page by page.
+/// A list in progress.
 pub(super) struct Listing<T> {
-    /// Which list it is.
+    /// The number of the list.
     number: u64,
     seen: HashSet<ObjectKey>,
-    /// There if the cluster went back in time.
+    /// Set if the versions regressed.
     collected: Option<Collected<T>>,
     /// How many objects the list changed.
     pub(super) repairs: usize,
     /// Keys that only a live read can decide.
-    pub(super) doubtful: Vec<ObjectKey>,
+    pub(super) unconfirmed: Vec<ObjectKey>,
 }
 
 impl<T> Listing<T> {
-    /// Whether the list has this object.
+    /// Whether the list contains this object.
     pub(super) fn has(&self, key: &ObjectKey) -> bool {
         self.seen.contains(key)
     }
@@ -160,7 +157,7 @@ impl<T: Stored> Store<T> {
         known.collect()
     }
 
-    /// Shows the position and every object, while nothing changes.
+    /// Reads the position and all objects under one lock.
     pub(super) fn survey<R>(
         &self,
         look: impl FnOnce(Version, &mut dyn Iterator<Item = &Entry<T>>) -> R,
@@ -187,11 +184,11 @@ impl<T: Stored> Store<T> {
     }
 
     pub(super) fn mark_uncertain(&self, key: &ObjectKey) {
-        self.inner.write().doubt(key);
+        self.inner.write().mark_uncertain(key);
     }
 
     pub(super) fn subscribe(&self, subscriber: Subscriber<T>) {
-        // Subscribed first and replayed after: a change in between is told twice, not never.
+        // Under the lock of the subscribers: a concurrent change is delivered twice rather than never.
         let mut subscribers = self.subscribers.write();
         let present: Vec<_> = self.inner.read().entries().cloned().collect();
         for entry in &present {
@@ -201,7 +198,7 @@ impl<T: Stored> Store<T> {
         subscribers.push(subscriber);
     }
 
-    /// Keeps an index of everything that is here and will be.
+    /// Adds an indexer and passes all existing objects to it.
     pub(super) fn add_indexer(&self, indexer: Indexer<T>) {
         let mut inner = self.inner.write();
         for entry in inner.entries() {
@@ -210,22 +207,22 @@ impl<T: Stored> Store<T> {
         inner.indexers.push(indexer);
     }
 
-    /// Tells subscribers of everything once more, although nothing changed.
-    pub(super) fn tell_all(&self) {
+    /// Passes all objects to the subscribers again (resync).
+    pub(super) fn notify_all(&self) {
         let present: Vec<_> = self.inner.read().entries().cloned().collect();
         for entry in &present {
             let key = &entry.meta().key;
-            self.tell(&Change { key, before: Some(entry), after: Some(entry) });
+            self.notify(&Change { key, before: Some(entry), after: Some(entry) });
         }
     }
 
-    /// An object as the watch tells it.
+    /// Stores an object from the watch.
     pub(super) fn watched(&self, entry: &Entry<T>) {
         let version = entry.meta().version;
         self.put_if(entry, |inner| inner.advance(version));
     }
 
-    /// A deletion as the watch tells it; the version is that of the deletion.
+    /// Applies a deletion from the watch; the version is that of the deletion.
     pub(super) fn watched_deletion(&self, meta: &Meta) {
         self.remove_if(&meta.key, |inner, stored| {
             inner.advance(meta.version) && stored.version <= meta.version
@@ -235,60 +232,60 @@ impl<T: Stored> Store<T> {
         inner.tombstones.remove(&meta.uid);
     }
 
-    /// The object with this uid is gone, as the answer to a deletion of ours tells it. `seen` says whether it was here when the deletion went
-    /// out: if it was and is not now, watch or list have told already.
+    /// Applies the answer to a deletion. `seen`: the object was cached when the deletion was sent, so if it is not
+    /// now, watch or list have delivered the deletion already.
     pub(super) fn deleted(&self, meta: &Meta, seen: bool) {
         let removed = self.remove_if(&meta.key, |inner, stored| {
             let same = stored.uid == meta.uid;
             if same {
-                inner.bury(&meta.uid);
+                inner.add_tombstone(&meta.uid);
             }
             same
         });
         if !removed && !seen {
-            self.inner.write().bury(&meta.uid);
+            self.inner.write().add_tombstone(&meta.uid);
         }
     }
 
-    /// Everything up to `version` has been told.
+    /// Advances the position.
     pub(super) fn bookmark(&self, version: Version) {
         self.inner.write().advance(version);
     }
 
-    /// An object as the answer to a write of ours tells it.
+    /// Stores the answer to a write.
     pub(super) fn written(&self, entry: &Entry<T>) {
         let Meta { key, version, .. } = entry.meta();
         self.put_if(entry, |inner| {
             let news = *version > inner.position;
             if inner.outdated && !news {
-                inner.doubt(key);
+                inner.mark_uncertain(key);
             }
             news
         });
     }
 
-    /// What the store knows before a live read, to tell afterwards whether something newer came in between.
-    pub(super) fn glimpse(&self, key: &ObjectKey) -> Glimpse {
+    /// Records the state of a key before a live read, to detect concurrent changes.
+    pub(super) fn before_live_read(&self, key: &ObjectKey) -> Observation {
         let inner = self.inner.read();
         let stored = inner.get(key).map(|stored| stored.meta().version);
-        Glimpse { position: inner.position, stored }
+        Observation { position: inner.position, stored }
     }
 
-    /// An object as a live read tells it: `None` means that it does not exist. Returns whether that settles it; if not, something came in
-    /// between that may be newer, and only another read can tell.
+    /// Applies a live read; `None` means that the object does not exist. Returns `false` if a concurrent change may be
+    /// newer, so that another read is needed.
     pub(super) fn read_live(
         &self,
         key: &ObjectKey,
         entry: Option<&Entry<T>>,
-        before: Glimpse,
+        before: Observation,
     ) -> bool {
-        let mut newer = self.glimpse(key).stored != before.stored;
+        let mut newer = self.before_live_read(key).stored != before.stored;
         if let Some(entry) = entry {
             self.put(entry, LATEST, |inner| {
                 newer |= inner.get(key).map(|stored| stored.meta().version) != before.stored;
-                // Read before it was deleted: what is there now is not known.
+                // Deleted since the read: the current state is unknown.
                 newer |= inner.tombstones.contains_key(&entry.meta().uid);
-                // Not there although it was read: fine, unless the watch went on and may have told of its deletion.
+                // Missing from the store: fine, unless the watch advanced and may have delivered its deletion.
                 let moved = inner.position != before.position;
                 newer |= moved && !inner.objects.contains(key);
                 !newer
@@ -297,7 +294,7 @@ impl<T: Stored> Store<T> {
             self.remove_if(key, |inner, stored| {
                 newer |= Some(stored.version) != before.stored;
                 if !newer {
-                    inner.bury(&stored.uid);
+                    inner.add_tombstone(&stored.uid);
                 }
                 !newer
             });
@@ -310,7 +307,7 @@ impl<T: Stored> Store<T> {
         settled
     }
 
-    /// A list is about to be asked for.
+    /// Starts a list.
     pub(super) fn listing(&self) -> Listing<T> {
         let mut inner = self.inner.write();
         inner.lists += 1;
@@ -319,31 +316,31 @@ impl<T: Stored> Store<T> {
             seen: HashSet::new(),
             collected: None,
             repairs: 0,
-            doubtful: Vec::new(),
+            unconfirmed: Vec::new(),
         }
     }
 
-    /// One object of a list that is true at version `at`.
+    /// Stores one object of a list at version `at`.
     pub(super) fn listed(&self, listing: &mut Listing<T>, entry: &Entry<T>, at: Version) {
         if let Some(collected) = &mut listing.collected {
             collected.objects.push(entry.clone());
             return;
         }
         let key = entry.meta().key.clone();
-        let mut doubtful = false;
+        let mut unconfirmed = false;
         let repaired = self.put(entry, at, |inner| {
-            let buried = inner.tombstones.contains_key(&entry.meta().uid);
-            doubtful = !buried && inner.position > at && !inner.objects.contains(&key);
-            !doubtful
+            let deleted = inner.tombstones.contains_key(&entry.meta().uid);
+            unconfirmed = !deleted && inner.position > at && !inner.objects.contains(&key);
+            !unconfirmed
         });
         listing.repairs += usize::from(repaired);
-        if doubtful {
-            listing.doubtful.push(key.clone());
+        if unconfirmed {
+            listing.unconfirmed.push(key.clone());
         }
         listing.seen.insert(key);
     }
 
-    /// The end of a list that is true at version `at`: what it did not have and is not newer is gone.
+    /// Ends a list at version `at`: removes objects that it does not contain, unless they are newer.
     pub(super) fn listing_done(&self, listing: &mut Listing<T>, at: Version) {
         if let Some(collected) = listing.collected.take() {
             match self.restored(listing, collected, at) {
@@ -365,12 +362,12 @@ impl<T: Stored> Store<T> {
         inner.settle_older_than(listing.number);
     }
 
-    /// Stores an object if it is newer than the stored one and `condition`, under the same lock, holds.
+    /// Stores an object if it is newer than the stored one and `condition` holds.
     fn put_if(&self, entry: &Entry<T>, condition: impl FnOnce(&mut Inner<T>) -> bool) -> bool {
         self.put(entry, Version::default(), condition)
     }
 
-    /// The same of an object that is true at version `at`: a stored one that is not newer than that gives way to an older one, too.
+    /// As [`put_if`](Self::put_if), for an object read at version `at`: it also replaces a stored version up to `at`.
     fn put(
         &self,
         entry: &Entry<T>,
@@ -390,11 +387,11 @@ impl<T: Stored> Store<T> {
             }
             inner.replace(key, Some(entry))
         };
-        self.tell(&Change { key, before: before.as_ref(), after: Some(entry) });
+        self.notify(&Change { key, before: before.as_ref(), after: Some(entry) });
         true
     }
 
-    /// Removes an object if `condition`, under the same lock, holds for it.
+    /// Removes an object if `condition` holds.
     fn remove_if(
         &self,
         key: &ObjectKey,
@@ -410,11 +407,11 @@ impl<T: Stored> Store<T> {
             }
             inner.replace(key, None)
         };
-        self.tell(&Change { key, before: before.as_ref(), after: None });
+        self.notify(&Change { key, before: before.as_ref(), after: None });
         true
     }
 
-    fn tell(&self, change: &Change<'_, T>) {
+    fn notify(&self, change: &Change<'_, T>) {
         for subscriber in self.subscribers.read().iter() {
             subscriber(change);
         }

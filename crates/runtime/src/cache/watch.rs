@@ -1,6 +1,6 @@
-//! Keeps a store up to date: one list, then a watch that is opened again whenever it ends, and a verify pass every sync period.
+//! Keeps a store up to date: one list, then a watch that is reopened whenever it ends, and a resync every sync period.
 //!
-//! Trouble is a warning and a line in the readiness details; the old content stays readable meanwhile.
+//! Errors are logged and shown by readiness; the old content stays readable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +20,9 @@ use crate::cluster::status::refused_in_stream;
 
 /// Why a watch ended.
 enum End {
-    /// As watches do: go on from where we are.
+    /// As usual: continue from the position.
     Closed,
-    /// Where we are is too long ago: list again.
+    /// The position is expired: list again.
     TooOld,
 }
 
@@ -38,8 +38,7 @@ impl<K: Kind> Cache<K> {
         loop {
             self.health.lock().opened_at = None;
             let result = self.list_then_watch().await;
-            // A watch that lives is a success, however it ends. One that ends at once, even politely, must not be asked for in a loop; nor
-            // must a refusal that takes its time.
+            // A watch that stayed open is a success. One that ends at once, or an error that takes long, is a failure.
             let opened = self.health.lock().opened_at;
             let age = opened.map(|at| self.clock.uptime().saturating_sub(at));
             let was_good = age.is_some_and(|age| age >= self.timings.reconnect.base);
@@ -52,7 +51,7 @@ impl<K: Kind> Cache<K> {
                     if let Retry::After(after) = error.retry() {
                         at_least = after;
                     }
-                    tracing::warn!(%error, failures, resource = %K::RESOURCE, "watch is broken, trying again");
+                    tracing::warn!(%error, failures, resource = %K::RESOURCE, "watch failed; retrying");
                     self.health.lock().trouble = Some(error);
                     self.troubled.notify_waiters();
                 }
@@ -62,7 +61,7 @@ impl<K: Kind> Cache<K> {
         }
     }
 
-    /// Lists if there is nothing to go on from, and then watches until something is wrong.
+    /// Lists if there is no position, then watches until an error.
     async fn list_then_watch(&self) -> Result<(), ApiError> {
         loop {
             let listed = self.list_if_needed().await?;
@@ -70,8 +69,7 @@ impl<K: Kind> Cache<K> {
                 End::Closed => return Ok(()),
                 End::TooOld => self.health.lock().must_list = true,
             }
-            // An API server that was restarted does not know our position any more: list at once. One that does not even know the
-            // position that it has just told must not be asked in a loop.
+            // A restarted API server does not know the position: list at once, but not in a loop.
             if listed {
                 return Ok(());
             }
@@ -98,7 +96,7 @@ impl<K: Kind> Cache<K> {
         let mut lines = match self.session.lines(&path, accept_object::<K>()).await {
             Ok(lines) => lines,
             Err(ApiError::Refused { code: 410, .. }) => return Ok(End::TooOld),
-            // The cluster was restored from a backup: what we know lies in its future.
+            // The cluster was restored from a backup: the position is in its future.
             Err(ApiError::Refused { code: 504, message, .. })
                 if message.contains("Too large resource version") =>
             {
@@ -157,19 +155,19 @@ impl<K: Kind> Cache<K> {
             match self.verify().await {
                 Ok(0) => {}
                 Ok(repairs) => {
-                    tracing::warn!(repairs, resource = %K::RESOURCE, "the verify pass repaired the cache");
+                    tracing::warn!(repairs, resource = %K::RESOURCE, "resync corrected the cache");
                     self.metrics.repaired(K::RESOURCE, repairs);
                 }
                 Err(error) => {
-                    tracing::warn!(%error, resource = %K::RESOURCE, "the verify pass failed");
+                    tracing::warn!(%error, resource = %K::RESOURCE, "resync failed");
                 }
             }
-            // What waits for an edit is looked at again, in case the edit was elsewhere.
-            self.store.tell_all();
+            // Retries what waits for a change, in case another object changed.
+            self.store.notify_all();
         }
     }
 
-    /// Up to a tenth earlier than the period says, so that replicas do not list all at once; never later.
+    /// Up to a tenth early, so that replicas do not list at once.
     fn next_verify(&self) -> Duration {
         self.timings.sync_period.mul_f64(1.0 - fastrand::f64() / 10.0)
     }

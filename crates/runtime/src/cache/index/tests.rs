@@ -1,4 +1,3 @@
-//! An index beside its store, however objects come and go.
 
 use machinist_domain::key::Uid;
 use machinist_domain::meta::Meta;
@@ -49,13 +48,13 @@ fn names(index: &Index, term: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_index_has_what_was_there_before_and_what_comes() {
+fn index_has_existing_and_new_objects() {
     let store = Store::new();
     store.watched(&member("a", 1, &["blue"]));
     let index = indexed(&store);
     assert_eq!(names(&index, "blue"), ["a"]);
     store.watched(&member("c", 2, &["blue"]));
-    // A write of our own, of which the watch knows nothing yet.
+    // An own write that the watch has not delivered yet.
     store.written(&member("b", 9, &["blue", "red"]));
     assert_eq!(names(&index, "blue"), ["a", "b", "c"]);
     assert_eq!(names(&index, "red"), ["b"]);
@@ -63,20 +62,20 @@ fn an_index_has_what_was_there_before_and_what_comes() {
 }
 
 #[test]
-fn an_object_that_changes_sets_leaves_the_old_one() {
+fn changed_object_leaves_its_old_term() {
     let store = Store::new();
     let index = indexed(&store);
     store.watched(&member("a", 1, &["blue", "red"]));
     store.written(&member("a", 5, &["red", "green"]));
     let now = ["blue", "red", "green"].map(|set| names(&index, set).len());
     assert_eq!(now, [0, 1, 1]);
-    // The watch is late, and does not bring the old sets back.
+    // A late watch event does not restore the old sets.
     store.watched(&member("a", 3, &["blue"]));
     assert_eq!(names(&index, "blue"), Vec::<String>::new());
 }
 
 #[test]
-fn what_is_gone_is_gone_from_the_index_by_whichever_way_and_leaves_nothing_behind() {
+fn deleted_objects_leave_nothing_in_the_index() {
     let store = Store::new();
     let index = indexed(&store);
     for (name, version) in [("a", 1), ("b", 2), ("c", 3), ("d", 4)] {
@@ -89,13 +88,13 @@ fn what_is_gone_is_gone_from_the_index_by_whichever_way_and_leaves_nothing_behin
     store.listing_done(&mut listing, Version(6));
     assert_eq!(names(&index, "blue"), ["d"]);
     let mut restored = store.listing();
-    store.went_back(&mut restored, Version(6));
+    store.regressed(&mut restored, Version(6));
     store.listing_done(&mut restored, Version(2));
     assert!(index.by_term.read().is_empty());
 }
 
 #[test]
-fn whoever_attends_can_tell_what_a_list_brings_from_what_the_watch_tells() {
+fn attendant_can_tell_lists_from_watch_events() {
     let store = Store::new();
     let told = Arc::<Mutex<Vec<_>>>::default();
     let noted = Arc::clone(&told);

@@ -1,4 +1,4 @@
-//! Lists in pages and of a part, against an API server that the test plays.
+//! Paged and partial lists against a fake API server.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn list(objects: &[Value], version: u64) -> (u16, Value) {
     (200, json!({"metadata": {"resourceVersion": version.to_string()}, "items": objects}))
 }
 
-/// A cache of what `answer` says to requests for these paths; its watch stays silent. What it asked for is in the log.
+/// A cache of what `answer` returns for these paths, with a silent watch. The log has its requests.
 async fn cache(
     answer: impl Fn(&str) -> (u16, Value) + Send + Sync + 'static,
 ) -> (Held<CustomResourceDefinitions>, Asked) {
@@ -69,7 +69,7 @@ fn version(cache: &Cache<CustomResourceDefinitions>, name: &str) -> Option<u64> 
 }
 
 #[tokio::test]
-async fn a_part_is_listed_and_what_it_lacks_is_read() {
+async fn partial_list_reads_missing_objects_live() {
     let (cache, asked) = cache(|path| match path {
         path if path.contains("labelSelector") => list(&[object("changed", 8)], 10),
         path if path.ends_with("/relabelled") => (200, object("relabelled", 9)),
@@ -93,7 +93,7 @@ async fn a_part_is_listed_and_what_it_lacks_is_read() {
 }
 
 #[tokio::test]
-async fn a_part_that_is_older_than_what_is_known_makes_everything_be_listed() {
+async fn regressed_partial_list_triggers_a_full_list() {
     let lists = Mutex::new(0);
     let (cache, _) = cache(move |path| {
         if path.contains("labelSelector") {
@@ -112,17 +112,17 @@ async fn a_part_that_is_older_than_what_is_known_makes_everything_be_listed() {
     assert_eq!([version(&cache, "a"), version(&cache, "b")], [Some(2), None]);
 }
 
-/// A change as a subscriber hears of it: whose, and the versions before and after.
+/// A change: name, version before, version after.
 type Told = Arc<Mutex<Vec<(String, Option<u64>, Option<u64>)>>>;
 
-/// The first page of a list that has two.
+/// The first of two pages.
 fn first_page(objects: &[Value], version: u64) -> (u16, Value) {
     let metadata = json!({"resourceVersion": version.to_string(), "continue": "more"});
     (200, json!({"metadata": metadata, "items": objects}))
 }
 
 #[tokio::test]
-async fn a_cluster_that_was_restored_is_taken_in_at_once_and_not_page_by_page() {
+async fn restored_cluster_is_stored_at_once() {
     let told = Told::default();
     let (so_far, early) = (Arc::clone(&told), Arc::new(Mutex::new(Vec::new())));
     let (pages, lists) = (Arc::clone(&early), Mutex::new(0));
@@ -130,7 +130,7 @@ async fn a_cluster_that_was_restored_is_taken_in_at_once_and_not_page_by_page() 
         if path.contains("continue=more") {
             let mut pages = pages.lock();
             pages.push(so_far.lock().len());
-            // The first time the API server dies in the middle.
+            // The API server dies in the middle of the first list.
             return match pages.len() {
                 1 => (500, json!({"code": 500})),
                 _ => list(&[object("new", 4), object("z", 3)], 6),

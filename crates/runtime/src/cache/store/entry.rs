@@ -1,4 +1,4 @@
-//! What a store holds, and how it tells of changes.
+//! Entries and changes of a store.
 
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
@@ -14,9 +14,9 @@ use crate::self_writes::Revision;
 /// An object in a store.
 #[derive(Debug)]
 pub enum Entry<T> {
-    /// One that we understand.
+    /// A decoded object.
     Known(Arc<T>),
-    /// One that is there, but cannot be decoded.
+    /// An existing object that cannot be decoded.
     Undecodable(Arc<Undecodable>),
 }
 
@@ -39,7 +39,7 @@ impl<T: Stored> Entry<T> {
     }
 }
 
-/// An entry that a set finds by the key inside of it. A map would keep each key a second time.
+/// An entry that a set finds by its own key; a map would store each key twice.
 pub(super) struct ByKey<T>(pub(super) Entry<T>);
 
 impl<T: Stored> ByKey<T> {
@@ -68,29 +68,29 @@ impl<T: Stored> PartialEq for ByKey<T> {
 
 impl<T: Stored> Eq for ByKey<T> {}
 
-/// A change of a store, for subscribers.
+/// A change, for subscribers.
 #[derive(Debug)]
 pub struct Change<'a, T> {
-    /// Which object.
+    /// The key.
     pub key: &'a ObjectKey,
-    /// What it was; `None` if it was not there.
+    /// The previous entry, if any.
     pub before: Option<&'a Entry<T>>,
-    /// What it is; `None` if it is gone.
+    /// The new entry; `None` if deleted.
     pub after: Option<&'a Entry<T>>,
 }
 
 impl<T: Stored> Change<'_, T> {
-    /// Whether it differs from what was told before: a resync tells everything again. Who has a resync of their own needs no more than news.
+    /// Whether the object differs from the previous entry: `false` for a resync.
     pub fn is_news(&self) -> bool {
         let before = self.before.map(|entry| entry.meta().version);
         before != self.after.map(|entry| entry.meta().version)
     }
 
-    /// The revision that the change brings. Deletions and resyncs have none.
+    /// The new revision. Deletions and resyncs have none.
     pub(crate) fn revision(&self) -> Option<Revision> {
         self.after.filter(|_| self.is_news()).map(|entry| Revision::of(entry.meta()))
     }
 }
 
-/// Hears of every change, and must not block.
+/// Receives every change; must not block.
 pub(in crate::cache) type Subscriber<T> = Box<dyn Fn(&Change<'_, T>) + Send + Sync>;

@@ -1,10 +1,8 @@
-//! What a store does when the cluster was restored from a backup: versions begin anew, and what is known lies in the cluster's future.
+//! Handles a cluster that was restored from a backup: its versions regressed.
 //!
-//! Input: a list that is older than what was known before it was asked for. Output: the store as that list has it, at once. Until the last page is
-//! there nothing changes: half of a list looks as if everything else were gone, and somebody would act on that. What is here meanwhile
-//! is out of date, as it was before anybody noticed; writes that follow from it fail by their preconditions.
-//!
-//! An answer to a write of ours that comes meanwhile cannot be compared with what is here. Its key is uncertain until the list is in place.
+//! The pages of the first older list are collected and replace the store at once, because a partial list looks like
+//! mass deletion. Until then the content is outdated, and writes based on it fail by their preconditions. The key of
+//! an answer to a write in between becomes uncertain.
 
 use std::collections::HashSet;
 
@@ -13,26 +11,25 @@ use machinist_domain::key::Version;
 use super::{Change, Entry, Listing, Store};
 use crate::cache::kind::Stored;
 
-/// A list of a cluster that went back in time, as far as it was read.
+/// A list of a restored cluster, as far as it was read.
 pub(super) struct Collected<T> {
-    /// The position that nothing in this cluster has reached.
+    /// A position that the restored cluster has not reached.
     beyond: Version,
     pub(super) objects: Vec<Entry<T>>,
 }
 
 impl<T: Stored> Store<T> {
-    /// The list is older than `known`, the position from before it was asked for. From now on it is only collected.
-    pub(in crate::cache) fn went_back(&self, listing: &mut Listing<T>, known: Version) {
+    /// The list is older than `known`, the position before it was requested. From now on it is only collected.
+    pub(in crate::cache) fn regressed(&self, listing: &mut Listing<T>, known: Version) {
         let mut inner = self.inner.write();
-        // Otherwise another list was faster, and what is here is of this cluster already.
+        // Otherwise a concurrent list has replaced the content already.
         if inner.position >= known {
             inner.outdated = true;
             listing.collected = Some(Collected { beyond: known, objects: Vec::new() });
         }
     }
 
-    /// Puts what was collected, which is true at version `at`, in the place of everything. Gives it back if another list was faster: then it is
-    /// a list like any other.
+    /// Replaces all content by the collected list at version `at`. Returns the list if a concurrent list was faster.
     pub(super) fn restored(
         &self,
         listing: &mut Listing<T>,
@@ -47,9 +44,9 @@ impl<T: Stored> Store<T> {
                 return Some(objects);
             }
             inner.outdated = false;
-            // Nothing of this cluster has been told before.
+            // The watch has delivered nothing of this cluster yet.
             inner.position = Version::default();
-            // What was deleted before may be there again, under the same uid.
+            // Deleted objects may exist again under the same uid.
             inner.settle_older_than(listing.number);
             let listed: HashSet<_> = objects.iter().map(|entry| &entry.meta().key).collect();
             let stored = inner.entries().map(|entry| &entry.meta().key);

@@ -1,4 +1,4 @@
-//! The store under every order in which watch, lists, answers and live reads can overtake each other.
+//! The store under every order of watch events, lists, answers and live reads.
 
 mod news;
 mod restored;
@@ -33,7 +33,7 @@ fn thing(name: usize, version: u64) -> Entry<Thing> {
     Entry::Known(Arc::new(Thing(meta(name, version))))
 }
 
-/// The object as it was born again under the same name.
+/// The recreated object of the same name.
 fn thing_with(uid: &str, name: usize, version: u64) -> Entry<Thing> {
     Entry::Known(Arc::new(Thing(Meta { uid: Uid(uid.into()), ..meta(name, version) })))
 }
@@ -56,7 +56,7 @@ fn list(store: &Store<Thing>, objects: &[(usize, u64)], at: u64) -> Listing<Thin
 }
 
 #[test]
-fn an_answer_to_a_write_is_seen_at_once_and_a_late_watch_does_not_undo_it() {
+fn answer_to_a_write_is_visible_at_once_and_survives_late_events() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
     store.written(&thing(1, 9));
@@ -68,7 +68,7 @@ fn an_answer_to_a_write_is_seen_at_once_and_a_late_watch_does_not_undo_it() {
 }
 
 #[test]
-fn an_answer_that_comes_after_the_deletion_raises_no_ghost() {
+fn answer_after_the_deletion_does_not_restore_the_object() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
     store.watched_deletion(&meta(1, 8));
@@ -77,7 +77,7 @@ fn an_answer_that_comes_after_the_deletion_raises_no_ghost() {
 }
 
 #[test]
-fn an_object_newer_than_the_list_is_not_dropped_by_it() {
+fn list_keeps_newer_objects() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
     store.written(&thing(2, 9));
@@ -88,7 +88,7 @@ fn an_object_newer_than_the_list_is_not_dropped_by_it() {
 }
 
 #[test]
-fn what_the_watch_hid_is_repaired_by_a_list() {
+fn list_corrects_missed_events() {
     let store = Store::new();
     list(&store, &[(1, 5), (2, 5)], 5);
     let listing = list(&store, &[(1, 7), (3, 6)], 9);
@@ -100,28 +100,28 @@ fn what_the_watch_hid_is_repaired_by_a_list() {
 }
 
 #[test]
-fn an_object_that_may_have_been_deleted_since_the_list_is_doubtful() {
+fn object_of_an_old_list_is_unconfirmed() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
     store.watched_deletion(&meta(1, 12));
     let listing = list(&store, &[(1, 5)], 10);
-    assert_eq!((listing.doubtful, version(&store, 1)), (vec![key(1)], None));
+    assert_eq!((listing.unconfirmed, version(&store, 1)), (vec![key(1)], None));
 }
 
 #[test]
-fn a_lost_answer_makes_a_key_uncertain_until_a_live_read_or_a_list() {
+fn lost_answer_makes_a_key_uncertain_until_a_live_read_or_a_list() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
     store.mark_uncertain(&key(1));
     store.watched(&thing(1, 6));
     assert!(store.is_uncertain(&key(1)), "a watch event may be older than the lost write");
-    assert!(store.read_live(&key(1), Some(&thing(1, 7)), store.glimpse(&key(1))));
+    assert!(store.read_live(&key(1), Some(&thing(1, 7)), store.before_live_read(&key(1))));
     assert!(!store.is_uncertain(&key(1)));
     assert_eq!(version(&store, 1), Some(7));
     store.mark_uncertain(&key(1));
-    assert!(store.read_live(&key(1), None, store.glimpse(&key(1))));
+    assert!(store.read_live(&key(1), None, store.before_live_read(&key(1))));
     assert_eq!((version(&store, 1), store.is_uncertain(&key(1))), (None, false));
-    // A list settles it as well, if it was asked for afterwards.
+    // A list settles it as well, if it started later.
     let mut earlier = store.listing();
     store.mark_uncertain(&key(1));
     store.listing_done(&mut earlier, Version(8));
@@ -131,11 +131,11 @@ fn a_lost_answer_makes_a_key_uncertain_until_a_live_read_or_a_list() {
 }
 
 #[test]
-fn a_deletion_counts_from_its_answer_on_and_nothing_older_undoes_it() {
+fn deletion_counts_from_its_answer_on() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
     let mut earlier = store.listing();
-    let before = store.glimpse(&key(1));
+    let before = store.before_live_read(&key(1));
     store.deleted(&meta(1, 5), true);
     assert_eq!(version(&store, 1), None);
     store.watched(&thing(1, 6));
@@ -151,14 +151,14 @@ fn a_deletion_counts_from_its_answer_on_and_nothing_older_undoes_it() {
 }
 
 #[test]
-fn a_tombstone_stands_until_a_later_list_and_concerns_one_uid() {
+fn tombstone_lasts_until_a_later_list_and_covers_one_uid() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
     store.deleted(&meta(1, 5), true);
-    // Somebody made another one of that name.
+    // A recreated object of the same name.
     store.written(&thing_with("another", 1, 8));
     assert_eq!((version(&store, 1), uid(&store, 1)), (Some(8), Some(Uid("another".into()))));
-    // The deletion of the first is not repeated on the second.
+    // The deletion of the first does not affect the second.
     store.deleted(&meta(1, 5), true);
     assert_eq!(version(&store, 1), Some(8));
     let mut listing = store.listing();
@@ -170,23 +170,23 @@ fn a_tombstone_stands_until_a_later_list_and_concerns_one_uid() {
 }
 
 #[test]
-fn what_the_watch_told_before_the_answer_leaves_no_tombstone() {
+fn deletion_seen_by_the_watch_first_leaves_no_tombstone() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
     store.watched_deletion(&meta(1, 7));
     store.deleted(&meta(1, 5), true);
     assert!(store.inner.read().tombstones.is_empty());
-    // One that was never seen here may still come.
+    // An object that was never cached may still arrive.
     store.deleted(&meta(2, 6), false);
     store.watched(&thing(2, 8));
     assert_eq!(version(&store, 2), None);
 }
 
 #[test]
-fn an_object_that_a_live_read_missed_is_not_brought_back_by_an_older_event() {
+fn older_event_does_not_restore_an_object_that_a_live_read_missed() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
-    assert!(store.read_live(&key(1), None, store.glimpse(&key(1))));
+    assert!(store.read_live(&key(1), None, store.before_live_read(&key(1))));
     store.watched(&thing(1, 7));
     assert_eq!(version(&store, 1), None);
     store.watched_deletion(&meta(1, 8));
@@ -195,31 +195,31 @@ fn an_object_that_a_live_read_missed_is_not_brought_back_by_an_older_event() {
 }
 
 #[test]
-fn a_live_read_that_comes_late_does_not_undo_what_the_watch_told_meanwhile() {
+fn late_live_read_does_not_undo_watch_events() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
-    // Read as gone, but created again before the answer is looked at.
+    // Read as deleted, but recreated before the answer is stored.
     store.mark_uncertain(&key(1));
-    let before = store.glimpse(&key(1));
+    let before = store.before_live_read(&key(1));
     store.watched_deletion(&meta(1, 6));
     store.watched(&thing(1, 8));
     assert!(!store.read_live(&key(1), None, before));
     assert_eq!((version(&store, 1), store.is_uncertain(&key(1))), (Some(8), true));
-    // Read as there, but deleted before the answer is looked at.
-    let before = store.glimpse(&key(1));
+    // Read as existing, but deleted before the answer is stored.
+    let before = store.before_live_read(&key(1));
     store.watched_deletion(&meta(1, 9));
     assert!(!store.read_live(&key(1), Some(&thing(1, 8)), before));
     assert_eq!(version(&store, 1), None);
-    // Unknown, read as there, and the watch went on meanwhile: nobody can tell.
-    let before = store.glimpse(&key(2));
+    // Unknown, read as existing, and the watch advanced meanwhile.
+    let before = store.before_live_read(&key(2));
     store.bookmark(Version(20));
     assert!(!store.read_live(&key(2), Some(&thing(2, 15)), before));
-    assert!(store.read_live(&key(2), Some(&thing(2, 15)), store.glimpse(&key(2))));
+    assert!(store.read_live(&key(2), Some(&thing(2, 15)), store.before_live_read(&key(2))));
     assert_eq!(version(&store, 2), Some(15));
 }
 
 #[test]
-fn a_subscriber_hears_of_everything_that_is_there_and_of_every_change_once() {
+fn subscriber_gets_existing_objects_and_each_change_once() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
     let heard = Arc::new(AtomicUsize::new(0));
@@ -234,10 +234,10 @@ fn a_subscriber_hears_of_everything_that_is_there_and_of_every_change_once() {
     assert_eq!(heard.load(Ordering::Relaxed), 3);
 }
 
-/// What happened in the cluster, one version after the other: an object was written, or deleted.
+/// The history of a cluster: an object was written (true) or deleted.
 type History = Vec<(usize, bool)>;
 
-/// The truth at a version: every object that exists, born anew under another uid after each deletion.
+/// The objects that exist at a version; each recreation has another uid.
 fn truth(history: &History, at: usize) -> Vec<Meta> {
     let mut objects = BTreeMap::new();
     for (index, (name, exists)) in history.iter().take(at).enumerate() {
@@ -257,16 +257,16 @@ fn known(meta: Meta) -> Entry<Thing> {
     Entry::Known(Arc::new(Thing(meta)))
 }
 
-/// One thing that reaches the store.
+/// One input of the store.
 #[derive(Debug, Clone)]
 enum Arrival {
-    /// The watch moves on by one.
+    /// The next watch event.
     Watch,
-    /// A list, as of some version that is not in the future of the cluster.
+    /// A list at some past version.
     List(prop::sample::Index),
-    /// The answer to a write or deletion of ours, however late.
+    /// The late answer to a write or deletion.
     Answer(prop::sample::Index),
-    /// A live read, now.
+    /// A live read.
     Live(usize),
 }
 
@@ -280,14 +280,14 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     prop::collection::vec(arrival, 0..60)
 }
 
-/// A store, the cluster's history, and how much of it is known by which way.
+/// A store, the history, and how much of it has been delivered.
 struct Scene {
     store: Store<Thing>,
     history: History,
     watched: usize,
-    /// The latest deletion that was answered: a list that begins afterwards is not older.
+    /// The latest answered deletion: a list that starts later is not older.
     floor: usize,
-    /// What was told to be gone.
+    /// Deleted uids.
     gone: HashSet<Uid>,
 }
 
@@ -314,14 +314,14 @@ impl Scene {
             self.store.listed(&mut listing, &known(object), version);
         }
         self.store.listing_done(&mut listing, version);
-        for key in listing.doubtful {
+        for key in listing.unconfirmed {
             self.read(&key);
         }
     }
 
     fn read(&self, key: &ObjectKey) {
         let entry = self.now().into_iter().find(|object| object.key == *key).map(known);
-        self.store.read_live(key, entry.as_ref(), self.store.glimpse(key));
+        self.store.read_live(key, entry.as_ref(), self.store.before_live_read(key));
     }
 
     fn watch(&mut self) {
@@ -355,10 +355,9 @@ impl Scene {
 }
 
 proptest! {
-    /// However watch, lists, answers and live reads overtake each other: no object ever becomes older, none comes back that was told to be gone,
-    /// and when the watch has told everything and the doubtful are read, the store is the truth.
+    /// No object becomes older, no deleted one returns, and in the end the store equals the cluster.
     #[test]
-    fn the_store_never_goes_back_and_ends_up_right(
+    fn store_never_regresses_and_converges(
         history in prop::collection::vec((0..3_usize, prop::bool::weighted(0.7)), 1..25),
         arrivals in arrivals(),
     ) {

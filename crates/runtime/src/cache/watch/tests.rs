@@ -1,4 +1,4 @@
-//! When a cache asks again, against an API server that the test plays, in time that the test makes up: every pause is exact.
+//! When a cache lists and watches again, against a fake API server with a paused clock.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::cluster::Cluster;
 use crate::tasks::Tasks;
 use crate::timings::Timings;
 
-/// What a cache asks for.
+/// A request of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ask {
     List,
     Watch,
 }
 
-/// What it is told.
+/// A response.
 #[derive(Debug, Clone, Copy)]
 struct Reply {
-    /// How long the answer takes.
+    /// The delay of the response.
     after: Duration,
     code: u16,
     retry_after: Option<u64>,
@@ -60,7 +60,7 @@ const fn open_for(seconds: u64) -> Reply {
     Reply { open_for: Duration::from_secs(seconds), ..OK }
 }
 
-/// A clock that goes with tokio's, which the test moves.
+/// A clock that follows tokio's paused clock.
 #[derive(Debug)]
 struct TokioClock(Instant);
 
@@ -74,7 +74,7 @@ impl Clock for TokioClock {
     }
 }
 
-/// Runs a cache until it has asked `asks` times, and says when it asked for what. `script` tells what the n-th ask (from 0) is told.
+/// Runs a cache until its n-th request and returns when it requested what. `script` gives the n-th response (from 0).
 async fn asks(
     asks: usize,
     script: impl Fn(usize, Ask) -> Reply + Send + 'static,
@@ -129,16 +129,16 @@ fn response(ask: Ask, reply: Reply) -> Response<axum::body::Body> {
     response.body(axum::body::Body::from_stream(body)).expect("a response")
 }
 
-/// The pauses between asks.
+/// The pauses between requests.
 fn pauses(asks: &[(Duration, Ask)]) -> Vec<Duration> {
     asks.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect()
 }
 
-/// Fails unless pauses are those of the backoff, on top of how long each answer took.
+/// Asserts that the pauses follow the backoff, plus the delay of each response.
 fn assert_backs_off(pauses: &[Duration], after: Duration) {
     let backoff = Timings::default().reconnect;
     for (failures, pause) in (1..).zip(pauses) {
-        // Tokio's clock moves in milliseconds.
+        // Tokio's clock has a resolution of a millisecond.
         let least = after + backoff.delay(failures, 1.0);
         let most = after + backoff.delay(failures, 0.0) + Duration::from_millis(10);
         assert!((least..=most).contains(pause), "after {failures} failures: {pauses:?}");
@@ -146,21 +146,21 @@ fn assert_backs_off(pauses: &[Duration], after: Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_fails_is_tried_ever_more_rarely() {
+async fn failing_list_backs_off() {
     let asked = asks(10, |_, _| refusal(500)).await;
     assert!(asked.iter().all(|(_, ask)| *ask == Ask::List), "{asked:?}");
     assert_backs_off(&pauses(&asked), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_fails_is_tried_ever_more_rarely_and_without_a_list() {
+async fn failing_watch_backs_off_without_a_list() {
     let asked = asks(10, |n, _| if n == 0 { OK } else { refusal(503) }).await;
     assert!(asked[1..].iter().all(|(_, ask)| *ask == Ask::Watch), "{asked:?}");
     assert_backs_off(&pauses(&asked[1..]), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_that_takes_its_time_is_a_failure_all_the_same() {
+async fn slow_error_backs_off() {
     let slow = Duration::from_secs(5);
     let asked = asks(9, move |n, _| match n {
         0 => OK,
@@ -170,13 +170,13 @@ async fn a_refusal_that_takes_its_time_is_a_failure_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_ends_at_once_is_a_failure_however_polite() {
+async fn watch_that_ends_at_once_backs_off() {
     let asked = asks(10, |_, _| OK).await;
     assert_backs_off(&pauses(&asked[1..]), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_lived_is_opened_again_at_once_and_forgives_what_was_before() {
+async fn long_watch_is_reopened_at_once_and_resets_the_backoff() {
     let asked = asks(9, |n, _| match n {
         0 => OK,
         5 | 6 => open_for(60),
@@ -191,7 +191,7 @@ async fn a_watch_that_lived_is_opened_again_at_once_and_forgives_what_was_before
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_and_watches_stay_away_for_as_long_as_they_are_told() {
+async fn retry_after_is_respected() {
     let asked = asks(4, |n, _| match n {
         0 => busy(100),
         2 => busy(200),
@@ -205,13 +205,13 @@ async fn lists_and_watches_stay_away_for_as_long_as_they_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_stays_away_for_ever_because_a_server_said_so() {
+async fn retry_after_is_bounded() {
     let asked = asks(2, |_, _| busy(u64::MAX)).await;
     assert_eq!(pauses(&asked)[0].as_secs(), 3600);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_position_in_the_clusters_future_leads_to_a_list_at_once() {
+async fn position_in_the_future_triggers_a_list() {
     let future = Reply { message: "Too large resource version: 7, current: 3", ..refusal(504) };
     let asked = asks(4, move |n, _| match n {
         1 => open_for(60),

@@ -1,4 +1,3 @@
-//! What is news to a subscriber: every change, and not that everything is told once more.
 
 use std::sync::Arc;
 
@@ -7,15 +6,15 @@ use parking_lot::Mutex;
 use super::*;
 
 #[test]
-fn a_resync_is_heard_and_is_no_news() {
+fn resync_is_delivered_and_is_no_news() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
     let heard = Arc::<Mutex<Vec<bool>>>::default();
     let news = Arc::clone(&heard);
     store.subscribe(Box::new(move |change| news.lock().push(change.is_news())));
-    store.tell_all();
+    store.notify_all();
     store.watched(&thing(1, 6));
-    store.tell_all();
+    store.notify_all();
     store.watched_deletion(&meta(1, 7));
     store.watched(&thing(1, 8));
     assert_eq!(*heard.lock(), [true, false, true, false, true, true]);

@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// A list of a cluster that has forgotten everything up to `known`, before its last page.
+/// A list of a restored cluster, before its last page.
 fn begun(store: &Store<Thing>, objects: &[(usize, u64)], known: u64, at: u64) -> Listing<Thing> {
     let mut listing = store.listing();
-    store.went_back(&mut listing, Version(known));
+    store.regressed(&mut listing, Version(known));
     for (name, version) in objects {
         store.listed(&mut listing, &thing(*name, *version), Version(at));
     }
@@ -17,7 +17,7 @@ fn versions(store: &Store<Thing>) -> [Option<u64>; 3] {
 }
 
 #[test]
-fn what_was_known_stays_until_the_last_page_and_is_replaced_at_once() {
+fn content_is_replaced_at_once_after_the_last_page() {
     let store = Store::new();
     list(&store, &[(1, 50), (2, 51)], 60);
     let told = Arc::new(AtomicUsize::new(0));
@@ -36,7 +36,7 @@ fn what_was_known_stays_until_the_last_page_and_is_replaced_at_once() {
 }
 
 #[test]
-fn what_was_deleted_since_the_backup_is_there_again() {
+fn objects_deleted_since_the_backup_exist_again() {
     let store = Store::new();
     list(&store, &[(1, 50)], 60);
     store.deleted(&meta(1, 50), true);
@@ -46,7 +46,7 @@ fn what_was_deleted_since_the_backup_is_there_again() {
 }
 
 #[test]
-fn what_is_written_meanwhile_is_read_and_what_is_deleted_stays_away() {
+fn writes_meanwhile_are_uncertain_and_deletions_stay() {
     let store = Store::new();
     list(&store, &[(1, 50)], 59);
     store.watched(&thing_with("another", 2, 60));
@@ -54,16 +54,16 @@ fn what_is_written_meanwhile_is_read_and_what_is_deleted_stays_away() {
     store.listed(&mut listing, &thing_with("another", 2, 8), Version(9));
     store.written(&thing(1, 11));
     store.deleted(&Meta { uid: Uid("another".into()), ..meta(2, 8) }, true);
-    assert!(store.read_live(&key(1), Some(&thing(1, 11)), store.glimpse(&key(1))));
+    assert!(store.read_live(&key(1), Some(&thing(1, 11)), store.before_live_read(&key(1))));
     store.listing_done(&mut listing, Version(9));
     assert!(store.is_uncertain(&key(1)), "the list may be older than the answer");
     assert_eq!(versions(&store), [Some(7), None, None]);
-    assert!(store.read_live(&key(1), Some(&thing(1, 11)), store.glimpse(&key(1))));
+    assert!(store.read_live(&key(1), Some(&thing(1, 11)), store.before_live_read(&key(1))));
     assert_eq!((version(&store, 1), store.is_uncertain(&key(1))), (Some(11), false));
 }
 
 #[test]
-fn of_two_lists_the_slower_one_undoes_nothing() {
+fn slower_of_two_lists_undoes_nothing() {
     let store = Store::new();
     list(&store, &[(1, 50)], 60);
     let mut slow = begun(&store, &[(1, 7)], 60, 8);
@@ -72,8 +72,8 @@ fn of_two_lists_the_slower_one_undoes_nothing() {
     store.listing_done(&mut fast, Version(9));
     store.watched(&thing(1, 12));
     store.listing_done(&mut slow, Version(8));
-    // This one is answered when the first is in place already.
-    store.went_back(&mut slowest, Version(60));
+    // The first list is in place when this one is answered.
+    store.regressed(&mut slowest, Version(60));
     for entry in [thing(1, 7), thing(2, 9)] {
         store.listed(&mut slowest, &entry, Version(9));
     }
@@ -82,9 +82,9 @@ fn of_two_lists_the_slower_one_undoes_nothing() {
     assert_eq!(store.position(), Version(12));
 }
 
-/// Backups are restored with revisions that are raised, so that watches end; objects keep theirs.
+/// Backups may be restored with raised revisions, so that watches end; objects keep theirs.
 #[test]
-fn an_object_of_a_backup_replaces_a_newer_one_where_versions_go_on() {
+fn object_of_a_backup_replaces_a_newer_one() {
     let store = Store::new();
     list(&store, &[(1, 50), (2, 51)], 60);
     store.written(&thing(2, 1005));
@@ -94,14 +94,14 @@ fn an_object_of_a_backup_replaces_a_newer_one_where_versions_go_on() {
 }
 
 #[test]
-fn a_live_read_is_believed_also_where_it_is_older_unless_something_came_in_between() {
+fn older_live_read_is_stored_unless_something_changed() {
     let store = Store::new();
     list(&store, &[(1, 50)], 60);
-    let before = store.glimpse(&key(1));
+    let before = store.before_live_read(&key(1));
     store.watched(&thing(1, 61));
     assert!(!store.read_live(&key(1), Some(&thing(1, 20)), before));
     assert_eq!(version(&store, 1), Some(61));
     store.mark_uncertain(&key(1));
-    assert!(store.read_live(&key(1), Some(&thing(1, 20)), store.glimpse(&key(1))));
+    assert!(store.read_live(&key(1), Some(&thing(1, 20)), store.before_live_read(&key(1))));
     assert_eq!((version(&store, 1), store.is_uncertain(&key(1))), (Some(20), false));
 }
