@@ -13,16 +13,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::controller::start::Shared;
 
-/// An address that cannot be listened on.
+/// An address that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{flag}={address}: {source}")]
+#[error("cannot listen on {address}: {cause} ({flag}=0 disables it)")]
 pub struct ListenError {
     flag: &'static str,
     address: String,
-    source: std::io::Error,
+    cause: std::io::Error,
 }
 
-/// Listens on an address as controllers' flags give them: `:8080` is every address of the machine, `0` means not at all.
+/// Listens on an address in the form of controller flags: `:8080` is every interface, `0` disables the server.
 pub async fn listen(flag: &'static str, address: &str) -> Result<Option<TcpListener>, ListenError> {
     if address == "0" {
         return Ok(None);
@@ -31,11 +31,11 @@ pub async fn listen(flag: &'static str, address: &str) -> Result<Option<TcpListe
         None => TcpListener::bind(address).await,
         Some(port) => match TcpListener::bind(format!("[::]:{port}")).await {
             Ok(listener) => Ok(listener),
-            // A machine without IPv6.
+            // A host without IPv6.
             Err(_) => TcpListener::bind(format!("0.0.0.0:{port}")).await,
         },
     };
-    bound.map(Some).map_err(|source| ListenError { flag, address: address.to_owned(), source })
+    bound.map(Some).map_err(|cause| ListenError { flag, address: address.to_owned(), cause })
 }
 
 /// Serves `/metrics`.
@@ -57,7 +57,7 @@ async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
     tracing::info!(%address, "listening");
     let serving = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = serving.await {
-        tracing::error!(%error, %address, "stopped listening");
+        tracing::error!(%error, %address, "server stopped");
     }
 }
 

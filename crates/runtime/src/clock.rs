@@ -1,7 +1,7 @@
-//! The clock, injected everywhere, so that a test can say what time it is.
+//! The injected clock.
 //!
-//! Two readings that must not be mixed up: [`Clock::now`] is what people read in timestamps and may jump; [`Clock::uptime`] only grows, and
-//! also while the machine sleeps, so a lease that ran out during a suspend is seen as run out.
+//! [`Clock::now`] is wall time for timestamps and may jump. [`Clock::uptime`] is monotonic and includes suspend, so a
+//! lease that expired during suspend is seen as expired.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// Tells the time.
+/// A clock.
 pub trait Clock: Debug + Send + Sync {
-    /// The time of day, for people.
+    /// Wall time.
     fn now(&self) -> Timestamp;
-    /// Time since some fixed moment, suspend included, for deadlines.
+    /// Monotonic time, suspend included, for deadlines.
     fn uptime(&self) -> Duration;
 }
 
 /// A shared clock.
 pub type SharedClock = Arc<dyn Clock>;
 
-/// The machine's own clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -38,12 +38,12 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved, for tests.
+/// A clock that tests advance.
 #[derive(Debug, Default)]
 pub struct ManualClock(parking_lot::Mutex<Duration>);
 
 impl ManualClock {
-    /// Moves the clock on.
+    /// Advances the clock.
     pub fn advance(&self, by: Duration) {
         *self.0.lock() += by;
     }

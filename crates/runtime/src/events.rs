@@ -1,10 +1,10 @@
-//! Events about objects (`events.k8s.io/v1`), with a rate limit per object and reason.
+//! Publishes Events (`events.k8s.io/v1`) with a rate limit per object and reason.
 //!
-//! kube's `Recorder` is not used: it writes again for every repeat, has no rate limit, and writes past our gateway.
+//! kube's `Recorder` is not used: it writes again for every repeat, has no rate limit, and bypasses the gateway.
 //!
-//! The name of an Event comes from what it says about whom. So the same Event is the same object: one whose answer was lost is not
-//! written twice, and neither is one that a former process has written. When the API server has dropped it (after an hour,
-//! usually) and it is still true, the next resync says it again.
+//! The name of an Event derives from object, reason and note, so the same Event is never written twice, not even after
+//! a restart or a lost answer. When the API server has dropped it (usually after an hour), the next resync writes it
+//! again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::clock::SharedClock;
 use crate::metrics::Metrics;
 use crate::writer::{WriteError, Writer, Written};
 
-/// How many different notes one object may get for one reason within the window.
+/// Different notes per object and reason within the window.
 const NOTES_PER_WINDOW: u32 = 5;
-/// From how many on the memory of what was said is swept.
+/// The number of remembered Events that triggers a sweep.
 const SWEEP_AT: usize = 4096;
-/// The API server refuses longer notes.
+/// The API server's limit.
 const LONGEST_NOTE: usize = 1024;
 
-/// Writes Events.
+/// Publishes Events.
 #[derive(Debug)]
 pub struct Events {
     said: Mutex<Memory>,
@@ -38,15 +38,15 @@ pub struct Events {
     identity: String,
 }
 
-/// What was said lately.
+/// Recently published Events.
 #[derive(Debug)]
 struct Memory {
     topics: HashMap<Topic, Said>,
-    /// With so many the next sweep is due: a sweep of many that are all recent must not come with every Event.
+    /// The next sweep. It grows, so that many recent Events do not cause a sweep each.
     sweep_at: usize,
 }
 
-/// Whom and what an Event is about, as a hash: thousands are remembered, and with 128 bits no two of them are ever the same.
+/// Object and reason as a 128-bit hash, because thousands are remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Topic([u8; 16]);
 
@@ -64,7 +64,7 @@ struct Said {
     last_note: u64,
 }
 
-/// Uptime in tenths of a second, which is exact enough for a window of minutes and lasts for thirteen years.
+/// Uptime in tenths of a second.
 #[derive(Debug, Clone, Copy)]
 struct Tick(u32);
 
@@ -80,17 +80,17 @@ impl Tick {
     }
 }
 
-/// The object that an Event is about.
+/// The object of an Event.
 #[derive(Debug, Clone, Copy)]
 pub struct Regarding<'a> {
-    /// Its kind.
+    /// The kind.
     pub resource: Resource,
-    /// Which one.
+    /// Identity and version.
     pub meta: &'a Meta,
 }
 
 impl Events {
-    /// Events in the name of the process `identity`; the same one is not written twice within `window`.
+    /// Publishes for the process `identity`; an equal Event is not repeated within `window`.
     pub fn new(
         window: Duration,
         clock: SharedClock,
@@ -101,7 +101,7 @@ impl Events {
         Self { said, window, clock, metrics, identity }
     }
 
-    /// Writes an Event, unless it has been said. After an error it has not.
+    /// Publishes an Event, unless it was published within the window.
     pub async fn publish(
         &self,
         writer: &Writer,
@@ -197,7 +197,7 @@ impl Events {
 }
 
 impl Memory {
-    /// Forgets what is not to be kept, if it has become much.
+    /// Drops expired entries once there are many.
     fn sweep(&mut self, keep: impl Fn(&Said) -> bool) {
         if self.topics.len() < self.sweep_at {
             return;
@@ -208,7 +208,7 @@ impl Memory {
     }
 }
 
-/// FNV-1a: short, and the same in every version of every build, which the standard library's hashes do not promise.
+/// FNV-1a, which is stable across builds.
 fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325;
     for part in parts {
@@ -219,7 +219,7 @@ fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
     hash
 }
 
-/// The same, twice as wide.
+/// The same with 128 bits.
 fn wide_fingerprint<'a>(parts: impl IntoIterator<Item = &'a str>) -> u128 {
     let mut hash = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     for part in parts {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_said_once_a_window_and_different_things_a_few_times() {
+    fn equal_events_are_limited_to_one_and_others_to_a_few_per_window() {
         let clock = Arc::new(ManualClock::default());
         let window = Duration::from_secs(600);
         let events = Events::new(window, clock.clone(), Arc::default(), "me".to_owned());
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_forgotten_when_there_is_much_and_what_is_not_is_kept() {
+    fn sweep_drops_expired_entries_only() {
         let clock = Arc::new(ManualClock::default());
         let window = Duration::from_secs(600);
         let events = Events::new(window, clock.clone(), Arc::default(), "me".to_owned());

@@ -1,13 +1,11 @@
-//! How machinist runs: everything between a controller's decisions and the clusters.
+//! The runtime of the controllers: everything between their decisions and the clusters. It has no code for any
+//! particular controller.
 //!
-//! * Time: [`clock`], [`timings`].
+//! * Reconciling: [`controller`] (the trait and its driver), [`queue`], [`self_writes`].
 //! * Reading: [`cluster`] (clients), [`cache`] (informers), [`batch_cache`] (batched answers of cloud APIs).
-//! * Reconciling: [`controller`] (the four stages and their driver), [`queue`], [`self_writes`].
-//! * Writing: [`writer`] (the one gateway), [`lease`] (who may), [`events`].
-//! * Being seen: [`metrics`], [`readiness`], [`admin`].
-//! * Living and dying: [`manager`], [`tasks`], [`shutdown`], [`user_agent`].
-//!
-//! Nothing here knows what any controller is for.
+//! * Writing: [`writer`] (the one gateway), [`lease`] (leader election), [`events`].
+//! * Process: [`manager`], [`tasks`], [`shutdown`], [`clock`], [`timings`], [`metrics`], [`readiness`], [`admin`],
+//!   [`user_agent`].
 
 pub mod admin;
 pub mod batch_cache;

@@ -1,6 +1,7 @@
-//! The process: clusters, caches, controllers, leases and servers, started in order and stopped in the opposite one.
+//! The process: starts clusters, caches, controllers, leases and servers, and stops them in reverse order.
 //!
-//! Stopping: controllers finish or abandon the pass in hand; then, when no write is under way, leases are given back; then the rest ends.
+//! On shutdown, controllers finish or abort their reconciles; when no write is in flight, leases are released; then
+//! the rest stops.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,26 +24,26 @@ use crate::timings::Timings;
 use crate::user_agent::UserAgent;
 use crate::writer::Gateway;
 
-/// How to run.
+/// Options of the process.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Whose objects.
+    /// The namespaces.
     pub scope: Scope,
-    /// Whether controllers need their leases; `None` leaves it to each.
+    /// Whether leases are required; `None` leaves it to each controller.
     pub leader_elect: Option<bool>,
-    /// Where the leases are.
+    /// The namespace of the leases.
     pub lease_namespace: String,
-    /// Whether to take leases once, at the start, from those who hold them.
+    /// Whether to take leases from their holders, once, at the start.
     pub take_over: bool,
-    /// Who we are, unique for this process.
+    /// A unique name of this process.
     pub identity: String,
-    /// Workers per controller, where it is not the controller's own number.
+    /// Workers per controller, if not the default.
     pub workers: HashMap<String, usize>,
-    /// Write nothing at all.
+    /// Whether to skip all writes.
     pub dry_run: bool,
-    /// Where to serve metrics.
+    /// The address for metrics.
     pub metrics_address: String,
-    /// Where to serve probes.
+    /// The address for probes.
     pub health_address: String,
 }
 
@@ -55,7 +56,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// A process that has not started yet.
+    /// A process that is not started yet.
     pub fn new(
         control: Cluster,
         target: Option<Cluster>,
@@ -84,7 +85,7 @@ impl Manager {
         Self { options, shared, tasks }
     }
 
-    /// What the controllers share, for tests that look inside.
+    /// What the controllers share.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -102,10 +103,10 @@ impl Manager {
             self.shared.readiness.api_answers();
             self.control(controllers, &stop).await;
         }
-        // A scraper that reads slowly must not hold up the exit.
+        // A slow scraper must not delay the exit.
         let patience = self.shared.timings.stop_grace / 5;
         if tokio::time::timeout(patience, self.tasks.stop()).await.is_err() {
-            tracing::warn!("a connection to the admin server was cut");
+            tracing::warn!("closed a slow connection to the admin server");
         }
         tracing::info!("stopped");
         Ok(())
@@ -125,7 +126,7 @@ impl Manager {
         Ok(())
     }
 
-    /// Returns when the last controller has ended and the last lease has been given back.
+    /// Returns when all controllers have stopped and all leases are released.
     async fn control(&self, controllers: Vec<Registration>, stop: &CancellationToken) {
         let (working, electing) = (Tasks::default(), Tasks::default());
         for controller in controllers {

@@ -1,4 +1,4 @@
-//! What is ready and what waits for what: the details behind `/readyz`.
+//! Readiness of the process: the details of `/readyz`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::cache::{AnyCache, Scope};
 
-/// What the parts of the process say of themselves.
+/// The state of all parts.
 #[derive(Debug, Default)]
 pub struct Readiness {
     state: Mutex<State>,
@@ -20,9 +20,9 @@ struct State {
     api_answers: bool,
     waiting: BTreeMap<&'static str, String>,
     running: BTreeSet<&'static str>,
-    /// Who holds which lease, in words.
+    /// The holder of each lease, as text.
     leases: BTreeMap<&'static str, String>,
-    /// Which cloud this is, and who looks after machines there, in words.
+    /// Platform and provider, as text.
     platform: Option<String>,
 }
 
@@ -37,14 +37,14 @@ impl Readiness {
         self.state.lock().waiting.insert(controller, reason);
     }
 
-    /// A controller has all that it needs.
+    /// A controller is running.
     pub fn runs(&self, controller: &'static str) {
         let mut state = self.state.lock();
         state.waiting.remove(controller);
         state.running.insert(controller);
     }
 
-    /// The lease of a controller changed hands; nobody's hands are empty.
+    /// Shows the holder of a lease; an empty name means no holder.
     pub fn lease_is_held(
         &self,
         controller: &'static str,
@@ -60,14 +60,14 @@ impl Readiness {
         self.state.lock().leases.insert(controller, format!("lease {lease} is held by {who}"));
     }
 
-    /// Which cloud this is, and who looks after machines there. No reason to be unready, whatever it is.
+    /// Shows platform and provider. They do not affect readiness.
     pub fn platform(&self, what: String) {
         self.state.lock().platform = Some(what);
     }
 
-    /// Whether the process is ready, and why (not), one line for each part.
+    /// Whether the process is ready, and one line per part.
     ///
-    /// A controller that waits for a definition which the cluster does not have is not a reason to be unready: it will start by itself.
+    /// A controller that waits for a CustomResourceDefinition does not make the process unready: it starts by itself.
     pub fn describe(&self, caches: &[Arc<dyn AnyCache>]) -> (bool, String) {
         let state = self.state.lock();
         let mut text = String::new();
@@ -87,9 +87,9 @@ impl Readiness {
         }
         for cache in caches {
             let cache_state = cache.state();
-            // A single object that we may not see, or that is not served, is that object's trouble.
+            // A single object that is forbidden or not served concerns only its users.
             let optional = matches!(cache.scope(), Scope::Object(_))
-                // Definitions only tell when to start; those who run need them no more.
+                // Only controllers that wait to start need definitions.
                 || (cache.resource() == CUSTOM_RESOURCE_DEFINITIONS && state.waiting.is_empty());
             ready &= cache_state.synced || optional;
             let mut what =
@@ -122,7 +122,7 @@ mod tests {
     use crate::cache::CacheState;
     use crate::cluster::ApiError;
 
-    /// A cache that may not list.
+    /// A cache that is not allowed to list.
     struct Forbidden(Resource, Scope);
 
     impl AnyCache for Forbidden {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_that_may_not_be_listed_matter_only_to_those_who_wait_for_one() {
+    fn forbidden_definitions_matter_only_while_a_controller_waits() {
         let readiness = Readiness::default();
         readiness.api_answers();
         readiness.waits("annotator", "waits for machinesets".to_owned());
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_object_that_may_not_be_seen_is_that_objects_trouble() {
+    fn forbidden_single_object_does_not_affect_readiness() {
         let readiness = Readiness::default();
         readiness.api_answers();
         assert!(ready(&readiness, SECRETS, Scope::Object(ObjectKey::new("ns", "aws"))));

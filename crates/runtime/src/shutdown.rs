@@ -1,4 +1,4 @@
-//! Signals: SIGTERM and SIGINT ask the process to stop.
+//! SIGTERM and SIGINT.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -9,7 +9,7 @@ pub fn on_signal() -> Result<CancellationToken, std::io::Error> {
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let token = CancellationToken::new();
     let cancel = token.clone();
-    // Not one of the process's tasks: it must outlive them, and ends with the process.
+    // Not one of the process's tasks, because it outlives them.
     #[expect(clippy::disallowed_methods, reason = "waits for a signal that may never come")]
     tokio::spawn(async move {
         tokio::select! {

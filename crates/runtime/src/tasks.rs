@@ -1,9 +1,9 @@
-//! The tasks of the process: all are known, all stop.
+//! The background tasks of the process; all of them stop on shutdown.
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Spawns tasks and knows when the last one has ended.
+/// Spawns tasks and waits for their end.
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
     tracker: TaskTracker,
@@ -11,17 +11,17 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Starts a task. It is expected to end soon after [`Tasks::stopping`] is cancelled.
+    /// Spawns a task. It must end soon after [`Tasks::stopping`] is cancelled.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tracker.spawn(task);
     }
 
-    /// Cancelled when the tasks shall end.
+    /// Cancelled on shutdown.
     pub fn stopping(&self) -> CancellationToken {
         self.stop.clone()
     }
 
-    /// Tells the tasks to end, and waits until they have.
+    /// Stops all tasks and waits for them.
     pub async fn stop(&self) {
         self.stop.cancel();
         self.tracker.close();

@@ -7,29 +7,29 @@ use machinist_domain::backoff::Backoff;
 /// Backoffs, graces, periods and timeouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timings {
-    /// The longest that one request may take, apart from lists and watches.
+    /// The timeout of a request, except lists and watches.
     pub request: Duration,
-    /// The longest that one call which changes a cloud may take.
+    /// The timeout of a call that changes a cloud.
     pub cloud_call: Duration,
-    /// The longest that one page of a list may take.
+    /// The timeout of one page of a list.
     pub list_page: Duration,
-    /// How long the API server is asked to keep a watch open.
+    /// The `timeoutSeconds` of a watch.
     pub watch: Duration,
-    /// How much longer than that we wait before we give a silent watch up.
+    /// How much longer a silent watch is kept open.
     pub watch_slack: Duration,
     /// Between attempts to list or watch.
     pub reconnect: Backoff,
-    /// Between attempts to reach an API server that is not there yet.
+    /// Between attempts to reach an API server at the start.
     pub wait_for_api: Backoff,
-    /// Between two verify passes over a cache; jitter only shortens it.
+    /// The resync period; jitter only shortens it.
     pub sync_period: Duration,
-    /// Between attempts at one object.
+    /// Between attempts to reconcile one object.
     pub retry: Backoff,
-    /// How long a lease lasts without being renewed.
+    /// The duration of a lease.
     pub lease: Duration,
-    /// During this time the same Event is not written again about the same object.
+    /// The same Event about an object is not repeated within this time.
     pub event_window: Duration,
-    /// How long a step in hand may go on after the signal to stop. Giving leases back may take half of this again, and the rest a fifth.
+    /// The grace period of reconciles on shutdown. Releasing leases may take half of it again, and the rest a fifth.
     pub stop_grace: Duration,
 }
 
@@ -47,7 +47,7 @@ impl Default for Timings {
             sync_period: seconds(600),
             retry: Backoff { base: seconds(1), max: seconds(300) },
             lease: seconds(120),
-            // As long as API servers keep Events: one that is still true is said again when the first is gone.
+            // As long as API servers usually keep Events: one that still applies is written again.
             event_window: seconds(3600),
             stop_grace: seconds(5),
         }
@@ -89,12 +89,12 @@ impl Timings {
         }
     }
 
-    /// How long the holder of a lease tries to renew it before it steps down.
+    /// How long the holder tries to renew before it steps down.
     pub fn renew_deadline(&self) -> Duration {
         self.lease * 2 / 3
     }
 
-    /// Between two renewals, and between two attempts.
+    /// Between two renewals or attempts.
     pub fn lease_retry(&self) -> Duration {
         self.lease * 2 / 15
     }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lease_follows_the_shares_that_others_use() {
+    fn lease_uses_the_ratios_of_client_go() {
         let timings = Timings::default();
         assert_eq!(timings.lease, Duration::from_secs(120));
         assert_eq!(timings.renew_deadline(), Duration::from_secs(80));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn stopping_takes_less_than_ten_seconds() {
+    fn shutdown_takes_less_than_ten_seconds() {
         let grace = Timings::default().stop_grace;
         assert!(grace + grace / 2 + grace / 5 < Duration::from_secs(10));
     }

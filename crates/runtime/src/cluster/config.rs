@@ -1,7 +1,7 @@
-//! Which clusters: from two flags and the environment to two configurations, in one function.
+//! Resolves the clusters from two flags and the environment.
 //!
-//! Inputs: [`ClusterFlags`] and [`Environment`]. Output: [`ClusterChoice`], or an error that names the flag. Nothing is sent to any
-//! cluster here, so a mistake in a flag ends the process before the first request.
+//! Input: [`ClusterFlags`] and [`Environment`]. Output: [`ClusterChoice`], or an error that names the flag. No request
+//! is sent, so a wrong flag ends the process at once.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// What the user said about clusters.
+/// Flags for the clusters.
 #[derive(Debug, Clone, Default)]
 pub struct ClusterFlags {
     /// `--control-kubeconfig`: a path or `in-cluster`.
@@ -20,7 +20,7 @@ pub struct ClusterFlags {
     pub target: Option<String>,
 }
 
-/// What the process finds around it. A value, so that tests need not change the real environment.
+/// The environment as a value, so that tests need not change the real one.
 #[derive(Debug, Clone)]
 pub struct Environment {
     /// `$KUBECONFIG`: paths, merged as kubectl merges them.
@@ -47,58 +47,58 @@ impl Environment {
     }
 }
 
-/// The clusters to work with.
+/// The resolved clusters.
 #[derive(Debug)]
 pub struct ClusterChoice {
-    /// Where the objects are.
+    /// The cluster with the objects.
     pub control: Config,
-    /// Where the nodes are.
+    /// The cluster with the Nodes.
     pub target: TargetChoice,
-    /// Where this was found, for the log.
+    /// Where the configuration was found, for the log.
     pub found: String,
 }
 
-/// Where the nodes are.
+/// Where the Nodes are.
 #[derive(Debug)]
 pub enum TargetChoice {
     /// In the control cluster.
     Same,
-    /// In another one.
+    /// In another cluster.
     Other(Box<Config>),
-    /// Nowhere: machines without nodes.
+    /// There are no Nodes.
     None,
 }
 
-/// Why there is no cluster to work with. The process ends with code 2.
+/// Why no cluster was resolved. The exit code is 2.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// One flag without the other would silently mean some cluster that nobody named.
-    #[error("{given} is given but {missing} is not: name both clusters, or neither")]
+    /// One flag without the other would select a cluster that was not named.
+    #[error("{given} is set but {missing} is not: set both or neither")]
     OnlyOne {
-        /// The flag that is there.
+        /// The flag that is set.
         given: &'static str,
-        /// The flag that is not.
+        /// The flag that is missing.
         missing: &'static str,
     },
-    /// A path that cannot be used.
-    #[error("{flag}: {path} cannot be used: {source}")]
+    /// A kubeconfig that cannot be used.
+    #[error("{flag}: cannot use {path}: {source}")]
     Kubeconfig {
-        /// The flag or variable that names it.
+        /// The flag or variable.
         flag: &'static str,
         /// The path.
         path: String,
-        /// What is wrong with it.
+        /// The cause.
         source: Box<KubeconfigError>,
     },
     /// `in-cluster` outside of a cluster.
-    #[error("{flag}: in-cluster does not work here: {reason}")]
+    #[error("{flag}: in-cluster is not available: {reason}")]
     InCluster {
-        /// The flag that asks for it.
+        /// The flag.
         flag: &'static str,
         /// What is missing.
         reason: String,
     },
-    /// Nothing was said and nothing was found.
+    /// No flag, and no configuration found.
     #[error(
         "no cluster found: $KUBECONFIG is not set, there is no ~/.kube/config, and this is not a pod ({reason})"
     )]
@@ -111,7 +111,7 @@ pub enum ConfigError {
 const CONTROL: &str = "--control-kubeconfig";
 const TARGET: &str = "--target-kubeconfig";
 
-/// Finds the clusters.
+/// Resolves the clusters.
 pub async fn resolve(
     flags: &ClusterFlags,
     environment: &Environment,
@@ -149,7 +149,7 @@ async fn named(
 /// As kubectl: `$KUBECONFIG`, then `~/.kube/config`, then the pod's own cluster.
 async fn infer(environment: &Environment) -> Result<(Config, String), ConfigError> {
     if let Some(list) = &environment.kubeconfig {
-        // kubectl skips files of the list that are not there, as long as one is.
+        // kubectl skips missing files of the list as long as one exists.
         let named: Vec<_> =
             std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty()).collect();
         let present: Vec<_> = named.iter().filter(|path| path.exists()).cloned().collect();
@@ -187,7 +187,7 @@ async fn from_files(flag: &'static str, paths: &[PathBuf]) -> Result<Config, Con
     })
 }
 
-/// The cluster that this pod runs in. Files are named, not read, so that rotated tokens and CAs are picked up.
+/// The cluster of this pod. Files are named, not read, so that rotated tokens and CAs are used.
 fn in_cluster(environment: &Environment) -> Result<Config, String> {
     let (host, port) =
         environment.service.as_ref().ok_or("KUBERNETES_SERVICE_HOST and _PORT are not set")?;

@@ -1,45 +1,43 @@
-//! What can go wrong when an API server is asked: it refuses, or nobody knows what it did.
+//! Errors of requests to an API server.
 //!
-//! The difference matters more than any status code: after a refusal nothing has happened, otherwise something may have.
+//! After a rejection (4xx) nothing was executed; after any other error the request may have been.
 
 use std::error::Error;
 use std::time::Duration;
 
 use machinist_domain::retry::{Category, Classified, Retry};
 
-/// How the API server says that a webhook failed which was to agree to a write, or to translate an object. It says so in words only.
+/// The API server's texts for a failed admission or conversion webhook. There is no reason code.
 const WEBHOOK_FAILED: [&str; 2] = ["failed calling webhook", "conversion webhook for"];
 
-/// Why a request has no good answer.
+/// Why a request failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ApiError {
-    /// The API server answered, and the answer is no.
+    /// The API server rejected the request.
     #[error("the API server answered {code} {reason}: {message}")]
     Refused {
         /// HTTP status.
         code: u16,
-        /// The machine-readable reason of the `Status`; where it names a more exact cause that we know, that one.
+        /// The reason of the `Status`, or a more exact known cause in it.
         reason: String,
-        /// For people.
+        /// The message.
         message: String,
-        /// When to come back, if the server said so.
+        /// `Retry-After`, if sent.
         retry_after: Option<Duration>,
     },
-    /// No answer came in time.
+    /// No answer in time.
     #[error("no answer from the API server within {0:?}")]
     TimedOut(Duration),
-    /// The connection could not be made, or broke.
+    /// The connection failed.
     #[error("no connection to the API server: {0}")]
     Disconnected(String),
-    /// The answer is not what Kubernetes answers.
-    #[error("the API server's answer was not understood: {0}")]
+    /// The response cannot be decoded.
+    #[error("cannot decode the API server's response: {0}")]
     NotUnderstood(String),
 }
 
 impl ApiError {
-    /// Whether a write that failed like this may have happened all the same.
-    ///
-    /// An answer of 5xx counts: a write that etcd answered too late is reported as a server error.
+    /// Whether a failed write may have been executed. A 5xx counts: etcd may have answered too late.
     pub fn may_have_happened(&self) -> bool {
         match self {
             Self::Refused { code, .. } => *code >= 500,
@@ -47,7 +45,7 @@ impl ApiError {
         }
     }
 
-    /// The HTTP status, if there was an answer.
+    /// The HTTP status, if there was a response.
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Refused { code, .. } => Some(*code),
@@ -55,7 +53,7 @@ impl ApiError {
         }
     }
 
-    /// Whether a webhook failed: the API server is well, and only whoever looks after the webhook can mend it.
+    /// Whether a webhook failed rather than the API server.
     fn is_of_webhook(&self) -> bool {
         matches!(self, Self::Refused { code: 500.., message, .. }
             if WEBHOOK_FAILED.iter().any(|words| message.contains(words)))
@@ -92,7 +90,7 @@ impl Classified for ApiError {
     }
 }
 
-/// The message of an error and of everything that caused it, because the outermost one is rarely the one that helps.
+/// The message with those of all causes: the outermost one rarely helps.
 fn chain(error: &dyn Error) -> String {
     let mut message = error.to_string();
     let mut source = error.source();
@@ -121,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn every_answer_has_a_category_and_a_way_to_retry() {
+    fn every_error_has_a_category_and_a_retry_class() {
         let cases = [
             (refused(409, None), Category::Conflict, Retry::Soon, false),
             (refused(422, None), Category::InvalidConfiguration, Retry::OnChange, false),
@@ -144,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_webhook_that_fails_is_no_outage() {
+    fn failed_webhook_is_no_outage() {
         let messages = [
             r#"Internal error occurred: failed calling webhook "v.example.dev": failed to call webhook: Post "https://v.example.svc:443/": connection refused"#,
             "conversion webhook for example.dev/v1, Kind=Thing failed: no endpoints available",

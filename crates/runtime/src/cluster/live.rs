@@ -1,6 +1,4 @@
-//! Lists that are read past the caches: what is needed rarely and is large, such as the pods of one node.
-//!
-//! Consistent, page by page, and counted. Not here: keeping anything; one object that is in a cache (`cache::live`).
+//! Live lists for rare and large reads, such as the pods of one Node: consistent, paged, counted, not cached.
 
 use machinist_api::resource::{Resource, push_encoded};
 use machinist_api::wire::ListPage;
@@ -8,12 +6,12 @@ use serde::de::DeserializeOwned;
 
 use super::{ApiError, Session};
 
-/// A node has a few hundred pods at most; this many are half a megabyte on the wire.
+/// A Node has a few hundred pods at most; a page is half a megabyte.
 const PAGE: u32 = 200;
 
 impl Session {
-    /// Every object for which `field_selector` holds (empty: all), in one namespace or in all. An object that is not understood is an
-    /// error: it must not look as if it were absent.
+    /// All objects that match `field_selector` (empty: all), in one or all namespaces. An undecodable object is an
+    /// error: it must not look absent.
     pub async fn list_live<T: DeserializeOwned>(
         &self,
         resource: Resource,

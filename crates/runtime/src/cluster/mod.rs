@@ -1,8 +1,7 @@
-//! Clusters: which ones ([`config`]), how to talk to them ([`session`], [`live`]), what they answer ([`status`], [`error`]), when they are
-//! there ([`wait`]).
+//! Clients for clusters: [`config`], [`session`], [`live`], [`status`], [`error`], [`wait`].
 //!
-//! There are two roles: the control cluster holds the objects, the target cluster has the nodes. Often they are one.
-//! Reading is possible for everybody in this crate; writing is only for [`crate::writer`].
+//! The control cluster has the objects, the target cluster the Nodes. Often they are the same. Only [`crate::writer`]
+//! writes.
 
 pub mod config;
 pub mod error;

@@ -1,8 +1,8 @@
-//! A session: requests to one API server in the name of one party.
+//! Requests to one API server with one user agent.
 //!
-//! kube's client brings TLS, credentials and connection pooling. Its typed `Api` is not used, because we need what it hides: lenient types
-//! that skip what nobody reads, one object of a list that cannot be decoded, headers of an answer (`Retry-After`), and a
-//! deadline on every request. Its own retries are turned off: the queue alone decides when something is tried again.
+//! kube's client provides TLS, credentials and connection pooling. Its typed `Api` is not used, because it hides what
+//! we need: lenient types, undecodable objects in a list, `Retry-After`, and a deadline per request. Its retries are
+//! disabled: the queue decides when to retry.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use crate::metrics::Metrics;
 use crate::timings::Timings;
 use crate::user_agent::UserAgent;
 
-/// The longest line of a watch. etcd takes no object over a few MiB, so more is no object.
+/// The longest line of a watch, far above etcd's object size limit.
 const LONGEST_LINE: usize = 32 << 20;
 
-/// A server that asks for more than this does not mean it.
+/// The longest `Retry-After` that is respected.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
-/// One cluster, as the process sees it.
+/// A cluster.
 #[derive(Clone)]
 pub struct Cluster {
     client: kube::Client,
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// Prepares connections; nothing is sent yet.
+    /// Prepares connections; sends nothing.
     pub fn new(mut config: kube::Config, timings: &Timings) -> Result<Self, kube::Error> {
         config.default_retry = false;
         let url = config.cluster_url.to_string();
@@ -51,37 +51,37 @@ impl Cluster {
         Ok(Self { client, url, request_timeout: timings.request, metrics: None })
     }
 
-    /// A cluster that nobody answers for.
+    /// A cluster that does not answer.
     #[cfg(test)]
     pub(crate) fn nowhere(timings: &Timings) -> Self {
         let config = kube::Config::new(http::Uri::from_static("http://127.0.0.1:9"));
         Self::new(config, timings).expect("a client")
     }
 
-    /// A cluster of which a test plays the API server.
+    /// A cluster with a fake API server.
     #[cfg(test)]
     pub(crate) fn played_by(client: kube::Client, timings: &Timings) -> Self {
         Self { client, url: "played".to_owned(), request_timeout: timings.request, metrics: None }
     }
 
-    /// The same cluster; what is read there past the caches is counted.
+    /// The same cluster, with its live reads counted.
     #[must_use]
     pub fn counted_by(self, metrics: Arc<Metrics>) -> Self {
         Self { metrics: Some(metrics), ..self }
     }
 
-    /// Where the API server is.
+    /// The URL of the API server.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Requests in the name of one party.
+    /// A session with this user agent.
     pub fn session(&self, party: UserAgent) -> Session {
         Session { cluster: self.clone(), party: party.header() }
     }
 }
 
-/// Requests to one API server in the name of one party.
+/// Requests to one API server with one user agent.
 #[derive(Debug, Clone)]
 pub struct Session {
     cluster: Cluster,
@@ -89,7 +89,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// The longest that one request may take.
+    /// The timeout of a request.
     pub fn request_timeout(&self) -> Duration {
         self.cluster.request_timeout
     }
@@ -100,7 +100,7 @@ impl Session {
         }
     }
 
-    /// Reads a whole answer.
+    /// Reads a whole response.
     pub async fn get(
         &self,
         path: &str,
@@ -110,7 +110,7 @@ impl Session {
         self.exchange(Method::GET, path, accept, None, timeout).await
     }
 
-    /// Reads an answer that does not end: a watch.
+    /// Reads a stream: a watch.
     pub async fn lines(&self, path: &str, accept: &'static str) -> Result<Lines, ApiError> {
         let timeout = self.cluster.request_timeout;
         let request = self.request(Method::GET, path, accept, None)?;
@@ -118,7 +118,7 @@ impl Session {
         Ok(Lines { body: response.into_body(), buffer: BytesMut::new() })
     }
 
-    /// Sends a write. For [`crate::writer`] alone: it knows about leases, dry runs and preconditions.
+    /// Sends a write. Only for [`crate::writer`], which checks lease, dry run and preconditions.
     pub(crate) async fn write(
         &self,
         method: Method,
@@ -183,7 +183,7 @@ impl Session {
     }
 }
 
-/// The lines of an answer that does not end.
+/// The lines of a stream.
 pub struct Lines {
     body: Body,
     buffer: BytesMut,
@@ -196,7 +196,7 @@ impl std::fmt::Debug for Lines {
 }
 
 impl Lines {
-    /// The next line, or `None` when the server has closed the stream. Safe to drop and call again: nothing read is lost.
+    /// The next line; `None` if the server closed the stream. Cancellation safe.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         let mut searched = 0;
         loop {

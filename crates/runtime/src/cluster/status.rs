@@ -1,19 +1,17 @@
-//! The `Status` with which an API server says no, as an [`ApiError`].
-//!
-//! Input: the code and body of an answer. Output: an error whose reason is the most exact one that the answer names. Something else than
-//! a `Status` (a load balancer's page, say) is an error, too.
+//! Converts a rejection (`Status`) to an [`ApiError`] with the most exact reason. Any other error body is an error,
+//! too.
 
 use std::time::Duration;
 
 use super::error::ApiError;
 
-/// The cause by which the eviction of a pod is refused because of a PodDisruptionBudget.
+/// The cause if a PodDisruptionBudget refuses an eviction.
 pub(crate) const DISRUPTION_BUDGET: &str = "DisruptionBudget";
 
-/// The cause by which nothing can be created in a namespace any more.
+/// The cause if a namespace is terminating.
 pub(crate) const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 
-/// Causes that say more than the reason does.
+/// Causes that are more exact than the reason.
 const EXACT_CAUSES: [&str; 2] = [DISRUPTION_BUDGET, NAMESPACE_TERMINATING];
 
 #[derive(Default, serde::Deserialize)]
@@ -38,7 +36,7 @@ struct Cause {
     message: String,
 }
 
-/// The error that an answer with an error code is.
+/// The error of a response with an error code.
 pub(super) fn refused(code: u16, retry_after: Option<Duration>, body: &[u8]) -> ApiError {
     let Status { mut reason, mut message, details, .. } = serde_json::from_slice(body)
         .unwrap_or_else(|_| Status {
@@ -47,7 +45,7 @@ pub(super) fn refused(code: u16, retry_after: Option<Duration>, body: &[u8]) -> 
         });
     let causes = details.unwrap_or_default().causes;
     if let Some(cause) = causes.into_iter().find(|cause| EXACT_CAUSES.contains(&&*cause.reason)) {
-        // Which budget it is stands in the cause alone.
+        // Only the cause names the budget.
         if cause.reason == DISRUPTION_BUDGET {
             message = format!("{message} {}", cause.message);
         }
@@ -56,7 +54,7 @@ pub(super) fn refused(code: u16, retry_after: Option<Duration>, body: &[u8]) -> 
     ApiError::Refused { code, reason, message, retry_after }
 }
 
-/// The error that stands in an ERROR line of a watch.
+/// The error in an ERROR event of a watch.
 pub(crate) fn refused_in_stream(body: &str) -> ApiError {
     let code = serde_json::from_str::<Status>(body).map_or(500, |status| status.code);
     refused(code, None, body.as_bytes())
@@ -67,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_budget_that_forbids_an_eviction_is_named() {
+    fn error_names_the_budget_that_refuses_an_eviction() {
         let body = br#"{"kind":"Status","reason":"TooManyRequests","code":429,
             "message":"Cannot evict pod as it would violate the pod's disruption budget.",
             "details":{"causes":[{"reason":"DisruptionBudget","message":"The disruption budget web needs 2 healthy pods and has 2 currently"}]}}"#;
@@ -79,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_that_goes_is_the_reason_not_a_missing_right() {
+    fn terminating_namespace_is_not_a_missing_permission() {
         let body = br#"{"kind":"Status","reason":"Forbidden","code":403,
             "message":"unable to create new content in namespace web because it is being terminated",
             "details":{"causes":[{"reason":"NamespaceTerminating","message":"namespace web is being terminated","field":"metadata.namespace"}]}}"#;
@@ -90,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_status_is_an_error_all_the_same() {
+    fn body_without_a_status_is_an_error() {
         let error = refused(502, None, b"<html>bad gateway</html>");
         assert!(error.to_string().contains("bad gateway"), "{error}");
         assert!(error.may_have_happened());

@@ -1,4 +1,4 @@
-//! Waits for an API server, as long as it takes: a controller that starts before its cluster is early, not broken.
+//! Waits for an API server, however long it takes.
 
 use crate::cluster::{ApiError, Session};
 use crate::timings::Timings;
@@ -8,7 +8,7 @@ pub async fn wait_ready(session: &Session, timings: &Timings) {
     let mut failures = 0;
     loop {
         match session.get("/readyz", "*/*", timings.request).await {
-            // The second means that somebody is there who will not tell us how it is. That is an answer.
+            // A rejection is an answer as well.
             Ok(_) | Err(ApiError::Refused { code: 400..=428, .. }) => return,
             Err(error) => {
                 failures += 1;

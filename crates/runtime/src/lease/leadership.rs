@@ -1,4 +1,4 @@
-//! What a writer sees of a lease: whether it may write, and how long an answer may take.
+//! The writers' view of a lease: whether they may write, and how long an answer may take.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use crate::clock::SharedClock;
 /// Whether and how long a controller may write.
 #[derive(Debug, Clone)]
 pub enum Leadership {
-    /// No lease is needed: the controller is safe beside itself, or somebody said so.
+    /// No lease is needed.
     NotNeeded,
-    /// A lease decides.
+    /// A lease is needed.
     Lease {
-        /// Until when, on the clock's `uptime`; `None` while somebody else leads.
+        /// The deadline in `uptime`; `None` while another process leads.
         until: watch::Receiver<Option<Duration>>,
         /// The clock.
         clock: SharedClock,
-        /// When a write was last given up without an answer.
+        /// When a write was last abandoned without an answer.
         unanswered: Unanswered,
     },
 }
 
-/// When a write was last given up without an answer, on the clock's `uptime`: nobody knows whether and when it will land.
+/// When a write was last abandoned without an answer, in `uptime`: it may still be executed.
 pub(super) type Unanswered = Arc<Mutex<Option<Duration>>>;
 
 impl Leadership {
@@ -39,7 +39,7 @@ impl Leadership {
         }
     }
 
-    /// Says that a write goes out; to be kept until its answer is there.
+    /// Marks a write as in flight until its answer.
     pub(crate) fn sending(&self) -> Sending<'_> {
         Sending { leadership: self, answered: false }
     }
@@ -49,7 +49,7 @@ impl Leadership {
         match self {
             Self::NotNeeded => {}
             Self::Lease { until, .. } => {
-                // An error means that the elector is gone: then the lease never comes.
+                // An error means that the elector is gone: the lease never comes.
                 if until.clone().wait_for(Option::is_some).await.is_err() {
                     std::future::pending::<()>().await;
                 }
@@ -57,7 +57,7 @@ impl Leadership {
         }
     }
 
-    /// Returns when writing is not allowed any more.
+    /// Returns when writing is no longer allowed.
     pub async fn wait_lost(&self) {
         match self {
             Self::NotNeeded => std::future::pending().await,
@@ -67,7 +67,7 @@ impl Leadership {
     }
 }
 
-/// A write that is under way. Dropped without an answer (it timed out, broke off or was abandoned), it is remembered.
+/// A write in flight. `Drop` without an answer records it.
 #[derive(Debug)]
 pub(crate) struct Sending<'a> {
     leadership: &'a Leadership,
@@ -75,7 +75,7 @@ pub(crate) struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// The answer is there, whatever it says.
+    /// The answer arrived.
     pub(crate) fn answered(mut self) {
         self.answered = true;
     }
@@ -97,7 +97,7 @@ mod tests {
     use crate::clock::ManualClock;
 
     #[test]
-    fn a_write_may_take_no_longer_than_the_lease_lasts() {
+    fn writes_end_with_the_lease() {
         let clock = Arc::new(ManualClock::default());
         let (state, until) = watch::channel(None);
         let leadership =
@@ -110,7 +110,7 @@ mod tests {
         clock.advance(Duration::from_secs(70));
         assert_eq!(leadership.time_left(limit), Some(Duration::from_secs(10)));
 
-        // Nobody told us that the lease is lost, because the process was asleep: the clock does.
+        // The process was suspended: the clock ends the right to write.
         clock.advance(Duration::from_secs(10));
         assert_eq!(leadership.time_left(limit), None);
     }

@@ -1,11 +1,11 @@
-//! Leases: who may write, for how long.
+//! Leader election with Leases.
 //!
-//! * [`name`]: which Lease; [`record`]: a Lease as it stands in the cluster; [`rules`]: what to do about it, as a pure function.
-//! * [`elector`]: takes, renews, gives back; [`leadership`]: what a writer sees of all this.
+//! * [`name`]: which Lease; [`record`]: its content; [`rules`]: the decision as a pure function.
+//! * [`elector`]: acquires, renews, releases; [`leadership`]: the writers' view.
 //!
-//! The crates that exist for this are not used: they trust the other side's clock, or write without comparing versions, so that two
-//! processes can hold a lease at once. Here every write of a Lease names the version it replaces, and whether a lease has run
-//! out is judged by how long *we* have not seen it change.
+//! Existing crates trust the clock of the holder, or write without comparing versions, so that two processes can lead
+//! at once. Here every write of a Lease has a resourceVersion precondition, and expiry is judged by how long *this
+//! process* has not seen the Lease change.
 
 pub mod elector;
 pub mod leadership;

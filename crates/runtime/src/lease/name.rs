@@ -1,15 +1,15 @@
-//! Which Lease a controller holds, and who wants it.
+//! Which Lease a controller holds, and its candidate.
 
 use std::time::Duration;
 
 use machinist_domain::key::ObjectKey;
 
-/// Which Lease a controller holds. Every controller has one of its own, whatever else runs in the process.
+/// The Lease of a controller. Every controller has its own, whatever else runs in the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseName {
     /// `machinist-<controller>`.
     Own,
-    /// The one that another system's controller of the same purpose holds, too: so the two never run at once.
+    /// The Lease of another system's controller with the same purpose, so that the two never run at once.
     Shared(&'static str),
 }
 
@@ -23,24 +23,24 @@ impl LeaseName {
     }
 }
 
-/// Where and for how long a Lease is held, where that is not as with all others.
+/// Namespace and duration of a Lease, if not the defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeaseCustom {
-    /// In this namespace.
+    /// The namespace.
     pub namespace: Option<&'static str>,
-    /// For so long without being renewed.
+    /// The duration.
     pub duration: Option<Duration>,
 }
 
-/// Somebody who wants a lease.
+/// A candidate for a lease.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// Whose lease, for logs and metrics.
+    /// The controller.
     pub controller: &'static str,
     /// Namespace and name of the Lease.
     pub key: ObjectKey,
-    /// Unique for this process.
+    /// A unique name of this process.
     pub identity: String,
-    /// Whether to take it once, at the start, from somebody who holds it.
+    /// Whether to take the lease from its holder, once, at the start.
     pub take_over: bool,
 }

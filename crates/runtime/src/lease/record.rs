@@ -1,6 +1,6 @@
-//! A Lease as it stands in the cluster, in the form that client-go's leader election reads and writes.
+//! The content of a Lease, in the form of client-go's leader election.
 //!
-//! Whoever else holds the same Lease may keep more in it (labels, owners, fields of a later version): what we do not write stays as it was.
+//! Other holders of the same Lease may store more in it (labels, owners, newer fields); unknown fields stay.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use serde_json::{Value, json};
 
 use crate::cluster::ApiError;
 
-/// What a Lease says. `renewTime` is not here: it is somebody else's clock, and nothing is decided by it.
+/// A Lease without `renewTime`, which comes from another clock and decides nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
-    /// Who holds it; empty if nobody does.
+    /// The holder; empty if there is none.
     pub(super) holder: String,
-    /// How long it lasts without being renewed, if the holder says.
+    /// The duration, if the holder states it.
     duration: Option<Duration>,
-    /// How often it changed hands.
+    /// Number of transitions.
     transitions: i64,
-    /// When the holder got it, as the holder wrote it.
+    /// When the holder acquired it, in the holder's words.
     acquired: Option<String>,
-    /// The version, for comparing and replacing.
+    /// The resourceVersion.
     pub(super) version: String,
-    /// All of it.
+    /// The whole object.
     whole: Value,
 }
 
@@ -61,7 +61,7 @@ impl Record {
         })
     }
 
-    /// What a line of a watch says about the Lease; `None` means that it was deleted.
+    /// The Lease in a watch event; `None` if it was deleted.
     pub(super) fn told(line: &[u8]) -> Result<Option<Self>, ApiError> {
         let not_understood = |error: serde_json::Error| ApiError::NotUnderstood(error.to_string());
         let line: WatchLine<'_> = serde_json::from_slice(line).map_err(not_understood)?;
@@ -74,15 +74,15 @@ impl Record {
         }
     }
 
-    /// How long it lasts without being renewed; `unsaid` if the holder does not say.
-    pub(super) fn lasts(&self, unsaid: Duration) -> Duration {
-        self.duration.unwrap_or(unsaid)
+    /// The duration, or `default` if the holder states none.
+    pub(super) fn lasts(&self, default: Duration) -> Duration {
+        self.duration.unwrap_or(default)
     }
 
-    /// The Lease in the hands of `holder`, as it is to be written over this one.
-    pub(super) fn held_by(&self, holder: &str, duration: Duration, now: Timestamp) -> Spoken {
+    /// This Lease with `holder` as its holder.
+    pub(super) fn held_by(&self, holder: &str, duration: Duration, now: Timestamp) -> Update {
         let same = self.holder == holder;
-        Spoken {
+        Update {
             holder: holder.to_owned(),
             duration,
             transitions: if same { self.transitions } else { self.transitions + 1 },
@@ -92,9 +92,9 @@ impl Record {
         }
     }
 
-    /// The Lease in nobody's hands: whoever comes next need not wait.
-    pub(super) fn released(&self, now: Timestamp) -> Spoken {
-        Spoken {
+    /// This Lease without a holder, so that the next one need not wait.
+    pub(super) fn released(&self, now: Timestamp) -> Update {
+        Update {
             holder: String::new(),
             duration: Duration::from_secs(1),
             transitions: self.transitions,
@@ -105,20 +105,20 @@ impl Record {
     }
 }
 
-/// A Lease as we write it.
+/// A Lease to write.
 #[derive(Debug)]
-pub(super) struct Spoken {
+pub(super) struct Update {
     holder: String,
     duration: Duration,
     transitions: i64,
     acquired: String,
     renewed: String,
-    /// The Lease that it replaces, its version included; `None` where it is created.
+    /// The Lease that it replaces; `None` to create it.
     over: Option<Value>,
 }
 
-impl Spoken {
-    /// A Lease that nobody has created yet.
+impl Update {
+    /// The first Lease of this name.
     pub(super) fn first(holder: &str, duration: Duration, now: Timestamp) -> Self {
         let now = micro(now);
         Self {
@@ -150,7 +150,7 @@ impl Spoken {
         }
         let spec = &mut lease["spec"];
         spec["holderIdentity"] = json!(self.holder);
-        // Rounded up: a follower that waits longer is slow, one that waits shorter is wrong.
+        // Rounded up: a follower that waits too short is wrong, one that waits too long only slow.
         let seconds = self.duration.as_secs() + u64::from(self.duration.subsec_nanos() > 0);
         spec["leaseDurationSeconds"] = json!(seconds);
         spec["leaseTransitions"] = json!(self.transitions);
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_somebody_else_keeps_in_the_lease_stays() {
+    fn unknown_fields_of_the_lease_stay() {
         let theirs = json!({
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -189,7 +189,7 @@ mod tests {
             "acquireTime": "1970-01-01T00:00:00.000000Z", "renewTime": "1970-01-01T00:00:00.000000Z",
             "strategy": "OldestEmulationVersion"});
         assert_eq!(ours["spec"], spec);
-        // A renewal is no change of hands.
+        // A renewal is no transition.
         let again = Record::parse(ours.to_string().as_bytes()).unwrap();
         let again = again.held_by("me", Duration::from_secs(2), Timestamp::MAX).to_json(&key);
         assert_eq!(again["spec"]["leaseTransitions"], 4);

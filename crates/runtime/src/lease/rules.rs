@@ -1,25 +1,25 @@
-//! What to do about a lease, as a pure function of what was seen and when.
+//! What to do about a lease: a pure function of what was observed, and when.
 
 use std::time::Duration;
 
 use super::record::Record;
 
-/// The lease as this process has seen it.
+/// The Lease as this process has observed it.
 #[derive(Debug, Clone)]
-pub(super) struct Sight {
-    /// What it said; `None` if it does not exist.
+pub(super) struct Observation {
+    /// Its content; `None` if it does not exist.
     pub(super) record: Option<Record>,
-    /// When it last changed before our eyes, on our own clock.
+    /// When this process saw it change last, by its own clock.
     pub(super) changed: Duration,
 }
 
-impl Sight {
-    /// Who holds the lease; empty if nobody does.
+impl Observation {
+    /// The holder; empty if there is none.
     pub(super) fn holder(&self) -> &str {
         self.record.as_ref().map_or("", |record| &record.holder)
     }
 
-    /// Takes in what the lease says now. Only a change counts: looking again does not make a lease younger.
+    /// Stores the current content. Only a change resets the expiry: reading an unchanged Lease does not extend it.
     pub(super) fn see(&mut self, record: Option<Record>, now: Duration) {
         if self.record != record {
             self.record = record;
@@ -28,36 +28,36 @@ impl Sight {
     }
 }
 
-/// Who wants the lease, and how much.
+/// The candidate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claim<'a> {
-    /// Who.
+    /// Its identity.
     pub(super) me: &'a str,
-    /// How long it lasts where its holder does not say.
+    /// The duration, if the holder states none.
     pub(super) duration: Duration,
-    /// Whether to take it from somebody who holds it.
+    /// Whether to take the lease from its holder.
     pub(super) force: bool,
 }
 
-/// What to do.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Nobody has made it yet.
+    /// The Lease does not exist.
     Create,
-    /// Nobody holds it, its time is over, or it is ours already.
+    /// It has no holder, has expired, or is ours already.
     Take(Record),
-    /// Somebody holds it, and is to lose it. It goes on writing until it notices, which takes no longer than its lease lasts.
+    /// It is taken from its holder, who may write until it notices, at most for the duration of its lease.
     TakeOver(Record),
-    /// Somebody holds it, at least until then.
+    /// Another process holds it, at least until then.
     Wait(Duration),
 }
 
-/// Decides. How long a lease lasts is what its holder says, not what we would say: it plans its own writes by that.
-pub(super) fn decide(sight: &Sight, claim: Claim<'_>, now: Duration) -> Step {
-    let Some(record) = &sight.record else {
+/// Decides. The holder's own duration counts, because the holder plans its writes by it.
+pub(super) fn decide(observed: &Observation, claim: Claim<'_>, now: Duration) -> Step {
+    let Some(record) = &observed.record else {
         return Step::Create;
     };
-    let expiry = sight.changed.saturating_add(record.lasts(claim.duration));
+    let expiry = observed.changed.saturating_add(record.lasts(claim.duration));
     if record.holder.is_empty() || record.holder == claim.me || now >= expiry {
         Step::Take(record.clone())
     } else if claim.force {
@@ -97,35 +97,35 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_somebody_holds_is_waited_for_from_the_moment_we_saw_it_change() {
-        let mut sight = Sight { record: None, changed: at(0) };
-        assert_eq!(decide(&sight, ME, at(0)), Step::Create);
-        sight.see(Some(record("other", "1")), at(100));
-        assert_eq!(decide(&sight, ME, at(100)), Step::Wait(at(115)));
-        // Seen again without a change: no younger.
-        sight.see(Some(record("other", "1")), at(110));
-        assert_eq!(decide(&sight, ME, at(114)), Step::Wait(at(115)));
-        assert_eq!(decide(&sight, ME, at(115)), Step::Take(record("other", "1")));
+    fn held_lease_expires_after_its_duration_without_an_observed_change() {
+        let mut observed = Observation { record: None, changed: at(0) };
+        assert_eq!(decide(&observed, ME, at(0)), Step::Create);
+        observed.see(Some(record("other", "1")), at(100));
+        assert_eq!(decide(&observed, ME, at(100)), Step::Wait(at(115)));
+        // Read again without a change: the expiry stays.
+        observed.see(Some(record("other", "1")), at(110));
+        assert_eq!(decide(&observed, ME, at(114)), Step::Wait(at(115)));
+        assert_eq!(decide(&observed, ME, at(115)), Step::Take(record("other", "1")));
         // Renewed at the last moment.
-        sight.see(Some(record("other", "2")), at(115));
-        assert_eq!(decide(&sight, ME, at(116)), Step::Wait(at(130)));
+        observed.see(Some(record("other", "2")), at(115));
+        assert_eq!(decide(&observed, ME, at(116)), Step::Wait(at(130)));
     }
 
     #[test]
-    fn a_lease_that_was_given_back_or_is_ours_is_taken_at_once() {
-        let mut sight = Sight { record: Some(record("other", "1")), changed: at(0) };
-        sight.see(Some(record("", "2")), at(5));
-        assert_eq!(decide(&sight, ME, at(5)), Step::Take(record("", "2")));
+    fn released_or_own_lease_is_taken_at_once() {
+        let mut observed = Observation { record: Some(record("other", "1")), changed: at(0) };
+        observed.see(Some(record("", "2")), at(5));
+        assert_eq!(decide(&observed, ME, at(5)), Step::Take(record("", "2")));
         // The answer to our own write was lost.
-        sight.see(Some(record("me", "3")), at(6));
-        assert_eq!(decide(&sight, ME, at(6)), Step::Take(record("me", "3")));
+        observed.see(Some(record("me", "3")), at(6));
+        assert_eq!(decide(&observed, ME, at(6)), Step::Take(record("me", "3")));
     }
 
     #[test]
-    fn the_holders_own_duration_counts_and_ours_only_where_it_names_none() {
+    fn duration_of_the_holder_counts_before_our_own() {
         let expiry = |record: Record| {
-            let sight = Sight { record: Some(record), changed: at(100) };
-            let Step::Wait(expiry) = decide(&sight, ME, at(100)) else {
+            let observed = Observation { record: Some(record), changed: at(100) };
+            let Step::Wait(expiry) = decide(&observed, ME, at(100)) else {
                 panic!("somebody holds it");
             };
             expiry
@@ -137,17 +137,17 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_by_force_takes_what_somebody_holds_and_nothing_else_differently() {
+    fn forced_takeover_differs_only_for_a_held_lease() {
         let force = Claim { force: true, ..ME };
-        let mut sight = Sight { record: None, changed: at(0) };
-        assert_eq!(decide(&sight, force, at(0)), Step::Create);
-        sight.see(Some(record("other", "1")), at(1));
-        assert_eq!(decide(&sight, force, at(1)), Step::TakeOver(record("other", "1")));
-        // Its time is over: nobody has to be waited for.
-        assert_eq!(decide(&sight, force, at(16)), Step::Take(record("other", "1")));
-        sight.see(Some(record("", "2")), at(17));
-        assert_eq!(decide(&sight, force, at(17)), Step::Take(record("", "2")));
-        sight.see(Some(record("me", "3")), at(18));
-        assert_eq!(decide(&sight, force, at(18)), Step::Take(record("me", "3")));
+        let mut observed = Observation { record: None, changed: at(0) };
+        assert_eq!(decide(&observed, force, at(0)), Step::Create);
+        observed.see(Some(record("other", "1")), at(1));
+        assert_eq!(decide(&observed, force, at(1)), Step::TakeOver(record("other", "1")));
+        // Expired: no wait is needed.
+        assert_eq!(decide(&observed, force, at(16)), Step::Take(record("other", "1")));
+        observed.see(Some(record("", "2")), at(17));
+        assert_eq!(decide(&observed, force, at(17)), Step::Take(record("", "2")));
+        observed.see(Some(record("me", "3")), at(18));
+        assert_eq!(decide(&observed, force, at(18)), Step::Take(record("me", "3")));
     }
 }

@@ -1,4 +1,3 @@
-
 use machinist_domain::key::Uid;
 use machinist_domain::meta::Meta;
 use parking_lot::Mutex;
