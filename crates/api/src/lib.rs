@@ -1,12 +1,12 @@
-//! The vocabulary that machinist shares with clusters: resources, wire types, names of annotations and labels.
+//! Resources, wire types, and names of annotations and labels.
 //!
-//! * [`resource`] says where a kind is served and builds its paths.
-//! * [`names`] holds every annotation, label and user-visible constant of other people's and our own domains.
-//! * [`wire`] has lenient types for reading: they skip what nobody reads while the JSON is being parsed.
+//! * [`resource`] has the path of each kind.
+//! * [`names`] has every annotation, label and condition name.
+//! * [`wire`] has lenient types for reading: unused fields are skipped by the parser.
 //! * [`machine`], [`machine_set`] and [`event_recycler`] are the full types, from which CustomResourceDefinitions are generated ([`crds`]);
 //!   [`parts`] is what they have in common.
 //!
-//! Nothing here does IO, and nothing here decides anything. Provider specs stay raw: they belong to providers.
+//! No IO and no decisions. Provider specs stay raw: they belong to the providers.
 
 pub mod event_recycler;
 pub mod machine;

@@ -76,7 +76,7 @@ pub struct LifecycleHooks {
     pub pre_terminate: Option<Vec<LifecycleHook>>,
 }
 
-/// Somebody who wants to be asked first, and takes the hook away when it may go on.
+/// Blocks a step of the deletion until its owner removes the hook.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LifecycleHook {
     /// What the hook is for, such as `MigrateImportantApp` or `example.com/Backup`.
@@ -87,7 +87,7 @@ pub struct LifecycleHook {
         )
     )]
     pub name: String,
-    /// Whose it is, so that people know whom to ask: a controller, or a person.
+    /// The owner of the hook: a controller or a person.
     #[schemars(length(min = 3, max = 512))]
     pub owner: String,
 }

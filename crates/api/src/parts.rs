@@ -1,8 +1,7 @@
-//! What the full types of Machines and MachineSets have in common, under the rules of OpenShift's definitions.
+//! Common parts of the full types of Machines and MachineSets, with the rules of OpenShift's CRDs.
 //!
-//! Kubernetes has types of the same names. These differ in what the schema says of lists and maps, which decides how two writers
-//! of one list get along. Times are text: the API server takes `9999-12-31T23:59:59Z` for one, many a library does not, and whoever
-//! wrote it gets it back.
+//! They differ from Kubernetes' types in the list and map types of the schema, which define how writers share a list.
+//! Times are text, because the API server accepts `9999-12-31T23:59:59Z` and many libraries do not.
 
 use std::collections::BTreeMap;
 

@@ -53,7 +53,7 @@ impl Readiness {
         ours: bool,
     ) {
         let who = match holder {
-            "" => "nobody".to_owned(),
+            "" => "no one".to_owned(),
             holder if ours => format!("{holder}, which is this process"),
             holder => format!("{holder}, so controller {controller} follows"),
         };
@@ -179,6 +179,6 @@ mod tests {
         let readiness = Readiness::default();
         readiness.api_answers();
         assert!(ready(&readiness, SECRETS, Scope::Object(ObjectKey::new("ns", "aws"))));
-        assert!(!ready(&readiness, SECRETS, Scope::All), "somebody asked for all of them");
+        assert!(!ready(&readiness, SECRETS, Scope::All), "all of them are needed");
     }
 }

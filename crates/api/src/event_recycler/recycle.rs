@@ -1,4 +1,4 @@
-//! A recycle as it is stored in the status of its EventRecycler: what is being done to one node group, and how far it is.
+//! A recycle of one node group, as stored in the status of its EventRecycler.
 //!
 //! Everything that is needed to go on after a crash is here: what the group was like before, which instances are to go, and since when the
 //! present step lasts. Written before the step is carried out. The same plan, shorter, is stored as a tag on the group.
@@ -12,11 +12,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::spec::Strategy;
 use crate::schema;
 
-/// What is being done to one node group.
+/// The recycle of one node group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recycle {
-    /// Tells this recycle from others of the same group, earlier ones and those of other recyclers.
+    /// A unique id among all recycles of the group.
     pub id: String,
     /// The Auto Scaling group.
     pub group: String,
@@ -24,11 +24,11 @@ pub struct Recycle {
     pub region: String,
     /// How its instances are replaced.
     pub strategy: Strategy,
-    /// How far it is.
+    /// The current step.
     pub step: Step,
     /// The sizes that the group is left at.
     pub original: Sizes,
-    /// The instances that are to go.
+    /// The instances to replace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<RecycledInstance>,
     /// The last instance refresh of the group before this recycle: any later one is ours.
@@ -38,52 +38,52 @@ pub struct Recycle {
     #[serde(deserialize_with = "time")]
     #[schemars(schema_with = "schema::time")]
     pub started: Timestamp,
-    /// Since when the present step lasts. Where a step is made once for each instance, it begins anew with every instance.
+    /// When the current step began. A step that is done per instance begins again with each instance.
     #[serde(deserialize_with = "time")]
     #[schemars(schema_with = "schema::time")]
     pub step_since: Timestamp,
     /// How many events led to it.
     #[serde(default)]
     pub events: i64,
-    /// Why it is given up, if it is.
+    /// Why it failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<RecycleFailure>,
-    /// What it waits for, or why it is given up, for people.
+    /// What it waits for, or why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// How far a recycle is.
+/// The step of a recycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Step {
-    /// It is stored; the tag on the group is next.
+    /// Stored; the tag on the group is next.
     Planned,
-    /// Its instances are replaced one after the other.
+    /// Instances are replaced one after the other.
     Replacing,
-    /// AWS replaces its instances.
+    /// An instance refresh is running.
     Refreshing,
-    /// Its sizes are being set to zero.
+    /// The sizes are set to zero.
     ScalingDown,
-    /// Its sizes are zero; its instances are going.
+    /// The sizes are zero; instances terminate.
     Emptying,
-    /// Its sizes are being set back.
+    /// The sizes are restored.
     Restoring,
-    /// New instances are coming.
+    /// New instances start.
     Refilling,
-    /// It is given up; what was begun is being taken back.
+    /// Failed; changes are reverted.
     Releasing,
-    /// Nothing is left but to take the tag off the group.
+    /// The tag is removed from the group.
     Unmarking,
-    /// It ended well.
+    /// Finished.
     Succeeded,
-    /// It was given up.
+    /// Failed.
     Failed,
 }
 
 /// Minimum, maximum and desired number of instances of a group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Sizes {
-    // Kubernetes knows no format of numbers without a sign, and warns whoever applies one.
+    // Kubernetes has no unsigned number formats, and warns about them.
     /// At least.
     #[schemars(extend("format" = "int64"))]
     pub min: u32,
@@ -95,7 +95,7 @@ pub struct Sizes {
     pub desired: u32,
 }
 
-/// An instance that is to go.
+/// An instance to replace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecycledInstance {
@@ -104,7 +104,7 @@ pub struct RecycledInstance {
     /// Its Node, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// How far it is.
+    /// The current step.
     pub state: InstanceState,
     /// Since when.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "maybe_time")]
@@ -112,22 +112,22 @@ pub struct RecycledInstance {
     pub since: Option<Timestamp>,
 }
 
-/// How far the replacement of an instance is.
+/// The state of a replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum InstanceState {
-    /// Its turn has not come.
+    /// Not started.
     Waiting,
-    /// Its Node is being cordoned and drained.
+    /// The Node is cordoned and drained.
     Draining,
-    /// It is being terminated.
+    /// The instance terminates.
     Terminating,
-    /// The group does not have it any more.
+    /// The instance is gone from the group.
     Gone,
-    /// It stays: somebody does not want it to go.
+    /// It stays: it is protected.
     Kept,
 }
 
-/// Why a recycle is given up.
+/// Why a recycle failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum RecycleFailure {
     /// A step took too long.
@@ -138,21 +138,21 @@ pub enum RecycleFailure {
     GroupGone,
     /// Another recycle has this group.
     Busy,
-    /// AWS gave its instance refresh up, or somebody stopped it.
+    /// The instance refresh failed or was cancelled.
     RefreshFailed,
-    /// AWS does not let us.
+    /// AWS rejected a request.
     Refused,
-    /// Nobody wants it any more: its recycler is gone, or only pretends from now on.
+    /// Its EventRecycler was deleted, or switched to dry run.
     Cancelled,
 }
 
 impl Step {
-    /// Whether nothing is left to be done.
+    /// Whether the recycle is finished.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
     }
 
-    /// The word that is stored.
+    /// The stored value.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Planned => "Planned",
@@ -171,7 +171,7 @@ impl Step {
 }
 
 impl RecycleFailure {
-    /// The word that is stored.
+    /// The stored value.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TimedOut => "TimedOut",
@@ -185,7 +185,7 @@ impl RecycleFailure {
     }
 }
 
-/// A time that cannot be read is long ago: what has waited for so long is given up, which puts everything back.
+/// An unreadable time counts as long ago: the step times out, and changes are reverted.
 fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
     let text = String::deserialize(deserializer)?;
     Ok(text.parse().unwrap_or(Timestamp::UNIX_EPOCH))
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_read_and_written_as_it_was() {
+    fn stored_recycles_survive_a_round_trip() {
         let recycle: Recycle = serde_json::from_value(stored()).unwrap();
         assert_eq!(recycle.step, Step::Replacing);
         assert_eq!(recycle.instances[0].state, InstanceState::Draining);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_nobody_can_read_is_long_ago() {
+    fn unreadable_time_is_long_ago() {
         let mut value = stored();
         value["stepSince"] = json!("9999-12-31T23:59:59Z");
         let recycle: Recycle = serde_json::from_value(value).unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_that_are_stored() {
+    fn names_match_the_stored_values() {
         for step in [Step::Planned, Step::Emptying, Step::Unmarking, Step::Failed] {
             assert_eq!(json!(step), json!(step.as_str()));
         }

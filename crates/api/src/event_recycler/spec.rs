@@ -1,4 +1,4 @@
-//! What an EventRecycler asks for.
+//! The spec of an EventRecycler.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::schema;
 use super::status::EventRecyclerStatus;
 
-/// Which events mean that a node group is bad, and how it is recycled.
+/// Which events trigger the recycle of a node group, and how it is recycled.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "kaws.pischarti.dev",
@@ -35,7 +35,7 @@ use super::status::EventRecyclerStatus;
 #[serde(rename_all = "camelCase", default)]
 #[schemars(extend("x-kubernetes-validations" = schema::spec_rules()))]
 pub struct EventRecyclerSpec {
-    /// The longest time between two evaluations. An event that arrives is looked at when it does.
+    /// The longest time between two evaluations. New events are evaluated at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration", extend("default" = "60s"))]
     pub watch_interval: Option<String>,
@@ -43,18 +43,18 @@ pub struct EventRecyclerSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     pub search_terms: Option<Vec<String>>,
-    /// How many within the window are too many.
+    /// The number of events in the window that triggers a recycle.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("default" = 5))]
     pub threshold: Option<i32>,
-    /// Only say what would be done: nothing is written but status and Events.
+    /// Dry run: only status and Events are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     pub dry_run: Option<bool>,
-    /// Where the node groups are. The region of the process or of the node, if nothing is said.
+    /// Where the node groups are. The region of the process or of the node, by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aws_region: Option<String>,
-    /// How often the cloud is asked while a group is being recycled.
+    /// How often the cloud API is polled during a recycle.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration", extend("default" = "15s"))]
     pub poll_interval: Option<String>,
@@ -62,51 +62,51 @@ pub struct EventRecyclerSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration", extend("default" = "20m"))]
     pub recycle_timeout: Option<String>,
-    /// Which events count. All that is said here must hold, and the search terms, if there are any.
+    /// Which events count. All criteria must match, and the search terms, if there are any.
     #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
     pub matching: Option<EventMatch>,
-    /// How far back events count. 10m, if nothing is said.
+    /// How far back events count. 10m, by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration")]
     pub window: Option<String>,
-    /// What is counted. Events, if nothing is said.
+    /// What is counted. Events, by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count_by: Option<CountBy>,
-    /// Which node groups may be recycled. All, if nothing is said.
+    /// Which node groups may be recycled. All, by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_groups: Option<NodeGroupSelector>,
-    /// For how long a group is left alone after a recycle, however it ended. 1h, if nothing is said.
+    /// How long a group is not recycled again. 1h, by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration")]
     pub cool_down: Option<String>,
-    /// How many groups are recycled at once. One, if nothing is said.
+    /// How many groups are recycled at once. One, by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub max_concurrent: Option<i32>,
-    /// How many instances of a group may be missing at once. One, if nothing is said. Not for ScaleToZero.
+    /// How many instances of a group may be missing at once. One, by default. Not for ScaleToZero.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub max_unavailable: Option<i32>,
-    /// How a group is recycled. Replace, if nothing is said.
+    /// How a group is recycled. Replace, by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// Whether nodes are drained first. They are, if nothing is said.
+    /// Whether nodes are drained first. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<bool>,
-    /// How long draining one node may take. As long as recycleTimeout, if nothing is said.
+    /// How long draining one node may take. As long as recycleTimeout, by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration")]
     pub drain_timeout: Option<String>,
-    /// When a recycle may begin. At any time, if nothing is said. What has begun goes on.
+    /// When a recycle may start. At any time, by default. An active recycle continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
 }
 
-/// Which events count. All that is said must hold; of each list one entry.
+/// Which events count. All criteria must match; of each list one entry.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EventMatch {
-    /// The message fits one of these.
+    /// The message matches one of these.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub message: Option<Vec<MessagePattern>>,
@@ -117,17 +117,17 @@ pub struct EventMatch {
     /// The type: Normal or Warning.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<EventKind>,
-    /// The event is about one of these kinds. Only events about Pods and Nodes lead to a node group. Both, if nothing is said.
+    /// The event is about one of these kinds. Only events about Pods and Nodes lead to a node group. Both, by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2))]
     pub involved_kinds: Option<Vec<InvolvedKind>>,
-    /// The event is about something in one of these namespaces. Events about Nodes have none and are left out then.
+    /// The event is about an object in one of these namespaces. Events about Nodes have no namespace and do not match.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     pub namespaces: Option<Vec<String>>,
 }
 
-/// What a message may fit.
+/// A pattern for messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("x-kubernetes-validations" = schema::pattern_rules()))]
@@ -136,7 +136,7 @@ pub struct MessagePattern {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub contains: Option<String>,
-    /// This regular expression finds something in the message.
+    /// The message matches this regular expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub regex: Option<String>,
@@ -172,11 +172,11 @@ pub enum CountBy {
     Nodes,
 }
 
-/// Which node groups may be recycled. All that is said must hold.
+/// Which node groups may be recycled. All criteria must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeGroupSelector {
-    /// The group is called one of these.
+    /// The group has one of these names.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     pub names: Option<Vec<String>>,
@@ -197,23 +197,23 @@ pub enum Strategy {
     ScaleToZero,
 }
 
-/// When a recycle may begin.
+/// When a recycle may start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Schedule {
-    /// Whose time of day it is: UTC, or how far ahead of it, such as `+02:00`. UTC, if nothing is said.
+    /// The time zone: UTC or an offset such as `+02:00`. UTC, by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time_zone")]
     pub time_zone: Option<String>,
-    /// From this time of day on. 00:00, if nothing is said.
+    /// From this time of day on. 00:00, by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time_of_day")]
     pub from: Option<String>,
-    /// Until this time of day, of the next day where it is before `from`. 24:00, if nothing is said.
+    /// Until this time of day, of the next day where it is before `from`. 24:00, by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time_of_day")]
     pub to: Option<String>,
-    /// On these days; the day on which the hours begin counts. Every day, if nothing is said.
+    /// On these days; the day on which the hours begin counts. Every day, by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 7))]
     pub days: Option<Vec<Day>>,

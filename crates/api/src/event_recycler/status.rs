@@ -23,27 +23,27 @@ pub struct EventRecyclerStatus {
     /// Node groups that are being recycled: their names, with the region before it where two have the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_recycles: Option<Vec<String>>,
-    /// What was recycled, the newest last. The last 20 are kept.
+    /// Finished recycles, the newest last. The last 20 are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recycle_history: Option<Vec<PastRecycle>>,
-    /// How many events count now, for each node group: those of the window. Called as in activeRecycles.
+    /// Events in the window per node group. Named as in activeRecycles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_counts: Option<BTreeMap<String, i64>>,
-    /// What is so, since when and why.
+    /// Conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Option<Vec<Condition>>,
-    /// Recycles under way, in full.
+    /// Active recycles.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["region", "group"]))]
     pub recycles: Option<Vec<Recycle>>,
-    /// What was counted, for whoever goes on with it.
+    /// Stored counts, which survive a restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counting: Option<Counting>,
-    /// Up to which generation the spec was acted upon.
+    /// The generation of the observed spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Events that lead to no node group yet.
+    /// Events that are not mapped to a node group yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmapped: Option<Unmapped>,
 }
@@ -62,13 +62,13 @@ pub struct PastRecycle {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub timestamp: Option<String>,
-    /// How many events had led to it.
+    /// The number of events that triggered it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_count: Option<i64>,
     /// How it ended: Succeeded, Failed, or DryRun where nothing was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// Why, for people.
+    /// The reason as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// When it began.
@@ -77,11 +77,11 @@ pub struct PastRecycle {
     pub started: Option<String>,
 }
 
-/// What was counted. Both parts are true of the same moment, because they are written together.
+/// Stored counts. All parts are written together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Counting {
-    /// How the rest is written. Whoever does not know the format begins anew.
+    /// The version of this format. An unknown version is ignored.
     pub format: i64,
     /// Events up to this resourceVersion are counted.
     pub mark: String,
@@ -94,7 +94,7 @@ pub struct Counting {
     pub open: Option<Vec<String>>,
 }
 
-/// Events that lead to no node group yet.
+/// Events that are not mapped to a node group yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Unmapped {

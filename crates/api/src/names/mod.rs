@@ -1,6 +1,6 @@
-//! Names that people and other programs know: annotations, labels, conditions, phases, reasons, leases.
+//! Public names: annotations, labels, conditions, phases, reasons, leases.
 //!
-//! A name that machinist invents lives under `machinist.dev/`; all others are somebody else's contract and must not change.
+//! A name that machinist invents lives under `machinist.dev/`; all others are contracts of other projects and must not change.
 
 mod capacity;
 mod lease;
@@ -20,9 +20,8 @@ pub use state::*;
 mod tests {
     use super::*;
 
-    /// What we invent is under our own domain: nobody else's tools may trip over it.
     #[test]
-    fn our_own_names_are_under_our_own_domain() {
+    fn own_names_are_under_machinist_dev() {
         for name in [
             ANNOTATION_ANNOTATED,
             ANNOTATION_CREATION_TIMEOUT,

@@ -19,7 +19,7 @@ pub const CONDITION_DRAINED: &str = "Drained";
 pub const CONDITION_DRAINABLE: &str = "Drainable";
 /// Whether the instance may go: no preTerminate hook is in the way.
 pub const CONDITION_TERMINABLE: &str = "Terminable";
-/// Whether somebody else is in charge of the object.
+/// Whether another machine API manages the object.
 pub const CONDITION_PAUSED: &str = "Paused";
 /// Whether all is as it should be, and if not, why.
 pub const CONDITION_READY: &str = "Ready";
@@ -34,7 +34,7 @@ pub const STATUS_FALSE: &str = "False";
 /// The status of a condition of which nothing can be said.
 pub const STATUS_UNKNOWN: &str = "Unknown";
 
-/// Severity of a condition: somebody has to do something.
+/// Severity of a condition: a person has to act.
 pub const SEVERITY_ERROR: &str = "Error";
 /// Severity of a condition: worth a look.
 pub const SEVERITY_WARNING: &str = "Warning";

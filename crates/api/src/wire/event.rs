@@ -1,4 +1,4 @@
-//! Events of the core group, as far as they say what happened to whom, how often, and when last.
+//! Events of the core group, with object, count and time.
 //!
 //! There are two generations of them in one kind: old ones have `count`, `firstTimestamp` and `source`; new ones, written through
 //! `events.k8s.io`, have `eventTime`, `series` and `reportingInstance` instead.
@@ -57,7 +57,7 @@ pub struct InvolvedObject {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Its uid: another one of the same name is not meant. Empty where whoever wrote the Event did not know it.
+    /// Its uid; empty if the writer of the Event did not know it.
     pub uid: String,
 }
 
@@ -65,7 +65,7 @@ pub struct InvolvedObject {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct EventSource {
-    /// The node of whoever saw it.
+    /// The node of the reporter.
     pub host: String,
 }
 

@@ -11,7 +11,7 @@ use crate::event_recycler::{EventRecyclerSpec, EventRecyclerStatus};
 pub struct EventRecycler {
     /// The metadata.
     pub metadata: Metadata,
-    /// The desired state; `None` where there is none, which nobody fills in.
+    /// The desired state; `None` if it is missing.
     pub spec: Option<EventRecyclerSpec>,
     /// The observed state.
     #[serde(deserialize_with = "lenient::or_default")]

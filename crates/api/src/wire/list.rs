@@ -1,4 +1,4 @@
-//! Lists and watches, whose objects stay raw until somebody knows their kind.
+//! Lists and watches; their objects stay raw until they are decoded by kind.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -70,7 +70,7 @@ pub struct LifecycleHooks {
     pub pre_terminate: Vec<LifecycleHook>,
 }
 
-/// Somebody who wants to be asked first.
+/// A lifecycle hook.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct LifecycleHook {
@@ -99,7 +99,7 @@ pub struct MachineStatus {
     /// Addresses of the instance.
     #[serde(deserialize_with = "lenient::or_default")]
     pub addresses: Vec<Address>,
-    /// Conditions, of whoever.
+    /// Conditions of all writers.
     #[serde(deserialize_with = "lenient::or_default")]
     pub conditions: Vec<Condition>,
     /// Why it failed for good, in one word.
@@ -113,7 +113,7 @@ pub struct MachineStatus {
     /// When the status last changed.
     #[serde(deserialize_with = "lenient::time")]
     pub last_updated: Option<Timestamp>,
-    /// What was last done; nobody writes it any more.
+    /// The last operation; no longer written.
     pub last_operation: Option<Box<RawValue>>,
     /// Belongs to a provider and stays raw until that provider reads it.
     pub provider_status: Option<Box<RawValue>>,

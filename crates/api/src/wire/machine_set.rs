@@ -105,18 +105,18 @@ pub struct MachineSetStatus {
     pub ready_replicas: Option<i32>,
     /// How many of them have had one for long enough.
     pub available_replicas: Option<i32>,
-    /// Up to which generation the spec was acted upon.
+    /// The generation of the observed spec.
     pub observed_generation: Option<i64>,
     /// The selector as text, for the scale subresource.
     pub label_selector: Option<String>,
-    /// What is wrong for good, in one word.
+    /// Reason of a permanent error.
     pub error_reason: Option<String>,
-    /// What is wrong for good, for people.
+    /// Message of a permanent error.
     pub error_message: Option<String>,
-    /// Conditions, of whoever.
+    /// Conditions of all writers.
     #[serde(deserialize_with = "lenient::or_default")]
     pub conditions: Vec<Condition>,
-    /// Which of OpenShift's two machine APIs is in charge.
+    /// Which of OpenShift's two machine APIs manages the object.
     #[serde(rename = "authoritativeAPI")]
     pub authoritative_api: Option<String>,
     /// Up to which generation the object in the other API is in step.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::lenient;
 
-/// The part of `metadata` that controllers read. What is not there costs nothing: times are kept as numbers, empty lists as such.
+/// The part of `metadata` that controllers read.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Metadata {
@@ -24,17 +24,17 @@ pub struct Metadata {
     /// When the object was created, by the API server's clock.
     #[serde(deserialize_with = "lenient::time")]
     pub creation_timestamp: Option<Timestamp>,
-    /// Set when the object is being deleted. Kept as text: that it is set counts more than whether it is a time.
+    /// Set if the object is being deleted; text, because only its presence counts.
     pub deletion_timestamp: Option<String>,
     /// How long the deletion may take, in seconds.
     pub deletion_grace_period_seconds: Option<i64>,
-    /// Labels, of whoever.
+    /// Labels.
     #[serde(deserialize_with = "lenient::or_default")]
     pub labels: BTreeMap<String, String>,
-    /// Annotations, of whoever.
+    /// Annotations.
     #[serde(deserialize_with = "lenient::or_default")]
     pub annotations: BTreeMap<String, String>,
-    /// Who wants to do something before the object goes.
+    /// Finalizers.
     #[serde(deserialize_with = "lenient::or_default")]
     pub finalizers: Vec<String>,
     /// Owners, of which one may be the controller.

@@ -1,11 +1,9 @@
-//! Lenient types for reading objects: what nobody reads is skipped while parsing and never allocated.
+//! Lenient types for reading objects: unused fields are skipped by the parser.
 //!
-//! Input: JSON of the API server. Output: borrowed or owned pieces that a projection turns into a stored struct.
-//! These types are not for writing: a field that is missing here would be dropped on the way back.
-//!
-//! What is missing, or `null`, is as good as empty. What has the wrong type is an error: such an object is not absent, and whoever
-//! reads it must be told.
+//! These types are not for writing: a missing field would be dropped. Missing values and `null` are empty. A wrong
+//! type is an error: such an object is not absent.
 
+mod cluster_settings;
 mod condition;
 mod event;
 mod event_recycler;
@@ -17,10 +15,14 @@ mod metadata;
 mod node;
 mod pod;
 mod selector;
-mod surroundings;
+
 #[cfg(test)]
 mod tests;
 
+pub use cluster_settings::{
+    AwsPlatformStatus, CertificatesConfigMap, CertificatesData, Infrastructure,
+    InfrastructureStatus, Lease, LeaseSpec, PlatformStatus, ServiceEndpoint,
+};
 pub use condition::Condition;
 pub use event::{Event, EventSeries, EventSource, InvolvedObject};
 pub use event_recycler::EventRecycler;
@@ -40,7 +42,3 @@ pub use pod::{
     VolumeAttachmentSource, VolumeAttachmentSpec, VolumeAttachmentStatus,
 };
 pub use selector::{LabelExpression, LabelSelector};
-pub use surroundings::{
-    AwsPlatformStatus, CertificatesConfigMap, CertificatesData, Infrastructure,
-    InfrastructureStatus, Lease, LeaseSpec, PlatformStatus, ServiceEndpoint,
-};

@@ -23,18 +23,18 @@ pub struct Node {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeSpec {
-    /// The instance, in the words of whoever registered the Node.
+    /// The instance, as set by the registering component.
     #[serde(rename = "providerID")]
     pub provider_id: Option<String>,
     /// Whether it is cordoned.
     #[serde(deserialize_with = "lenient::or_default")]
     pub unschedulable: bool,
-    /// Taints, of whoever.
+    /// Taints.
     #[serde(deserialize_with = "lenient::or_default")]
     pub taints: Vec<Taint>,
 }
 
-/// What keeps pods away from a Node.
+/// A taint.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Taint {
@@ -53,7 +53,7 @@ pub struct Taint {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeStatus {
-    /// Conditions, of whoever.
+    /// Conditions of all writers.
     #[serde(deserialize_with = "lenient::or_default")]
     pub conditions: Vec<Condition>,
     /// Addresses of the Node.

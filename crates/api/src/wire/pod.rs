@@ -34,7 +34,7 @@ pub struct PlacedPod {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacedPodSpec {
-    /// Where it runs; `None` where nobody has decided yet.
+    /// Where it runs; `None` if it is not scheduled.
     pub node_name: Option<String>,
 }
 

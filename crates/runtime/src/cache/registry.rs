@@ -184,9 +184,9 @@ mod tests {
         while watching.upgrade().is_some() {
             tokio::task::yield_now().await;
         }
-        let anew = caches.hold(&cluster, one("a"), Definitions);
+        let again = caches.hold(&cluster, one("a"), Definitions);
         assert_eq!(caches.all().len(), 2);
-        drop(anew);
+        drop(again);
     }
 
     #[tokio::test]

@@ -199,7 +199,7 @@ impl Elector {
                     // Another holder, or a lost answer: read the Lease.
                     self.look(observed).await;
                     if observed.holder() != self.name.identity {
-                        return self.lost("somebody else has it");
+                        return self.lost("another process holds it");
                     }
                     // The read may have exceeded the deadline; then only a renewal restores the right to write.
                     if self.clock.uptime() >= until {

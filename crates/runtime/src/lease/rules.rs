@@ -126,7 +126,7 @@ mod tests {
         let expiry = |record: Record| {
             let observed = Observation { record: Some(record), changed: at(100) };
             let Step::Wait(expiry) = decide(&observed, ME, at(100)) else {
-                panic!("somebody holds it");
+                panic!("another process holds it");
             };
             expiry
         };

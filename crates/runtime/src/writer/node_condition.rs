@@ -86,7 +86,7 @@ mod tests {
             ("Terminating", "False", false),
             ("Ready", "True", false),
         ] {
-            let conditions = json!([{"type": kind, "status": status, "reason": "Somebody"}]);
+            let conditions = json!([{"type": kind, "status": status, "reason": "Other"}]);
             let node = json!({"status": {"conditions": conditions}});
             assert_eq!(has(&serde_json::from_value(node).unwrap(), &wanted), there, "{kind}");
         }

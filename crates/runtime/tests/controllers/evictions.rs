@@ -34,7 +34,7 @@ impl Pods {
         Self { world, api }
     }
 
-    /// A pod that runs, as far as anybody can tell.
+    /// A running pod.
     async fn running(&self, name: &str, node: &str) -> (ObjectKey, Uid) {
         let pod = json!({
             "metadata": {"name": name, "labels": {"app": "web"}},
@@ -94,7 +94,7 @@ async fn a_budget_that_refuses_an_eviction_is_an_answer_that_names_it() {
     assert_eq!(error.category(), Category::Throttled);
     let said = error.disruption_budget().unwrap();
     assert!(said.contains("web-budget"), "{said}");
-    assert_eq!(pods.evictions(), 1, "nobody below tries again");
+    assert_eq!(pods.evictions(), 1, "no retries below the queue");
     assert!(!pods.is_going("web-0").await);
 
     // Meant for another pod of that name, which is gone.

@@ -133,7 +133,7 @@ async fn a_lease_is_taken_over_by_force_and_used_when_its_holder_must_have_notic
     assert_eq!(go.holder().await.unwrap().0, "", "given back on a clean stop");
 }
 
-/// The answer to a renewal says that somebody was faster, and it takes longer than the lease to read that it was nobody.
+/// A renewal conflicts, and reading the unchanged Lease takes longer than the lease lasts.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_that_ran_out_while_it_was_read_is_renewed_before_anybody_leads() {
     let world = World::new("late").await;
@@ -157,7 +157,7 @@ async fn a_lease_that_ran_out_while_it_was_read_is_renewed_before_anybody_leads(
     late.await.unwrap();
     let before = world.proxy.log().matching(&writes).len();
     unread.remove();
-    // Every look in between would see somebody who leads with what ran out.
+    // Every poll would see a leader with an expired lease.
     while !leads() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -187,7 +187,7 @@ async fn a_lease_that_is_being_taken_when_the_process_stops_is_given_back() {
     assert_eq!(holder().await.unwrap_or_default(), "");
 }
 
-/// Whoever took the next lease at once would write beside the one from whom it was taken, which goes on until it notices.
+/// After a takeover the new leader waits until the former one must have noticed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_that_was_taken_over_is_not_given_back_before_its_holder_must_have_noticed() {
     let world = World::new("hasty").await;

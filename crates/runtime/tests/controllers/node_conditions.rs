@@ -1,4 +1,4 @@
-//! One condition of a Node among those of others: set, kept, and never written over what somebody else has just said.
+//! One condition of a Node is set without overwriting concurrent changes.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as FullNode;
@@ -38,9 +38,9 @@ impl Desk {
         self.say("MemoryPressure", "False").await;
     }
 
-    /// Somebody else sets a condition.
+    /// Another client sets a condition.
     async fn say(&self, kind: &str, status: &str) {
-        let condition = json!({"type": kind, "status": status, "reason": "Somebody",
+        let condition = json!({"type": kind, "status": status, "reason": "Other",
             "message": "said so", "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
         self.nodes.patch_status(&self.name, &PatchParams::default(), &patch).await.unwrap();
@@ -114,7 +114,7 @@ async fn what_somebody_else_said_in_between_is_a_conflict_and_stays() {
     assert!(error.unwrap_err().conflict());
     let kept = desk.conditions().await;
     let kept = kept.iter().find(|one| one["type"] == "Terminating").unwrap();
-    assert_eq!(kept["reason"], "Somebody");
+    assert_eq!(kept["reason"], "Other");
 
     // False is not True: that is to be written.
     desk.say("Terminating", "False").await;

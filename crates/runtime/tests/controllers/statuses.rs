@@ -1,4 +1,4 @@
-//! Statuses that the driver writes: before Events, without noise where somebody else was faster or the object is gone.
+//! The driver writes the status before Events, and ignores conflicts and deleted objects.
 
 use std::fmt;
 use std::sync::Arc;

@@ -124,7 +124,7 @@ impl Desk {
         ObjectKey::new(self.world.namespace.as_str(), name)
     }
 
-    /// Somebody else creates a thing; returns what a cache would know of it.
+    /// Another client creates a thing; returns its metadata.
     pub(crate) async fn given(&self, name: &str, finalizers: &[&str]) -> Meta {
         let thing = DynamicObject::new(name, &self.kind).data(json!({"spec": {"colour": "red"}}));
         let mut thing = thing;
@@ -132,13 +132,13 @@ impl Desk {
         meta_of(&self.people.create(&PostParams::default(), &thing).await.unwrap())
     }
 
-    /// Somebody else changes a thing.
+    /// Another client changes a thing.
     pub(crate) async fn painted(&self, name: &str, colour: &str) -> Meta {
         let patch = Patch::Merge(json!({"spec": {"colour": colour}}));
         meta_of(&self.people.patch(name, &PatchParams::default(), &patch).await.unwrap())
     }
 
-    /// Somebody else deletes a thing, and makes another one of the same name.
+    /// Another client recreates a thing.
     pub(crate) async fn replaced(&self, name: &str) -> Meta {
         self.people.delete(name, &DeleteParams::default()).await.unwrap();
         self.given(name, &[]).await

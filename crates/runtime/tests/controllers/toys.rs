@@ -101,7 +101,7 @@ impl Role for WatchConfigMaps {
 }
 
 /// The lease of [`ShareLease`].
-pub(crate) const SHARED_LEASE: &str = "somebody-elses-leader";
+pub(crate) const SHARED_LEASE: &str = "other-leader";
 
 /// One that another system has, too.
 pub(crate) struct ShareLease;

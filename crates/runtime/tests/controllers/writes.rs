@@ -253,7 +253,7 @@ async fn an_object_that_has_the_name_of_another_is_not_deleted_in_its_place() {
     assert_eq!(desk.writer.delete(&desk.cache, &first, &"remove it").await.unwrap(), Some(()));
     let truth = desk.truth("one").await.unwrap();
     assert!(truth.metadata.deletion_timestamp.is_none());
-    // The first is gone, and whoever is there now is asked for.
+    // The first is gone, and the recreated one is read.
     assert!(desk.cached("one").is_none() && desk.cache.is_uncertain(&key));
     assert_eq!(desk.certain("one").await.unwrap().meta, second);
 }
@@ -279,13 +279,13 @@ async fn the_target_cluster_is_another_one_or_none() {
     assert_eq!(sent_to(&desk.world), 0);
 }
 
-/// From now on nothing is written in the namespace of the desk: whoever has to agree is not there.
+/// Writes in the namespace fail from now on: its webhook does not exist.
 async fn nobody_answers_the_webhook(desk: &Desk) {
     let rule = json!({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["things"]});
     let configuration = json!({
         "metadata": {"name": desk.world.namespace},
         "webhooks": [{
-            "name": "nobody.test.machinist.dev",
+            "name": "absent.test.machinist.dev",
             "admissionReviewVersions": ["v1"],
             "sideEffects": "None",
             "timeoutSeconds": 1,
@@ -312,6 +312,6 @@ async fn a_webhook_that_fails_is_told_apart_from_an_outage() {
     });
     let error = refused.await.unwrap();
     assert_eq!(error.category(), Category::Unexpected, "{error}");
-    assert!(error.to_string().contains("nobody.test.machinist.dev"), "{error}");
+    assert!(error.to_string().contains("absent.test.machinist.dev"), "{error}");
     assert!(error.leaves_uncertain(), "{error}");
 }

@@ -105,7 +105,7 @@ impl Generator {
 
     fn text(&mut self, schema: &Value) -> String {
         if schema["format"] == "date-time" {
-            // The last two are not what everybody takes for a time.
+            // Not every parser accepts the last two.
             let likely = if self.rng.u32(..100) < ODD { TIMES } else { &TIMES[..TIMES.len() - 2] };
             return (*self.pick(likely)).to_owned();
         }

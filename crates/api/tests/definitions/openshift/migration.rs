@@ -17,7 +17,7 @@ fn steps() -> [(Value, bool); 10] {
         (json!({"authoritativeAPI": "MachineAPI", "synchronizedGeneration": 6}), true),
         (json!({"authoritativeAPI": "Migrating", "synchronizedGeneration": 6}), true),
         (json!({"authoritativeAPI": "ClusterAPI", "synchronizedGeneration": 1}), true),
-        (json!({"authoritativeAPI": "Somebody", "synchronizedGeneration": 1}), false),
+        (json!({"authoritativeAPI": "Other", "synchronizedGeneration": 1}), false),
         (json!({"authoritativeAPI": "ClusterAPI", "synchronizedGeneration": -1}), false),
     ]
 }

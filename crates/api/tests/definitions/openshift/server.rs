@@ -106,7 +106,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The one that all tests share, with everybody's definitions.
+    /// The one that all tests share, with all definitions.
     pub(crate) async fn get() -> Result<Self> {
         static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
         let started = SHARED.get_or_try_init(async || {

@@ -113,8 +113,12 @@ async fn one_flag_alone_or_a_bad_path_names_the_flag() {
         (Some(a.as_str()), None, "--target-kubeconfig is not"),
         (None, Some(a.as_str()), "--control-kubeconfig is not"),
         (None, Some("none"), "--control-kubeconfig is not"),
-        (Some("/does/not/exist"), Some("none"), "--control-kubeconfig: /does/not/exist"),
-        (Some(a.as_str()), Some("/does/not/exist"), "--target-kubeconfig: /does/not/exist"),
+        (Some("/does/not/exist"), Some("none"), "--control-kubeconfig: cannot use /does/not/exist"),
+        (
+            Some(a.as_str()),
+            Some("/does/not/exist"),
+            "--target-kubeconfig: cannot use /does/not/exist",
+        ),
         (Some("in-cluster"), Some("none"), "--control-kubeconfig: in-cluster"),
     ];
     for (control, target, expected) in cases {

@@ -1,4 +1,4 @@
-//! What decides how a cloud is asked, and the Lease of a rival: ConfigMaps with certificates, Infrastructures, Leases.
+//! Cluster-wide settings: ConfigMaps with certificates, Infrastructures, and the Leases of other controllers.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -25,7 +25,7 @@ pub struct CertificatesData {
     pub ca_bundle: Option<String>,
 }
 
-/// A Lease, as far as it says whether somebody holds it.
+/// The holder of a Lease.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Lease {
@@ -39,13 +39,13 @@ pub struct Lease {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LeaseSpec {
-    /// Who holds it; empty when it was given back.
+    /// The holder; empty after a release.
     pub holder_identity: Option<String>,
     /// When the holder last renewed it, by the holder's clock.
     pub renew_time: Option<String>,
 }
 
-/// What OpenShift says of the cloud that it runs on.
+/// OpenShift's description of the platform.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Infrastructure {
