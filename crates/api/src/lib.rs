@@ -3,8 +3,8 @@
 //! * [`resource`] has the path of each kind.
 //! * [`names`] has every annotation, label and condition name.
 //! * [`wire`] has lenient types for reading: unused fields are skipped by the parser.
-//! * [`machine`], [`machine_set`] and [`event_recycler`] are the full types, from which CustomResourceDefinitions are generated ([`crds`]);
-//!   [`parts`] is what they have in common.
+//! * [`machine`], [`machine_set`] and [`event_recycler`] are the full types, from which CustomResourceDefinitions are
+//!   generated ([`crds`]); [`parts`] is what they have in common.
 //!
 //! No IO and no decisions. Provider specs stay raw: they belong to the providers.
 

@@ -1,7 +1,7 @@
 //! Machine of `machine.openshift.io/v1beta1`: the full type, from which our CustomResourceDefinition is generated.
 //!
-//! Every field that OpenShift's definition has is here under the same rules, and two more: `failureReason` and `failureMessage` in
-//! the status, because cluster-autoscaler looks for them. Reading goes through [`crate::wire`].
+//! Every field that OpenShift's definition has is here under the same rules, and two more: `failureReason` and
+//! `failureMessage` in the status, because cluster-autoscaler looks for them. Reading goes through [`crate::wire`].
 
 use kube::CustomResource;
 use schemars::JsonSchema;

@@ -1,6 +1,7 @@
 //! Where a kind is served: group, version, plural, and the paths that follow from them.
 //!
-//! Input: constants. Output: URL paths. Names from the cluster are percent-encoded, so a hostile name cannot leave its segment.
+//! Input: constants. Output: URL paths. Names from the cluster are percent-encoded, so a hostile name cannot leave its
+//! segment.
 
 use std::fmt;
 
@@ -103,7 +104,8 @@ pub const LEASES: Resource =
 pub const EVENTS: Resource =
     Resource { group: "events.k8s.io", version: "v1", plural: "events", kind: "Event" };
 
-/// Events as the core group serves them: the same objects, with the fields that they were counted by from the beginning.
+/// Events as the core group serves them: the same objects, with the fields that they were counted by from the
+/// beginning.
 pub const CORE_EVENTS: Resource =
     Resource { group: "", version: "v1", plural: "events", kind: "Event" };
 

@@ -1,4 +1,5 @@
-//! Where a derived schema is not what OpenShift's definitions say: free-form objects, rules, and what must not be there.
+//! Where a derived schema is not what OpenShift's definitions say: free-form objects, rules, and what must not be
+//! there.
 //!
 //! In: a derived CustomResourceDefinition. Out: one that accepts what OpenShift's accepts, and gives it back as it was.
 

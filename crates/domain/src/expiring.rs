@@ -1,7 +1,7 @@
 //! A map whose entries expire.
 //!
-//! Time is an argument: an uptime that only grows. Expired entries are not returned by [`ExpiringMap::get`]; they are removed by
-//! [`ExpiringMap::sweep`], which inserting calls whenever the map has doubled since the last sweep.
+//! Time is an argument: an uptime that only grows. Expired entries are not returned by [`ExpiringMap::get`]; they are
+//! removed by [`ExpiringMap::sweep`], which inserting calls whenever the map has doubled since the last sweep.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -53,7 +53,8 @@ impl<K: Eq + Hash, V> ExpiringMap<K, V> {
         self.entries.insert(key, Entry { value, stored: now, ttl });
     }
 
-    /// The value, which then lives for another `ttl`; stored first if it is missing. An expired value that was not swept yet is kept.
+    /// The value, which then lives for another `ttl`; stored first if it is missing. An expired value that was not
+    /// swept yet is kept.
     pub fn touch(
         &mut self,
         key: K,

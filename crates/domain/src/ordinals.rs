@@ -199,13 +199,21 @@ mod tests {
         }
 
         #[test]
-        fn different_numbers_have_different_names(set in "[a-z]([-a-z0-9]{0,80}[a-z0-9])?", a in any::<u64>(), b in any::<u64>()) {
+        fn different_numbers_have_different_names(
+            set in "[a-z]([-a-z0-9]{0,80}[a-z0-9])?",
+            a in any::<u64>(),
+            b in any::<u64>(),
+        ) {
             let uid = uid("1");
             prop_assert_eq!(a == b, name(&set, &uid, a) == name(&set, &uid, b));
         }
 
         #[test]
-        fn a_name_is_a_dns_label_and_tells_its_number(set in "[a-z]([-a-z0-9]{0,80}[a-z0-9])?", id in "[-0-9a-f]{1,36}", n in any::<u64>()) {
+        fn names_are_dns_labels_and_contain_the_ordinal(
+            set in "[a-z]([-a-z0-9]{0,80}[a-z0-9])?",
+            id in "[-0-9a-f]{1,36}",
+            n in any::<u64>(),
+        ) {
             let uid = uid(&id);
             let name = name(&set, &uid, n);
             prop_assert!(is_label(&name), "{}", name);
@@ -213,7 +221,10 @@ mod tests {
         }
 
         #[test]
-        fn a_parent_with_dots_has_children_with_valid_names(set in "[a-z](\\.[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?){0,5}", n in any::<u64>()) {
+        fn a_parent_with_dots_has_children_with_valid_names(
+            set in "[a-z](\\.[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?){0,5}",
+            n in any::<u64>(),
+        ) {
             let name = name(&set, &uid("1"), n);
             prop_assert!(name.len() <= 63 && name.split('.').all(is_label), "{}", name);
         }

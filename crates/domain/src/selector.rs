@@ -270,10 +270,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn opposites_are_opposites(value in proptest::option::of("[a-c]"), listed in proptest::collection::vec("[a-c]", 1..4)) {
+        fn opposites_are_opposites(
+            value in proptest::option::of("[a-c]"),
+            listed in proptest::collection::vec("[a-c]", 1..4),
+        ) {
             let holds = |operator: &str, values: &[String]| {
                 let wire = wire::LabelSelector {
-                    match_expressions: vec![wire::LabelExpression { key: "k".into(), operator: operator.into(), values: values.to_vec() }],
+                    match_expressions: vec![wire::LabelExpression {
+                        key: "k".into(),
+                        operator: operator.into(),
+                        values: values.to_vec(),
+                    }],
                     ..wire::LabelSelector::default()
                 };
                 Selector::read(&wire).unwrap().matches_by(|_| value.as_deref())

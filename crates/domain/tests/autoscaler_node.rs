@@ -1,7 +1,8 @@
-//! Reads our annotations as upstream's cluster-autoscaler does, and builds the node that it would make up for a MachineSet with no replicas.
+//! Reads our annotations as upstream's cluster-autoscaler does, and builds the node that it would make up for a
+//! MachineSet with no replicas.
 //!
-//! The rules are those of its provider `clusterapi`: which keys it reads, how it parses each, and when it drops a set. Nothing of
-//! `machinist_domain` that writes is used to read.
+//! The rules are those of its provider `clusterapi`: which keys it reads, how it parses each, and when it drops a set.
+//! Nothing of `machinist_domain` that writes is used to read.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,11 @@
 //! A cache that is filled in the background, in batches.
 //!
-//! [`BatchCache::look`] never waits. A key that is not cached is queued: keys are collected for a moment and requested together, with at most one
-//! request per lane at a time. When the answers are stored, the source is notified, so that it can requeue the objects that need them.
+//! [`BatchCache::look`] never waits. A key that is not cached is queued: keys are collected for a moment and requested
+//! together, with at most one request per lane at a time. When the answers are stored, the source is notified, so that
+//! it can requeue the objects that need them.
 //!
-//! [`BatchCache::insert`] stores what is known from a call of our own. An answer that was requested before it is outdated and dropped.
-//! Expired answers are swept, so a settled cluster takes no memory here.
+//! [`BatchCache::insert`] stores what is known from a call of our own. An answer that was requested before it is
+//! outdated and dropped. Expired answers are swept, so a settled cluster takes no memory here.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -29,7 +30,8 @@ pub trait BatchSource: Send + Sync + 'static {
     /// What is cached.
     type Answer: Clone + Send;
 
-    /// One answer per query, in the same order. Queries without an answer stay unknown. It must not panic, and must end.
+    /// One answer per query, in the same order. Queries without an answer stay unknown. It must not panic, and must
+    /// end.
     fn fetch<'a>(
         &'a self,
         lane: &'a Self::Lane,

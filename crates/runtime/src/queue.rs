@@ -73,8 +73,8 @@ impl Queue {
         self.request(key, due_after(delay), None);
     }
 
-    /// Enqueues `key` because of `change`. Subscribers of kinds that the controller writes must use this one: the queue then recognises
-    /// the writes of a failed reconcile.
+    /// Enqueues `key` because of `change`. Subscribers of kinds that the controller writes must use this one: the queue
+    /// then recognises the writes of a failed reconcile.
     pub fn add_changed<T: Stored>(&self, key: &ObjectKey, change: &Change<'_, T>) {
         self.request(key, None, change.revision());
     }

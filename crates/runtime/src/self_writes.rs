@@ -1,11 +1,12 @@
 //! Recognises changes that a reconcile caused itself.
 //!
-//! A write updates the cache, and the subscribers enqueue the key again. That normally starts the next step. After a failure it would cut the
-//! backoff short, so the queue drops requests whose [`Revision`] the failed reconcile wrote. The answer to the write and the watch event may
-//! arrive in any order.
+//! A write updates the cache, and the subscribers enqueue the key again. That normally starts the next step. After a
+//! failure it would cut the backoff short, so the queue drops requests whose [`Revision`] the failed reconcile wrote.
+//! The answer to the write and the watch event may arrive in any order.
 //!
-//! Only a write with a resourceVersion precondition is recorded: its answer cannot contain changes of other clients. A write that changes nothing
-//! triggers no watch event; the reconcile records that as well, because it has to requeue by itself.
+//! Only a write with a resourceVersion precondition is recorded: its answer cannot contain changes of other clients. A
+//! write that changes nothing triggers no watch event; the reconcile records that as well, because it has to requeue by
+//! itself.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Every duration of the runtime in one value that is injected, so that tests can scale time. Controllers have timings of their own.
+//! Every duration of the runtime in one value that is injected, so that tests can scale time. Controllers have timings
+//! of their own.
 
 use std::time::Duration;
 

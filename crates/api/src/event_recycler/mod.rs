@@ -1,11 +1,10 @@
-//! EventRecycler of `kaws.pischarti.dev`: which events mean that a node group is bad, and how it is recycled.
+//! EventRecycler of `kaws.pischarti.dev`: which events trigger the recycle of a node group, and how it is recycled.
 //!
-//! * [`spec`]: what is asked for. Every field that kaws has, under the same name, type and default; what is new is optional.
-//! * [`status`]: what was counted and done. [`recycle`]: a recycle under way, in full, so that it goes on after a crash.
+//! [`spec`] has every field of kaws with the same name, type and default; new fields are optional. [`status`] has
+//! counts and results, [`recycle`] the state of an active recycle, which survives a crash.
 //!
-//! There is one type and one schema. It is served as `v1alpha1`, which kaws's users have, and as `v1beta1`, which is stored; objects of
-//! one are objects of the other, and nothing is converted. Durations are text here: what the schema refuses may be stored
-//! already, from the days when nothing was refused, and one bad object must not be in the way of the others.
+//! There is one type and one schema, served as `v1alpha1` (kaws) and `v1beta1` (stored) without conversion. Durations
+//! are text, because objects from before the schema may contain anything.
 
 pub mod recycle;
 mod schema;
@@ -18,7 +17,7 @@ use kube::CustomResourceExt;
 pub use spec::{EventRecycler, EventRecyclerSpec};
 pub use status::EventRecyclerStatus;
 
-/// The version that kaws's users have.
+/// The CRD with both versions.
 const OLD_VERSION: &str = "v1alpha1";
 
 /// The definition, with both versions.

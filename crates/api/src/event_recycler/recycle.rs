@@ -1,9 +1,7 @@
 //! A recycle of one node group, as stored in the status of its EventRecycler.
 //!
-//! Everything that is needed to go on after a crash is here: what the group was like before, which instances are to go, and since when the
-//! present step lasts. Written before the step is carried out. The same plan, shorter, is stored as a tag on the group.
-//!
-//! Words of the closed enums are never renamed: they stand in clusters. Not here: what comes after which step (`controllers`).
+//! It has everything that is needed to continue after a crash, and is written before each step. A shorter form is
+//! stored as a tag on the group. Values of the enums are stored in clusters and never renamed.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;

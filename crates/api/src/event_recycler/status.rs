@@ -1,7 +1,7 @@
-//! What an EventRecycler has counted and done.
+//! The status of an EventRecycler.
 //!
-//! `lastCheckTime`, `activeRecycles`, `recycleHistory` and `eventCounts` are kaws's. All lists are bounded. A time that only says "I am alive"
-//! is not here: the status is written when something has changed.
+//! `lastCheckTime`, `activeRecycles`, `recycleHistory` and `eventCounts` are those of kaws. All lists are bounded.
+//! There is no heartbeat: the status is written only on a change.
 
 use std::collections::BTreeMap;
 

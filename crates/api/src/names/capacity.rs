@@ -9,7 +9,8 @@ pub const ANNOTATION_GPU: &str = "machine.openshift.io/GPU";
 /// Labels that a node of this set will carry, as `key=value` pairs joined by commas. Read by every cluster-autoscaler.
 pub const ANNOTATION_CAPACITY_LABELS: &str = "capacity.cluster-autoscaler.kubernetes.io/labels";
 
-/// How many vCPUs a machine of this set has, as a quantity. Read by upstream's cluster-autoscaler, as are the next five.
+/// How many vCPUs a machine of this set has, as a quantity. Read by upstream's cluster-autoscaler, as are the next
+/// five.
 pub const ANNOTATION_CAPACITY_CPU: &str = "capacity.cluster-autoscaler.kubernetes.io/cpu";
 /// How much memory a machine of this set has, as a quantity.
 pub const ANNOTATION_CAPACITY_MEMORY: &str = "capacity.cluster-autoscaler.kubernetes.io/memory";
@@ -23,5 +24,6 @@ pub const ANNOTATION_CAPACITY_EPHEMERAL_DISK: &str =
     "capacity.cluster-autoscaler.kubernetes.io/ephemeral-disk";
 /// How many pods a node of this set takes; 110 where nothing is said.
 pub const ANNOTATION_CAPACITY_MAX_PODS: &str = "capacity.cluster-autoscaler.kubernetes.io/maxPods";
-/// What the annotator last wrote, so that it can tell its own values from a user's: `v1:` and `key=value` pairs joined by commas.
+/// What the annotator last wrote, so that it can tell its own values from a user's: `v1:` and `key=value` pairs joined
+/// by commas.
 pub const ANNOTATION_ANNOTATED: &str = "machinist.dev/annotated";

@@ -1,4 +1,5 @@
-//! Leases. Where OpenShift has the same controller we hold its Lease, so that a cluster runs one or the other, never both.
+//! Leases. Where OpenShift has the same controller we hold its Lease, so that a cluster runs one or the other, never
+//! both.
 
 /// Of the controller `machine`, and of OpenShift's machine controller and annotator on AWS.
 pub const LEASE_MACHINE: &str = "cluster-api-provider-aws-leader";

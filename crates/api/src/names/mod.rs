@@ -1,6 +1,7 @@
 //! Public names: annotations, labels, conditions, phases, reasons, leases.
 //!
-//! A name that machinist invents lives under `machinist.dev/`; all others are contracts of other projects and must not change.
+//! A name that machinist invents lives under `machinist.dev/`; all others are contracts of other projects and must not
+//! change.
 
 mod capacity;
 mod lease;

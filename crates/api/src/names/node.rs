@@ -15,7 +15,8 @@ pub const LABEL_MASTER: &str = "node-role.kubernetes.io/master";
 
 /// On a Node: `<namespace>/<name>` of its Machine. cluster-autoscaler reads it too.
 pub const ANNOTATION_MACHINE: &str = "machine.openshift.io/machine";
-/// On a Node: which labels, annotations and taints were put there from the Machine, so that they can be taken off again. Versioned.
+/// On a Node: which labels, annotations and taints were put there from the Machine, so that they can be taken off
+/// again. Versioned.
 pub const ANNOTATION_NODE_METADATA: &str = "machinist.dev/node-metadata";
 /// On a Node: when its drain began, and whether the cordon is ours. Versioned.
 pub const ANNOTATION_DRAIN: &str = "machinist.dev/drain";
@@ -24,7 +25,8 @@ pub const ANNOTATION_MIRROR_POD: &str = "kubernetes.io/config.mirror";
 
 /// The condition of a Node that says whether its kubelet is well.
 pub const NODE_CONDITION_READY: &str = "Ready";
-/// The condition of a Node whose instance the cloud is about to take away. OpenShift's health check of spot machines looks for it.
+/// The condition of a Node whose instance the cloud is about to take away. OpenShift's health check of spot machines
+/// looks for it.
 pub const NODE_CONDITION_TERMINATING: &str = "Terminating";
 /// The reason of [`NODE_CONDITION_TERMINATING`].
 pub const REASON_TERMINATION_REQUESTED: &str = "TerminationRequested";

@@ -63,7 +63,8 @@ pub struct InfrastructureStatus {
     pub platform_status: PlatformStatus,
 }
 
-/// `status.platformStatus` of an Infrastructure: the whole, which providers read for themselves, and the parts that are read here.
+/// `status.platformStatus` of an Infrastructure: the whole, which providers read for themselves, and the parts that are
+/// read here.
 #[derive(Debug, Default)]
 pub struct PlatformStatus {
     /// All of it, as it came; `None` where there is nothing.

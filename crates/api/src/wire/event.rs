@@ -1,7 +1,7 @@
 //! Events of the core group, with object, count and time.
 //!
-//! There are two generations of them in one kind: old ones have `count`, `firstTimestamp` and `source`; new ones, written through
-//! `events.k8s.io`, have `eventTime`, `series` and `reportingInstance` instead.
+//! There are two generations of them in one kind: old ones have `count`, `firstTimestamp` and `source`; new ones,
+//! written through `events.k8s.io`, have `eventTime`, `series` and `reportingInstance` instead.
 
 use jiff::Timestamp;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! How a wire type takes what is odd: `null` where a list or object is meant, a time that is none.
 //!
-//! Only the harmless is forgiven. A value of the wrong type is still an error, so that the object counts as undecodable instead of
-//! as one that says nothing.
+//! Only the harmless is forgiven. A value of the wrong type is still an error, so that the object counts as undecodable
+//! instead of as one that says nothing.
 
 use std::fmt;
 

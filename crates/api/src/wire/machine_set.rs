@@ -1,4 +1,5 @@
-//! MachineSets. The template's spec is kept raw as a whole, so that a machine made from it lacks nothing that we do not know.
+//! MachineSets. The template's spec is kept raw as a whole, so that a machine made from it lacks nothing that we do not
+//! know.
 
 use std::collections::BTreeMap;
 

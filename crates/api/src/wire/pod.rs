@@ -1,5 +1,5 @@
-//! Pods: where they run, which is cached, and what draining a node reads, always live, with disruption budgets and attached volumes. Containers
-//! are skipped.
+//! Pods: where they run, which is cached, and what draining a node reads, always live, with disruption budgets and
+//! attached volumes. Containers are skipped.
 
 use serde::Deserialize;
 

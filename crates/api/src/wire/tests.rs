@@ -153,7 +153,8 @@ fn a_pod_and_a_node_say_what_draining_needs() {
     assert_eq!(pod.metadata.deletion_grace_period_seconds, Some(30));
 
     let node: Node = serde_json::from_str(
-        r#"{"spec":{"unschedulable":true,"taints":[{"key":"k","effect":"NoExecute","timeAdded":"2026-01-02T03:04:05Z"}]},
+        r#"{"spec":{"unschedulable":true,"taints":[{"key":"k","effect":"NoExecute",
+            "timeAdded":"2026-01-02T03:04:05Z"}]},
             "status":{"volumesAttached":[{"name":"v","devicePath":""}],"volumesInUse":["v"],
               "conditions":[{"type":"Ready","status":"Unknown","lastHeartbeatTime":"2026-01-02T03:04:05Z"}]}}"#,
     )

@@ -1,8 +1,9 @@
 //! The marker: what the annotator last wrote, kept beside it.
 //!
-//! `v1:cpu=4,memory=16384Mi,arch=amd64,…` A key whose value is still what the marker says is ours; anything else that stands there is a
-//! user's. No value of ours has a comma in it (see `wanted`), so nothing is escaped. `kept=cpu/memory` at its end lists the keys of a user's that
-//! were left, so that this is told once and not for as long as it is true.
+//! `v1:cpu=4,memory=16384Mi,arch=amd64,…` A key whose value is still what the marker says is ours; anything else that
+//! stands there is a user's. No value of ours has a comma in it (see `wanted`), so nothing is escaped.
+//! `kept=cpu/memory` at its end lists the keys of a user's that were left, so that this is told once and not for as
+//! long as it is true.
 
 const PREFIX: &str = "v1:";
 /// What the marker calls the list of keys that were left. No key or label pair has this name.

@@ -1,11 +1,12 @@
 //! The annotations that tell cluster-autoscaler what a machine of an empty set would give.
 //!
-//! Input: the annotations as they stand ([`Current`]), what the machines ask for ([`Shape`]) and give ([`Capacity`]), and [`Options`].
-//! Output: an [`Assessment`]: what to change, and what somebody should hear about. The controller and `machinist annotate` share it.
+//! Input: the annotations as they stand ([`Current`]), what the machines ask for ([`Shape`]) and give ([`Capacity`]),
+//! and [`Options`]. Output: an [`Assessment`]: what to change, and what somebody should hear about. The controller and
+//! `machinist annotate` share it.
 //!
-//! Invariants: carrying the change out and assessing again changes nothing; a pair or key of a user's is never lost; order
-//! alone is never a difference. What is ours is known from the marker ([`names::ANNOTATION_ANNOTATED`]), which is written in the same
-//! patch as the values that it lists. OpenShift's three keys and the architecture are always ours.
+//! Invariants: carrying the change out and assessing again changes nothing; a pair or key of a user's is never lost;
+//! order alone is never a difference. What is ours is known from the marker ([`names::ANNOTATION_ANNOTATED`]), which is
+//! written in the same patch as the values that it lists. OpenShift's three keys and the architecture are always ours.
 //!
 //! Not here: where capacities come from, and writing.
 

@@ -68,7 +68,8 @@ mod tests {
     fn error_names_the_budget_that_refuses_an_eviction() {
         let body = br#"{"kind":"Status","reason":"TooManyRequests","code":429,
             "message":"Cannot evict pod as it would violate the pod's disruption budget.",
-            "details":{"causes":[{"reason":"DisruptionBudget","message":"The disruption budget web needs 2 healthy pods and has 2 currently"}]}}"#;
+            "details":{"causes":[{"reason":"DisruptionBudget",
+            "message":"The disruption budget web needs 2 healthy pods and has 2 currently"}]}}"#;
         let ApiError::Refused { reason, message, .. } = refused(429, None, body) else {
             panic!("an answer is a refusal");
         };
@@ -80,7 +81,8 @@ mod tests {
     fn terminating_namespace_is_not_a_missing_permission() {
         let body = br#"{"kind":"Status","reason":"Forbidden","code":403,
             "message":"unable to create new content in namespace web because it is being terminated",
-            "details":{"causes":[{"reason":"NamespaceTerminating","message":"namespace web is being terminated","field":"metadata.namespace"}]}}"#;
+            "details":{"causes":[{"reason":"NamespaceTerminating",
+            "message":"namespace web is being terminated","field":"metadata.namespace"}]}}"#;
         let ApiError::Refused { reason, .. } = refused(403, None, body) else {
             panic!("an answer is a refusal");
         };

@@ -1,7 +1,7 @@
 //! What a controller declares about itself.
 //!
-//! The frame runs the controller by its declaration. `make fmt` generates from it the ClusterRole, the Role for the Lease, the
-//! FlowSchemas and the tables in `docs/reference`. Tests compare [`Write`]s with the API server's audit log.
+//! The frame runs the controller by its declaration. `make fmt` generates from it the ClusterRole, the Role for the
+//! Lease, the FlowSchemas and the tables in `docs/reference`. Tests compare [`Write`]s with the API server's audit log.
 
 use machinist_api::resource::{CUSTOM_RESOURCE_DEFINITIONS, EVENTS, LEASES, Resource};
 use machinist_domain::report::EventReason;

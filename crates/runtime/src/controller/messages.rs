@@ -1,4 +1,5 @@
-//! Events of the driver itself: failed reads of `observe` and failed status updates. `report` covers the failures of `act`.
+//! Events of the driver itself: failed reads of `observe` and failed status updates. `report` covers the failures of
+//! `act`.
 
 use machinist_domain::report::{EventNote, EventReason};
 use machinist_domain::retry::Classified as _;

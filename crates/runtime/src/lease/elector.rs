@@ -217,7 +217,8 @@ impl Elector {
         let mut quiet_until = sent;
         if let Step::TakeOver(record) = step {
             quiet_until += record.lasts(self.timings.lease);
-            tracing::warn!(lease = %self.name.key, from = record.holder, "lease taken over; waiting until the former holder has noticed");
+            let (lease, from) = (&self.name.key, &record.holder);
+            tracing::warn!(%lease, from, "lease taken over; waiting until the former holder has noticed");
         }
         *self.quiet_until.lock() = quiet_until;
         Gained { until: sent + self.timings.renew_deadline(), quiet_until }
@@ -244,11 +245,11 @@ impl Elector {
         let ours = |record: &&Record| record.holder == self.name.identity;
         let Some(record) = observed.record.as_ref().filter(ours) else { return };
         if self.has_write_under_way() {
-            tracing::warn!(lease = %self.name.key, "lease not released: a write is in flight, so the lease has to expire");
+            tracing::warn!(lease = %self.name.key, "lease not released, it has to expire: a write is in flight");
             return;
         }
         if self.clock.uptime() < *self.quiet_until.lock() {
-            tracing::warn!(lease = %self.name.key, "lease not released: the former holder may still write, so the lease has to expire");
+            tracing::warn!(lease = %self.name.key, "lease not released, it has to expire: the former holder may still write");
             return;
         }
         let patience = deadline.saturating_sub(self.clock.uptime());

@@ -119,7 +119,8 @@ async fn each_controller_has_a_lease_of_its_own_whatever_else_runs_beside_it() {
     world.create_config_maps(3).await;
     let acting = Arc::default();
     let elect = || Options { leader_elect: Some(true), ..world.options() };
-    // Nothing runs out here, however busy the machine is: who has a lease has taken it, and who had one has given it back.
+    // Nothing runs out here, however busy the machine is: who has a lease has taken it, and who had one has given it
+    // back.
     let patient = Timings { lease: 4 * PATIENCE, ..timings() };
     let one = world.run_with(&patient, elect(), vec![toy::<MarkConfigMaps>(&acting)]);
     world.all_marked(3).await;

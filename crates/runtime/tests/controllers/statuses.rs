@@ -203,7 +203,8 @@ async fn coming_back_without_a_failure_costs_no_backoff() {
     running.stop().await;
 }
 
-/// A patch that changes nothing is answered well, and no watch tells of it. What waited for the change would wait until the resync.
+/// A patch that changes nothing is answered well, and no watch tells of it. What waited for the change would wait until
+/// the resync.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_changes_nothing_is_tried_again() {
     let desk = Desk::new("vain", |_| {}).await;

@@ -1,4 +1,5 @@
-//! Changes of a status that OpenShift refuses while authority moves between its two machine APIs are refused by ours too.
+//! Changes of a status that OpenShift refuses while authority moves between its two machine APIs are refused by ours
+//! too.
 
 use anyhow::Result;
 use machinist_control_plane::{ControlPlane, FeatureSet, KubernetesVersion};

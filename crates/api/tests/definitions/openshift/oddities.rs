@@ -48,7 +48,8 @@ async fn unknown_fields_go_and_what_a_provider_wrote_stays() -> Result<()> {
     Ok(())
 }
 
-/// cluster-autoscaler reads `failureMessage`. OpenShift's definitions drop it without a word, so nothing may depend on it.
+/// cluster-autoscaler reads `failureMessage`. OpenShift's definitions drop it without a word, so nothing may depend on
+/// it.
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_are_kept_by_our_definition_and_dropped_by_openshifts() -> Result<()> {
     let server = Server::get().await?;

@@ -1,4 +1,5 @@
-//! One API server with three definitions of each kind: ours under its own group, OpenShift's two sets under groups made up for them.
+//! One API server with three definitions of each kind: ours under its own group, OpenShift's two sets under groups made
+//! up for them.
 //!
 //! The group is the only thing that is changed, so the three can be compared without starting three clusters.
 
