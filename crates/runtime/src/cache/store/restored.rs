@@ -66,7 +66,7 @@ impl<T: Stored> Store<T> {
         }
         listing.repairs += changes.len();
         for (key, before, after) in &changes {
-            self.tell(&Change { key, before: before.as_ref(), after: after.as_ref() });
+            self.notify(&Change { key, before: before.as_ref(), after: after.as_ref() });
         }
         None
     }
