@@ -12,12 +12,14 @@
 //! | `report.rs` | what to tell people | yes |
 //! | `error.rs` | what can be wrong with an object, with category and retry | yes |
 //!
-//! [`kinds`] has what the caches store, shared by the controllers that read it; [`clouds`] is what is known of instances; [`realms`] finds out whom to ask in a cloud, as whom;
+//! [`kinds`] has what the caches store, shared by the controllers that read it; [`clouds`] is what is known of instances; [`cloud_access`] finds out whom to ask in a cloud, as whom;
 //! [`platform`] is what the cluster says of its cloud; [`openshift`] knows whether this is OpenShift, and whether its own annotator is alive; [`secrets`] reads credentials for providers; [`served`] is what the served schemas have;
 //! `first_list` waits for what a cache has not seen yet, and says why it does not come.
 
 pub mod annotator;
+pub mod cloud_access;
 pub mod clouds;
+pub mod drain;
 mod first_list;
 pub mod kinds;
 pub mod machine;
@@ -25,7 +27,6 @@ pub mod machine_set;
 pub mod node_link;
 pub mod openshift;
 pub mod platform;
-pub mod realms;
 pub mod recycler;
 pub mod secrets;
 pub mod served;

@@ -15,10 +15,10 @@ use machinist_runtime::cache::Cache;
 use machinist_runtime::controller::start::Shared;
 use serde_json::value::RawValue;
 
+use crate::cloud_access::{infrastructure, open, understood};
 use crate::first_list;
 use crate::kinds::{Infrastructure, Infrastructures};
 use crate::openshift::OpenShift;
-use crate::realms::{infrastructure, open, understood};
 
 /// The platform of the control cluster.
 #[derive(Debug)]

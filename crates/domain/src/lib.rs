@@ -8,7 +8,6 @@ pub mod annotations;
 pub mod backoff;
 pub mod capacity_annotations;
 pub mod conditions;
-pub mod drain;
 pub mod expiring;
 pub mod hash;
 pub mod key;

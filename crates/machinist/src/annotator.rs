@@ -1,7 +1,7 @@
 //! Flags of the annotator.
 
 use clap::{Args, ValueEnum};
-use machinist_controllers::realms::SecretScope;
+use machinist_controllers::cloud_access::SecretScope;
 use machinist_domain::capacity_annotations::{Families, MaxPods, Options};
 
 /// Flags of the annotator that `machinist run` and `machinist annotate` share.

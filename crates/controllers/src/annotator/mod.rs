@@ -43,10 +43,10 @@ use self::metrics::AnnotatorMetrics;
 pub use self::plan::{Annotation, Outcome, Plan, Reason};
 pub use self::report::report;
 pub use self::snapshot::{CloudAnswer, Content, Decoded, Snapshot};
+use crate::cloud_access::released_secrets::ReleasedSecrets;
+use crate::cloud_access::{CloudAccessResolver, Concern, SecretScope};
 use crate::kinds::{MachineSet, MachineSetState, MachineSets, State};
 use crate::openshift::{OpenShift, Rival};
-use crate::realms::leavers::Leavers;
-use crate::realms::{Concern, Realms, SecretScope};
 
 /// Settings of the annotator.
 #[derive(Clone)]
@@ -71,11 +71,11 @@ impl std::fmt::Debug for Settings {
 #[derive(Debug)]
 pub struct Annotator<S: State = Arc<MachineSetState>> {
     sets: Arc<Cache<MachineSets<S>>>,
-    realms: Realms,
+    access: CloudAccessResolver,
     rival: Rival,
     settings: Settings,
     metrics: Arc<AnnotatorMetrics>,
-    leavers: Arc<Leavers>,
+    released_secrets: Arc<ReleasedSecrets>,
     /// Set when the driver subscribes.
     queue: Arc<OnceLock<Arc<Queue>>>,
 }
@@ -99,7 +99,7 @@ impl<S: State> Annotator<S> {
         }
         let openshift = OpenShift::new(shared);
         let rival = Rival::new(shared, openshift.clone());
-        let realms = Realms::new(
+        let access = CloudAccessResolver::new(
             shared,
             openshift,
             settings.secrets,
@@ -110,16 +110,16 @@ impl<S: State> Annotator<S> {
                 }
             }),
         );
-        let (metrics, leavers) = (shared.metrics.set(), Arc::default());
-        Self { sets, realms, rival, settings, metrics, leavers, queue }
+        let (metrics, released_secrets) = (shared.metrics.set(), Arc::default());
+        Self { sets, access, rival, settings, metrics, released_secrets, queue }
     }
 
     /// Closes the watches of Secrets that no MachineSet names any more, and drops the answers that were asked for
     /// with them.
     fn release_secrets(&self, key: &ObjectKey) {
-        for secret in self.leavers.take(key) {
+        for secret in self.released_secrets.take(key) {
             if self.sets.select(|set| secret_of(set).as_ref() == Some(&secret)).is_empty() {
-                self.realms.let_go(&secret);
+                self.access.let_go(&secret);
                 for capacities in self.settings.capacities.values() {
                     if let Some(cloud) = &capacities.cloud {
                         cloud.forget(&secret);
@@ -171,13 +171,13 @@ impl<S: State> Controller for Annotator<S> {
 
     fn subscribe(&self, queue: &Arc<Queue>) {
         let queue = self.queue.get_or_init(|| Arc::clone(queue)).clone();
-        let leavers = Arc::clone(&self.leavers);
+        let released_secrets = Arc::clone(&self.released_secrets);
         self.sets.subscribe(move |change| {
             let [before, after] = [change.before, change.after].map(|entry| match entry {
                 Some(Entry::Known(set)) => secret_of(set),
                 _ => None,
             });
-            leavers.changed(change.key, before.as_ref(), after.as_ref());
+            released_secrets.changed(change.key, before.as_ref(), after.as_ref());
             // A deleted MachineSet is requeued, too: it may have been the last that named its Secret.
             queue.add_changed(change.key, change);
         });

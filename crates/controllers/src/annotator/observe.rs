@@ -10,8 +10,8 @@ use machinist_runtime::cluster::ApiError;
 
 use super::Annotator;
 use super::snapshot::{CloudAnswer, Content, Decoded, Snapshot};
+use crate::cloud_access::CloudAccessError;
 use crate::kinds::{Authority, MachineSet, State};
-use crate::realms::RealmError;
 
 pub(super) async fn observe<S: State>(
     annotator: &Annotator<S>,
@@ -58,14 +58,14 @@ async fn ask<S: State>(
     set: &MachineSet<S>,
 ) -> CloudAnswer {
     let Ok(shape) = &set.shape else { return CloudAnswer::NoRegion };
-    match annotator.realms.realm(&set.meta.key.namespace, shape).await {
+    match annotator.access.resolve(&set.meta.key.namespace, shape).await {
         Ok(realm) => {
             let instance_type = shape.instance_type.clone();
             CloudAnswer::Answered(cloud.look(&Question { realm, instance_type }))
         }
-        Err(RealmError::NoRegion) => CloudAnswer::NoRegion,
-        Err(RealmError::NoSecret(key)) => CloudAnswer::NoSecret(key),
-        Err(RealmError::Unreadable(error)) => CloudAnswer::NoAccess(error.failure()),
-        Err(RealmError::Api(error)) => CloudAnswer::NoAccess(error.failure()),
+        Err(CloudAccessError::NoRegion) => CloudAnswer::NoRegion,
+        Err(CloudAccessError::NoSecret(key)) => CloudAnswer::NoSecret(key),
+        Err(CloudAccessError::Unreadable(error)) => CloudAnswer::NoAccess(error.failure()),
+        Err(CloudAccessError::Api(error)) => CloudAnswer::NoAccess(error.failure()),
     }
 }

@@ -1,20 +1,12 @@
-//! The clouds as controllers of machines see them: which provider a machine has, what is known of its instance, and who waits together.
+//! The clouds of this process: which provider reads a spec and calls its cloud; [`cluster_identity`] names the cluster in tags.
 //!
-//! * [`Clouds`]: which provider reads which spec, and calls its cloud.
-//! * [`sightings`]: what is known of instances. Nobody waits for an answer: it starts another pass.
-//! * [`domains`]: machines that fail for the same reason pause together, and one of them tries first.
-//! * [`identity`]: what the cluster is called in tags.
-//!
-//! Nothing here changes a cloud: that goes through the gateway.
+//! Nothing here changes a cloud: the gateway of the writer does.
 
-pub mod domains;
-pub mod identity;
-pub mod sightings;
+pub mod cluster_identity;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Failure;
 use machinist_provider::cloud::Cloud;
 use machinist_provider::parts::Parts;
@@ -23,9 +15,6 @@ use machinist_provider::spec::{SpecError, SpecHalf as _};
 use serde_json::value::RawValue;
 
 use crate::platform::rule::PlatformRule;
-
-/// Brings a machine back into its queue.
-pub type Wake = Arc<dyn Fn(&ObjectKey) + Send + Sync>;
 
 /// The clouds of a process.
 #[derive(Debug, Clone)]

@@ -14,9 +14,8 @@ use super::MachineController;
 use super::error::or_look_first;
 use super::observe::group;
 use super::plan::{Outcome, Plan};
-use super::snapshot::{Content, Snapshot, View};
+use super::snapshot::{Call, Content, Gate, Snapshot, View};
 use crate::clouds::Chosen;
-use crate::clouds::domains::{Call, Gate};
 
 pub(super) async fn act(
     controller: &MachineController,
@@ -101,7 +100,7 @@ impl Act<'_> {
     fn wait_for_others(&self) {
         if let Some(Ok(machine)) = &self.view.reach {
             let group = group(self.view, machine, self.view.next_call());
-            self.controller.domains.wait(group, &machine.key);
+            self.controller.failure_domains.wait(group, &machine.key);
         }
     }
 
@@ -116,7 +115,9 @@ impl Act<'_> {
         match prepared {
             Ok(Ok(stored)) => Outcome::Prepared(stored),
             Ok(Err(error)) => {
-                self.controller.domains.failed(group(self.view, &machine, Call::Create), &error);
+                self.controller
+                    .failure_domains
+                    .failed(group(self.view, &machine, Call::Create), &error);
                 Outcome::NotCreated(CloudError { effect: Effect::None, ..error })
             }
             Err(_) => Outcome::NotCreated(CloudError {
@@ -135,13 +136,13 @@ impl Act<'_> {
         match answer {
             Ok(Some(instance)) => {
                 let instance = Arc::new(instance);
-                self.controller.sightings.saw(machine, &instance);
+                self.controller.instances.saw(machine, &instance);
                 Outcome::Created(instance)
             }
             Ok(None) => Outcome::DryRun,
             Err(Refused::Cloud(error)) => {
                 // Whatever was seen before this call says nothing about after it.
-                self.controller.sightings.forget(&machine.uid);
+                self.controller.instances.forget(&machine.uid);
                 let error = or_look_first(error, self.view);
                 if error.effect == Effect::NoneForThisAttempt {
                     let mut refused = self.controller.refused.lock();
@@ -162,7 +163,7 @@ impl Act<'_> {
         match self.change(&chosen, Call::Update, chosen.cloud.update(machine)).await {
             Ok(Some(instance)) => {
                 let instance = Arc::new(instance);
-                self.controller.sightings.saw(machine, &instance);
+                self.controller.instances.saw(machine, &instance);
                 if let Some(drift) = &instance.drift {
                     let error = still_differs(drift);
                     repairs.failed(&machine.uid, &error.message);
@@ -186,7 +187,7 @@ impl Act<'_> {
             Err(outcome) => return *outcome,
         };
         let answer = self.change(&chosen, Call::Delete, chosen.cloud.delete(machine)).await;
-        self.controller.sightings.forget(&machine.uid);
+        self.controller.instances.forget(&machine.uid);
         match answer {
             Ok(Some(deletion)) => Outcome::Terminating(deletion),
             Ok(None) => Outcome::DryRun,
@@ -198,7 +199,7 @@ impl Act<'_> {
     /// How to call the cloud, if machines like this one do not pause at the moment.
     fn enter(&self, call: Call) -> Result<(&MachineRef, Chosen), Box<Outcome>> {
         let (machine, chosen) = self.reach()?;
-        match self.controller.domains.enter(group(self.view, machine, call), &machine.key) {
+        match self.controller.failure_domains.enter(group(self.view, machine, call), &machine.key) {
             Gate::Open => Ok((machine, chosen)),
             Gate::Closed { wait, why } => Err(Box::new(Outcome::Paused { wait, why })),
         }
@@ -229,8 +230,8 @@ impl Act<'_> {
         if let Some(Ok(machine)) = &self.view.reach {
             let group = group(self.view, machine, call);
             match &answer {
-                Ok(Some(_)) => self.controller.domains.succeeded(group),
-                Err(Refused::Cloud(error)) => self.controller.domains.failed(group, error),
+                Ok(Some(_)) => self.controller.failure_domains.succeeded(group),
+                Err(Refused::Cloud(error)) => self.controller.failure_domains.failed(group, error),
                 Ok(None) | Err(Refused::NotCalled(_)) => {}
             }
         }

@@ -7,11 +7,12 @@
 //! Not here: how many machines there are (`machine_set`), and which Node is whose (`node_link`).
 
 mod act;
-mod belonging;
 mod decide;
 mod declaration;
-pub mod drain;
 mod error;
+mod failure_domains;
+mod instance_cache;
+mod late_node;
 pub mod metrics;
 mod observe;
 mod plan;
@@ -20,10 +21,9 @@ mod properties;
 mod repairs;
 mod report;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 mod snapshot;
-mod surroundings;
-mod unheard;
+mod triggers;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,23 +50,22 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-pub use self::belonging::Belonging;
 pub use self::decide::decide;
 pub use self::declaration::DECLARATION;
-use self::drain::Drainer;
 pub use self::error::{Fatal, Refusal};
+use self::failure_domains::FailureDomains;
+use self::instance_cache::InstanceCache;
 use self::metrics::MachineMetrics;
 pub use self::plan::{Leave, Outcome, Plan};
 use self::repairs::Repairs;
 pub use self::report::report;
 pub use self::snapshot::{Content, REASON_INSTANCE_GONE, Rules, Snapshot, Unrepaired, View};
-use self::surroundings::Surroundings;
+use self::triggers::Triggers;
+use crate::cloud_access::SecretScope;
 use crate::clouds::Clouds;
-use crate::clouds::domains::Domains;
-use crate::clouds::identity::Identity;
-use crate::clouds::sightings::Sightings;
+use crate::clouds::cluster_identity::ClusterIdentity;
+use crate::drain::Drainer;
 use crate::kinds::{Machines, Nodes};
-use crate::realms::SecretScope;
 use crate::served::Field;
 
 /// How to look after machines.
@@ -89,11 +88,11 @@ pub struct Settings {
 pub struct MachineController {
     machines: Arc<Cache<Machines>>,
     nodes: Arc<Cache<Nodes>>,
-    surroundings: Surroundings,
+    triggers: Triggers,
     clouds: Clouds,
-    identity: Identity,
-    sightings: Sightings,
-    domains: Domains,
+    identity: ClusterIdentity,
+    instances: InstanceCache,
+    failure_domains: FailureDomains,
     drainer: Arc<Drainer>,
     /// Attempts of which a cloud said that nothing will ever come of them. Forgetting one costs one more refusal.
     refused: Arc<Mutex<HashMap<Uid, u32>>>,
@@ -115,19 +114,27 @@ impl MachineController {
         let machines = shared.caches.open(&shared.control, shared.scope.clone(), kind);
         let cluster = shared.target.as_ref().unwrap_or(&shared.control);
         let nodes = shared.caches.open(cluster, Scope::All, Nodes::default());
-        let surroundings = Surroundings::new(shared, &machines, &nodes, settings.secrets);
+        let triggers = Triggers::new(shared, &machines, &nodes, settings.secrets);
         let (clock, machine_timings) = (&shared.clock, settings.timings);
-        let (patience, wake) = (shared.timings.cloud_call, surroundings.wake());
+        let (patience, requeue) = (shared.timings.cloud_call, triggers.requeue());
         Self {
-            sightings: Sightings::new(
+            instances: InstanceCache::new(
                 shared.tasks.clone(),
                 Arc::clone(clock),
                 machine_timings,
                 patience,
-                Arc::clone(&wake),
+                Arc::clone(&requeue),
             ),
-            domains: Domains::new(Arc::clone(clock), machine_timings, patience, wake),
-            identity: Identity::new(shared.control.session(UserAgent::START), settings.cluster_id),
+            failure_domains: FailureDomains::new(
+                Arc::clone(clock),
+                machine_timings,
+                patience,
+                requeue,
+            ),
+            identity: ClusterIdentity::new(
+                shared.control.session(UserAgent::START),
+                settings.cluster_id,
+            ),
             drainer: Arc::new(Drainer::new(
                 Arc::clone(&nodes),
                 cluster.session(UserAgent::CACHE),
@@ -136,7 +143,7 @@ impl MachineController {
             )),
             machines,
             nodes,
-            surroundings,
+            triggers,
             clouds: settings.clouds,
             refused: Arc::default(),
             failure_fields: Mutex::default(),
@@ -186,7 +193,7 @@ impl MachineController {
             let field = Field::learned(machine.status.authority != MachineAuthority::Unset);
             *self.authority_field.lock() = field;
             if field == Field::Dropped {
-                self.surroundings.wake()(key);
+                self.triggers.requeue()(key);
             }
         }
     }
@@ -204,15 +211,15 @@ impl Controller for MachineController {
     }
 
     fn subscribe(&self, queue: &Arc<Queue>) {
-        self.surroundings.subscribe(queue);
-        let (sightings, refused) = (self.sightings.clone(), Arc::clone(&self.refused));
+        self.triggers.subscribe(queue);
+        let (instances, refused) = (self.instances.clone(), Arc::clone(&self.refused));
         let (drainer, metrics) = (Arc::clone(&self.drainer), Arc::clone(&self.metrics));
         let repairs = Arc::clone(&self.repairs);
         self.machines.subscribe(move |change| {
             if let (Some(gone), None) = (change.before, change.after) {
                 metrics.forget(change.key);
                 let uid = &gone.meta().uid;
-                sightings.forget(uid);
+                instances.forget(uid);
                 refused.lock().remove(uid);
                 drainer.forget(uid);
                 repairs.forget(uid);

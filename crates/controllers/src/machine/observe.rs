@@ -11,20 +11,20 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::MachineController;
-use super::drain::Subject;
 use super::error::Refusal;
-use super::snapshot::{Content, Rules, Snapshot, View};
-use super::unheard;
+use super::failure_domains::Group;
+use super::late_node;
+use super::snapshot::{Call, Content, Gate, Rules, Snapshot, View};
+use crate::cloud_access::CloudAccessError;
 use crate::clouds::Clouds;
-use crate::clouds::domains::{Call, Gate, Group};
+use crate::drain::Subject;
 use crate::kinds::{Machine, ProviderSpec};
-use crate::realms::RealmError;
 
 pub(super) async fn observe(
     controller: &MachineController,
     key: &ObjectKey,
 ) -> Result<Option<Snapshot>, ApiError> {
-    controller.surroundings.let_go_of_secrets(key);
+    controller.triggers.let_go_of_secrets(key);
     let Some(entry) = controller.machines.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
     let content = match entry {
@@ -47,7 +47,7 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
         sighting: Sighting::NotAsked,
         refused_attempt: controller.refused.lock().get(&machine.meta.uid).copied(),
         gate: Gate::Open,
-        node: controller.surroundings.node_of(&machine),
+        node: controller.triggers.node_of(&machine),
         unrepaired: controller.repairs.of(&machine.meta.uid),
         drain: None,
         rules,
@@ -61,8 +61,8 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
     if view.needs_cloud() {
         look(controller, &mut view).await;
     }
-    if view.may_have_an_unheard_node() {
-        view.node = unheard::node(controller, &view.machine).await?;
+    if view.may_have_late_node() {
+        view.node = late_node::find(controller, &view.machine).await?;
     }
     Ok(view)
 }
@@ -71,13 +71,13 @@ async fn look(controller: &MachineController, view: &mut View) {
     let reach = reach(controller, &view.machine, &view.stored).await;
     let reach = reach.map_err(|refusal| in_full(&controller.clouds, &view.machine, refusal));
     if let Ok(machine) = &reach {
-        view.gate = controller.domains.gate(group(view, machine, view.next_call()));
+        view.gate = controller.failure_domains.gate(group(view, machine, view.next_call()));
         let chosen = controller.clouds.choose(&machine.spec).ok();
         view.sighting = match chosen {
-            Some(chosen) if view.must_look() => controller.sightings.look(&chosen, machine),
+            Some(chosen) if view.must_look() => controller.instances.look(&chosen, machine),
             // What our own call was told is known without asking.
             Some(_) if !view.machine.meta.deleting => {
-                controller.sightings.known(&machine.uid).unwrap_or(Sighting::NotAsked)
+                controller.instances.known(&machine.uid).unwrap_or(Sighting::NotAsked)
             }
             _ => Sighting::NotAsked,
         };
@@ -118,12 +118,14 @@ async fn reach(
     let (spec, shape) = readable(&controller.clouds, machine)?;
     let cluster = controller.identity.get().await;
     let cluster = cluster.map_err(|error| Refusal::NotFoundOut(error.failure()))?;
-    let realm = controller.surroundings.realm(&machine.meta.key.namespace, shape).await;
+    let realm = controller.triggers.cloud_access(&machine.meta.key.namespace, shape).await;
     let realm = realm.map_err(|error| match error {
-        RealmError::NoRegion => Refusal::BadSpec(SpecError::Invalid { reason: error.to_string() }),
-        RealmError::NoSecret(key) => Refusal::NoSecret(key),
-        RealmError::Unreadable(error) => Refusal::NotFoundOut(error.failure()),
-        RealmError::Api(error) => Refusal::NotFoundOut(error.failure()),
+        CloudAccessError::NoRegion => {
+            Refusal::BadSpec(SpecError::Invalid { reason: error.to_string() })
+        }
+        CloudAccessError::NoSecret(key) => Refusal::NoSecret(key),
+        CloudAccessError::Unreadable(error) => Refusal::NotFoundOut(error.failure()),
+        CloudAccessError::Api(error) => Refusal::NotFoundOut(error.failure()),
     })?;
     // After the realm, whose watches bring the machine back when the platform is another one.
     controller.clouds.admit(&spec.raw).await.map_err(Refusal::NotFoundOut)?;

@@ -9,8 +9,8 @@ use machinist_domain::retry::Failure;
 use machinist_provider::cloud::{CloudError, Deletion, Instance, ProviderStatus};
 use serde_json::Value;
 
-use super::drain;
 use super::error::{Fatal, Refusal};
+use crate::drain;
 
 /// What to do about one machine. At most one effect: the next pass sees what came of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +53,7 @@ pub enum Plan {
     /// Say how the instance is, which may need no write.
     Tell(Arc<Instance>),
     /// Take the next step of the drain.
-    Drain(drain::Verdict),
+    Drain(drain::Plan),
     /// Nothing: somebody wants to be asked before the instance goes.
     AwaitHooks,
     /// Nothing was ever made for it: say that nothing is left.
@@ -160,7 +160,7 @@ pub enum Outcome {
     /// It could not be repaired.
     NotRepaired(CloudError),
     /// A step of the drain was taken.
-    Drained(drain::Verdict, drain::Done),
+    Drained(drain::Plan, drain::Outcome),
     /// Somebody wants to be asked before the instance goes.
     AwaitingHooks,
     /// How far the removal of the instance is.

@@ -15,13 +15,12 @@ use machinist_provider::cloud::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::drain;
 use super::error::or_look_first;
 use super::plan::{Outcome, Plan};
 use super::samples::{failure, instance_of, launch, merge, now, object, snapshot, view_of};
-use super::snapshot::View;
+use super::snapshot::{Gate, View};
 use super::{decide, report};
-use crate::clouds::domains::Gate;
+use crate::drain;
 
 /// What happens between two passes, or during one.
 #[derive(Debug, Clone, Copy)]
@@ -253,7 +252,7 @@ impl World {
             },
             Plan::Drain(verdict) => {
                 assert!(view.drain.is_some());
-                Outcome::Drained(verdict.clone(), drain::Done::default())
+                Outcome::Drained(verdict.clone(), drain::Outcome::default())
             }
             Plan::Release => {
                 assert_eq!(self.existing(), 0, "let go although something is left");

@@ -17,10 +17,9 @@ use machinist_runtime::cache::kind::Kind as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::drain::{self, Subject};
 use super::error::Refusal;
-use super::snapshot::{Content, Rules, Snapshot, View};
-use crate::clouds::domains::Gate;
+use super::snapshot::{Content, Gate, Rules, Snapshot, View};
+use crate::drain::{self, Subject};
 use crate::kinds::{Machine, Machines, Node, Nodes};
 use crate::served::Field;
 
@@ -193,7 +192,7 @@ pub(super) fn conditions(list: &[(&str, &str, &str)]) -> Value {
     json!({"status": {"conditions": list.iter().map(one).collect::<Vec<_>>()}})
 }
 
-pub(super) fn node(ready: &str) -> Arc<Node> {
+pub(crate) fn node(ready: &str) -> Arc<Node> {
     let node = json!({
         "metadata": {"name": "n", "uid": "uid-n", "resourceVersion": "1"},
         "spec": {"providerID": "p:///i-1"},

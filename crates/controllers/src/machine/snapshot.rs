@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::drain::Step;
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
     ANNOTATION_CREATION_TIMEOUT, CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS, CONDITION_READY,
     REASON_INSTANCE_NOT_CREATED,
 };
 use machinist_domain::conditions::{Condition, Status};
-use machinist_domain::drain::Step;
 use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
+use machinist_domain::retry::Failure;
 use machinist_provider::cloud::{MachineRef, ProviderStatus, Sighting};
 use machinist_provider::spec::SpecError;
 
-use super::drain;
 use super::error::Refusal;
-use crate::clouds::domains::{Call, Gate};
+use crate::drain;
 use crate::kinds::{Machine, Node};
 use crate::served::{Field, authority};
 
@@ -27,6 +27,42 @@ pub const REASON_INSTANCE_GONE: &str = "InstanceGone";
 
 /// How we say that no instance was created. Another controller has the same reason, and other words.
 pub(super) const TEXT_NOT_CREATED: &str = "no instance was created yet";
+
+/// A call that changes the cloud.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Call {
+    /// Prepares and creates an instance.
+    Create,
+    /// Repairs drift.
+    Update,
+    /// Deletes an instance.
+    Delete,
+}
+
+impl Call {
+    /// The verb in audit lines and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// Whether a call may be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gate {
+    /// It may.
+    Open,
+    /// Its failure domain pauses.
+    Closed {
+        /// The rest of the pause.
+        wait: Duration,
+        /// The refusal that closed the domain.
+        why: Failure,
+    },
+}
 
 /// One machine.
 #[derive(Debug, Clone)]
@@ -174,7 +210,7 @@ impl View {
 
     /// Whether nothing but a Node can be left of it, and one of which this process has not heard: nobody has linked it, or somebody else has and
     /// no drain has looked for it.
-    pub fn may_have_an_unheard_node(&self) -> bool {
+    pub fn may_have_late_node(&self) -> bool {
         let machine = &self.machine;
         let going = machine.meta.deleting && machine.has_finalizer() && self.is_gone();
         let drained = machine.condition(CONDITION_DRAINED);

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use machinist_controllers::cloud_access::SecretScope;
 use machinist_controllers::clouds::Clouds;
 use machinist_controllers::kinds::{MachineSets, Machines};
 use machinist_controllers::machine::{self, MachineController};
 use machinist_controllers::machine_set::{self, MachineSetController};
 use machinist_controllers::node_link::NodeLink;
-use machinist_controllers::realms::SecretScope;
 use machinist_controllers::secrets::ClusterSecrets;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::parts::{CloudTimings, Parts};

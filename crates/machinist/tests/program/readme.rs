@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::CommandFactory;
 use machinist::cli::Cli;
-use machinist_domain::drain::Step;
+use machinist_controllers::drain::Step;
 use machinist_domain::machine::Phase;
 use machinist_domain::report::EventReason;
 

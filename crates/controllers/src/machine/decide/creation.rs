@@ -13,9 +13,8 @@ use serde_json::json;
 
 use super::super::error::{Fatal, Refusal};
 use super::super::plan::{Leave, Plan};
-use super::super::snapshot::View;
+use super::super::snapshot::{Gate, View};
 use super::record;
-use crate::clouds::domains::Gate;
 
 /// Decides about a machine that is to be there.
 pub(super) fn decide(view: &View, now: Timestamp) -> Plan {

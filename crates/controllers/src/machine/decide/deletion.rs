@@ -4,12 +4,11 @@ use jiff::Timestamp;
 use machinist_domain::retry::{Failure, Retry};
 use machinist_provider::cloud::Sighting;
 
-use super::super::drain;
 use super::super::error::Refusal;
 use super::super::plan::{Leave, Plan};
-use super::super::snapshot::View;
+use super::super::snapshot::{Gate, View};
 use super::record;
-use crate::clouds::domains::Gate;
+use crate::drain;
 
 /// Decides about a machine that is going. Neither a missing label nor a bad spec keeps it, unless something may be left in a cloud.
 pub(super) fn decide(view: &View, now: Timestamp) -> Plan {

@@ -13,9 +13,8 @@ use super::super::error::{Fatal, Refusal};
 use super::super::samples::{
     all, conditions, deleting, failure, instance, node, now, recorded, snapshot, view,
 };
-use super::super::snapshot::{REASON_INSTANCE_GONE, Snapshot, Unrepaired};
+use super::super::snapshot::{Call, Gate, REASON_INSTANCE_GONE, Snapshot, Unrepaired};
 use super::*;
-use crate::clouds::domains::{Call, Gate};
 use crate::served::Field;
 
 fn plan(view: View) -> Plan {
@@ -119,12 +118,12 @@ fn a_node_is_looked_for_once_more_where_nobody_here_may_have_seen_it() {
             conditions(&[("InstanceExists", "False", REASON_INSTANCE_GONE), drained]),
         ])
     };
-    let looks = |patches: &[Value]| view(&all(patches)).may_have_an_unheard_node();
+    let looks = |patches: &[Value]| view(&all(patches)).may_have_late_node();
     assert!(looks(&[gone("Succeeded")]), "nobody has linked it");
     assert!(looks(&[gone("Skipped"), linked.clone()]), "no drain has looked for it");
     assert!(!looks(&[gone("Succeeded"), linked.clone()]), "it was drained, and deleted since");
     let seen = View { node: Some(node("True")), ..view(&all(&[gone("Skipped"), linked])) };
-    assert!(!seen.may_have_an_unheard_node(), "it is here");
+    assert!(!seen.may_have_late_node(), "it is here");
 }
 
 #[test]

@@ -3,24 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::drain::Step;
 use jiff::Timestamp;
 use machinist_api::names::{
     CONDITION_INSTANCE_EXISTS, REASON_ERROR_CHECKING_PROVIDER, REASON_INSTANCE_MISSING,
     REASON_INSTANCE_NOT_CREATED, SEVERITY_INFO, SEVERITY_WARNING,
 };
 use machinist_domain::conditions::Condition;
-use machinist_domain::drain::Step;
 use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::report::EventNote;
 use machinist_provider::cloud::{
     CloudError, Deletion, Effect, ErrorClass, Instance, InstanceState, ProviderStatus, Sighting,
 };
 
-use super::super::drain;
 use super::super::error::Fatal;
 use super::super::plan::{Leave, Outcome};
 use super::super::snapshot::{REASON_INSTANCE_GONE, TEXT_NOT_CREATED, View};
 use super::ready;
+use crate::drain;
 
 /// Whether a machine is kept off because of who is in charge of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

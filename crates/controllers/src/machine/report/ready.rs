@@ -1,11 +1,11 @@
 //! The condition `Ready`: whether all is as it should be, and if not, why, in one word of a closed list and a sentence.
 
+use crate::drain::Step;
 use jiff::Timestamp;
 use machinist_api::names::{
     CONDITION_READY, REASON_CREATION_TIMED_OUT, SEVERITY_ERROR, SEVERITY_INFO, SEVERITY_WARNING,
 };
 use machinist_domain::conditions::Condition;
-use machinist_domain::drain::Step;
 use machinist_domain::machine::Phase;
 use machinist_domain::retry::{Category, Classified as _};
 use machinist_provider::cloud::{CloudError, Deletion, Instance, InstanceState};

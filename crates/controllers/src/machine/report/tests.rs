@@ -11,7 +11,6 @@ use machinist_provider::spec::SpecError;
 use serde_json::{Value, json};
 
 use super::super::decide::decide;
-use super::super::drain::Done;
 use super::super::error::{Fatal, Refusal};
 use super::super::plan::Plan;
 use super::super::samples::{
@@ -19,6 +18,7 @@ use super::super::samples::{
     snapshot, view, view_of,
 };
 use super::*;
+use crate::drain;
 use crate::served::Field;
 
 mod lateness;
@@ -216,7 +216,7 @@ fn a_machine_that_is_deleted_before_its_first_pass_needs_no_cloud() {
         let Plan::Drain(verdict) = decide(&snapshot(view(&going)), now()) else {
             panic!("it is not drained");
         };
-        let (_, status) = of(&going, &Outcome::Drained(verdict, Done::default()));
+        let (_, status) = of(&going, &Outcome::Drained(verdict, drain::Outcome::default()));
         assert_eq!(condition(&status, "Drained"), "True/Skipped");
         assert_eq!(message(&status, "Ready"), "nothing is drained");
         let unhooked = json!({"spec": {"lifecycleHooks": null}});
@@ -232,7 +232,7 @@ fn what_is_waited_for_on_the_way_down_is_said() {
     let Plan::Drain(verdict) = decide(&snapshot(view(&hooked)), now()) else {
         panic!("it is not drained");
     };
-    let (_, status) = of(&hooked, &Outcome::Drained(verdict, Done::default()));
+    let (_, status) = of(&hooked, &Outcome::Drained(verdict, drain::Outcome::default()));
     assert_eq!(message(&status, "Ready"), "waits for preDrain hooks");
     let waiting = Outcome::Waiting(Duration::from_secs(1));
     let (report, status) = of(&all(&[launched(), deleting()]), &waiting);

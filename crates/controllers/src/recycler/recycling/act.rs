@@ -18,7 +18,7 @@ use super::mark::Mark;
 use super::plan::{Departure, Effect, Outcome, Plan};
 use super::snapshot::{Sight, Snapshot, group_of, is_spared, member, obstacle};
 use super::{Owner, Recycling, instance_of};
-use crate::machine::drain;
+use crate::drain;
 
 /// Whose groups these are, in audit lines and metrics.
 const PROVIDER: &str = "aws";
@@ -148,7 +148,7 @@ impl Act<'_> {
         }
     }
 
-    async fn drain(&self, drains: &[(InstanceId, drain::Verdict)]) -> Outcome {
+    async fn drain(&self, drains: &[(InstanceId, drain::Plan)]) -> Outcome {
         let mut all = Vec::new();
         for (id, verdict) in drains {
             if let Some(view) = self.snapshot.drains.get(id) {

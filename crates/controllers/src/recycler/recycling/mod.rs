@@ -1,7 +1,7 @@
 //! Recycles one node group: a part of the recycler, with the same stages as the whole.
 //!
 //! Input: a stored recycle, the group as the cloud describes it, the Nodes of its instances. Output: what to store next, changes to the group,
-//! cordons and evictions ([`drain`](crate::machine::drain) does them), Events.
+//! cordons and evictions ([`drain`](crate::drain) does them), Events.
 //!
 //! * [`mod@begin`]: whether a group can be recycled, and the plan to begin with. [`mark`]: the same plan as a text on the group.
 //! * [`mod@decide`]: the next single step. [`act`] carries it out, [`mod@report`] says what came of it.
@@ -44,8 +44,8 @@ pub use self::owner::Owner;
 pub use self::plan::{Effect, Outcome, Plan};
 pub use self::report::{Told, report};
 pub use self::snapshot::{Settings, Sight, Snapshot, group_of};
+use crate::drain::Drainer;
 use crate::kinds::{Node, Nodes};
-use crate::machine::drain::Drainer;
 
 /// Recycles node groups.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::drain::Step;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle};
-use machinist_domain::drain::Step;
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_provider::node_groups::InstanceId;
 use machinist_runtime::cache::store::Entry;
@@ -12,9 +12,9 @@ use machinist_runtime::cluster::ApiError;
 
 use super::Recycling;
 use super::snapshot::{Node, Settings, Sight, Snapshot, group_of};
+use crate::drain::snapshot::StoredStep;
+use crate::drain::{self, Subject};
 use crate::kinds::{self, NodeRef};
-use crate::machine::drain::snapshot::StoredStep;
-use crate::machine::drain::{self, Subject};
 
 /// Since when a drain has waited for these volumes: as long as volumes come off, the time begins anew.
 #[derive(Debug, Clone)]

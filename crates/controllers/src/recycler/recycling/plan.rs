@@ -9,7 +9,7 @@ use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
 use machinist_provider::node_groups::{InstanceId, RefreshPreferences, Sizes};
 
-use crate::machine::drain;
+use crate::drain;
 
 /// What a recycle does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub enum Effect {
     /// Stop what AWS does.
     CancelRefresh,
     /// Go on with the drains of these instances' Nodes, which do not depend on each other.
-    Drain(Vec<(InstanceId, drain::Verdict)>),
+    Drain(Vec<(InstanceId, drain::Plan)>),
     /// Take back what a drain has written on a Node.
     Release {
         /// Which Node.
@@ -85,7 +85,7 @@ pub enum Outcome {
     /// It went wrong.
     Failed(Failure),
     /// What came of the drains.
-    Drained(Vec<(InstanceId, drain::Done)>),
+    Drained(Vec<(InstanceId, drain::Outcome)>),
 }
 
 impl Effect {

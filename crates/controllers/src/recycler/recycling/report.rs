@@ -10,7 +10,7 @@ use machinist_provider::node_groups::InstanceId;
 
 use super::plan::{Outcome, Plan};
 use super::snapshot::Snapshot;
-use crate::machine::drain;
+use crate::drain;
 
 /// What a pass has to say.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,7 +97,7 @@ fn draining(snapshot: &Snapshot, now: Timestamp) -> Option<String> {
     let said = active.filter_map(|instance| {
         let view = snapshot.drains.get(&InstanceId::from(instance.id.as_str()))?;
         let verdict = drain::decide(view, now);
-        sentence(snapshot, &instance.id, view, &verdict, &drain::Done::default(), now)
+        sentence(snapshot, &instance.id, view, &verdict, &drain::Outcome::default(), now)
     });
     let said: Vec<_> = said.collect();
     (!said.is_empty()).then(|| said.join("; "))
@@ -105,8 +105,8 @@ fn draining(snapshot: &Snapshot, now: Timestamp) -> Option<String> {
 
 fn drained(
     snapshot: &Snapshot,
-    verdicts: &[(InstanceId, drain::Verdict)],
-    done: &[(InstanceId, drain::Done)],
+    verdicts: &[(InstanceId, drain::Plan)],
+    done: &[(InstanceId, drain::Outcome)],
     now: Timestamp,
 ) -> (Option<String>, Option<Duration>) {
     let (mut said, mut again) = (Vec::new(), None::<Duration>);
@@ -128,8 +128,8 @@ fn sentence(
     snapshot: &Snapshot,
     instance: &str,
     view: &drain::View,
-    verdict: &drain::Verdict,
-    done: &drain::Done,
+    verdict: &drain::Plan,
+    done: &drain::Outcome,
     now: Timestamp,
 ) -> Option<String> {
     let told = drain::report(view, verdict, done, now);

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::drain::Mark as DrainMark;
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{
     InstanceState, Recycle, RecycledInstance, Sizes as StoredSizes, Step,
 };
 use machinist_api::event_recycler::spec::Strategy;
-use machinist_domain::drain::Mark as DrainMark;
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
 use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member, Sizes};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::drain::Mark as DrainMark;
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{self, InstanceState, Recycle, RecycledInstance};
 use machinist_api::names::ANNOTATION_DRAIN;
-use machinist_domain::drain::Mark as DrainMark;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
 use machinist_provider::node_groups::{
@@ -16,8 +16,8 @@ use machinist_provider::node_groups::{
 
 use super::begin::Refusal;
 use super::mark::Mark;
+use crate::drain;
 use crate::kinds;
-use crate::machine::drain;
 
 /// What the decision about one recycle may look at.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use machinist_api::names::ANNOTATION_DRAIN;
-use machinist_domain::drain::{Mark, Step};
+use machinist_controllers::drain::{Mark, Step};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_testbed::poll::eventually;
 use serde_json::json;

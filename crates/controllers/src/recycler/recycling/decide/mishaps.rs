@@ -253,9 +253,9 @@ fn what_was_only_planned_is_cancelled_in_a_dry_run_without_a_change() {
 }
 
 /// The mark of a drain from before the recycle.
-fn earlier() -> machinist_domain::drain::Mark {
+fn earlier() -> crate::drain::Mark {
     let started = now() - Duration::from_secs(60);
-    machinist_domain::drain::Mark { started, ..drain_mark(true) }
+    crate::drain::Mark { started, ..drain_mark(true) }
 }
 
 #[test]

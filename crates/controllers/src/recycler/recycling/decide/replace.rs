@@ -13,7 +13,7 @@ use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member};
 
 use super::finish::leftover;
 use super::{at, give_up, keep_marked, span, timed_out, wait_or_give_up};
-use crate::machine::drain;
+use crate::drain;
 use crate::recycler::recycling::plan::{Departure, Effect, Plan};
 use crate::recycler::recycling::snapshot::{
     Snapshot, has_a_place, is_spared, member, obstacle, settled, stays, weight,
@@ -181,7 +181,7 @@ impl<'a> Replacing<'a> {
     }
 
     /// What the drain of an instance's Node does next; `None` where there is nothing to drain.
-    fn verdict(&self, instance: &RecycledInstance) -> Option<drain::Verdict> {
+    fn verdict(&self, instance: &RecycledInstance) -> Option<drain::Plan> {
         if !self.snapshot.settings.drain {
             return None;
         }

@@ -8,8 +8,8 @@ mod scale;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::drain::Pod;
 use machinist_api::event_recycler::recycle::{InstanceState, Sizes as StoredSizes};
-use machinist_domain::drain::Pod;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::node_groups::{
     InstanceId, Lifecycle, Member, Process, Refresh, RefreshId, RefreshPreferences, RefreshStatus,
@@ -21,8 +21,8 @@ use super::super::plan::Departure;
 use super::super::samples::*;
 use super::super::snapshot::{Node, Settings};
 use super::*;
-use crate::machine::drain;
-use crate::machine::drain::snapshot::Sight as Seen;
+use crate::drain;
+use crate::drain::snapshot::Sight as Seen;
 
 pub(super) const THREE: [&str; 3] = ["i-1", "i-2", "i-3"];
 pub(super) const ALL: [Strategy; 3] =

@@ -270,7 +270,7 @@ fn a_cordon_that_was_there_before_stays() {
     assert!(matches!(decide(&base, now()), Plan::Do(Effect::Release { uncordon: false, .. })));
     // Nor is a Node touched whose instance goes, or that somebody else drained before.
     let started = base.recycle.started - Duration::from_secs(1);
-    let theirs = machinist_domain::drain::Mark { started, cordoned: true };
+    let theirs = crate::drain::Mark { started, cordoned: true };
     base.nodes.insert("i-2".into(), Node { cordoned: true, mark: Some(theirs), ..node("i-2") });
     base.group_mut().members[0].lifecycle = Lifecycle::Terminating;
     assert_eq!(step(decide(&base, now())), Step::Unmarking);

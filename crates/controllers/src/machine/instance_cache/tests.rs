@@ -54,7 +54,7 @@ impl Cloud for Slow {
 }
 
 struct Bed {
-    sightings: Sightings,
+    instances: InstanceCache,
     cloud: Arc<Slow>,
     chosen: Chosen,
     clock: Arc<ManualClock>,
@@ -66,13 +66,13 @@ fn bed() -> Bed {
     // Long after the start, so that something can be old.
     clock.advance(Duration::from_secs(3600));
     let heard = Arc::clone(&woken);
-    let wake: Wake = Arc::new(move |key: &ObjectKey| heard.lock().push(key.name.to_string()));
+    let requeue: Requeue = Arc::new(move |key: &ObjectKey| heard.lock().push(key.name.to_string()));
     let patience = Duration::from_secs(600);
     let timings = MachineTimings::default();
-    let sightings = Sightings::new(Tasks::default(), clock.clone(), timings, patience, wake);
+    let instances = InstanceCache::new(Tasks::default(), clock.clone(), timings, patience, requeue);
     let cloud = Arc::<Slow>::default();
     let chosen = Chosen { provider: "slow", cloud: cloud.clone() };
-    Bed { sightings, cloud, chosen, clock, woken }
+    Bed { instances, cloud, chosen, clock, woken }
 }
 
 fn machine(name: &str, region: &str) -> MachineRef {
@@ -122,11 +122,11 @@ async fn settle() {
 
 #[tokio::test(start_paused = true)]
 async fn questions_are_asked_together_and_one_call_at_a_time() {
-    let Bed { sightings, cloud, chosen, woken, .. } = bed();
+    let Bed { instances, cloud, chosen, woken, .. } = bed();
     for number in 0..450 {
         let machine = machine(&number.to_string(), "r");
-        assert_eq!(sightings.look(&chosen, &machine), Sighting::NotAsked);
-        assert_eq!(sightings.look(&chosen, &machine), Sighting::NotAsked, "and asked once");
+        assert_eq!(instances.look(&chosen, &machine), Sighting::NotAsked);
+        assert_eq!(instances.look(&chosen, &machine), Sighting::NotAsked, "and asked once");
     }
     settle().await;
     assert_eq!(*cloud.asked.lock(), [200], "the others wait for the answer");
@@ -136,16 +136,16 @@ async fn questions_are_asked_together_and_one_call_at_a_time() {
     }
     assert_eq!(*cloud.asked.lock(), [200, 200, 50]);
     assert_eq!(woken.lock().len(), 450);
-    assert_eq!(sightings.look(&chosen, &machine("7", "r")), Sighting::Absent);
+    assert_eq!(instances.look(&chosen, &machine("7", "r")), Sighting::Absent);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_fleet_that_comes_back_one_by_one_is_asked_about_together() {
-    let Bed { sightings, cloud, chosen, .. } = bed();
+    let Bed { instances, cloud, chosen, .. } = bed();
     // Answers come at once, for as many calls as there may be.
     let ask = async {
         for number in 0..100 {
-            sightings.look(&chosen, &machine(&number.to_string(), "r"));
+            instances.look(&chosen, &machine(&number.to_string(), "r"));
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         settle().await;
@@ -165,92 +165,92 @@ async fn a_fleet_that_comes_back_one_by_one_is_asked_about_together() {
 
 #[tokio::test(start_paused = true)]
 async fn realms_do_not_wait_for_each_other() {
-    let Bed { sightings, cloud, chosen, .. } = bed();
-    sightings.look(&chosen, &machine("a", "r"));
-    sightings.look(&chosen, &machine("b", "s"));
+    let Bed { instances, cloud, chosen, .. } = bed();
+    instances.look(&chosen, &machine("a", "r"));
+    instances.look(&chosen, &machine("b", "s"));
     settle().await;
     assert_eq!(*cloud.asked.lock(), [1, 1]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_serves_for_a_while_and_is_then_forgotten() {
-    let Bed { sightings, cloud, chosen, clock, .. } = bed();
-    sightings.look(&chosen, &machine("a", "r"));
+    let Bed { instances, cloud, chosen, clock, .. } = bed();
+    instances.look(&chosen, &machine("a", "r"));
     settle().await;
     cloud.go.notify_one();
     settle().await;
-    assert_eq!(sightings.look(&chosen, &machine("a", "r")), Sighting::Absent);
+    assert_eq!(instances.look(&chosen, &machine("a", "r")), Sighting::Absent);
     clock.advance(Duration::from_secs(31));
-    assert_eq!(sightings.look(&chosen, &machine("a", "r")), Sighting::NotAsked);
+    assert_eq!(instances.look(&chosen, &machine("a", "r")), Sighting::NotAsked);
     tokio::time::sleep(Duration::from_secs(61)).await;
-    assert!(sightings.inner.state.lock().seen.is_empty(), "nobody keeps what does not serve");
+    assert!(instances.inner.state.lock().seen.is_empty(), "nobody keeps what does not serve");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_to_a_question_from_before_our_own_call_is_dropped() {
-    let Bed { sightings, cloud, chosen, .. } = bed();
+    let Bed { instances, cloud, chosen, .. } = bed();
     let a = machine("a", "r");
-    sightings.look(&chosen, &a);
+    instances.look(&chosen, &a);
     settle().await;
-    sightings.saw(&a, &instance());
+    instances.saw(&a, &instance());
     cloud.go.notify_one();
     settle().await;
-    assert_eq!(sightings.look(&chosen, &a), Sighting::Present(instance()));
+    assert_eq!(instances.look(&chosen, &a), Sighting::Present(instance()));
 
-    sightings.forget(&a.uid);
-    assert_eq!(sightings.known(&a.uid), None);
-    assert_eq!(sightings.look(&chosen, &a), Sighting::NotAsked);
+    instances.forget(&a.uid);
+    assert_eq!(instances.known(&a.uid), None);
+    assert_eq!(instances.look(&chosen, &a), Sighting::NotAsked);
     settle().await;
     assert_eq!(*cloud.asked.lock(), [1, 1], "it is asked anew");
 }
 
 #[tokio::test(start_paused = true)]
 async fn silence_is_not_absence() {
-    let Bed { sightings, chosen, .. } = bed();
-    sightings.look(&chosen, &machine("a", "r"));
+    let Bed { instances, chosen, .. } = bed();
+    instances.look(&chosen, &machine("a", "r"));
     tokio::time::sleep(Duration::from_secs(601)).await;
-    let sighting = sightings.look(&chosen, &machine("a", "r"));
+    let sighting = instances.look(&chosen, &machine("a", "r"));
     assert!(matches!(sighting, Sighting::Unknown(_)), "{sighting:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_panics_is_asked_again() {
-    let Bed { sightings, cloud, chosen, clock, woken } = bed();
+    let Bed { instances, cloud, chosen, clock, woken } = bed();
     *cloud.panics.lock() = true;
     for number in 0..201 {
-        sightings.look(&chosen, &machine(&number.to_string(), "r"));
+        instances.look(&chosen, &machine(&number.to_string(), "r"));
     }
     settle().await;
     assert_eq!(*cloud.asked.lock(), [200, 1], "the lane goes on");
     assert_eq!(woken.lock().len(), 200, "nobody waits for an answer that will not come");
-    let sighting = sightings.look(&chosen, &machine("0", "r"));
+    let sighting = instances.look(&chosen, &machine("0", "r"));
     assert!(matches!(sighting, Sighting::Unknown(_)), "{sighting:?}");
 
     cloud.go.notify_one();
     clock.advance(Duration::from_secs(31));
-    sightings.look(&chosen, &machine("0", "r"));
+    instances.look(&chosen, &machine("0", "r"));
     settle().await;
     cloud.go.notify_one();
     settle().await;
-    assert_eq!(sightings.look(&chosen, &machine("0", "r")), Sighting::Absent);
+    assert_eq!(instances.look(&chosen, &machine("0", "r")), Sighting::Absent);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_answer_to_our_own_call_waits_for_the_pass_that_takes_it() {
-    let Bed { sightings, clock, .. } = bed();
+    let Bed { instances, clock, .. } = bed();
     let a = machine("a", "r");
-    sightings.saw(&a, &instance());
+    instances.saw(&a, &instance());
     tokio::time::sleep(Duration::from_secs(120)).await;
     clock.advance(Duration::from_secs(120));
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(sightings.known(&a.uid), Some(Sighting::Present(instance())), "workers were busy");
-    assert_eq!(sightings.known(&a.uid), None, "and it is old for everybody else");
+    assert_eq!(instances.known(&a.uid), Some(Sighting::Present(instance())), "workers were busy");
+    assert_eq!(instances.known(&a.uid), None, "and it is old for everybody else");
 
-    sightings.saw(&a, &instance());
+    instances.saw(&a, &instance());
     clock.advance(Duration::from_secs(301));
-    assert_eq!(sightings.known(&a.uid), None, "nobody came");
+    assert_eq!(instances.known(&a.uid), None, "nobody came");
     tokio::time::sleep(Duration::from_secs(61)).await;
-    assert!(sightings.inner.state.lock().seen.is_empty(), "and nobody keeps it");
+    assert!(instances.inner.state.lock().seen.is_empty(), "and nobody keeps it");
 }
 
 #[test]

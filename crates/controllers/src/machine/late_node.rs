@@ -14,7 +14,7 @@ use super::MachineController;
 use crate::kinds::{Machine, Node};
 
 /// The Node of a machine, found live: under the name that the machine names, or those that its instance has, or where none is known, among all.
-pub(super) async fn node(
+pub(super) async fn find(
     controller: &MachineController,
     machine: &Machine,
 ) -> Result<Option<Arc<Node>>, ApiError> {
@@ -26,7 +26,7 @@ pub(super) async fn node(
     for name in names {
         controller.nodes.read_live(&ObjectKey::new("", name)).await?;
     }
-    Ok(controller.surroundings.node_of(machine))
+    Ok(controller.triggers.node_of(machine))
 }
 
 fn names(machine: &Machine) -> BTreeSet<Arc<str>> {

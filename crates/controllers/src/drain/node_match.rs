@@ -5,11 +5,11 @@ use crate::kinds::{Node, NodeRef};
 
 /// Whose a Node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Belonging {
+pub enum NodeMatch {
     /// The machine's.
     Ours,
     /// That of somebody else.
-    Anothers,
+    Other,
     /// It has the right name, was registered anew, and does not say yet on which instance.
     Unclear,
 }
@@ -18,14 +18,14 @@ pub enum Belonging {
 ///
 /// Where both say which instance they have, nothing else counts: a Node that was registered anew has another uid and the same instance, and a
 /// link that was made before the Node said so may be wrong. Otherwise it is the Node with that very uid; a name alone is nobody's proof.
-pub(super) fn whose(named: &NodeRef, instance: Option<&str>, node: &Node) -> Belonging {
+pub fn match_node(named: &NodeRef, instance: Option<&str>, node: &Node) -> NodeMatch {
     let same_uid = !named.uid.0.is_empty() && named.uid == node.meta.uid;
     match (instance, node.provider_id.as_deref()) {
-        (Some(own), Some(there)) if own == there => Belonging::Ours,
-        (Some(_), Some(_)) => Belonging::Anothers,
-        _ if same_uid => Belonging::Ours,
-        (_, None) => Belonging::Unclear,
-        (None, Some(_)) => Belonging::Anothers,
+        (Some(own), Some(there)) if own == there => NodeMatch::Ours,
+        (Some(_), Some(_)) => NodeMatch::Other,
+        _ if same_uid => NodeMatch::Ours,
+        (_, None) => NodeMatch::Unclear,
+        (None, Some(_)) => NodeMatch::Other,
     }
 }
 
@@ -35,33 +35,33 @@ mod tests {
 
     use machinist_domain::key::Uid;
 
-    use super::super::samples::node;
     use super::*;
+    use crate::machine::samples::node;
 
     #[test]
     fn an_instance_says_whose_a_node_is_and_a_name_alone_does_not() {
-        use Belonging::{Anothers, Ours, Unclear};
+        use NodeMatch::{Other, Ours, Unclear};
         let cases = [
             ("uid-n", Some("p:///i-1"), Some("p:///i-1"), Ours),
             ("an older one", Some("p:///i-1"), Some("p:///i-1"), Ours),
             ("", Some("p:///i-1"), Some("p:///i-1"), Ours),
-            ("uid-n", Some("p:///i-1"), Some("p:///i-2"), Anothers),
-            ("", Some("p:///i-1"), Some("p:///i-2"), Anothers),
+            ("uid-n", Some("p:///i-1"), Some("p:///i-2"), Other),
+            ("", Some("p:///i-1"), Some("p:///i-2"), Other),
             ("uid-n", Some("p:///i-1"), None, Ours),
             ("uid-n", None, Some("p:///i-1"), Ours),
             ("uid-n", None, None, Ours),
             ("an older one", Some("p:///i-1"), None, Unclear),
             ("an older one", None, None, Unclear),
-            ("an older one", None, Some("p:///i-1"), Anothers),
+            ("an older one", None, Some("p:///i-1"), Other),
             ("", Some("p:///i-1"), None, Unclear),
-            ("", None, Some("p:///i-1"), Anothers),
+            ("", None, Some("p:///i-1"), Other),
             ("", None, None, Unclear),
         ];
         for (uid, own, there, expected) in cases {
             let mut node = Arc::unwrap_or_clone(node("True"));
             node.provider_id = there.map(Arc::from);
             let named = NodeRef { name: "n".into(), uid: Uid(uid.into()) };
-            assert_eq!(whose(&named, own, &node), expected, "{uid:?} {own:?} {there:?}");
+            assert_eq!(match_node(&named, own, &node), expected, "{uid:?} {own:?} {there:?}");
         }
     }
 }

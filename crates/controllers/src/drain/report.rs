@@ -5,22 +5,22 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 
+use super::blockers::{Blocker, sentence};
+use super::{Attempt, Pod, PodAction, Step};
 use jiff::Timestamp;
 use machinist_api::names::{
     ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION, CONDITION_DRAINED,
 };
 use machinist_domain::conditions::Condition;
-use machinist_domain::drain::blockers::{Blocker, sentence};
-use machinist_domain::drain::{Attempt, Fate, Pod, Step};
 use machinist_domain::key::Uid;
 use machinist_domain::report::{EventNote, EventReason, EventType};
 
-use super::plan::{Cordoned, Done, Verdict};
+use super::plan::{CordonOutcome, Outcome, Plan};
 use super::snapshot::{Force, Sight, View};
 
 /// What a drain has to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct DrainReport {
     /// Where the drain is now.
     pub step: Step,
     /// The condition `Drained`; `None` where it stays as it is, because the next pass follows at once and knows more.
@@ -30,14 +30,14 @@ pub struct Told {
 }
 
 /// Says what came of a pass.
-pub fn report(view: &View, verdict: &Verdict, done: &Done, now: Timestamp) -> Told {
-    let attempts = attempts_after(view, verdict, done, now);
-    let step = step_after(view, verdict, done, &attempts, now);
-    let message = message(view, verdict, done, step, &attempts, now);
+pub fn report(view: &View, plan: &Plan, outcome: &Outcome, now: Timestamp) -> DrainReport {
+    let attempts = attempts_after(view, plan, outcome, now);
+    let step = step_after(view, plan, outcome, &attempts, now);
+    let message = message(view, plan, outcome, step, &attempts, now);
     let settled = view.subject.stored.is_some_and(|stored| stored.step.is_done());
-    let cordoned = matches!(done.cordon, Some(Cordoned::Done | Cordoned::LeftOut));
+    let cordoned = matches!(outcome.cordon, Some(CordonOutcome::Cordoned | CordonOutcome::DryRun));
     if settled || (step == Step::Cordoning && cordoned) {
-        return Told { step, condition: None, events: Vec::new() };
+        return DrainReport { step, condition: None, events: Vec::new() };
     }
     let events = events(view, step, &message);
     let condition = if step.is_done() {
@@ -45,28 +45,28 @@ pub fn report(view: &View, verdict: &Verdict, done: &Done, now: Timestamp) -> To
     } else {
         Condition::no(CONDITION_DRAINED, step.severity(), step.as_str(), message)
     };
-    Told { step, condition: Some(condition), events }
+    DrainReport { step, condition: Some(condition), events }
 }
 
 /// What is known of refused evictions after a pass. Who is on the way out is no longer refused anything.
 pub(super) fn attempts_after(
     view: &View,
-    verdict: &Verdict,
-    done: &Done,
+    plan: &Plan,
+    outcome: &Outcome,
     now: Timestamp,
 ) -> HashMap<Uid, Attempt> {
-    let forced = verdict.force.is_some();
+    let forced = plan.force.is_some();
     let pods = view.pods.known().into_iter().flatten();
     let mut attempts: HashMap<_, _> = pods
         .filter(|pod| forced || pod.termination.is_none())
         .filter_map(|pod| view.attempts.get_key_value(&pod.uid))
         .map(|(uid, attempt)| (uid.clone(), attempt.clone()))
         .collect();
-    for (uid, failure) in &done.refused {
+    for (uid, failure) in &outcome.refused {
         let attempt = Attempt::after(view.attempts.get(uid), forced, failure, now);
         attempts.insert(uid.clone(), attempt);
     }
-    for uid in &done.accepted {
+    for uid in &outcome.accepted {
         attempts.remove(uid);
     }
     attempts
@@ -75,29 +75,34 @@ pub(super) fn attempts_after(
 /// The step after what was done: only now is it known who refuses to go.
 fn step_after(
     view: &View,
-    verdict: &Verdict,
-    done: &Done,
+    plan: &Plan,
+    outcome: &Outcome,
     attempts: &HashMap<Uid, Attempt>,
     now: Timestamp,
 ) -> Step {
-    match (verdict.step, &done.cordon) {
-        (Step::Cordoning, Some(Cordoned::Waits(_))) => Step::WaitingForControlPlane,
+    match (plan.step, &outcome.cordon) {
+        (Step::Cordoning, Some(CordonOutcome::Blocked(_))) => Step::WaitingForControlPlane,
         (Step::Evicting, _) if !attempts.is_empty() => Step::EvictionBlocked,
-        (Step::Evicting, _) if untried(view, done, now).next().is_none() => Step::WaitingForPods,
+        (Step::Evicting, _) if untried(view, outcome, now).next().is_none() => Step::WaitingForPods,
         (step, _) => step,
     }
 }
 
 /// Pods that nobody has asked to go yet.
-fn untried<'a>(view: &'a View, done: &'a Done, now: Timestamp) -> impl Iterator<Item = &'a Pod> {
-    let evicted = view.fates(now).filter(|(_, fate)| *fate == Fate::Evict).map(|(pod, _)| pod);
-    evicted.filter(|pod| !done.accepted.contains(&pod.uid))
+fn untried<'a>(
+    view: &'a View,
+    outcome: &'a Outcome,
+    now: Timestamp,
+) -> impl Iterator<Item = &'a Pod> {
+    let evicted =
+        view.actions(now).filter(|(_, action)| *action == PodAction::Evict).map(|(pod, _)| pod);
+    evicted.filter(|pod| !outcome.accepted.contains(&pod.uid))
 }
 
 fn message(
     view: &View,
-    verdict: &Verdict,
-    done: &Done,
+    plan: &Plan,
+    outcome: &Outcome,
     step: Step,
     attempts: &HashMap<Uid, Attempt>,
     now: Timestamp,
@@ -113,15 +118,15 @@ fn message(
             format!("waits for preDrain hooks: {}", sentence(&hooks))
         }
         Step::WaitingForControlPlane => {
-            let peers = match &done.cordon {
-                Some(Cordoned::Waits(peers)) => peers,
+            let peers = match &outcome.cordon {
+                Some(CordonOutcome::Blocked(peers)) => peers,
                 _ => &view.cordoned_peers,
             };
             let list = sentence(&slow(peers));
             format!("one control-plane node is drained at a time, and {list} is cordoned")
         }
-        Step::Cordoning => match &done.cordon {
-            Some(Cordoned::Failed(failure)) => {
+        Step::Cordoning => match &outcome.cordon {
+            Some(CordonOutcome::Failed(failure)) => {
                 format!("the node cannot be cordoned: {}", failure.message)
             }
             _ => "the node is being cordoned".to_owned(),
@@ -141,7 +146,7 @@ fn message(
             left => format!("the node is drained; it is unreachable, so nobody waited for {left}"),
         },
         Step::Forced => {
-            let why = match verdict.force {
+            let why = match plan.force {
                 Some(Force::TimedOut) => "the drain took too long".to_owned(),
                 Some(Force::Asked) | None => {
                     format!("the machine has {ANNOTATION_FORCE_DELETION}")
@@ -161,7 +166,7 @@ fn slow<N: Display>(names: &[N]) -> Vec<Blocker<'static, &N>> {
 }
 
 fn holding_up(view: &View, now: Timestamp) -> impl Iterator<Item = &Pod> {
-    view.fates(now).filter(|(_, fate)| fate.holds_up()).map(|(pod, _)| pod)
+    view.actions(now).filter(|(_, action)| action.blocks_drain()).map(|(pod, _)| pod)
 }
 
 /// Those who refuse to go first, then those who take their time.
@@ -209,7 +214,8 @@ fn cannot_look(view: &View) -> String {
 
 /// Pods of an unreachable node that are still there.
 fn left_behind(view: &View, now: Timestamp) -> String {
-    let left = view.fates(now).filter(|(pod, fate)| *fate == Fate::Left && !pod.finished);
+    let left =
+        view.actions(now).filter(|(pod, action)| *action == PodAction::Ignore && !pod.finished);
     let left: Vec<_> = left.map(|(pod, _)| &pod.key).collect();
     sentence(&slow(&left))
 }
@@ -217,7 +223,7 @@ fn left_behind(view: &View, now: Timestamp) -> String {
 /// What is new since the condition was written. What is only still so has been said, unless the process that wanted to say it died in between:
 /// who does not know says it again, and the same Event is not written twice.
 fn events(view: &View, step: Step, message: &str) -> Vec<EventNote> {
-    let before = view.subject.stored.filter(|_| !view.first_pass).map(|stored| stored.step);
+    let before = view.subject.stored.filter(|_| !view.first_reconcile).map(|stored| stored.step);
     if before == Some(step) {
         return Vec::new();
     }

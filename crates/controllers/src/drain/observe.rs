@@ -3,36 +3,36 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::{Pod, PodAction};
 use futures::{StreamExt as _, TryStreamExt as _};
 use machinist_api::resource::{DAEMON_SETS, PODS};
 use machinist_api::wire;
-use machinist_domain::drain::{Fate, Pod};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Classified, Failure, Retry};
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::Drainer;
-use super::decide::next_look;
-use super::plan::Look;
+use super::decide::next_query;
+use super::node_match::NodeMatch;
+use super::plan::Query;
 use super::snapshot::{Node, Sight, Subject, View};
 use crate::kinds::NodeRef;
-use crate::machine::belonging::Belonging;
 
 /// How many DaemonSets are asked for at once.
 const QUESTIONS_AT_ONCE: usize = 8;
 
 pub(super) async fn observe(drainer: &Drainer, subject: Subject) -> View {
-    let attempts = drainer.memory.recall(&subject.uid);
-    let first_pass = attempts.is_none();
+    let attempts = drainer.attempts.get(&subject.uid);
+    let first_reconcile = attempts.is_none();
     let mut view = View::new(subject, drainer.timings, attempts.unwrap_or_default());
-    view.first_pass = first_pass;
-    while let Some(look) = next_look(&view, drainer.clock.now()) {
+    view.first_reconcile = first_reconcile;
+    while let Some(look) = next_query(&view, drainer.clock.now()) {
         match look {
-            Look::Node => look_at_node(drainer, &mut view).await,
-            Look::Pods => view.pods = sight(pods(drainer, &view).await),
-            Look::DaemonSets => view.orphaned = sight(orphaned(drainer, &view).await),
-            Look::Volumes => view.volumes = sight(volumes(drainer, &view).await),
+            Query::Node => look_at_node(drainer, &mut view).await,
+            Query::Pods => view.pods = sight(pods(drainer, &view).await),
+            Query::DaemonSets => view.orphaned = sight(orphaned(drainer, &view).await),
+            Query::Volumes => view.volumes = sight(volumes(drainer, &view).await),
         }
     }
     view
@@ -57,23 +57,25 @@ async fn look_at_node(drainer: &Drainer, view: &mut View) {
             retry: Retry::OnChange,
             message: format!("the Node cannot be decoded: {}", object.error),
         }),
-        Some(Entry::Known(node)) => match view.subject.whose(&node) {
-            Belonging::Ours => {
+        Some(Entry::Known(node)) => match view.subject.match_node(&node) {
+            NodeMatch::Ours => {
                 if node.is_control_plane() {
                     view.cordoned_peers = cordoned_peers(drainer, &node.meta.key);
                 }
                 Sight::Known(Some(Node::of(&node)))
             }
-            Belonging::Unclear if !is_tired(drainer, view) => Sight::Unknown(unclear(&node)),
+            NodeMatch::Unclear if !is_past_deadline(drainer, view) => {
+                Sight::Unknown(unclear(&node))
+            }
             // Another computer has its name now.
-            Belonging::Unclear | Belonging::Anothers => Sight::Known(None),
+            NodeMatch::Unclear | NodeMatch::Other => Sight::Known(None),
         },
         None => Sight::Known(None),
     };
 }
 
-fn is_tired(drainer: &Drainer, view: &View) -> bool {
-    view.subject.is_tired_of_looking(drainer.timings.drain, drainer.clock.now())
+fn is_past_deadline(drainer: &Drainer, view: &View) -> bool {
+    view.subject.is_past_deadline(drainer.timings.drain, drainer.clock.now())
 }
 
 /// Draining it might empty somebody else's computer, and not draining it might stop pods that nobody asked: it will say more in a moment.
@@ -118,7 +120,8 @@ async fn pods(drainer: &Drainer, view: &View) -> Result<Vec<Pod>, ApiError> {
 /// The volumes that are attached to the node, apart from those of pods that stay.
 async fn volumes(drainer: &Drainer, view: &View) -> Result<Vec<Arc<str>>, ApiError> {
     let Some(Some(node)) = view.node.known() else { return Ok(Vec::new()) };
-    let staying = view.fates(drainer.clock.now()).filter(|(_, fate)| *fate == Fate::Stays);
+    let staying =
+        view.actions(drainer.clock.now()).filter(|(_, action)| *action == PodAction::Skip);
     let claims = staying.flat_map(|(pod, _)| pod.claims.iter().map(move |claim| (pod, claim)));
     let claims =
         claims.map(|(pod, claim)| ObjectKey::new(pod.key.namespace.clone(), claim.clone()));

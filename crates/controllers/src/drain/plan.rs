@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinist_domain::drain::{Mark, Step};
+use super::{Mark, Step};
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::retry::Failure;
 
@@ -12,7 +12,7 @@ use super::snapshot::Force;
 
 /// What to look at before anything can be decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum Query {
     /// The Node, and who else is cordoned.
     Node,
     /// The pods of the Node.
@@ -25,7 +25,7 @@ pub enum Look {
 
 /// What a drain does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Plan {
     /// Where the drain is, as far as it is known before anything was done.
     pub step: Step,
     /// Whether, and why, nobody is waited for.
@@ -62,9 +62,9 @@ pub struct Removal {
 
 /// What came of the effects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Done {
+pub struct Outcome {
     /// What came of the cordon, if there was to be one.
-    pub cordon: Option<Cordoned>,
+    pub cordon: Option<CordonOutcome>,
     /// Pods that are on their way, by uid.
     pub accepted: Vec<Uid>,
     /// Pods that did not go, by uid, and why.
@@ -75,26 +75,26 @@ pub struct Done {
 
 /// What came of a cordon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cordoned {
-    /// No new pods come.
-    Done,
-    /// It is only a dry run.
-    LeftOut,
-    /// Somebody else's control-plane node was cordoned in the meantime.
-    Waits(Vec<Arc<str>>),
+pub enum CordonOutcome {
+    /// The Node is cordoned.
+    Cordoned,
+    /// Dry run: nothing was written.
+    DryRun,
+    /// Another control-plane node was cordoned in the meantime.
+    Blocked(Vec<Arc<str>>),
     /// It could not be written.
     Failed(Failure),
 }
 
-impl Verdict {
+impl Plan {
     /// At `step`, with nothing to do.
     pub(super) fn at(step: Step, again: Option<Duration>) -> Self {
         Self { step, force: None, effects: Vec::new(), again, pause: Duration::ZERO }
     }
 
     /// When to come back. "At once" is only for those who got something done: what cannot be written now must not become a loop.
-    pub fn again(&self, done: &Done) -> Option<Duration> {
-        let pause = if done.wrote { Duration::ZERO } else { self.pause };
+    pub fn again(&self, outcome: &Outcome) -> Option<Duration> {
+        let pause = if outcome.wrote { Duration::ZERO } else { self.pause };
         self.again.map(|again| if again.is_zero() { pause } else { again })
     }
 
@@ -104,7 +104,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "drain: {}", self.step.as_str())?;
         let count = |wanted: fn(&Effect) -> bool| self.effects.iter().filter(|e| wanted(e)).count();

@@ -10,7 +10,7 @@ use tokio::sync::OnceCell;
 
 /// Says what the cluster is called: by OpenShift, else by the user, else by the uid of the namespace `kube-system`.
 #[derive(Debug)]
-pub struct Identity {
+pub struct ClusterIdentity {
     session: Session,
     given: Option<Arc<str>>,
     known: OnceCell<Arc<str>>,
@@ -38,7 +38,7 @@ struct NamespaceMetadata {
     uid: String,
 }
 
-impl Identity {
+impl ClusterIdentity {
     /// `given` is what the user says, for clusters that are not OpenShift.
     pub fn new(session: Session, given: Option<Arc<str>>) -> Self {
         Self { session, given, known: OnceCell::new() }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::backoff::Backoff;
-use crate::hash::fnv1a;
-use crate::key::Uid;
-use crate::machine_timings::MachineTimings;
-use crate::retry::{Failure, Retry};
+use machinist_domain::backoff::Backoff;
+use machinist_domain::hash::fnv1a;
+use machinist_domain::key::Uid;
+use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::retry::{Failure, Retry};
 
 /// The evictions of one pod that were refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ fn jitter(uid: &Uid) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::retry::Category;
+    use machinist_domain::retry::Category;
 
     fn failure(retry: Retry) -> Failure {
         Failure { category: Category::Throttled, retry, message: "no".to_owned() }

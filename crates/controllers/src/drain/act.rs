@@ -1,10 +1,10 @@
-//! Carries a verdict out: a cordon, or a bounded number of pods at once.
+//! Carries a plan out: a cordon, or a bounded number of pods at once.
 
 use std::fmt::Display;
 
+use super::Mark;
 use futures::StreamExt as _;
 use machinist_api::names::ANNOTATION_DRAIN;
-use machinist_domain::drain::Mark;
 use machinist_domain::key::Uid;
 use machinist_domain::retry::{Category, Classified, Failure};
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
@@ -12,57 +12,52 @@ use serde_json::json;
 
 use super::Drainer;
 use super::observe::cordoned_peers;
-use super::plan::{Cordoned, Done, Effect, Verdict};
+use super::plan::{CordonOutcome, Effect, Outcome, Plan};
 use super::snapshot::{Node, View};
 
 /// How many pods of one node are asked to go at the same time.
 const PODS_AT_ONCE: usize = 16;
 
-pub(super) async fn act(
-    drainer: &Drainer,
-    view: &View,
-    verdict: &Verdict,
-    writer: &Writer,
-) -> Done {
+pub(super) async fn act(drainer: &Drainer, view: &View, plan: &Plan, writer: &Writer) -> Outcome {
     let writer = writer.target();
-    let mut done = Done::default();
-    let mark = verdict.effects.iter().find_map(|effect| match effect {
+    let mut outcome = Outcome::default();
+    let mark = plan.effects.iter().find_map(|effect| match effect {
         Effect::Cordon(mark) => Some(*mark),
         Effect::Evict(_) | Effect::Delete(_) => None,
     });
     if let (Some(mark), Some(Some(node))) = (mark, view.node.known()) {
-        let locked = verdict.force.is_none() && node.control_plane && !node.cordoned;
-        done.cordon = Some(if locked {
+        let locked = plan.force.is_none() && node.control_plane && !node.cordoned;
+        outcome.cordon = Some(if locked {
             let _guard = drainer.control_plane.lock().await;
             // Looked at again under the lock: another worker may have been faster, and its write is in the cache.
             match cordoned_peers(drainer, &node.meta.key) {
-                peers if peers.is_empty() => cordon(drainer, node, mark, verdict, writer).await,
-                peers => Cordoned::Waits(peers),
+                peers if peers.is_empty() => cordon(drainer, node, mark, plan, writer).await,
+                peers => CordonOutcome::Blocked(peers),
             }
         } else {
-            cordon(drainer, node, mark, verdict, writer).await
+            cordon(drainer, node, mark, plan, writer).await
         });
-        done.wrote = done.cordon == Some(Cordoned::Done);
+        outcome.wrote = outcome.cordon == Some(CordonOutcome::Cordoned);
     }
     // Collected before anything is awaited: a closure over borrows kept across an await would make the pass impossible to send to a worker.
     let removals: Vec<_> =
-        verdict.effects.iter().filter_map(|effect| remove(effect, verdict, writer)).collect();
+        plan.effects.iter().filter_map(|effect| remove(effect, plan, writer)).collect();
     let mut answers = futures::stream::iter(removals).buffer_unordered(PODS_AT_ONCE);
     while let Some((uid, answer)) = answers.next().await {
         match answer {
             Ok(Some(())) => {
-                done.wrote = true;
-                done.accepted.push(uid);
+                outcome.wrote = true;
+                outcome.accepted.push(uid);
             }
             Ok(None) => {}
-            Err(error) => done.refused.push((uid, failure(&error))),
+            Err(error) => outcome.refused.push((uid, failure(&error))),
         }
     }
-    drainer.memory.learn(view, verdict, &done, drainer.clock.now());
-    if verdict.is_done() {
+    drainer.attempts.update(view, plan, &outcome, drainer.clock.now());
+    if plan.is_done() {
         drainer.forget(&view.subject.uid);
     }
-    done
+    outcome
 }
 
 async fn cordon(
@@ -71,24 +66,24 @@ async fn cordon(
     mark: Mark,
     plan: &(dyn Display + Sync),
     writer: &Writer,
-) -> Cordoned {
+) -> CordonOutcome {
     let patch = json!({
         "metadata": {"annotations": {ANNOTATION_DRAIN: mark.to_string()}},
         "spec": {"unschedulable": true},
     });
     let patched = writer.patch(&drainer.nodes, &node.meta, Part::Object, Guard::Uid, patch, plan);
     match patched.await {
-        Ok(Some(_)) => Cordoned::Done,
-        Ok(None) => Cordoned::LeftOut,
+        Ok(Some(_)) => CordonOutcome::Cordoned,
+        Ok(None) => CordonOutcome::DryRun,
         // It went away; the next pass will see that.
-        Err(error) if error.category() == Category::NotFound => Cordoned::Done,
-        Err(error) => Cordoned::Failed(error.failure()),
+        Err(error) if error.category() == Category::NotFound => CordonOutcome::Cordoned,
+        Err(error) => CordonOutcome::Failed(error.failure()),
     }
 }
 
 fn remove<'a>(
     effect: &'a Effect,
-    plan: &'a Verdict,
+    plan: &'a Plan,
     writer: &'a Writer,
 ) -> Option<impl Future<Output = (Uid, Result<Option<()>, WriteError>)> + 'a> {
     let (removal, gently) = match effect {

@@ -12,29 +12,31 @@ use machinist_runtime::cache::store::{Change, Entry};
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::queue::Queue;
 
-use super::belonging::{Belonging, whose};
-use crate::clouds::Wake;
+use crate::cloud_access::released_secrets::ReleasedSecrets;
+use crate::cloud_access::{CloudAccessError, CloudAccessResolver, Concern, SecretScope};
+use crate::drain::node_match::{NodeMatch, match_node};
 use crate::kinds::indexes::{machines_by_node, nodes_by_provider_id};
 use crate::kinds::{Machine, Machines, Node, Nodes};
 use crate::openshift::OpenShift;
-use crate::realms::leavers::Leavers;
-use crate::realms::{Concern, RealmError, Realms, SecretScope};
 
-/// What surrounds machines.
+/// Adds a Machine to the queue.
+pub(super) type Requeue = Arc<dyn Fn(&ObjectKey) + Send + Sync>;
+
+/// The watches that requeue Machines.
 #[derive(Debug)]
-pub(super) struct Surroundings {
+pub(super) struct Triggers {
     machines: Arc<Cache<Machines>>,
     nodes: Arc<Cache<Nodes>>,
     machines_by_node: Arc<Index>,
     machines_by_secret: Arc<Index>,
     nodes_by_provider_id: Arc<Index>,
-    realms: Realms,
-    leavers: Arc<Leavers>,
+    access: CloudAccessResolver,
+    released_secrets: Arc<ReleasedSecrets>,
     /// Known when the driver subscribes; what is heard before is in the caches by then.
     queue: Arc<OnceLock<Arc<Queue>>>,
 }
 
-impl Surroundings {
+impl Triggers {
     pub(super) fn new(
         shared: &Arc<Shared>,
         machines: &Arc<Cache<Machines>>,
@@ -58,8 +60,8 @@ impl Surroundings {
             machines_by_node: machines_by_node(machines),
             machines_by_secret: by_secret,
             nodes_by_provider_id: nodes_by_provider_id(nodes),
-            realms: Realms::new(shared, OpenShift::new(shared), secrets, listener),
-            leavers: Arc::default(),
+            access: CloudAccessResolver::new(shared, OpenShift::new(shared), secrets, listener),
+            released_secrets: Arc::default(),
             machines: Arc::clone(machines),
             nodes: Arc::clone(nodes),
             queue,
@@ -67,7 +69,7 @@ impl Surroundings {
     }
 
     /// Brings machines back, once there is a queue.
-    pub(super) fn wake(&self) -> Wake {
+    pub(super) fn requeue(&self) -> Requeue {
         let queue = Arc::clone(&self.queue);
         Arc::new(move |key| {
             if let Some(queue) = queue.get() {
@@ -78,11 +80,11 @@ impl Surroundings {
 
     pub(super) fn subscribe(&self, queue: &Arc<Queue>) {
         let queue = self.queue.get_or_init(|| Arc::clone(queue));
-        let (machines, leavers) = (Arc::clone(queue), Arc::clone(&self.leavers));
+        let (machines, released_secrets) = (Arc::clone(queue), Arc::clone(&self.released_secrets));
         self.machines.subscribe(move |change| {
             let (before, after) =
                 (change.before.and_then(secret_of), change.after.and_then(secret_of));
-            leavers.changed(change.key, before.as_ref(), after.as_ref());
+            released_secrets.changed(change.key, before.as_ref(), after.as_ref());
             // One that is gone is looked at once more, to let go of what only it needed.
             machines.add_changed(change.key, change);
         });
@@ -97,15 +99,19 @@ impl Surroundings {
     }
 
     /// Whom to ask about a machine of this shape.
-    pub(super) async fn realm(&self, namespace: &str, shape: &Shape) -> Result<Realm, RealmError> {
-        self.realms.realm(namespace, shape).await
+    pub(super) async fn cloud_access(
+        &self,
+        namespace: &str,
+        shape: &Shape,
+    ) -> Result<Realm, CloudAccessError> {
+        self.access.resolve(namespace, shape).await
     }
 
     /// Closes the watches of Secrets that this machine was the last to name.
     pub(super) fn let_go_of_secrets(&self, key: &ObjectKey) {
-        for secret in self.leavers.take(key) {
+        for secret in self.released_secrets.take(key) {
             if self.machines_by_secret.get(&secret.to_string()).is_empty() {
-                self.realms.let_go(&secret);
+                self.access.let_go(&secret);
             }
         }
     }
@@ -114,8 +120,8 @@ impl Surroundings {
     pub(super) fn node_of(&self, machine: &Machine) -> Option<Arc<Node>> {
         if let Some(named) = &machine.status.node_ref {
             let node = self.node(&ObjectKey::new("", Arc::clone(&named.name)))?;
-            let whose = whose(named, machine.provider_id.as_deref(), &node);
-            return (whose == Belonging::Ours).then_some(node);
+            let whose = match_node(named, machine.provider_id.as_deref(), &node);
+            return (whose == NodeMatch::Ours).then_some(node);
         }
         let id = machine.provider_id.as_deref()?;
         match self.nodes_by_provider_id.get(id).as_slice() {

@@ -5,7 +5,7 @@
 //! has somebody coming back all the time. An answer brings the machine back. Answers serve for a while
 //! and are then forgotten: a settled fleet takes no memory here.
 //!
-//! Answers to our own calls count as sightings at once. A question that was asked before such a call says nothing any more when its answer
+//! Answers to our own calls count as instances at once. A question that was asked before such a call says nothing any more when its answer
 //! comes, and is dropped. They serve until a pass has taken them, however late it comes within reason: it would make the call again.
 
 mod kept;
@@ -26,14 +26,15 @@ use machinist_runtime::tasks::Tasks;
 use parking_lot::Mutex;
 
 use self::kept::{Kept, KeptRef};
-use super::{Chosen, Wake};
+use super::triggers::Requeue;
+use crate::clouds::Chosen;
 
 /// How many machines are asked about in one call.
 const BATCH: usize = 200;
 
 /// What is known of instances.
 #[derive(Clone)]
-pub struct Sightings {
+pub(super) struct InstanceCache {
     inner: Arc<Inner>,
 }
 
@@ -44,7 +45,7 @@ struct Inner {
     timings: MachineTimings,
     /// The longest that one call may take.
     patience: Duration,
-    wake: Wake,
+    requeue: Requeue,
 }
 
 #[derive(Default)]
@@ -78,28 +79,28 @@ struct Question {
     machine: KeptRef,
 }
 
-impl std::fmt::Debug for Sightings {
+impl std::fmt::Debug for InstanceCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let seen = self.inner.state.lock().seen.len();
-        f.debug_struct("Sightings").field("seen", &seen).finish_non_exhaustive()
+        f.debug_struct("InstanceCache").field("seen", &seen).finish_non_exhaustive()
     }
 }
 
-impl Sightings {
-    /// Nothing is known yet. `wake` hears of every answer, and must not block.
-    pub fn new(
+impl InstanceCache {
+    /// Nothing is known yet. `requeue` hears of every answer, and must not block.
+    pub(super) fn new(
         tasks: Tasks,
         clock: SharedClock,
         timings: MachineTimings,
         patience: Duration,
-        wake: Wake,
+        requeue: Requeue,
     ) -> Self {
         let state = Mutex::default();
-        Self { inner: Arc::new(Inner { state, tasks, clock, timings, patience, wake }) }
+        Self { inner: Arc::new(Inner { state, tasks, clock, timings, patience, requeue }) }
     }
 
     /// What is known of a machine's instance; never waits. If nothing is, somebody is sent to ask.
-    pub fn look(&self, chosen: &Chosen, machine: &MachineRef) -> Sighting {
+    pub(super) fn look(&self, chosen: &Chosen, machine: &MachineRef) -> Sighting {
         let lane = Lane { provider: chosen.provider, realm: machine.realm.clone() };
         let must_drive = {
             let mut state = self.inner.state.lock();
@@ -116,12 +117,12 @@ impl Sightings {
     }
 
     /// What is known of a machine's instance, if anything is. Asks nobody.
-    pub fn known(&self, uid: &Uid) -> Option<Sighting> {
+    pub(super) fn known(&self, uid: &Uid) -> Option<Sighting> {
         self.inner.state.lock().known(uid, &self.inner)
     }
 
     /// The answer to a call of our own: newer than anything that was asked before.
-    pub fn saw(&self, machine: &MachineRef, instance: &Arc<Instance>) {
+    pub(super) fn saw(&self, machine: &MachineRef, instance: &Arc<Instance>) {
         let at = self.inner.clock.uptime();
         let must_sweep = {
             let mut state = self.inner.state.lock();
@@ -132,11 +133,11 @@ impl Sightings {
         if must_sweep {
             self.inner.start_sweeping();
         }
-        (self.inner.wake)(&machine.key);
+        (self.inner.requeue)(&machine.key);
     }
 
     /// What was known or asked before is out of date: a call of our own may have changed it.
-    pub fn forget(&self, uid: &Uid) {
+    pub(super) fn forget(&self, uid: &Uid) {
         let mut state = self.inner.state.lock();
         state.seen.remove(uid);
         state.asked.remove(uid);
@@ -253,7 +254,7 @@ impl Inner {
             self.start_sweeping();
         }
         for machine in &machines {
-            (self.wake)(&machine.key);
+            (self.requeue)(&machine.key);
         }
     }
 

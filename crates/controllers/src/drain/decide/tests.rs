@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use machinist_domain::drain::{Attempt, Termination};
+use crate::drain::{Attempt, Termination};
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
@@ -11,13 +11,13 @@ use machinist_domain::retry::{Failure, Retry};
 use proptest::prelude::*;
 
 use super::*;
+use crate::drain::plan::Outcome;
+use crate::drain::snapshot::{StoredStep, Subject};
 use crate::kinds::{Hook, NodeRef};
-use crate::machine::drain::plan::Done;
-use crate::machine::drain::snapshot::{StoredStep, Subject};
 
 const NOW: i64 = 1_000_000;
 
-pub(in crate::machine::drain) fn now() -> Timestamp {
+pub(in crate::drain) fn now() -> Timestamp {
     Timestamp::from_second(NOW).unwrap()
 }
 
@@ -25,7 +25,7 @@ fn ago(seconds: i64) -> Timestamp {
     Timestamp::from_second(NOW - seconds).unwrap()
 }
 
-pub(in crate::machine::drain) fn node() -> Node {
+pub(in crate::drain) fn node() -> Node {
     Node {
         meta: Meta {
             key: ObjectKey::new("", "n"),
@@ -41,7 +41,7 @@ pub(in crate::machine::drain) fn node() -> Node {
     }
 }
 
-pub(in crate::machine::drain) fn pod(name: &str) -> Pod {
+pub(in crate::drain) fn pod(name: &str) -> Pod {
     Pod {
         key: ObjectKey::new("ns", name),
         uid: Uid(name.into()),
@@ -63,17 +63,17 @@ fn daemon(name: &str) -> Pod {
     Pod { daemon_set: Some(ObjectKey::new("ns", "set")), ..pod(name) }
 }
 
-pub(in crate::machine::drain) fn failure() -> Failure {
+pub(in crate::drain) fn failure() -> Failure {
     let message = "the disruption budget web says no".to_owned();
     Failure { category: Category::Throttled, retry: Retry::Backoff, message }
 }
 
-pub(in crate::machine::drain) fn refused(seconds_ago: i64) -> Attempt {
+pub(in crate::drain) fn refused(seconds_ago: i64) -> Attempt {
     Attempt::after(None, false, &failure(), ago(seconds_ago))
 }
 
 /// A drain that has begun, of a node with these pods, whose DaemonSets live, without volumes.
-pub(in crate::machine::drain) fn view(pods: Vec<Pod>) -> View {
+pub(in crate::drain) fn view(pods: Vec<Pod>) -> View {
     let subject = Subject {
         uid: Uid("machine".into()),
         node_ref: Some(NodeRef { name: "n".into(), uid: Uid("node".into()) }),
@@ -91,7 +91,7 @@ pub(in crate::machine::drain) fn view(pods: Vec<Pod>) -> View {
     view
 }
 
-pub(in crate::machine::drain) fn with(mut view: View, change: impl FnOnce(&mut View)) -> View {
+pub(in crate::drain) fn with(mut view: View, change: impl FnOnce(&mut View)) -> View {
     change(&mut view);
     view
 }
@@ -104,25 +104,25 @@ fn of_node(change: impl FnOnce(&mut Node)) -> View {
     })
 }
 
-pub(in crate::machine::drain) fn at_step(step: Step, seconds_ago: i64) -> StoredStep {
+pub(in crate::drain) fn at_step(step: Step, seconds_ago: i64) -> StoredStep {
     StoredStep { step, since: Some(ago(seconds_ago)) }
 }
 
-fn effects(verdict: &Verdict) -> Vec<String> {
+fn effects(plan: &Plan) -> Vec<String> {
     let tell = |effect: &Effect| match effect {
         Effect::Cordon(mark) => format!("cordon {mark}"),
         Effect::Evict(removal) => format!("evict {} {:?}", removal.pod.name, removal.grace),
         Effect::Delete(removal) => format!("delete {} {:?}", removal.pod.name, removal.grace),
     };
-    verdict.effects.iter().map(tell).collect()
+    plan.effects.iter().map(tell).collect()
 }
 
 fn check(name: &str, view: &View, step: Step, wanted: &[&str], again: Option<u64>) {
-    assert_eq!(next_look(view, now()), None, "{name}: looks");
-    let verdict = decide(view, now());
-    assert_eq!(verdict.step, step, "{name}");
-    assert_eq!(effects(&verdict), wanted, "{name}");
-    assert_eq!(verdict.again, again.map(Duration::from_secs), "{name}");
+    assert_eq!(next_query(view, now()), None, "{name}: looks");
+    let plan = decide(view, now());
+    assert_eq!(plan.step, step, "{name}");
+    assert_eq!(effects(&plan), wanted, "{name}");
+    assert_eq!(plan.again, again.map(Duration::from_secs), "{name}");
 }
 
 #[test]
@@ -168,11 +168,11 @@ fn what_cannot_be_written_is_not_tried_in_a_loop() {
     let crowd = (0..100).map(|n| pod(&n.to_string())).collect();
     let forced = with(view(vec![pod("a")]), |view| view.subject.forced = true);
     for (view, pause) in [(fresh, 20), (view(crowd), 5), (forced, 5)] {
-        let verdict = decide(&view, now());
-        let nothing = Done::default();
-        assert_eq!(verdict.again(&nothing), Some(Duration::from_secs(pause)), "{verdict}");
-        let something = Done { wrote: true, ..nothing };
-        assert_eq!(verdict.again(&something), Some(Duration::ZERO), "{verdict}");
+        let plan = decide(&view, now());
+        let nothing = Outcome::default();
+        assert_eq!(plan.again(&nothing), Some(Duration::from_secs(pause)), "{plan}");
+        let something = Outcome { wrote: true, ..nothing };
+        assert_eq!(plan.again(&something), Some(Duration::ZERO), "{plan}");
     }
 }
 
@@ -211,8 +211,8 @@ fn who_was_refused_has_a_pause_of_its_own_and_holds_nobody_up() {
         view.attempts =
             HashMap::from([(Uid("a".into()), refused(0)), (Uid("b".into()), refused(60))]);
     });
-    let verdict = decide(&refusing, now());
-    assert_eq!(effects(&verdict), ["evict b None", "evict c None"]);
+    let plan = decide(&refusing, now());
+    assert_eq!(effects(&plan), ["evict b None", "evict c None"]);
     let only = with(view(vec![pod("a")]), |view| {
         let third = Attempt { refusals: 6, ..refused(0) };
         view.attempts = HashMap::from([(Uid("a".into()), third)]);
@@ -328,27 +328,28 @@ fn the_deadline_counts_from_the_mark_or_from_where_it_cannot_be_written() {
 #[test]
 fn what_is_done_stays_done() {
     for step in Step::ALL.into_iter().filter(|step| step.is_done()) {
-        let done = with(view(vec![pod("a")]), |view| view.subject.stored = Some(at_step(step, 1)));
-        check(step.as_str(), &done, step, &[], None);
+        let outcome =
+            with(view(vec![pod("a")]), |view| view.subject.stored = Some(at_step(step, 1)));
+        check(step.as_str(), &outcome, step, &[], None);
     }
 }
 
 #[test]
 fn every_look_waits_for_the_one_before() {
     let mut view = View::new(view(Vec::new()).subject, MachineTimings::default(), HashMap::new());
-    assert_eq!(next_look(&view, now()), Some(Look::Node));
+    assert_eq!(next_query(&view, now()), Some(Query::Node));
     view.node = Sight::Known(Some(Node { mark: None, ..node() }));
-    assert_eq!(next_look(&view, now()), None, "pods are not listed before the drain has begun");
+    assert_eq!(next_query(&view, now()), None, "pods are not listed before the drain has begun");
     view.node = Sight::Known(Some(node()));
-    assert_eq!(next_look(&view, now()), Some(Look::Pods));
+    assert_eq!(next_query(&view, now()), Some(Query::Pods));
     view.pods = Sight::Known(vec![pod("a"), daemon("d")]);
-    assert_eq!(next_look(&view, now()), None, "DaemonSets matter only at the end");
+    assert_eq!(next_query(&view, now()), None, "DaemonSets matter only at the end");
     view.pods = Sight::Known(vec![daemon("d")]);
-    assert_eq!(next_look(&view, now()), Some(Look::DaemonSets));
+    assert_eq!(next_query(&view, now()), Some(Query::DaemonSets));
     view.orphaned = Sight::Known(BTreeSet::new());
-    assert_eq!(next_look(&view, now()), Some(Look::Volumes));
+    assert_eq!(next_query(&view, now()), Some(Query::Volumes));
     view.volumes = Sight::Known(Vec::new());
-    assert_eq!(next_look(&view, now()), None);
+    assert_eq!(next_query(&view, now()), None);
 }
 
 prop_compose! {
@@ -415,43 +416,43 @@ prop_compose! {
 proptest! {
     #[test]
     fn whatever_is_seen(view in any_view()) {
-        prop_assume!(next_look(&view, now()).is_none());
-        let verdict = decide(&view, now());
-        let fates: HashMap<_, _> = view.fates(now()).map(|(pod, fate)| (pod.key.clone(), fate)).collect();
-        let pods: HashMap<_, _> = view.fates(now()).map(|(pod, _)| (pod.key.clone(), pod)).collect();
+        prop_assume!(next_query(&view, now()).is_none());
+        let plan = decide(&view, now());
+        let actions: HashMap<_, _> = view.actions(now()).map(|(pod, action)| (pod.key.clone(), action)).collect();
+        let pods: HashMap<_, _> = view.actions(now()).map(|(pod, _)| (pod.key.clone(), pod)).collect();
         // Bounded, and at most one effect on which the next pass depends.
-        prop_assert!(verdict.effects.len() <= PODS_PER_PASS + 1);
+        prop_assert!(plan.effects.len() <= PODS_PER_RECONCILE + 1);
         let orphaned = view.orphaned.known().cloned().unwrap_or_default();
-        for effect in &verdict.effects {
+        for effect in &plan.effects {
             let (Effect::Evict(removal) | Effect::Delete(removal)) = effect else { continue };
             let pod = pods[&removal.pod];
             prop_assert!(!pod.mirror, "a mirror pod is left alone");
             let lives = pod.daemon_set.as_ref().is_some_and(|set| !orphaned.contains(set));
             prop_assert!(!lives || pod.finished, "a pod that its DaemonSet would start again is left alone");
-            prop_assert!(verdict.force.is_some() || matches!(effect, Effect::Evict(_)), "budgets are honoured unless forced");
+            prop_assert!(plan.force.is_some() || matches!(effect, Effect::Evict(_)), "budgets are honoured unless forced");
         }
         // Nothing goes out before the node is cordoned and the drain has begun.
         let prepared = view.node.known().and_then(Option::as_ref).is_some_and(Node::is_prepared);
-        if !prepared && verdict.force.is_none() {
-            prop_assert!(!verdict.effects.iter().any(|effect| !matches!(effect, Effect::Cordon(_))));
+        if !prepared && plan.force.is_none() {
+            prop_assert!(!plan.effects.iter().any(|effect| !matches!(effect, Effect::Cordon(_))));
         }
         // A node is drained only if it is empty and its volumes are off.
-        if verdict.step == Step::Succeeded {
+        if plan.step == Step::Succeeded {
             prop_assert!(view.pods.known().is_some());
-            prop_assert!(!fates.values().any(|fate| fate.holds_up()));
+            prop_assert!(!actions.values().any(|action| action.blocks_drain()));
             prop_assert_eq!(view.volumes.known().map(Vec::len), Some(0));
         }
-        if verdict.step == Step::VolumesLeft {
-            prop_assert!(!fates.values().any(|fate| fate.holds_up()));
+        if plan.step == Step::VolumesLeft {
+            prop_assert!(!actions.values().any(|action| action.blocks_drain()));
         }
-        prop_assert_eq!(verdict.step == Step::Forced, verdict.force.is_some() && verdict.is_done());
+        prop_assert_eq!(plan.step == Step::Forced, plan.force.is_some() && plan.is_done());
         // Who is not done comes back.
-        prop_assert_eq!(verdict.is_done(), verdict.again.is_none());
+        prop_assert_eq!(plan.is_done(), plan.again.is_none());
         // Coming back at once means that something was done.
-        if verdict.again == Some(Duration::ZERO) {
-            prop_assert!(!verdict.effects.is_empty());
+        if plan.again == Some(Duration::ZERO) {
+            prop_assert!(!plan.effects.is_empty());
         }
-        prop_assert_ne!(verdict.again(&Done::default()), Some(Duration::ZERO));
+        prop_assert_ne!(plan.again(&Outcome::default()), Some(Duration::ZERO));
     }
 
     /// If everything that is asked for happens, a drain ends, and it gets closer to its end with every pass.
@@ -461,11 +462,11 @@ proptest! {
         view.node = Sight::Known(Some(Node { unreachable, ..node() }));
         let mut left = usize::MAX;
         for _ in 0..10 {
-            let verdict = decide(&view, now());
-            if verdict.is_done() {
+            let plan = decide(&view, now());
+            if plan.is_done() {
                 return Ok(());
             }
-            let gone: BTreeSet<_> = verdict.effects.iter().filter_map(|effect| match effect {
+            let gone: BTreeSet<_> = plan.effects.iter().filter_map(|effect| match effect {
                 Effect::Evict(removal) | Effect::Delete(removal) => Some(removal.pod.clone()),
                 Effect::Cordon(_) => None,
             }).collect();

@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 
 /// Secrets that were named, by the object that named them.
 #[derive(Debug, Default)]
-pub struct Leavers(Mutex<HashMap<ObjectKey, Vec<ObjectKey>>>);
+pub struct ReleasedSecrets(Mutex<HashMap<ObjectKey, Vec<ObjectKey>>>);
 
-impl Leavers {
+impl ReleasedSecrets {
     /// `object` named `before` and now names `after`.
     pub fn changed(
         &self,
@@ -38,14 +38,14 @@ mod tests {
     #[test]
     fn what_an_object_stops_naming_is_told_once() {
         let key = |name: &str| ObjectKey::new("ns", name);
-        let leavers = Leavers::default();
-        leavers.changed(&key("a"), None, Some(&key("x")));
-        leavers.changed(&key("a"), Some(&key("x")), Some(&key("x")));
-        assert!(leavers.take(&key("a")).is_empty());
-        leavers.changed(&key("a"), Some(&key("x")), Some(&key("y")));
-        leavers.changed(&key("a"), Some(&key("y")), None);
-        assert!(leavers.take(&key("b")).is_empty());
-        assert_eq!(leavers.take(&key("a")), [key("x"), key("y")]);
-        assert!(leavers.take(&key("a")).is_empty());
+        let released_secrets = ReleasedSecrets::default();
+        released_secrets.changed(&key("a"), None, Some(&key("x")));
+        released_secrets.changed(&key("a"), Some(&key("x")), Some(&key("x")));
+        assert!(released_secrets.take(&key("a")).is_empty());
+        released_secrets.changed(&key("a"), Some(&key("x")), Some(&key("y")));
+        released_secrets.changed(&key("a"), Some(&key("y")), None);
+        assert!(released_secrets.take(&key("b")).is_empty());
+        assert_eq!(released_secrets.take(&key("a")), [key("x"), key("y")]);
+        assert!(released_secrets.take(&key("a")).is_empty());
     }
 }

@@ -3,9 +3,9 @@
 //! Input: the shape of a machine and the namespace that it is in. Output: a [`Realm`]. Each source is a watch on a single named object, so that a
 //! role can name it; none of them has to exist. Whoever listens hears which objects a change concerns.
 //!
-//! `watched_secrets` has the versions of Secrets; [`leavers`] knows which of them objects have stopped naming.
+//! `watched_secrets` has the versions of Secrets; [`released_secrets`] knows which of them objects have stopped naming.
 
-pub mod leavers;
+pub mod released_secrets;
 mod watched_secrets;
 
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub type Listener = Arc<dyn Fn(Concern) + Send + Sync>;
 
 /// Why there is no realm.
 #[derive(Debug, thiserror::Error)]
-pub enum RealmError {
+pub enum CloudAccessError {
     /// The spec does not say where.
     #[error("placement.region is missing")]
     NoRegion,
@@ -56,8 +56,8 @@ pub enum RealmError {
     Api(#[from] ApiError),
 }
 
-/// Finds realms.
-pub struct Realms {
+/// Finds access.
+pub struct CloudAccessResolver {
     shared: Arc<Shared>,
     secrets: WatchedSecrets,
     openshift: OpenShift,
@@ -72,14 +72,16 @@ struct Settings {
     infrastructure: Arc<Cache<Infrastructures>>,
 }
 
-impl std::fmt::Debug for Realms {
+impl std::fmt::Debug for CloudAccessResolver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Realms").field("secrets", &self.secrets.len()).finish_non_exhaustive()
+        f.debug_struct("CloudAccessResolver")
+            .field("secrets", &self.secrets.len())
+            .finish_non_exhaustive()
     }
 }
 
-impl Realms {
-    /// Finds realms in the control cluster; `listener` hears of changes.
+impl CloudAccessResolver {
+    /// Finds access in the control cluster; `listener` hears of changes.
     pub fn new(
         shared: &Arc<Shared>,
         openshift: OpenShift,
@@ -98,8 +100,8 @@ impl Realms {
     }
 
     /// Whom to ask about a machine of this shape that is wanted in this namespace.
-    pub async fn realm(&self, namespace: &str, shape: &Shape) -> Result<Realm, RealmError> {
-        let region = shape.region.clone().ok_or(RealmError::NoRegion)?;
+    pub async fn resolve(&self, namespace: &str, shape: &Shape) -> Result<Realm, CloudAccessError> {
+        let region = shape.region.clone().ok_or(CloudAccessError::NoRegion)?;
         let credentials = match &shape.credentials_secret {
             None => Credentials::Ambient,
             Some(name) => self.secret(ObjectKey::new(namespace, Arc::clone(name))).await?,
@@ -116,20 +118,20 @@ impl Realms {
         self.secrets.let_go(secret);
     }
 
-    async fn secret(&self, key: ObjectKey) -> Result<Credentials, RealmError> {
+    async fn secret(&self, key: ObjectKey) -> Result<Credentials, CloudAccessError> {
         match self.secrets.version(&key).await? {
-            None => Err(RealmError::NoSecret(key)),
+            None => Err(CloudAccessError::NoSecret(key)),
             Some(version) => Ok(Credentials::Secret { version, key }),
         }
     }
 
-    async fn ca_bundle(&self, settings: &Settings) -> Result<Option<Arc<str>>, RealmError> {
+    async fn ca_bundle(&self, settings: &Settings) -> Result<Option<Arc<str>>, CloudAccessError> {
         let entry = self.look(&settings.certificates, &certificates()).await?;
         let map = understood::<Certificates>(entry)?;
         Ok(map.and_then(|map| map.ca_bundle.clone()))
     }
 
-    async fn endpoint(&self, settings: &Settings) -> Result<Option<Arc<str>>, RealmError> {
+    async fn endpoint(&self, settings: &Settings) -> Result<Option<Arc<str>>, CloudAccessError> {
         let entry = self.look(&settings.infrastructure, &infrastructure()).await?;
         let infrastructure = understood::<Infrastructures>(entry)?;
         Ok(infrastructure.and_then(|infrastructure| infrastructure.ec2_endpoint.clone()))

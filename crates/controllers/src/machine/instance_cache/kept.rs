@@ -1,4 +1,4 @@
-//! What is kept of sightings and questions: the provider's part of them as text. As a tree of JSON values it takes six times as much, and a thousand
+//! What is kept of instances and questions: the provider's part of them as text. As a tree of JSON values it takes six times as much, and a thousand
 //! machines that come up together are asked about and seen within the same half minute.
 
 use std::sync::Arc;

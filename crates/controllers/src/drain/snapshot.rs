@@ -4,19 +4,19 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::{Attempt, Mark, NodeState, Pod, PodAction, Step};
 use jiff::Timestamp;
 use machinist_api::names::{
     ANNOTATION_DRAIN, ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION, CONDITION_DRAINED,
 };
 use machinist_domain::conditions::Condition;
-use machinist_domain::drain::{Attempt, Circumstances, Fate, Mark, Pod, Step};
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
 
+use super::node_match::{NodeMatch, match_node};
 use crate::kinds::{Hook, Machine, NodeRef, Ready};
-use crate::machine::belonging::{Belonging, whose};
 
 /// What a drain sees.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub struct View {
     /// Evictions that were refused, by the uid of the pod.
     pub attempts: HashMap<Uid, Attempt>,
     /// Whether this process has not had to do with the drain before: what another one wanted to say may not have been said.
-    pub first_pass: bool,
+    pub first_reconcile: bool,
 }
 
 /// The machine whose Node is to be drained.
@@ -124,15 +124,15 @@ impl Subject {
     }
 
     /// Whose `node` is, which has the name that it names.
-    pub fn whose(&self, node: &crate::kinds::Node) -> Belonging {
+    pub fn match_node(&self, node: &crate::kinds::Node) -> NodeMatch {
         match &self.node_ref {
-            Some(named) => whose(named, self.provider_id.as_deref(), node),
-            None => Belonging::Anothers,
+            Some(named) => match_node(named, self.provider_id.as_deref(), node),
+            None => NodeMatch::Other,
         }
     }
 
     /// Whether it is waited no longer for a Node to say whose it is: nobody is to be waited for, or it took as long as a whole drain may.
-    pub fn is_tired_of_looking(&self, patience: Duration, now: Timestamp) -> bool {
+    pub fn is_past_deadline(&self, patience: Duration, now: Timestamp) -> bool {
         let stored = self.stored.filter(|stored| stored.step == Step::CannotLook);
         let since = stored.and_then(|stored| stored.since);
         let waited = since.and_then(|since| Duration::try_from(now.duration_since(since)).ok());
@@ -195,7 +195,7 @@ impl View {
             orphaned: Sight::NotAsked,
             volumes: Sight::NotAsked,
             attempts,
-            first_pass: false,
+            first_reconcile: false,
         }
     }
 
@@ -219,15 +219,15 @@ impl View {
     }
 
     /// Every pod with what becomes of it.
-    pub fn fates(&self, now: Timestamp) -> impl Iterator<Item = (&Pod, Fate)> {
+    pub fn actions(&self, now: Timestamp) -> impl Iterator<Item = (&Pod, PodAction)> {
         static NONE: BTreeSet<ObjectKey> = BTreeSet::new();
         let node = self.node.known().and_then(Option::as_ref);
-        let circumstances = Circumstances {
+        let state = NodeState {
             unreachable: node.is_some_and(|node| node.unreachable),
             orphaned: self.orphaned.known().unwrap_or(&NONE),
             now,
         };
         let pods = self.pods.known().map(Vec::as_slice).unwrap_or_default();
-        pods.iter().map(move |pod| (pod, circumstances.fate(pod)))
+        pods.iter().map(move |pod| (pod, state.action(pod)))
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use machinist_api::names::ANNOTATION_MIRROR_POD;
 use machinist_api::wire;
 
-use crate::key::{ObjectKey, Uid};
+use machinist_domain::key::{ObjectKey, Uid};
 
 /// A pod of a node that is being drained.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::*;
 const SECOND: Duration = Duration::from_secs(1);
 
 struct Bed {
-    domains: Domains,
+    domains: FailureDomains,
     clock: Arc<ManualClock>,
     woken: Arc<Mutex<Vec<String>>>,
 }
@@ -18,9 +18,9 @@ struct Bed {
 fn bed() -> Bed {
     let (clock, woken) = (Arc::<ManualClock>::default(), Arc::<Mutex<Vec<String>>>::default());
     let heard = Arc::clone(&woken);
-    let wake: Wake = Arc::new(move |key: &ObjectKey| heard.lock().push(key.name.to_string()));
+    let requeue: Requeue = Arc::new(move |key: &ObjectKey| heard.lock().push(key.name.to_string()));
     let timings = MachineTimings::default();
-    Bed { domains: Domains::new(clock.clone(), timings, 30 * SECOND, wake), clock, woken }
+    Bed { domains: FailureDomains::new(clock.clone(), timings, 30 * SECOND, requeue), clock, woken }
 }
 
 fn group(spec: &str) -> Group {
@@ -191,7 +191,7 @@ fn what_holds_wherever_they_go_holds_up_every_place() {
     assert!(waits(&domains.gate(group("open"))).is_some());
     domains.succeeded(open_at("b"));
     assert_eq!(domains.gate(open_at("a")), Gate::Open);
-    assert!(domains.state.lock().kin.is_empty());
+    assert!(domains.state.lock().answers.is_empty());
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn specs_and_domains_that_nobody_asks_for_any_more_are_forgotten() {
     clock.advance(3600 * SECOND);
     domains.failed(group("x"), &full());
     let state = domains.state.lock();
-    assert_eq!((state.kin.len(), state.closed.len()), (1, 1));
+    assert_eq!((state.answers.len(), state.pauses.len()), (1, 1));
 }
 
 #[test]

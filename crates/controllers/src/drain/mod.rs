@@ -1,19 +1,25 @@
-//! Drains the Node of a machine that goes: cordon, evict, wait for pods and volumes. One step per pass, and never a wait within one.
+//! Drains Nodes: cordon, evict, wait for pods and volumes. One step per reconcile; no stage waits.
 //!
-//! A part of the machine controller with the same stages as the whole. Input: the machine, its Node from the cache, and, only once the drain has
-//! begun, live lists of what is on it. Output: a cordon, evictions, the condition `Drained` and Events.
+//! Used by the machine controller and the recycler, with the stages of a controller. Input: the machine, its Node from
+//! the cache, and live lists once the drain has begun. Output: a cordon, evictions, the condition `Drained`, Events.
 //!
-//! What must survive a crash is on the Node (the cordon, and since when) and in the condition (the step, and since when). Refused evictions
-//! are remembered in memory only ([`memory`]): the budgets will refuse them again. Hooks before the instance is deleted
-//! (preTerminate), and the removal of the Node, are not here.
+//! State that must survive a crash is on the Node ([`Mark`]) and in the condition ([`Step`]). Refused evictions are in
+//! memory only ([`attempts`]). preTerminate hooks and the deletion of the Node are not here.
 
 mod act;
+pub mod attempt;
+pub mod attempts;
+pub mod blockers;
 pub mod decide;
-pub mod memory;
+mod mark;
+pub mod node_match;
 mod observe;
 pub mod plan;
+mod pod;
+pub mod pod_action;
 pub mod report;
 pub mod snapshot;
+mod step;
 mod volumes;
 
 use std::sync::Arc;
@@ -25,11 +31,17 @@ use machinist_runtime::clock::SharedClock;
 use machinist_runtime::cluster::Session;
 use machinist_runtime::writer::Writer;
 
+pub use self::attempt::Attempt;
+use self::attempts::Attempts;
 pub use self::decide::decide;
-use self::memory::Memory;
-pub use self::plan::{Done, Effect, Verdict};
-pub use self::report::{Told, report};
+pub use self::mark::Mark;
+pub use self::node_match::NodeMatch;
+pub use self::plan::{Effect, Outcome, Plan};
+pub use self::pod::{Pod, Termination};
+pub use self::pod_action::{NodeState, PodAction};
+pub use self::report::{DrainReport, report};
 pub use self::snapshot::{Subject, View};
+pub use self::step::Step;
 use self::volumes::Attachments;
 use crate::kinds::Nodes;
 
@@ -39,7 +51,7 @@ pub struct Drainer {
     nodes: Arc<Cache<Nodes>>,
     session: Session,
     attachments: Attachments,
-    memory: Memory,
+    attempts: Attempts,
     /// Held while a control-plane node is cordoned, so that no two are at once. One process leads, so this is enough.
     control_plane: tokio::sync::Mutex<()>,
     clock: SharedClock,
@@ -58,7 +70,7 @@ impl Drainer {
             attachments: Attachments::new(session.clone(), clock.clone()),
             nodes,
             session,
-            memory: Memory::default(),
+            attempts: Attempts::default(),
             control_plane: tokio::sync::Mutex::default(),
             clock,
             timings,
@@ -70,13 +82,13 @@ impl Drainer {
         observe::observe(self, subject).await
     }
 
-    /// Carries a verdict out.
-    pub async fn act(&self, view: &View, verdict: &Verdict, writer: &Writer) -> Done {
-        act::act(self, view, verdict, writer).await
+    /// Carries a plan out.
+    pub async fn act(&self, view: &View, plan: &Plan, writer: &Writer) -> Outcome {
+        act::act(self, view, plan, writer).await
     }
 
     /// Forgets a machine that is gone.
     pub fn forget(&self, machine: &Uid) {
-        self.memory.forget(machine);
+        self.attempts.forget(machine);
     }
 }

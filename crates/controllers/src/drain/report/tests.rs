@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
+use crate::drain::Mark;
 use machinist_domain::conditions::Status;
-use machinist_domain::drain::Mark;
 use machinist_domain::retry::Category;
 
 use super::*;
+use crate::drain::decide::decide;
+use crate::drain::decide::tests::{at_step, failure, node, now, pod, refused, view, with};
+use crate::drain::snapshot::Node;
 use crate::kinds::Hook;
-use crate::machine::drain::decide::decide;
-use crate::machine::drain::decide::tests::{at_step, failure, node, now, pod, refused, view, with};
-use crate::machine::drain::snapshot::Node;
 
-fn told(view: &View, done: &Done) -> (Step, String, Vec<&'static str>) {
-    let told = report(view, &decide(view, now()), done, now());
+fn told(view: &View, outcome: &Outcome) -> (Step, String, Vec<&'static str>) {
+    let told = report(view, &decide(view, now()), outcome, now());
     let message = told.condition.and_then(|condition| condition.message).unwrap_or_default();
     (told.step, message.into(), told.events.iter().map(|event| event.reason.as_str()).collect())
 }
@@ -22,21 +22,21 @@ fn after(view: View, step: Step) -> View {
     with(view, |view| view.subject.stored = Some(at_step(step, 10)))
 }
 
-fn accepted(names: &[&str]) -> Done {
+fn accepted(names: &[&str]) -> Outcome {
     let accepted = names.iter().map(|name| Uid((*name).into())).collect();
-    Done { accepted, wrote: true, ..Done::default() }
+    Outcome { accepted, wrote: true, ..Outcome::default() }
 }
 
-fn refusing(names: &[&str]) -> Done {
+fn refusing(names: &[&str]) -> Outcome {
     let refused = names.iter().map(|name| (Uid((*name).into()), failure())).collect();
-    Done { refused, ..Done::default() }
+    Outcome { refused, ..Outcome::default() }
 }
 
 #[test]
 fn a_refusal_names_the_pod_and_the_budget_and_is_an_event_once() {
     let there = view(vec![pod("a"), pod("web")]);
     let (step, message, events) =
-        told(&there, &Done { accepted: accepted(&["a"]).accepted, ..refusing(&["web"]) });
+        told(&there, &Outcome { accepted: accepted(&["a"]).accepted, ..refusing(&["web"]) });
     assert_eq!(step, Step::EvictionBlocked);
     assert_eq!(
         message,
@@ -46,10 +46,10 @@ fn a_refusal_names_the_pod_and_the_budget_and_is_an_event_once() {
     let known = with(after(view(vec![pod("web")]), step), |view| {
         view.attempts = HashMap::from([(Uid("web".into()), refused(1))]);
     });
-    let (again, same, events) = told(&known, &Done::default());
+    let (again, same, events) = told(&known, &Outcome::default());
     assert_eq!((again, events), (step, Vec::new()), "it was said");
-    let newcomer = with(known, |view| view.first_pass = true);
-    let (_, _, events) = told(&newcomer, &Done::default());
+    let newcomer = with(known, |view| view.first_reconcile = true);
+    let (_, _, events) = told(&newcomer, &Outcome::default());
     assert_eq!(events, ["DrainProceeds", "DrainRequeued"], "who knows whether it was said");
     assert_eq!(same, "1 pod is still on the node: ns/web (the disruption budget web says no)");
 }
@@ -76,14 +76,15 @@ fn a_cordon_is_silent_unless_it_fails() {
     let fresh = with(view(Vec::new()), |view| {
         view.node = Sight::Known(Some(Node { cordoned: false, mark: None, ..node() }));
     });
-    let verdict = decide(&fresh, now());
-    let cordoned = |cordon| Done { cordon: Some(cordon), ..Done::default() };
-    let quiet = report(&fresh, &verdict, &cordoned(Cordoned::Done), now());
+    let plan = decide(&fresh, now());
+    let cordoned = |cordon| Outcome { cordon: Some(cordon), ..Outcome::default() };
+    let quiet = report(&fresh, &plan, &cordoned(CordonOutcome::Cordoned), now());
     assert_eq!((quiet.condition, quiet.events.len()), (None, 0));
-    let (step, message, events) = told(&fresh, &cordoned(Cordoned::Failed(failure())));
+    let (step, message, events) = told(&fresh, &cordoned(CordonOutcome::Failed(failure())));
     assert_eq!((step, events), (Step::Cordoning, vec!["DrainRequeued"]));
     assert!(message.contains("cannot be cordoned"), "{message}");
-    let (step, message, events) = told(&fresh, &cordoned(Cordoned::Waits(vec!["cp-2".into()])));
+    let (step, message, events) =
+        told(&fresh, &cordoned(CordonOutcome::Blocked(vec!["cp-2".into()])));
     assert_eq!((step, events), (Step::WaitingForControlPlane, vec!["DrainRequeued"]));
     assert!(message.contains("cp-2 is cordoned"), "{message}");
 }
@@ -110,7 +111,7 @@ fn ends_are_true_and_say_how() {
         (timed_out, Step::Forced, "DrainForced", "too long"),
     ];
     for (view, step, event, text) in cases {
-        let told = report(&view, &decide(&view, now()), &Done::default(), now());
+        let told = report(&view, &decide(&view, now()), &Outcome::default(), now());
         let condition = told.condition.unwrap();
         assert_eq!(
             (condition.status, condition.reason.as_deref()),
@@ -126,8 +127,8 @@ fn ends_are_true_and_say_how() {
 
 #[test]
 fn what_is_settled_is_left_alone() {
-    let done = after(view(Vec::new()), Step::Forced);
-    let told = report(&done, &decide(&done, now()), &Done::default(), now());
+    let outcome = after(view(Vec::new()), Step::Forced);
+    let told = report(&outcome, &decide(&outcome, now()), &Outcome::default(), now());
     assert_eq!((told.condition, told.events.len()), (None, 0));
 }
 
@@ -136,10 +137,10 @@ fn hooks_are_named() {
     let hooked = with(view(Vec::new()), |view| {
         view.subject.hooks = [Hook { name: "quorum".into(), owner: "etcd".into() }].into();
     });
-    let (step, message, events) = told(&hooked, &Done::default());
+    let (step, message, events) = told(&hooked, &Outcome::default());
     assert_eq!((step, events), (Step::WaitingForHooks, vec!["DrainBlocked"]));
     assert_eq!(message, "waits for preDrain hooks: quorum (etcd)");
-    assert_eq!(told(&after(hooked, step), &Done::default()).2, Vec::<&str>::new());
+    assert_eq!(told(&after(hooked, step), &Outcome::default()).2, Vec::<&str>::new());
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn what_cannot_be_seen_says_why() {
         let category = Category::Unauthorised;
         view.pods = Sight::Unknown(machinist_domain::retry::Failure { category, ..failure() });
     });
-    let (step, message, events) = told(&blind, &Done::default());
+    let (step, message, events) = told(&blind, &Outcome::default());
     assert_eq!((step, events), (Step::CannotLook, vec!["DrainRequeued"]));
     assert!(message.starts_with("the pods of the node cannot be listed"), "{message}");
 }
