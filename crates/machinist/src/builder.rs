@@ -1,11 +1,11 @@
-//! One call joins providers to the controllers, so that a provider in another repository builds a binary of its own.
+//! Wires providers to the controllers. A provider in another repository builds its own binary with it.
 //!
 //! ```no_run
 //! use std::{process::ExitCode, sync::Arc};
 //!
 //! use machinist_provider::provider::Provider;
 //!
-//! /// The whole of another binary's `main`.
+//! /// The `main` of such a binary.
 //! fn run_with(provider: Arc<dyn Provider>) -> ExitCode {
 //!     machinist::Machinist::builder().provider(provider).run()
 //! }
@@ -20,29 +20,29 @@ use machinist_provider::provider::{Provider, Providers};
 use crate::cli::{Cli, Command};
 use crate::{exit, verbs};
 
-/// A machinist in the making.
+/// Builds and runs the program.
 #[derive(Debug, Default)]
 pub struct Machinist {
     providers: Vec<Arc<dyn Provider>>,
 }
 
 impl Machinist {
-    /// A machinist without providers.
+    /// A program without providers.
     pub fn builder() -> Self {
         Self::default()
     }
 
-    /// With one more provider. Where two read the same kind of spec, the earlier one does.
+    /// Adds a provider. The first that reads a kind of spec gets it.
     #[must_use]
     pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
         self.providers.push(provider);
         self
     }
 
-    /// Runs the verb that the command line names.
+    /// Parses the command line and runs its verb.
     pub fn run(self) -> ExitCode {
         let cli = Cli::parse();
-        // Fails only if it was done before, which is as good.
+        // An error means that a provider is installed already.
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
         let providers = Providers::new(self.providers);
         let result = match cli.command {

@@ -1,4 +1,4 @@
-//! Verbs and flags. Parsing only: what they mean is said where they are used.
+//! Verbs and flags. Parsing only. `make fmt` generates `docs/reference/cli.md` from this file.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -6,57 +6,60 @@ use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use machinist_controllers::DECLARATIONS;
 use machinist_controllers::platform::rule::Choice;
 
 use crate::annotator::{AnnotationArguments, AnnotatorArguments, Source};
+use crate::messages;
 use crate::verbs::recycle::arguments::RecycleArguments;
+use crate::verbs::run::messages::unknown_platform;
 
 /// Runs the machines of a Kubernetes cluster.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
+    /// The verb.
     #[command(subcommand)]
     pub command: Command,
-    /// How to log.
+    /// Log flags.
     #[command(flatten)]
     pub logging: Logging,
 }
 
-/// How to log.
+/// Log flags.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Logging {
-    /// How log lines look; what is logged is chosen by $RUST_LOG.
+    /// Format of log lines. $RUST_LOG selects what is logged.
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
 }
 
-/// How log lines look.
+/// Formats of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// For people.
+    /// Plain text.
     Text,
-    /// For programs.
+    /// One JSON object per line.
     Json,
 }
 
-/// What to do.
+/// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run controllers in a cluster.
     Run(Box<RunArguments>),
-    /// Try it: a real Kubernetes API on this machine with sample objects, until Ctrl-C.
+    /// Run a Kubernetes API and a simulated cloud on this machine, with sample objects, until Ctrl-C.
     #[cfg(feature = "playground")]
     Playground(PlaygroundArguments),
-    /// Scale-from-zero annotations for MachineSet manifests, without a cluster or credentials.
+    /// Add scale-from-zero annotations to MachineSet manifests, without a cluster or credentials.
     Annotate(AnnotateArguments),
-    /// List instance types, or show some.
+    /// List instance types.
     Catalogue(CatalogueArguments),
-    /// Search Events, map them to node groups, and recycle these.
+    /// Search Events, map them to node groups, and recycle the groups.
     Recycle(RecycleArguments),
-    /// On a spot node: turn the cloud's interruption notices into conditions of the Node, until SIGTERM.
+    /// Run on a spot node: report interruption notices of EC2 as conditions of the Node, until SIGTERM.
     TerminationHandler(TerminationHandlerArguments),
-    /// Print the CustomResourceDefinitions for a cluster that has none.
+    /// Print the CustomResourceDefinitions, for clusters other than OpenShift.
     Crds,
     /// Print the version.
     Version,
@@ -65,75 +68,75 @@ pub enum Command {
 /// Flags of `machinist run`.
 #[derive(Debug, Clone, Args)]
 pub struct RunArguments {
-    /// Controllers to run, joined by commas, or "all".
-    #[arg(long, value_delimiter = ',', default_value = "annotator", value_name = "NAMES")]
+    /// Controllers to run, separated by commas, or "all".
+    #[arg(long, help = controllers_help(), value_delimiter = ',', default_value = "annotator", value_name = "NAMES")]
     pub controllers: Vec<String>,
-    /// Look at one namespace only.
+    /// Watch only this namespace.
     #[arg(long, short, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
-    /// Where to serve /metrics; "0" turns it off.
+    /// Address of /metrics; "0" disables it.
     #[arg(long, default_value = ":8080", value_name = "ADDRESS")]
     pub metrics_bind_address: String,
-    /// Where to serve /healthz and /readyz; "0" turns it off.
+    /// Address of /healthz and /readyz; "0" disables them.
     #[arg(long, default_value = ":9440", value_name = "ADDRESS")]
     pub health_addr: String,
-    /// Write only while holding a lease. By default each controller says whether it needs one; the annotator does not.
+    /// Write only while holding a Lease. Default: true, except for the annotator.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     pub leader_elect: Option<bool>,
-    /// Namespace of the leases; by default the one that the kubeconfig or the pod names, and of the recycler's kube-system.
+    /// Namespace of the Leases. Default: the namespace of the kubeconfig or the pod; kube-system for the recycler.
     #[arg(long, value_name = "NAMESPACE")]
     pub leader_elect_resource_namespace: Option<String>,
-    /// How long a lease lasts without being renewed; by default 120s, and the recycler's 15s.
+    /// Duration of a Lease without renewal. Default: 120s; 15s for the recycler.
     #[arg(long, value_parser = lease_duration, value_name = "DURATION")]
     pub leader_elect_lease_duration: Option<Duration>,
-    /// Take the leases from whoever holds them, once, at the start. Nothing is written before the former holder must have noticed.
+    /// Take the Leases from their holders once, at the start. Writes begin when the former holder must have stopped.
     #[arg(long)]
     pub take_over: bool,
-    /// Cluster with the objects: a path or "in-cluster". Without it and --target-kubeconfig: one cluster, found as kubectl finds it.
+    /// Kubeconfig of the cluster with the objects, or "in-cluster". Default: one cluster, selected as kubectl does.
     #[arg(long, value_name = "PATH")]
     pub control_kubeconfig: Option<String>,
-    /// Cluster with the nodes: a path, "in-cluster" or "none".
+    /// Kubeconfig of the cluster with the Nodes, "in-cluster" or "none".
     #[arg(long, value_name = "PATH")]
     pub target_kubeconfig: Option<String>,
-    /// How often everything is listed again and compared; a little earlier by chance, never later.
+    /// Interval of the full resync, with jitter.
     #[arg(long, default_value = "10m", value_parser = sync_period, value_name = "DURATION")]
     pub sync_period: Duration,
-    /// How many objects a controller works on at once.
+    /// Number of objects that a controller reconciles concurrently. Can be repeated.
     #[arg(long, value_parser = workers, value_name = "CONTROLLER=N")]
     pub workers: Vec<(String, usize)>,
-    /// Write nothing at all; plans are logged.
+    /// Write nothing; plans are logged.
     #[arg(long)]
     pub dry_run: bool,
     /// Flags of the annotator.
     #[command(flatten)]
     pub annotator: AnnotatorArguments,
-    /// Flags of the controllers of machines.
+    /// Flags of the machine controllers.
     #[command(flatten)]
     pub machines: MachineArguments,
-    /// Multiplies backoffs, graces and timeouts, but neither the lease nor the sync period. For tests.
+    /// Factor for backoffs, grace periods and timeouts, except lease and sync period. For tests.
     #[arg(long, default_value_t = 1.0, hide = true)]
     pub time_scale: f64,
 }
 
-/// Flags of the controllers of machines.
+/// Flags of the machine controllers.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Machines")]
 pub struct MachineArguments {
-    /// What the cluster is called in the tags of its instances; it must never change. OpenShift's own name for the cluster wins, and
-    /// without either it is the uid of the namespace kube-system.
+    /// Name of the cluster in the tags of its instances; it must never change. OpenShift's infrastructure name takes
+    /// precedence. Default: the uid of the namespace kube-system.
     #[arg(long, value_name = "NAME")]
     pub cluster_id: Option<String>,
-    /// Whose machines to look after: the name of a provider (aws, sim), "none", or "auto": that of the platform which OpenShift says the
-    /// cluster runs on, and where nobody says, those that Machines name.
+    /// Provider whose Machines are managed: a name (aws, sim), "none", or "auto": the platform in OpenShift's
+    /// Infrastructure, otherwise every provider.
     #[arg(long, default_value = "auto", value_name = "NAME")]
     pub platform: String,
 }
 
-/// Names of platforms that are always understood, whichever providers the binary has.
+/// Valid without the provider, too, so that one manifest fits every binary.
 const PLATFORMS: [&str; 2] = ["aws", "sim"];
 
 impl MachineArguments {
-    /// Whose machines to look after, where these providers are there.
+    /// The value of `--platform` for a binary with these providers.
     pub fn platform(&self, providers: &[&'static str]) -> Result<Choice, String> {
         match self.platform.as_str() {
             "auto" => Ok(Choice::Auto),
@@ -145,7 +148,7 @@ impl MachineArguments {
                 let known = [&["auto", "none"], &PLATFORMS[..], providers].concat();
                 let known: BTreeSet<_> = known.into_iter().collect();
                 let known: Vec<_> = known.into_iter().collect();
-                Err(format!("--platform: there is no {name:?}; there are: {}", known.join(", ")))
+                Err(unknown_platform(name, &known))
             }
         }
     }
@@ -154,70 +157,70 @@ impl MachineArguments {
 /// Flags of `machinist annotate`.
 #[derive(Debug, Clone, Args)]
 pub struct AnnotateArguments {
-    /// Manifests: a file of YAML or JSON, a folder of such, or "-" for stdin. May be said several times.
+    /// YAML or JSON file, folder of such files, or "-" for stdin. Can be repeated.
     #[arg(long, short, required = true, value_name = "FILE")]
     pub filename: Vec<PathBuf>,
-    /// How to print; by default as each document was written.
+    /// Output format. Default: the format of each document.
     #[arg(long, short, value_enum, value_name = "FORMAT")]
     pub output: Option<ManifestFormat>,
-    /// What to write.
+    /// Annotation flags.
     #[command(flatten)]
     pub annotations: AnnotationArguments,
-    /// Replace capacity annotations that somebody set by hand.
+    /// Replace capacity annotations that were set by hand.
     #[arg(long)]
     pub overwrite: bool,
-    /// Who is asked what a machine gives.
+    /// Source of the capacity of instance types.
     #[arg(long, value_enum, default_value_t = Source::Catalogue, value_name = "SOURCE")]
     pub source: Source,
 }
 
-/// How manifests are printed.
+/// Formats of manifests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ManifestFormat {
-    /// A stream of documents; comments and order are kept where the input was YAML.
+    /// A stream of documents; comments and order of YAML input are kept.
     Yaml,
-    /// One value after the other.
+    /// A stream of JSON values.
     Json,
 }
 
 /// Flags of `machinist catalogue`.
 #[derive(Debug, Clone, Args)]
 pub struct CatalogueArguments {
-    /// Names of instance types; "*" stands for anything, "?" for one letter. All of them, if nothing is said.
+    /// Instance types to show, with wildcards "*" and "?". Default: all.
     #[arg(value_name = "PATTERN")]
     pub patterns: Vec<String>,
-    /// How to print.
+    /// Output format.
     #[arg(long, short, value_enum, default_value_t = ListFormat::Table, value_name = "FORMAT")]
     pub output: ListFormat,
-    /// Ask EC2 for its types and print the file that the catalogue is built from. For `make catalogue`.
+    /// Print the catalogue's source file from EC2's list of types. For `make catalogue`.
     #[cfg(feature = "aws")]
     #[arg(long, hide = true, exclusive = true)]
     pub generate: bool,
 }
 
-/// How lists are printed.
+/// Formats of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ListFormat {
-    /// For people.
+    /// A table.
     Table,
-    /// For people with broad screens.
+    /// A table with more columns.
     Wide,
-    /// For programs.
+    /// JSON.
     Json,
-    /// For programs and people.
+    /// YAML.
     Yaml,
 }
 
 /// Flags of `machinist termination-handler`.
 #[derive(Debug, Clone, Args)]
 pub struct TerminationHandlerArguments {
-    /// The Node that this runs on.
+    /// Name of the Node that the process runs on.
     #[arg(long, env = "NODE_NAME", value_parser = NonEmptyStringValueParser::new(), value_name = "NAME")]
     pub node_name: String,
-    /// Where the instance metadata service (version 2) is.
+    /// URL of the instance metadata service (IMDSv2).
     #[arg(long, default_value = "http://169.254.169.254", value_parser = imds_endpoint, value_name = "URL")]
     pub imds_endpoint: String,
-    /// How often it is asked.
+    /// Interval between requests to it.
     #[arg(long, default_value = "5s", value_parser = poll_interval, value_name = "DURATION")]
     pub poll_interval: Duration,
 }
@@ -226,54 +229,57 @@ pub struct TerminationHandlerArguments {
 #[cfg(feature = "playground")]
 #[derive(Debug, Clone, Copy, Args)]
 pub struct PlaygroundArguments {
-    /// Bring everything up, prove that it works, tear it down, and exit with 0.
+    /// Start everything, prove that it works, stop everything, and exit.
     #[arg(long)]
     pub once: bool,
-    /// How many machines the fleet on the simulated cloud has.
+    /// Number of machines in the simulated cloud.
     #[arg(long, default_value_t = 3, value_name = "N")]
     pub machines: u32,
-    /// How the simulated cloud fails.
+    /// Failure mode of the simulated cloud.
     #[arg(long, value_enum, value_name = "MODE")]
     pub fail: Option<FailMode>,
 }
 
-/// How the simulated cloud fails.
+/// Failure modes of the simulated cloud.
 #[cfg(feature = "playground")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailMode {
-    /// Instances are made, but never boot.
+    /// Instances are created, but never boot.
     NeverBoots,
-    /// Instances vanish some time after they have booted.
+    /// Instances terminate some time after boot.
     Dies,
-    /// There is no room for any instance.
+    /// Launches fail for lack of capacity.
     NoCapacity,
-    /// The cloud takes only two calls a second.
+    /// The cloud accepts two calls per second.
     Throttled,
-    /// Half of the answers are lost, although what was asked for is done.
+    /// Half of the responses are lost, although the calls succeed.
     LostAnswers,
-    /// Answers come late, and what was made is not shown at once.
+    /// Responses are late, and new instances are listed with a delay.
     Slow,
 }
 
 #[cfg(feature = "playground")]
 impl FailMode {
-    /// Whether machines run in the end all the same.
+    /// Whether machines become ready in the end.
     pub fn ends_well(self) -> bool {
         matches!(self, Self::Throttled | Self::LostAnswers | Self::Slow)
     }
 }
 
-/// A Lease says in whole seconds how long it lasts.
+/// A Lease has its duration in whole seconds.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
-/// Everything is listed that often.
 const SHORTEST_SYNC_PERIOD: Duration = Duration::from_millis(100);
 
-/// More often than that, asking would be all that a node does.
 const SHORTEST_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Less often than that, notices would come too late: they are given two minutes ahead.
+/// EC2 gives notice two minutes ahead.
 const LONGEST_POLL_INTERVAL: Duration = Duration::from_secs(60);
+
+fn controllers_help() -> String {
+    let names: Vec<_> = DECLARATIONS.iter().map(|controller| controller.name).collect();
+    format!("Controllers to run, separated by commas, or \"all\": {}", names.join(", "))
+}
 
 fn lease_duration(text: &str) -> Result<Duration, String> {
     duration(text, SHORTEST_LEASE)
@@ -285,14 +291,11 @@ fn sync_period(text: &str) -> Result<Duration, String> {
 
 fn poll_interval(text: &str) -> Result<Duration, String> {
     match duration(text, SHORTEST_POLL_INTERVAL)? {
-        long if long > LONGEST_POLL_INTERVAL => {
-            Err(format!("must be {LONGEST_POLL_INTERVAL:?} at most"))
-        }
+        long if long > LONGEST_POLL_INTERVAL => Err(messages::too_long(LONGEST_POLL_INTERVAL)),
         interval => Ok(interval),
     }
 }
 
-/// `http://HOST[:PORT]`: the service speaks nothing else, and its paths begin at the root.
 fn imds_endpoint(text: &str) -> Result<String, String> {
     let uri: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
     let is_bare = matches!(uri.path(), "" | "/") && uri.query().is_none();
@@ -300,22 +303,22 @@ fn imds_endpoint(text: &str) -> Result<String, String> {
         Some(authority) if uri.scheme_str() == Some("http") && is_bare => {
             Ok(format!("http://{authority}"))
         }
-        _ => Err("must be http://HOST[:PORT]".to_owned()),
+        _ => Err(messages::NOT_AN_ENDPOINT.to_owned()),
     }
 }
 
-/// A duration as Go writes it: `120s`, `10m`, `1h30m`, `500ms`.
+/// A duration in Go's format: `120s`, `10m`, `1h30m`, `500ms`.
 pub(crate) fn duration(text: &str, shortest: Duration) -> Result<Duration, String> {
     let signed: jiff::SignedDuration = text.parse().map_err(|error| format!("{error}"))?;
-    let duration = Duration::try_from(signed).map_err(|_| "must not be negative".to_owned())?;
-    if duration < shortest { Err(format!("must be {shortest:?} at least")) } else { Ok(duration) }
+    let duration = Duration::try_from(signed).map_err(|_| messages::NEGATIVE.to_owned())?;
+    if duration < shortest { Err(messages::too_short(shortest)) } else { Ok(duration) }
 }
 
 fn workers(text: &str) -> Result<(String, usize), String> {
-    let (controller, count) = text.split_once('=').ok_or("must be CONTROLLER=N")?;
+    let (controller, count) = text.split_once('=').ok_or(messages::NOT_WORKERS)?;
     match count.parse() {
         Ok(count) if count > 0 => Ok((controller.to_owned(), count)),
-        _ => Err(format!("{count:?} is not a number of workers")),
+        _ => Err(messages::worker_count(count)),
     }
 }
 
@@ -324,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_as_go_writes_them_and_none_that_is_nonsense() {
+    fn parses_durations_in_the_format_of_go() {
         for (text, milliseconds) in
             [("120s", 120_000), ("10m", 600_000), ("1h30m", 5_400_000), ("500ms", 500)]
         {
@@ -337,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_of_the_metadata_service_is_a_host_and_nothing_else() {
+    fn the_metadata_endpoint_is_a_host_without_path() {
         for (text, endpoint) in [
             ("http://169.254.169.254", "http://169.254.169.254"),
             ("http://[fd00:ec2::254]/", "http://[fd00:ec2::254]"),
@@ -355,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_platform_is_a_provider_or_none() {
+    fn platform_is_a_provider_or_none_or_auto() {
         let choice = |platform: &str| {
             let flags = MachineArguments { cluster_id: None, platform: platform.to_owned() };
             flags.platform(&["example"])
@@ -366,11 +369,11 @@ mod tests {
             assert_eq!(choice(name), Ok(Choice::Only(name.into())));
         }
         let refused = choice("asw").unwrap_err();
-        assert!(refused.ends_with("there are: auto, aws, example, none, sim"), "{refused}");
+        assert!(refused.ends_with("valid values are auto, aws, example, none, sim"), "{refused}");
     }
 
     #[test]
-    fn leader_election_is_said_or_left_to_the_controllers() {
+    fn leader_election_is_unset_by_default() {
         let parse = |arguments: &[&str]| {
             let cli = Cli::try_parse_from([&["machinist", "run"], arguments].concat()).unwrap();
             match cli.command {

@@ -2,50 +2,82 @@
 //!
 //! | code | meaning |
 //! |---|---|
-//! | 0 | done, or stopped as asked |
-//! | 1 | something went wrong on the way |
-//! | 2 | the command line, or a file or variable that it leads to, is no good; nothing was done |
-//! | 130 | stopped by Ctrl-C or SIGTERM in the middle of something that can be taken up again |
+//! | 0 | success, or stopped by a signal as intended |
+//! | 1 | failure |
+//! | 2 | invalid flag, file or environment variable; nothing was done |
+//! | 130 | interrupted by Ctrl-C or SIGTERM; running the command again resumes |
 
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Marks an error as one of usage.
+use crate::messages::RESUMABLE;
+
+/// Marks a usage error. Prints nothing of its own.
 #[derive(Debug)]
 pub(crate) struct Usage;
 
 impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("nothing was done")
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        Ok(())
     }
 }
 
 impl std::error::Error for Usage {}
 
-/// Marks an error as an interruption.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 
 impl std::fmt::Display for Stopped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("it can be taken up again")
+        f.write_str(RESUMABLE)
     }
 }
 
 impl std::error::Error for Stopped {}
 
-/// The exit code of a result; an error is printed.
 pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     let Err(error) = result else {
         return ExitCode::SUCCESS;
     };
     let usage = error.downcast_ref::<Usage>().is_some();
     let stopped = error.downcast_ref::<Stopped>().is_some();
-    // Where stderr is closed, the exit code has to do.
-    drop(writeln!(std::io::stderr(), "machinist: {error:#}"));
+    // Without stderr the exit code is all there is.
+    drop(writeln!(std::io::stderr(), "machinist: {}", text(&error)));
     match (usage, stopped) {
         (true, _) => ExitCode::from(2),
         (false, true) => ExitCode::from(130),
         (false, false) => ExitCode::FAILURE,
+    }
+}
+
+/// The chain of causes. Errors that print their source would repeat it.
+fn text(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("file x: {0}")]
+    struct Outer(#[source] std::io::Error);
+
+    #[test]
+    fn a_cause_is_printed_once_and_the_usage_marker_not_at_all() {
+        let error = Err::<(), _>(Outer(std::io::Error::other("not found")));
+        let error = error.context("--flag").context(Usage).unwrap_err();
+        assert!(error.is::<Usage>());
+        assert_eq!(text(&error), "--flag: file x: not found");
     }
 }

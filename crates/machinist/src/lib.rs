@@ -1,9 +1,8 @@
-//! The command line: one file per verb, wiring, output.
+//! The command line: one folder per verb, wiring, output.
 //!
 //! * [`cli`]: verbs and flags, [`annotator`] those of the annotator; [`exit`]: exit codes; [`logging`].
-//! * [`Machinist`]: providers are joined to the controllers here; [`main`] does so with those that this repository brings (`aws`, and with the playground the simulated cloud).
-//! * [`registry`]: which controllers there are.
-//! * `manifests`: files that people keep objects in; `verbs`: what each verb does.
+//! * [`Machinist`] wires providers to controllers; [`main`] uses the providers of this repository.
+//! * [`registry`]: builds the controllers. `manifests`: reads and edits YAML and JSON. `verbs`: one module per verb.
 
 pub mod annotator;
 #[cfg(feature = "aws")]
@@ -13,6 +12,7 @@ pub mod cli;
 mod exit;
 mod logging;
 mod manifests;
+mod messages;
 mod parts;
 mod recycler;
 pub mod registry;
@@ -28,8 +28,9 @@ use machinist_provider_aws::AwsProvider;
 use machinist_provider_sim::SimProvider;
 
 pub use self::builder::Machinist;
+pub use self::parts::register_metrics;
 
-/// Runs the verb that the command line names, with the providers that this repository brings.
+/// Runs a verb with the providers of this repository.
 pub fn main() -> ExitCode {
     let builder = Machinist::builder();
     #[cfg(feature = "aws")]

@@ -1,4 +1,4 @@
-//! Log lines: for people on a terminal, for programs with `--log-format json`. They go to stderr.
+//! Log lines on stderr: text, or JSON with `--log-format json`.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,23 +7,22 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{LogFormat, Logging};
 
-/// Starts logging. `default` is used where `$RUST_LOG` says nothing.
 pub(crate) fn start(logging: Logging, default: &str) {
-    // kube logs every failed request as an error of its own; ours say more, once.
+    // kube logs every failed request; the controllers log it too, with the object.
     let filter = EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| EnvFilter::new(format!("{default},kube_client=off,tower=off")));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Counted(std::io::stderr()))
         .with_ansi(std::io::stderr().is_terminal());
-    // An error means that somebody (a test) has started logging before.
+    // An error means that a test started logging before.
     drop(match logging.log_format {
         LogFormat::Text => lines.try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     });
 }
 
-/// How many times something was written here. Whoever draws on the same terminal must not draw over it.
+/// How many log lines were written. The playground redraws its table only if there were none below it.
 pub(crate) fn writes() -> usize {
     WRITES.load(Ordering::Relaxed)
 }

@@ -1,8 +1,8 @@
-//! machinist runs the machines of a Kubernetes cluster. What the verbs do is in the library, so that tests can call it.
+//! The binary. Everything is in the library, so that tests can call it.
 
 use std::process::ExitCode;
 
-/// Small and steady under many short-lived allocations, as parsing watches makes them.
+/// Keeps memory low with the many short-lived allocations of watch parsing.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! What providers are made of, from what the process has: Secrets, what the cluster says of its cloud, metrics, clock and tasks.
+//! Gives providers access to Secrets, cluster settings, metrics, clock and tasks of the process.
 
 use std::sync::Arc;
 
@@ -8,13 +8,11 @@ use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_provider::witness::Witness;
 use machinist_runtime::controller::start::Shared;
-use machinist_runtime::metrics::{MetricSet, Metrics};
+use machinist_runtime::metrics::{MetricSet, Metrics, Registry};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::Registry;
 
-/// Metrics of the instance-type cache.
 #[derive(Debug)]
 struct InstanceTypeMetrics(Family<LookupLabels, Counter>);
 
@@ -31,7 +29,11 @@ impl MetricSet for InstanceTypeMetrics {
     }
 }
 
-/// Counts the providers' calls in the process's metrics.
+/// Registers the metrics of the program, beside those of the frame and of the controllers.
+pub fn register_metrics(metrics: &Metrics) {
+    drop(metrics.set::<InstanceTypeMetrics>());
+}
+
 struct Counted(Arc<Metrics>, Arc<InstanceTypeMetrics>);
 
 impl Witness for Counted {
@@ -45,7 +47,6 @@ impl Witness for Counted {
     }
 }
 
-/// What providers are made of, for as long as the process runs.
 pub(crate) fn of(shared: &Arc<Shared>, machines: &MachineTimings) -> Parts {
     let clock = Arc::clone(&shared.clock);
     let tasks = shared.tasks.clone();

@@ -1,4 +1,4 @@
-//! Which controllers there are, tied to the providers that this binary has.
+//! Builds the controllers with the providers of this binary.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -24,37 +24,18 @@ use crate::annotator::{AnnotatorArguments, Source};
 use crate::cli::MachineArguments;
 use crate::parts;
 use crate::recycler;
+use crate::verbs::run::messages;
 
-/// A name that is no controller's.
-#[derive(Debug, PartialEq, Eq)]
-pub struct UnknownController {
-    name: String,
-    known: Vec<&'static str>,
-}
-
-impl std::fmt::Display for UnknownController {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "--controllers: there is no {:?}; there are: all, {}",
-            self.name,
-            self.known.join(", ")
-        )
-    }
-}
-
-impl std::error::Error for UnknownController {}
-
-/// What the controllers are made of.
+/// Settings of the controllers.
 #[derive(Debug, Clone)]
 pub struct Wiring {
     /// Flags of the annotator.
     pub annotator: AnnotatorArguments,
-    /// Flags of the controllers of machines.
+    /// Flags of the machine controllers.
     pub machines: MachineArguments,
-    /// Who makes instances.
+    /// The providers of this binary.
     pub providers: Providers,
-    /// Which of them do so here.
+    /// The value of `--platform`.
     pub platform: Choice,
     /// Multiplies the durations of controllers.
     pub time_scale: f64,
@@ -130,15 +111,15 @@ impl Wiring {
         })
     }
 
-    /// The controllers with these names; "all" stands for every one.
-    pub fn select(&self, names: &[String]) -> Result<Vec<Registration>, UnknownController> {
+    /// The controllers with these names, or "all"; an error names one that does not exist.
+    pub fn select(&self, names: &[String]) -> Result<Vec<Registration>, String> {
         let wanted: BTreeSet<&str> = names.iter().map(|name| name.trim()).collect();
         let everything = wanted.contains("all");
         let all = self.all(everything || wanted.contains("machineset"));
         let known: Vec<_> = DECLARATIONS.iter().map(|controller| controller.name).collect();
         let unknown = |name: &&&str| **name != "all" && !known.contains(*name);
         if let Some(name) = wanted.iter().find(unknown) {
-            return Err(UnknownController { name: (*name).to_owned(), known });
+            return Err(messages::unknown_controller(name, &known));
         }
         Ok(all
             .into_iter()
@@ -186,7 +167,7 @@ mod tests {
         let Flags { annotator, machines } = Flags::parse_from(["x"]);
         let (providers, platform) = (Providers::default(), Choice::Auto);
         let wiring = Wiring { annotator, machines, providers, platform, time_scale: 1.0 };
-        let selected = wiring.select(&list).map_err(|error| error.to_string())?;
+        let selected = wiring.select(&list)?;
         Ok(selected.iter().map(|controller| controller.declaration.name).collect())
     }
 
@@ -195,6 +176,6 @@ mod tests {
         assert_eq!(names(&["annotator", " annotator"]), Ok(vec!["annotator"]));
         let declared: Vec<_> = DECLARATIONS.iter().map(|one| one.name).collect();
         assert_eq!(names(&["all"]), Ok(declared));
-        assert!(names(&["annotator", "x"]).unwrap_err().contains("there are: all, annotator"));
+        assert!(names(&["annotator", "x"]).unwrap_err().contains("valid names are all, annotator"));
     }
 }

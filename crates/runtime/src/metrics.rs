@@ -2,6 +2,8 @@
 //!
 //! [`Metrics`] has those of the runtime. A controller adds its own as a [`MetricSet`].
 
+mod registry;
+
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,8 +18,8 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
 
+pub use self::registry::{Description, Registry};
 use crate::cache::{AnyCache, CacheState};
 use crate::queue::Queue;
 
@@ -180,6 +182,14 @@ impl Metrics {
         })
     }
 
+    /// Every registered metric, sorted by name.
+    pub fn descriptions(&self) -> Vec<Description> {
+        let mut all = self.registry.descriptions().to_vec();
+        all.extend(self.sets.lock().iter().flat_map(|(set, _)| set.descriptions().to_vec()));
+        all.sort();
+        all
+    }
+
     /// Counts a finished reconcile.
     pub fn reconciled(&self, controller: &'static str, result: &'static str, took: Duration) {
         self.reconciles.get_or_create(&ReconcileLabels { controller, result }).inc();
@@ -272,9 +282,9 @@ impl Metrics {
             self.cache_age.get_or_create(&labels).set(i64::try_from(age).unwrap_or(i64::MAX));
         }
         let mut text = String::new();
-        prometheus_client::encoding::text::encode_registry(&mut text, &self.registry)?;
+        self.registry.encode(&mut text)?;
         for (registry, _) in &*self.sets.lock() {
-            prometheus_client::encoding::text::encode_registry(&mut text, registry)?;
+            registry.encode(&mut text)?;
         }
         prometheus_client::encoding::text::encode_eof(&mut text)?;
         Ok(text)

@@ -1,11 +1,10 @@
 //! RBAC and API priority of what `deploy/` installs, from the declarations of the controllers.
 //!
-//! A ClusterRole and a Role for the Leases per installation, and one pair of FlowSchemas. Not here: Secrets and ConfigMaps, which are
-//! granted by name in their namespaces (`deploy/examples`, `deploy/overlays`).
+//! A ClusterRole and a Role for the Leases per installation, and one pair of FlowSchemas. Not here: Secrets and
+//! ConfigMaps, which are granted by name in their namespaces (`deploy/examples`, `deploy/overlays`).
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
 use machinist_controllers::{annotator, machine, machine_set, node_link, recycler};
 use machinist_runtime::controller::declaration::{Declaration, FRAME_READS, Read, Write};
 
@@ -54,14 +53,14 @@ const INSTALLATIONS: [Installation; 3] = [
     },
 ];
 
-pub(super) fn files() -> Result<BTreeMap<String, String>> {
+pub(super) fn files() -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     for one in &INSTALLATIONS {
         files.insert(format!("{}/cluster-role.yaml", one.folder), one.cluster_role());
         files.insert(format!("{}/{}", one.folder, one.lease_file), one.lease_role());
     }
     files.insert("deploy/shared/flow-schemas.yaml".to_owned(), flow_schemas());
-    Ok(files)
+    files
 }
 
 /// Rules by what they are about: group, resource, names.
@@ -140,62 +139,40 @@ impl Installation {
             one.reads.iter().for_each(|read| rules.read(read));
             one.writes.iter().for_each(|write| rules.write(write));
         }
-        for read in &FRAME_READS {
-            rules.read(read);
-        }
+        FRAME_READS.iter().for_each(|read| rules.read(read));
         rules.rule("events.k8s.io", "events", "", &[]).verbs.push("create");
-        let about = format!(
-            "#\n# Controllers: {}. Objects are patched, never updated as a whole. Secrets are granted by name: deploy/examples.\n",
-            self.names()
-        );
-        let rules = rules.yaml();
-        let Self { account: name, namespace, .. } = self;
-        let binding = binding("ClusterRole", name, "", name, namespace);
-        format!(
-            "{HEADER}{about}apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: {name}\nrules:\n{rules}---\n{binding}"
-        )
+        self.fill(include_str!("cluster-role.yaml")).replace("  - $RULES\n", &rules.yaml())
     }
 
-    /// A create has no name that RBAC could check. A watch matches a name if its field selector has it.
     fn lease_role(&self) -> String {
         let leases: String =
             self.controllers.iter().map(|one| format!("      - {}\n", one.lease_name())).collect();
-        let rule = "  - apiGroups: [coordination.k8s.io]\n    resources: [leases]\n";
-        let Self { lease_role: name, lease_verbs: verbs, account, namespace, .. } = self;
-        let binding = binding("Role", name, namespace, account, namespace);
-        let about = format!("#\n# The Leases of: {}, and no others.\n", self.names());
-        format!(
-            "{HEADER}{about}apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: {name}\n  namespace: {namespace}\nrules:\n  \
-             # RBAC cannot restrict a create to a name.\n{rule}    verbs: [create]\n{rule}    resourceNames:\n{leases}    \
-             verbs: [{verbs}]\n---\n{binding}"
-        )
+        self.fill(include_str!("role-leases.yaml")).replace("      - $LEASES\n", &leases)
+    }
+
+    fn fill(&self, template: &str) -> String {
+        let text = template
+            .replace("$CONTROLLERS", &self.names())
+            .replace("$ACCOUNT", self.account)
+            .replace("$NAMESPACE", self.namespace)
+            .replace("$LEASE_ROLE", self.lease_role)
+            .replace("$LEASE_VERBS", self.lease_verbs);
+        format!("{HEADER}{text}")
     }
 }
 
-fn binding(kind: &str, role: &str, role_namespace: &str, account: &str, namespace: &str) -> String {
-    let place = match role_namespace {
-        "" => String::new(),
-        namespace => format!("  namespace: {namespace}\n"),
-    };
-    format!(
-        "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}Binding\nmetadata:\n  name: {role}\n{place}roleRef:\n  \
-         apiGroup: rbac.authorization.k8s.io\n  kind: {kind}\n  name: {role}\nsubjects:\n  - kind: ServiceAccount\n    \
-         name: {account}\n    namespace: {namespace}\n"
-    )
-}
-
-/// Requests about Leases have a level of their own, see `deploy/shared/priority-levels.yaml`.
 fn flow_schemas() -> String {
     let subjects: String = INSTALLATIONS
         .iter()
         .filter(|one| one.namespace == SYSTEM)
-        .map(|one| {
-            format!(
-                "        - kind: ServiceAccount\n          serviceAccount:\n            name: {}\n            namespace: {SYSTEM}\n",
-                one.account
-            )
-        })
+        .map(|one| SUBJECT.replace("$ACCOUNT", one.account).replace("$NAMESPACE", one.namespace))
         .collect();
     let template = include_str!("flow-schemas.yaml");
     format!("{HEADER}{}", template.replace("        - $SUBJECTS\n", &subjects))
 }
+
+const SUBJECT: &str = "        - kind: ServiceAccount
+          serviceAccount:
+            name: $ACCOUNT
+            namespace: $NAMESPACE
+";

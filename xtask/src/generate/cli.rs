@@ -5,8 +5,9 @@ use machinist::cli::Cli;
 
 use super::{heading, table};
 
-const INTRODUCTION: &str = "Exit codes: 0 success, or stopped by a signal as intended; 1 failure; 2 invalid flag, file or \
-    environment variable, nothing was done; 130 interrupted, run the command again to resume.";
+const INTRODUCTION: &str = "Exit codes: 0 success, or stopped by a signal as intended; 1 failure; \
+    2 invalid flag, file or environment variable, nothing was done; 130 interrupted, run the command again \
+    to resume.";
 
 pub(super) fn page() -> String {
     let mut cli = Cli::command();
@@ -60,10 +61,10 @@ fn row(argument: &Arg) -> [String; 3] {
             let about = value.get_help().map(|help| format!(" ({help})")).unwrap_or_default();
             format!("`{}`{about}", value.get_name())
         });
-        help = format!("{help} Values: {}.", values.collect::<Vec<_>>().join(", "));
+        help = format!("{help}. Values: {}.", values.collect::<Vec<_>>().join(", "));
     }
     if let Some(variable) = argument.get_env() {
-        help = format!("{help} Environment: `{}`.", variable.to_string_lossy());
+        help = format!("{help}. Environment: `{}`", variable.to_string_lossy());
     }
     [name, default.filter(|_| takes_value).unwrap_or_default(), help]
 }

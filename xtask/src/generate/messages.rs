@@ -5,8 +5,8 @@ use anyhow::{Context, Result};
 use super::heading;
 use crate::repo::Repo;
 
-const INTRODUCTION: &str = "Events, conditions and errors of the command line, with sample values. Each section is a snapshot \
-    of a test in the `messages.rs` beside it.";
+const INTRODUCTION: &str = "Events, conditions and errors of the command line, with sample values. \
+    Each section is a snapshot of a test in the `messages.rs` beside it.";
 
 pub(super) fn page(repo: &Repo) -> Result<String> {
     let mut text = heading("Messages", "the snapshots of messages", INTRODUCTION);

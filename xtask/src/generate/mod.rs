@@ -1,7 +1,8 @@
 //! The generated files: what they contain, and writing them.
 //!
-//! Input: the API types, the declarations of the controllers, the command line, the snapshots of messages. Output: manifests and
-//! reference docs. They are committed, so that a reviewer sees what a change does to them. The `drift` check compares.
+//! Input: the API types, the declarations of the controllers, the command line, the snapshots of messages. Output:
+//! manifests and reference docs. They are committed, so that a reviewer sees what a change does to them. The `drift`
+//! check compares.
 
 mod access;
 mod cli;
@@ -20,8 +21,8 @@ use crate::repo::Repo;
 /// Path to content of every generated file.
 pub(crate) fn files(repo: &Repo) -> Result<BTreeMap<String, String>> {
     let mut files = crds::files()?;
-    files.extend(access::files()?);
-    files.extend(reference::files()?);
+    files.extend(access::files());
+    files.extend(reference::files());
     files.insert("docs/reference/cli.md".to_owned(), cli::page());
     files.insert("docs/reference/messages.md".to_owned(), messages::page(repo)?);
     Ok(files)

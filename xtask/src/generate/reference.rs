@@ -2,30 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
 use machinist_api::resource::Resource;
 use machinist_controllers::DECLARATIONS;
 use machinist_runtime::controller::declaration::{
     Declaration, FRAME_READS, FRAME_WRITES, Read, Write,
 };
-use machinist_runtime::metrics::Metrics;
+use machinist_runtime::metrics::{Description, Metrics};
 
 use super::{heading, table};
 
 const FROM: &str = "crates/controllers/src/*/declaration.rs";
 
-pub(super) fn files() -> Result<BTreeMap<String, String>> {
+pub(super) fn files() -> BTreeMap<String, String> {
     let pages =
-        [("controllers", controllers()), ("ownership", ownership()), ("metrics", metrics()?)];
-    Ok(pages.map(|(name, text)| (format!("docs/reference/{name}.md"), text)).into())
+        [("controllers", controllers()), ("ownership", ownership()), ("metrics", metrics())];
+    pages.map(|(name, text)| (format!("docs/reference/{name}.md"), text)).into()
 }
 
 fn controllers() -> String {
     let mut text = heading(
         "Controllers",
         FROM,
-        "`machinist run --controllers` takes these names. [ownership.md](ownership.md) lists every field that they write, \
-         [messages.md](messages.md) every message, [metrics.md](metrics.md) the metrics.",
+        "`machinist run --controllers` takes these names. [ownership.md](ownership.md) lists every field that \
+         they write, [messages.md](messages.md) every message, [metrics.md](metrics.md) the metrics.",
     );
     text.push_str("\n## Overview\n\n");
     let rows: Vec<_> = DECLARATIONS.iter().map(|one| overview(one)).collect();
@@ -102,8 +101,9 @@ fn ownership() -> String {
     let mut text = heading(
         "Fields that machinist writes",
         FROM,
-        "Tests run the controllers and compare this list with the audit log of an API server, in both directions. A field \
-         stands for everything below it, `*` for the whole object. Preconditions (uid, resourceVersion) are not listed.",
+        "Tests run the controllers and compare this list with the audit log of an API server, in both \
+         directions. A field stands for everything below it, `*` for the whole object. Preconditions (uid, \
+         resourceVersion) are not listed.",
     );
     text.push_str("\n## All controllers\n\n");
     text.push_str(&fields(&FRAME_WRITES));
@@ -127,27 +127,15 @@ fn fields(writes: &[Write]) -> String {
     table(["resource", "verb", "field", "notes"], &rows)
 }
 
-/// Names, types and help as the registry encodes them.
-fn metrics() -> Result<String> {
+fn metrics() -> String {
     let metrics = Metrics::default();
-    let encoded = metrics.encode(&[])?;
-    let mut rows: Vec<_> = encoded
-        .split("# HELP ")
-        .skip(1)
-        .filter_map(|metric| {
-            let (name, rest) = metric.split_once(' ')?;
-            let (help, rest) = rest.split_once('\n')?;
-            let kind = rest.strip_prefix("# TYPE ")?.split_whitespace().nth(1)?;
-            let total = if kind == "counter" { "_total" } else { "" };
-            let help = help.trim_end_matches('.');
-            Some([format!("`{name}{total}`"), kind.to_owned(), help.to_owned()])
-        })
-        .collect();
-    rows.sort();
-    let introduction =
-        "Served at `/metrics` (`--metrics-bind-address`) in the OpenMetrics format.\n";
+    machinist::register_metrics(&metrics);
+    DECLARATIONS.iter().for_each(|one| (one.metrics)(&metrics));
+    let row = |one: Description| [code(&one.name), one.kind, one.help];
+    let rows: Vec<_> = metrics.descriptions().into_iter().map(row).collect();
+    let introduction = "Served at `/metrics` (`--metrics-bind-address`) in the OpenMetrics format.";
     let text = heading("Metrics", "the metrics that the controllers register", introduction);
-    Ok(text + &table(["name", "type", "meaning"], &rows))
+    text + "\n" + &table(["name", "type", "meaning"], &rows)
 }
 
 /// `machinesets.machine.openshift.io/status`

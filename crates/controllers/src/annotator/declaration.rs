@@ -4,10 +4,12 @@ use machinist_api::resource::{INFRASTRUCTURES, MACHINE_SETS};
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
 
+use super::metrics::AnnotatorMetrics;
+
 /// The annotator.
 pub const DECLARATION: Declaration = Declaration {
     name: "annotator",
-    summary: "Annotates MachineSets with the capacity of their machines, so that cluster-autoscaler can scale from zero.",
+    summary: "Annotates MachineSets with the capacity of a machine, for scale from zero.",
     requires: &[MACHINE_SETS],
     needs_nodes: false,
     lease: Lease::own(false),
@@ -28,6 +30,7 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::ReconcileError,
         EventReason::UserValueKept,
     ],
+    metrics: |metrics| drop(metrics.set::<AnnotatorMetrics>()),
 };
 
 const WRITES: &[Write] = &[

@@ -1,10 +1,9 @@
 //! Metrics of the annotator.
 
-use machinist_runtime::metrics::MetricSet;
+use machinist_runtime::metrics::{MetricSet, Registry};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::Registry;
 
 /// Metrics of the annotator.
 #[derive(Debug)]

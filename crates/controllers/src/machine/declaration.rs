@@ -11,6 +11,9 @@ use machinist_api::resource::{
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
 
+use super::metrics::MachineMetrics;
+use crate::platform::metrics::PlatformMetrics;
+
 /// The machine controller.
 pub const DECLARATION: Declaration = Declaration {
     name: "machine",
@@ -62,6 +65,7 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::ReconcileError,
         EventReason::Update,
     ],
+    metrics: |metrics| drop((metrics.set::<MachineMetrics>(), metrics.set::<PlatformMetrics>())),
 };
 
 const WRITES: &[Write] = &[

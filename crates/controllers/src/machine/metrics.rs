@@ -5,12 +5,11 @@ use std::time::Duration;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::Phase;
 use machinist_domain::retry::Category;
-use machinist_runtime::metrics::MetricSet;
+use machinist_runtime::metrics::{MetricSet, Registry};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
 
 /// The verbs of provider calls whose failures are counted.
 const VERBS: [&str; 3] = ["create", "update", "delete"];

@@ -5,6 +5,8 @@ use machinist_api::resource::{MACHINE_SETS, MACHINES, NODES};
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
 
+use super::metrics::MachineSetMetrics;
+
 /// The MachineSet controller.
 pub const DECLARATION: Declaration = Declaration {
     name: "machineset",
@@ -39,6 +41,7 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::Released,
         EventReason::Scaled,
     ],
+    metrics: |metrics| drop(metrics.set::<MachineSetMetrics>()),
 };
 
 const WRITES: &[Write] = &[

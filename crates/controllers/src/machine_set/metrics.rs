@@ -1,11 +1,10 @@
 //! Metrics about MachineSets, with OpenShift's names.
 
 use machinist_domain::key::ObjectKey;
-use machinist_runtime::metrics::MetricSet;
+use machinist_runtime::metrics::{MetricSet, Registry};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
 
 /// Metrics about MachineSets.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ pub const DECLARATION: Declaration = Declaration {
     writes: WRITES,
     conditions: &[],
     events: &[EventReason::NodeNotLinked, EventReason::ReconcileError],
+    metrics: |_| {},
 };
 
 const WRITES: &[Write] = &[

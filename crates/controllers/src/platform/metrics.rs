@@ -1,10 +1,9 @@
 //! The metric of the cluster's platform.
 
-use machinist_runtime::metrics::MetricSet;
+use machinist_runtime::metrics::{MetricSet, Registry};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
 
 /// Which platform the cluster runs on, and which provider manages its Machines.
 #[derive(Debug)]

@@ -11,6 +11,8 @@ use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
 use machinist_runtime::lease::LeaseCustom;
 
+use super::metrics::RecyclerMetrics;
+
 /// The recycler.
 pub const DECLARATION: Declaration = Declaration {
     name: "recycler",
@@ -79,4 +81,5 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::Recycled,
         EventReason::WouldRecycle,
     ],
+    metrics: |metrics| drop(metrics.set::<RecyclerMetrics>()),
 };

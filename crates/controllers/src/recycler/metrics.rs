@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use machinist_runtime::metrics::MetricSet;
+use machinist_runtime::metrics::{MetricSet, Registry};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::Registry;
 
 /// Results of a recycle. Each counter starts at zero, because `increase()` misses a series that starts at one.
 const RESULTS: [&str; 3] = ["Succeeded", "Failed", "DryRun"];
@@ -145,7 +144,7 @@ mod tests {
 
     fn shown(registry: &Registry) -> String {
         let mut text = String::new();
-        prometheus_client::encoding::text::encode_registry(&mut text, registry).unwrap();
+        registry.encode(&mut text).unwrap();
         text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
     }
 

@@ -1,11 +1,10 @@
-//! Reads what `-f` names.
+//! Reads the files of `-f`.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-/// One text and what to call it.
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) name: String,
@@ -15,7 +14,7 @@ pub(crate) struct Input {
 const STDIN: &str = "-";
 const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
 
-/// Reads files, folders (their manifests in order of name, not those of folders in them), and stdin for `-`.
+/// Reads files, folders (sorted by name, not recursive), and stdin for `-`.
 pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Input>> {
     let mut inputs = Vec::new();
     for path in paths {
@@ -44,7 +43,7 @@ fn read_file(path: &Path) -> Result<Input> {
     Ok(Input { name, text: without_mark(text) })
 }
 
-/// Some editors begin a file with a byte order mark. In the midst of a stream it would be an error.
+/// A byte order mark inside of a stream would be an error.
 fn without_mark(text: String) -> String {
     text.strip_prefix('\u{feff}').map(ToOwned::to_owned).unwrap_or(text)
 }
@@ -59,7 +58,7 @@ fn manifests_in(folder: &Path) -> Result<Vec<PathBuf>> {
             files.push(path);
         }
     }
-    ensure!(!files.is_empty(), "{}: no *.yaml, *.yml or *.json in it", name());
+    ensure!(!files.is_empty(), "{}: the folder has no *.yaml, *.yml or *.json", name());
     files.sort();
     Ok(files)
 }

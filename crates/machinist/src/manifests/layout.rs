@@ -1,31 +1,18 @@
-//! Where the parts of a YAML document stand in its text. JSON is YAML, so this serves both.
+//! Positions of the parts of a YAML document in its text. JSON is YAML, too.
 
 use std::ops::Range;
 
 use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, Span, StructureStyle};
 
-/// A part of a document.
 #[derive(Debug)]
 pub(crate) enum Part {
-    Scalar {
-        at: Range<usize>,
-        text: String,
-        style: ScalarStyle,
-    },
-    List {
-        items: Vec<Part>,
-    },
-    Map {
-        at: Range<usize>,
-        flow: bool,
-        entries: Vec<(Part, Part)>,
-    },
-    /// An alias, which stands for something elsewhere.
+    Scalar { at: Range<usize>, text: String, style: ScalarStyle },
+    List { items: Vec<Part> },
+    Map { at: Range<usize>, flow: bool, entries: Vec<(Part, Part)> },
     Alias,
 }
 
 impl Part {
-    /// The key and value of an entry, if this is a map that has it.
     pub(crate) fn entry(&self, key: &str) -> Option<(&Self, &Self)> {
         let Self::Map { entries, .. } = self else { return None };
         let found = entries
@@ -34,7 +21,6 @@ impl Part {
         Some((&found.0, &found.1))
     }
 
-    /// Where it stands, if it has a place of its own.
     pub(crate) fn place(&self) -> Option<&Range<usize>> {
         match self {
             Self::Scalar { at, .. } | Self::Map { at, .. } => Some(at),
@@ -43,13 +29,12 @@ impl Part {
     }
 }
 
-/// A list or map that is not finished yet.
 enum Open {
     List(Vec<Part>),
     Map { start: usize, flow: bool, entries: Vec<(Part, Part)>, key: Option<Part> },
 }
 
-/// The parts of the first document in the text; `None` where it is none, or one that a small change had better not be made to.
+/// The parts of the first document; `None` if it cannot be parsed.
 pub(crate) fn read(text: &str) -> Option<Part> {
     let options = granit_parser::options! { emit_comments: false };
     let mut open: Vec<Open> = Vec::new();

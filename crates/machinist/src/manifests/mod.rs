@@ -1,9 +1,9 @@
-//! Manifests as people keep them: YAML streams and JSON, in files, folders or on stdin.
+//! Manifests: YAML streams and JSON, in files, folders or on stdin.
 //!
-//! [`input`] reads them, [`stream`] cuts a text into documents without changing a byte, [`node`] is a document's value with its order kept,
-//! and [`layout`] says where in the text each part of it stands, so that a small change can be made without touching the rest.
+//! [`input`] reads them, [`stream`] splits a text into documents, [`node`] is the value of a document with the order
+//! of its keys, and [`layout`] has the positions of its parts, for edits in place.
 //!
-//! Everything here is hostile input: errors say where, nothing panics.
+//! The input is not trusted: errors have a position, nothing panics.
 
 pub(crate) mod input;
 pub(crate) mod layout;

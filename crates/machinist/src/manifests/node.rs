@@ -1,4 +1,4 @@
-//! A document's value, with the order of its keys.
+//! The value of a document, with the order of its keys.
 
 use std::fmt;
 
@@ -8,7 +8,6 @@ use serde_json::Number;
 
 use super::stream::{Document, Notation};
 
-/// A value.
 #[derive(Debug, Clone)]
 pub(crate) enum Node {
     Null,
@@ -20,14 +19,13 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// Reads a document; nothing but comments is null.
     pub(crate) fn parse(document: Document<'_>) -> Result<Self, String> {
         match document.notation {
             Notation::Json => {
                 serde_json::from_str(document.text).map_err(|error| error.to_string())
             }
             Notation::Yaml => {
-                // The file is the user's own, and may be large; what an alias can blow up is still limited.
+                // Files may be large; the expansion of aliases is limited all the same.
                 let options = serde_saphyr::options! {
                     budget: None,
                     with_snippet: false,
@@ -40,7 +38,6 @@ impl Node {
         }
     }
 
-    /// The value of a key, if this is a map that has it.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         match self {
             Self::Map(entries) => entries.iter().find(|entry| entry.0 == key).map(|entry| &entry.1),
@@ -48,7 +45,6 @@ impl Node {
         }
     }
 
-    /// The value of a key, to be changed.
     pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
         match self {
             Self::Map(entries) => {
@@ -58,12 +54,10 @@ impl Node {
         }
     }
 
-    /// The value at the end of a path of keys.
     pub(crate) fn at(&self, path: &[&str]) -> Option<&Self> {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
-    /// The text, if this is one.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -71,7 +65,7 @@ impl Node {
         }
     }
 
-    /// The value of a key, which is made if need be; `None` if this is neither a map nor null.
+    /// The value of a key, inserted if missing; `None` if this is neither a map nor null.
     pub(crate) fn entry(&mut self, key: &str) -> Option<&mut Self> {
         if matches!(self, Self::Null) {
             *self = Self::Map(Vec::new());
@@ -85,7 +79,7 @@ impl Node {
     }
 }
 
-/// The order of keys is kept, but means nothing.
+/// The order of keys does not matter.
 impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -134,7 +128,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     type Value = Node;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value that JSON has, too")
+        f.write_str("a value that JSON supports")
     }
 
     fn visit_unit<E>(self) -> Result<Node, E> {
@@ -208,9 +202,9 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 }
 
-/// Up to so many keys are compared with each other; more are sorted.
+/// Maps up to this size are checked for duplicates in O(n²), larger ones are sorted.
 const SMALL: usize = 32;
 
 fn duplicate<E: serde::de::Error>(key: &str) -> E {
-    E::custom(format_args!("key {key:?} is there twice"))
+    E::custom(format_args!("duplicate key {key:?}"))
 }

@@ -1,25 +1,21 @@
-//! Cuts a text into documents. The pieces, joined, are the text again, byte for byte.
+//! Splits a text into documents. The concatenated pieces are the text, byte for byte.
 //!
-//! YAML makes this easy: a line that begins with `---` or `...` and nothing else in that word is a document marker wherever it stands, even inside a
-//! block or a quoted scalar. JSON values may follow each other with nothing but space between them.
+//! In YAML a line with the word `---` or `...` is a document marker everywhere, even inside of a scalar. JSON values
+//! follow each other with optional white space.
 
-/// How a document is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notation {
     Yaml,
     Json,
 }
 
-/// A document with everything around it: comments, markers, blank lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Document<'a> {
     pub(crate) text: &'a str,
-    /// The line that it begins on, counted from 1.
     pub(crate) line: usize,
     pub(crate) notation: Notation,
 }
 
-/// The documents of a text.
 pub(crate) fn documents(text: &str) -> Vec<Document<'_>> {
     let pieces = json_values(text).map(|pieces| (pieces, Notation::Json));
     let (pieces, notation) = pieces.unwrap_or_else(|| (yaml_documents(text), Notation::Yaml));
@@ -34,7 +30,7 @@ pub(crate) fn documents(text: &str) -> Vec<Document<'_>> {
         .collect()
 }
 
-/// The pieces, if the whole text is JSON values: each with the space after it.
+/// The pieces, if the whole text is JSON values; each with the white space after it.
 fn json_values(text: &str) -> Option<Vec<&str>> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
@@ -81,7 +77,6 @@ fn yaml_documents(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// Whether a line is a document marker: `---` or `...`.
 pub(crate) fn is_marker(line: &str, marker: &str) -> bool {
     line.strip_prefix(marker)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))

@@ -1,4 +1,4 @@
-//! `machinist crds`: what a cluster needs that has no Machine API of its own.
+//! `machinist crds`: the CustomResourceDefinitions for clusters other than OpenShift.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! One file per verb.
+//! One module per verb.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ pub mod run;
 pub mod termination_handler;
 pub mod version;
 
-/// Prints to stdout. Whoever reads it may stop early, as `head` does.
+/// Prints to stdout. A reader that closes the pipe early, such as `head`, is not an error.
 fn print(text: &str) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -7,6 +7,7 @@ use machinist_api::resource::{CUSTOM_RESOURCE_DEFINITIONS, EVENTS, LEASES, Resou
 use machinist_domain::report::EventReason;
 
 use crate::lease::{LeaseCustom, LeaseName};
+use crate::metrics::Metrics;
 
 /// One controller.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +32,8 @@ pub struct Declaration {
     pub conditions: &'static [(Resource, &'static str, &'static str)],
     /// Reasons of its Events.
     pub events: &'static [EventReason],
+    /// Registers its metrics, beside those of the frame.
+    pub metrics: fn(&Metrics),
 }
 
 /// How a controller elects its leader.
@@ -182,6 +185,7 @@ impl Declaration {
             writes: &[],
             conditions: &[],
             events: &[],
+            metrics: |_| {},
         }
     }
 

@@ -116,6 +116,7 @@ async fn run<C: Controller>(build: Build<C>, start: Start) {
     let session = shared.control.session(UserAgent::of(C::NAME));
     let queue = Arc::new(Queue::new(shared.timings.retry));
     shared.metrics.queue(C::NAME, &queue);
+    (C::DECLARATION.metrics)(&shared.metrics);
     let driver = Driver {
         controller: build(&shared),
         queue,

@@ -16,6 +16,8 @@ mod things;
 #[cfg(test)]
 mod toys;
 #[cfg(test)]
+mod walkthrough;
+#[cfg(test)]
 mod world;
 #[cfg(test)]
 mod writes;

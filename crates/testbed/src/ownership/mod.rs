@@ -6,12 +6,13 @@
 //! | `touches` | what the writes in an audit log touched |
 //! | `fields` | objects as paths and values |
 //!
-//! A test runs a controller through everything that it can write, on a control plane whose log has bodies ([`control_plane`]), and calls
-//! [`compare`]: a write that is not declared is a failure, and so is a
-//! declaration without a write.
+//! A test runs a controller through everything that it can write, on a control plane whose log has bodies
+//! ([`control_plane`]), and calls [`compare`]: a write that is not declared is a failure, and so is a declaration
+//! without a write.
 //!
-//! Paths read like `spec.replicas`, `metadata.annotations[example.com/x]`, `status.conditions[Ready].status`. The `labels` annotation of
-//! cluster-autoscaler is a list of pairs that belong to different parties: `metadata.annotations[…/labels][kubernetes.io/arch]`.
+//! Paths read like `spec.replicas`, `metadata.annotations[example.com/x]`, `status.conditions[Ready].status`. The
+//! `labels` annotation of cluster-autoscaler is a list of pairs that belong to different parties:
+//! `metadata.annotations[…/labels][kubernetes.io/arch]`.
 
 mod claims;
 mod fields;

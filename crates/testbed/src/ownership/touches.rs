@@ -1,7 +1,8 @@
-//! What the writes in an audit log touched: the fields that a patch names, and the fields that are different afterwards.
+//! What the writes in an audit log touched: the fields that a patch names, and the fields that are different
+//! afterwards.
 //!
-//! The second needs the object as it was before. Every write of every party is in the log with the object that came of it, so the versions of
-//! an object, in order, are its history.
+//! The second needs the object as it was before. Every write of every party is in the log with the object that came
+//! of it, so the versions of an object, in order, are its history.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -40,14 +41,16 @@ pub fn touches(entries: &[AuditEntry], is_ours: impl Fn(&AuditEntry) -> bool) ->
         if entry.verb == "patch" {
             paths.extend(named(entry));
         }
-        // A write that changes nothing is answered with the version that an earlier one made; so is the last one of an object that goes.
+        // A write that changes nothing is answered with the version that an earlier one made; so is the last one of
+        // an object that goes.
         let made = object(entry).and_then(identity).filter(|made| known.insert(made.clone()));
         if let Some((uid, version)) = made {
             let versions = before.get(&uid).into_iter().flat_map(|all| all.range(..version));
             let former = versions.last().map_or(&Value::Null, |(_, object)| *object);
             paths.extend(differences(former, object(entry).unwrap_or(&Value::Null)));
         }
-        // What is no object of its own (an eviction) is answered with a Status: that it was asked for is all there is to see.
+        // What is no object of its own (an eviction) is answered with a Status: that it was asked for is all there is
+        // to see.
         let asked = entry.verb == "create" && !entry.subresource.is_empty();
         if asked || entry.verb.starts_with("delete") {
             paths = BTreeSet::from([String::new()]);

@@ -1,4 +1,4 @@
-//! What machines give, as EC2 says: every region that the manifests name is asked once.
+//! Capacities from EC2: one list of types per region in the manifests.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,16 +8,13 @@ use machinist_domain::shape::{Capacity, Shape};
 
 use crate::aws::listed_types;
 
-/// The regions that the manifests name.
 #[derive(Debug, Default)]
 pub(super) struct Regions(Mutex<BTreeSet<Arc<str>>>);
 
-/// What EC2 says, by region and type.
 #[derive(Debug)]
 pub(super) struct Answers(BTreeMap<Arc<str>, HashMap<String, Capacity>>);
 
 impl Regions {
-    /// Remembers where a machine of this shape would run. Nothing is known of it yet.
     pub(super) fn note(&self, shape: &Shape) -> Option<Capacity> {
         if let Some(region) = &shape.region {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(region));
@@ -25,7 +22,6 @@ impl Regions {
         None
     }
 
-    /// Asks EC2 in every region.
     pub(super) fn ask(self) -> anyhow::Result<Answers> {
         let regions = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut answers = BTreeMap::new();
@@ -40,7 +36,7 @@ impl Regions {
 }
 
 impl Answers {
-    /// What a machine of this shape gives; `None` where EC2 does not list it, or the spec does not say where it would run.
+    /// The capacity; `None` if EC2 does not list the type, or the spec has no region.
     pub(super) fn capacity(&self, shape: &Shape) -> Option<Capacity> {
         self.0.get(shape.region.as_ref()?)?.get(&*shape.instance_type).copied()
     }

@@ -1,7 +1,8 @@
-//! Makes a change of annotations in the text of a document, so that everything else stays as it was written.
+//! Applies a change of annotations to the text of a document, so that the rest keeps its format.
 //!
-//! Only simple cases are handled: block maps get lines of their own, flow maps (and so JSON) are written anew in their place. Whatever comes out is
-//! read again and compared with what was intended; if it is anything else, there is no edit, and the caller writes the document anew.
+//! Only simple cases are handled: block maps get new lines, flow maps (and JSON) are replaced in place. The result is
+//! parsed and compared with the intended document; if they differ, there is no edit, and the caller serialises the
+//! whole document.
 
 use std::ops::Range;
 
@@ -12,14 +13,12 @@ use crate::manifests::layout::{self, Part};
 use crate::manifests::node::Node;
 use crate::manifests::stream::{Document, Notation};
 
-/// Text to put in place of some other.
 #[derive(Debug)]
 struct Edit {
     at: Range<usize>,
     text: String,
 }
 
-/// The document's text with the changes made, if it then means `intended`.
 pub(super) fn edit(
     document: Document<'_>,
     changes: &[(Vec<usize>, AnnotationChange)],
@@ -56,7 +55,7 @@ fn edits_of(
     let new_map = |at: &Range<usize>| flow_map(document, annotations, at.start);
     match metadata.entry("annotations") {
         None if *flow => {
-            // After the brace, with the space that the first entry has before it.
+            // After the brace, with the spacing of the first entry.
             let inside = at.start + 1;
             let first = entries.first()?.0.place()?.start;
             let gap = text.get(inside..first).filter(|gap| gap.trim().is_empty())?;
@@ -74,12 +73,12 @@ fn edits_of(
             Some(vec![Edit { at: at.clone(), text: new_map(at)? }])
         }
         Some((_, nothing)) if *flow => {
-            // null, or nothing at all, which only YAML's flow maps have.
+            // null, or empty, which only flow maps of YAML allow.
             let at = nothing.place().filter(|at| !at.is_empty())?;
             Some(vec![Edit { at: at.clone(), text: new_map(at)? }])
         }
         Some((key, value @ Part::Map { flow: false, .. })) => block_edits(text, key, value, change),
-        // `{}`, `null` or nothing.
+        // `{}`, `null` or empty.
         Some((key, nothing)) => {
             let place = nothing.place()?.clone();
             let lines = Lines::below(text, key)?;
@@ -126,7 +125,7 @@ fn block_edits(
     Some(edits)
 }
 
-/// How lines of a block map are written, and where new ones go: right below the line of the map's own key.
+/// The format of lines in a block map, and where to insert: below the line of the map's key.
 struct Lines {
     at: usize,
     indent: usize,
@@ -134,7 +133,6 @@ struct Lines {
 }
 
 impl Lines {
-    /// Lines of a block map that has entries.
     fn of_map(text: &str, key: &Part, map: &Part) -> Option<Self> {
         let Part::Map { entries, .. } = map else { return None };
         let first = entries.first()?.0.place()?.start;
@@ -144,12 +142,10 @@ impl Lines {
         (is_indent && start >= below.at).then_some(Self { indent: first - start, ..below })
     }
 
-    /// Lines at the depth of `key`, below it.
     fn below(text: &str, key: &Part) -> Option<Self> {
         let key = key.place()?;
         let at = line_end(text, key.end);
         let line = text.get(..at)?;
-        // A new line needs a line before it that ended.
         let end = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
         let start = line_start(text, key.start);
         line.ends_with('\n').then_some(Self { at, indent: key.start - start, end })
@@ -176,7 +172,7 @@ impl Lines {
     }
 }
 
-/// A map of annotations as JSON; in a JSON document of several lines on lines of its own, lined up with the one that it begins on.
+/// Annotations as JSON, indented if the document is JSON of several lines.
 fn flow_map(document: Document<'_>, annotations: &Node, at: usize) -> Option<String> {
     let text = document.text;
     if document.notation == Notation::Yaml || !text.trim_end().contains('\n') {
@@ -185,7 +181,7 @@ fn flow_map(document: Document<'_>, annotations: &Node, at: usize) -> Option<Str
     let line = text.get(line_start(text, at)..)?;
     let indent = line.len() - line.trim_start_matches(' ').len();
     let newline = format!("\n{:indent$}", "");
-    // No value of JSON has a newline in it.
+    // Values in JSON contain no newlines.
     Some(serde_json::to_string_pretty(annotations).ok()?.replace('\n', &newline))
 }
 
@@ -193,7 +189,6 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The place and the blanks before it, if they would end up at the end of a line.
 fn with_space_before(text: &str, place: Range<usize>) -> Range<usize> {
     let at_end = text.get(place.end..).is_some_and(|after| after.starts_with(['\n', '\r']));
     let before = text.get(..place.start).filter(|_| at_end);
@@ -205,7 +200,6 @@ fn line_start(text: &str, at: usize) -> usize {
     text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1)
 }
 
-/// After the newline that ends the line.
 fn line_end(text: &str, at: usize) -> usize {
     let newline = text.get(at..).and_then(|after| after.find('\n'));
     newline.map_or(text.len(), |newline| at + newline + 1)

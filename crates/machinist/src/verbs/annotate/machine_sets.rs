@@ -1,4 +1,4 @@
-//! Finds the MachineSets in a document and says what their annotations should be.
+//! Finds the MachineSets of a document and computes their annotations.
 
 use machinist_aws_spec::AwsSpecs;
 use machinist_domain::annotations::AnnotationChange;
@@ -6,23 +6,19 @@ use machinist_domain::capacity_annotations::{self, Assessment, Current, Options}
 use machinist_provider::spec::{SpecError, SpecHalf};
 use serde_json::value::RawValue;
 
-use super::Known;
+use super::{Known, messages};
 use crate::manifests::node::Node;
 
 const GROUP: &str = "machine.openshift.io/";
 
-/// What was found in a document.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// What is to change, by the indexes that lead to the set through the items of lists.
     pub(super) changes: Vec<(Vec<usize>, AnnotationChange)>,
-    /// What people should hear of a set.
     pub(super) notes: Vec<(String, String)>,
-    /// How many sets are of a type that nobody knows.
     pub(super) unknown: usize,
 }
 
-/// Annotates every MachineSet in a document, alone or in lists. An error means that the document is bad.
+/// Annotates every MachineSet of a document, in lists too. An error means that the document is invalid.
 pub(super) fn annotate(
     document: &mut Node,
     options: Options,
@@ -76,41 +72,37 @@ fn visit_set(
     let shape = match shape {
         Ok(shape) => shape,
         Err(error @ SpecError::ForeignKind { .. }) => {
-            found.notes.push((name, format!("left as it is: {error}")));
+            found.notes.push((name, messages::foreign_spec(&error)));
             return Ok(());
         }
         Err(error) => return Err(bad(&error.to_string())),
     };
     let Some(capacity) = known(&shape) else {
         found.unknown += 1;
-        let note = format!("instance type {:?} is unknown, left as it was", shape.instance_type);
-        found.notes.push((name, note));
+        found.notes.push((name, messages::unknown_type(&shape.instance_type)));
         return Ok(());
     };
     let current = current(set.at(&["metadata", "annotations"]));
     let assessment = capacity_annotations::assess(&current, &shape, &capacity, options);
     if !assessment.change.is_empty() {
-        apply(set, &assessment.change)
-            .ok_or_else(|| bad("metadata and its annotations must be maps"))?;
+        apply(set, &assessment.change).ok_or_else(|| bad(messages::NOT_MAPS))?;
         found.changes.push((path.to_vec(), assessment.change.clone()));
     }
-    tell(&assessment, &name, found);
+    add_notes(&assessment, &name, found);
     Ok(())
 }
 
-/// A value that is no text is none that Kubernetes would take, and none of ours.
+/// A value that is not a string is invalid in Kubernetes and never machinist's.
 fn current(annotations: Option<&Node>) -> Current {
     Current::read(|name| Some(annotations?.get(name)?.text().unwrap_or("")))
 }
 
-fn tell(assessment: &Assessment, name: &str, found: &mut Found) {
+fn add_notes(assessment: &Assessment, name: &str, found: &mut Found) {
     for key in &assessment.kept {
-        let note = format!("{key} was set by hand and stays; --overwrite replaces it");
-        found.notes.push((name.to_owned(), note));
+        found.notes.push((name.to_owned(), messages::kept(key)));
     }
     if let Some(architecture) = &assessment.contradicted_architecture {
-        let note = format!("architecture {architecture:?} in the labels is wrong and replaced");
-        found.notes.push((name.to_owned(), note));
+        found.notes.push((name.to_owned(), messages::wrong_architecture(architecture)));
     }
 }
 

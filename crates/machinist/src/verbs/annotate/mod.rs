@@ -1,15 +1,16 @@
-//! `machinist annotate`: scale-from-zero annotations for MachineSet manifests, without a cluster; without credentials, too, unless EC2 is asked.
+//! `machinist annotate`: scale-from-zero annotations for MachineSet manifests, without a cluster.
 //!
-//! In: YAML streams and JSON, and what is known of instance types. Out: the same documents; those of MachineSets, alone or in a List, with their
-//! annotations. [`machine_sets`] says what changes ([`ec2`] where EC2 is to be asked), [`edit`] makes the change in the text, so that comments and order survive.
+//! Input: YAML and JSON streams, and the catalogue or EC2. Output: the same documents, MachineSets with annotations.
+//! [`machine_sets`] computes the change, [`edit`] applies it to the text, so that comments and order survive.
 //!
-//! Invariants: every document is semantically equal to the input but for the annotations; a document that needs no change is not touched
-//! at all; nothing is printed where any input is bad.
+//! Invariants: nothing but annotations changes; a document without a change keeps every byte; if any input is
+//! invalid, nothing is printed.
 
 #[cfg(feature = "aws")]
 mod ec2;
 mod edit;
 mod machine_sets;
+mod messages;
 mod printed;
 
 use std::io::Write;
@@ -31,13 +32,12 @@ use crate::manifests::input::{self, Input};
 use crate::manifests::node::Node;
 use crate::manifests::stream::{self, Document, Notation};
 
-/// Fewer documents than this are not worth a thread.
 const SHARE: usize = 32;
 
-/// Says what a machine gives; `None` where nobody knows the type.
+/// Returns the capacity of a machine; `None` if the type is unknown.
 type Known<'a> = &'a (dyn Fn(&Shape) -> Option<Capacity> + Sync);
 
-/// Annotates what the command line names.
+/// Annotates the files of `-f`.
 pub fn main(arguments: &AnnotateArguments) -> anyhow::Result<()> {
     let inputs = input::read(&arguments.filename).context(Usage)?;
     let options = Options { overwrite: arguments.overwrite, ..arguments.annotations.options() };
@@ -46,7 +46,7 @@ pub fn main(arguments: &AnnotateArguments) -> anyhow::Result<()> {
         Source::Catalogue => annotate(&|shape| catalogue::capacity(&shape.instance_type)),
         #[cfg(feature = "aws")]
         Source::Ec2 => {
-            // The first time only to see which regions there are.
+            // The first run only collects the regions.
             let regions = Regions::default();
             annotate(&|shape| regions.note(shape));
             let answers = regions.ask()?;
@@ -55,28 +55,24 @@ pub fn main(arguments: &AnnotateArguments) -> anyhow::Result<()> {
     };
     let mut stderr = std::io::stderr().lock();
     for note in &result.notes {
-        // Where stderr is closed, the exit code has to do.
+        // Without stderr the exit code is all there is.
         drop(writeln!(stderr, "machinist: {note}"));
     }
     if result.bad > 0 {
-        return Err(anyhow::anyhow!("bad documents: {}", result.bad).context(Usage));
+        return Err(anyhow::Error::msg(messages::unreadable(result.bad)).context(Usage));
     }
     super::print(&result.text)?;
     if result.unknown > 0 {
-        bail!("MachineSets of unknown types, left as they were: {}", result.unknown);
+        bail!(messages::unknown_types(result.unknown));
     }
     Ok(())
 }
 
-/// What came of it.
 #[derive(Debug, Default)]
 struct Annotated {
     text: String,
-    /// For people, one per line of stderr.
     notes: Vec<String>,
-    /// MachineSets whose type nobody knows.
     unknown: usize,
-    /// Documents that cannot be read.
     bad: usize,
 }
 
@@ -114,14 +110,12 @@ fn annotate(
     result
 }
 
-/// What became of one document.
 struct Piece {
     text: String,
     notes: Vec<(String, String)>,
     unknown: usize,
 }
 
-/// One document as it is to be printed; an error means that it is bad.
 fn one(
     document: Document<'_>,
     output: Option<ManifestFormat>,
@@ -138,23 +132,22 @@ fn one(
     let edited = match (keeps_text, changes.is_empty(), &node) {
         (true, true, _) => Some(document.text.to_owned()),
         (true, false, _) => edit::edit(document, &changes, &node),
-        // Comments alone are no value.
+        // A document of comments has no value.
         (false, _, Node::Null) => Some(String::new()),
         (false, _, _) => None,
     };
     let text = match edited {
         Some(text) => text,
-        None => written_anew(&node, is_json(document, output))?,
+        None => serialise(&node, is_json(document, output))?,
     };
     Ok(Piece { text, notes, unknown })
 }
 
-/// Whether a document is printed as JSON.
 fn is_json(document: Document<'_>, output: Option<ManifestFormat>) -> bool {
     output.map_or(document.notation == Notation::Json, |format| format == ManifestFormat::Json)
 }
 
-/// Documents have nothing to do with each other, so every core takes a share of them. The results are in order.
+/// Distributes documents over the cores; the results keep their order.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let share = items.len().div_ceil(cores).max(SHARE);
@@ -168,7 +161,7 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
     })
 }
 
-fn written_anew(node: &Node, json: bool) -> Result<String, String> {
+fn serialise(node: &Node, json: bool) -> Result<String, String> {
     if json {
         let text = serde_json::to_string_pretty(node).map_err(|error| error.to_string())?;
         Ok(text + "\n")

@@ -1,8 +1,7 @@
-//! What is printed, document by document.
+//! The output stream of documents.
 
 use crate::manifests::stream::is_marker;
 
-/// A stream of documents in the making.
 #[derive(Debug, Default)]
 pub(super) struct Printed {
     text: String,
@@ -10,7 +9,7 @@ pub(super) struct Printed {
 }
 
 impl Printed {
-    /// Adds a document, with a marker where two would run into each other. JSON values need none among themselves.
+    /// Adds a document, with a marker where one is needed. JSON values need none between them.
     pub(super) fn append(&mut self, piece: &str, json: bool) {
         let both_json = std::mem::replace(&mut self.ends_with_json, json) && json;
         let is_apart = self.text.is_empty()
@@ -23,13 +22,12 @@ impl Printed {
         if let Some(first) = piece.lines().find(significant)
             && !(both_json || self.takes_another() || is_marker(first, "---"))
         {
-            // A directive may only follow the end of a document.
+            // YAML requires `...` before a directive.
             self.text.push_str(if first.starts_with('%') { "...\n" } else { "---\n" });
         }
         self.text.push_str(piece);
     }
 
-    /// Whether the last document has been ended.
     fn takes_another(&self) -> bool {
         self.text.lines().next_back().is_none_or(|line| is_marker(line, "..."))
     }

@@ -1,6 +1,5 @@
-//! The catalogue's own file, made anew from what EC2 lists (`make catalogue`).
-//!
-//! In: the region of the environment, and credentials and endpoint as the AWS tools find them. Out: the file's text. Nothing is written here.
+//! Generates the catalogue's file from EC2 (`make catalogue`), with region, credentials and endpoint of the
+//! environment.
 
 use machinist_aws_spec::catalogue;
 
@@ -8,7 +7,6 @@ use crate::aws::listed_types;
 
 const REGION: &str = "us-east-1";
 
-/// The text of the file.
 pub(super) fn text() -> anyhow::Result<String> {
     let region =
         ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().find_map(|name| std::env::var(name).ok());

@@ -1,9 +1,10 @@
 //! `machinist catalogue`: the built-in list of instance types.
 //!
-//! In: patterns. Out: a table, or JSON or YAML. Exit 1 where a pattern meets nothing: a script that asks for a type wants to know.
+//! Input: patterns. Output: a table, JSON or YAML. Exit code 1 if a pattern matches nothing, for scripts.
 
 #[cfg(feature = "aws")]
 mod generate;
+mod messages;
 mod pattern;
 mod view;
 
@@ -22,7 +23,7 @@ pub fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
     let patterns = &arguments.patterns;
     let found = matching(patterns);
     let views: Vec<_> = found.iter().map(View::of).collect();
-    // One type that is asked for by its name is one object; everything else is a list, however many it has.
+    // An exact name prints one object, a pattern always a list.
     let shown = match (patterns.as_slice(), views.as_slice()) {
         ([name], [one]) if !pattern::is_pattern(name) => Shown::One(one),
         _ => Shown::Many(&views),
@@ -43,7 +44,7 @@ pub fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
     let is_met =
         |pattern: &&String| found.iter().any(|entry| pattern::matches(pattern, entry.name));
     let missed: Vec<_> = patterns.iter().filter(|pattern| !is_met(pattern)).collect();
-    ensure!(missed.is_empty(), "not in the catalogue: {missed:?}");
+    ensure!(missed.is_empty(), messages::no_match(&missed));
     Ok(())
 }
 
@@ -54,7 +55,6 @@ fn matching(patterns: &[String]) -> Vec<Entry<'static>> {
     catalogue::entries().filter(wanted).collect()
 }
 
-/// What is printed for programs.
 #[derive(serde::Serialize)]
 #[serde(untagged)]
 enum Shown<'a> {

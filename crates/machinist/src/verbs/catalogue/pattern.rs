@@ -1,15 +1,13 @@
-//! Patterns as shells have them, with `*` and `?`.
+//! Glob patterns with `*` and `?`.
 
-/// Whether it can stand for several names.
 pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?'])
 }
 
-/// Whether a pattern meets a name. Takes a time that grows with both lengths, whatever the pattern.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut p, mut n) = (0, 0);
-    // Where the last star stood, and how much it has taken so far.
+    // The last star, and the end of what it matches so far.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {
@@ -36,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_and_question_marks() {
+    fn matches_stars_and_question_marks() {
         for (pattern, name, expected) in [
             ("m6i.large", "m6i.large", true),
             ("m6i.large", "m6i.xlarge", false),

@@ -1,9 +1,8 @@
-//! How types are shown.
+//! Instance types as tables and as data.
 
 use machinist_aws_spec::catalogue::{Device, Entry};
 use serde::Serialize;
 
-/// A type as programs see it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct View<'a> {
@@ -44,7 +43,6 @@ impl<'a> View<'a> {
     }
 }
 
-/// A table as kubectl prints them: upper-case headings, three spaces between columns.
 pub(super) fn table(entries: &[Entry<'_>], wide: bool) -> String {
     let mut headings = vec!["NAME", "VCPUS", "MEMORY", "ARCH", "GPUS"];
     if wide {

@@ -1,9 +1,11 @@
-//! `machinist playground`: a real Kubernetes API and a simulated cloud on this machine, sample objects, and the controllers at work on them.
+//! `machinist playground`: a real Kubernetes API, a simulated cloud, sample objects and the controllers, on this
+//! machine.
 //!
-//! [`samples`] are empty MachineSets of many shapes, [`view`] is the table in which their annotations appear; [`fleet`] is a MachineSet whose machines
-//! come and go. Everything lives in a temporary folder and on loopback addresses, and is gone when the playground ends, however it ends.
+//! [`samples`] are empty MachineSets, [`view`] shows their annotations; [`fleet`] is a MachineSet with machines.
+//! Everything is in a temporary folder and on loopback addresses, and is removed at the end.
 
 mod fleet;
+mod messages;
 mod samples;
 mod view;
 
@@ -36,7 +38,7 @@ pub fn main(arguments: PlaygroundArguments, log: Logging) -> anyhow::Result<()> 
     if let Some(mode) = arguments.fail.filter(|mode| arguments.once && !mode.ends_well()) {
         let mode = mode.to_possible_value().map(|mode| mode.get_name().to_owned());
         let mode = mode.unwrap_or_default();
-        let problem = anyhow::anyhow!("--once: with --fail {mode} machines do not stay");
+        let problem = anyhow::Error::msg(messages::never_ready(&mode));
         return Err(problem.context(Usage));
     }
     logging::start(log, "warn,audit=off,reconcile=off,machinist_runtime::controller=error");
@@ -50,9 +52,7 @@ pub fn main(arguments: PlaygroundArguments, log: Logging) -> anyhow::Result<()> 
 }
 
 async fn play(arguments: PlaygroundArguments, stop: CancellationToken) -> anyhow::Result<()> {
-    say(
-        "starting etcd and kube-apiserver (the first time they are fetched or built, which takes minutes)",
-    )?;
+    say(messages::STARTING)?;
     let Some(control_plane) = stop.run_until_cancelled(ControlPlane::start()).await else {
         return Ok(());
     };
@@ -73,12 +73,11 @@ async fn play(arguments: PlaygroundArguments, stop: CancellationToken) -> anyhow
     user_ended?;
     drop(control_plane);
     if arguments.once {
-        say("everything is torn down")?;
+        say(messages::STOPPED)?;
     }
     Ok(())
 }
 
-/// What a user would do: create MachineSets and look at them.
 async fn use_it(
     arguments: PlaygroundArguments,
     stop: &CancellationToken,
@@ -95,15 +94,10 @@ async fn use_it(
         return Fleet::create(&client, cloud, &arguments).await?.prove().await;
     }
     let fleet = Fleet::create(&client, cloud, &arguments).await?;
-    let kubeconfig = control_plane.kubeconfig_path().display();
-    let (name, first) = (fleet::NAME, samples::FIRST);
-    say(&format!(
-        "a Kubernetes API is yours until Ctrl-C. In another terminal:\n\n  export KUBECONFIG={kubeconfig}\n  kubectl get machines,machinesets,nodes\n  kubectl scale machineset {name} --replicas=5\n  kubectl edit machineset {first}\n"
-    ))?;
+    say(&messages::usage(control_plane.kubeconfig_path(), fleet::NAME, samples::FIRST))?;
     watch(&sets, &fleet, stop).await
 }
 
-/// Waits until every sample is what it should be, and shows it.
 async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
     let began = tokio::time::Instant::now();
     loop {
@@ -111,19 +105,15 @@ async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
         let wrong: Vec<_> = rows.iter().filter(|row| !samples::is_as_expected(row)).collect();
         if wrong.is_empty() {
             say(&view::table(&rows))?;
-            return say(&format!(
-                "proved: {} MachineSets say what they give, or why they cannot",
-                rows.len()
-            ));
+            return say(&messages::samples_proved(rows.len()));
         }
         if began.elapsed() > PATIENCE {
-            anyhow::bail!("not as expected after {PATIENCE:?}: {wrong:?}");
+            anyhow::bail!(messages::samples_differ(PATIENCE, &wrong));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
-/// Shows the tables, anew whenever they change, until somebody presses Ctrl-C.
 async fn watch(
     sets: &Api<MachineSet>,
     fleet: &Fleet,
@@ -133,14 +123,14 @@ async fn watch(
     let mut logged = logging::writes();
     let terminal = std::io::stdout().is_terminal();
     while !stop.is_cancelled() {
-        // The API server goes first when the playground ends; what it does not answer then is no news.
+        // Errors are expected while the API server stops.
         if let (Ok(rows), Ok(machines)) = (rows(sets).await, fleet.table(terminal).await) {
             let tables = format!("{}\n\n{machines}", view::table(&rows));
             if tables != shown {
-                // Over the old ones, unless somebody said something below them: that stays to be read.
+                // Overwrites the old tables, unless there are log lines below them.
                 let writes = logging::writes();
-                let said = std::mem::replace(&mut logged, writes) != writes;
-                if terminal && !shown.is_empty() && !said {
+                let has_logs = std::mem::replace(&mut logged, writes) != writes;
+                if terminal && !shown.is_empty() && !has_logs {
                     write!(std::io::stdout(), "\x1b[{}A\x1b[J", shown.lines().count())?;
                 }
                 say(&tables)?;
@@ -160,7 +150,6 @@ async fn rows(sets: &Api<MachineSet>) -> anyhow::Result<Vec<Row>> {
     Ok(list.items.iter().map(|set| Row::of(set, &events)).collect())
 }
 
-/// The same flags that a user would give.
 fn run_arguments(control_plane: &ControlPlane) -> anyhow::Result<RunArguments> {
     use clap::Parser;
     let kubeconfig = control_plane.kubeconfig_path().to_string_lossy();
@@ -179,7 +168,7 @@ fn run_arguments(control_plane: &ControlPlane) -> anyhow::Result<RunArguments> {
     ])?;
     match cli.command {
         Command::Run(arguments) => Ok(*arguments),
-        _ => anyhow::bail!("not the verb that was asked for"),
+        _ => anyhow::bail!("not the verb run"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Sample MachineSets of different shapes, and what each should say in the end.
+//! Sample MachineSets and the expected result for each.
 
 use machinist_api::machine_set::MachineSet;
 use serde_json::json;
@@ -6,18 +6,13 @@ use serde_json::json;
 use self::Expected::{Values, Warning};
 use super::view::Row;
 
-/// A sample to edit.
 pub(super) const FIRST: &str = "workers";
 
-/// What a sample should say in the end.
 enum Expected {
-    /// vCPU, memory, GPU and architecture.
     Values([&'static str; 4]),
-    /// No values, and a Warning with this reason and these words.
     Warning(&'static str, &'static str),
 }
 
-/// Name, instance type (if it has one), and what becomes of it.
 const SAMPLES: &[(&str, Option<&str>, Expected)] = &[
     (FIRST, Some("m6i.xlarge"), Values(["4", "16384", "0", "amd64"])),
     ("graviton", Some("m7g.large"), Values(["2", "8192", "0", "arm64"])),

@@ -1,7 +1,6 @@
-//! Two tables with one row per MachineSet: what it says to each autoscaler, and which labels its nodes have, or what is wrong. Pure: from
-//! objects to text.
+//! Two tables with one row per MachineSet: its capacity annotations, and its labels or last Event. Pure.
 //!
-//! What an Event says is cut, so that a row is one line on a terminal of 100 columns.
+//! Messages are cut, so that a row fits in 100 columns.
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
@@ -9,10 +8,8 @@ use k8s_openapi::api::events::v1::Event;
 use machinist_api::machine_set::MachineSet;
 use machinist_api::names;
 
-/// How much of labels or of an Event is shown. `kubectl describe` has the rest.
 const NOTE_WIDTH: usize = 80;
 
-/// What the table shows of a MachineSet; empty where it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) name: String,
@@ -21,22 +18,16 @@ pub(super) struct Row {
     pub(super) memory: String,
     pub(super) gpu: String,
     pub(super) architecture: String,
-    /// What upstream's autoscaler reads, beside the labels.
     pub(super) upstream: Upstream,
-    /// Pairs without the domains of their names.
     pub(super) labels: String,
-    /// Of the newest Warning about it, or, without one, of the newest Event.
     pub(super) reason: String,
-    /// What it says.
     pub(super) note: String,
 }
 
-/// What upstream's autoscaler reads; empty where it is not there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Upstream {
     pub(super) cpu: String,
     pub(super) memory: String,
-    /// How many, and of which vendor.
     pub(super) gpus: String,
 }
 
@@ -86,7 +77,6 @@ fn is_warning(event: &Event) -> bool {
     event.type_.as_deref() == Some("Warning")
 }
 
-/// The beginning of a text that is too long, with a mark.
 fn cut(text: &str) -> String {
     if text.chars().count() <= NOTE_WIDTH {
         return text.to_owned();
@@ -103,7 +93,7 @@ pub(super) fn table(rows: &[Row]) -> String {
     values.set_header(names);
     let mut rest = Table::new();
     rest.load_style(NOTHING);
-    rest.set_header(["MACHINESET", "LABELS, OR WHAT IS WRONG"]);
+    rest.set_header(["MACHINESET", "LABELS, OR LAST EVENT"]);
     for row in rows {
         let Upstream { cpu, memory, gpus } = &row.upstream;
         let cells = [&row.instance_type, &row.vcpu, &row.memory, &row.gpu, cpu, memory, gpus];
@@ -140,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_says_nothing_shows_dashes_and_why() {
+    fn a_row_without_values_shows_dashes_and_the_event() {
         let table = table(&[row("it is unknown")]);
         let words = |line: usize| table.lines().nth(line).unwrap().split_whitespace();
         assert_eq!(words(1).collect::<Vec<_>>(), ["a", "m99.mega", "-", "-", "-", "-", "-", "-"]);
@@ -180,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_one_line_however_much_an_event_says() {
+    fn long_messages_are_cut_to_one_line() {
         let table = table(&[row(&"ä".repeat(81)), row(&"b".repeat(80))]);
         let lines: Vec<_> = table.lines().collect();
         assert_eq!(lines.len(), 7, "{table}");
@@ -189,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_warning_is_shown_before_anything_that_is_normal() {
+    fn the_newest_warning_takes_precedence() {
         let set: MachineSet = serde_json::from_value(json!({
             "apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineSet",
             "metadata": {"name": "a", "uid": "1"},

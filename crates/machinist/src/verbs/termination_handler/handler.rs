@@ -1,33 +1,27 @@
-//! What was announced and what was told: two notices, each on its way from the metadata service to the Node.
+//! Carries two notices from the metadata service to the Node.
 //!
-//! A notice that was seen is kept until the Node has it, also if the metadata service is silent by then.
+//! A notice is kept until it is written, even if the metadata service no longer answers by then.
 
 use machinist_domain::conditions::Condition;
 
 use super::imds::{Imds, ImdsError};
 use super::own_node::{NodeError, OwnNode};
 
-/// Why a pass did not get to its end.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PassError {
+pub(super) enum PollError {
     #[error("instance metadata: {0}")]
     Imds(#[from] ImdsError),
     #[error("node: {0}")]
     Node(#[from] NodeError),
 }
 
-/// How far a notice has come.
 #[derive(Debug)]
 enum Progress {
-    /// The metadata service knows of none.
     Awaited,
-    /// The Node is to say this.
     Seen(Condition),
-    /// The Node says so.
-    Told,
+    Written,
 }
 
-/// Carries notices to the Node.
 #[derive(Debug)]
 pub(super) struct Handler {
     imds: Imds,
@@ -41,16 +35,16 @@ impl Handler {
         Self { imds, node, termination: Progress::Awaited, rebalance: Progress::Awaited }
     }
 
-    /// Whether the end of the instance is told. What else could be said does not matter any more.
+    /// Whether the Node has `Terminating`. Other notices are irrelevant then.
     pub(super) fn is_done(&self) -> bool {
-        matches!(self.termination, Progress::Told)
+        matches!(self.termination, Progress::Written)
     }
 
-    /// Asks once for whatever is not known yet, and tells it. Trouble with one notice does not keep the other.
-    pub(super) async fn pass(&mut self) -> Result<(), PassError> {
+    /// Requests the notices that are not known yet and writes them. A failure of one does not block the other.
+    pub(super) async fn poll(&mut self) -> Result<(), PollError> {
         let Self { imds, node, termination, rebalance } = self;
         let first = termination.advance(node, async || imds.termination().await).await;
-        if matches!(termination, Progress::Told) {
+        if matches!(termination, Progress::Written) {
             return Ok(());
         }
         let second = rebalance.advance(node, async || imds.rebalance().await).await;
@@ -63,7 +57,7 @@ impl Progress {
         &mut self,
         node: &OwnNode,
         ask: impl AsyncFnOnce() -> Result<Option<Condition>, ImdsError>,
-    ) -> Result<(), PassError> {
+    ) -> Result<(), PollError> {
         if let Self::Awaited = self
             && let Some(condition) = ask().await?
         {
@@ -73,7 +67,7 @@ impl Progress {
         }
         if let Self::Seen(condition) = self {
             node.set(condition).await?;
-            *self = Self::Told;
+            *self = Self::Written;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! Asks the instance metadata service, version 2: every question carries a token, which is renewed before it ends.
+//! Client of the instance metadata service, version 2, with a token that is renewed before it expires.
 //!
-//! The service is not trusted: an answer has a size and a time that it must not exceed, redirects are not followed, and a token is never
-//! logged. "There is no notice" (404) is an answer; everything else that is not 200 is an error, and never taken for "no notice".
+//! The service is not trusted: responses are limited in size and time, redirects are not followed, tokens are never
+//! logged. 404 means "no notice"; every other status but 200 is an error.
 
 use std::time::Duration;
 
@@ -26,35 +26,30 @@ const REBALANCE: &str = "/latest/meta-data/events/recommendations/rebalance";
 const TOKEN_HEADER: &str = "x-aws-ec2-metadata-token";
 const TTL_HEADER: &str = "x-aws-ec2-metadata-token-ttl-seconds";
 
-/// How long a token is to last: as long as the service allows.
 const TTL: u32 = 21_600;
 
-/// The longest answer. Notices have less than a hundred bytes, tokens 56.
 const LONGEST: usize = 4096;
 
-/// The service is on the same host: it answers at once or not at all.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ImdsError {
-    #[error("the request could not be made: {0}")]
+    #[error("invalid request: {0}")]
     NotSent(#[from] http::Error),
-    #[error("no answer to {path} within {TIMEOUT:?}")]
+    #[error("no response to {path} within {TIMEOUT:?}")]
     TimedOut { path: &'static str },
-    #[error("no answer to {path}: {reason}")]
+    #[error("no response to {path}: {reason}")]
     Disconnected { path: &'static str, reason: String },
-    #[error("the answer to {path} has more than {LONGEST} bytes")]
+    #[error("the response to {path} exceeds {LONGEST} bytes")]
     TooLong { path: &'static str },
-    #[error("{path} was answered with {status}")]
+    #[error("{path} returned {status}")]
     Refused { path: &'static str, status: StatusCode },
-    #[error("the token cannot be used: {0}")]
+    #[error("invalid token: {0}")]
     Token(&'static str),
-    #[error("the answer to {path} was not understood: {reason}")]
-    NotUnderstood { path: &'static str, reason: serde_json::Error },
+    #[error("cannot parse the response to {path}: {reason}")]
+    Malformed { path: &'static str, reason: serde_json::Error },
 }
 
-/// Asks the service.
 #[derive(Debug)]
 pub(super) struct Imds {
     client: Client<HttpConnector, Empty<Bytes>>,
@@ -63,11 +58,10 @@ pub(super) struct Imds {
     token: Option<Token>,
 }
 
-/// What every question carries. Its value is marked as sensitive, so that printing it prints nothing of it.
+/// The value is marked as sensitive, so that Debug does not print it.
 #[derive(Debug)]
 struct Token {
     value: HeaderValue,
-    /// On the clock's `uptime`.
     renew_at: Duration,
 }
 
@@ -79,13 +73,12 @@ struct Answer {
 }
 
 impl Imds {
-    /// Nothing is asked yet. The endpoint has no slash at its end.
     pub(super) fn new(endpoint: String, clock: SharedClock) -> Self {
         let client = Client::builder(TokioExecutor::new()).build(HttpConnector::new());
         Self { client, endpoint, clock, token: None }
     }
 
-    /// Whether the instance is about to be taken away, by either of the two places that may say so. Trouble with one does not hide the other.
+    /// The interruption notice, from either of two paths. A failure of one does not hide the other.
     pub(super) async fn termination(&mut self) -> Result<Option<Condition>, ImdsError> {
         let action = self.instance_action().await;
         if let Ok(Some(_)) = action {
@@ -99,24 +92,22 @@ impl Imds {
         }
     }
 
-    /// Whether EC2 recommends to leave the instance.
     pub(super) async fn rebalance(&mut self) -> Result<Option<Condition>, ImdsError> {
         let answer = self.get(REBALANCE).await?;
         let notice = answer.map(|answer| notice::rebalance(&answer)).transpose();
-        notice.map_err(|reason| ImdsError::NotUnderstood { path: REBALANCE, reason })
+        notice.map_err(|reason| ImdsError::Malformed { path: REBALANCE, reason })
     }
 
     async fn instance_action(&mut self) -> Result<Option<Condition>, ImdsError> {
         let answer = self.get(INSTANCE_ACTION).await?;
         let notice = answer.map(|answer| notice::instance_action(&answer)).transpose();
-        notice.map_err(|reason| ImdsError::NotUnderstood { path: INSTANCE_ACTION, reason })
+        notice.map_err(|reason| ImdsError::Malformed { path: INSTANCE_ACTION, reason })
     }
 
-    /// The answer; `None` means that there is no such thing now.
     async fn get(&mut self, path: &'static str) -> Result<Option<Bytes>, ImdsError> {
         let mut answer = self.get_with_token(path).await?;
         if answer.status == StatusCode::UNAUTHORIZED {
-            // The service may forget tokens early, when the instance was stopped for example.
+            // The service may revoke tokens early, for example when the instance was stopped.
             self.token = None;
             answer = self.get_with_token(path).await?;
         }
@@ -181,21 +172,20 @@ impl Token {
     fn read(answer: &Answer, asked_at: Duration) -> Result<Self, ImdsError> {
         let granted = answer.headers.get(TTL_HEADER).and_then(|value| value.to_str().ok());
         let granted: Option<u32> = granted.and_then(|seconds| seconds.trim().parse().ok());
-        let granted = granted.ok_or(ImdsError::Token("nobody says how long it lasts"))?;
+        let granted = granted.ok_or(ImdsError::Token("no TTL"))?;
         let text = answer.body.trim_ascii();
         if text.is_empty() {
-            return Err(ImdsError::Token("it is empty"));
+            return Err(ImdsError::Token("empty"));
         }
         let value = HeaderValue::from_bytes(text);
-        let mut value = value.map_err(|_| ImdsError::Token("it does not fit into a header"))?;
+        let mut value = value.map_err(|_| ImdsError::Token("not valid in a header"))?;
         value.set_sensitive(true);
-        // At half time: no question that is under way meets the end, however busy the node is.
+        // At half time, so that no request in flight has an expired token.
         let half = Duration::from_secs(granted.min(TTL).into()) / 2;
         Ok(Self { value, renew_at: asked_at + half })
     }
 }
 
-/// With all causes, because the outermost one rarely helps.
 fn disconnected(path: &'static str, error: &dyn std::error::Error) -> ImdsError {
     let mut reason = error.to_string();
     let mut source = error.source();
@@ -220,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_renewed_early_and_never_shown() {
+    fn tokens_are_renewed_early_and_never_printed() {
         let good = token(Some("10"), b"c2VjcmV0\n").unwrap();
         assert_eq!(good.renew_at, Duration::from_secs(105));
         assert_eq!(good.value.as_bytes(), b"c2VjcmV0");
@@ -230,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_that_cannot_be_used_are_errors() {
+    fn invalid_tokens_are_errors() {
         for (ttl, body) in [
             (None, &b"x"[..]),
             (Some("-1"), b"x"),

@@ -1,14 +1,15 @@
-//! `machinist termination-handler`: on a spot node, turns the cloud's notices into conditions of the Node.
+//! `machinist termination-handler`: reports EC2's notices as conditions of a spot node.
 //!
-//! Input: the instance metadata service ([`imds`]), which is asked again and again, and whose answers are read with suspicion ([`notice`]).
-//! Output: the conditions `Terminating` and `RebalanceRecommended` of the one Node that this runs on ([`own_node`]), each written at most
-//! once ([`handler`]). What follows from them is not decided here: a health check deletes the Machine.
+//! Input: the instance metadata service ([`imds`], [`notice`]), which is polled. Output: the conditions `Terminating`
+//! and `RebalanceRecommended` of the own Node ([`own_node`]), each written at most once ([`handler`]). Not here: the
+//! reaction. A health check deletes the Machine.
 //!
-//! Invariants: nothing that goes wrong ends the process; once `Terminating` is told it only waits to be stopped, because whoever runs it
-//! would start it again; a signal ends it at once, whatever it waits for.
+//! Invariants: no error ends the process; after `Terminating` it waits for a signal, because an exit would only
+//! restart the pod.
 
 mod handler;
 mod imds;
+mod messages;
 mod notice;
 mod own_node;
 
@@ -31,13 +32,11 @@ use crate::cli::{Logging, TerminationHandlerArguments};
 use crate::exit::Usage;
 use crate::logging;
 
-/// The longest that a request to the API server may take: two minutes are all that there is.
+/// Timeout of requests to the API server. EC2 gives notice two minutes ahead.
 const REQUEST: Duration = Duration::from_secs(10);
 
-/// The party in metrics and in the `User-Agent`.
 const PARTY: &str = "termination-handler";
 
-/// Before the second attempt, at most.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 
 /// Runs until SIGTERM or SIGINT.
@@ -50,7 +49,7 @@ pub fn main(arguments: &TerminationHandlerArguments, log: Logging) -> anyhow::Re
         stop.run_until_cancelled(watch(handler, arguments.poll_interval)).await;
         Ok(())
     });
-    // A name look-up that hangs must not hold up the exit.
+    // A DNS lookup that hangs must not delay the exit.
     runtime.shutdown_background();
     result
 }
@@ -67,13 +66,12 @@ async fn prepare(arguments: &TerminationHandlerArguments) -> anyhow::Result<Hand
     Ok(Handler::new(Imds::new(arguments.imds_endpoint.clone(), clock), node))
 }
 
-/// Looks every `poll`, and after trouble as soon as that seems worth it.
 async fn watch(mut handler: Handler, poll: Duration) -> Infallible {
-    // No notice may be missed because of a pause, so pauses stay short.
+    // A long backoff would miss notices.
     let retry = Backoff { base: poll.min(FIRST_RETRY), max: poll * 3 };
     let mut trouble = Trouble::default();
     while !handler.is_done() {
-        let pause = match handler.pass().await {
+        let pause = match handler.poll().await {
             Ok(()) => {
                 trouble.is_over();
                 poll
@@ -84,11 +82,10 @@ async fn watch(mut handler: Handler, poll: Duration) -> Infallible {
             tokio::time::sleep(pause).await;
         }
     }
-    tracing::info!("the Node says Terminating=True; nothing more to do");
+    tracing::info!("Node has Terminating=True; nothing more to do");
     std::future::pending().await
 }
 
-/// Failures in a row. Each is logged once, not every few seconds.
 #[derive(Debug, Default)]
 struct Trouble {
     failures: u32,
@@ -96,13 +93,12 @@ struct Trouble {
 }
 
 impl Trouble {
-    /// Counts a failure.
     fn again(&mut self, error: &str) -> u32 {
         self.failures = self.failures.saturating_add(1);
         if error == self.last {
             tracing::debug!(error, failures = self.failures, "still failing");
         } else {
-            tracing::warn!(error, "failed; it is tried again and again");
+            tracing::warn!(error, "failed; retrying");
             error.clone_into(&mut self.last);
         }
         self.failures
@@ -110,7 +106,7 @@ impl Trouble {
 
     fn is_over(&mut self) {
         if self.failures > 0 {
-            tracing::info!(failures = self.failures, "works again");
+            tracing::info!(failures = self.failures, "recovered");
             *self = Self::default();
         }
     }

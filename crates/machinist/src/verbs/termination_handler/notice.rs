@@ -1,6 +1,6 @@
-//! What the metadata service says, read with suspicion: pure functions from bytes to conditions.
+//! Parses notices into conditions. Pure.
 //!
-//! Nothing of an answer gets into the cluster as it was: an action is one of three, and a time is parsed and printed again.
+//! Responses are not trusted: an action is one of three, a time is parsed and formatted, nothing is copied.
 
 use jiff::Timestamp;
 use machinist_api::names::{
@@ -10,61 +10,48 @@ use machinist_api::names::{
 use machinist_domain::conditions::Condition;
 use serde::Deserialize;
 
-/// `spot/instance-action`.
+use super::messages;
+
 #[derive(Deserialize)]
 struct InstanceAction {
     action: Action,
-    /// A notice without a time is a notice all the same.
     time: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Action {
+pub(super) enum Action {
     Terminate,
     Stop,
     Hibernate,
 }
 
-/// `events/recommendations/rebalance`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Rebalance {
     notice_time: Timestamp,
 }
 
-/// Reads `spot/instance-action`.
 pub(super) fn instance_action(answer: &[u8]) -> Result<Condition, serde_json::Error> {
     let InstanceAction { action, time } = serde_json::from_slice(answer)?;
     Ok(terminating(action, time))
 }
 
-/// Reads `spot/termination-time`. It may also hold something that is no time; EC2's documentation says that this is no notice.
+/// Parses `spot/termination-time`. Per EC2's documentation, a value that is not a time is not a notice.
 pub(super) fn termination_time(answer: &[u8]) -> Option<Condition> {
     let time = std::str::from_utf8(answer).ok()?.trim().parse().ok()?;
     Some(terminating(Action::Terminate, Some(time)))
 }
 
-/// Reads `events/recommendations/rebalance`.
 pub(super) fn rebalance(answer: &[u8]) -> Result<Condition, serde_json::Error> {
     let Rebalance { notice_time } = serde_json::from_slice(answer)?;
-    let message = format!(
-        "EC2 said at {notice_time} that this instance is at a higher risk to be interrupted"
-    );
+    let message = messages::rebalance(notice_time);
     let condition = Condition::yes(NODE_CONDITION_REBALANCE_RECOMMENDED);
     Ok(condition.because(REASON_REBALANCE_RECOMMENDATION, message))
 }
 
 fn terminating(action: Action, time: Option<Timestamp>) -> Condition {
-    let action = match action {
-        Action::Terminate => "terminates",
-        Action::Stop => "stops",
-        Action::Hibernate => "hibernates",
-    };
-    let message = match time {
-        Some(time) => format!("EC2 {action} this instance at {time}"),
-        None => format!("EC2 {action} this instance; it did not say when"),
-    };
+    let message = messages::terminating(action, time);
     Condition::yes(NODE_CONDITION_TERMINATING).because(REASON_TERMINATION_REQUESTED, message)
 }
 
@@ -73,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_of_ec2_are_understood() {
+    fn parses_notices_of_ec2() {
         for (action, message) in [
             (
                 r#"{"action": "terminate", "time": "2026-09-18T08:22:00Z"}"#,
@@ -85,7 +72,7 @@ mod tests {
             ),
             (
                 r#"{"action": "hibernate", "new": [1]}"#,
-                "EC2 hibernates this instance; it did not say when",
+                "EC2 hibernates this instance (no time given)",
             ),
         ] {
             let condition = instance_action(action.as_bytes()).unwrap();
@@ -101,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ec2_never_says_is_an_error_and_no_notice() {
+    fn malformed_notices_are_errors() {
         for answer in [
             "",
             "null",

@@ -1,4 +1,4 @@
-//! The Node that this process runs on: read live, written through the one writer, and only its conditions.
+//! Reads the own Node live and writes its conditions.
 
 use std::sync::Arc;
 
@@ -15,21 +15,19 @@ use machinist_runtime::writer::{Gateway, WriteError, Writer, Written};
 
 use super::PARTY;
 
-/// How often a kubelet that is faster is put up with before there is a pause.
+/// Attempts before a backoff: the kubelet writes the status too, so conflicts are normal.
 const ATTEMPTS: u32 = 5;
 
-/// Why the Node does not say what it should.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NodeError {
-    #[error("not read: {0}")]
+    #[error("cannot read the Node: {0}")]
     Read(#[from] ApiError),
-    #[error("not understood: {0}")]
-    NotUnderstood(#[from] serde_json::Error),
-    #[error("not written: {0}")]
+    #[error("cannot parse the Node: {0}")]
+    Malformed(#[from] serde_json::Error),
+    #[error("cannot write the Node: {0}")]
     Write(#[from] WriteError),
 }
 
-/// The Node that this process runs on.
 #[derive(Debug)]
 pub(super) struct OwnNode {
     name: String,
@@ -39,7 +37,7 @@ pub(super) struct OwnNode {
 }
 
 impl OwnNode {
-    /// Nothing is read yet. No lease is needed: every Node has one handler, and a second one would write the same.
+    /// Needs no lease: a second handler on the Node would write the same.
     pub(super) fn new(
         name: &str,
         cluster: &Cluster,
@@ -52,7 +50,6 @@ impl OwnNode {
         Self { name: name.to_owned(), session, writer, clock }
     }
 
-    /// Makes the Node say so, unless it does already.
     pub(super) async fn set(&self, condition: &Condition) -> Result<(), NodeError> {
         let mut attempts = 0;
         loop {
@@ -60,7 +57,7 @@ impl OwnNode {
             match self.set_once(condition).await {
                 Err(NodeError::Write(error)) if error.conflict() && attempts < ATTEMPTS => {}
                 Ok(Written::Nothing) => {
-                    tracing::info!(condition = &*condition.kind, "the Node says so already");
+                    tracing::info!(condition = &*condition.kind, "Node has the condition already");
                     return Ok(());
                 }
                 result => return result.map(drop),

@@ -45,7 +45,7 @@ async fn a_kubelet_that_is_faster_keeps_what_it_wrote() {
     let pressure = node.condition("DiskPressure").await.unwrap().unwrap();
     assert_eq!(pressure["status"], "True");
     assert_eq!(node.writes(), 2, "a conflict, then the write");
-    assert!(!handler.log().contains("failed; it is tried"), "{}", handler.log());
+    assert!(!handler.log().contains("failed; retrying"), "{}", handler.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,12 +11,12 @@ async fn refusals_are_neither_a_notice_nor_the_end() {
     let node = SpotNode::new("refused").await;
     node.imds.fail(&[500, 503, 403]);
     let mut handler = node.handler().await;
-    handler.says("was answered with 500").await;
-    handler.says("works again").await;
+    handler.says("returned 500").await;
+    handler.says("recovered").await;
     assert_eq!(node.imds.count(TOKEN, 500) + node.imds.count(TOKEN, 503), 2);
 
     node.imds.fail(&[500, 502, 429, 302, 401, 401, 500, 504]);
-    handler.says("was answered with 504").await;
+    handler.says("returned 504").await;
     assert!(handler.is_alive());
     assert_eq!(node.requests().len(), 0);
 

@@ -1,4 +1,4 @@
-//! The simulated cloud of the playground, in the same process but outside of the controllers: they reach it over HTTP alone.
+//! The simulated cloud of the playground. The controllers reach it over HTTP.
 
 use std::sync::Arc;
 
@@ -12,16 +12,13 @@ use serde_json::{Value, json};
 
 use crate::cli::FailMode;
 
-/// A cloud that is called and whose instances become Nodes.
 pub(in super::super) struct Cloud {
-    /// The cloud itself, to count what it has.
     pub(super) sim: SimCloud,
     server: SimServer,
     _kubelets: Kubelets,
 }
 
 impl Cloud {
-    /// An empty cloud that fails as the user wants.
     pub(in super::super) async fn start(
         control_plane: &ControlPlane,
         fail: Option<FailMode>,
@@ -34,13 +31,11 @@ impl Cloud {
         Ok(Self { sim, server, _kubelets: kubelets })
     }
 
-    /// The provider for it.
     pub(in super::super) fn providers(&self) -> Providers {
         Providers::new(vec![Arc::new(SimProvider::at(self.server.url()))])
     }
 }
 
-/// How each instance fails.
 pub(super) fn failures(mode: FailMode) -> Value {
     match mode {
         FailMode::NeverBoots => json!({"neverBoots": true}),
@@ -50,7 +45,6 @@ pub(super) fn failures(mode: FailMode) -> Value {
     }
 }
 
-/// How the cloud as a whole fails.
 fn modes(mode: FailMode) -> Modes {
     let well = Modes::default();
     match mode {

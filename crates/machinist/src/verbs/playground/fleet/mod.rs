@@ -1,6 +1,5 @@
-//! The MachineSet whose machines really come and go, on a simulated cloud of the playground's own.
-//!
-//! [`Fleet`] is what a user sees of it, [`cloud`] the cloud beneath, [`view`] the table, [`prove`] what `--once` shows.
+//! The MachineSet with machines in the simulated cloud ([`cloud`]), its table ([`view`]), and the proof of `--once`
+//! ([`prove`]).
 
 pub(super) mod cloud;
 mod prove;
@@ -17,13 +16,11 @@ use machinist_api::machine_set::MachineSet;
 use serde_json::json;
 
 use self::cloud::Cloud;
-use super::NAMESPACE;
+use super::{NAMESPACE, messages};
 use crate::cli::{FailMode, PlaygroundArguments};
 
-/// What the set is called.
 pub(super) const NAME: &str = "fleet";
 
-/// A MachineSet on the simulated cloud, as a user handles it.
 pub(super) struct Fleet {
     sets: Api<MachineSet>,
     machines: Api<Machine>,
@@ -33,7 +30,6 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    /// Creates the set, with as many machines as the user wants and as faulty as that.
     pub(super) async fn create(
         client: &Client,
         cloud: Cloud,
@@ -51,13 +47,12 @@ impl Fleet {
         })
     }
 
-    /// The table of machines, and what the cloud has.
     pub(super) async fn table(&self, with_ages: bool) -> anyhow::Result<String> {
         let machines = self.machines.list(&ListParams::default()).await?.items;
         let now = jiff::Timestamp::now();
         let rows: Vec<_> = machines.iter().map(|machine| view::Row::of(machine, now)).collect();
         let table = view::table(&rows, with_ages);
-        Ok(format!("{table}\n\nthe cloud has {} instances", self.cloud.sim.live()))
+        Ok(format!("{table}\n\n{}", messages::instances(self.cloud.sim.live())))
     }
 
     async fn scale(&self, replicas: u32) -> anyhow::Result<()> {
@@ -71,7 +66,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// The machines that run, if nothing else is there: no machine in another phase, no instance and no node too many.
+    /// The Running machines, if there are no other machines, instances or Nodes.
     async fn settled(&self) -> anyhow::Result<Option<BTreeSet<String>>> {
         let machines = self.machines.list(&ListParams::default()).await?.items;
         let running: BTreeSet<_> = machines

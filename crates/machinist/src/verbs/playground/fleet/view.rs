@@ -1,4 +1,4 @@
-//! One row per machine: how far it is, on which node, how old, and what is in the way. Pure: from objects to text.
+//! The table of machines. Pure.
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
@@ -6,13 +6,10 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use machinist_api::machine::Machine;
 
-/// How much of a reason is shown. `kubectl describe` has the rest.
 const REASON_WIDTH: usize = 50;
 
-/// The column of ages.
 const AGE: usize = 3;
 
-/// What the table shows of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     name: String,
@@ -22,7 +19,6 @@ pub(super) struct Row {
     why: String,
 }
 
-/// Whether instance and node are there and nobody wants it gone.
 pub(super) fn is_running(machine: &Machine) -> bool {
     phase(machine) == "Running" && machine.metadata.deletion_timestamp.is_none()
 }
@@ -47,13 +43,13 @@ impl Row {
     }
 }
 
-/// Why a machine is not ready: what failed for good, else the condition that is in the way.
+/// Why a machine is not ready: the permanent error, otherwise a condition that is False.
 fn why(machine: &Machine) -> Option<String> {
     let status = machine.status.as_ref()?;
     if let Some(message) = &status.error_message {
         return Some(message.clone());
     }
-    // A drain says more than that the machine is not ready, which it leads to.
+    // During a deletion the drain is the cause.
     let of = |kind: &str| {
         let mut conditions = status.conditions.iter().flatten();
         conditions.find(|one| one.kind == kind && one.status == "False")
@@ -68,7 +64,7 @@ fn why(machine: &Machine) -> Option<String> {
     }
 }
 
-/// Ages change every second: where each change is printed anew, they are better left out.
+/// Ages change every second. Without a terminal, where every change is printed, they are left out.
 pub(super) fn table(rows: &[Row], with_ages: bool) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
@@ -85,7 +81,6 @@ pub(super) fn table(rows: &[Row], with_ages: bool) -> String {
     table.trim_fmt()
 }
 
-/// The beginning of a text that is too long, with a mark.
 fn cut(text: &str) -> String {
     if text.chars().count() <= REASON_WIDTH {
         return text.to_owned();
@@ -112,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_runs_needs_no_reason() {
+    fn a_running_machine_has_no_reason() {
         let row = row(&json!({"phase": "Running", "nodeRef": {"name": "n"}, "conditions": [
             {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
         ]}));
@@ -120,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_way_is_shown_and_cut() {
+    fn the_false_condition_is_shown_and_cut() {
         let row = row(&json!({"phase": "Provisioning", "conditions": [
             {"type": "Ready", "status": "False", "reason": "CapacityExhausted",
              "message": "no room ".repeat(20), "lastTransitionTime": "2026-01-01T00:00:00Z"},
@@ -132,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_for_good_is_told_first() {
+    fn a_permanent_error_takes_precedence() {
         let row =
             row(&json!({"phase": "Failed", "errorMessage": "no such type", "conditions": []}));
         assert_eq!(row.why, "no such type");

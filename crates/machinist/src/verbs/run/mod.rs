@@ -1,5 +1,7 @@
 //! `machinist run`: the controllers in a cluster.
 
+pub(crate) mod messages;
+
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -19,8 +21,7 @@ use crate::exit::Usage;
 use crate::logging;
 use crate::registry::Wiring;
 
-/// Threads that run tasks, whatever the number of cores: the API server is the limit, and one thread feeds it (`make bench`). Each thread
-/// has a heap of its own; a second one costs about half a MiB with a thousand MachineSets.
+/// One worker thread saturates the API server (`make bench`). Another one would cost about half a MiB of heap.
 const THREADS: usize = 1;
 
 /// Runs until SIGTERM or SIGINT.
@@ -32,7 +33,7 @@ pub fn main(arguments: &RunArguments, log: Logging, providers: &Providers) -> an
         let stop = shutdown::on_signal()?;
         run(arguments, providers, stop).await
     });
-    // What is still running was told to stop; a name look-up that hangs must not hold up the exit.
+    // A DNS lookup that hangs must not delay the exit.
     runtime.shutdown_background();
     result
 }
@@ -43,11 +44,6 @@ pub async fn run(
     providers: &Providers,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let flags = ClusterFlags {
-        control: arguments.control_kubeconfig.clone(),
-        target: arguments.target_kubeconfig.clone(),
-    };
-    let choice = config::resolve(&flags, &Environment::of_process()).await.context(Usage)?;
     let names: Vec<_> = providers.iter().map(|provider| provider.name()).collect();
     let platform = arguments.machines.platform(&names);
     let wiring = Wiring {
@@ -57,7 +53,8 @@ pub async fn run(
         providers: providers.clone(),
         time_scale: arguments.time_scale,
     };
-    let mut controllers = wiring.select(&arguments.controllers).context(Usage)?;
+    let mut controllers =
+        wiring.select(&arguments.controllers).map_err(anyhow::Error::msg).context(Usage)?;
     // Flags override what a controller declares.
     for LeaseCustom { namespace, duration } in controllers.iter_mut().map(|one| &mut one.lease) {
         *namespace = namespace.filter(|_| arguments.leader_elect_resource_namespace.is_none());
@@ -67,18 +64,23 @@ pub async fn run(
     if let Some((name, _)) =
         arguments.workers.iter().find(|(name, _)| !known.contains(&name.as_str()))
     {
-        let problem = anyhow::anyhow!("--workers: {name:?} is not among --controllers");
+        let problem = anyhow::Error::msg(messages::not_selected(name));
         return Err(problem.context(Usage));
     }
+    let flags = ClusterFlags {
+        control: arguments.control_kubeconfig.clone(),
+        target: arguments.target_kubeconfig.clone(),
+    };
+    let choice = config::resolve(&flags, &Environment::of_process()).await.context(Usage)?;
     if matches!(choice.target, TargetChoice::None)
         && let Some(one) = controllers.iter().find(|one| one.declaration.needs_nodes)
     {
         let name = one.declaration.name;
-        let problem = anyhow::anyhow!("--target-kubeconfig none: {name} needs the nodes");
+        let problem = anyhow::Error::msg(messages::needs_nodes(name));
         return Err(problem.context(Usage));
     }
     for gate in arguments.annotator.unknown_gates() {
-        tracing::warn!(gate, "--feature-gates: this gate means nothing here");
+        tracing::warn!(gate, "--feature-gates: unknown gate ignored");
     }
     tracing::info!(clusters = choice.found, controllers = known.join(","), "machinist");
 
@@ -117,7 +119,7 @@ fn timings(arguments: &RunArguments) -> Timings {
     }
 }
 
-/// Who we are: the host, for people; the rest so that no two processes are ever the same, not even after a restart.
+/// The holder identity in Leases: the host name, and a random part that is unique per process.
 fn identity() -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     format!("{host}_{}_{:016x}", std::process::id(), fastrand::u64(..))

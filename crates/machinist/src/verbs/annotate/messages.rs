@@ -1,0 +1,51 @@
+//! What `machinist annotate` prints to stderr.
+
+use machinist_provider::spec::SpecError;
+
+pub(super) fn foreign_spec(error: &SpecError) -> String {
+    format!("not changed: {error}")
+}
+
+pub(super) fn unknown_type(name: &str) -> String {
+    format!("instance type {name:?} is unknown; not changed")
+}
+
+pub(super) fn kept(annotation: &str) -> String {
+    format!("{annotation} was set by hand and is kept; --overwrite replaces it")
+}
+
+pub(super) fn wrong_architecture(name: &str) -> String {
+    format!("kubernetes.io/arch={name} in the capacity labels was wrong and is replaced")
+}
+
+pub(super) const NOT_MAPS: &str = "metadata and metadata.annotations must be maps";
+
+pub(super) fn unreadable(count: usize) -> String {
+    format!("documents that cannot be read: {count}; nothing was printed")
+}
+
+pub(super) fn unknown_types(count: usize) -> String {
+    format!("MachineSets with an unknown instance type, not changed: {count}")
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_domain::message_table::message_table;
+
+    use super::*;
+
+    #[test]
+    fn messages() {
+        let rows = [
+            foreign_spec(&SpecError::Missing),
+            unknown_type("m99.mega"),
+            kept("capacity.cluster-autoscaler.kubernetes.io/cpu"),
+            wrong_architecture("arm64"),
+            NOT_MAPS.to_owned(),
+            unreadable(2),
+            unknown_types(3),
+        ];
+        let rows = rows.map(|text| ("stderr", "", text));
+        insta::assert_snapshot!("messages", message_table(&rows));
+    }
+}

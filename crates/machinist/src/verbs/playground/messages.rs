@@ -1,0 +1,95 @@
+//! What `machinist playground` prints.
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::time::Duration;
+
+pub(super) const STARTING: &str =
+    "starting etcd and kube-apiserver (the first start takes minutes: it downloads or builds them)";
+
+pub(super) const STOPPED: &str = "everything is stopped and removed";
+
+/// `--once` proves that machines run, which they never do in some modes.
+pub(super) fn never_ready(mode: &str) -> String {
+    format!("--once cannot be combined with --fail={mode}: the machines do not stay up")
+}
+
+pub(super) fn usage(kubeconfig: &Path, fleet: &str, sample: &str) -> String {
+    format!(
+        "the Kubernetes API runs until Ctrl-C. In another terminal:\n\n  export KUBECONFIG={}\n  \
+         kubectl get machines,machinesets,nodes\n  kubectl scale machineset {fleet} --replicas=5\n  \
+         kubectl edit machineset {sample}\n",
+        kubeconfig.display()
+    )
+}
+
+pub(super) fn instances(count: usize) -> String {
+    format!("instances in the cloud: {count}")
+}
+
+pub(super) fn samples_proved(count: usize) -> String {
+    format!(
+        "proved: {count} MachineSets have capacity annotations, or an Event with the reason why not"
+    )
+}
+
+pub(super) fn running_proved(count: usize) -> String {
+    format!("proved: {count} machines are Running, each with an instance and a Node")
+}
+
+pub(super) const SCALED: &str = "proved: the MachineSet was scaled up by two and down again";
+
+pub(super) fn replaced(machine: &str) -> String {
+    format!("proved: {machine} was deleted, drained and replaced")
+}
+
+pub(super) fn nothing_left(created: usize) -> String {
+    format!("proved: scaled to zero; none of {created} instances and their volumes is left")
+}
+
+pub(super) fn leaked(instances: usize, volumes: usize) -> String {
+    format!("left in the cloud: {instances} instances, {volumes} volumes")
+}
+
+pub(super) fn samples_differ(waited: Duration, rows: &dyn Debug) -> String {
+    format!("MachineSets not as expected after {waited:?}: {rows:?}")
+}
+
+pub(super) fn timed_out(waited: Duration, what: &str, table: &str) -> String {
+    format!("timed out after {waited:?} waiting for {what}; current state:\n{table}")
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_domain::message_table::message_table;
+
+    use super::*;
+
+    #[test]
+    fn messages() {
+        let wait = Duration::from_secs(120);
+        let printed = [
+            STARTING.to_owned(),
+            usage(Path::new("/tmp/x/kubeconfig"), "fleet", "workers"),
+            instances(3),
+            samples_proved(5),
+            running_proved(3),
+            SCALED.to_owned(),
+            replaced("fleet-1"),
+            nothing_left(6),
+            STOPPED.to_owned(),
+        ];
+        let errors = [
+            never_ready("dies"),
+            samples_differ(wait, &["workers"]),
+            timed_out(wait, "the fleet to grow", "MACHINE  PHASE"),
+            leaked(1, 2),
+        ];
+        let rows: Vec<_> = printed
+            .map(|text| ("stdout", "", text))
+            .into_iter()
+            .chain(errors.map(|text| ("stderr", "", text)))
+            .collect();
+        insta::assert_snapshot!("messages", message_table(&rows));
+    }
+}

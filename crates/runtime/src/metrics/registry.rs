@@ -1,0 +1,55 @@
+//! A registry that lists its metrics for the reference docs. The client's registry encodes only metrics with samples.
+
+use prometheus_client::registry::Metric;
+
+/// Metrics with a common prefix.
+#[derive(Debug, Default)]
+pub struct Registry {
+    inner: prometheus_client::registry::Registry,
+    prefix: String,
+    descriptions: Vec<Description>,
+}
+
+/// A registered metric.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Description {
+    /// The full name.
+    pub name: String,
+    /// `counter`, `gauge` or `histogram`.
+    pub kind: String,
+    /// The help text.
+    pub help: String,
+}
+
+impl Registry {
+    /// An empty registry.
+    pub fn with_prefix(prefix: &str) -> Self {
+        let inner = prometheus_client::registry::Registry::with_prefix(prefix);
+        Self { inner, prefix: format!("{prefix}_"), descriptions: Vec::new() }
+    }
+
+    /// Adds a metric.
+    pub fn register(
+        &mut self,
+        name: impl Into<String>,
+        help: impl Into<String>,
+        metric: impl Metric,
+    ) {
+        let (name, help) = (name.into(), help.into());
+        let kind = metric.metric_type().as_str().to_owned();
+        let total = if kind == "counter" { "_total" } else { "" };
+        let full_name = format!("{}{name}{total}", self.prefix);
+        self.descriptions.push(Description { name: full_name, kind, help: help.clone() });
+        self.inner.register(name, help, metric);
+    }
+
+    /// Every metric, with or without samples.
+    pub fn descriptions(&self) -> &[Description] {
+        &self.descriptions
+    }
+
+    /// Appends the metrics in the OpenMetrics text format.
+    pub fn encode(&self, text: &mut String) -> std::fmt::Result {
+        prometheus_client::encoding::text::encode_registry(text, &self.inner)
+    }
+}
