@@ -10,7 +10,7 @@ use machinist_api::wire::MetadataOnly;
 use machinist_domain::annotations::AnnotationChange;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
-use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
+use machinist_domain::report::{EventNote, EventReason, EventType, ReconcileResult, Report};
 use machinist_domain::retry::{Classified, Retry};
 use machinist_runtime::cache::kind::{Kind, Stored};
 use machinist_runtime::cache::store::Entry;
@@ -95,8 +95,8 @@ fn decide(snapshot: &Labelled) -> Plan {
 /// report.rs: pure.
 fn report(snapshot: &Labelled, plan: &Plan, failed: Option<Retry>) -> Report {
     match (plan, failed) {
-        (_, Some(retry)) => Report { retry: Some(retry), ..Report::quiet(PassResult::Failed) },
-        (Plan::NoOp, None) => Report::quiet(PassResult::Settled),
+        (_, Some(retry)) => Report { retry: Some(retry), ..Report::quiet(ReconcileResult::Failed) },
+        (Plan::NoOp, None) => Report::quiet(ReconcileResult::Settled),
         (Plan::Annotate(_), None) => {
             let event = EventNote {
                 event_type: EventType::Normal,
@@ -104,7 +104,7 @@ fn report(snapshot: &Labelled, plan: &Plan, failed: Option<Retry>) -> Report {
                 action: "Annotate",
                 note: messages::annotated(snapshot.labels),
             };
-            Report { events: vec![event], ..Report::quiet(PassResult::Changed) }
+            Report { events: vec![event], ..Report::quiet(ReconcileResult::Changed) }
         }
     }
 }
