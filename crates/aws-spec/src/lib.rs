@@ -1,10 +1,8 @@
-//! AWS without the SDK: reading `AWSMachineProviderConfig`, and the built-in catalogue of instance types.
-//!
-//! Input: raw provider specs and names of types. Output: shapes and capacities. Quick to build and to test; nothing here asks AWS anything.
+//! AWS without the SDK: reads `AWSMachineProviderConfig`, and has the built-in catalogue of instance types. No IO.
 
 pub mod catalogue;
 pub mod config;
-pub mod ec2_words;
+pub mod ec2_names;
 mod provider_config;
 mod type_facts;
 

@@ -1,7 +1,7 @@
-//! Reads `AWSMachineProviderConfig`, under both API groups that it is found under.
+//! The spec half for AWS: reads `AWSMachineProviderConfig` under both of its API groups.
 //!
-//! For a shape only what it needs is read; a field with the wrong type is an error with its path. The spec is hostile input. All of
-//! it is in [`crate::config`].
+//! Only the fields of a shape are read; a field of the wrong type is an error with its path. All fields are in
+//! [`crate::config`].
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ impl SpecHalf for AwsSpecs {
             region: text(placement.region),
             zone: text(placement.availability_zone),
             root_disk_gib: root_disk(&devices)?,
-            // Whether any Secret can be called so matters to those who ask a cloud alone.
+            // Whether the name is valid matters only to callers of a cloud.
             credentials_secret: config.credentials_secret.and_then(|secret| text(secret.name)),
         })
     }
@@ -94,7 +94,7 @@ impl SpecHalf for AwsSpecs {
     }
 }
 
-/// The error for a spec of another kind. One without a kind is taken for ours.
+/// The error for another kind. A spec without a kind is accepted.
 pub(crate) fn foreign(kind: Option<&str>) -> Option<SpecError> {
     let kind = kind.filter(|kind| *kind != KIND)?;
     Some(SpecError::ForeignKind { kind: kind.to_owned(), known: KINDS.to_vec() })
@@ -136,7 +136,8 @@ mod tests {
                 r#"{{"apiVersion":"{group}","kind":"AWSMachineProviderConfig","instanceType":"m6i.large",
                     "placement":{{"region":"eu-west-1","availabilityZone":"eu-west-1a"}},"x":[1],
                     "credentialsSecret":{{"name":"aws"}},
-                    "blockDevices":[{{"deviceName":"/dev/xvdb","ebs":{{"volumeSize":9}}}},{{"ebs":{{"volumeSize":120}}}}]}}"#
+                    "blockDevices":[{{"deviceName":"/dev/xvdb","ebs":{{"volumeSize":9}}}},
+                        {{"ebs":{{"volumeSize":120}}}}]}}"#
             );
             let expected = Shape {
                 instance_type: "m6i.large".into(),
@@ -152,7 +153,7 @@ mod tests {
     #[test]
     fn bad_specs_say_what_is_wrong() {
         let cases = [
-            ("[]", "it must be an object"),
+            ("[]", "must be an object"),
             ("{}", "instanceType is missing"),
             (r#"{"instanceType":""}"#, "instanceType is missing"),
             (r#"{"instanceType":5}"#, "instanceType: invalid type: integer `5`, expected a string"),
@@ -181,7 +182,7 @@ mod tests {
                 other => panic!("{spec}: {other:?}"),
             }
         }
-        // A manifest whose names are filled in later has a shape all the same.
+        // A manifest template with placeholders has a shape as well.
         let template = r#"{"instanceType":"a","credentialsSecret":{"name":"${SECRET}"}}"#;
         assert_eq!(shape(template).unwrap().credentials_secret.as_deref(), Some("${SECRET}"));
         let foreign = shape(r#"{"kind":"GCPMachineProviderSpec"}"#);
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn all_problems_are_told_at_once_and_of_wrong_types_the_first() {
+    fn reports_all_problems_but_only_the_first_wrong_type() {
         let told = |json: &str| {
             let problems = AwsSpecs.validate(&RawValue::from_string(json.to_owned()).unwrap());
             problems.into_iter().map(|problem| problem.path).collect::<Vec<_>>()
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(told(types), ["placement.tenancy"]);
     }
 
-    /// Mostly the names that are read, so that every field meets every type.
+    /// Mostly known names, so that every field is tried with every type.
     fn field() -> impl Strategy<Value = String> {
         let known = vec![
             "kind",
@@ -254,13 +255,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_a_spec_holds_is_read_or_refused(
+        fn any_spec_is_read_or_refused(
             spec in prop_oneof![1 => anything(), 4 => object(anything())],
         ) {
             let kind = spec.get("kind").and_then(Value::as_str).map(str::to_owned);
             let instance_type = spec.get("instanceType").and_then(Value::as_str);
             match shape(&spec.to_string()) {
-                // Nothing is made up: what is read is what was there.
                 Ok(shape) => prop_assert_eq!(Some(&*shape.instance_type), instance_type),
                 Err(SpecError::ForeignKind { kind: said, .. }) => prop_assert_eq!(Some(said), kind),
                 Err(SpecError::Invalid { reason }) => prop_assert!(!reason.is_empty()),

@@ -1,17 +1,15 @@
-//! What EC2 says of an instance type, in its own words, and what a machine of that type gives to a cluster. Pure.
-//!
-//! Input: what was read of an answer (`provider-aws`). Output: a [`Capacity`], or a line of the catalogue.
+//! EC2's description of an instance type, and its capacity. Pure.
 
 use machinist_domain::shape::{Capacity, GpuVendor};
 
-use crate::ec2_words;
+use crate::ec2_names;
 
-/// What EC2 says of one instance type. Zero stands for what EC2 does not say.
+/// EC2's description of an instance type. Zero means unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TypeFacts {
     /// `InstanceType`, as `m6i.large`
     pub name: String,
-    /// `DefaultVCpus`; some can be switched off
+    /// `DefaultVCpus`
     pub vcpus: u32,
     /// `SizeInMiB` of the memory
     pub memory_mib: u64,
@@ -21,7 +19,7 @@ pub struct TypeFacts {
     pub gpus: Vec<DeviceFacts>,
     /// `NeuronInfo`, `InferenceAcceleratorInfo`, `FpgaInfo` and `MediaAcceleratorInfo`, each device once
     pub accelerators: Vec<DeviceFacts>,
-    /// `MaximumNetworkInterfaces` of the default network card: pods get their addresses from that one alone
+    /// `MaximumNetworkInterfaces` of the default network card, from which pods get their addresses
     pub interfaces: u32,
     /// `Ipv4AddressesPerInterface`
     pub addresses_per_interface: u32,
@@ -29,10 +27,10 @@ pub struct TypeFacts {
     pub storage_gb: u64,
 }
 
-/// What EC2 says of devices of one model.
+/// Devices of one model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceFacts {
-    /// `Count`, or `LogicalGpuCount` where a machine has a part of a GPU
+    /// `Count`, or `LogicalGpuCount` of a fractional GPU
     pub count: u32,
     /// `Manufacturer`, as `NVIDIA`
     pub maker: String,
@@ -41,12 +39,12 @@ pub struct DeviceFacts {
 }
 
 impl TypeFacts {
-    /// What a machine of this type gives to a cluster.
+    /// The capacity of a node of this type.
     pub fn capacity(&self) -> Capacity {
         Capacity {
             vcpus: self.vcpus,
             memory_mib: self.memory_mib,
-            architecture: ec2_words::architecture(self.architectures.iter().map(String::as_str)),
+            architecture: ec2_names::architecture(self.architectures.iter().map(String::as_str)),
             gpus: self.gpus.iter().map(|gpu| gpu.count).fold(0, u32::saturating_add),
             gpu_vendor: self.gpus.iter().find_map(vendor),
             interfaces: self.interfaces,
@@ -56,7 +54,7 @@ impl TypeFacts {
 }
 
 fn vendor(gpus: &DeviceFacts) -> Option<GpuVendor> {
-    if gpus.count == 0 { None } else { ec2_words::gpu_vendor(&gpus.maker) }
+    if gpus.count == 0 { None } else { ec2_names::gpu_vendor(&gpus.maker) }
 }
 
 #[cfg(test)]
@@ -97,7 +95,7 @@ mod tests {
             (vec![gpu(8, "NVIDIA")], 8, Some(GpuVendor::Nvidia)),
             (vec![gpu(1, "AMD"), gpu(3, "AMD")], 4, Some(GpuVendor::Amd)),
             (vec![gpu(8, "Habana")], 8, Some(GpuVendor::Habana)),
-            (vec![gpu(1, "Somebody")], 1, None),
+            (vec![gpu(1, "Unknown")], 1, None),
             (vec![gpu(0, "NVIDIA")], 0, None),
             (vec![gpu(u32::MAX, "NVIDIA"), gpu(1, "NVIDIA")], u32::MAX, Some(GpuVendor::Nvidia)),
             (vec![], 0, None),

@@ -1,25 +1,17 @@
-//! Label lists in annotations: `key=value` pairs joined by commas.
+//! Label lists as annotations carry them: `key=value` pairs joined by commas.
 //!
-//! The pairs of users are kept. The list is sorted, and lists that differ only in order are equal.
+//! Users' pairs are kept and the order is sorted, so the same set of pairs always gives the same string. A comparison is one of
+//! sets: a list that differs in order alone is not different, and is never written.
 
 use std::collections::BTreeMap;
 
-/// Reads a list. Parts without `=` are dropped; the last of equal keys wins.
+/// Reads a list. A piece without `=` is no pair and is dropped; the value begins after the first `=`; the last of equal keys wins.
 pub fn parse(list: &str) -> BTreeMap<&str, &str> {
     list.split(',')
         .filter_map(|pair| pair.split_once('='))
         .map(|(key, value)| (key.trim(), value.trim()))
         .filter(|(key, _)| !key.is_empty())
         .collect()
-}
-
-/// The list with `key=value`, or `None` if it contains the pair already.
-pub fn with_pair(list: &str, key: &str, value: &str) -> Option<String> {
-    let mut pairs = parse(list);
-    if pairs.insert(key, value) == Some(value) {
-        return None;
-    }
-    Some(join(&pairs))
 }
 
 /// Writes a list, sorted by key.
@@ -41,31 +33,14 @@ pub fn join(pairs: &BTreeMap<&str, &str>) -> String {
 mod tests {
     use super::*;
 
-    const ARCH: &str = "kubernetes.io/arch";
-
     #[test]
-    fn users_pairs_are_kept_and_sorted() {
-        let merged = with_pair("node-role.kubernetes.io/worker=,custom=value", ARCH, "amd64");
-        assert_eq!(
-            merged.as_deref(),
-            Some("custom=value,kubernetes.io/arch=amd64,node-role.kubernetes.io/worker=")
-        );
+    fn join_sorts_what_parse_reads() {
+        let pairs = parse("node-role.kubernetes.io/worker=,custom=value,a=1,a=2");
+        assert_eq!(join(&pairs), "a=2,custom=value,node-role.kubernetes.io/worker=");
     }
 
     #[test]
-    fn ignores_the_order() {
-        assert_eq!(with_pair("z=1,kubernetes.io/arch=arm64,a=2", ARCH, "arm64"), None);
-    }
-
-    #[test]
-    fn a_contradicting_value_is_replaced() {
-        let merged = with_pair("kubernetes.io/arch=amd64,x=y", ARCH, "arm64");
-        assert_eq!(merged.as_deref(), Some("kubernetes.io/arch=arm64,x=y"));
-    }
-
-    #[test]
-    fn drops_parts_without_a_value() {
-        let merged = with_pair(",,nonsense, a = b=c ,=v", ARCH, "amd64");
-        assert_eq!(merged.as_deref(), Some("a=b=c,kubernetes.io/arch=amd64"));
+    fn parse_drops_pieces_that_are_not_pairs() {
+        assert_eq!(join(&parse(",,nonsense, a = b=c ,=v")), "a=b=c");
     }
 }

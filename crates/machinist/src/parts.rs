@@ -5,8 +5,8 @@ use std::sync::Arc;
 use machinist_controllers::platform::ClusterPlatform;
 use machinist_controllers::secrets::ClusterSecrets;
 use machinist_domain::machine_timings::MachineTimings;
+use machinist_provider::metrics::CallMetrics;
 use machinist_provider::parts::{CloudTimings, Parts};
-use machinist_provider::witness::Witness;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::metrics::{MetricSet, Metrics, Registry};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -36,12 +36,12 @@ pub fn register_metrics(metrics: &Metrics) {
 
 struct Counted(Arc<Metrics>, Arc<InstanceTypeMetrics>);
 
-impl Witness for Counted {
-    fn called(&self, operation: &'static str, result: &'static str) {
+impl CallMetrics for Counted {
+    fn record_call(&self, operation: &'static str, result: &'static str) {
         self.0.cloud_called(operation, result);
     }
 
-    fn looked(&self, hit: bool) {
+    fn record_lookup(&self, hit: bool) {
         let result = if hit { "hit" } else { "miss" };
         self.1.0.get_or_create(&LookupLabels { result }).inc();
     }
@@ -54,7 +54,7 @@ pub(crate) fn of(shared: &Arc<Shared>, machines: &MachineTimings) -> Parts {
     Parts {
         secrets: Arc::new(ClusterSecrets::new(&shared.control)),
         platform: Arc::new(ClusterPlatform::new(shared)),
-        witness: Arc::new(Counted(Arc::clone(&shared.metrics), shared.metrics.set())),
+        metrics: Arc::new(Counted(Arc::clone(&shared.metrics), shared.metrics.set())),
         clock: Arc::new(move || clock.uptime()),
         spawn: Arc::new(move |task| {
             let stop = tasks.stopping();
@@ -65,8 +65,7 @@ pub(crate) fn of(shared: &Arc<Shared>, machines: &MachineTimings) -> Parts {
         timings: CloudTimings {
             consistency: machines.consistency,
             request: timings.cloud_call,
-            retry_base: timings.retry.base,
-            retry_max: timings.retry.max,
+            retry: timings.retry,
         },
     }
 }

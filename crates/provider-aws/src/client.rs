@@ -1,7 +1,5 @@
-//! A client of EC2 for a realm.
-//!
-//! In: a realm. Out: [`Ec2`], with the realm's credentials, endpoint and CA. Everything that the SDK would choose by itself (behaviour,
-//! retries, timeouts, name) is chosen here.
+//! Creates EC2 clients. Everything that the SDK would choose by itself (behaviour, retries, timeouts, name) is chosen
+//! here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,48 +9,58 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{AppName, BehaviorVersion, Region};
 use aws_sdk_ec2::config::Builder;
-use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::access::{CloudAccess, Credentials};
+use machinist_provider::metrics::CallMetrics;
+use machinist_provider::parts::Parts;
 use machinist_provider::secret::{SecretData, SecretReader};
-use machinist_provider::witness::Witness;
 
-use crate::answers::WholeDocuments;
 use crate::credentials::{self, PROFILE};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
 use crate::quiet::quiet;
+use crate::responses::CompleteResponses;
 use crate::tls::HttpClients;
 
-/// Pinned: a newer SDK must not change how we behave.
+/// Pinned, so that an SDK update does not change behaviour.
 fn behaviour() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Makes clients.
 pub(crate) struct Connector {
     pub(crate) secrets: Arc<dyn SecretReader>,
-    pub(crate) witness: Arc<dyn Witness>,
+    pub(crate) metrics: Arc<dyn CallMetrics>,
     /// For one request, from connecting to the last byte.
     pub(crate) request_timeout: Duration,
-    /// How many types EC2 is asked to put on a page; `None` leaves that to EC2.
+    /// The page size for instance types; `None` uses EC2's default.
     pub(crate) page_size: Option<i32>,
     pub(crate) http: Arc<HttpClients>,
 }
 
 impl Connector {
-    /// A client for the realm. Credentials are read now and kept by the client alone.
-    pub(crate) async fn connect(&self, realm: &Realm) -> Result<Ec2, AwsError> {
-        let secret = match &realm.credentials {
+    pub(crate) fn new(parts: &Parts, http: Arc<HttpClients>) -> Self {
+        Self {
+            secrets: Arc::clone(&parts.secrets),
+            metrics: Arc::clone(&parts.metrics),
+            request_timeout: parts.timings.request,
+            page_size: None,
+            http,
+        }
+    }
+
+    /// Reads the credentials and creates a client. Only the client keeps them.
+    pub(crate) async fn connect(&self, access: &CloudAccess) -> Result<Ec2, AwsError> {
+        let secret = match &access.credentials {
             Credentials::Ambient => None,
             Credentials::Secret { key, .. } => {
                 let secret = |failure| AwsError::Secret { key: key.clone(), failure };
                 Some((key, self.secrets.read(key).await.map_err(secret)?))
             }
         };
-        let http = self.http.trusting(realm.ca_bundle.as_ref())?;
-        let region = Region::new(realm.region.to_string());
-        // The realm's asker retries; an SDK that did so too would multiply the attempts.
+        let http = self.http.trusting(access.ca_bundle.as_ref())?;
+        let region = Region::new(access.region.to_string());
+        // Callers retry; retries in the SDK would multiply the attempts.
         let retries = RetryConfig::standard().with_max_attempts(1);
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(CONNECT_TIMEOUT.min(self.request_timeout))
@@ -80,7 +88,7 @@ impl Connector {
             Some((key, data)) => {
                 let data: SecretData = data;
                 let made = credentials::from_secret(&data, &chain)
-                    .map_err(|reason| AwsError::BadSecret { key: key.clone(), reason })?;
+                    .map_err(|reason| AwsError::InvalidSecret { key: key.clone(), reason })?;
                 loader
                     .credentials_provider(made.provider)
                     .profile_files(made.files)
@@ -88,17 +96,17 @@ impl Connector {
             }
         };
 
-        // `AWS_ENDPOINT_URL` and `AWS_ENDPOINT_URL_EC2` come in here, whoever the credentials are from.
+        // This reads `AWS_ENDPOINT_URL` and `AWS_ENDPOINT_URL_EC2`, whatever the source of the credentials.
         let shared = quiet(loader.load()).await;
-        let mut config = Builder::from(&shared).interceptor(WholeDocuments);
-        if let Some(endpoint) = &realm.endpoint {
+        let mut config = Builder::from(&shared).interceptor(CompleteResponses);
+        if let Some(endpoint) = &access.endpoint {
             config = config.endpoint_url(&**endpoint);
         }
         Ok(Ec2 {
             client: aws_sdk_ec2::Client::from_conf(config.build()),
             shared,
             from_secret,
-            witness: Arc::clone(&self.witness),
+            metrics: Arc::clone(&self.metrics),
             page_size: self.page_size,
         })
     }

@@ -1,7 +1,7 @@
-//! Whose word AWS is to take: credentials from a Secret, or the process's own.
+//! Credentials from a Secret or from the process.
 //!
-//! In: the data of a Secret. Out: a credentials provider of the SDK, and the profile that belongs to it. A Secret holds either a whole AWS
-//! configuration file under `credentials` (static keys, a session, roles, web identity) or a pair of keys; the file wins.
+//! A Secret has either an AWS configuration file under `credentials` (static keys, a session, roles, web identity) or
+//! a pair of keys; the file takes precedence.
 //!
 //! Nothing is written to disk: the SDK reads the file from memory. Nothing is logged, see [`quiet`](crate::quiet).
 
@@ -17,6 +17,7 @@ use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvid
 use aws_runtime::env_config::file::{EnvConfigFileKind, EnvConfigFiles};
 use machinist_provider::secret::SecretData;
 
+use crate::messages;
 use crate::quiet::quiet;
 
 const FILE: &str = "credentials";
@@ -24,31 +25,26 @@ const KEY_ID: &str = "aws_access_key_id";
 const KEY: &str = "aws_secret_access_key";
 const TOKEN: &str = "aws_session_token";
 
-/// The profile of a Secret's file that counts, whatever `AWS_PROFILE` says about the process's own.
+/// The profile of a Secret's file that is used; `AWS_PROFILE` applies only to the process.
 pub(crate) const PROFILE: &str = "default";
 
-/// The instance's metadata service answers within milliseconds or, outside AWS, never.
+/// The metadata service responds within milliseconds or, outside AWS, never.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a Secret's data comes to.
 #[derive(Debug)]
 pub(crate) struct FromSecret {
     pub(crate) provider: SharedCredentialsProvider,
-    /// Stands for `~/.aws`, which belongs to the process and not to the Secret.
+    /// Replaces `~/.aws`, which belongs to the process and not to the Secret.
     pub(crate) files: EnvConfigFiles,
 }
 
-/// Credentials from the data of a Secret; the error says what is missing.
 pub(crate) fn from_secret(
     data: &SecretData,
     config: &ProviderConfig,
 ) -> Result<FromSecret, &'static str> {
     if let Some(file) = text(data, FILE)? {
         if lends_our_identity(file) {
-            return Err(
-                "endpoint_url cannot go with web_identity_token_file or credential_source: \
-                 what belongs to this process is sent to AWS alone",
-            );
+            return Err(messages::SECRET_LENDS_IDENTITY);
         }
         let files = in_memory(&unprefixed(file));
         let provider = ProfileFileCredentialsProvider::builder()
@@ -59,16 +55,14 @@ pub(crate) fn from_secret(
         return Ok(FromSecret { provider: shared(provider), files });
     }
     let (Some(id), Some(key)) = (text(data, KEY_ID)?, text(data, KEY)?) else {
-        return Err(
-            "it must have the key credentials, or aws_access_key_id and aws_secret_access_key",
-        );
+        return Err(messages::SECRET_WITHOUT_CREDENTIALS);
     };
     let token = text(data, TOKEN)?.map(str::to_owned);
     let keys = Credentials::new(id, key, token, None, "Secret");
     Ok(FromSecret { provider: shared(keys), files: in_memory("") })
 }
 
-/// The process's own: environment, shared files, web identity, container, instance.
+/// Credentials of the process: environment, shared files, web identity, container, instance.
 pub(crate) async fn ambient(config: &ProviderConfig) -> SharedCredentialsProvider {
     let metadata = imds::Client::builder()
         .configure(config)
@@ -80,16 +74,16 @@ pub(crate) async fn ambient(config: &ProviderConfig) -> SharedCredentialsProvide
     shared(quiet(chain.build()).await)
 }
 
-/// A value without the line end that `base64` in a shell leaves; an empty one is none.
+/// A trimmed value, because shells add a line end before `base64`; an empty value counts as missing.
 fn text<'a>(data: &'a SecretData, key: &str) -> Result<Option<&'a str>, &'static str> {
     if data.0.contains_key(key) && data.text(key).is_none() {
-        return Err("its values must be text");
+        return Err(messages::SECRET_NOT_TEXT);
     }
     Ok(data.text(key).map(str::trim).filter(|value| !value.is_empty()))
 }
 
-/// Whether the file would have the process send its own token or credentials to a place that the file chooses. Whoever may write a Secret
-/// must not get at the identity of the process that way.
+/// Whether the file sends the process's own token or credentials to an endpoint of the file. Write access to a Secret
+/// must not give access to the identity of the process.
 fn lends_our_identity(file: &str) -> bool {
     let mut names =
         file.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name.trim());
@@ -105,7 +99,8 @@ fn in_memory(contents: &str) -> EnvConfigFiles {
     EnvConfigFiles::builder().with_contents(EnvConfigFileKind::Credentials, contents).build()
 }
 
-/// `[profile x]` as `[x]`: people paste a config file as well as a credentials file, and the SDK takes each form only in its own file.
+/// Turns `[profile x]` into `[x]`: users paste config files as well as credentials files, and the SDK accepts each
+/// form only in its own file.
 fn unprefixed(file: &str) -> String {
     let line = |line: &str| -> String {
         let name = line.trim().strip_prefix('[').and_then(|rest| {
@@ -156,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pair_of_keys_with_the_line_ends_of_a_shell() {
+    async fn trims_line_ends_of_keys() {
         let pair = [(KEY_ID, "AKIA1\n"), (KEY, "wJalr\n"), (TOKEN, "session\n")];
         let found = credentials(&secret(&pair)).await;
         assert_eq!((found.access_key_id(), found.secret_access_key()), ("AKIA1", "wJalr"));
@@ -165,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_file_wins_and_its_default_profile_counts() {
+    async fn file_takes_precedence_over_keys() {
         let file = "[other]\naws_access_key_id=AKIA9\naws_secret_access_key=wJalr9\n\
                     [profile default]\naws_access_key_id = AKIA2\naws_secret_access_key = wJalr2\n\
                     aws_session_token = token2\nregion = eu-west-1\n";
@@ -175,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_names_a_program_runs_nothing() {
+    async fn credential_process_is_not_run() {
         let folder = tempfile::tempdir().unwrap();
         let trace = folder.path().join("trace");
         let file = format!("[default]\ncredential_process = touch {}\n", trace.display());
@@ -185,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_that_are_no_use_say_what_is_missing() {
+    fn invalid_secrets_are_refused_with_a_reason() {
         let config = ProviderConfig::without_region();
         for bad in [&[][..], &[(KEY_ID, "AKIA1")], &[(KEY_ID, "AKIA1"), (KEY, " \n")]] {
             let reason = from_secret(&secret(bad), &config).unwrap_err();
@@ -199,11 +194,11 @@ mod tests {
             assert!(from_secret(&secret(&[(FILE, &file)]), &config).is_ok());
         }
         let binary = SecretData(BTreeMap::from([(FILE.to_owned(), vec![0xff])]));
-        assert_eq!(from_secret(&binary, &config).unwrap_err(), "its values must be text");
+        assert_eq!(from_secret(&binary, &config).unwrap_err(), messages::SECRET_NOT_TEXT);
     }
 
     #[test]
-    fn profile_prefixes_go_and_everything_else_stays() {
+    fn removes_profile_prefixes() {
         let file = "[default]\na = [profile x]\n  [profile  b ]\n[sso-session c]\n";
         assert_eq!(unprefixed(file), "[default]\na = [profile x]\n[b ]\n[sso-session c]\n");
     }

@@ -1,5 +1,4 @@
-//! The calls to EC2 about types and regions. Every page is one call, counted by the witness; SDK structures do not get further than this
-//! file. The calls about instances are in [`calls`](crate::machines).
+//! EC2 calls for types and regions. Every page is one counted call. The calls for instances are in `machines::calls`.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -10,9 +9,9 @@ use aws_sdk_ec2::operation::describe_instance_types::builders::DescribeInstanceT
 use aws_sdk_ec2::types::Filter;
 use machinist_aws_spec::TypeFacts;
 use machinist_domain::retry::Classified;
-use machinist_provider::capacity::Realm;
+use machinist_provider::access::CloudAccess;
+use machinist_provider::metrics::{CallMetrics, NoMetrics};
 use machinist_provider::secret::SecretReader;
-use machinist_provider::witness::{Unwitnessed, Witness};
 
 use crate::client::Connector;
 use crate::errors::AwsError;
@@ -23,38 +22,35 @@ use crate::types::TypeTimings;
 const TYPES: &str = "DescribeInstanceTypes";
 const REGIONS: &str = "DescribeRegions";
 
-/// What EC2 says about a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RegionFacts {
     pub(crate) name: String,
     pub(crate) opted_in: bool,
 }
 
-/// EC2, asked as somebody in some region.
+/// An EC2 client with its metrics.
 pub(crate) struct Ec2 {
     pub(crate) client: Client,
-    /// What clients of other services are made of: the same credentials, connections and ways.
+    /// The configuration for clients of other services.
     pub(crate) shared: aws_config::SdkConfig,
-    /// Whether the credentials are a Secret's.
     pub(crate) from_secret: bool,
-    pub(crate) witness: Arc<dyn Witness>,
+    pub(crate) metrics: Arc<dyn CallMetrics>,
     pub(crate) page_size: Option<i32>,
 }
 
 impl Ec2 {
-    /// The types of these names that the region has. By filter and not by name: one unknown name would fail the whole call.
+    /// The types of these names that the region offers. By filter: one unknown name would fail a call by name.
     pub(crate) async fn types(&self, names: &[Arc<str>]) -> Result<Vec<TypeFacts>, AwsError> {
         let names = names.iter().map(ToString::to_string).collect();
         let filter = Filter::builder().name("instance-type").set_values(Some(names)).build();
         self.pages(self.client.describe_instance_types().filters(filter)).await
     }
 
-    /// All types that the region has.
     pub(crate) async fn all_types(&self) -> Result<Vec<TypeFacts>, AwsError> {
         self.pages(self.client.describe_instance_types()).await
     }
 
-    /// Follows an answer to its last page. A page may be empty and not be the last.
+    /// All pages. An empty page is not necessarily the last.
     async fn pages(
         &self,
         call: DescribeInstanceTypesFluentBuilder,
@@ -62,16 +58,16 @@ impl Ec2 {
         let mut pages = call.set_max_results(self.page_size).into_paginator().send();
         let mut types = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
-            let page = self.witnessed(TYPES, page)?;
+            let page = self.record(TYPES, page)?;
             types.extend(page.instance_types().iter().filter_map(facts::read));
         }
         Ok(types)
     }
 
-    /// All regions of the partition, also those that the account has not switched on.
+    /// All regions of the partition, opted in or not.
     pub(crate) async fn regions(&self) -> Result<Vec<RegionFacts>, AwsError> {
         let answer = quiet(self.client.describe_regions().all_regions(true).send()).await;
-        let answer = self.witnessed(REGIONS, answer)?;
+        let answer = self.record(REGIONS, answer)?;
         let facts = |region: &aws_sdk_ec2::types::Region| {
             Some(RegionFacts {
                 name: region.region_name()?.to_owned(),
@@ -81,8 +77,8 @@ impl Ec2 {
         Ok(answer.regions().iter().filter_map(facts).collect())
     }
 
-    /// Tells the witness what came of a call.
-    pub(crate) fn witnessed<T, E>(
+    /// Counts a call and converts its error.
+    pub(crate) fn record<T, E>(
         &self,
         operation: &'static str,
         answer: Result<T, SdkError<E>>,
@@ -92,25 +88,25 @@ impl Ec2 {
     {
         let answer = answer.map_err(|error| AwsError::of(operation, &error, self.from_secret));
         let result = answer.as_ref().map_or_else(|error| error.category().as_str(), |_| "ok");
-        self.witness.called(operation, result);
+        self.metrics.record_call(operation, result);
         answer
     }
 }
 
-/// Every type that EC2 lists in the realm's region, sorted by name; for the catalogue.
+/// All instance types of the region, sorted by name; for the catalogue.
 pub async fn all_types(
     secrets: Arc<dyn SecretReader>,
-    realm: &Realm,
+    access: &CloudAccess,
     page_size: Option<i32>,
 ) -> Result<Vec<TypeFacts>, AwsError> {
     let connector = Connector {
         secrets,
-        witness: Arc::new(Unwitnessed),
+        metrics: Arc::new(NoMetrics),
         request_timeout: TypeTimings::default().request_timeout,
         page_size,
         http: Arc::default(),
     };
-    let mut types = connector.connect(realm).await?.all_types().await?;
+    let mut types = connector.connect(access).await?.all_types().await?;
     types.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(types)
 }

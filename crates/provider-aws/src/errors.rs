@@ -1,7 +1,7 @@
-//! Why AWS could not be asked, or would not answer, and what that means for a retry.
+//! Errors of AWS calls and their category.
 //!
-//! EC2's errors are codes in a text; the table of [`category_of`] is the one place that knows them. A credential error hides deep inside
-//! an SDK error, so the chain of causes is walked.
+//! EC2 errors are codes; [`category_of`] is the only table of those that concern the call itself. A credentials error
+//! is nested deep in an SDK error, so the chain of causes is searched.
 
 use std::error::Error;
 
@@ -13,97 +13,90 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Classified, Failure, Retry};
 
-/// Longer texts of AWS are cut: some carry kilobytes of encoded detail that differ each time.
+/// AWS messages are truncated: some contain kilobytes of encoded detail that differs each time.
 const LONGEST_MESSAGE: usize = 300;
 
-/// Why there is no answer from AWS.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// Why an AWS call failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AwsError {
     /// The Secret cannot be read.
-    #[error("cannot read secret {key}: {}", failure.message)]
     Secret {
-        /// Which one.
+        /// The Secret.
         key: ObjectKey,
-        /// What the reader says.
+        /// The reader's failure.
         failure: Failure,
     },
-    /// The Secret holds no credentials that could be used.
-    #[error("secret {key} is not valid: {reason}")]
-    BadSecret {
-        /// Which one.
+    /// The Secret has no usable credentials.
+    InvalidSecret {
+        /// The Secret.
         key: ObjectKey,
-        /// What is missing.
+        /// What is wrong.
         reason: &'static str,
     },
-    /// The custom CA bundle is no use.
-    #[error("the custom CA bundle holds no certificate that can be read")]
+    /// The custom CA bundle has no valid certificate.
     NoCertificate,
-    /// AWS does not know the region.
-    #[error("region {region} is not a valid region")]
+    /// The region does not exist.
     NoSuchRegion {
-        /// Which one.
+        /// The region.
         region: String,
     },
-    /// The account has not switched the region on.
-    #[error("region {region} is not opted in")]
+    /// The region is not enabled for the account.
     NotOptedIn {
-        /// Which one.
+        /// The region.
         region: String,
     },
-    /// No credentials came out of the chain.
-    #[error("no AWS credentials: {reason}")]
+    /// The credentials chain failed.
     Credentials {
-        /// How it is to be taken.
+        /// The category.
         category: Category,
-        /// What the chain says.
+        /// The reason.
         reason: String,
     },
-    /// AWS answered with an error.
-    #[error("{operation} was refused with {code}: {message}")]
+    /// AWS responded with an error.
     Refused {
         /// As `DescribeInstanceTypes`.
         operation: &'static str,
         /// As `UnauthorizedOperation`.
         code: String,
-        /// For people.
+        /// AWS's message.
         message: String,
-        /// What the code means.
+        /// The category of the code.
         category: Category,
     },
-    /// No answer came.
-    #[error("{operation} got no usable answer: {reason}")]
-    Unanswered {
+    /// No response.
+    NoResponse {
         /// As `DescribeInstanceTypes`.
         operation: &'static str,
-        /// For people.
+        /// The reason.
         reason: String,
     },
-    /// An answer came that makes no sense: a page of HTML, mostly.
-    #[error("{operation} got an answer that makes no sense (HTTP {status}): {reason}")]
-    Garbled {
+    /// A response that is not from AWS or incomplete, such as an HTML page.
+    InvalidResponse {
         /// As `DescribeInstanceTypes`.
         operation: &'static str,
         /// The HTTP status.
         status: u16,
-        /// For people.
+        /// The reason.
         reason: String,
     },
 }
 
+impl Error for AwsError {}
+
 impl Classified for AwsError {
     fn category(&self) -> Category {
         match self {
-            // A secret that is not there is a mistake in the object that names it.
+            // The object that names a missing Secret must be edited.
             Self::Secret { failure, .. } if failure.category == Category::NotFound => {
                 Category::InvalidConfiguration
             }
             Self::Secret { failure, .. } => failure.category,
-            Self::BadSecret { .. }
+            Self::InvalidSecret { .. }
             | Self::NoCertificate
             | Self::NoSuchRegion { .. }
             | Self::NotOptedIn { .. } => Category::InvalidConfiguration,
             Self::Credentials { category, .. } | Self::Refused { category, .. } => *category,
-            Self::Unanswered { .. } | Self::Garbled { .. } => Category::Unavailable,
+            Self::NoResponse { .. } | Self::InvalidResponse { .. } => Category::Unavailable,
         }
     }
 
@@ -117,7 +110,7 @@ impl Classified for AwsError {
 }
 
 impl AwsError {
-    /// What an SDK error means. `from_secret`: the credentials are a Secret's, so if they are incomplete somebody must edit it.
+    /// Converts an SDK error. With `from_secret`, incomplete credentials are an invalid configuration.
     pub(crate) fn of<E>(operation: &'static str, error: &SdkError<E>, from_secret: bool) -> Self
     where
         E: ProvideErrorMetadata + Error + 'static,
@@ -129,12 +122,13 @@ impl AwsError {
             (Some(code), status) => {
                 Self::refused(operation, code, error.message().unwrap_or("no reason given"), status)
             }
-            (None, 0) => Self::Unanswered { operation, reason: short(&deepest(error)) },
-            (None, status) => Self::Garbled { operation, status, reason: short(&deepest(error)) },
+            (None, 0) => Self::NoResponse { operation, reason: short(&deepest(error)) },
+            (None, status) => {
+                Self::InvalidResponse { operation, status, reason: short(&deepest(error)) }
+            }
         }
     }
 
-    /// A refusal with one of AWS's codes.
     pub(crate) fn refused(operation: &'static str, code: &str, message: &str, status: u16) -> Self {
         let (code, category) = (code.to_owned(), category_of(code, status));
         Self::Refused { operation, code, message: short(message), category }
@@ -162,7 +156,7 @@ impl AwsError {
     }
 }
 
-/// What a code of EC2 or STS means, with the HTTP status for codes that are not in the table.
+/// The category of an EC2 or STS code; by HTTP status if the code is unknown.
 fn category_of(code: &str, status: u16) -> Category {
     match code {
         "AccessDenied"
@@ -222,7 +216,7 @@ fn refusal_of_sts<'a>(error: &'a (dyn Error + 'static)) -> Option<(&'a str, Opti
     role.or_else(|| find::<AssumeRoleWithWebIdentityError>(error).and_then(of))
 }
 
-/// Whether STS was asked and gave an answer without a code: a page of HTML, mostly.
+/// Whether STS responded without a code, usually with an HTML page.
 fn is_garbled(error: &(dyn Error + 'static)) -> bool {
     let of_role = find::<AssumeRoleError>(error).map(ProvideErrorMetadata::code);
     let of_identity =
@@ -230,12 +224,11 @@ fn is_garbled(error: &(dyn Error + 'static)) -> bool {
     of_role.or_else(of_identity) == Some(None)
 }
 
-/// The first error of type `T` among the causes.
 fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     causes(error).find_map(|cause| cause.downcast_ref::<T>())
 }
 
-/// The last cause says most: those above it say "dispatch failure".
+/// The last cause is the most specific: the others are "dispatch failure".
 fn deepest(error: &(dyn Error + 'static)) -> String {
     causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
 }
@@ -244,7 +237,7 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     std::iter::successors(Some(error), |&error| error.source())
 }
 
-/// One line, without the encoded detail that makes each refusal of EC2 unlike the last.
+/// One line, without the encoded detail that differs in each response.
 fn short(message: &str) -> String {
     let end = message.find("Encoded authorization failure message").unwrap_or(message.len());
     let line = message[..end].split_whitespace().collect::<Vec<_>>().join(" ");
@@ -292,11 +285,11 @@ mod tests {
         );
         let down = error(Category::Unavailable, Retry::Backoff);
         assert_eq!((down.category(), down.retry()), (Category::Unavailable, Retry::Backoff));
-        assert_eq!(down.to_string(), "cannot read secret ns/aws: no");
+        assert_eq!(down.to_string(), "cannot read Secret ns/aws: no");
     }
 
     #[test]
-    fn incomplete_credentials_are_the_secrets_fault_or_the_machines() {
+    fn incomplete_credentials_of_a_secret_wait_for_an_edit() {
         let none = CredentialsError::not_loaded("nothing here");
         assert_eq!(AwsError::credentials(&none, true).retry(), Retry::OnChange);
         let ambient = AwsError::credentials(&none, false);
@@ -306,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_one_short_line_that_stays_the_same() {
+    fn messages_are_one_short_stable_line() {
         let text = "You are not authorized.\nEncoded authorization failure message: x7Gh";
         assert_eq!(short(text), "You are not authorized.");
         assert_eq!(short(&"ä".repeat(1000)).chars().count(), LONGEST_MESSAGE + 1);

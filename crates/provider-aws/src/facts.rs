@@ -1,6 +1,4 @@
-//! What EC2 says about an instance type, as plain data.
-//!
-//! Made from an SDK structure at once, so that the structure (some kilobytes) can go.
+//! Converts EC2's description of an instance type into plain data. The SDK structures are large and dropped at once.
 
 use aws_sdk_ec2::types::{
     FpgaInfo, GpuDeviceInfo, GpuInfo, InferenceAcceleratorInfo, InstanceTypeInfo,
@@ -8,7 +6,7 @@ use aws_sdk_ec2::types::{
 };
 use machinist_aws_spec::{DeviceFacts, TypeFacts};
 
-/// Reads the SDK's structure; `None` for a type without a name, or one that the region does not have.
+/// `None` for a type without a name, or one that the region does not offer.
 pub(crate) fn read(info: &InstanceTypeInfo) -> Option<TypeFacts> {
     if info.supported_in_region == Some(false) {
         return None;
@@ -37,7 +35,7 @@ fn device(count: Option<i32>, maker: Option<&str>, model: Option<&str>) -> Devic
     }
 }
 
-/// Of the default card; where EC2 says nothing about cards, of all.
+/// Of the default network card; without cards, the total.
 fn interfaces(network: &NetworkInfo) -> Option<i32> {
     let default = Some(network.default_network_card_index.unwrap_or(0));
     let mut cards = network.network_cards().iter();
@@ -52,7 +50,7 @@ fn architectures(info: &InstanceTypeInfo) -> Vec<String> {
     processor.supported_architectures().iter().map(|name| name.as_str().to_owned()).collect()
 }
 
-/// A part of a GPU (g6f) has count 0 and a logical count of 1: to the machine it is a GPU, and the device plugin counts it.
+/// A fractional GPU (g6f) has count 0 and a logical count of 1; the device plugin counts it as a GPU.
 fn gpus(info: &InstanceTypeInfo) -> Vec<DeviceFacts> {
     let gpus = info.gpu_info.as_ref().map(GpuInfo::gpus).unwrap_or_default();
     let read = |gpu: &GpuDeviceInfo| {
@@ -62,7 +60,7 @@ fn gpus(info: &InstanceTypeInfo) -> Vec<DeviceFacts> {
     gpus.iter().map(read).collect()
 }
 
-/// Neuron devices come without a manufacturer, because Amazon makes them all; first-generation Inferentia is listed twice, as inference
+/// Neuron devices have no manufacturer, which is Amazon. First-generation Inferentia is listed both as inference
 /// accelerator and as Neuron device, and counted once.
 fn accelerators(info: &InstanceTypeInfo) -> Vec<DeviceFacts> {
     let neurons = info.neuron_info.as_ref().map(NeuronInfo::neuron_devices).unwrap_or_default();
@@ -84,7 +82,6 @@ fn accelerators(info: &InstanceTypeInfo) -> Vec<DeviceFacts> {
     devices
 }
 
-/// A number that may be missing, and is never negative in truth.
 fn number<S, T>(value: Option<S>) -> T
 where
     T: TryFrom<S> + Default,
@@ -101,7 +98,7 @@ mod tests {
     };
 
     #[test]
-    fn everything_that_is_said_is_read() {
+    fn reads_all_facts_of_a_type() {
         let gpu = GpuDeviceInfo::builder().count(8).manufacturer("NVIDIA").name("A100").build();
         let network = NetworkInfo::builder()
             .maximum_network_interfaces(60)
@@ -141,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_gpu_is_a_gpu() {
+    fn fractional_gpu_counts_as_one() {
         let gpu = GpuDeviceInfo::builder().count(0).logical_gpu_count(1).name("L4").build();
         let info = InstanceTypeInfo::builder()
             .instance_type("g6f.large".into())
@@ -174,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_nonsense_is_zero() {
+    fn missing_and_negative_numbers_are_zero() {
         let info = InstanceTypeInfo::builder()
             .instance_type("m1.small".into())
             .memory_info(MemoryInfo::builder().size_in_mib(-1).build())

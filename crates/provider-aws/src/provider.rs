@@ -1,20 +1,22 @@
-//! Both halves of AWS under one name.
+//! The AWS provider.
 
 use std::fmt;
 use std::sync::Arc;
 
 use machinist_aws_spec::{AwsSpecs, PROVIDER, catalogue};
-use machinist_provider::capacity::{Capacities, Realm};
+use machinist_provider::access::CloudAccess;
+use machinist_provider::capacity::Capacities;
 use machinist_provider::cloud::Cloud;
 use machinist_provider::node_groups::NodeGroups;
-use machinist_provider::parts;
+use machinist_provider::parts::Parts;
 use machinist_provider::provider::Provider;
 use machinist_provider::spec::SpecHalf;
 
+use crate::client::Connector;
 use crate::groups::{self, AutoScaling};
 use crate::machines::Ec2Machines;
 use crate::tls::HttpClients;
-use crate::types::{Ec2Types, Parts, TypeTimings};
+use crate::types::{Ec2Types, TypeTimings};
 
 /// The provider of AWS.
 #[derive(Clone, Default)]
@@ -29,9 +31,10 @@ impl fmt::Debug for AwsProvider {
 }
 
 impl AwsProvider {
-    /// Auto Scaling groups, asked about as this realm says but for its region, which every call names.
-    pub fn node_groups_as(&self, parts: &parts::Parts, realm: Realm) -> Arc<dyn NodeGroups> {
-        Arc::new(AutoScaling::new(parts, realm, Arc::clone(&self.http)))
+    /// Auto Scaling groups with this access; its region is replaced by that of each call.
+    pub fn node_groups_as(&self, parts: &Parts, access: CloudAccess) -> Arc<dyn NodeGroups> {
+        let connector = Connector::new(parts, Arc::clone(&self.http));
+        Arc::new(AutoScaling::new(parts, access, connector))
     }
 }
 
@@ -44,28 +47,18 @@ impl Provider for AwsProvider {
         Arc::new(AwsSpecs)
     }
 
-    fn cloud(&self, parts: &parts::Parts) -> Arc<dyn Cloud> {
-        Arc::new(Ec2Machines::new(parts, Arc::clone(&self.http)))
+    fn cloud(&self, parts: &Parts) -> Arc<dyn Cloud> {
+        Arc::new(Ec2Machines::new(parts, Connector::new(parts, Arc::clone(&self.http))))
     }
 
-    fn node_groups(&self, parts: &parts::Parts) -> Option<Arc<dyn NodeGroups>> {
+    fn node_groups(&self, parts: &Parts) -> Option<Arc<dyn NodeGroups>> {
         Some(self.node_groups_as(parts, groups::ambient()))
     }
 
-    fn capacity(&self, parts: &parts::Parts) -> Capacities {
-        let parts = Parts {
-            secrets: Arc::clone(&parts.secrets),
-            witness: Arc::clone(&parts.witness),
-            clock: Arc::clone(&parts.clock),
-            timings: TypeTimings {
-                retry_base: parts.timings.retry_base,
-                retry_max: parts.timings.retry_max,
-                ..TypeTimings::default()
-            },
-            spawn: Arc::clone(&parts.spawn),
-            page_size: None,
-        };
-        let cloud = Ec2Types::sharing(parts, Arc::clone(&self.http));
+    fn capacity(&self, parts: &Parts) -> Capacities {
+        let timings = TypeTimings { retry: parts.timings.retry, ..TypeTimings::default() };
+        let connector = Connector::new(parts, Arc::clone(&self.http));
+        let cloud = Ec2Types::with(parts, timings, connector);
         Capacities { cloud: Some(cloud), catalogue: Some(catalogue::capacity) }
     }
 }

@@ -1,12 +1,12 @@
-//! Keeps the SDK out of the log.
+//! Suppresses the logs of the SDK.
 //!
-//! The SDK logs credentials with only their secret half hidden (`loaded base credentials` at INFO has the access key id), and whole signed
-//! requests with session tokens at TRACE. What is worth knowing about a call is in its result, and we log that ourselves.
+//! At INFO the SDK logs access key ids, and at TRACE signed requests with session tokens. Results are logged by this
+//! crate.
 
 use tracing::instrument::{WithDispatch, WithSubscriber};
 use tracing::subscriber::NoSubscriber;
 
-/// The same future, but nothing that happens while it is polled is logged.
+/// Suppresses all logs of a future.
 pub(crate) fn quiet<F>(future: F) -> WithDispatch<F> {
     future.with_subscriber(NoSubscriber::default())
 }

@@ -1,6 +1,6 @@
-//! The HTTP client: rustls on aws-lc-rs, the system's roots and a custom CA bundle beside them, proxies from the environment.
+//! The HTTP client: rustls with aws-lc-rs, system roots, a custom CA bundle, and proxies from the environment.
 //!
-//! The bundle is somebody's ConfigMap: the SDK panics on a certificate that it cannot read, so only those that it can are handed on.
+//! The SDK panics on a certificate that it cannot parse, so only valid ones are passed on.
 
 use std::sync::Arc;
 
@@ -19,14 +19,13 @@ use rustls::pki_types::pem::PemObject;
 
 use crate::errors::AwsError;
 
-/// The newest HTTP client, shared by all realms that trust the same certificates: connections and parsed roots are worth keeping.
+/// The latest HTTP client, shared to keep connections and parsed roots.
 #[derive(Debug, Default)]
 pub(crate) struct HttpClients {
     newest: Mutex<Option<(Option<Arc<str>>, SharedHttpClient)>>,
 }
 
 impl HttpClients {
-    /// A client that trusts the system's roots and this bundle.
     pub(crate) fn trusting(&self, bundle: Option<&Arc<str>>) -> Result<SharedHttpClient, AwsError> {
         let mut newest = self.newest.lock();
         if let Some((trusted, client)) = newest.as_ref()
@@ -45,7 +44,7 @@ fn client(extra: Option<String>) -> SharedHttpClient {
     if let Some(pem) = extra {
         roots = roots.with_pem_certificate(pem);
     }
-    // A function, because only a connector's builder knows of proxies.
+    // A function, because only a connector's builder supports proxies.
     Builder::new().build_with_connector_fn(move |settings, components| {
         let mut connector = Connector::builder()
             .proxy_config(ProxyConfig::from_env())
@@ -59,7 +58,7 @@ fn client(extra: Option<String>) -> SharedHttpClient {
     })
 }
 
-/// The certificates of a bundle that rustls can read, as PEM again. A bundle without any is a mistake that somebody must hear of.
+/// The valid certificates of a bundle, as PEM.
 fn usable(bundle: &str) -> Result<String, AwsError> {
     let mut roots = RootCertStore::empty();
     let mut pem = String::new();
@@ -79,7 +78,7 @@ mod tests {
     use machinist_testbed::aws::Authority;
 
     #[test]
-    fn bad_certificates_are_left_out_and_the_good_ones_kept() {
+    fn invalid_certificates_are_dropped() {
         let authority = Authority::new().unwrap();
         let good = authority.ca_pem();
         let nonsense = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";

@@ -1,7 +1,7 @@
-//! What the environment of the process decides: ambient credentials, endpoints, the metadata service; and that nothing is left on disk.
+//! Effects of the environment: ambient credentials, endpoints, the metadata service; and that nothing is left on disk.
 //!
-//! A process cannot safely change its own environment, so this test has a `main` of its own (no harness) and starts itself again as a child:
-//! with an argument it asks EC2 once and prints the answer. Needs `python3` for moto.
+//! A process cannot safely change its own environment, so this test has a `main` of its own (no harness) and starts
+//! itself as a child: with an argument it queries EC2 once and prints the answer. Needs `python3` for moto.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test's own main")]
 
@@ -13,14 +13,17 @@ use std::time::{Duration, Instant};
 use machinist_domain::key::{ObjectKey, Version};
 use machinist_domain::retry::Failure;
 use machinist_provider::Pending;
-use machinist_provider::capacity::{Answer, CapacitySource, Credentials, Question, Realm};
+use machinist_provider::access::{CloudAccess, Credentials};
+use machinist_provider::capacity::{CapacitySource, ObservedCapacity, Question};
+use machinist_provider::metrics::NoMetrics;
+use machinist_provider::parts::{CloudTimings, Parts};
+use machinist_provider::platform::NoPlatform;
 use machinist_provider::secret::{SecretData, SecretReader};
-use machinist_provider::witness::Unwitnessed;
-use machinist_provider_aws::{Ec2Types, Parts, TypeTimings};
+use machinist_provider_aws::{Ec2Types, TypeTimings};
 use machinist_testbed::aws::{AwsBed, Call};
 use machinist_testbed::poll::eventually;
 
-/// What a Secret's file is, if the environment names none.
+/// The file of a Secret, unless the environment names one.
 const FILE: &str = "[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key = filesecret\n";
 
 #[tokio::main]
@@ -42,8 +45,8 @@ async fn main() {
     }
 }
 
-/// The child: one question, one answer.
-async fn ask(credentials: Credentials) -> Answer {
+/// The child: one query.
+async fn ask(credentials: Credentials) -> ObservedCapacity {
     struct OneSecret;
     impl SecretReader for OneSecret {
         fn read<'a>(&'a self, _: &'a ObjectKey) -> Pending<'a, Result<SecretData, Failure>> {
@@ -53,26 +56,28 @@ async fn ask(credentials: Credentials) -> Answer {
         }
     }
     let start = Instant::now();
-    let source = Ec2Types::new(Parts {
+    let parts = Parts {
         secrets: Arc::new(OneSecret),
-        witness: Arc::new(Unwitnessed),
+        platform: Arc::new(NoPlatform),
+        metrics: Arc::new(NoMetrics),
         clock: Arc::new(move || start.elapsed()),
-        timings: TypeTimings::default(),
         spawn: Arc::new(|task| drop(tokio::spawn(task))),
-        page_size: None,
-    });
-    let realm = Realm { region: "eu-west-1".into(), credentials, endpoint: None, ca_bundle: None };
-    let question = Question { realm, instance_type: "m5.large".into() };
+        timings: CloudTimings::default(),
+    };
+    let source = Ec2Types::new(&parts, TypeTimings::default(), None);
+    let access =
+        CloudAccess { region: "eu-west-1".into(), credentials, endpoint: None, ca_bundle: None };
+    let question = Question { access, instance_type: "m5.large".into() };
     eventually(Duration::from_secs(30), "an answer", async || {
         let answer = source.look(&question);
-        anyhow::ensure!(answer != Answer::NotAsked, "none");
+        anyhow::ensure!(answer != ObservedCapacity::NotAsked, "none");
         Ok(answer)
     })
     .await
     .unwrap()
 }
 
-/// Runs the child in an empty home and says what it printed; the home must be empty afterwards.
+/// Runs the child in an empty home and returns its output; the home must be empty afterwards.
 fn child(what: &str, environment: &[(&str, &str)]) -> String {
     let home = tempfile::tempdir().unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
@@ -100,7 +105,7 @@ fn files(folder: &Path) -> usize {
 fn endpoints_and_identities(bed: &AwsBed) {
     let endpoint = bed.endpoint_url();
     let keys = [("AWS_ACCESS_KEY_ID", "AKIAENV"), ("AWS_SECRET_ACCESS_KEY", "envsecret")];
-    // Each is as [name of the endpoint's variable, who asks, who signs].
+    // The endpoint's variable, the identity that queries, the identity that signs.
     let cases = [
         ("AWS_ENDPOINT_URL", "ask-ambient", "AKIAENV"),
         ("AWS_ENDPOINT_URL_EC2", "ask-ambient", "AKIAENV"),
@@ -108,10 +113,10 @@ fn endpoints_and_identities(bed: &AwsBed) {
         ("AWS_ENDPOINT_URL_EC2", "ask-secret", "AKIAFILE"),
     ];
     for (variable, what, signer) in cases {
-        // A profile of the process's own must not touch a Secret's file.
+        // A profile of the process must not apply to a Secret's file.
         let mut environment = vec![(variable, endpoint.as_str()), keys[0], keys[1]];
         if what == "ask-secret" {
-            environment.push(("AWS_PROFILE", "somebody-else"));
+            environment.push(("AWS_PROFILE", "another"));
         }
         let printed = tokio::task::block_in_place(|| child(what, &environment));
         assert!(printed.contains("Present"), "{variable} {what}: {printed}");
@@ -145,7 +150,7 @@ fn web_identity(bed: &AwsBed) {
     assert_eq!(bed.front().calls_of("AssumeRoleWithWebIdentity").len(), 2);
 }
 
-/// Clusters without a way out give the proxy in the environment. The front is the proxy here: it takes any host for its own.
+/// Clusters without direct internet access configure a proxy in the environment. The front is the proxy here.
 fn a_proxy(bed: &AwsBed) {
     let before = bed.front().calls_of("DescribeInstanceTypes").len();
     let environment = [
@@ -158,7 +163,7 @@ fn a_proxy(bed: &AwsBed) {
     assert_eq!(bed.front().calls_of("DescribeInstanceTypes").len(), before + 1);
 }
 
-/// Outside AWS there is no metadata service: somebody who never answers must not hold us up for long.
+/// Outside AWS there is no metadata service: a missing response must not delay for long.
 async fn no_metadata_service() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());

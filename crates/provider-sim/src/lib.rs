@@ -1,21 +1,11 @@
-//! A cloud that is not there: for the playground, for tests of faults, and for measuring thousands of machines.
+//! A simulated cloud for the playground, fault tests and benchmarks.
 //!
-//! It is an honest cloud. Its instances live in a store of its own, behind HTTP, outside of Kubernetes and of the controllers: these may be
-//! killed at any time, and what they leaked can be counted.
+//! Its instances live in a store of its own behind HTTP, outside of Kubernetes and the controllers: these can be
+//! killed at any time, and leaked instances can be counted. The same seed and requests result in the same names and
+//! events.
 //!
-//! ```text
-//! controllers ── client (the cloud half) ──HTTP──> server ── store, clock, modes
-//!                spec   (the spec half)                         │ what boots and dies
-//!                                                            kubelet ──> Nodes in Kubernetes
-//! ```
-//!
-//! * [`spec`]: `SimMachineProviderConfig`; [`types`]: the instance types that there are.
-//! * [`server`]: the service, and the handle by which a test changes its ways and counts what is in it.
-//! * [`client`]: the provider. [`SimProvider`] joins both halves.
-//! * [`kubelet`]: what every instance does once it has booted: it registers a Node.
-//! * [`wire`]: what client and server say to each other.
-//!
-//! Given the same seed and the same requests, everything has the same names and the same fate.
+//! [`server`] is the service and the handle of tests, [`client`] the cloud half, [`spec`] the spec half, [`kubelet`]
+//! registers Nodes, [`wire`] is the protocol.
 
 pub mod client;
 pub mod kubelet;

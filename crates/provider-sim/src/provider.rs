@@ -1,4 +1,4 @@
-//! Both halves of the simulated cloud's provider under one name, and its capacities, which need no question.
+//! The provider of the simulated cloud. Its capacities are constants.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::client::SimClient;
 use crate::spec::SimSpecs;
 use crate::types;
 
-/// The environment variable that says where the cloud is.
+/// The environment variable with the endpoint.
 pub const ENDPOINT_VARIABLE: &str = "MACHINIST_SIM_ENDPOINT";
 
 /// The provider of the simulated cloud.
@@ -27,7 +27,7 @@ impl SimProvider {
         Self { endpoint: Some(endpoint.into()) }
     }
 
-    /// For the cloud that `MACHINIST_SIM_ENDPOINT` names; without it, wherever the realm of a machine says.
+    /// With the endpoint in `MACHINIST_SIM_ENDPOINT`, else that of each machine's access.
     pub fn from_environment() -> Self {
         let endpoint = std::env::var(ENDPOINT_VARIABLE).ok();
         Self { endpoint: endpoint.filter(|endpoint| !endpoint.is_empty()) }

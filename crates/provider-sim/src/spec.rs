@@ -1,26 +1,5 @@
-//! `SimMachineProviderConfig`: what a machine of the simulated cloud is to be, and how it is to fail.
-//!
-//! ```yaml
-//! apiVersion: sim.machinist.dev/v1beta1
-//! kind: SimMachineProviderConfig
-//! instanceType: sim.medium      # required
-//! region: sim-1                 # default sim-1
-//! zone: a                       # default: chosen anew for every attempt
-//! bootSeconds: 5                # default 5; 0 is possible
-//! stopSeconds: 0                # from the request to delete until it is gone
-//! rootVolumeGiB: 20
-//! dataVolumeGiB: 10             # default: none. Outlives the instance until it is deleted
-//! tags: {team: a}
-//! credentialsSecret: {name: x}  # its key `token` is shown to the cloud; default: none
-//! failures:
-//!   neverBoots: true
-//!   diesAfterSeconds: 60
-//!   noCapacity: true
-//!   lostCreateAnswers: 1
-//!   createAnswerDelaySeconds: 30
-//! ```
-//!
-//! How the cloud as a whole fails is not here: [`Modes`](crate::server::Modes).
+//! `SimMachineProviderConfig`: the provider spec of the simulated cloud, with the faults of one machine. Faults of the
+//! whole cloud are in [`Modes`](crate::server::Modes).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,38 +12,38 @@ use serde_json::value::RawValue;
 use crate::types;
 use crate::wire::Failures;
 
-/// The group of the provider spec.
+/// The API group.
 pub const GROUP: &str = "sim.machinist.dev";
-/// The kind of the provider spec.
+/// The kind.
 pub const KIND: &str = "SimMachineProviderConfig";
 const KINDS: &[SpecKind] = &[SpecKind { group: GROUP, kind: KIND }];
 
-/// A provider spec. Fields that it does not know are ignored, those of the wrong type are an error.
+/// A provider spec. Unknown fields are ignored; fields of the wrong type are an error.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SimMachineProviderConfig {
     kind: Option<String>,
     /// The type.
     pub instance_type: String,
-    /// Where.
+    /// The region; default `sim-1`.
     pub region: String,
-    /// Where in the region, if it matters.
+    /// The zone; default: another one for every attempt.
     pub zone: Option<String>,
-    /// From the request until it runs.
+    /// Seconds until it runs; default 5.
     pub boot_seconds: u32,
-    /// From the request to delete it until it is gone.
+    /// Seconds until it is deleted.
     pub stop_seconds: u32,
-    /// Size of the root volume.
+    /// The size of the root volume.
     #[serde(rename = "rootVolumeGiB")]
     pub root_volume_gib: u32,
-    /// Size of a volume that outlives the instance.
+    /// The size of a volume that outlives the instance; default: none.
     #[serde(rename = "dataVolumeGiB")]
     pub data_volume_gib: Option<u32>,
     /// Tags.
     pub tags: BTreeMap<String, String>,
-    /// As whom.
+    /// A Secret whose key `token` is sent to the cloud.
     pub credentials_secret: Option<SecretName>,
-    /// How it fails.
+    /// Faults.
     pub failures: Failures,
 }
 
@@ -72,7 +51,7 @@ pub struct SimMachineProviderConfig {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct SecretName {
-    /// Its name.
+    /// The name.
     pub name: String,
 }
 
@@ -95,7 +74,7 @@ impl Default for SimMachineProviderConfig {
 }
 
 impl SimMachineProviderConfig {
-    /// Reads a provider spec and fills in the defaults.
+    /// Reads a provider spec with defaults.
     pub fn read(spec: &RawValue) -> Result<Self, SpecError> {
         let config: Self = spec::read(spec)?;
         match &config.kind {

@@ -1,67 +1,65 @@
-//! What client and server say to each other, in JSON.
+//! The JSON protocol of client and server.
 //!
 //! ```text
-//! POST   /v1/instances                        create; the same token is the same instance
-//! GET    /v1/instances?ids=&uids=&cluster=    find (ids or uids), or all of a cluster; &limit=&continue= for pages
-//! GET    /v1/instances/{id}
-//! PATCH  /v1/instances/{id}                   {"tags": {...}}, merged
-//! DELETE /v1/instances/{id}
-//! DELETE /v1/volumes/{id}                     what an instance leaves behind
-//! GET    /v1/modes, PUT /v1/modes             how the cloud behaves (see server::Modes)
+//! POST   /v1/instances                       create; idempotent by token
+//! GET    /v1/instances?ids=&uids=&cluster=   &limit=&continue= for pages
+//! GET    /v1/instances/{id};  DELETE /v1/instances/{id};  DELETE /v1/volumes/{id}
+//! PATCH  /v1/instances/{id}                  {"tags": {...}}, merged
+//! GET, PUT /v1/modes                         server::Modes
 //! ```
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A request for an instance. With the same token it must be the same request.
+/// A create request. The same token requires the same request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateInstance {
-    /// What people call it.
+    /// The name.
     pub metadata: Name,
-    /// What makes a repeat a repeat.
+    /// The idempotency token.
     pub token: String,
-    /// Where.
+    /// The region.
     pub region: String,
-    /// Where in the region.
+    /// The zone.
     pub zone: String,
     /// The type.
     pub instance_type: String,
-    /// Size of the root volume in GiB. It goes with the instance.
+    /// The size of the root volume in GiB. It is deleted with the instance.
     pub root_volume_gib: u32,
-    /// Size of a second volume, which outlives the instance until somebody deletes it.
+    /// The size of a second volume, which outlives the instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_volume_gib: Option<u32>,
-    /// Seconds from the request until it runs.
+    /// Seconds until it runs.
     pub boot_seconds: u32,
-    /// Seconds from the request to delete it until it is gone.
+    /// Seconds until it is deleted.
     pub stop_seconds: u32,
-    /// How this instance fails.
+    /// Faults of this instance.
     #[serde(default)]
     pub failures: Failures,
     /// Tags.
     pub tags: BTreeMap<String, String>,
 }
 
-/// How an instance fails; by default it does not.
+/// Faults of an instance; none by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Failures {
-    /// It stays pending for ever.
+    /// It stays pending.
     pub never_boots: bool,
-    /// It is gone this many seconds after it has booted.
+    /// It terminates this many seconds after boot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dies_after_seconds: Option<u32>,
-    /// There is no room for it.
+    /// There is no capacity for it.
     pub no_capacity: bool,
-    /// This many answers to its creation are lost, although it is carried out.
+    /// The number of create responses that are lost.
     pub lost_create_answers: u32,
-    /// The answers to its creation come this many seconds late.
+    /// The delay of create responses in seconds.
     pub create_answer_delay_seconds: u32,
 }
 
-/// Where Kubernetes keeps a name, too: whoever looks at requests need not know this cloud.
+/// The name, at the place where Kubernetes has it, so that tools for Kubernetes requests work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name {
     /// The name.
@@ -72,30 +70,30 @@ pub struct Name {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Instance {
-    /// The cloud's name for it; also what it calls itself.
+    /// The id, which is its hostname as well.
     pub id: String,
-    /// What people call it.
+    /// The name.
     pub name: String,
-    /// The token that it was created with.
+    /// The token of its create request.
     pub token: String,
-    /// What it is doing.
+    /// The state.
     pub state: State,
-    /// Why, where there is more to say.
+    /// The reason of the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_reason: Option<String>,
-    /// Where.
+    /// The region.
     pub region: String,
-    /// Where in the region.
+    /// The zone.
     pub zone: String,
     /// The type.
     pub instance_type: String,
     /// Its address.
     pub address: String,
-    /// Its volumes, also those that it left behind.
+    /// Its volumes, leftovers included.
     pub volumes: Vec<Volume>,
     /// Tags.
     pub tags: BTreeMap<String, String>,
-    /// When it was made.
+    /// The creation time.
     pub created_at: jiff::Timestamp,
 }
 
@@ -105,36 +103,36 @@ impl Instance {
         format!("{PROVIDER_ID}{}/{}/{}", self.region, self.zone, self.id)
     }
 
-    /// Whether something of it is left that costs money.
+    /// Whether anything of it is left.
     pub fn is_left(&self) -> bool {
         self.state != State::Terminated || !self.volumes.is_empty()
     }
 }
 
-/// How a providerID of this cloud begins; region, zone and id follow.
+/// The prefix of a providerID; region, zone and id follow.
 pub const PROVIDER_ID: &str = "sim:///";
 
-/// The id in a providerID, if it is one of this cloud.
+/// The id in a providerID of this cloud.
 pub fn id_of(provider_id: &str) -> Option<&str> {
     provider_id.strip_prefix(PROVIDER_ID)?.split('/').nth(2).filter(|id| !id.is_empty())
 }
 
-/// What an instance is doing.
+/// The state of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It boots.
+    /// Booting.
     Pending,
-    /// It runs.
+    /// Running.
     Running,
-    /// It is being removed.
+    /// Being terminated.
     ShuttingDown,
-    /// It is gone; the cloud remembers it for a while.
+    /// Terminated, and listed for a while.
     Terminated,
 }
 
 impl State {
-    /// The cloud's word for it.
+    /// The name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -148,18 +146,18 @@ impl State {
 /// A volume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Volume {
-    /// The cloud's name for it.
+    /// The id.
     pub id: String,
-    /// Its size.
+    /// The size.
     pub gib: u32,
 }
 
-/// A page of instances, in the order in which they were made.
+/// A page of instances, in order of creation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
     /// The instances.
     pub items: Vec<Instance>,
-    /// What to pass on to get the next page; `None`: this is the last.
+    /// The token of the next page; `None`: this is the last.
     #[serde(rename = "continue", default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -171,36 +169,36 @@ pub struct ChangeTags {
     pub tags: BTreeMap<String, String>,
 }
 
-/// An answer that is a no.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// What is wrong, for programs.
+    /// The code.
     pub code: Code,
-    /// What is wrong, for people.
+    /// The message.
     pub message: String,
 }
 
-/// Why a request was refused.
+/// Error codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Code {
-    /// The request asks for what cannot be.
+    /// The request is invalid.
     InvalidParameter,
     /// The token was used for another request.
     TokenMismatch,
-    /// There is no such thing, or it is not shown yet.
+    /// It does not exist, or is not listed yet.
     NotFound,
-    /// No room in this zone.
+    /// No capacity in this zone.
     InsufficientCapacity,
     /// Too many calls.
     Throttled,
-    /// Not as this caller.
+    /// The token is missing or wrong.
     Unauthorised,
-    /// The cloud is in trouble.
+    /// The cloud has an outage.
     Unavailable,
 }
 
 impl Code {
-    /// The HTTP status that goes with it.
+    /// The HTTP status.
     pub fn status(self) -> u16 {
         match self {
             Self::InvalidParameter => 400,

@@ -1,63 +1,34 @@
-//! What a machine of some type gives, as the cloud says.
+//! The capacity of instance types.
 //!
-//! Asking takes time and may fail, so nobody waits for it: [`CapacitySource::look`] answers at once with what is known, and what is not known
-//! yet is asked for in the background. Listeners hear when an answer comes or changes. The source retries by itself.
+//! [`CapacitySource::look`] never waits: it returns what is known, and requests the rest in the background. The source
+//! retries by itself and calls its listeners when an answer arrives or changes.
 
 use std::fmt;
 use std::sync::Arc;
 
-use machinist_domain::key::{ObjectKey, Version};
-use machinist_domain::retry::Failure;
+use machinist_domain::key::ObjectKey;
+use machinist_domain::observed::Observed;
 use machinist_domain::shape::Capacity;
 
-/// Whom to ask, as whom. Two objects with the same realm share every answer.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Realm {
-    /// The cloud's region.
-    pub region: Arc<str>,
-    /// As whom.
-    pub credentials: Credentials,
-    /// Where the service is, if not where it usually is.
-    pub endpoint: Option<Arc<str>>,
-    /// Certificates in PEM to trust beside the system's own.
-    pub ca_bundle: Option<Arc<str>>,
-}
+use crate::access::CloudAccess;
+pub use crate::access::{CloudAccess as Realm, Credentials};
 
-/// As whom to ask.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Credentials {
-    /// As whoever this process is: environment, web identity, instance role.
-    Ambient,
-    /// As a Secret says. Its version is part of the identity: a changed secret is another realm.
-    Secret {
-        /// Which Secret.
-        key: ObjectKey,
-        /// Which version of it.
-        version: Version,
-    },
-}
+/// The capacity of an instance type. `Unknown` is retried by the source, unless the failure waits for a change.
+pub type ObservedCapacity = Observed<Capacity>;
+/// The former name.
+pub type Answer = ObservedCapacity;
 
-/// One question.
+/// One query.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Question {
-    /// Whom to ask, as whom.
-    pub realm: Realm,
-    /// The cloud's name for the size of machine.
+    /// How to access the cloud.
+    pub access: CloudAccess,
+    /// The instance type.
     pub instance_type: Arc<str>,
 }
 
-/// What is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// Nothing yet; somebody is asking.
-    NotAsked,
-    /// The cloud could not be asked, or refused to tell. The source tries again by itself, unless the failure waits for a change.
-    Unknown(Failure),
-    /// The cloud knows its types, and this is none of them.
-    Absent,
-    /// The type gives this.
-    Present(Capacity),
-}
+/// Called with the access and the types whose answers arrived or changed.
+pub type Listener = Box<dyn Fn(&CloudAccess, &[Arc<str>]) + Send + Sync>;
 
 /// A table of instance types that needs no request.
 pub type Catalogue = fn(&str) -> Option<Capacity>;
@@ -67,7 +38,7 @@ pub type Catalogue = fn(&str) -> Option<Capacity>;
 pub struct Capacities {
     /// The cloud's API.
     pub cloud: Option<Arc<dyn CapacitySource>>,
-    /// A table, for a provider without `cloud` and for when the cloud cannot be asked.
+    /// A table, for a provider without `cloud` and for outages of the cloud.
     pub catalogue: Option<Catalogue>,
 }
 
@@ -78,17 +49,14 @@ impl fmt::Debug for Capacities {
     }
 }
 
-/// Hears that answers came or changed: the realm, and the types.
-pub type Listener = Box<dyn Fn(&Realm, &[Arc<str>]) + Send + Sync>;
-
-/// Says what machines give.
+/// Returns the capacity of instance types.
 pub trait CapacitySource: Send + Sync {
-    /// What is known now; never waits. What is not known yet is asked for in the background.
-    fn look(&self, question: &Question) -> Answer;
+    /// What is known now. Never waits; what is not known is requested in the background.
+    fn look(&self, question: &Question) -> ObservedCapacity;
 
-    /// Nobody asks in the name of this Secret any more.
+    /// Drops everything that was requested with this Secret.
     fn forget(&self, secret: &ObjectKey);
 
-    /// Calls `listener` whenever an answer comes or changes. It must not block.
+    /// Adds a listener. It must not block.
     fn listen(&self, listener: Listener);
 }

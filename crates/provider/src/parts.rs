@@ -1,34 +1,36 @@
-//! What a provider is given by the process that it runs in. It opens no clock, no background task and no Secret by itself.
+//! What the process gives to a provider. A provider has no clock, background task or Secret of its own.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinist_domain::backoff::Backoff;
+
 use crate::Pending;
+use crate::metrics::CallMetrics;
 use crate::platform::Platform;
 use crate::secret::SecretReader;
-use crate::witness::Witness;
 
-/// Uptime: it only grows, and counts suspend.
+/// Uptime: monotonic, counts suspend.
 pub type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
-/// Starts a background task, inside a tokio runtime, that ends with the process.
+/// Starts a background task on the tokio runtime; it ends with the process.
 pub type Spawn = Arc<dyn Fn(Pending<'static, ()>) + Send + Sync>;
 
-/// What both the cloud half and the capacity source are made of.
+/// The parts that a provider is built from.
 #[derive(Clone)]
 pub struct Parts {
     /// Reads Secrets.
     pub secrets: Arc<dyn SecretReader>,
-    /// What the cluster says for all of its machines.
+    /// Reads the platform status.
     pub platform: Arc<dyn Platform>,
     /// Counts calls.
-    pub witness: Arc<dyn Witness>,
+    pub metrics: Arc<dyn CallMetrics>,
     /// Uptime.
     pub clock: Clock,
     /// Starts background tasks.
     pub spawn: Spawn,
-    /// How long things are waited for.
+    /// Timeouts and pauses.
     pub timings: CloudTimings,
 }
 
@@ -38,17 +40,15 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// How long things are waited for.
+/// Timeouts and pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloudTimings {
-    /// How long what was made may stay invisible.
+    /// How long the cloud may not list a new resource.
     pub consistency: Duration,
-    /// How long one call may take.
+    /// The timeout of one call.
     pub request: Duration,
-    /// The first pause after a background question failed; it doubles.
-    pub retry_base: Duration,
-    /// The longest such pause.
-    pub retry_max: Duration,
+    /// The pauses after failed background requests.
+    pub retry: Backoff,
 }
 
 impl Default for CloudTimings {
@@ -56,8 +56,7 @@ impl Default for CloudTimings {
         Self {
             consistency: Duration::from_secs(60),
             request: Duration::from_secs(30),
-            retry_base: Duration::from_secs(1),
-            retry_max: Duration::from_secs(300),
+            retry: Backoff { base: Duration::from_secs(1), max: Duration::from_mins(5) },
         }
     }
 }

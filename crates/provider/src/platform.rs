@@ -1,7 +1,7 @@
-//! What the cluster says of the cloud that it runs on, for all of its machines alike.
+//! The cluster-wide settings of the platform.
 //!
-//! On OpenShift this is `status.platformStatus` of the Infrastructure `cluster`. It stays raw: each provider reads its own part of it. Elsewhere
-//! there is no such object, and nothing is said.
+//! On OpenShift this is `status.platformStatus` of the Infrastructure `cluster`. It stays raw: each provider reads its
+//! own part. Elsewhere there is none.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use serde_json::value::RawValue;
 
 use crate::Pending;
 
-/// Says what holds for all machines of the cluster.
+/// Reads the platform status.
 pub trait Platform: Send + Sync {
-    /// `status.platformStatus`, as it is now; `None` where nobody says anything. That it could not be looked at is an error.
+    /// The current `status.platformStatus`; `None` where the cluster has none.
     fn status(&self) -> Pending<'_, Result<Option<Arc<RawValue>>, Failure>>;
 }
 
-/// A cluster that says nothing.
+/// A cluster without a platform status.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoPlatform;
 

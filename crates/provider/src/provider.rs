@@ -1,4 +1,4 @@
-//! A provider: both halves and the source of capacities under one name. [`Providers`] chooses among several.
+//! The provider trait, and the choice among several providers.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::node_groups::NodeGroups;
 use crate::parts::Parts;
 use crate::spec::{self, Problem, SpecError, SpecHalf, SpecKind};
 
-/// Everything that machinist needs to know about one cloud.
+/// A cloud.
 pub trait Provider: Debug + Send + Sync {
     /// The name in logs and metrics: one lower-case word.
     fn name(&self) -> &'static str;
@@ -21,7 +21,7 @@ pub trait Provider: Debug + Send + Sync {
     /// Reads this cloud's provider specs.
     fn specs(&self) -> Arc<dyn SpecHalf>;
 
-    /// Calls the cloud, for as long as the process runs.
+    /// The cloud half, for the lifetime of the process.
     fn cloud(&self, parts: &Parts) -> Arc<dyn Cloud>;
 
     /// Where the capacities of its instance types come from, for scale from zero. Called once per process.
@@ -30,14 +30,14 @@ pub trait Provider: Debug + Send + Sync {
         Capacities::default()
     }
 
-    /// Calls the cloud about its groups of nodes; `None` where it has none.
+    /// The node groups; `None` if the cloud has none.
     fn node_groups(&self, parts: &Parts) -> Option<Arc<dyn NodeGroups>> {
         let _ = parts;
         None
     }
 }
 
-/// The providers of a process. As a [`SpecHalf`] it reads whatever one of them reads.
+/// The providers of a process. As a [`SpecHalf`] it reads the specs of all of them.
 #[derive(Debug, Clone, Default)]
 pub struct Providers {
     all: Vec<Arc<dyn Provider>>,
@@ -45,7 +45,7 @@ pub struct Providers {
     kinds: Vec<SpecKind>,
 }
 
-/// The spec half of a provider, made once.
+/// The spec half of a provider, created once.
 #[derive(Clone)]
 struct Known {
     provider: &'static str,
@@ -58,7 +58,7 @@ impl Debug for Known {
     }
 }
 
-/// What a spec says it is.
+/// `apiVersion` and `kind` of a spec.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Header {
@@ -67,7 +67,7 @@ struct Header {
 }
 
 impl Providers {
-    /// These providers. Where two read the same kind of the same group, the earlier one does.
+    /// Where two providers read the same kind and group, the earlier one is chosen.
     pub fn new(all: Vec<Arc<dyn Provider>>) -> Self {
         let known = |provider: &Arc<dyn Provider>| (provider.name(), provider.specs());
         let halves: Vec<_> = all.iter().map(known).collect();
@@ -92,15 +92,15 @@ impl Providers {
         self.specs.push(Known { provider, specs });
     }
 
-    /// All of them, in the order in which they were given.
+    /// All providers, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Provider>> {
         self.all.iter()
     }
 
-    /// The provider that reads this spec.
+    /// The provider of this spec.
     ///
-    /// The group decides only between providers that read the same kind: provider specs of one kind are found under several groups. A spec
-    /// without a kind is for the first provider, as it was when there was only one.
+    /// The group only decides between providers of the same kind, because specs of one kind exist under several
+    /// groups. A spec without a kind is for the first provider.
     pub fn choose(&self, spec: &RawValue) -> Result<&Arc<dyn Provider>, SpecError> {
         let (position, kind) = self.position(spec)?;
         self.all.get(position).ok_or_else(|| self.foreign(kind))

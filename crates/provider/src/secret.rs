@@ -1,4 +1,4 @@
-//! How a provider gets at credentials: by name, when it needs them. They are never stored, logged or written to disk.
+//! How a provider reads credentials. They are never stored, logged or written to disk.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use machinist_domain::retry::Failure;
 
 use crate::Pending;
 
-/// The data of a Secret. Printing it prints its keys alone.
+/// The data of a Secret. Its `Debug` output contains only keys.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SecretData(pub BTreeMap<String, Vec<u8>>);
 
@@ -18,7 +18,7 @@ impl std::fmt::Debug for SecretData {
 }
 
 impl SecretData {
-    /// One value as text, if it is there and is text.
+    /// A value as UTF-8 text.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.0.get(key).and_then(|value| std::str::from_utf8(value).ok())
     }

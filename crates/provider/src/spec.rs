@@ -1,4 +1,4 @@
-//! The pure half of a provider: reading provider specs.
+//! The spec half of a provider: reads provider specs. Pure.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 
 /// Reads provider specs.
 pub trait SpecHalf: Send + Sync {
-    /// What the spec asks for.
+    /// The shape that the spec describes.
     fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError>;
 
-    /// Which specs this reads. One that names none is never chosen by kind.
+    /// The kinds that this half reads. A provider without kinds is never chosen by kind.
     fn kinds(&self) -> &[SpecKind] {
         &[]
     }
@@ -23,8 +23,7 @@ pub trait SpecHalf: Send + Sync {
         None
     }
 
-    /// Everything that is wrong with a spec, as far as that can be said without asking the cloud; for people, all of it at once. A spec that
-    /// is not even readable has one problem, at its root.
+    /// All problems that can be found without the cloud. An unreadable spec has one problem.
     fn validate(&self, spec: &RawValue) -> Vec<Problem> {
         match self.shape(spec) {
             Ok(_) => Vec::new(),
@@ -33,7 +32,7 @@ pub trait SpecHalf: Send + Sync {
     }
 }
 
-/// A kind of provider spec: what stands in its `apiVersion` and `kind`.
+/// `apiVersion` and `kind` of a provider spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpecKind {
     /// The API group, without the version.
@@ -48,17 +47,17 @@ impl fmt::Display for SpecKind {
     }
 }
 
-/// One thing that is wrong with a spec.
+/// A problem of a spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where in the spec, such as `placement.region`; empty for the whole.
+    /// The field, such as `placement.region`; empty for the whole spec.
     pub path: String,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and what would be valid.
     pub message: String,
 }
 
 impl Problem {
-    /// A problem at a place.
+    /// A problem of a field.
     pub fn at(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into() }
     }
@@ -74,22 +73,21 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Reads a provider spec, or as much of it as `T` wants. One that cannot be read has one problem, with the full path of its field: what comes after
-/// the first value of a wrong type is not looked at.
+/// Reads a provider spec into `T`. An unreadable spec has one problem, with the full path of the first bad field.
 pub fn read<T: DeserializeOwned>(spec: &RawValue) -> Result<T, Problem> {
-    // serde would take a list for a struct, field by field.
+    // serde would accept a list for a struct.
     if !spec.get().trim_start().starts_with('{') {
-        return Err(Problem::at("", "it must be an object"));
+        return Err(Problem::at("", "must be an object"));
     }
     serde_json::from_str(spec.get()).map_err(|error| {
         let text = error.to_string();
-        // Where in the line it stands says nothing: nobody has seen this line.
+        // The position in the line does not help: the spec is not a file.
         let words = text.rsplit_once(" at line ").map_or(text.as_str(), |(words, _)| words);
         Problem::at(unreadable_path::<T>(spec), words)
     })
 }
 
-/// Where a spec cannot be read. Only for one that cannot: keeping account of the path takes its time.
+/// The path of the field that cannot be read. Only for errors: tracking the path is slow.
 fn unreadable_path<T: DeserializeOwned>(spec: &RawValue) -> String {
     let mut reader = serde_json::Deserializer::from_str(spec.get());
     let error = serde_path_to_error::deserialize::<_, T>(&mut reader).err();
@@ -98,39 +96,26 @@ fn unreadable_path<T: DeserializeOwned>(spec: &RawValue) -> String {
     path.map(ToString::to_string).unwrap_or_default()
 }
 
-/// Why a provider spec is no use. Nothing will be better until somebody edits the object.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// Why a provider spec cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpecError {
     /// There is no provider spec.
-    #[error("providerSpec.value is missing")]
     Missing,
-    /// The spec is of a kind that nobody here reads.
-    #[error("provider spec has kind {kind:?}, which no provider here reads{}", Known(known))]
+    /// No provider reads this kind.
     ForeignKind {
-        /// The kind that it has.
+        /// The kind of the spec.
         kind: String,
-        /// The kinds that are read here.
+        /// The supported kinds.
         known: Vec<SpecKind>,
     },
     /// The spec cannot be read.
-    #[error("provider spec is not valid: {reason}")]
     Invalid {
-        /// What is wrong, with the place where it is known.
+        /// What is wrong, and where.
         reason: String,
     },
 }
 
-/// The kinds that are read, as the end of a sentence.
-struct Known<'a>(&'a [SpecKind]);
-
-impl fmt::Display for Known<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, kind) in self.0.iter().enumerate() {
-            write!(f, "{}{kind}", if at == 0 { "; they read " } else { ", " })?;
-        }
-        Ok(())
-    }
-}
+impl std::error::Error for SpecError {}
 
 impl From<Problem> for SpecError {
     fn from(problem: Problem) -> Self {
@@ -169,9 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_whole_path() {
+    fn unreadable_field_is_reported_with_its_full_path() {
         let cases = [
-            ("[]", "it must be an object"),
+            ("[]", "must be an object"),
             (r#"{"disks":5}"#, "disks: invalid type: integer `5`, expected a sequence"),
             (
                 r#"{"x":[1],"disks":[{},{"sizes":[1,2," at line 9"]}]}"#,

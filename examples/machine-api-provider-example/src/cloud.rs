@@ -12,7 +12,7 @@ use machinist_provider::cloud::absence::Absences;
 use machinist_provider::cloud::ownership::{Ownership, TAG_CLUSTER, TAG_MACHINE_UID};
 use machinist_provider::cloud::{
     Address, AddressKind, Cloud, CloudError, Deletion, Effect, ErrorClass, Instance, InstanceState,
-    MachineRef, Owned, ProviderStatus, Reach, Sighting,
+    MachineRef, Owned, ProviderStatus, Reach, ObservedInstance,
 };
 use machinist_provider::parts::Parts;
 use serde_json::json;
@@ -80,20 +80,20 @@ impl ExampleCloud {
         self.guests((TAG_MACHINE_UID, &machine.uid.0))
     }
 
-    fn sighting(&self, machine: &MachineRef) -> Sighting {
+    fn sighting(&self, machine: &MachineRef) -> ObservedInstance {
         let guests = match self.of_machine(machine) {
             Ok(guests) => guests,
-            Err(error) => return Sighting::Unknown(error.failure()),
+            Err(error) => return ObservedInstance::Unknown(error.failure()),
         };
         // One that exists, or what became of the present attempt.
         let exists = guests.iter().rev().find(|guest| guest.exists);
         let current = exists.or_else(|| guests.iter().find(|guest| is_last(guest, machine)));
         if let Some(guest) = current {
-            return Sighting::Present(instance(guest, Some(machine)).into());
+            return ObservedInstance::Present(instance(guest, Some(machine)).into());
         }
         match self.patience_left(machine, &guests) {
-            None => Sighting::Absent,
-            Some(wait) => Sighting::Unknown(Failure {
+            None => ObservedInstance::Absent,
+            Some(wait) => ObservedInstance::Unknown(Failure {
                 category: Category::Unavailable,
                 retry: Retry::After(wait),
                 message: "not found, but a new guest is not shown at once".to_owned(),
@@ -159,7 +159,7 @@ impl Cloud for ExampleCloud {
     }
 
     // A real provider asks for all of them in one request.
-    fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<Sighting>> {
+    fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<ObservedInstance>> {
         Box::pin(async { machines.iter().map(|machine| self.sighting(machine)).collect() })
     }
 

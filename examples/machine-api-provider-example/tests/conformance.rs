@@ -8,16 +8,16 @@ use machine_api_provider_example::hypervisor::{Hypervisor, Mood, Refusal};
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::Pending;
-use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::access::{Credentials, CloudAccess};
 use machinist_provider::cloud::Cloud;
 use machinist_provider::cloud::ownership::{Ownership, TAG_MACHINE_UID, TAG_MADE_BY};
-use machinist_provider::conformance::{self, Bed, Found, Weather};
+use machinist_provider::conformance::{self, Bed, Found, Fault};
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_provider::platform::NoPlatform;
 use machinist_provider::provider::Provider;
 use machinist_provider::secret::{SecretData, SecretReader};
 use machinist_provider::spec::SpecHalf;
-use machinist_provider::witness::Unwitnessed;
+use machinist_provider::metrics::NoMetrics;
 use serde_json::value::RawValue;
 
 const WINDOW: Duration = Duration::from_millis(300);
@@ -55,16 +55,16 @@ impl Bed for ExampleBed {
         self.provider.cloud(&Parts {
             secrets: Arc::new(NoSecrets),
             platform: Arc::new(NoPlatform),
-            witness: Arc::new(Unwitnessed),
+            metrics: Arc::new(NoMetrics),
             clock: Arc::new(move || start.elapsed()),
             spawn: Arc::new(|task| drop(tokio::spawn(task))),
             timings: CloudTimings { consistency: WINDOW, ..CloudTimings::default() },
         })
     }
 
-    fn realm(&self) -> Realm {
+    fn access(&self) -> CloudAccess {
         let credentials = Credentials::Ambient;
-        Realm { region: "cellar".into(), credentials, endpoint: None, ca_bundle: None }
+        CloudAccess { region: "cellar".into(), credentials, endpoint: None, ca_bundle: None }
     }
 
     fn good_spec(&self) -> Arc<RawValue> {
@@ -79,22 +79,22 @@ impl Bed for ExampleBed {
         Duration::from_secs(10)
     }
 
-    fn weather(&self, weather: Weather) -> Pending<'_, ()> {
+    fn set_fault(&self, fault: Fault) -> Pending<'_, ()> {
         let mut mood = Mood::default();
-        match weather {
-            Weather::Fair => {}
-            Weather::AnswersLost => mood.loses_answers = true,
-            Weather::Hidden => mood.hides = WINDOW / 2,
-            Weather::LostAndHidden => {
+        match fault {
+            Fault::None => {}
+            Fault::LostResponses => mood.loses_answers = true,
+            Fault::Unlisted => mood.hides = WINDOW / 2,
+            Fault::LostAndUnlisted => {
                 mood.loses_answers = true;
                 mood.hides = WINDOW / 2;
             }
-            Weather::NoRoom => mood.full = true,
-            Weather::Throttled => mood.refuses = Some(Refusal::TooMany),
-            Weather::Unauthorised => mood.refuses = Some(Refusal::Forbidden),
-            Weather::Unavailable => mood.refuses = Some(Refusal::Timeout),
-            Weather::Nonsense => mood.refuses = Some(Refusal::Gibberish),
-            Weather::SmallPages => mood.page = 2,
+            Fault::NoCapacity => mood.full = true,
+            Fault::Throttled => mood.refuses = Some(Refusal::TooMany),
+            Fault::Unauthorised => mood.refuses = Some(Refusal::Forbidden),
+            Fault::Unavailable => mood.refuses = Some(Refusal::Timeout),
+            Fault::InvalidResponses => mood.refuses = Some(Refusal::Gibberish),
+            Fault::SmallPages => mood.page = 2,
         }
         self.hypervisor.set_mood(mood);
         Box::pin(async {})
@@ -115,7 +115,7 @@ impl Bed for ExampleBed {
         Box::pin(async { found })
     }
 
-    fn spoil<'a>(&'a self, _: &'a Uid) -> Pending<'a, ()> {
+    fn cause_drift<'a>(&'a self, _: &'a Uid) -> Pending<'a, ()> {
         self.hypervisor.lose_tag(TAG_MADE_BY);
         Box::pin(async {})
     }

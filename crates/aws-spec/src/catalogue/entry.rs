@@ -2,42 +2,42 @@
 
 use machinist_domain::shape::{Architecture, Capacity};
 
-use crate::ec2_words;
+use crate::ec2_names;
 
-/// What EC2 says of one instance type.
+/// An instance type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// EC2's name for it.
+    /// The name.
     pub name: &'a str,
-    /// Virtual CPUs, as many as it has by default.
+    /// The default number of virtual CPUs.
     pub vcpus: u32,
     /// Memory in MiB.
     pub memory_mib: u64,
     /// Processor architecture.
     pub architecture: Architecture,
-    /// How many network interfaces its default network card can have, 0 where that is not known.
+    /// The maximum number of network interfaces of its default card, 0 if unknown.
     pub interfaces: u32,
-    /// How many IPv4 addresses each interface can have, 0 where that is not known.
+    /// The maximum number of IPv4 addresses per interface, 0 if unknown.
     pub addresses_per_interface: u32,
-    /// Disks that come with the machine, in GB all together.
+    /// Instance storage in GB.
     pub storage_gb: u64,
     gpus: &'a str,
     accelerators: &'a str,
 }
 
-/// Devices of one sort.
+/// Devices of one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Device<'a> {
-    /// How many.
+    /// The number of devices.
     pub count: u32,
-    /// Who makes it.
+    /// The manufacturer.
     pub maker: &'a str,
-    /// What it is called.
+    /// The model.
     pub model: &'a str,
 }
 
 impl<'a> Entry<'a> {
-    /// Reads a line; `None` where it is a comment or no entry.
+    /// `None` for comments and invalid lines.
     pub(super) fn parse(line: &'a str) -> Option<Self> {
         let mut fields = line.split('\t');
         let mut next = || fields.next();
@@ -69,14 +69,14 @@ impl<'a> Entry<'a> {
         devices(self.accelerators)
     }
 
-    /// What a machine of this type gives to a cluster.
+    /// The capacity of a node of this type.
     pub fn capacity(&self) -> Capacity {
         Capacity {
             vcpus: self.vcpus,
             memory_mib: self.memory_mib,
             architecture: self.architecture,
             gpus: self.gpus().map(|gpu| gpu.count).sum(),
-            gpu_vendor: self.gpus().find_map(|gpu| ec2_words::gpu_vendor(gpu.maker)),
+            gpu_vendor: self.gpus().find_map(|gpu| ec2_names::gpu_vendor(gpu.maker)),
             interfaces: self.interfaces,
             addresses_per_interface: self.addresses_per_interface,
         }

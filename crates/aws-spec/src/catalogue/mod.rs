@@ -1,10 +1,10 @@
-//! The built-in catalogue of instance types: what EC2 says of each, for when EC2 cannot be asked.
+//! The built-in catalogue of instance types, for use without EC2.
 //!
-//! One text file, a line per type, sorted by name, is part of the binary. A look-up is a binary search over its lines, so nothing
-//! is parsed or allocated before somebody asks. [`write()`] makes the file, from what EC2 lists and what is in the catalogue already:
+//! It is a text file with one line per type, sorted by name and compiled in. A lookup is a binary search over its
+//! lines; nothing is parsed up front. [`write()`] generates the file from what EC2 lists and the previous catalogue:
 //! types that EC2 no longer lists stay, because old manifests name them.
 //!
-//! Not here: asking EC2 (`provider-aws`).
+//! Not here: calls to EC2 (`provider-aws`).
 
 mod entry;
 mod write;
@@ -18,12 +18,12 @@ pub use self::write::write;
 
 static TEXT: &str = include_str!("../../data/instance-types.tsv");
 
-/// What is known of a type.
+/// The entry of a type.
 pub fn lookup(instance_type: &str) -> Option<Entry<'static>> {
     Entry::parse(find(TEXT, instance_type)?)
 }
 
-/// What a machine of this type gives.
+/// The capacity of a node of this type.
 pub fn capacity(instance_type: &str) -> Option<Capacity> {
     lookup(instance_type).map(|entry| entry.capacity())
 }
@@ -33,7 +33,7 @@ pub fn entries() -> impl Iterator<Item = Entry<'static>> {
     TEXT.lines().filter_map(Entry::parse)
 }
 
-/// The line that begins with `name` and a tab. Lines are sorted by what comes before their first tab.
+/// The line that starts with `name` and a tab. Lines are sorted by the part before the first tab.
 fn find<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let is_end = |byte: &u8| *byte == b'\n';
     let (mut low, mut high) = (0, text.len());

@@ -1,4 +1,4 @@
-//! The file that is shipped, and the making of it.
+//! The shipped file and its generation.
 
 use machinist_domain::shape::{Architecture, GpuVendor};
 use proptest::prelude::*;
@@ -47,14 +47,14 @@ fn known_types_have_ec2s_values() {
             (vcpus, memory_mib, architecture, gpus),
             "{name}"
         );
-        // AWS publishes this figure for each type.
+        // AWS publishes this number for each type.
         let by_addresses = capacity.interfaces * (capacity.addresses_per_interface - 1) + 2;
         assert_eq!(by_addresses, pods, "{name}");
     }
 }
 
 #[test]
-fn gravitons_are_arm_and_macs_are_what_their_cpu_is() {
+fn architecture_of_graviton_and_mac_types() {
     for graviton in ["t4g.nano", "c7g.metal", "im4gn.large", "x8g.48xlarge", "g5g.xlarge"] {
         assert_eq!(known(graviton).architecture, Architecture::Arm64, "{graviton}");
     }
@@ -70,7 +70,7 @@ fn devices_have_their_makers() {
     assert_eq!(vendor("g4ad.xlarge"), Some(GpuVendor::Amd));
     assert_eq!(vendor("dl1.24xlarge"), Some(GpuVendor::Habana));
     assert_eq!(vendor("m6i.large"), None);
-    // A part of a GPU is one device to the node that has it.
+    // A fractional GPU is one device for the node.
     assert_eq!(known("g6f.large").capacity().gpus, 1);
 
     let one = |name: &str| known(name).accelerators().next().unwrap();
@@ -95,9 +95,9 @@ fn device() -> impl Strategy<Value = DeviceFacts> {
 }
 
 proptest! {
-    /// Whatever an endpoint says, the file stays one that can be searched, and nothing that was known is forgotten.
+    /// Whatever EC2 lists, the file stays searchable and keeps all known types.
     #[test]
-    fn any_answer_makes_a_good_file(
+    fn any_list_generates_a_valid_file(
         name in "[ -~\t\n]{0,12}",
         vcpus in any::<u32>(),
         gpus in proptest::collection::vec(device(), 0..3),
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn no_name_and_no_line_upsets_it(name in ".{0,20}", line in ".{0,60}") {
+    fn lookup_of_any_name_is_safe(name in ".{0,20}", line in ".{0,60}") {
         lookup(&name);
         find(&line, &name);
         Entry::parse(&line);

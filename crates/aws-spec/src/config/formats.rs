@@ -1,29 +1,25 @@
-//! The forms that names and ids of AWS have.
+//! The formats of AWS names and ids.
 
-/// `<prefix>-` and hexadecimal digits, of which there are 8 (old) or 17.
+/// `<prefix>-` and 8 (old) or 17 hexadecimal digits.
 pub(super) fn is_id(text: &str, prefix: &str) -> bool {
     let digits = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('-'));
     digits.is_some_and(|digits| is_hex(digits) && matches!(digits.len(), 8 | 17))
 }
 
-/// `cr-` and 17 hexadecimal digits.
 pub(super) fn is_reservation(text: &str) -> bool {
     text.strip_prefix("cr-").is_some_and(|digits| is_hex(digits) && digits.len() == 17)
 }
 
-/// `family.size`.
 pub(super) fn is_instance_type(text: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && is_word(part);
     text.split_once('.').is_some_and(|(family, size)| is_part(family) && is_part(size))
 }
 
-/// Lower-case letters, digits and hyphens.
 pub(super) fn is_word(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !text.is_empty() && text.bytes().all(allowed)
 }
 
-/// A decimal number above zero.
 pub(super) fn is_price(text: &str) -> bool {
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
@@ -38,19 +34,16 @@ pub(super) fn is_device(text: &str) -> bool {
     !name.is_empty() && name.bytes().all(allowed)
 }
 
-/// The name of an instance profile: 128 letters, digits and a few signs at most.
 pub(super) fn is_profile(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+=,.@_-".contains(&byte);
     (1..=128).contains(&text.len()) && text.bytes().all(allowed)
 }
 
-/// The name of a load balancer: 32 letters, digits and hyphens at most.
 pub(super) fn is_balancer(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     (1..=32).contains(&text.len()) && text.bytes().all(allowed)
 }
 
-/// The name of an object of Kubernetes.
 pub(crate) fn is_object_name(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let edge = |byte: Option<&u8>| byte.is_some_and(|byte| allowed(*byte));
@@ -59,7 +52,7 @@ pub(crate) fn is_object_name(text: &str) -> bool {
     text.len() <= 253 && edge(bytes.first()) && edge(bytes.last()) && bytes.iter().all(inside)
 }
 
-/// A key of KMS: its id (also of many regions) or an alias of it.
+/// A KMS key id, multi-region key id or alias.
 pub(super) fn is_key(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-".contains(&byte);
     if let Some(name) = text.strip_prefix("alias/") {

@@ -1,4 +1,4 @@
-//! The spec itself, and what it refers to by name, id or filter.
+//! The provider spec and its references.
 
 use machinist_provider::spec::{self, SpecError};
 use serde::Deserialize;
@@ -8,12 +8,12 @@ use super::or_default;
 use super::placement::Placement;
 use super::volumes::BlockDevice;
 
-/// What an EC2 instance is to be.
+/// The spec of an EC2 instance.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProviderConfig {
     pub(crate) kind: Option<String>,
-    /// The image: by id, or the newest that filters find.
+    /// The image: an id, or filters, of which the newest match is used.
     #[serde(deserialize_with = "or_default")]
     pub ami: ResourceReference,
     /// The type, such as `m6i.large`.
@@ -22,18 +22,18 @@ pub struct ProviderConfig {
     /// Tags beside those that machinist sets.
     #[serde(deserialize_with = "or_default")]
     pub tags: Vec<Tag>,
-    /// The instance profile: its id is used as its name.
+    /// The instance profile; its id is used as the name.
     pub iam_instance_profile: Option<ResourceReference>,
     /// The Secret with the user data, under the key `userData`.
     pub user_data_secret: Option<LocalReference>,
-    /// The Secret with credentials; none: the process's own.
+    /// The Secret with credentials; `None`: those of the process.
     pub credentials_secret: Option<LocalReference>,
     /// The key pair for SSH.
     pub key_name: Option<String>,
     /// The index of the network interface.
     #[serde(deserialize_with = "or_default")]
     pub device_index: i64,
-    /// Whether it gets a public address; none: as the subnet says.
+    /// Whether it gets a public address; `None`: as configured in the subnet.
     pub public_ip: Option<bool>,
     /// `ENA`, `EFA` or empty.
     #[serde(deserialize_with = "or_default")]
@@ -44,16 +44,16 @@ pub struct ProviderConfig {
     /// The subnet, by id or filters.
     #[serde(deserialize_with = "or_default")]
     pub subnet: ResourceReference,
-    /// Where.
+    /// Region, zone, tenancy and host.
     #[serde(deserialize_with = "or_default")]
     pub placement: Placement,
-    /// Load balancers that send requests to it.
+    /// The load balancers to register with.
     #[serde(deserialize_with = "or_default")]
     pub load_balancers: Vec<LoadBalancer>,
     /// Volumes.
     #[serde(deserialize_with = "or_default")]
     pub block_devices: Vec<BlockDevice>,
-    /// That it is a spot instance, and how.
+    /// Spot options.
     pub spot_market_options: Option<SpotOptions>,
     /// The instance's metadata service.
     #[serde(deserialize_with = "or_default")]
@@ -73,19 +73,19 @@ pub struct ProviderConfig {
     pub cpu_options: Option<CpuOptions>,
 }
 
-/// How the instance is paid for.
+/// The purchase option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Market {
-    /// By the hour.
+    /// On demand.
     OnDemand,
-    /// What others leave; EC2 may take it back.
+    /// Spot.
     Spot,
-    /// Bought before.
+    /// A capacity block.
     CapacityBlock,
 }
 
 impl ProviderConfig {
-    /// How the instance is paid for. A spec with spot options and nothing else means spot.
+    /// The purchase option. Spot options alone mean spot.
     pub fn market(&self) -> Market {
         match self.market_type.as_str() {
             "CapacityBlock" => Market::CapacityBlock,
@@ -101,54 +101,54 @@ impl ProviderConfig {
     }
 }
 
-/// Something in AWS, by its id, its ARN, or filters.
+/// An AWS resource: an id, an ARN, or filters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ResourceReference {
-    /// Its id.
+    /// The id.
     pub id: Option<String>,
-    /// Its ARN.
+    /// The ARN.
     pub arn: Option<String>,
-    /// What it is like.
+    /// The filters.
     #[serde(deserialize_with = "or_default")]
     pub filters: Vec<Filter>,
 }
 
 impl ResourceReference {
-    /// Its id, if it has one.
+    /// The id, unless empty.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// Its ARN, if it has one.
+    /// The ARN, unless empty.
     pub fn arn(&self) -> Option<&str> {
         self.arn.as_deref().filter(|arn| !arn.is_empty())
     }
 }
 
-/// What something is like: one of these values under this name.
+/// A filter: one of the values matches.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default)]
 pub struct Filter {
-    /// As `tag:Name`.
+    /// The name, as `tag:Name`.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
-    /// Any of these.
+    /// The values.
     #[serde(deserialize_with = "or_default")]
     pub values: Vec<String>,
 }
 
-/// Something in the Machine's namespace.
+/// An object in the Machine's namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct LocalReference {
-    /// Its name.
+    /// The name.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
 }
 
 impl LocalReference {
-    /// Its name, if it has one.
+    /// The name, unless empty.
     pub fn name(&self) -> Option<&str> {
         Some(self.name.as_str()).filter(|name| !name.is_empty())
     }
@@ -158,10 +158,10 @@ impl LocalReference {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Tag {
-    /// Its key.
+    /// The key.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
-    /// Its value.
+    /// The value.
     #[serde(deserialize_with = "or_default")]
     pub value: String,
 }
@@ -170,7 +170,7 @@ pub struct Tag {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct LoadBalancer {
-    /// Its name.
+    /// The name.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// `classic` or `network`.
@@ -178,17 +178,17 @@ pub struct LoadBalancer {
     pub kind: String,
 }
 
-/// Kinds of load balancers.
+/// Types of load balancers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadBalancerKind {
-    /// The old one, which knows instances.
+    /// Classic: its targets are instances.
     Classic,
-    /// The new one, which knows target groups.
+    /// Network: it has target groups.
     Network,
 }
 
 impl LoadBalancer {
-    /// Those that a spec names, whatever else is wrong with it.
+    /// The load balancers of a spec that may be invalid otherwise.
     pub fn all_of(spec: &RawValue) -> Result<Vec<Self>, SpecError> {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase", default)]
@@ -199,7 +199,7 @@ impl LoadBalancer {
         Ok(spec::read::<Only>(spec)?.load_balancers)
     }
 
-    /// What kind it is, if the spec says a kind that there is.
+    /// The type, if it is valid.
     pub fn kind(&self) -> Option<LoadBalancerKind> {
         match self.kind.as_str() {
             "classic" => Some(LoadBalancerKind::Classic),
@@ -213,7 +213,7 @@ impl LoadBalancer {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SpotOptions {
-    /// The highest price by the hour; none: that of an instance on demand.
+    /// The maximum hourly price; `None`: the on-demand price.
     pub max_price: Option<String>,
 }
 
@@ -235,7 +235,7 @@ pub struct CpuOptions {
 }
 
 impl CpuOptions {
-    /// Whether AMD SEV-SNP is wanted; none: no opinion.
+    /// Whether AMD SEV-SNP is requested; `None`: not specified.
     pub fn sev_snp(&self) -> Option<bool> {
         match self.confidential_compute.as_deref() {
             Some("AMDEncryptedVirtualizationNestedPaging") => Some(true),

@@ -1,13 +1,11 @@
-//! `AWSMachineProviderConfig` in full, as OpenShift's users write it.
+//! All fields of `AWSMachineProviderConfig`, and their validation ([`ProviderConfig::problems`]).
 //!
-//! Input: a raw provider spec, under either API group. Output: a [`ProviderConfig`] with every field that a launch reads, and what is wrong
-//! with it ([`ProviderConfig::problems`]).
+//! Reading is lenient, as in Go: unknown fields are ignored and `null` counts as missing. A field of the wrong type is
+//! an error with its path. Enumerations stay text, so that a wrong value is a problem with a path instead of an
+//! unreadable spec.
 //!
-//! Reading is lenient: fields that are not known are ignored and `null` is nothing at all, as in Go. A field of the wrong type is an error
-//! with its path. Words from a fixed list stay text here, so that a wrong one is a problem with a path and not a spec that cannot be
-//! read. Not here: the few fields that a shape needs, which are read without all the others ([`AwsSpecs`](crate::AwsSpecs)).
+//! Not here: the few fields of a shape, which are read alone ([`AwsSpecs`](crate::AwsSpecs)).
 
-mod defaults;
 mod formats;
 mod machine;
 mod placement;
@@ -23,7 +21,6 @@ use machinist_provider::spec::{self, SpecError};
 
 use crate::provider_config::foreign;
 
-pub use self::defaults::missing_defaults;
 pub use self::machine::{
     CpuOptions, Filter, LoadBalancer, LoadBalancerKind, LocalReference, Market, MetadataOptions,
     ProviderConfig, ResourceReference, SpotOptions, Tag,
@@ -42,7 +39,7 @@ impl ProviderConfig {
     }
 }
 
-/// What is there, or the default where there is `null`.
+/// `null` is the default.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

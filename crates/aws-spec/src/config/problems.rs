@@ -1,7 +1,6 @@
-//! Everything that is wrong with a spec and can be said without asking AWS: one problem for each field, with its path.
+//! Validates a spec without calls to AWS: one problem per field, with its path.
 //!
-//! What is required here is what a launch needs. OpenShift's webhook asks for more (an AMI id, both Secrets); what it tells people is its own
-//! affair.
+//! Only what a launch needs is required. OpenShift's webhook requires more (an AMI id, both Secrets).
 
 use machinist_provider::spec::Problem;
 
@@ -13,12 +12,12 @@ use super::machine::{Filter, Market, ProviderConfig, ResourceReference, Tag};
 use super::placement::{DedicatedHost, HostPlacement};
 use super::volumes::{BlockDevice, Ebs};
 
-/// As many as EC2 has room for. Whether there is room for machinist's own and the cluster's, too, is seen when all are known.
+/// EC2's limit. Tags of machinist and the cluster are counted when the launch is prepared.
 const MOST_TAGS: usize = 50;
 const VOLUME_TYPES: [&str; 7] = ["gp2", "gp3", "io1", "io2", "st1", "sc1", "standard"];
 
 impl ProviderConfig {
-    /// Everything that is wrong, in the order of the fields.
+    /// All problems, in the order of the fields.
     pub fn problems(&self) -> Vec<Problem> {
         let mut found = Found::default();
         found.ami(&self.ami);
@@ -50,7 +49,7 @@ impl ProviderConfig {
     }
 }
 
-/// What is missing has another message than what is wrong.
+/// A missing value has another message than a wrong one.
 fn required_or(value: &str, wrong: &str) -> String {
     if value.is_empty() { "is required".to_owned() } else { format!("{wrong}, not {value:?}") }
 }
@@ -109,7 +108,6 @@ impl Found {
         }
     }
 
-    /// What the spec names elsewhere.
     fn references(&mut self, config: &ProviderConfig) {
         if let Some(profile) = &config.iam_instance_profile {
             let id = profile.id().unwrap_or_default();
@@ -274,7 +272,6 @@ impl Found {
         }
     }
 
-    /// Words from a fixed list that belong to nothing else.
     fn words(&mut self, config: &ProviderConfig) {
         let word = config.metadata_service_options.authentication.as_str();
         let known = matches!(word, "" | "Optional" | "Required");

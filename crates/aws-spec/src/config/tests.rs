@@ -1,6 +1,7 @@
-//! Reading, problems and defaults.
+//! Reading and validation.
 
-use serde_json::{Map, Value, json};
+use machinist_domain::message_table::message_table;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -17,7 +18,7 @@ fn good() -> Value {
     })
 }
 
-/// The good spec with something merged into it, level by level.
+/// The good spec with a recursive merge.
 fn with(extra: &Value) -> ProviderConfig {
     fn merge(into: &mut Value, from: &Value) {
         match (into, from) {
@@ -35,7 +36,7 @@ fn with(extra: &Value) -> ProviderConfig {
 }
 
 #[test]
-fn load_balancers_are_read_whatever_else_is_wrong() {
+fn load_balancers_of_an_invalid_spec_are_read() {
     let named = |extra: &Value| {
         let mut spec = good();
         spec.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
@@ -55,8 +56,19 @@ fn paths(extra: &Value) -> Vec<String> {
     with(extra).problems().into_iter().map(|problem| problem.path).collect()
 }
 
+/// Each spec has one problem, at this path. All messages are in a snapshot.
+fn check_problems(name: &str, cases: impl IntoIterator<Item = (Value, impl Into<String>)>) {
+    let mut rows = Vec::new();
+    for (extra, path) in cases {
+        let (path, problems) = (path.into(), with(&extra).problems());
+        assert_eq!(paths(&extra), [path.clone()], "{extra}");
+        rows.extend(problems.into_iter().map(|one| ("provider spec", path.clone(), one.message)));
+    }
+    insta::assert_snapshot!(name, message_table(&rows));
+}
+
 #[test]
-fn a_small_spec_and_a_large_one_are_fine() {
+fn small_and_large_specs_are_valid() {
     assert_eq!(with(&json!({})).problems(), []);
     let large = json!({
         "metadata": { "creationTimestamp": null },
@@ -79,7 +91,8 @@ fn a_small_spec_and_a_large_one_are_fine() {
         "loadBalancers": [{ "name": "a", "type": "network" }, { "name": "b", "type": "classic" }],
         "blockDevices": [
             { "ebs": { "volumeSize": 120, "volumeType": "gp3", "iops": 4000, "throughputMib": 250,
-                "encrypted": true, "kmsKey": { "arn": "arn:aws:kms:eu-west-1:123456789012:key/1f2e3d4c-5b6a-7988-9a0b-c1d2e3f4a5b6" } } },
+                "encrypted": true,
+                "kmsKey": { "arn": "arn:aws:kms:eu-west-1:123456789012:key/1f2e3d4c-5b6a-7988-9a0b-c1d2e3f4a5b6" } } },
             { "deviceName": "/dev/xvdb", "ebs": { "volumeSize": 9, "volumeType": "gp2", "iops": 5 } },
             { "deviceName": "/dev/xvdc", "virtualName": "ephemeral0" },
         ],
@@ -109,7 +122,7 @@ fn a_small_spec_and_a_large_one_are_fine() {
 }
 
 #[test]
-fn nulls_are_nothing_as_in_go() {
+fn null_counts_as_missing() {
     let config = with(&json!({
         "tags": null, "securityGroups": null, "subnet": null, "blockDevices": null,
         "deviceIndex": null, "marketType": null, "loadBalancers": null,
@@ -196,9 +209,7 @@ fn every_field_with_a_format_is_checked_and_named() {
         (json!({ "cpuOptions": {} }), "cpuOptions"),
         (json!({ "cpuOptions": { "confidentialCompute": "" } }), "cpuOptions.confidentialCompute"),
     ];
-    for (extra, path) in cases {
-        assert_eq!(paths(&extra), [path], "{extra}");
-    }
+    check_problems("format_messages", cases);
 }
 
 #[test]
@@ -259,9 +270,7 @@ fn every_name_is_checked_and_named() {
             "blockDevices[0].ebs.kmsKey.arn",
         ),
     ];
-    for (extra, path) in cases {
-        assert_eq!(paths(&extra), [path], "{extra}");
-    }
+    check_problems("name_messages", cases);
 }
 
 #[test]
@@ -301,9 +310,7 @@ fn dedicated_hosts() {
             at("dedicatedHost.allocationStrategy"),
         ),
     ];
-    for (spec, path) in cases {
-        assert_eq!(paths(&host(spec.clone())), [path], "{spec}");
-    }
+    check_problems("host_messages", cases.map(|(spec, path)| (host(spec), path)));
     for spec in [
         json!({ "affinity": "AnyAvailable" }),
         json!({ "affinity": "AnyAvailable", "dedicatedHost": { "id": "h-01234567" } }),
@@ -323,7 +330,7 @@ fn markets() {
 }
 
 #[test]
-fn a_wrong_type_says_where() {
+fn wrong_type_is_reported_with_its_path() {
     let spec = raw(&json!({ "tags": "none" }));
     let error = ProviderConfig::read(&spec).unwrap_err().to_string();
     assert!(error.contains("tags: ") && error.contains("expected a sequence"), "{error}");
@@ -335,19 +342,4 @@ fn a_wrong_type_says_where() {
     );
     let foreign = raw(&json!({ "kind": "GCPMachineProviderSpec" }));
     assert!(matches!(ProviderConfig::read(&foreign), Err(SpecError::ForeignKind { .. })));
-}
-
-#[test]
-fn what_is_left_out_is_filled_in_as_a_patch() {
-    let bare = ProviderConfig::read(&raw(&json!({}))).unwrap();
-    let expected = json!({
-        "instanceType": "m5.large",
-        "placement": { "region": "eu-west-1" },
-        "userDataSecret": { "name": "worker-user-data" },
-        "credentialsSecret": { "name": "aws-cloud-credentials" },
-    });
-    let missing = missing_defaults(&bare, "m5.large", Some("eu-west-1"));
-    assert_eq!(Value::Object(missing), expected);
-    let full = with(&json!({ "userDataSecret": { "name": "u" }, "credentialsSecret": {} }));
-    assert_eq!(missing_defaults(&full, "m5.large", Some("eu-west-2")), Map::default());
 }

@@ -61,7 +61,7 @@ async fn ask<S: State>(
     match annotator.access.resolve(&set.meta.key.namespace, shape).await {
         Ok(realm) => {
             let instance_type = shape.instance_type.clone();
-            CloudAnswer::Answered(cloud.look(&Question { realm, instance_type }))
+            CloudAnswer::Answered(cloud.look(&Question { access: realm, instance_type }))
         }
         Err(CloudAccessError::NoRegion) => CloudAnswer::NoRegion,
         Err(CloudAccessError::NoSecret(key)) => CloudAnswer::NoSecret(key),

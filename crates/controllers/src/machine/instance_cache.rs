@@ -101,7 +101,7 @@ impl InstanceCache {
 
     /// What is known of a machine's instance; never waits. If nothing is, somebody is sent to ask.
     pub(super) fn look(&self, chosen: &Chosen, machine: &MachineRef) -> Sighting {
-        let lane = Lane { provider: chosen.provider, realm: machine.realm.clone() };
+        let lane = Lane { provider: chosen.provider, realm: machine.access.clone() };
         let must_drive = {
             let mut state = self.inner.state.lock();
             if let Some(sighting) = state.known(&machine.uid, &self.inner) {

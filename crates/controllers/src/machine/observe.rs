@@ -136,7 +136,7 @@ async fn reach(
         attempt: stored.attempt().unwrap_or(1),
         cluster_label: label.map(Arc::from),
         cluster,
-        realm,
+        access: realm,
         spec: Arc::clone(&spec.raw),
         provider_id: machine.provider_id.clone(),
         status: stored.clone(),

@@ -117,7 +117,7 @@ fn reach(view: &View) -> Result<MachineRef, Refusal> {
         attempt: view.attempt().unwrap_or(1),
         cluster: "c".into(),
         cluster_label: None,
-        realm: Realm {
+        access: Realm {
             region: "r".into(),
             credentials: Credentials::Ambient,
             endpoint: None,

@@ -12,10 +12,10 @@ use machinist_controllers::machine_set::{self, MachineSetController};
 use machinist_controllers::node_link::NodeLink;
 use machinist_controllers::secrets::ClusterSecrets;
 use machinist_domain::machine_timings::MachineTimings;
+use machinist_provider::metrics::NoMetrics;
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_provider::platform::NoPlatform;
 use machinist_provider::provider::Providers;
-use machinist_provider::witness::Unwitnessed;
 use machinist_provider_sim::SimProvider;
 use machinist_runtime::cache::Scope;
 use machinist_runtime::clock::SystemClock;
@@ -110,7 +110,7 @@ fn parts(shared: &Arc<Shared>, machines: &MachineTimings) -> Parts {
     Parts {
         secrets: Arc::new(ClusterSecrets::new(&shared.control)),
         platform: Arc::new(NoPlatform),
-        witness: Arc::new(Unwitnessed),
+        metrics: Arc::new(NoMetrics),
         clock: Arc::new(move || clock.uptime()),
         spawn: Arc::new(move |task| tasks.spawn(task)),
         timings: CloudTimings {

@@ -1,4 +1,4 @@
-//! What Auto Scaling and EC2 say, in domain terms.
+//! Converts Auto Scaling and EC2 structures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,24 +13,23 @@ use machinist_provider::node_groups::{
     RefreshId, RefreshStatus, Sizes, Transition, WarmPool, mark,
 };
 
-use crate::machines::Found;
+use crate::machines::Ec2Instance;
 
-/// EC2's own tag on the members of a group.
 const GROUP_TAG: &str = "aws:autoscaling:groupName";
-/// What EKS writes on a managed group and on its members.
+/// Set by EKS on a managed group and its members.
 const MANAGED_TAG: &str = "eks:nodegroup-name";
-/// Where people find the name of their node group, the best first.
+/// Tags with the node group's name, in order of preference.
 const NODE_GROUP_TAGS: [&str; 2] = [MANAGED_TAG, "alpha.eksctl.io/nodegroup-name"];
 const CLUSTER_TAGS: [&str; 3] =
     ["eks:cluster-name", "aws:eks:cluster-name", "alpha.eksctl.io/cluster-name"];
-/// The tag of a self-managed cluster has its name in its own.
+/// The prefix of the tag that contains the name of a self-managed cluster.
 const CLUSTER_TAG_START: &str = "kubernetes.io/cluster/";
-/// How the lifecycle of an instance in a warm pool begins.
+/// The prefix of lifecycle states in a warm pool.
 const WARM: &str = "Warmed:";
-/// What the group waits for a hook if it does not say.
+/// The default heartbeat timeout of a hook.
 const HEARTBEAT: u32 = 3600;
 
-pub(super) fn facts(found: Found) -> InstanceFacts {
+pub(super) fn facts(found: Ec2Instance) -> InstanceFacts {
     let state = found.state();
     let text = |text: &str| Some(text).filter(|text| !text.is_empty()).map(Arc::from);
     let first = |names: &[&str]| names.iter().find_map(|name| found.tag(name)).and_then(text);
@@ -48,7 +47,6 @@ pub(super) fn facts(found: Found) -> InstanceFacts {
     }
 }
 
-/// A group; `None` for one without a name, which Auto Scaling does not give.
 pub(super) fn group(group: &AutoScalingGroup) -> Option<Group> {
     let tag = |name: &str| {
         let tag = group.tags().iter().find(|tag| tag.key() == Some(name))?;
@@ -73,7 +71,7 @@ pub(super) fn group(group: &AutoScalingGroup) -> Option<Group> {
         mark: mark::from_tags(tag),
         managed_by_eks: tag(MANAGED_TAG).is_some(),
         refresh: None,
-        // Auto Scaling gives a status only while it deletes a group.
+        // A group has a status only while it is deleted.
         deleting: group.status().is_some_and(|status| status.starts_with("Delete")),
     })
 }
@@ -97,7 +95,7 @@ fn member(instance: &Instance) -> Option<Member> {
     })
 }
 
-/// `Pending:Wait` and its like are waits for a hook.
+/// `Pending:Wait` etc. are waits for a hook.
 fn lifecycle(word: &str) -> Lifecycle {
     match word.split(':').next().unwrap_or_default() {
         "Pending" => Lifecycle::Pending,
@@ -154,7 +152,6 @@ pub(super) fn refresh(refresh: &InstanceRefresh) -> Option<Refresh> {
     })
 }
 
-/// One that was rolled back did not do what was wanted.
 fn status(word: &str) -> RefreshStatus {
     match word {
         "Pending" => RefreshStatus::Pending,
@@ -172,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_for_hooks_are_on_the_same_way_in_or_out() {
+    fn waits_for_hooks_are_pending_or_terminating() {
         let cases = [
             ("Pending", Lifecycle::Pending),
             ("Pending:Wait", Lifecycle::Pending),
@@ -190,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_in_a_warm_pool_is_no_member_and_weights_count() {
+    fn warm_pool_instances_are_not_members() {
         let of = |id: &str, state, weight: Option<&str>| {
             let instance = Instance::builder().instance_id(id).lifecycle_state(state);
             instance.set_weighted_capacity(weight.map(str::to_owned)).build()
@@ -213,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refresh_that_was_rolled_back_has_failed_and_an_unknown_one_runs() {
+    fn rolled_back_refresh_has_failed_and_unknown_status_is_running() {
         assert_eq!(status("RollbackSuccessful"), RefreshStatus::Failed);
         assert!(status("RollbackInProgress").is_running() && status("Baking").is_running());
         assert!(!status("Cancelled").is_running());

@@ -1,12 +1,12 @@
-//! What the codes of Auto Scaling mean. It says `ValidationError` for almost everything, so what is missing shows only in the text.
+//! Classifies Auto Scaling errors. `ValidationError` covers almost everything, so "not found" is only in its text.
 
-use machinist_provider::capacity::Realm;
+use machinist_provider::access::CloudAccess;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
 
 use crate::errors::AwsError;
-use crate::machines::{At, judge};
+use crate::machines::{ErrorContext, classify};
 
-/// Somebody else is changing the group, or it is doing something: later it may.
+/// Codes that pass: the group is changing.
 const BUSY: &[&str] = &[
     "ResourceContention",
     "ResourceInUse",
@@ -14,8 +14,7 @@ const BUSY: &[&str] = &[
     "ResourceContentionFault",
 ];
 
-/// What an error means for whoever asked about a group.
-pub(super) fn judge_group(error: &AwsError, realm: &Realm) -> CloudError {
+pub(super) fn classify_group_error(error: &AwsError, access: &CloudAccess) -> CloudError {
     let text = || error.to_string();
     match error {
         AwsError::Refused { code, .. } if BUSY.contains(&code.as_str()) => {
@@ -32,16 +31,14 @@ pub(super) fn judge_group(error: &AwsError, realm: &Realm) -> CloudError {
         AwsError::Refused { code, .. } if code == "LimitExceeded" => {
             CloudError::new(ErrorClass::CapacityExhausted, text())
         }
-        _ => judge(error, At::realm(realm)),
+        _ => classify(error, ErrorContext::of(access)),
     }
 }
 
-/// Whether a refresh was not started because one is running.
 pub(super) fn is_refresh_running(error: &AwsError) -> bool {
     matches!(error, AwsError::Refused { code, .. } if code.starts_with("InstanceRefreshInProgress"))
 }
 
-/// Whether there is no refresh that could be stopped.
 pub(super) fn is_no_refresh(error: &AwsError) -> bool {
     matches!(error, AwsError::Refused { code, .. } if code.starts_with("ActiveInstanceRefreshNotFound"))
 }
@@ -52,8 +49,8 @@ mod tests {
 
     fn class_of(code: &str, message: &str, status: u16) -> (ErrorClass, Effect) {
         let error = AwsError::refused("UpdateAutoScalingGroup", code, message, status);
-        let judged = judge_group(&error, &super::super::ambient());
-        (judged.class, judged.effect)
+        let classified = classify_group_error(&error, &super::super::ambient());
+        (classified.class, classified.effect)
     }
 
     #[test]

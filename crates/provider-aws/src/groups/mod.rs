@@ -1,14 +1,10 @@
-//! Auto Scaling groups: which instance is in which, what they are like, and changing them.
+//! Auto Scaling groups.
 //!
-//! ```text
-//! AutoScaling ── clients (one per region) ──> calls ──> convert ──> Group, InstanceFacts
-//!                                               └── errors ──> CloudError, GroupError
-//! ```
+//! The group of an instance is the value of EC2's tag `aws:autoscaling:groupName`, so EKS managed groups need no
+//! special case.
 //!
-//! In: a region, names of groups and ids of instances. Out: what [`NodeGroups`] promises. The group of an instance is what EC2's own tag
-//! `aws:autoscaling:groupName` says, so that managed groups of EKS and any others are treated alike.
-//!
-//! Invariants: sizes are set, and members terminated, only directly after a look at the group; nothing is retried and nothing remembered here.
+//! Invariants: sizes are set, and members terminated, only directly after the group was described. Nothing is retried
+//! or cached here.
 
 mod calls;
 mod convert;
@@ -18,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use machinist_provider::Pending;
-use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::cloud::{CloudError, ErrorClass};
 use machinist_provider::node_groups::{
     Group, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId, NodeGroups, RefreshId,
@@ -27,22 +23,21 @@ use machinist_provider::node_groups::{
 use machinist_provider::parts::Parts;
 
 use self::calls::Caller;
-use self::errors::{is_no_refresh, is_refresh_running, judge_group};
+use self::errors::{classify_group_error, is_no_refresh, is_refresh_running};
 use crate::client::Connector;
+use crate::clients::Clients;
 use crate::errors::AwsError;
-use crate::machines::Clients;
-use crate::tls::HttpClients;
+use crate::messages;
 
-/// The most ids that EC2 takes in one filter.
+/// The maximum number of values in one EC2 filter.
 const INSTANCES_TOGETHER: usize = 200;
-/// The most names that Auto Scaling takes in one call.
+/// The maximum number of names in one call.
 const GROUPS_TOGETHER: usize = 50;
 
-/// Auto Scaling groups.
 pub(crate) struct AutoScaling {
     clients: Clients,
-    /// Whom to ask, as whom; the region is replaced.
-    realm: Realm,
+    /// The region is replaced by that of each call.
+    access: CloudAccess,
 }
 
 impl fmt::Debug for AutoScaling {
@@ -51,28 +46,25 @@ impl fmt::Debug for AutoScaling {
     }
 }
 
-/// As whoever this process is.
-pub(crate) fn ambient() -> Realm {
-    Realm { region: "".into(), credentials: Credentials::Ambient, endpoint: None, ca_bundle: None }
+pub(crate) fn ambient() -> CloudAccess {
+    CloudAccess {
+        region: "".into(),
+        credentials: Credentials::Ambient,
+        endpoint: None,
+        ca_bundle: None,
+    }
 }
 
 impl AutoScaling {
-    pub(crate) fn new(parts: &Parts, realm: Realm, http: Arc<HttpClients>) -> Self {
-        let connector = Connector {
-            secrets: Arc::clone(&parts.secrets),
-            witness: Arc::clone(&parts.witness),
-            request_timeout: parts.timings.request,
-            page_size: None,
-            http,
-        };
-        Self { clients: Clients::new(connector, Arc::clone(&parts.clock)), realm }
+    pub(crate) fn new(parts: &Parts, access: CloudAccess, connector: Connector) -> Self {
+        Self { clients: Clients::new(connector, Arc::clone(&parts.clock)), access }
     }
 
     async fn caller(&self, region: &str) -> Result<Caller, CloudError> {
-        let realm = Realm { region: region.into(), ..self.realm.clone() };
-        match self.clients.get(&realm).await {
-            Ok(ec2) => Ok(Caller::new(ec2, realm)),
-            Err(error) => Err(judge_group(&error, &realm)),
+        let access = CloudAccess { region: region.into(), ..self.access.clone() };
+        match self.clients.get(&access).await {
+            Ok(ec2) => Ok(Caller::new(ec2, access)),
+            Err(error) => Err(classify_group_error(&error, &access)),
         }
     }
 
@@ -87,7 +79,7 @@ impl AutoScaling {
         }
         let caller = self.caller(region).await?;
         for some in ids.chunks(INSTANCES_TOGETHER) {
-            found.extend(caller.judged(caller.instances(some).await)?);
+            found.extend(caller.classified(caller.instances(some).await)?);
         }
         Ok(found)
     }
@@ -103,8 +95,8 @@ impl AutoScaling {
         }
         let caller = self.caller(region).await?;
         for some in names.chunks(GROUPS_TOGETHER) {
-            for group in caller.judged(caller.groups(some).await)? {
-                match caller.judged(caller.surroundings(group).await) {
+            for group in caller.classified(caller.groups(some).await)? {
+                match caller.classified(caller.surroundings(group).await) {
                     Ok(group) => groups.push(group),
                     // It was deleted between two calls.
                     Err(error) if error.class == ErrorClass::NotFound => {}
@@ -117,11 +109,11 @@ impl AutoScaling {
 
     async fn mark_now(&self, group: &GroupRef, value: &str) -> Result<(), CloudError> {
         if !mark::fits(value) {
-            let message = format!("{} characters cannot be stored as tags", value.len());
+            let message = messages::mark_too_long(value.len());
             return Err(CloudError::new(ErrorClass::InvalidConfiguration, message));
         }
         let caller = self.caller(&group.region).await?;
-        caller.judged(caller.tag(&group.name, mark::to_tags(value)).await)
+        caller.classified(caller.tag(&group.name, mark::to_tags(value)).await)
     }
 
     async fn unmark_now(&self, group: &GroupRef) -> Result<(), CloudError> {
@@ -129,23 +121,23 @@ impl AutoScaling {
         if caller.find(&group.name).await?.is_none() {
             return Ok(());
         }
-        match caller.judged(caller.untag(&group.name, mark::keys()).await) {
+        match caller.classified(caller.untag(&group.name, mark::keys()).await) {
             Err(error) if error.class == ErrorClass::NotFound => Ok(()),
             answer => answer,
         }
     }
 
-    /// The call itself names no group, so that the instance is one of its members is looked at first.
+    /// `TerminateInstanceInAutoScalingGroup` does not take a group, so membership is checked first.
     async fn terminate_now(&self, group: &GroupRef, id: &InstanceId) -> Result<(), CloudError> {
         let caller = self.caller(&group.region).await?;
         let found = caller.existing(&group.name).await?;
         match found.members.iter().find(|member| member.id == *id) {
             None => {
-                let message = format!("{id} is no member of {group}");
+                let message = messages::not_a_member(id, group);
                 Err(CloudError::new(ErrorClass::NotFound, message))
             }
             Some(member) if member.lifecycle.is_leaving() => Ok(()),
-            Some(_) => caller.judged(caller.terminate(id).await),
+            Some(_) => caller.classified(caller.terminate(id).await),
         }
     }
 
@@ -158,7 +150,7 @@ impl AutoScaling {
         if found != from {
             return Err(GroupError::Changed { found });
         }
-        Ok(caller.judged(caller.resize(&group.name, to).await)?)
+        Ok(caller.classified(caller.resize(&group.name, to).await)?)
     }
 
     async fn start_refresh_now(
@@ -169,7 +161,7 @@ impl AutoScaling {
         let caller = self.caller(&group.region).await?;
         match caller.start_refresh(&group.name, preferences).await {
             Err(error) if is_refresh_running(&error) => Err(GroupError::RefreshRunning),
-            answer => Ok(caller.judged(answer)?),
+            answer => Ok(caller.classified(answer)?),
         }
     }
 
@@ -177,23 +169,24 @@ impl AutoScaling {
         let caller = self.caller(&group.region).await?;
         match caller.cancel_refresh(&group.name).await {
             Err(error) if is_no_refresh(&error) => Ok(()),
-            answer => caller.judged(answer),
+            answer => caller.classified(answer),
         }
     }
 }
 
 impl Caller {
-    fn judged<T>(&self, answer: Result<T, AwsError>) -> Result<T, CloudError> {
-        answer.map_err(|error| judge_group(&error, self.realm()))
+    fn classified<T>(&self, answer: Result<T, AwsError>) -> Result<T, CloudError> {
+        answer.map_err(|error| classify_group_error(&error, self.access()))
     }
 
-    /// The group without what only further calls tell.
+    /// Without hooks and refreshes.
     async fn find(&self, name: &GroupName) -> Result<Option<Group>, CloudError> {
-        self.judged(self.groups(std::slice::from_ref(name)).await).map(|mut groups| groups.pop())
+        self.classified(self.groups(std::slice::from_ref(name)).await)
+            .map(|mut groups| groups.pop())
     }
 
     async fn existing(&self, name: &GroupName) -> Result<Group, CloudError> {
-        let missing = || CloudError::new(ErrorClass::NotFound, format!("there is no group {name}"));
+        let missing = || CloudError::new(ErrorClass::NotFound, messages::no_such_group(name));
         self.find(name).await?.ok_or_else(missing)
     }
 }

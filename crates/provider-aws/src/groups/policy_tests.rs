@@ -1,4 +1,4 @@
-//! The policy in `deploy/aws` has every action that is called here and no other one, and changes only groups of the cluster.
+//! The policy in `deploy/aws` has exactly the actions that are called, and changes only groups of the cluster.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// Calls are named where they are counted.
+/// Operation names are the string literals of the calls.
 fn called() -> BTreeSet<String> {
     let text = read("src/groups/calls.rs");
     let names = text.split('"').skip(1).step_by(2);
@@ -19,13 +19,13 @@ fn called() -> BTreeSet<String> {
     };
     let mut called: BTreeSet<_> =
         names.filter(is_operation).map(|name| format!("autoscaling:{name}")).collect();
-    // By the client of EC2: the members, and whether a region is one that can be asked.
+    // Called through the EC2 client.
     called.extend(["ec2:DescribeInstances", "ec2:DescribeRegions"].map(str::to_owned));
     called
 }
 
 #[test]
-fn the_policy_has_what_is_called_and_changes_only_what_is_the_clusters() {
+fn recycler_policy_has_exactly_the_called_actions() {
     let policy: Value =
         serde_json::from_str(&read("../../deploy/aws/policy-recycler.json")).unwrap();
     let mut granted = BTreeSet::new();

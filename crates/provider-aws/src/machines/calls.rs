@@ -1,5 +1,4 @@
-//! The calls to EC2 about instances, images, networks and hosts. Every page is one call, counted by the witness. Nothing is retried here, and
-//! SDK structures get no further than this file, [`request`](super::request) and [`found`](super::found).
+//! EC2 calls for instances, images, networks and hosts. Every page is one counted call. Nothing is retried here.
 
 use std::collections::BTreeMap;
 
@@ -9,54 +8,44 @@ use aws_sdk_ec2::types::{
 use machinist_aws_spec::config;
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
 
-use super::found::Found;
-use super::launch::HostRequest;
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
+use crate::machines::describe::ec2_instance::Ec2Instance;
+use crate::machines::launch::HostRequest;
+use crate::messages;
 use crate::quiet::quiet;
 
-/// The most that EC2 puts on a page of instances.
 const PAGE: i32 = 1000;
 
-/// The tag of a dedicated host that says which request made it.
-pub(super) const TAG_HOST_TOKEN: &str = "machinist.dev/host-token";
+/// The tag with the token of the request that created a dedicated host.
+pub(crate) const TAG_HOST_TOKEN: &str = "machinist.dev/host-token";
 
-/// An image, as far as a launch needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Image {
     pub(crate) id: String,
     pub(crate) root_device: Option<String>,
-    /// RFC 3339, so that the newest is the greatest.
+    /// RFC 3339, so that the latest is the greatest.
     pub(crate) created: String,
 }
 
-/// A subnet, as far as a launch needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Subnet {
     pub(crate) id: String,
     pub(crate) zone: String,
 }
 
-/// A dedicated host that was made for a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Host {
     pub(crate) id: String,
-    /// What it was asked for with.
     pub(crate) token: Option<String>,
 }
 
-/// What became of the release of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Release {
     Released,
-    /// EC2's reason why not yet.
-    Refused {
-        code: String,
-        message: String,
-    },
+    Refused { code: String, message: String },
 }
 
-/// A filter with some values.
 pub(crate) fn filter<V: Into<String>>(
     name: impl Into<String>,
     values: impl IntoIterator<Item = V>,
@@ -65,13 +54,11 @@ pub(crate) fn filter<V: Into<String>>(
     Filter::builder().name(name).set_values(Some(values)).build()
 }
 
-/// The filters of a spec.
 fn filters(filters: &[config::Filter]) -> Vec<Filter> {
     filters.iter().map(|wanted| filter(&wanted.name, wanted.values.iter().cloned())).collect()
 }
 
-/// Tags for one kind of thing.
-pub(super) fn tagged(kind: ResourceType, tags: &BTreeMap<String, String>) -> TagSpecification {
+pub(crate) fn tagged(kind: ResourceType, tags: &BTreeMap<String, String>) -> TagSpecification {
     TagSpecification::builder().resource_type(kind).set_tags(Some(sdk_tags(tags))).build()
 }
 
@@ -80,15 +67,18 @@ fn sdk_tags(tags: &BTreeMap<String, String>) -> Vec<Tag> {
 }
 
 impl Ec2 {
-    /// Every instance that fits, to the last page. By filters and not by id: one unknown id would fail the whole call.
-    pub(crate) async fn instances(&self, filters: Vec<Filter>) -> Result<Vec<Found>, AwsError> {
+    /// All matching instances. By filter: one unknown id would fail a call by id.
+    pub(crate) async fn instances(
+        &self,
+        filters: Vec<Filter>,
+    ) -> Result<Vec<Ec2Instance>, AwsError> {
         let call = self.client.describe_instances().set_filters(Some(filters)).max_results(PAGE);
         let mut pages = call.into_paginator().send();
         let mut found = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
-            let page = self.witnessed("DescribeInstances", page)?;
+            let page = self.record("DescribeInstances", page)?;
             for reservation in page.reservations() {
-                let read = |instance| Found::read(instance, reservation.owner_id());
+                let read = |instance| Ec2Instance::read(instance, reservation.owner_id());
                 found.extend(reservation.instances().iter().filter_map(read));
             }
         }
@@ -97,38 +87,36 @@ impl Ec2 {
 
     pub(crate) async fn terminate(&self, ids: Vec<String>) -> Result<(), AwsError> {
         let call = self.client.terminate_instances().set_instance_ids(Some(ids));
-        self.witnessed("TerminateInstances", quiet(call.send()).await).map(drop)
+        self.record("TerminateInstances", quiet(call.send()).await).map(drop)
     }
 
-    /// Adds or replaces tags; others stay.
+    /// Adds or replaces tags.
     pub(crate) async fn tag(
         &self,
         resource: &str,
         tags: &BTreeMap<String, String>,
     ) -> Result<(), AwsError> {
         let call = self.client.create_tags().resources(resource).set_tags(Some(sdk_tags(tags)));
-        self.witnessed("CreateTags", quiet(call.send()).await).map(drop)
+        self.record("CreateTags", quiet(call.send()).await).map(drop)
     }
 
-    /// The image of this id. By id and not by filter, so that EC2 says in its own words what is wrong.
+    /// By id and not by filter, so that EC2 reports what is wrong with it.
     pub(crate) async fn image(&self, id: &str) -> Result<Vec<Image>, AwsError> {
         let call = self.client.describe_images().image_ids(id).include_deprecated(true);
-        let answer = self.witnessed("DescribeImages", quiet(call.send()).await)?;
+        let answer = self.record("DescribeImages", quiet(call.send()).await)?;
         Ok(images(answer.images()))
     }
 
-    /// Every image that fits.
     pub(crate) async fn images(&self, wanted: &[config::Filter]) -> Result<Vec<Image>, AwsError> {
         let call = self.client.describe_images().set_filters(Some(filters(wanted)));
         let mut pages = call.into_paginator().send();
         let mut found = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
-            found.extend(images(self.witnessed("DescribeImages", page)?.images()));
+            found.extend(images(self.record("DescribeImages", page)?.images()));
         }
         Ok(found)
     }
 
-    /// The ids of every security group that fits.
     pub(crate) async fn security_groups(
         &self,
         wanted: &[config::Filter],
@@ -137,21 +125,20 @@ impl Ec2 {
         let mut pages = call.into_paginator().send();
         let mut found = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
-            let page = self.witnessed("DescribeSecurityGroups", page)?;
+            let page = self.record("DescribeSecurityGroups", page)?;
             let ids = page.security_groups().iter().filter_map(|group| group.group_id());
             found.extend(ids.map(str::to_owned));
         }
         Ok(found)
     }
 
-    /// The subnet of this id; an error if there is none.
+    /// An error if it does not exist.
     pub(crate) async fn subnet(&self, id: &str) -> Result<Vec<Subnet>, AwsError> {
         let call = self.client.describe_subnets().subnet_ids(id);
-        let answer = self.witnessed("DescribeSubnets", quiet(call.send()).await)?;
+        let answer = self.record("DescribeSubnets", quiet(call.send()).await)?;
         Ok(subnets(answer.subnets()))
     }
 
-    /// Every subnet that fits, of a zone if one is named.
     pub(crate) async fn subnets(
         &self,
         zone: &str,
@@ -165,36 +152,35 @@ impl Ec2 {
         let mut pages = call.into_paginator().send();
         let mut found = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
-            found.extend(subnets(self.witnessed("DescribeSubnets", page)?.subnets()));
+            found.extend(subnets(self.record("DescribeSubnets", page)?.subnets()));
         }
         Ok(found)
     }
 
-    /// Whether a zone is a wavelength zone.
     pub(crate) async fn is_wavelength(&self, zone: &str) -> Result<bool, AwsError> {
         let call = self.client.describe_availability_zones().zone_names(zone);
-        let answer = self.witnessed("DescribeAvailabilityZones", quiet(call.send()).await)?;
+        let answer = self.record("DescribeAvailabilityZones", quiet(call.send()).await)?;
         let mut kinds = answer.availability_zones().iter().filter_map(|zone| zone.zone_type());
         Ok(kinds.any(|kind| kind == "wavelength-zone"))
     }
 
-    /// The names that the DHCP options of a network give to its machines; none for a network that EC2 does not know.
+    /// The domain names in the DHCP options of a VPC; none for an unknown VPC.
     pub(crate) async fn domains(&self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let call = self.client.describe_vpcs().filters(filter("vpc-id", [vpc]));
-        let answer = self.witnessed("DescribeVpcs", quiet(call.send()).await)?;
+        let answer = self.record("DescribeVpcs", quiet(call.send()).await)?;
         let Some(options) = answer.vpcs().iter().find_map(|vpc| vpc.dhcp_options_id()) else {
             return Ok(Vec::new());
         };
         let call = self.client.describe_dhcp_options();
         let call = call.filters(filter("dhcp-options-id", [options]));
-        let answer = self.witnessed("DescribeDhcpOptions", quiet(call.send()).await)?;
+        let answer = self.record("DescribeDhcpOptions", quiet(call.send()).await)?;
         let settings = answer.dhcp_options().iter().flat_map(DhcpOptions::dhcp_configurations);
         let names = settings.filter(|setting| setting.key() == Some("domain-name"));
         let names = names.flat_map(DhcpConfiguration::values).filter_map(|value| value.value());
         Ok(names.flat_map(|names| names.split(' ')).map(str::to_owned).collect())
     }
 
-    /// Makes a dedicated host, or finds the one that the same token made.
+    /// Allocates a dedicated host, or returns the one of the same token.
     pub(crate) async fn allocate_host(&self, host: &HostRequest) -> Result<String, AwsError> {
         const OPERATION: &str = "AllocateHosts";
         let call = self
@@ -206,22 +192,22 @@ impl Ec2 {
             .auto_placement(AutoPlacement::Off)
             .quantity(1)
             .tag_specifications(tagged(ResourceType::DedicatedHost, &host.tags));
-        let answer = self.witnessed(OPERATION, quiet(call.send()).await)?;
-        answer.host_ids().first().cloned().ok_or_else(|| AwsError::Garbled {
+        let answer = self.record(OPERATION, quiet(call.send()).await)?;
+        answer.host_ids().first().cloned().ok_or_else(|| AwsError::InvalidResponse {
             operation: OPERATION,
             status: 200,
-            reason: "it names no host".to_owned(),
+            reason: messages::NO_HOST_ID.to_owned(),
         })
     }
 
-    /// Every host that is not released and was made for a machine. By the name of the tag and not by its value, which is compared here: a value is
-    /// a pattern to EC2.
+    /// The hosts of a machine that are not released. The filter is on the tag's key, because EC2 treats values as
+    /// patterns.
     pub(crate) async fn hosts_of(&self, uid: &str) -> Result<Vec<Host>, AwsError> {
         let call = self.client.describe_hosts().filter(filter("tag-key", [TAG_MACHINE_UID]));
         let mut pages = call.into_paginator().send();
         let mut found = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
-            for host in self.witnessed("DescribeHosts", page)?.hosts() {
+            for host in self.record("DescribeHosts", page)?.hosts() {
                 let state = host.state().map_or("", |state| state.as_str());
                 let tag = |name| {
                     let tag = host.tags().iter().find(|tag| tag.key() == Some(name));
@@ -236,17 +222,17 @@ impl Ec2 {
         Ok(found)
     }
 
-    /// What a host is doing, in EC2's own word; `None` for one that EC2 does not show.
+    /// EC2's name of the state; `None` for an unknown host.
     pub(crate) async fn host_state(&self, id: &str) -> Result<Option<String>, AwsError> {
         let call = self.client.describe_hosts().host_ids(id);
-        let answer = self.witnessed("DescribeHosts", quiet(call.send()).await)?;
+        let answer = self.record("DescribeHosts", quiet(call.send()).await)?;
         let state = answer.hosts().iter().find_map(|host| host.state());
         Ok(state.map(|state| state.as_str().to_owned()))
     }
 
     pub(crate) async fn release_host(&self, id: &str) -> Result<Release, AwsError> {
         let call = self.client.release_hosts().host_ids(id);
-        let answer = self.witnessed("ReleaseHosts", quiet(call.send()).await)?;
+        let answer = self.record("ReleaseHosts", quiet(call.send()).await)?;
         let refusal = answer.unsuccessful().iter().find_map(|item| item.error());
         Ok(refusal.map_or(Release::Released, |error| Release::Refused {
             code: error.code().unwrap_or_default().to_owned(),

@@ -1,11 +1,11 @@
-//! Dedicated hosts: those that somebody provides, and those that are made for one machine and go with it.
+//! Dedicated hosts: given ones, and those that are allocated for one machine and released with it.
 //!
-//! A host is asked for with a token of its own, so a repeat finds the same host. One whose answer was lost is found by its tags: what earlier
-//! attempts left is released before another one is made, and everything when the machine goes. An attempt whose launch was refused is over only
-//! when its host is gone.
+//! A host is allocated with a token of its own, so a repeat returns the same host. A host whose response was lost is
+//! found by its tags: leftovers of earlier attempts are released before another host is allocated, and all when the
+//! machine is deleted. A refused attempt ends only when its host is released.
 //!
-//! What OpenShift grants does not include looking at hosts. Without that right the last tokens are used once more when the machine goes: whoever
-//! made a host is told which, and for a token that made none a host is made and released at once. The machine says so before.
+//! OpenShift's credentials cannot list hosts. Then deletion repeats the last requests: EC2 returns the host of a
+//! token, or allocates one that is released at once. The Machine's condition announces it.
 
 use std::time::Duration;
 
@@ -13,46 +13,42 @@ use machinist_aws_spec::config::{HostPlacement, ProviderConfig};
 use machinist_domain::retry::{Category, Classified};
 use machinist_provider::cloud::{CloudError, Deletion, Effect, ErrorClass, MachineRef};
 
-use super::Ec2Machines;
-use super::calls::Release;
-use super::create::at;
-use super::errors::{At, is_missing, is_spent_token, judge};
-use super::launch::{HostRequest, Launch, known_host};
-use super::tags::cluster_tag;
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
-
-const TOKENS_ARE_USED_AGAIN: &str = "dedicated hosts may not be looked for without the right to ec2:DescribeHosts, so the last requests for one are \
-     made once more; a host that comes of it is released at once";
+use crate::machines::Ec2Machines;
+use crate::machines::calls::Release;
+use crate::machines::errors::{ErrorContext, classify, is_missing, is_spent_token};
+use crate::machines::launch::{HostRequest, Launch, known_host, launch_context};
+use crate::machines::tags::cluster_tag;
+use crate::messages::{self, REPEATING_HOST_REQUESTS};
 
 impl Ec2Machines {
-    /// The host for a launch, made if need be.
-    pub(super) async fn host(
+    pub(crate) async fn host(
         &self,
         ec2: &Ec2,
         machine: &MachineRef,
         launch: &Launch,
     ) -> Result<Option<String>, CloudError> {
-        self.release_earlier_hosts(ec2, machine, launch).await.map_err(held_up)?;
+        self.release_earlier_hosts(ec2, machine, launch).await.map_err(delays_attempt)?;
         let place = &launch.placement;
         if let Some(host) = &place.host {
             let tags = [(cluster_tag(&machine.cluster), "shared".to_owned())].into();
-            // For people alone: the host may be another account's.
+            // Informational: the host may belong to another account.
             if let Err(error) = ec2.tag(host, &tags).await {
-                tracing::debug!(%error, host, "the dedicated host could not be tagged");
+                tracing::debug!(%error, host, "cannot tag the dedicated host");
             }
             return Ok(Some(host.clone()));
         }
         let Some(request) = &place.own_host else { return Ok(None) };
         let allocated = ec2.allocate_host(request).await;
-        allocated.map(Some).map_err(|error| judge(&error, at(machine, launch)))
+        allocated.map(Some).map_err(|error| classify(&error, launch_context(machine, launch)))
     }
 
-    /// Whether the host of a launch that was refused because of it is gone. A token names its host also when that was released: the attempt was refused, and
-    /// whoever knew that it was over was started anew.
+    /// Whether the host that a refused launch names is gone. A token returns its host even after the release, for
+    /// example when the process restarted after a refused attempt.
     ///
-    /// A new host is not known everywhere at once, and may take nobody yet: without one that is seen to be released this is waited for.
-    pub(super) async fn is_host_gone(
+    /// A new host may not be known everywhere or usable yet, so only a host that is seen as released counts.
+    pub(crate) async fn is_host_gone(
         &self,
         ec2: &Ec2,
         launch: &Launch,
@@ -69,7 +65,7 @@ impl Ec2Machines {
         }
     }
 
-    /// Whether a host is seen to be gone. One that EC2 does not know is, if it has not been known for a while.
+    /// An unknown host counts as gone once it has been unknown for a while.
     async fn is_gone(&self, ec2: &Ec2, host: &str) -> Result<bool, AwsError> {
         let asked = (self.parts.clock)();
         match ec2.host_state(host).await {
@@ -80,9 +76,9 @@ impl Ec2Machines {
         }
     }
 
-    /// Releases the host of a launch that was refused for good. A repeat would find the token's host gone, so this attempt is over, too; but not before the
-    /// host is gone, because nobody may be able to find it afterwards.
-    pub(super) async fn give_up_host(
+    /// Releases the host of a launch that cannot succeed. The attempt ends only when the host is released: it may not
+    /// be found afterwards.
+    pub(crate) async fn give_up_host(
         &self,
         ec2: &Ec2,
         machine: &MachineRef,
@@ -99,12 +95,12 @@ impl Ec2Machines {
             Ok(()) => CloudError { effect: Effect::NoneForThisAttempt, ..refusal },
             Err(waiting) => {
                 let message = format!("{}; {}", refusal.message, waiting.message);
-                held_up(CloudError { message, ..waiting })
+                delays_attempt(CloudError { message, ..waiting })
             }
         }
     }
 
-    /// Releases what earlier attempts and another controller left, so that hosts do not pile up. EC2 releases none that has an instance.
+    /// Releases the hosts of earlier attempts and of another controller. EC2 releases no host that has an instance.
     async fn release_earlier_hosts(
         &self,
         ec2: &Ec2,
@@ -118,15 +114,14 @@ impl Ec2Machines {
                     found.retain(|host| host.token.as_ref() != Some(&now.token));
                     hosts.extend(found.into_iter().map(|host| host.id));
                 }
-                // Nothing to be done: the last requests are kept for the deletion.
+                // The last requests are kept for the deletion.
                 Err(error) if error.category() == Category::Unauthorised => {}
-                Err(error) => return Err(judge(&error, At::realm(&machine.realm))),
+                Err(error) => return Err(classify(&error, ErrorContext::of(&machine.access))),
             }
         }
         self.released(ec2, machine, &hosts).await
     }
 
-    /// Releases hosts that have to go before anything else happens; an error unless they are gone.
     async fn released(
         &self,
         ec2: &Ec2,
@@ -139,15 +134,15 @@ impl Ec2Machines {
         }
     }
 
-    /// Releases every host that was made for a machine. Its instances are gone.
-    pub(super) async fn release_hosts(
+    /// The instances of the machine are gone.
+    pub(crate) async fn release_hosts(
         &self,
         ec2: &Ec2,
         machine: &MachineRef,
     ) -> Result<Deletion, CloudError> {
         let launch = Launch::stored(&machine.status);
-        // Of what another version stored, only hosts that are shown can be known.
-        let is_unread = launch.is_none() && speaks_of_hosts(machine);
+        // Of an unknown format, only listed hosts are found.
+        let is_unread = launch.is_none() && mentions_hosts(machine);
         let launch = launch.unwrap_or_default();
         let present = known_host(machine).map(str::to_owned);
         let known = known_hosts(machine, present.iter().chain(&launch.former_hosts));
@@ -161,23 +156,24 @@ impl Ec2Machines {
         let mut hosts: Vec<_> = match ec2.hosts_of(&machine.uid.0).await {
             Ok(hosts) => hosts.into_iter().map(|host| host.id).collect(),
             Err(error) if error.category() == Category::Unauthorised && !is_unread => {
-                let requests = unheard(machine, &launch);
-                let is_news = self.blind.missed(&machine.uid, (self.parts.clock)()).is_zero();
-                // Told before it is done, because it may cost something.
+                let requests = unconfirmed_requests(machine, &launch);
+                let is_news =
+                    self.host_lookup_denied.missed(&machine.uid, (self.parts.clock)()).is_zero();
+                // Announced before, because it may cost money.
                 if is_news && !requests.is_empty() {
-                    tracing::warn!(%error, machine = %machine.key, "{TOKENS_ARE_USED_AGAIN}");
-                    return Ok(Deletion::UnderWay(format!("{TOKENS_ARE_USED_AGAIN} ({error})")));
+                    tracing::warn!(%error, machine = %machine.key, "{REPEATING_HOST_REQUESTS}");
+                    let text = format!("{REPEATING_HOST_REQUESTS} ({error})");
+                    return Ok(Deletion::UnderWay(text));
                 }
-                self.recall_all(ec2, machine, &requests).await?
+                self.reallocate_all(ec2, machine, &requests).await?
             }
-            Err(error) => return Err(judge(&error, At::realm(&machine.realm))),
+            Err(error) => return Err(classify(&error, ErrorContext::of(&machine.access))),
         };
         hosts.retain(|host| !known.contains(host));
         self.release_all(ec2, machine, &hosts).await
     }
 
-    /// The hosts that these requests made, for those who may not look for them.
-    async fn recall_all(
+    async fn reallocate_all(
         &self,
         ec2: &Ec2,
         machine: &MachineRef,
@@ -185,13 +181,13 @@ impl Ec2Machines {
     ) -> Result<Vec<String>, CloudError> {
         let mut hosts = Vec::new();
         for request in requests {
-            hosts.extend(self.recall(ec2, machine, request).await?);
+            hosts.extend(self.reallocate(ec2, machine, request).await?);
         }
         Ok(hosts)
     }
 
-    /// The host that a token made; `None` if EC2 says that it made none.
-    async fn recall(
+    /// The host of a token; `None` if EC2 never allocated it.
+    async fn reallocate(
         &self,
         ec2: &Ec2,
         machine: &MachineRef,
@@ -201,17 +197,14 @@ impl Ec2Machines {
             Ok(host) => Ok(Some(host)),
             // Its host is gone.
             Err(error) if is_spent_token(&error) || is_missing(&error) => Ok(None),
-            // That there may be no more says nothing about those that there are.
+            // The limit does not say whether this host exists.
             Err(error) if is_host_limit(&error) => {
-                let error = judge(&error, At::realm(&machine.realm));
-                let message = format!(
-                    "whether there is a dedicated host cannot be found out without the right to ec2:DescribeHosts: {}",
-                    error.message
-                );
+                let error = classify(&error, ErrorContext::of(&machine.access));
+                let message = messages::hosts_unknown(&error.message);
                 Err(CloudError { message, ..error })
             }
             Err(error) => {
-                let error = judge(&error, At::realm(&machine.realm));
+                let error = classify(&error, ErrorContext::of(&machine.access));
                 let never_made = matches!(
                     error.class,
                     ErrorClass::InvalidConfiguration | ErrorClass::CapacityExhausted
@@ -221,7 +214,7 @@ impl Ec2Machines {
         }
     }
 
-    /// Releases hosts, each of them also where another one has to wait.
+    /// Releases all hosts, even if one of them fails.
     async fn release_all(
         &self,
         ec2: &Ec2,
@@ -238,7 +231,7 @@ impl Ec2Machines {
         all
     }
 
-    /// Releases a host. One that EC2 does not know is gone only if it has not been known for a while: it may have been made a moment ago.
+    /// An unknown host is gone only if it has been unknown for a while: it may be new.
     async fn release(
         &self,
         ec2: &Ec2,
@@ -253,13 +246,13 @@ impl Ec2Machines {
             }
             Err(error) if is_missing(&error) => (true, error.to_string()),
             Err(error) => {
-                // Rights that go by tags are not given for a host that has none any more.
+                // A permission that depends on tags is denied for a host that has lost them.
                 let may_be_gone =
                     matches!(error.category(), Category::Unexpected | Category::Unauthorised);
                 if may_be_gone && self.is_gone(ec2, host).await.unwrap_or(false) {
                     return Ok(Deletion::Gone);
                 }
-                return Err(judge(&error, At::realm(&machine.realm)));
+                return Err(classify(&error, ErrorContext::of(&machine.access)));
             }
         };
         if is_unknown && self.has_vanished(host, asked)
@@ -267,18 +260,18 @@ impl Ec2Machines {
         {
             return Ok(Deletion::Gone);
         }
-        Ok(Deletion::UnderWay(format!("dedicated host {host} is not released yet: {why}")))
+        Ok(Deletion::UnderWay(messages::host_not_released(host, &why)))
     }
 
-    /// Whether a host that EC2 does not know will not appear any more. `asked`: the uptime when EC2 was asked.
+    /// `asked`: the uptime of the request.
     fn has_vanished(&self, host: &str, asked: Duration) -> bool {
         let missed = self.unknown_hosts.missed(&host.to_owned(), asked);
         missed >= self.parts.timings.consistency
     }
 }
 
-/// A host that does not go holds up the attempt, and no more than that: whatever the reason is, it is no word about what was asked for.
-fn held_up(error: CloudError) -> CloudError {
+/// A host that is not released delays the attempt; its error says nothing about the launch.
+fn delays_attempt(error: CloudError) -> CloudError {
     let class = match error.class {
         ErrorClass::Throttled => ErrorClass::Throttled,
         _ => ErrorClass::Unavailable,
@@ -286,7 +279,7 @@ fn held_up(error: CloudError) -> CloudError {
     CloudError { class, effect: Effect::None, ..error }
 }
 
-/// Of these hosts those that are the machine's own to release. One that its spec names is somebody's, whatever is stored.
+/// The hosts that belong to the machine. A host that its spec names does not.
 fn known_hosts<'a>(
     machine: &MachineRef,
     hosts: impl IntoIterator<Item = &'a String>,
@@ -297,14 +290,14 @@ fn known_hosts<'a>(
     hosts.into_iter().filter(|host| provided != Some(host)).cloned().collect()
 }
 
-/// Whether what is stored for a launch has to do with hosts, whichever version wrote it.
-fn speaks_of_hosts(machine: &MachineRef) -> bool {
+/// Whether the stored launch mentions hosts, in any format.
+fn mentions_hosts(machine: &MachineRef) -> bool {
     let launch = machine.status.0.get("launch").map(ToString::to_string);
     launch.is_some_and(|launch| launch.to_ascii_lowercase().contains("host"))
 }
 
-/// The requests for hosts of which nobody knows what they made.
-fn unheard<'a>(machine: &MachineRef, launch: &'a Launch) -> Vec<&'a HostRequest> {
+/// Host requests without a known result.
+fn unconfirmed_requests<'a>(machine: &MachineRef, launch: &'a Launch) -> Vec<&'a HostRequest> {
     let own = launch.placement.own_host.iter().filter(|_| known_host(machine).is_none());
     own.chain(&launch.earlier_hosts).collect()
 }

@@ -1,14 +1,15 @@
-//! The policy in `deploy/aws` has every action that is called here and no other one, and is within what OpenShift grants its own
-//! provider, but for one right that may be refused. Another such right has a policy of its own, and who shares an account a narrower one.
+//! The policy in `deploy/aws` has exactly the actions that are called, and is within what OpenShift grants its own
+//! provider, except for one optional permission. Another optional permission has a policy of its own, as has a shared
+//! account.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::tags::cluster_tag;
+use crate::machines::tags::cluster_tag;
 
-/// What is not called by name, but needed by what is: profiles for instances, the role of the first spot instance, keys of volumes.
+/// Needed indirectly: instance profiles, the role for spot instances, keys of volumes.
 const INDIRECT: [&str; 7] = [
     "iam:CreateServiceLinkedRole",
     "iam:PassRole",
@@ -19,13 +20,13 @@ const INDIRECT: [&str; 7] = [
     "kms:ReEncrypt*",
 ];
 
-/// What is called and may be refused: OpenShift does not grant it, and the load balancer notices by itself. It has a policy of its own.
+/// Called, but optional: OpenShift does not grant it, and the load balancer removes terminated instances by itself.
 const OPTIONAL: [&str; 1] = ["elasticloadbalancing:DeregisterInstancesFromLoadBalancer"];
 
-/// What is in the policy and may be refused: OpenShift does not grant it. Without it dedicated hosts are found by their tokens.
+/// In the policy, but optional: OpenShift does not grant it. Without it dedicated hosts are found by their tokens.
 const BEYOND_OPENSHIFT: [&str; 1] = ["ec2:DescribeHosts"];
 
-/// What OpenShift's machine-api-operator asks for its provider.
+/// The permissions of OpenShift's own provider.
 const OPENSHIFT: [&str; 32] = [
     "ec2:AllocateHosts",
     "ec2:CreateTags",
@@ -61,7 +62,7 @@ const OPENSHIFT: [&str; 32] = [
     "kms:RevokeGrant",
 ];
 
-/// How the names of operations begin.
+/// The first words of operations.
 const VERBS: [&str; 14] = [
     "allocate",
     "associate",
@@ -79,7 +80,7 @@ const VERBS: [&str; 14] = [
     "terminate",
 ];
 
-/// What changes something that is there already.
+/// Actions on existing resources.
 const CHANGES: [&str; 3] = ["ec2:CreateTags", "ec2:ReleaseHosts", "ec2:TerminateInstances"];
 
 fn policy() -> Value {
@@ -95,23 +96,26 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// The actions of some statements, whatever the case of their fields.
 fn actions(statements: &Value, field: &str) -> BTreeSet<String> {
     let statements = statements.as_array().unwrap().iter();
     let actions = statements.flat_map(|statement| statement[field].as_array().unwrap());
     actions.map(|action| action.as_str().unwrap().to_owned()).collect()
 }
 
-/// The operations that the code of machines calls: `.run_instances()` and its like. Whether a region is open is asked by the code of types, too.
+/// The SDK operations in the code: `.run_instances()` etc.
 fn called() -> BTreeSet<String> {
     let mut called = BTreeSet::from(["ec2:DescribeRegions".to_owned()]);
-    for file in std::fs::read_dir(root().join("src/machines")).unwrap() {
-        let file = file.unwrap().path();
-        let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        if name.ends_with("_tests.rs") {
+    let mut paths = vec![root().join("src/machines")];
+    while let Some(file) = paths.pop() {
+        if file.is_dir() {
+            paths.extend(std::fs::read_dir(&file).unwrap().map(|entry| entry.unwrap().path()));
             continue;
         }
-        let service = if name == "balancers.rs" { "elasticloadbalancing" } else { "ec2" };
+        if file.to_string_lossy().ends_with("tests.rs") {
+            continue;
+        }
+        let is_elb = file.ends_with("load_balancers/calls.rs");
+        let service = if is_elb { "elasticloadbalancing" } else { "ec2" };
         let text = std::fs::read_to_string(&file).unwrap();
         for piece in text.split("()").filter_map(|piece| piece.rsplit_once('.')) {
             let method = piece.1;
@@ -127,7 +131,7 @@ fn called() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_policy_has_what_is_called_and_no_more() {
+fn policy_has_exactly_the_called_actions() {
     let mut needed = called();
     assert!(needed.contains("ec2:RunInstances") && needed.len() > 15, "{needed:?}");
     for optional in OPTIONAL {
@@ -141,7 +145,7 @@ fn the_policy_has_what_is_called_and_no_more() {
 }
 
 #[test]
-fn the_policy_of_one_cluster_allows_the_same_and_changes_only_what_is_the_clusters() {
+fn policy_of_one_cluster_changes_only_resources_of_the_cluster() {
     let (every, one) = (policy(), named("policy-machines-of-one-cluster"));
     let (every, one) = (&every["Statement"], &one["Statement"]);
     assert_eq!(actions(one, "Action"), actions(every, "Action"));
@@ -149,7 +153,7 @@ fn the_policy_of_one_cluster_allows_the_same_and_changes_only_what_is_the_cluste
     for statement in same {
         assert!(one.as_array().unwrap().contains(statement), "{statement}");
     }
-    // The tag is the one that everything is made with, and that other controllers of this cluster set, too.
+    // Everything is created with this tag, and other controllers of the cluster set it too.
     let owned = format!("aws:ResourceTag/{}", cluster_tag("CLUSTER_NAME"));
     let conditions = [
         json!({ "StringEquals": { owned: "owned" } }),
@@ -163,9 +167,8 @@ fn the_policy_of_one_cluster_allows_the_same_and_changes_only_what_is_the_cluste
     }
 }
 
-/// The other policies are compared with this one.
 #[test]
-fn profiles_go_to_ec2_by_the_name_that_it_has_in_china_too() {
+fn instance_profiles_are_passed_to_ec2_in_all_partitions() {
     let policy = policy();
     let passes = |statement: &&Value| statement["Action"] == json!(["iam:PassRole"]);
     let pass = policy["Statement"].as_array().unwrap().iter().find(passes).unwrap();
@@ -174,7 +177,7 @@ fn profiles_go_to_ec2_by_the_name_that_it_has_in_china_too() {
 }
 
 #[test]
-fn the_policy_is_within_what_openshift_grants_but_for_hosts() {
+fn policy_is_within_openshifts_permissions_except_for_hosts() {
     let mut granted: BTreeSet<_> = OPENSHIFT.map(str::to_owned).into();
     granted.extend(BEYOND_OPENSHIFT.map(str::to_owned));
     let policy = actions(&policy()["Statement"], "Action");
@@ -182,7 +185,7 @@ fn the_policy_is_within_what_openshift_grants_but_for_hosts() {
 }
 
 #[test]
-fn the_request_for_openshift_asks_for_the_policy() {
+fn credentials_request_matches_the_policy() {
     let path = root().join("../../deploy/aws/credentials-request.yaml");
     let request: Value = serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let entries = &request["spec"]["providerSpec"]["statementEntries"];

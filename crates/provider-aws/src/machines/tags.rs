@@ -1,7 +1,7 @@
-//! The tags of what is made for a machine. Pure.
+//! The tags of a machine's resources. Pure.
 //!
-//! First the spec's, then the cluster's, then those that say whose it is; nobody may set the last ones by hand. The tag
-//! `kubernetes.io/cluster/<id>` is what AWS's own Kubernetes parts go by, ours are in [`ownership`](machinist_provider::cloud::ownership).
+//! The spec's tags, then the cluster's, then those of the owner, which take precedence. `kubernetes.io/cluster/<id>`
+//! is the convention of AWS's Kubernetes components; ours are in [`ownership`](machinist_provider::cloud::ownership).
 
 use std::collections::BTreeMap;
 
@@ -9,39 +9,38 @@ use machinist_aws_spec::config::Tag;
 use machinist_provider::cloud::ownership::Ownership;
 use machinist_provider::cloud::{CloudError, ErrorClass, MachineRef};
 
-use super::surroundings::ClusterFacts;
+use crate::machines::cluster_settings::ClusterSettings;
+use crate::messages;
 
 const NAME: &str = "Name";
 const CLUSTER: &str = "kubernetes.io/cluster/";
 const OURS: &str = "machinist.dev/";
 
-/// EC2 has room for so many on one thing.
-const MOST: usize = 50;
+/// EC2's limit per resource.
+pub(crate) const MAX_TAGS: usize = 50;
 
-/// The tag by which AWS's Kubernetes parts know the cluster.
 pub(crate) fn cluster_tag(cluster: &str) -> String {
     format!("{CLUSTER}{cluster}")
 }
 
-/// The same by every name that a machine's cluster goes by.
+/// For every name of the machine's cluster.
 pub(crate) fn cluster_tags(machine: &MachineRef) -> Vec<String> {
     machine.clusters().map(cluster_tag).collect()
 }
 
-/// Whether this tag says that something is a cluster's own.
 pub(crate) fn says_owned(name: &str, value: &str) -> bool {
     name.starts_with(CLUSTER) && value == "owned"
 }
 
-/// Every tag that an instance and its volumes are to have.
+/// The tags of an instance and its volumes.
 pub(crate) fn wanted(
     machine: &MachineRef,
     spec: &[Tag],
-    facts: &ClusterFacts,
+    settings: &ClusterSettings,
 ) -> BTreeMap<String, String> {
     let mut tags = BTreeMap::new();
     let of_spec = spec.iter().map(|tag| (&tag.name, &tag.value));
-    let of_cluster = facts.resource_tags.iter().map(|(name, value)| (name, value));
+    let of_cluster = settings.resource_tags.iter().map(|(name, value)| (name, value));
     for (name, value) in of_spec.chain(of_cluster) {
         let reserved = name == NAME || name.starts_with(CLUSTER) || name.starts_with(OURS);
         if !reserved {
@@ -52,7 +51,6 @@ pub(crate) fn wanted(
     tags
 }
 
-/// The tags that say whose something is.
 pub(crate) fn identity(machine: &MachineRef) -> BTreeMap<String, String> {
     let ownership = Ownership::of(machine).tags();
     let ownership = ownership.into_iter().map(|(tag, value)| (tag.to_owned(), value.to_string()));
@@ -63,16 +61,12 @@ pub(crate) fn identity(machine: &MachineRef) -> BTreeMap<String, String> {
     custom.into_iter().chain(ownership).collect()
 }
 
-/// Refuses more tags than EC2 has room for. Each is what one thing gets in all, and the field of the spec that it is about: no list by itself need
-/// be too long.
+/// Each item is the field of the spec and all tags of one resource.
 pub(crate) fn refuse_too_many<'a>(
     all: impl IntoIterator<Item = (&'static str, &'a BTreeMap<String, String>)>,
 ) -> Result<(), CloudError> {
-    let too_many = all.into_iter().filter(|(_, tags)| tags.len() > MOST);
-    let told = too_many.map(|(field, tags)| {
-        let count = tags.len();
-        format!("{field}: with those of the spec, the cluster and machinist there are {count}, and EC2 has room for {MOST}")
-    });
+    let too_many = all.into_iter().filter(|(_, tags)| tags.len() > MAX_TAGS);
+    let told = too_many.map(|(field, tags)| messages::too_many_tags(field, tags.len()));
     let told: Vec<_> = told.collect();
     if told.is_empty() {
         return Ok(());

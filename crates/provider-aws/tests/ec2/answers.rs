@@ -1,23 +1,23 @@
-//! What comes back, and how few calls it takes.
+//! Answers, and the number of calls that they take.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use machinist_domain::shape::{Architecture, Capacity, GpuVendor};
-use machinist_provider::capacity::{Answer, CapacitySource, Question};
+use machinist_provider::capacity::{CapacitySource, ObservedCapacity, Question};
 use machinist_provider_aws::{TypeTimings, all_types};
 use machinist_testbed::poll::eventually;
 
 use crate::stub::{Stub, page};
-use crate::support::{TYPES, World, bed, realm};
+use crate::support::{TYPES, World, access, bed};
 
 #[tokio::test]
 async fn types_of_all_sorts() {
     let (bed, world) = (bed().await, World::new());
-    let realm = realm(&bed.endpoint_url());
-    assert_eq!(world.look(&realm, "m6i.large"), Answer::NotAsked);
-    let plain = world.capacity(&realm, "m6i.large").await;
+    let access = access(&bed.endpoint_url());
+    assert_eq!(world.look(&access, "m6i.large"), ObservedCapacity::NotAsked);
+    let plain = world.capacity(&access, "m6i.large").await;
     let expected = Capacity {
         vcpus: 2,
         memory_mib: 8192,
@@ -28,13 +28,13 @@ async fn types_of_all_sorts() {
         addresses_per_interface: 10,
     };
     assert_eq!(plain, expected);
-    let graviton = world.capacity(&realm, "m6g.4xlarge").await;
+    let graviton = world.capacity(&access, "m6g.4xlarge").await;
     assert_eq!((graviton.vcpus, graviton.architecture), (16, Architecture::Arm64));
-    let nvidia = world.capacity(&realm, "g4dn.12xlarge").await;
+    let nvidia = world.capacity(&access, "g4dn.12xlarge").await;
     assert_eq!((nvidia.gpus, nvidia.gpu_vendor), (4, Some(GpuVendor::Nvidia)));
-    let slice = world.capacity(&realm, "g6f.2xlarge").await;
+    let slice = world.capacity(&access, "g6f.2xlarge").await;
     assert_eq!((slice.gpus, slice.gpu_vendor), (1, Some(GpuVendor::Nvidia)));
-    world.absent(&realm, "m99.mega").await;
+    world.absent(&access, "m99.mega").await;
 
     let call = &bed.front().calls_of(TYPES)[0];
     assert_eq!((call.region.as_str(), call.access_key_id.as_str()), ("eu-west-1", "AKIAONE"));
@@ -45,12 +45,12 @@ async fn types_of_all_sorts() {
 }
 
 #[tokio::test]
-async fn fifty_that_look_at_once_make_one_call() {
+async fn concurrent_queries_make_one_call() {
     let bed = bed().await;
     // Long enough for fifty threads of a busy machine.
     let timings = TypeTimings { batch_window: Duration::from_secs(1), ..TypeTimings::default() };
     let world = World::with(timings, None);
-    let realm = realm(&bed.endpoint_url());
+    let access = access(&bed.endpoint_url());
     let barrier = Arc::new(Barrier::new(50));
     let runtime = tokio::runtime::Handle::current();
     let names = ["m5.large", "m5.xlarge", "c6i.large", "r6i.large", "m99.mega"];
@@ -59,7 +59,7 @@ async fn fifty_that_look_at_once_make_one_call() {
             let (source, barrier) = (Arc::clone(&world.source), Arc::clone(&barrier));
             let instance_type = names[n % names.len()].into();
             let (question, runtime) =
-                (Question { realm: realm.clone(), instance_type }, runtime.clone());
+                (Question { access: access.clone(), instance_type }, runtime.clone());
             std::thread::spawn(move || {
                 let _inside = runtime.enter();
                 barrier.wait();
@@ -68,10 +68,10 @@ async fn fifty_that_look_at_once_make_one_call() {
         })
         .collect();
     for looker in lookers {
-        assert_eq!(looker.join().unwrap(), Answer::NotAsked);
+        assert_eq!(looker.join().unwrap(), ObservedCapacity::NotAsked);
     }
     for name in &names[..4] {
-        world.capacity(&realm, name).await;
+        world.capacity(&access, name).await;
     }
     assert_eq!(bed.front().calls_of(TYPES).len(), 1);
     assert_eq!(world.tasks.load(Ordering::SeqCst), 1);
@@ -81,14 +81,14 @@ async fn fifty_that_look_at_once_make_one_call() {
 }
 
 #[tokio::test]
-async fn many_types_are_asked_for_in_batches_of_a_hundred() {
+async fn types_are_fetched_in_batches_of_a_hundred() {
     let stub = Stub::start([page(&[("t.149", 1)], None)]).await;
     let world = World::new();
-    let realm = realm(&stub.endpoint);
+    let access = access(&stub.endpoint);
     for n in 0..150 {
-        world.look(&realm, &format!("t.{n:03}"));
+        world.look(&access, &format!("t.{n:03}"));
     }
-    assert_eq!(world.capacity(&realm, "t.149").await.vcpus, 1);
+    assert_eq!(world.capacity(&access, "t.149").await.vcpus, 1);
     let requests = stub.requests.lock().clone();
     let values: Vec<usize> =
         requests.iter().map(|request| request.matches("Filter.1.Value").count()).collect();
@@ -104,12 +104,12 @@ async fn every_page_is_read_also_after_an_empty_one() {
     ];
     let stub = Stub::start(pages).await;
     let world = World::with(TypeTimings::default(), Some(5));
-    let realm = realm(&stub.endpoint);
+    let access = access(&stub.endpoint);
     for name in ["a.1", "a.2", "a.3"] {
-        world.look(&realm, name);
+        world.look(&access, name);
     }
-    assert_eq!(world.capacity(&realm, "a.3").await.vcpus, 3);
-    assert_eq!(world.capacity(&realm, "a.1").await.vcpus, 1);
+    assert_eq!(world.capacity(&access, "a.3").await.vcpus, 3);
+    assert_eq!(world.capacity(&access, "a.1").await.vcpus, 1);
     let requests = stub.requests.lock().clone();
     assert_eq!(requests.len(), 3);
     assert!(requests.iter().all(|request| request.contains("MaxResults=5")), "{requests:?}");
@@ -121,7 +121,7 @@ async fn every_page_is_read_also_after_an_empty_one() {
 #[tokio::test]
 async fn the_whole_list_for_the_catalogue() {
     let (bed, world) = (bed().await, World::new());
-    let types = all_types(world.secrets, &realm(&bed.endpoint_url()), None).await.unwrap();
+    let types = all_types(world.secrets, &access(&bed.endpoint_url()), None).await.unwrap();
     assert!(types.len() >= 1000, "{}", types.len());
     assert!(types.is_sorted_by(|a, b| a.name < b.name));
     let find = |name: &str| types.iter().find(|facts| facts.name == name).unwrap();
@@ -135,7 +135,7 @@ async fn the_whole_list_for_the_catalogue() {
 #[tokio::test]
 async fn tasks_end_with_the_source() {
     let (bed, world) = (bed().await, World::new());
-    world.capacity(&realm(&bed.endpoint_url()), "m5.large").await;
+    world.capacity(&access(&bed.endpoint_url()), "m5.large").await;
     let World { source, tasks, .. } = world;
     assert_eq!(tasks.load(Ordering::SeqCst), 1);
     drop(source);

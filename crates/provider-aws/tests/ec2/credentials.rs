@@ -1,15 +1,15 @@
-//! As whom EC2 is asked.
+//! The credentials of calls.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use machinist_domain::retry::{Category, Retry};
-use machinist_provider::capacity::Realm;
+use machinist_provider::access::CloudAccess;
 use machinist_provider_aws::TypeTimings;
 use machinist_testbed::aws::AwsBed;
 use machinist_testbed::poll::eventually;
 
-use crate::support::{TYPES, World, bed, realm, secret};
+use crate::support::{TYPES, World, access, bed, secret};
 
 fn signers(bed: &AwsBed) -> Vec<String> {
     bed.front().calls_of(TYPES).into_iter().map(|call| call.access_key_id).collect()
@@ -22,9 +22,9 @@ async fn a_file_wins_over_keys() {
                 aws_session_token = z\nregion = us-west-2\n";
     let keys = [("aws_access_key_id", "AKIAKEYS"), ("aws_secret_access_key", "x")];
     world.secrets.put("aws", &[("credentials", file), keys[0], keys[1]]);
-    world.capacity(&realm(&bed.endpoint_url()), "m5.large").await;
+    world.capacity(&access(&bed.endpoint_url()), "m5.large").await;
     assert_eq!(signers(&bed), ["AKIAFILE"]);
-    assert_eq!(bed.front().calls_of(TYPES)[0].region, "eu-west-1", "the realm's region counts");
+    assert_eq!(bed.front().calls_of(TYPES)[0].region, "eu-west-1", "the access's region counts");
 }
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn a_role_is_assumed_with_another_profile() {
         bed.endpoint_url()
     );
     world.secrets.put("aws", &[("credentials", &file)]);
-    world.capacity(&realm(&bed.endpoint_url()), "m5.large").await;
+    world.capacity(&access(&bed.endpoint_url()), "m5.large").await;
     let roles = bed.front().calls_of("AssumeRole");
     assert_eq!(roles.len(), 1);
     assert_eq!(roles[0].access_key_id, "AKIABASE");
@@ -51,10 +51,12 @@ async fn a_missing_or_bad_secret_waits_for_a_change() {
     world.secrets.put("half", &[("aws_access_key_id", "AKIAONE")]);
     world.secrets.put("no-default", &[("credentials", "[other]\naws_access_key_id = A\n")]);
     world.secrets.put("no-file", &[("credentials", "hello\nworld\n")]);
-    world.secrets.put("loop", &[("credentials", "[default]\nrole_arn = a\nsource_profile = b\n[b]\nrole_arn = c\nsource_profile = default\n")]);
+    let file = "[default]\nrole_arn = a\nsource_profile = b\n\
+                [b]\nrole_arn = c\nsource_profile = default\n";
+    world.secrets.put("loop", &[("credentials", file)]);
     for name in ["missing", "empty", "half", "no-default", "no-file", "loop"] {
-        let realm = Realm { credentials: secret(name, 1), ..realm(&bed.endpoint_url()) };
-        let failure = world.failure(&realm, "m5.large").await;
+        let access = CloudAccess { credentials: secret(name, 1), ..access(&bed.endpoint_url()) };
+        let failure = world.failure(&access, "m5.large").await;
         let what = (failure.category, failure.retry);
         assert_eq!(what, (Category::InvalidConfiguration, Retry::OnChange), "{name}: {failure:?}");
     }
@@ -62,19 +64,19 @@ async fn a_missing_or_bad_secret_waits_for_a_change() {
 }
 
 #[tokio::test]
-async fn a_changed_secret_is_another_realm_and_the_old_one_goes() {
+async fn changed_secret_replaces_the_access() {
     let (bed, world) = (bed().await, World::new());
     world.secrets.put("aws", &[("aws_access_key_id", "AKIAONE")]);
-    let first = realm(&bed.endpoint_url());
+    let first = access(&bed.endpoint_url());
     world.failure(&first, "m5.large").await;
 
     let pair = [("aws_access_key_id", "AKIATWO"), ("aws_secret_access_key", "x")];
     world.secrets.put("aws", &pair);
-    let second = Realm { credentials: secret("aws", 2), ..first.clone() };
+    let second = CloudAccess { credentials: secret("aws", 2), ..first.clone() };
     world.capacity(&second, "m5.large").await;
-    let third = Realm { credentials: secret("aws", 3), ..first };
+    let third = CloudAccess { credentials: secret("aws", 3), ..first };
     world.capacity(&third, "m5.large").await;
-    assert_eq!(signers(&bed), ["AKIATWO", "AKIATWO"], "each version is asked about anew");
+    assert_eq!(signers(&bed), ["AKIATWO", "AKIATWO"], "each version is queried again");
     eventually(Duration::from_secs(10), "the askers of old versions to end", async || {
         let tasks = world.tasks.load(Ordering::SeqCst);
         anyhow::ensure!(tasks == 1, "{tasks} tasks");
@@ -85,18 +87,18 @@ async fn a_changed_secret_is_another_realm_and_the_old_one_goes() {
 }
 
 #[tokio::test]
-async fn a_client_is_kept_while_it_is_used_and_goes_when_it_idles() {
+async fn idle_client_is_dropped() {
     let bed = bed().await;
-    let realm = realm(&bed.endpoint_url());
+    let access = access(&bed.endpoint_url());
     let world = World::new();
-    world.capacity(&realm, "m5.large").await;
-    world.capacity(&realm, "m5.xlarge").await;
+    world.capacity(&access, "m5.large").await;
+    world.capacity(&access, "m5.xlarge").await;
     assert_eq!(world.secrets.reads.load(Ordering::Relaxed), 1);
 
     let timings = TypeTimings { client_idle: Duration::ZERO, ..TypeTimings::default() };
     let world = World::with(timings, None);
     for n in 0.. {
-        world.absent(&realm, &format!("m99.{n}")).await;
+        world.absent(&access, &format!("m99.{n}")).await;
         if world.secrets.reads.load(Ordering::Relaxed) > 1 {
             break;
         }
@@ -105,9 +107,9 @@ async fn a_client_is_kept_while_it_is_used_and_goes_when_it_idles() {
 }
 
 #[tokio::test]
-async fn a_panic_while_asking_does_not_silence_the_realm() {
+async fn panic_does_not_stop_later_queries() {
     let (bed, world) = (bed().await, World::new());
-    let realm = Realm { credentials: secret("panic", 1), ..realm(&bed.endpoint_url()) };
-    world.look(&realm, "m5.large");
-    world.capacity(&realm, "m5.large").await;
+    let access = CloudAccess { credentials: secret("panic", 1), ..access(&bed.endpoint_url()) };
+    world.look(&access, "m5.large");
+    world.capacity(&access, "m5.large").await;
 }

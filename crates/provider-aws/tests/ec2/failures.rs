@@ -1,33 +1,36 @@
-//! EC2 cannot be asked: what is said meanwhile, and that it comes right by itself.
+//! Failures of EC2, what is reported meanwhile, and the recovery.
 
 use std::time::Duration;
 
 use http::StatusCode;
+use machinist_domain::backoff::Backoff;
 use machinist_domain::retry::{Category, Retry};
-use machinist_provider::capacity::Answer;
+use machinist_provider::capacity::ObservedCapacity;
 use machinist_provider_aws::TypeTimings;
 use machinist_testbed::aws::{Effect, Rule};
 
 use crate::stub::{Stub, page};
-use crate::support::{TYPES, World, bed, realm};
+use crate::support::{TYPES, World, access, bed};
+
+const NO_PAUSE: Backoff = Backoff { base: Duration::ZERO, max: Duration::ZERO };
 
 #[tokio::test]
 async fn throttled_twice_then_answered() {
     let (bed, world) = (bed().await, World::new());
     bed.front().inject(Rule::next(TYPES, Effect::Throttle).times(2));
-    let realm = realm(&bed.endpoint_url());
-    let failure = world.failure(&realm, "m5.large").await;
+    let access = access(&bed.endpoint_url());
+    let failure = world.failure(&access, "m5.large").await;
     assert_eq!((failure.category, failure.retry), (Category::Throttled, Retry::Backoff));
     assert_eq!(bed.front().calls_of(TYPES).len(), 1, "the SDK does not retry");
     assert_eq!(world.told(), ["m5.large"]);
 
-    // Nothing happens before its time; a look that comes late wakes the asker.
-    world.look(&realm, "m5.large");
+    // Nothing happens before the pause ends; a late query wakes the task.
+    world.look(&access, "m5.large");
     world.clock.advance(Duration::from_secs(1));
-    world.look(&realm, "m5.large");
+    world.look(&access, "m5.large");
     world.calls(2).await;
     world.clock.advance(Duration::from_secs(2));
-    world.capacity(&realm, "m5.large").await;
+    world.capacity(&access, "m5.large").await;
     assert_eq!(world.told(), ["m5.large", "m5.large"], "a repeat is no news");
     let results: Vec<_> = world.counter.calls.lock().iter().map(|call| call.1).collect();
     assert_eq!(results, ["Throttled", "Throttled", "ok"]);
@@ -35,16 +38,16 @@ async fn throttled_twice_then_answered() {
 }
 
 #[tokio::test]
-async fn the_source_retries_without_being_looked_at() {
+async fn source_retries_without_queries() {
     let bed = bed().await;
     bed.front().inject(Rule::next(TYPES, Effect::ResetBefore));
-    // A clock that stands still needs delays of nothing.
-    let timings = TypeTimings { retry_base: Duration::ZERO, ..TypeTimings::default() };
+    // The manual clock does not advance during retries.
+    let timings = TypeTimings { retry: NO_PAUSE, ..TypeTimings::default() };
     let world = World::with(timings, None);
-    let realm = realm(&bed.endpoint_url());
-    world.look(&realm, "m5.large");
+    let access = access(&bed.endpoint_url());
+    world.look(&access, "m5.large");
     world.calls(2).await;
-    assert!(matches!(world.look(&realm, "m5.large"), Answer::Present(_)));
+    assert!(matches!(world.look(&access, "m5.large"), ObservedCapacity::Present(_)));
     assert_eq!(world.told(), ["m5.large", "m5.large"]);
 }
 
@@ -68,14 +71,14 @@ async fn refusals_and_lost_answers_by_category() {
     for (effect, category, retry) in cases {
         let world = World::new();
         bed.front().inject(Rule::next(TYPES, effect.clone()));
-        let failure = world.failure(&realm(&bed.endpoint_url()), "m5.large").await;
+        let failure = world.failure(&access(&bed.endpoint_url()), "m5.large").await;
         assert_eq!((failure.category, failure.retry), (category, retry), "{effect:?}: {failure:?}");
         assert!(!failure.message.contains("x1"), "{failure:?}");
     }
 }
 
 #[tokio::test]
-async fn answers_that_are_no_xml_are_an_outage() {
+async fn responses_without_xml_are_an_outage() {
     let half = "<DescribeInstanceTypesResponse><instanceTypeSet></instanceTypeSet>";
     for reply in [
         (500, "<html>oops</html>"),
@@ -87,50 +90,52 @@ async fn answers_that_are_no_xml_are_an_outage() {
         let stub = Stub::start([(reply.0, reply.1.to_owned())]).await;
         let world = World::new();
         let answer = world
-            .until(&realm(&stub.endpoint), "m5.large", |answer| match answer {
-                Answer::NotAsked => None,
+            .until(&access(&stub.endpoint), "m5.large", |answer| match answer {
+                ObservedCapacity::NotAsked => None,
                 other => Some(other.clone()),
             })
             .await;
-        let Answer::Unknown(failure) = &answer else { panic!("{reply:?}: {answer:?}") };
+        let ObservedCapacity::Unknown(failure) = &answer else { panic!("{reply:?}: {answer:?}") };
         assert_eq!(failure.category, Category::Unavailable, "{reply:?}: {failure:?}");
     }
 }
 
 #[tokio::test]
-async fn nobody_there_and_nobody_answering_are_outages() {
+async fn refused_connections_and_timeouts_are_outages() {
     let timings =
         TypeTimings { request_timeout: Duration::from_millis(300), ..TypeTimings::default() };
     let world = World::with(timings, None);
-    // Bound, so that nobody else answers; not accepting, so that the request waits.
+    // Bound, so that the port is not used otherwise; not accepting, so that the request waits.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
-    let failure = world.failure(&realm(&endpoint), "m5.large").await;
+    let failure = world.failure(&access(&endpoint), "m5.large").await;
     assert_eq!(failure.category, Category::Unavailable, "{failure:?}");
     drop(silent);
-    let failure = world.failure(&realm(&format!("{endpoint}/again")), "m5.large").await;
+    let failure = world.failure(&access(&format!("{endpoint}/again")), "m5.large").await;
     assert_eq!(failure.category, Category::Unavailable, "{failure:?}");
 }
 
 #[tokio::test]
-async fn another_sort_of_failure_is_news() {
+async fn other_failure_category_is_announced() {
     let stub = Stub::start([(500, "<html/>".to_owned())]).await;
-    let timings = TypeTimings { retry_base: Duration::ZERO, ..TypeTimings::default() };
+    let timings = TypeTimings { retry: NO_PAUSE, ..TypeTimings::default() };
     let world = World::with(timings, None);
-    let realm = realm(&stub.endpoint);
-    world.failure(&realm, "a.1").await;
+    let access = access(&stub.endpoint);
+    world.failure(&access, "a.1").await;
     world.calls(3).await;
     assert_eq!(world.told(), ["a.1"]);
     let refusal = "<Response><Errors><Error><Code>AuthFailure</Code><Message>No</Message></Error>\
                    </Errors><RequestID>r</RequestID></Response>";
     stub.say((401, refusal.to_owned()));
     world
-        .until(&realm, "a.1", |answer| match answer {
-            Answer::Unknown(failure) if failure.category == Category::Unauthorised => Some(()),
+        .until(&access, "a.1", |answer| match answer {
+            ObservedCapacity::Unknown(failure) if failure.category == Category::Unauthorised => {
+                Some(())
+            }
             _ => None,
         })
         .await;
     stub.say(page(&[("a.1", 1)], None));
-    world.capacity(&realm, "a.1").await;
+    world.capacity(&access, "a.1").await;
     assert_eq!(world.told(), ["a.1", "a.1", "a.1"]);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use machinist_provider::capacity::Realm;
+use machinist_provider::access::CloudAccess;
 use machinist_provider::cloud::{Effect as Happened, ErrorClass, InstanceState};
 use machinist_provider::node_groups::{
     Group, GroupError, GroupName, GroupRef, InstanceId, Lifecycle, NodeGroups, Process,
@@ -21,7 +21,7 @@ const REGION: &str = "eu-central-1";
 const MINUTE: Duration = Duration::from_mins(1);
 const HALF: RefreshPreferences = RefreshPreferences { min_healthy: 50 };
 
-/// Groups of an estate of its own, seen through a front of its own.
+/// Groups of one test, behind a front of its own.
 struct Yard {
     bed: AwsBed,
     estate: Estate,
@@ -41,18 +41,18 @@ impl Yard {
         let parts = Parts {
             secrets,
             platform: Arc::new(NoPlatform),
-            witness: Arc::clone(&counter) as _,
+            metrics: Arc::clone(&counter) as _,
             clock: Arc::new(move || start.elapsed()),
             spawn: Arc::new(|task| drop(tokio::spawn(task))),
             timings: CloudTimings::default(),
         };
-        let realm = Realm {
+        let access = CloudAccess {
             region: "".into(),
             credentials: secret("aws", 1),
             endpoint: Some(bed.endpoint_url().into()),
             ca_bundle: None,
         };
-        let groups = AwsProvider::default().node_groups_as(&parts, realm);
+        let groups = AwsProvider::default().node_groups_as(&parts, access);
         Self { bed, estate, groups, counter }
     }
 
@@ -60,7 +60,7 @@ impl Yard {
         self.bed.front()
     }
 
-    /// A group that no other test has.
+    /// A group that no other test uses.
     fn named(&self, name: &str) -> GroupRef {
         GroupRef::new(REGION, format!("{}-{name}", self.estate.name()))
     }
@@ -86,7 +86,7 @@ fn sizes(min: u32, max: u32, desired: u32) -> Sizes {
 }
 
 #[tokio::test]
-async fn instances_say_which_group_they_are_in_whoever_keeps_it() {
+async fn finds_the_group_of_an_instance() {
     let yard = Yard::new().await;
     let managed = [("eks:nodegroup-name", "workers"), ("eks:cluster-name", "prod")];
     let managed = yard.group("eks-workers-1234", [1, 3, 2], &managed).await;
@@ -116,7 +116,7 @@ async fn instances_say_which_group_they_are_in_whoever_keeps_it() {
 }
 
 #[tokio::test]
-async fn many_instances_and_groups_are_asked_for_in_batches_and_pages() {
+async fn instances_and_groups_are_described_in_batches_and_pages() {
     let yard = Yard::new().await;
     let group = yard.group("many", [0, 9, 3], &[]).await;
     let member = yard.seen(&group).await.members[0].id.clone();
@@ -143,7 +143,7 @@ async fn many_instances_and_groups_are_asked_for_in_batches_and_pages() {
 }
 
 #[tokio::test]
-async fn what_is_out_of_the_ordinary_is_seen() {
+async fn describes_unusual_groups() {
     let yard = Yard::new().await;
     let group = yard.group("odd", [1, 4, 2], &[]).await;
     let name = &*group.name.0;
@@ -185,7 +185,7 @@ async fn what_is_out_of_the_ordinary_is_seen() {
 }
 
 #[tokio::test]
-async fn a_text_of_any_length_is_stored_replaced_and_taken_off() {
+async fn mark_of_any_length_is_stored_replaced_and_removed() {
     let yard = Yard::new().await;
     let group = yard.group("marked", [0, 1, 1], &[("team", "a")]).await;
     let long = "v1 i-0123456789abcdef0 ".repeat(60);
@@ -258,7 +258,7 @@ async fn a_member_is_terminated_and_replaced_and_the_size_stays() {
 }
 
 #[tokio::test]
-async fn sizes_that_somebody_else_has_set_are_respected() {
+async fn concurrent_size_changes_are_not_overwritten() {
     let yard = Yard::new().await;
     let group = yard.group("sized", [1, 3, 2], &[]).await;
     let (full, zero) = (sizes(1, 3, 2), Sizes::ZERO);
@@ -275,7 +275,7 @@ async fn sizes_that_somebody_else_has_set_are_respected() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_unclear_and_a_repeat_is_fine() {
+async fn lost_response_is_unclear_and_repeatable() {
     let yard = Yard::new().await;
     let group = yard.group("lost", [1, 3, 2], &[]).await;
     let lose = |action: &str| yard.front().inject(Rule::next(action, Effect::ResetAfter));

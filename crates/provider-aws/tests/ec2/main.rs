@@ -1,7 +1,8 @@
-//! Instances and instance types of EC2, with the real SDK over real sockets: against moto behind the front, or a stub where EC2 must say something
-//! that moto cannot (pages, other facts tomorrow, pages of HTML).
+//! EC2 with the real SDK over real sockets: against moto behind the front, or a stub for responses that moto cannot
+//! give.
 //!
-//! Needs `python3`; moto installs itself on first use. All tests share one moto; each has a front, a source and a clock of its own.
+//! Needs `python3`; moto installs itself on first use. All tests share one moto; each has a front, a source and a
+//! clock of its own.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of a test fail the test")]
 

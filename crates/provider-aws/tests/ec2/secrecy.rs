@@ -1,15 +1,15 @@
-//! No value of a Secret gets into a log, not even at the finest level, and not into what is printed or told.
+//! No value of a Secret is logged at any level, printed, or part of a message.
 
 use std::io;
 use std::sync::Arc;
 
-use machinist_provider::capacity::Realm;
+use machinist_provider::access::CloudAccess;
 use machinist_testbed::aws::{Effect, Rule};
 use parking_lot::Mutex;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::support::{TYPES, World, bed, realm, secret};
+use crate::support::{TYPES, World, access, bed, secret};
 
 #[derive(Clone, Default)]
 struct Captured(Arc<Mutex<Vec<u8>>>);
@@ -33,9 +33,9 @@ impl<'a> MakeWriter<'a> for Captured {
     }
 }
 
-/// One thread, so that the subscriber of this thread hears every task.
+/// One thread, so that its subscriber receives the logs of every task.
 #[tokio::test(flavor = "current_thread")]
-async fn nothing_of_a_secret_is_logged() {
+async fn secrets_are_not_logged() {
     let log = Captured::default();
     let bed = bed().await;
     let subscriber = tracing_subscriber::fmt()
@@ -66,19 +66,19 @@ async fn nothing_of_a_secret_is_logged() {
     world.secrets.put("broken", &[("credentials", &broken)]);
     world.secrets.put("half", &[("aws_secret_access_key", key)]);
 
-    let realm = |name| Realm { credentials: secret(name, 1), ..realm(&bed.endpoint_url()) };
+    let access = |name| CloudAccess { credentials: secret(name, 1), ..access(&bed.endpoint_url()) };
     for name in ["keys", "file", "role"] {
-        world.capacity(&realm(name), "m5.large").await;
+        world.capacity(&access(name), "m5.large").await;
         bed.front().inject(Rule::next(TYPES, Effect::Throttle));
-        world.failure(&realm(name), "m5.xlarge").await;
+        world.failure(&access(name), "m5.xlarge").await;
     }
     let mut told = format!("{:?}", world.source);
     for name in ["broken", "half"] {
-        told.push_str(&world.failure(&realm(name), "m5.large").await.message);
+        told.push_str(&world.failure(&access(name), "m5.large").await.message);
     }
 
     let log = String::from_utf8(log.0.lock().clone()).unwrap();
-    assert!(log.contains("EC2 could not be asked"), "the log is heard: {log}");
+    assert!(log.contains("cannot fetch instance types from EC2"), "logs are captured: {log}");
     for value in values {
         assert!(!log.contains(value), "{value} is in the log:\n{log}");
         assert!(!told.contains(value), "{value} is told: {told}");

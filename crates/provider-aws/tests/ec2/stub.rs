@@ -1,4 +1,4 @@
-//! An EC2 that says what the test says: one answer per request, whatever was asked.
+//! A stub of EC2: one reply per request, whatever it is.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -9,7 +9,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// Status and body.
 type Reply = (u16, String);
 
 /// A running stub. It stops when dropped.
@@ -21,7 +20,7 @@ pub(crate) struct Stub {
 }
 
 impl Stub {
-    /// Gives these replies in turn, and the last one for ever.
+    /// Sends these replies in turn, then the last one forever.
     pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -37,7 +36,7 @@ impl Stub {
         Self { endpoint, replies, requests, server }
     }
 
-    /// From now on only this.
+    /// Sends only this reply from now on.
     pub(crate) fn say(&self, reply: Reply) {
         *self.replies.lock() = VecDeque::from([reply]);
     }

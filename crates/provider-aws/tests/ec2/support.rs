@@ -1,4 +1,4 @@
-//! A source with everything around it that a test wants to look at or move.
+//! A capacity source with everything that a test inspects or controls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +9,13 @@ use machinist_domain::key::{ObjectKey, Version};
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_domain::shape::Capacity;
 use machinist_provider::Pending;
-use machinist_provider::capacity::{Answer, CapacitySource, Credentials, Question, Realm};
+use machinist_provider::access::{CloudAccess, Credentials};
+use machinist_provider::capacity::{CapacitySource, ObservedCapacity, Question};
+use machinist_provider::metrics::CallMetrics;
+use machinist_provider::parts::{CloudTimings, Parts};
+use machinist_provider::platform::NoPlatform;
 use machinist_provider::secret::{SecretData, SecretReader};
-use machinist_provider::witness::Witness;
-use machinist_provider_aws::{Ec2Types, Parts, TypeTimings};
+use machinist_provider_aws::{Ec2Types, TypeTimings};
 use machinist_runtime::clock::{Clock, ManualClock};
 use machinist_testbed::aws::{AwsBed, Moto, Transport};
 use machinist_testbed::poll::eventually;
@@ -78,7 +81,6 @@ impl SecretReader for Secrets {
     }
 }
 
-/// What was counted.
 #[derive(Default)]
 pub(crate) struct Counter {
     pub(crate) calls: Mutex<Vec<(&'static str, &'static str)>>,
@@ -86,25 +88,25 @@ pub(crate) struct Counter {
     pub(crate) misses: AtomicUsize,
 }
 
-impl Witness for Counter {
-    fn called(&self, operation: &'static str, result: &'static str) {
+impl CallMetrics for Counter {
+    fn record_call(&self, operation: &'static str, result: &'static str) {
         self.calls.lock().push((operation, result));
     }
 
-    fn looked(&self, hit: bool) {
+    fn record_lookup(&self, hit: bool) {
         if hit { &self.hits } else { &self.misses }.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// A source, and what it was made of.
+/// A source and its parts.
 pub(crate) struct World {
     pub(crate) source: Arc<Ec2Types>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) counter: Arc<Counter>,
-    /// How many tasks run.
+    /// The number of running tasks.
     pub(crate) tasks: Arc<AtomicUsize>,
-    /// What listeners were told, in order.
+    /// The calls of the listener.
     pub(crate) heard: Arc<Mutex<Vec<Vec<Arc<str>>>>>,
 }
 
@@ -121,11 +123,11 @@ impl World {
         let heard: Arc<Mutex<Vec<Vec<Arc<str>>>>> = Arc::default();
         let (ticking, running, hearing) =
             (Arc::clone(&clock), Arc::clone(&tasks), Arc::clone(&heard));
-        let source = Ec2Types::new(Parts {
+        let parts = Parts {
             secrets: Arc::clone(&secrets) as _,
-            witness: Arc::clone(&counter) as _,
+            platform: Arc::new(NoPlatform),
+            metrics: Arc::clone(&counter) as _,
             clock: Arc::new(move || ticking.uptime()),
-            timings,
             spawn: Arc::new(move |task| {
                 let running = Arc::clone(&running);
                 running.fetch_add(1, Ordering::SeqCst);
@@ -134,52 +136,54 @@ impl World {
                     running.fetch_sub(1, Ordering::SeqCst);
                 });
             }),
-            page_size,
-        });
+            timings: CloudTimings::default(),
+        };
+        let source = Ec2Types::new(&parts, timings, page_size);
         source.listen(Box::new(move |_, types| hearing.lock().push(types.to_vec())));
         Self { source, secrets, clock, counter, tasks, heard }
     }
 
-    pub(crate) fn look(&self, realm: &Realm, name: &str) -> Answer {
-        self.source.look(&Question { realm: realm.clone(), instance_type: name.into() })
+    pub(crate) fn look(&self, access: &CloudAccess, name: &str) -> ObservedCapacity {
+        self.source.look(&Question { access: access.clone(), instance_type: name.into() })
     }
 
-    /// Looks until the answer is what `wanted` takes.
+    /// Queries until the answer matches.
     pub(crate) async fn until<T>(
         &self,
-        realm: &Realm,
+        access: &CloudAccess,
         name: &str,
-        wanted: impl Fn(&Answer) -> Option<T>,
+        wanted: impl Fn(&ObservedCapacity) -> Option<T>,
     ) -> T {
         eventually(PATIENCE, "an answer", async || {
-            let answer = self.look(realm, name);
+            let answer = self.look(access, name);
             wanted(&answer).ok_or_else(|| anyhow::anyhow!("{answer:?}"))
         })
         .await
         .unwrap()
     }
 
-    pub(crate) async fn capacity(&self, realm: &Realm, name: &str) -> Capacity {
-        self.until(realm, name, |answer| match answer {
-            Answer::Present(capacity) => Some(*capacity),
+    pub(crate) async fn capacity(&self, access: &CloudAccess, name: &str) -> Capacity {
+        self.until(access, name, |answer| match answer {
+            ObservedCapacity::Present(capacity) => Some(*capacity),
             _ => None,
         })
         .await
     }
 
-    pub(crate) async fn failure(&self, realm: &Realm, name: &str) -> Failure {
-        self.until(realm, name, |answer| match answer {
-            Answer::Unknown(failure) => Some(failure.clone()),
+    pub(crate) async fn failure(&self, access: &CloudAccess, name: &str) -> Failure {
+        self.until(access, name, |answer| match answer {
+            ObservedCapacity::Unknown(failure) => Some(failure.clone()),
             _ => None,
         })
         .await
     }
 
-    pub(crate) async fn absent(&self, realm: &Realm, name: &str) {
-        self.until(realm, name, |answer| matches!(answer, Answer::Absent).then_some(())).await;
+    pub(crate) async fn absent(&self, access: &CloudAccess, name: &str) {
+        self.until(access, name, |answer| matches!(answer, ObservedCapacity::Absent).then_some(()))
+            .await;
     }
 
-    /// Waits until so many calls were counted.
+    /// Waits for this number of calls.
     pub(crate) async fn calls(&self, count: usize) {
         eventually(PATIENCE, "calls", async || {
             let calls = self.counter.calls.lock().clone();
@@ -190,7 +194,7 @@ impl World {
         .unwrap();
     }
 
-    /// What was told so far, one item per call of the listener.
+    /// The types of each call of the listener.
     pub(crate) fn told(&self) -> Vec<String> {
         self.heard.lock().iter().map(|types| types.join(",")).collect()
     }
@@ -201,9 +205,9 @@ pub(crate) fn secret(name: &str, version: u64) -> Credentials {
     Credentials::Secret { key: ObjectKey::new("ns", name), version: Version(version) }
 }
 
-/// A realm with the Secret `aws` at an endpoint.
-pub(crate) fn realm(endpoint: &str) -> Realm {
-    Realm {
+/// An access with the Secret `aws` at an endpoint.
+pub(crate) fn access(endpoint: &str) -> CloudAccess {
+    CloudAccess {
         region: "eu-west-1".into(),
         credentials: secret("aws", 1),
         endpoint: Some(endpoint.into()),

@@ -1,28 +1,28 @@
-//! TLS: whom we trust.
+//! TLS trust.
 
 use machinist_domain::retry::Category;
-use machinist_provider::capacity::Realm;
+use machinist_provider::access::CloudAccess;
 use machinist_testbed::aws::{Authority, Transport};
 
-use crate::support::{TYPES, World, bed_with, realm};
+use crate::support::{TYPES, World, access, bed_with};
 
 #[tokio::test]
-async fn a_custom_ca_is_trusted_and_a_stranger_is_not() {
+async fn only_the_custom_ca_is_trusted() {
     let authority = Authority::new().unwrap();
     let bed = bed_with(Transport::Tls(authority)).await;
     let world = World::new();
-    let stranger = realm(&bed.endpoint_url());
+    let stranger = access(&bed.endpoint_url());
     let failure = world.failure(&stranger, "m5.large").await;
     assert_eq!(failure.category, Category::Unavailable, "{failure:?}");
     assert!(failure.message.to_lowercase().contains("certificate"), "{failure:?}");
     assert!(bed.front().calls_of(TYPES).is_empty());
 
     let other = Authority::new().unwrap();
-    let trusting = |pem: &str| Realm { ca_bundle: Some(pem.into()), ..stranger.clone() };
+    let trusting = |pem: &str| CloudAccess { ca_bundle: Some(pem.into()), ..stranger.clone() };
     let failure = world.failure(&trusting(other.ca_pem()), "m5.large").await;
     assert_eq!(failure.category, Category::Unavailable, "{failure:?}");
 
-    // As it is in real life: comments, several certificates, one that nobody can read.
+    // As in practice: comments, several certificates, one that is invalid.
     let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let bundle = format!("# CAs\n{}{broken}{}", other.ca_pem(), bed.ca_pem().unwrap());
     world.capacity(&trusting(&bundle), "m5.large").await;
@@ -30,10 +30,10 @@ async fn a_custom_ca_is_trusted_and_a_stranger_is_not() {
 }
 
 #[tokio::test]
-async fn a_bundle_without_certificates_is_a_mistake() {
+async fn bundle_without_certificates_is_invalid_configuration() {
     let world = World::new();
-    let realm = Realm { ca_bundle: Some("hello".into()), ..realm("https://127.0.0.1:1") };
-    let failure = world.failure(&realm, "m5.large").await;
+    let access = CloudAccess { ca_bundle: Some("hello".into()), ..access("https://127.0.0.1:1") };
+    let failure = world.failure(&access, "m5.large").await;
     assert_eq!(failure.category, Category::InvalidConfiguration);
     assert!(failure.message.contains("CA bundle"), "{failure:?}");
 }

@@ -1,4 +1,4 @@
-//! From the cloud's words to those of the contract.
+//! Converts instances of the simulated cloud.
 
 use machinist_api::names::TAG_MACHINE_UID;
 use machinist_provider::cloud::{
@@ -10,9 +10,8 @@ use super::launch::{Launch, known_id, token};
 use crate::spec::SimMachineProviderConfig;
 use crate::wire::{self, State};
 
-/// An instance, as the contract has it. `machine`: the one that it was asked for, if that is known.
 pub(super) fn instance(found: &wire::Instance, machine: Option<&MachineRef>) -> Instance {
-    // For its machine it is gone, whatever it left behind; for whoever looks for what is left it is not.
+    // For its machine it is gone; for a list of leftovers it is not.
     let left_behind = machine.is_none() && !found.volumes.is_empty();
     let mut status = machine.map(|machine| machine.status.clone()).unwrap_or_default();
     let mut set = |name: &str, value: &str| status.0.insert(name.to_owned(), Value::from(value));
@@ -50,13 +49,13 @@ fn addresses(found: &wire::Instance) -> Vec<Address> {
     ]
 }
 
-/// The tags that the spec and the machine's identity ask for.
+/// The tags of the spec and of the owner.
 pub(super) fn wanted_tags(machine: &MachineRef) -> Vec<(String, String)> {
     let config = SimMachineProviderConfig::read(&machine.spec).unwrap_or_default();
     let ownership = machinist_provider::cloud::ownership::Ownership::of(machine).tags();
     let ownership = ownership.into_iter().map(|(tag, value)| (tag.to_owned(), value.to_string()));
     let own: Vec<_> = ownership.collect();
-    // Nobody may say by a tag of the spec that the instance is another's.
+    // The spec cannot override the owner's tags.
     let free = config.tags.into_iter().filter(|(tag, _)| own.iter().all(|(known, _)| known != tag));
     free.collect::<Vec<_>>().into_iter().chain(own.clone()).collect()
 }
@@ -71,7 +70,7 @@ fn drift(found: &wire::Instance, machine: &MachineRef) -> Option<String> {
     (!tags.is_empty()).then(|| format!("tags differ: {}", tags.join(", ")))
 }
 
-/// Whether an instance that was found by its id belongs to another machine.
+/// The owner of an instance that was found by id, if it is another machine.
 pub(super) fn foreign_owner<'a>(
     found: &'a wire::Instance,
     machine: &MachineRef,
@@ -80,8 +79,8 @@ pub(super) fn foreign_owner<'a>(
     (**owner != *machine.uid.0).then_some(owner)
 }
 
-/// The instance that counts, of all that were ever made for a machine: the one that is known to be its own, else one that exists, else
-/// what became of the present attempt. What earlier attempts left behind is for the deletion.
+/// The current instance: the known one, else one that exists, else that of the current attempt. Leftovers of earlier
+/// attempts are for the deletion.
 pub(super) fn current<'a>(
     found: &[&'a wire::Instance],
     machine: &MachineRef,

@@ -1,4 +1,4 @@
-//! Requests to the simulated cloud: one pooled client, a deadline on each, and errors in the words of the contract. No retries: the queue decides.
+//! HTTP requests to the simulated cloud, with a timeout and classified errors. Nothing is retried here.
 
 use std::time::Duration;
 
@@ -17,24 +17,22 @@ use crate::wire::{Code, Refusal};
 
 const AGENT: &str = concat!("machinist-sim/", env!("CARGO_PKG_VERSION"));
 
-/// How many connections are kept for the next request.
 const IDLE_CONNECTIONS: usize = 32;
 
-/// Sends requests.
 #[derive(Debug, Clone)]
 pub(super) struct Http {
     client: Client<HttpConnector, Full<Bytes>>,
     timeout: Duration,
 }
 
-/// Whom to ask, as whom.
+/// The endpoint and the token.
 #[derive(Debug, Clone)]
 pub(super) struct Address {
     pub(super) endpoint: String,
     pub(super) bearer: Option<Bearer>,
 }
 
-/// What is shown to the cloud. Printing it prints nothing of it.
+/// Its `Debug` output omits the token.
 #[derive(Clone)]
 pub(super) struct Bearer(pub(super) String);
 
@@ -110,12 +108,12 @@ impl Http {
         };
         let answer = tokio::time::timeout(self.timeout, exchange).await;
         let (head, body) = answer.unwrap_or_else(|_| {
-            let message = format!("no answer from the cloud within {:?}", self.timeout);
+            let message = format!("the simulated cloud did not respond within {:?}", self.timeout);
             Err(CloudError::new(ErrorClass::Unavailable, message))
         })?;
         if head.status.is_success() {
             return serde_json::from_slice(&body).map_err(|error| {
-                let message = format!("the cloud's answer was not understood: {error}");
+                let message = format!("the simulated cloud sent an invalid response: {error}");
                 CloudError::new(ErrorClass::Unknown, message)
             });
         }
@@ -125,15 +123,14 @@ impl Http {
     }
 }
 
-/// Nothing was sent, so nothing happened.
 fn unsent(error: &dyn std::error::Error) -> CloudError {
-    let message = format!("the request could not be made: {error}");
+    let message = format!("cannot send the request: {error}");
     CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) }
 }
 
-/// Sent or not, nobody knows what became of it.
+/// The effect is unclear.
 fn lost(error: &dyn std::error::Error) -> CloudError {
-    let mut message = format!("no answer from the cloud: {error}");
+    let mut message = format!("the simulated cloud did not respond: {error}");
     let mut source = error.source();
     while let Some(cause) = source {
         message = format!("{message}: {cause}");
@@ -142,7 +139,7 @@ fn lost(error: &dyn std::error::Error) -> CloudError {
     CloudError::new(ErrorClass::Unavailable, message)
 }
 
-/// By the code where there is one. Something between us and the cloud may also answer, and has only a status.
+/// By code; a response of a proxy has only a status.
 fn refused(status: StatusCode, body: &[u8], retry_after: Option<Duration>) -> CloudError {
     let refusal = serde_json::from_slice::<Refusal>(body).ok();
     let class = match refusal.as_ref().map(|refusal| refusal.code) {
@@ -162,7 +159,7 @@ fn refused(status: StatusCode, body: &[u8], retry_after: Option<Duration>) -> Cl
     };
     let message = match refusal {
         Some(Refusal { code, message }) => format!("{code:?}: {message}"),
-        None => format!("the cloud answered {status}"),
+        None => format!("the simulated cloud responded with {status}"),
     };
     CloudError { retry_after, ..CloudError::new(class, message) }
 }

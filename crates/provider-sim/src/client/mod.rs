@@ -1,9 +1,7 @@
-//! The cloud half of the provider: calls the simulated cloud over HTTP.
+//! The cloud half: calls the simulated cloud over HTTP.
 //!
-//! * `launch`: what is fixed before an instance is asked for; `http`: requests and errors; `convert`: answers.
-//!
-//! Invariants: everything is found by the machine's uid, or by an id that is stored on it; nothing is remembered but for how long something
-//! was looked for in vain. Nothing that belongs to another machine is ever changed.
+//! Invariants: instances are found by the machine's uid or by a stored id; only the time of the first miss is kept in
+//! memory; resources of another machine are never changed.
 
 mod convert;
 mod http;
@@ -16,12 +14,12 @@ use std::time::Duration;
 use ::http::Method;
 use machinist_domain::retry::{Category, Classified, Failure, Retry};
 use machinist_provider::Pending;
-use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::cloud::absence::Absences;
 use machinist_provider::cloud::ownership::Ownership;
 use machinist_provider::cloud::{
-    Cloud, CloudError, Deletion, Effect, ErrorClass, Instance, MachineRef, Owned, ProviderStatus,
-    Reach, Sighting,
+    Cloud, CloudError, Deletion, Effect, ErrorClass, Instance, MachineRef, ObservedInstance, Owned,
+    ProviderStatus, Reach,
 };
 use machinist_provider::parts::Parts;
 
@@ -29,7 +27,7 @@ use self::http::{Address, Bearer, Http};
 use self::launch::{Launch, known_id};
 use crate::wire::{self, ChangeTags, Page, State};
 
-/// How many machines are asked about in one request: their uids stand in its address.
+/// The maximum number of machines per request: their uids are in the URL.
 const ASKED_TOGETHER: usize = 500;
 
 /// Calls the simulated cloud.
@@ -47,16 +45,16 @@ impl fmt::Debug for SimClient {
 }
 
 impl SimClient {
-    /// Calls the cloud at `endpoint`, or wherever a machine's realm says.
+    /// Calls the cloud at `endpoint`, or at the endpoint of a machine's access.
     pub fn new(endpoint: Option<String>, parts: Parts) -> Self {
         let http = Http::new(parts.timings.request);
         Self { endpoint, http, parts, absences: Absences::default() }
     }
 
-    async fn address(&self, realm: &Realm) -> Result<Address, CloudError> {
+    async fn address(&self, access: &CloudAccess) -> Result<Address, CloudError> {
         let endpoint =
-            self.endpoint.clone().or_else(|| realm.endpoint.as_deref().map(str::to_owned));
-        // Nothing of this is the machine's fault: it must not fail for good.
+            self.endpoint.clone().or_else(|| access.endpoint.as_deref().map(str::to_owned));
+        // The Machine's spec is not wrong, so it must not fail for good.
         let not_called = |class, message: String| CloudError {
             effect: Effect::None,
             ..CloudError::new(class, message)
@@ -64,17 +62,17 @@ impl SimClient {
         let endpoint = endpoint.ok_or_else(|| {
             not_called(
                 ErrorClass::Unavailable,
-                "nobody says where the simulated cloud is".to_owned(),
+                "the simulated cloud has no endpoint; set MACHINIST_SIM_ENDPOINT".to_owned(),
             )
         })?;
-        let bearer = match &realm.credentials {
+        let bearer = match &access.credentials {
             Credentials::Ambient => None,
             Credentials::Secret { key, .. } => {
                 let secret =
                     self.parts.secrets.read(key).await.map_err(|failure| unread(&failure))?;
                 let token = secret.text("token").map(str::to_owned);
                 Some(Bearer(token.ok_or_else(|| {
-                    let message = format!("secret {key} has no key \"token\"");
+                    let message = format!("Secret {key} has no key \"token\"");
                     not_called(ErrorClass::Unauthorised, message)
                 })?))
             }
@@ -82,14 +80,13 @@ impl SimClient {
         Ok(Address { endpoint: endpoint.trim_end_matches('/').to_owned(), bearer })
     }
 
-    /// Tells the witness what came of a call.
+    /// Counts a call.
     fn told<T>(&self, call: &'static str, result: Result<T, CloudError>) -> Result<T, CloudError> {
         let word = result.as_ref().map_or_else(|error| error.category().as_str(), |_| "ok");
-        self.parts.witness.called(call, word);
+        self.parts.metrics.record_call(call, word);
         result
     }
 
-    /// Follows a list to its last page.
     async fn pages(&self, to: &Address, query: &str) -> Result<Vec<wire::Instance>, CloudError> {
         let mut all = Vec::new();
         let mut next = String::new();
@@ -104,12 +101,12 @@ impl SimClient {
         }
     }
 
-    /// Everything that may be these machines', of one realm.
+    /// Everything that may belong to these machines of one access.
     async fn find(&self, machines: &[&MachineRef]) -> Result<Vec<wire::Instance>, CloudError> {
         let Some(first) = machines.first() else {
             return Ok(Vec::new());
         };
-        let to = self.address(&first.realm).await?;
+        let to = self.address(&first.access).await?;
         let mut found = Vec::new();
         for some in machines.chunks(ASKED_TOGETHER) {
             let uids: Vec<_> = some.iter().map(|machine| &*machine.uid.0).collect();
@@ -122,8 +119,8 @@ impl SimClient {
 
     async fn create_now(&self, machine: &MachineRef) -> Result<Instance, CloudError> {
         let launch = Launch::of(machine)?;
-        let to = self.address(&machine.realm).await?;
-        // What was not found until now may be there from now on.
+        let to = self.address(&machine.access).await?;
+        // The request restarts the wait for the instance to be listed.
         self.absences.forget(&machine.uid);
         let request = &launch.request;
         let answer = self.http.send_json(&to, Method::POST, "/v1/instances", request).await;
@@ -142,16 +139,16 @@ impl SimClient {
         Ok(convert::instance(&found, Some(machine)))
     }
 
-    async fn describe_now(&self, machines: &[MachineRef]) -> Vec<Sighting> {
-        let mut sightings = vec![Sighting::NotAsked; machines.len()];
-        let mut realms: Vec<(&Realm, Vec<usize>)> = Vec::new();
+    async fn describe_now(&self, machines: &[MachineRef]) -> Vec<ObservedInstance> {
+        let mut sightings = vec![ObservedInstance::NotAsked; machines.len()];
+        let mut accesses: Vec<(&CloudAccess, Vec<usize>)> = Vec::new();
         for (place, machine) in machines.iter().enumerate() {
-            match realms.iter_mut().find(|(realm, _)| **realm == machine.realm) {
+            match accesses.iter_mut().find(|(access, _)| **access == machine.access) {
                 Some((_, places)) => places.push(place),
-                None => realms.push((&machine.realm, vec![place])),
+                None => accesses.push((&machine.access, vec![place])),
             }
         }
-        for (_, places) in realms {
+        for (_, places) in accesses {
             let asked: Vec<_> = places.iter().map(|place| &machines[*place]).collect();
             match self.find(&asked).await {
                 Ok(found) => {
@@ -164,7 +161,7 @@ impl SimClient {
                 }
                 Err(error) => {
                     for place in places {
-                        sightings[place] = Sighting::Unknown(error.failure());
+                        sightings[place] = ObservedInstance::Unknown(error.failure());
                     }
                 }
             }
@@ -172,36 +169,36 @@ impl SimClient {
         sightings
     }
 
-    fn sighting(&self, machine: &MachineRef, found: &[&wire::Instance]) -> Sighting {
+    fn sighting(&self, machine: &MachineRef, found: &[&wire::Instance]) -> ObservedInstance {
         let foreign = found.iter().find_map(|instance| {
             convert::foreign_owner(instance, machine).map(|owner| (&instance.id, owner))
         });
         if let Some((id, owner)) = foreign {
-            return Sighting::Unknown(Failure {
+            return ObservedInstance::Unknown(Failure {
                 category: Category::InvalidConfiguration,
                 retry: Retry::OnChange,
-                message: format!("instance {id} belongs to the machine with uid {owner}"),
+                message: format!("instance {id} belongs to the Machine with uid {owner}"),
             });
         }
         if let Some(instance) = convert::current(found, machine) {
             self.absences.forget(&machine.uid);
-            return Sighting::Present(convert::instance(instance, Some(machine)).into());
+            return ObservedInstance::Present(convert::instance(instance, Some(machine)).into());
         }
         match self.may_still_appear(machine) {
-            None => Sighting::Absent,
-            Some(wait) => Sighting::Unknown(Failure {
+            None => ObservedInstance::Absent,
+            Some(wait) => ObservedInstance::Unknown(Failure {
                 category: Category::Unavailable,
-                // Not a failure: nothing is wrong, it is only too early to tell.
+                // Not an error: it is too early to be certain.
                 retry: Retry::Again(wait),
-                message: "not found, but a new instance is not shown at once".to_owned(),
+                message: "instance not found yet; the cloud lists new instances with a delay"
+                    .to_owned(),
             }),
         }
     }
 
-    /// How long it takes until "not found" can be believed; `None`: it can.
+    /// The remaining wait until "not found" counts; `None` if it does.
     fn may_still_appear(&self, machine: &MachineRef) -> Option<Duration> {
         if machine.status.attempt().is_none() && known_id(machine).is_none() {
-            // Nothing was ever prepared, so nothing was ever asked for.
             return None;
         }
         let missed = self.absences.missed(&machine.uid, (self.parts.clock)());
@@ -213,14 +210,14 @@ impl SimClient {
         let own: Vec<_> = own(&found, machine).collect();
         let current = convert::current(&own, machine).filter(|found| found.is_left());
         let current = current.ok_or_else(|| {
-            let message = format!("machine {} has no instance", machine.key);
+            let message = format!("Machine {} has no instance", machine.key);
             CloudError::new(ErrorClass::NotFound, message)
         })?;
         let seen = convert::instance(current, Some(machine));
         if seen.drift.is_none() {
             return Ok(seen);
         }
-        let to = self.address(&machine.realm).await?;
+        let to = self.address(&machine.access).await?;
         let change = ChangeTags { tags: convert::wanted_tags(machine).into_iter().collect() };
         let path = format!("/v1/instances/{}", current.id);
         let answer = self.http.send_json(&to, Method::PATCH, &path, &change).await;
@@ -230,7 +227,7 @@ impl SimClient {
 
     async fn delete_now(&self, machine: &MachineRef) -> Result<Deletion, CloudError> {
         let found = self.find(&[machine]).await?;
-        let to = self.address(&machine.realm).await?;
+        let to = self.address(&machine.access).await?;
         let mut waiting = None;
         for mut instance in own(&found, machine).cloned() {
             if instance.state != State::Terminated && instance.state != State::ShuttingDown {
@@ -255,8 +252,9 @@ impl SimClient {
         }
         let seen = own(&found, machine).any(|found| is_the_last(found, machine));
         if !seen && self.may_still_appear(machine).is_some() {
-            // Without the time that is left: a text that changes is a write each time.
-            let message = "not found, but an instance may still appear".to_owned();
+            // Without the remaining time: a changing text would be a write each time.
+            let message =
+                "instance not found; waiting in case the cloud lists it with a delay".to_owned();
             return Ok(Deletion::UnderWay(message));
         }
         self.absences.forget(&machine.uid);
@@ -264,7 +262,7 @@ impl SimClient {
     }
 
     async fn list_now(&self, within: &Reach) -> Result<Vec<Owned>, CloudError> {
-        let to = self.address(&within.realm).await?;
+        let to = self.address(&within.access).await?;
         let found = self.pages(&to, &query(&[("cluster", &within.cluster)])).await?;
         let owned = found.iter().filter(|instance| instance.is_left()).filter_map(|instance| {
             let tags = Ownership::read(|tag| instance.tags.get(tag).map(String::as_str))?;
@@ -290,7 +288,7 @@ impl Cloud for SimClient {
         Box::pin(self.create_now(machine))
     }
 
-    fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<Sighting>> {
+    fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<ObservedInstance>> {
         Box::pin(self.describe_now(machines))
     }
 
@@ -307,13 +305,12 @@ impl Cloud for SimClient {
     }
 }
 
-/// What stands behind the question mark; what has no value is left out.
+/// Pairs without a value are omitted.
 fn query(pairs: &[(&str, &str)]) -> String {
     let pairs = pairs.iter().filter(|(_, value)| !value.is_empty());
     form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
-/// Of what was found, what is this machine's.
 fn own<'a>(
     found: &'a [wire::Instance],
     machine: &'a MachineRef,
@@ -326,7 +323,7 @@ fn own<'a>(
     found.iter().filter(is_ours)
 }
 
-/// Whether this is the instance that a machine asked for last: once it was seen, no other will appear.
+/// Whether this is the latest instance that the machine requested, so that no other will appear.
 fn is_the_last(found: &wire::Instance, machine: &MachineRef) -> bool {
     match Launch::stored(&machine.status) {
         Some(launch) => found.token == launch.request.token,
@@ -334,7 +331,7 @@ fn is_the_last(found: &wire::Instance, machine: &MachineRef) -> bool {
     }
 }
 
-/// What was found, by the uid of the machine that it concerns: its own, and what it only says is its own.
+/// The instances by the uid of the machine that owns or names them.
 fn by_owner<'a>(
     found: &'a [wire::Instance],
     asked: &[&'a MachineRef],
@@ -352,15 +349,14 @@ fn by_owner<'a>(
     by_owner
 }
 
-/// A Secret that cannot be read, in the words of the contract.
 fn unread(failure: &Failure) -> CloudError {
     let class = match failure.category {
-        // Whoever wrote the machine did nothing wrong: a Secret comes back, or is mended.
+        // A Secret can be fixed without an edit of the Machine.
         Category::InvalidConfiguration | Category::NotFound | Category::Unauthorised => {
             ErrorClass::Unauthorised
         }
         _ => ErrorClass::Unavailable,
     };
-    // The cloud was not even called.
+    // No request was sent.
     CloudError { effect: Effect::None, ..CloudError::new(class, failure.message.clone()) }
 }

@@ -1,9 +1,10 @@
-//! What instances do once they have booted: each registers a Node, and falls silent when it dies or is deleted.
+//! The kubelets of simulated instances: each registers a Node after boot, and stops reporting when its instance ends.
 //!
-//! Input: the instances of a [`SimCloud`]. Output: Nodes, with a client of its own (`sim-kubelet`): this is the cloud's part of the play, not that of
-//! a controller, so it does not go through their gateway. It never deletes a Node; in a real cluster somebody else does that, too.
+//! They use a client of their own (`sim-kubelet`) and not the controllers' gateway, because they are part of the
+//! cloud. They never delete a Node.
 //!
-//! Invariant: an instance is not said to be gone while its Node is being registered, so that nobody removes a Node before it comes.
+//! Invariant: an instance is not reported as gone while its Node is being registered, so that no Node appears after
+//! its instance.
 
 mod node;
 
@@ -22,21 +23,21 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::server::SimCloud;
 use crate::wire::{Instance, State};
 
-/// The user agent of all kubelets together.
+/// The user agent of all kubelets.
 pub const USER_AGENT: &str = concat!("sim-kubelet/", env!("CARGO_PKG_VERSION"));
 
-/// How often a write is tried again, and how long to wait before.
+/// The retries of a write, and the pause between them.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How kubelets behave.
+/// Options of the kubelets.
 #[derive(Debug, Clone)]
 pub struct KubeletOptions {
-    /// Whether kwok is to play the Nodes (`kwok.x-k8s.io/node: fake`), so that pods run on them.
+    /// Whether kwok manages the Nodes (`kwok.x-k8s.io/node: fake`), so that pods run on them.
     pub kwok: bool,
-    /// How often each says that it is well; `None`: only once.
+    /// The interval of status updates; `None`: only once.
     pub heartbeat: Option<Duration>,
-    /// How many write at the same time.
+    /// The number of concurrent writes.
     pub concurrency: usize,
 }
 
@@ -46,14 +47,14 @@ impl Default for KubeletOptions {
     }
 }
 
-/// The kubelets of a cloud. Dropping it silences them without a word.
+/// The kubelets of a cloud. Dropping it stops them.
 #[derive(Debug)]
 pub struct Kubelets {
     _stop: DropGuard,
 }
 
 impl Kubelets {
-    /// Lets the instances of `cloud` register at the API server of `config`.
+    /// Registers the instances of `cloud` at the API server of `config`.
     pub fn start(
         cloud: &SimCloud,
         mut config: kube::Config,
@@ -75,7 +76,6 @@ impl Kubelets {
     }
 }
 
-/// What all kubelets have in common.
 struct All {
     nodes: Api<Node>,
     cloud: SimCloud,
@@ -97,7 +97,6 @@ impl All {
         }
     }
 
-    /// The life of one kubelet.
     async fn live(&self, id: &str) {
         let booted = |state| state != State::Pending;
         let Some(instance) = self.cloud.until(id, booted).await else {
@@ -118,7 +117,7 @@ impl All {
         self.fall_silent(id).await;
     }
 
-    /// The node is not heard of any more, not even by the mouth of kwok.
+    /// Marks the Node as not ready, and releases it from kwok.
     async fn fall_silent(&self, id: &str) {
         if self.options.kwok {
             let released = Patch::Merge(node::without_kwok());
@@ -130,7 +129,7 @@ impl All {
         self.say(id, &node::silent(jiff::Timestamp::now())).await;
     }
 
-    /// Creates the Node; `false`: the instance is gone, or the API server does not want it.
+    /// Creates the Node; `false` if the instance is gone or the API server refuses.
     async fn register(&self, instance: &Instance) -> bool {
         let Ok(_slot) = self.slots.acquire().await else {
             return false;
@@ -138,7 +137,7 @@ impl All {
         if !self.cloud.begin_registration(&instance.id) {
             return false;
         }
-        // Also when this task is dropped half-way.
+        // Also when this task is dropped.
         let _end = End(&self.cloud, &instance.id);
         let now = jiff::Timestamp::now();
         let node = match node::node(instance, self.options.kwok, now) {
@@ -151,7 +150,7 @@ impl All {
         self.attempt(&instance.id, || async {
             match self.nodes.create(&PostParams::default(), &node).await {
                 Ok(_) => Ok(true),
-                // An earlier run of the kubelet, or an answer that was lost.
+                // An earlier run, or a lost response.
                 Err(kube::Error::Api(status)) if status.code == 409 => {
                     self.patch(&instance.id, &node::ready(now)).await
                 }
@@ -161,7 +160,7 @@ impl All {
         .await
     }
 
-    /// Changes a condition of the Node, if it is still there.
+    /// Patches a condition of the Node, if it exists.
     async fn say(&self, id: &str, condition: &Value) {
         self.write(id, || self.patch(id, condition)).await;
     }
@@ -171,7 +170,6 @@ impl All {
         there(self.nodes.patch_status(id, &PatchParams::default(), &patch).await)
     }
 
-    /// One write, when it is its turn.
     async fn write<F>(&self, id: &str, work: impl Fn() -> F)
     where
         F: Future<Output = Result<bool, kube::Error>>,
@@ -181,7 +179,7 @@ impl All {
         }
     }
 
-    /// Tries until it works: a kubelet does not give up because the API server is away.
+    /// Retries: the API server may be unavailable.
     async fn attempt<F>(&self, id: &str, work: impl Fn() -> F) -> bool
     where
         F: Future<Output = Result<bool, kube::Error>>,
@@ -198,7 +196,7 @@ impl All {
     }
 }
 
-/// Whether the Node is there; that it is not is no failure.
+/// Whether the Node exists.
 fn there(answer: Result<Node, kube::Error>) -> Result<bool, kube::Error> {
     match answer {
         Ok(_) => Ok(true),
@@ -207,7 +205,7 @@ fn there(answer: Result<Node, kube::Error>) -> Result<bool, kube::Error> {
     }
 }
 
-/// Says that a registration is over.
+/// Ends the registration when dropped.
 struct End<'a>(&'a SimCloud, &'a str);
 
 impl Drop for End<'_> {

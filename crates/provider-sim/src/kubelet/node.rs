@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 use crate::types;
 use crate::wire::Instance;
 
-/// What kwok looks for on a Node that it is to play.
+/// The annotation of Nodes that kwok manages.
 const KWOK: (&str, &str) = ("kwok.x-k8s.io/node", "fake");
 const PODS: u32 = 250;
 
-/// The whole Node, status included: a kubelet registers with both in one request.
+/// With status: a kubelet registers with both in one request.
 pub(super) fn node(
     instance: &Instance,
     kwok: bool,
@@ -73,7 +73,6 @@ fn resources(capacity: &Capacity) -> Map<String, Value> {
     resources
 }
 
-/// The kubelet is well.
 pub(super) fn ready(now: jiff::Timestamp) -> Value {
     json!({
         "type": NODE_CONDITION_READY, "status": "True", "reason": "KubeletReady",
@@ -82,12 +81,12 @@ pub(super) fn ready(now: jiff::Timestamp) -> Value {
     })
 }
 
-/// The kubelet is still well: nothing but the heartbeat moves.
+/// Only the heartbeat changes.
 pub(super) fn heartbeat(now: jiff::Timestamp) -> Value {
     json!({ "type": NODE_CONDITION_READY, "lastHeartbeatTime": time(now) })
 }
 
-/// Nothing is heard from the kubelet any more. In a real cluster the node lifecycle controller says so.
+/// As the node lifecycle controller sets it in a real cluster.
 pub(super) fn silent(now: jiff::Timestamp) -> Value {
     json!({
         "type": NODE_CONDITION_READY, "status": "Unknown", "reason": "NodeStatusUnknown",
@@ -95,17 +94,17 @@ pub(super) fn silent(now: jiff::Timestamp) -> Value {
     })
 }
 
-/// A change of one condition; Kubernetes merges conditions by their type.
+/// Kubernetes merges conditions by type.
 pub(super) fn patch(condition: &Value) -> Value {
     json!({ "status": { "conditions": [condition] } })
 }
 
-/// kwok lets go of the Node: it would go on saying that it is well.
+/// Releases the Node from kwok, which would keep it ready.
 pub(super) fn without_kwok() -> Value {
     json!({ "metadata": { "annotations": { KWOK.0: null } } })
 }
 
-/// Kubernetes knows whole seconds.
+/// Kubernetes timestamps have whole seconds.
 fn time(now: jiff::Timestamp) -> String {
     let whole = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
     whole.to_string()

@@ -1,15 +1,15 @@
-//! The cloud's clock: real time, sped up. Cloud time is counted from the start of the cloud.
+//! The cloud's clock: scaled real time since the start of the cloud.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Tells cloud time. Clones tell the same.
+/// Clones share the time.
 #[derive(Debug, Clone)]
 pub(super) struct Clock(watch::Sender<Pace>);
 
-/// How cloud time goes since the last change of pace.
+/// The scale since the last change.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     since: Instant,
@@ -24,18 +24,16 @@ impl Pace {
 }
 
 impl Clock {
-    /// A clock that goes `scale` times as fast as real time.
     pub(super) fn new(scale: f64) -> Self {
         let since = Instant::now();
         Self(watch::Sender::new(Pace { since, reached: Duration::ZERO, scale: sane(scale) }))
     }
 
-    /// Cloud time.
     pub(super) fn now(&self) -> Duration {
         self.0.borrow().at(Instant::now())
     }
 
-    /// Goes on at another pace; what has passed has passed.
+    /// Changes the scale; the past stays.
     pub(super) fn set_scale(&self, scale: f64) {
         self.0.send_modify(|pace| {
             let now = Instant::now();
@@ -43,7 +41,7 @@ impl Clock {
         });
     }
 
-    /// Waits until this cloud time, also when the pace changes meanwhile.
+    /// Waits until this cloud time, even if the scale changes meanwhile.
     pub(super) async fn sleep_until(&self, time: Duration) {
         let mut changes = self.0.subscribe();
         loop {
@@ -61,7 +59,7 @@ impl Clock {
     }
 }
 
-/// A clock that stands still would make everybody wait for ever.
+/// A clock that stands still would block everything.
 fn sane(scale: f64) -> f64 {
     if scale.is_finite() { scale.clamp(0.001, 1_000_000.0) } else { 1.0 }
 }
@@ -81,7 +79,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_sleeper_follows_a_change_of_pace() {
+    async fn sleep_follows_a_change_of_scale() {
         let clock = Clock::new(1.0);
         let sleeper = tokio::spawn({
             let clock = clock.clone();

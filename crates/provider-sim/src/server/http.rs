@@ -1,6 +1,6 @@
-//! The listening socket: HTTP/1.1 on a loopback port.
+//! The HTTP/1.1 server on a loopback port.
 //!
-//! Invariant: a call that has been read is carried out, also when the client goes away: it is one step without a pause.
+//! Invariant: a request that was read is carried out, even if the client disconnects.
 
 use std::convert::Infallible;
 use std::io::{Error, ErrorKind};
@@ -20,7 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::SimCloud;
 use super::service::{Call, Outcome};
 
-/// A cloud that can be called. Dropping it closes the socket and every connection; the cloud itself goes on.
+/// The server of a cloud. Dropping it closes all connections; the cloud stays.
 #[derive(Debug)]
 pub struct SimServer {
     address: SocketAddr,
@@ -42,7 +42,7 @@ impl SimServer {
         Ok(Self { address, _stop: stop.drop_guard() })
     }
 
-    /// Where it is: `http://127.0.0.1:port`.
+    /// `http://127.0.0.1:port`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }

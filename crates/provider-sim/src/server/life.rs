@@ -1,19 +1,19 @@
-//! The life of an instance as a function of time: what was asked for and when says everything, so nothing ticks.
+//! The state of an instance as a function of time. Nothing ticks.
 
 use std::time::Duration;
 
 use crate::wire::State;
 
-/// What decides the fate of an instance. Times are cloud time.
+/// What determines the state. Times are cloud time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Life {
     /// When it runs; `None`: never.
     pub(super) boots: Option<Duration>,
-    /// When it dies by itself, or was killed.
+    /// When it dies.
     pub(super) dies: Option<Duration>,
-    /// When its deletion was asked for.
+    /// When its deletion was requested.
     pub(super) deleted: Option<Duration>,
-    /// How long a deletion takes.
+    /// The duration of a deletion.
     pub(super) stop: Duration,
 }
 
@@ -21,7 +21,7 @@ pub(super) const DIED: &str = "the host failed";
 pub(super) const DELETED: &str = "deleted by the user";
 
 impl Life {
-    /// What it is doing, and why.
+    /// The state and its reason.
     pub(super) fn state(&self, now: Duration) -> (State, Option<&'static str>) {
         let gone = self.deleted.map(|deleted| deleted + self.stop);
         match () {
@@ -35,7 +35,7 @@ impl Life {
         }
     }
 
-    /// When the state may be another one.
+    /// When the state may change.
     pub(super) fn next_change(&self, now: Duration) -> Option<Duration> {
         let gone = self.deleted.map(|deleted| deleted + self.stop);
         [self.boots, self.dies, gone].into_iter().flatten().filter(|time| *time > now).min()
@@ -53,7 +53,7 @@ mod tests {
     const HEALTHY: Life = Life { boots: Some(at(5)), dies: None, deleted: None, stop: at(3) };
 
     #[test]
-    fn every_fate() {
+    fn states_follow_from_time() {
         let deleted = Life { deleted: Some(at(20)), ..HEALTHY };
         let dies = Life { dies: Some(at(10)), ..HEALTHY };
         let cases = [
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_who_waits_for_the_next_change_misses_nothing() {
+    fn next_change_misses_no_state() {
         let life = Life { dies: Some(at(50)), deleted: Some(at(20)), ..HEALTHY };
         let mut now = at(0);
         let mut seen = vec![life.state(now).0];

@@ -1,12 +1,8 @@
-//! The cloud itself: [`SimCloud`] is what there is, [`SimServer`] makes it callable, [`Modes`] is how it behaves.
+//! The cloud: [`SimCloud`] is its state, [`SimServer`] the HTTP server, [`Modes`] its faults.
 //!
-//! ```text
-//! http ── reads a call ──> service ── one lock ──> store ── life (a function of time)
-//!                             └── modes: throttled, full, lost, late, hidden
-//! ```
-//!
-//! Nothing ticks in here: what an instance is doing follows from what was asked for and from the clock, which may go faster than real time.
-//! A test holds a clone of the [`SimCloud`]: it counts, changes the modes, kills instances. Not here: Nodes (`kubelet`).
+//! `http` reads a request, `service` carries it out under one lock on `store`, and `life` derives states from the
+//! clock, which may run faster than real time. A test holds a clone of [`SimCloud`] to count, inject faults and kill
+//! instances. Not here: Nodes (`kubelet`).
 
 mod clock;
 mod http;
@@ -29,7 +25,7 @@ pub use self::modes::{Modes, Trouble};
 use self::store::Store;
 use crate::wire::{Instance, State};
 
-/// A cloud. Clones are the same cloud; it lasts as long as one of them.
+/// A cloud. Clones share it.
 #[derive(Debug, Clone)]
 pub struct SimCloud(Arc<Inner>);
 
@@ -43,17 +39,17 @@ struct Inner {
     followers: Mutex<Vec<mpsc::UnboundedSender<String>>>,
 }
 
-/// What was called.
+/// Call counts.
 #[derive(Debug, Default)]
 struct Calls {
     all: u64,
     by_operation: BTreeMap<&'static str, u64>,
-    /// The second of cloud time that calls are counted in, and how many there were.
+    /// The current second of cloud time, and the calls in it.
     second: (u64, u32),
 }
 
 impl SimCloud {
-    /// An empty cloud. The seed decides about names and chance, `scale` is how much faster than real time its clock goes.
+    /// An empty cloud. The seed determines names and faults; its clock runs `scale` times as fast as real time.
     pub fn new(seed: u64, scale: f64) -> Self {
         Self(Arc::new(Inner {
             seed,
@@ -65,63 +61,63 @@ impl SimCloud {
         }))
     }
 
-    /// How it behaves.
+    /// The current modes.
     pub fn modes(&self) -> Modes {
         self.0.modes.lock().clone()
     }
 
-    /// Behaves like this from now on.
+    /// Replaces the modes.
     pub fn set_modes(&self, modes: Modes) {
         *self.0.modes.lock() = modes;
     }
 
-    /// Changes how it behaves.
+    /// Changes the modes.
     pub fn change_modes(&self, change: impl FnOnce(&mut Modes)) {
         change(&mut self.0.modes.lock());
     }
 
-    /// Lets the cloud's clock go at another pace.
+    /// Changes the scale of the clock.
     pub fn set_scale(&self, scale: f64) {
         self.0.clock.set_scale(scale);
     }
 
-    /// How many instances were ever made.
+    /// The number of instances ever created.
     pub fn created(&self) -> usize {
         self.store().len()
     }
 
-    /// How many instances exist: those of which nothing is left do not.
+    /// The number of instances that exist.
     pub fn live(&self) -> usize {
         self.instances().iter().filter(|instance| instance.state != State::Terminated).count()
     }
 
-    /// How many volumes exist.
+    /// The number of volumes that exist.
     pub fn volumes(&self) -> usize {
         self.instances().iter().map(|instance| instance.volumes.len()).sum()
     }
 
-    /// Every instance that was ever made, as it is now, in the order of their making; also what is not shown to callers.
+    /// All instances ever created, in order, also those that are not listed.
     pub fn instances(&self) -> Vec<Instance> {
         let now = self.now();
         let store = self.store();
         (0..store.len()).map(|place| store.view(place, now)).collect()
     }
 
-    /// One instance, also if it is not shown to callers.
+    /// An instance, listed or not.
     pub fn instance(&self, id: &str) -> Option<Instance> {
         let now = self.now();
         let store = self.store();
         store.place(id).map(|place| store.view(place, now))
     }
 
-    /// Every instance that was ever made for a machine.
+    /// All instances ever created for a machine.
     pub fn of_machine(&self, uid: &str) -> Vec<Instance> {
         let now = self.now();
         let store = self.store();
         store.of_machine(uid).iter().map(|place| store.view(*place, now)).collect()
     }
 
-    /// How many instances that exist each machine has. More than one is a duplicate.
+    /// The number of existing instances per machine. More than one is a duplicate.
     pub fn live_per_machine(&self) -> BTreeMap<String, usize> {
         let mut count = BTreeMap::new();
         for instance in self.instances() {
@@ -134,19 +130,19 @@ impl SimCloud {
         count
     }
 
-    /// The instance that was made with this token, if one was.
+    /// The instance of a token.
     pub fn with_token(&self, token: &str) -> Option<Instance> {
         let now = self.now();
         let store = self.store();
         store.with_token(token).map(|place| store.view(place, now))
     }
 
-    /// How often each operation was called: `create`, `list`, `get`, `tag`, `delete`, `delete-volume`, `refused`.
+    /// The calls per operation: `create`, `list`, `get`, `tag`, `delete`, `delete-volume`, `refused`.
     pub fn calls(&self) -> BTreeMap<&'static str, u64> {
         self.0.calls.lock().by_operation.clone()
     }
 
-    /// Lets an instance die at once, as when its host fails. `false`: it is not there.
+    /// Kills an instance, as if its host failed. `false` if it does not exist.
     pub fn kill(&self, id: &str) -> bool {
         let now = self.now();
         let mut store = self.store();
@@ -162,26 +158,26 @@ impl SimCloud {
         true
     }
 
-    /// Takes a tag off an instance, as somebody might do by hand. `false`: it was not there.
+    /// Removes a tag. `false` if it is not set.
     pub fn remove_tag(&self, id: &str, tag: &str) -> bool {
         let mut store = self.store();
         store.place(id).is_some_and(|place| store.record_mut(place).take_tag(tag))
     }
 
-    /// The ids of all instances, those that are there first, then every new one.
+    /// The ids of all instances, existing ones first, then every new one.
     pub(crate) fn follow(&self) -> mpsc::UnboundedReceiver<String> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let store = self.store();
         for place in 0..store.len() {
-            // The receiver is right here, so it cannot be gone.
+            // The receiver exists.
             drop(sender.send(store.record(place).id().to_owned()));
         }
-        // Still under the store's lock: no instance comes between the list and the following.
+        // Under the store's lock, so that no instance is missed.
         self.0.followers.lock().push(sender);
         receiver
     }
 
-    /// Waits until the state of an instance is one of those wanted; `None`: there is no such instance.
+    /// Waits for a state; `None` if the instance does not exist.
     pub(crate) async fn until(&self, id: &str, wanted: impl Fn(State) -> bool) -> Option<Instance> {
         loop {
             let (mut changed, next) = {
@@ -207,8 +203,8 @@ impl SimCloud {
         }
     }
 
-    /// Says that the kubelet of an instance is about to register, so that the instance is not said to be gone meanwhile. `false`: it does
-    /// not run any more.
+    /// The instance is not reported as gone until [`end_registration`](Self::end_registration). `false` if it does not
+    /// run.
     pub(crate) fn begin_registration(&self, id: &str) -> bool {
         let now = self.now();
         let mut store = self.store();
@@ -220,7 +216,6 @@ impl SimCloud {
         record.registering
     }
 
-    /// Says that the kubelet of an instance has registered, or gave up.
     pub(crate) fn end_registration(&self, id: &str) {
         let mut store = self.store();
         if let Some(place) = store.place(id) {
@@ -251,7 +246,7 @@ impl SimCloud {
         self.0.store.lock()
     }
 
-    /// Counts a call and says its number.
+    /// Counts a call and returns its number.
     fn count(&self, operation: &'static str) -> u64 {
         let mut calls = self.0.calls.lock();
         *calls.by_operation.entry(operation).or_default() += 1;

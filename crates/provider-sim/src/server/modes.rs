@@ -1,30 +1,30 @@
-//! How the cloud as a whole behaves: data, changed at any time by the handle or with `PUT /v1/modes`.
+//! The faults of the cloud, changed by the handle or with `PUT /v1/modes`.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// How the cloud behaves. By default it is well.
+/// The behaviour of the cloud. The default has no faults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Modes {
-    /// Zones without room.
+    /// Zones without capacity.
     pub full_zones: BTreeSet<String>,
-    /// How many calls it takes per second of cloud time; `None`: any number.
+    /// The rate limit per second of cloud time; `None`: none.
     pub calls_per_second: Option<u32>,
-    /// For how many milliseconds of cloud time a new instance is not shown to anybody who looks.
+    /// How long a new instance is not listed, in milliseconds of cloud time.
     pub hidden_millis: u64,
-    /// How many milliseconds of cloud time late the answers to creations come.
+    /// The delay of responses to creates, in milliseconds of cloud time.
     pub create_answer_delay_millis: u64,
-    /// How many of the next answers to creations are lost although the creation is carried out.
+    /// The number of next creates whose response is lost.
     pub lose_create_answers: u32,
-    /// Of a thousand answers to calls that change something, how many are lost. Which ones is decided by the seed.
+    /// The share of lost responses to writes, in permille. The seed decides which.
     pub lost_per_mille: u32,
-    /// What every call meets.
+    /// The fault of every call.
     pub trouble: Option<Trouble>,
-    /// What callers must show (`Authorization: Bearer …`); `None`: anybody may call.
+    /// The required bearer token; `None`: any.
     pub token: Option<String>,
-    /// How many instances are on a page at most.
+    /// The maximum page size.
     pub page_size: usize,
 }
 
@@ -44,17 +44,17 @@ impl Default for Modes {
     }
 }
 
-/// What every call meets when the cloud is not well.
+/// A fault of every call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Trouble {
-    /// It is refused.
+    /// 401.
     Unauthorised,
-    /// It is told to come back later, whatever its rate.
+    /// 429, at any rate.
     Throttled,
-    /// It is told that the cloud is in trouble.
+    /// 503.
     Unavailable,
-    /// It gets an answer that makes no sense.
+    /// An invalid response.
     Nonsense,
-    /// The connection is closed without an answer, and nothing is done.
+    /// The connection is closed without a response or effect.
     Silence,
 }

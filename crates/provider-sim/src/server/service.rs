@@ -1,4 +1,4 @@
-//! The calls: from a request that was read to an answer, in one go and under one lock. What is answered has happened.
+//! Carries out requests, each under one lock.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,6 @@ use super::store::hash;
 use crate::types;
 use crate::wire::{ChangeTags, Code, CreateInstance, Page, Refusal, State};
 
-/// A request that was read.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) method: Method,
@@ -23,12 +22,11 @@ pub(super) struct Call {
     pub(super) body: Bytes,
 }
 
-/// What comes of a call.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// An answer, this much cloud time later.
+    /// A response, delayed in cloud time.
     Answer { status: u16, body: Vec<u8>, retry_after: Option<u32>, late: Duration },
-    /// The connection ends without one.
+    /// The connection is closed without a response.
     Lost,
 }
 
@@ -70,7 +68,7 @@ impl SimCloud {
             ("DELETE", ["v1", "instances", id]) => ("delete", self.serve_delete(id)),
             ("DELETE", ["v1", "volumes", id]) => ("delete-volume", self.serve_delete_volume(id)),
             (method, _) => {
-                let message = format!("there is no {method} {}", call.path);
+                let message = format!("unknown operation {method} {}", call.path);
                 ("unknown", Err(refuse(Code::NotFound, message)))
             }
         };
@@ -90,7 +88,7 @@ impl SimCloud {
         Outcome::of(200, &self.modes())
     }
 
-    /// What the state of the cloud makes of a call before anybody looks at it.
+    /// Faults that apply before the request is examined.
     fn trouble(&self, call: &Call) -> Option<Outcome> {
         let modes = self.modes();
         let refusal = match modes.trouble {
@@ -121,7 +119,8 @@ impl SimCloud {
         let is_new = store.with_token(&request.token).is_none();
         let full = modes.full_zones.contains(&request.zone) || request.failures.no_capacity;
         if is_new && full {
-            let message = format!("no room for {} in zone {}", request.instance_type, request.zone);
+            let message =
+                format!("no capacity for {} in zone {}", request.instance_type, request.zone);
             return Err(refuse(Code::InsufficientCapacity, message));
         }
         let (place, made) = store.create(request, now, hidden)?;
@@ -205,14 +204,13 @@ impl SimCloud {
         }
     }
 
-    /// Whether the answer to the n-th call is lost: the seed decides.
+    /// Whether the response to the n-th call is lost, determined by the seed.
     fn loses(&self, number: u64) -> bool {
         let share = u64::from(self.modes().lost_per_mille);
         share > 0 && hash(&(self.seed(), number)) % 1000 < share
     }
 }
 
-/// What is asked for in a list.
 #[derive(Debug, Default)]
 struct Question {
     ids: Vec<String>,
@@ -239,7 +237,7 @@ impl Question {
                 "limit" => question.limit = Some(number(&value)?),
                 "continue" => question.from = number(&value)?,
                 other => {
-                    let message = format!("there is no parameter {other:?}");
+                    let message = format!("unknown parameter {other:?}");
                     return Err(refuse(Code::InvalidParameter, message));
                 }
             }
@@ -257,19 +255,19 @@ fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
 }
 
 fn unknown(what: &str, id: &str) -> Refusal {
-    refuse(Code::NotFound, format!("there is no {what} {id:?}"))
+    refuse(Code::NotFound, format!("{what} {id:?} does not exist"))
 }
 
 fn check(request: &CreateInstance) -> Result<(), Refusal> {
     let invalid = |message: String| Err(refuse(Code::InvalidParameter, message));
     if request.token.is_empty() || request.metadata.name.is_empty() {
-        return invalid("a token and a name are required".to_owned());
+        return invalid("token and name are required".to_owned());
     }
     if types::capacity(&request.instance_type).is_none() {
-        return invalid(format!("there is no instance type {:?}", request.instance_type));
+        return invalid(format!("unknown instance type {:?}", request.instance_type));
     }
     if !types::ZONES.contains(&request.zone.as_str()) {
-        return invalid(format!("there is no zone {:?}", request.zone));
+        return invalid(format!("unknown zone {:?}", request.zone));
     }
     Ok(())
 }

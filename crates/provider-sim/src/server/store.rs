@@ -1,6 +1,6 @@
-//! What the cloud has: every instance since its beginning, those that are gone included, so that everything can be counted.
+//! The store: every instance ever created, so that everything can be counted.
 //!
-//! Invariants: a token stands for one request and one instance for ever; records are never removed, only no longer shown.
+//! Invariants: a token stands for one request and one instance; records are never removed, only no longer listed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,10 +12,9 @@ use tokio::sync::watch;
 use super::life::Life;
 use crate::wire::{Code, CreateInstance, Instance, Refusal, State, Volume};
 
-/// How long an instance that is gone is still shown.
+/// How long a terminated instance is listed.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
-/// Everything that there is and was.
 #[derive(Debug)]
 pub(super) struct Store {
     seed: u64,
@@ -25,7 +24,6 @@ pub(super) struct Store {
     by_uid: HashMap<String, Vec<usize>>,
 }
 
-/// One instance.
 #[derive(Debug)]
 pub(super) struct Record {
     id: String,
@@ -33,14 +31,14 @@ pub(super) struct Record {
     tags: BTreeMap<String, String>,
     pub(super) life: Life,
     created_at: jiff::Timestamp,
-    /// From when it is shown.
+    /// When it is listed.
     visible: Duration,
     data_volume: Option<Volume>,
-    /// Whether its kubelet is about to register: so long it is not said to be gone.
+    /// While its kubelet registers, it is not reported as gone.
     pub(super) registering: bool,
-    /// How many answers to its creation were lost on purpose.
+    /// The number of create responses that were lost on purpose.
     pub(super) answers_lost: u32,
-    /// Tells whoever waits that its fate has changed.
+    /// Notified when its state changes out of order.
     pub(super) changed: watch::Sender<()>,
 }
 
@@ -55,7 +53,7 @@ impl Store {
         }
     }
 
-    /// The instance with the request's token, which is made unless it is there. Says whether it was made.
+    /// Returns the instance of the request's token, created if missing, and whether it was created.
     pub(super) fn create(
         &mut self,
         request: CreateInstance,
@@ -101,7 +99,7 @@ impl Store {
         Ok((place, true))
     }
 
-    /// From the name and a hash of seed and token: people recognise it, and it is the same in every run.
+    /// From the name and a hash of seed and token: recognisable, and the same in every run.
     fn new_id(&self, request: &CreateInstance) -> String {
         let mut name = request.metadata.name.replace('.', "-");
         name.truncate(name.floor_char_boundary(48));
@@ -141,17 +139,15 @@ impl Store {
         self.by_uid.get(uid).map_or(&[], Vec::as_slice)
     }
 
-    /// The instance with this id, if it is shown.
     pub(super) fn shown(&self, id: &str, now: Duration) -> Option<usize> {
         self.place(id).filter(|place| self.records[*place].is_shown(now))
     }
 
-    /// The instance as it is now.
     pub(super) fn view(&self, place: usize, now: Duration) -> Instance {
         self.records[place].view(place, now)
     }
 
-    /// Forgets a volume that an instance left behind; `false`: there is none of this name, or it is in use.
+    /// Deletes a leftover volume; `false` if it does not exist or is in use.
     pub(super) fn delete_volume(&mut self, id: &str, now: Duration) -> bool {
         let Some(place) = id.strip_suffix("-data").and_then(|instance| self.place(instance)) else {
             return false;
@@ -217,7 +213,7 @@ impl Record {
     }
 }
 
-/// The same value for the same seed and input, in every process.
+/// The same value for the same input in every process.
 pub(super) fn hash(input: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     input.hash(&mut hasher);
@@ -228,7 +224,7 @@ fn seconds(seconds: u32) -> Duration {
     Duration::from_secs(seconds.into())
 }
 
-/// Addresses are given out in order, none twice within sixteen million.
+/// Addresses are unique within sixteen million.
 fn address(place: usize) -> String {
     let number = place % (1 << 24);
     format!("10.{}.{}.{}", number >> 16 & 255, number >> 8 & 255, number & 255)

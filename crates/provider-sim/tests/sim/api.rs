@@ -1,4 +1,4 @@
-//! The service as anybody may call it.
+//! The HTTP API.
 
 use bytes::Bytes;
 use http::{Method, Request};
@@ -40,7 +40,7 @@ fn request() -> Value {
 }
 
 #[tokio::test]
-async fn a_token_stands_for_one_request() {
+async fn token_identifies_one_request() {
     let caller = Caller::new().await;
     let (status, first) = caller.call(Method::POST, "/v1/instances", &request()).await;
     assert_eq!(status, 201);
@@ -56,7 +56,7 @@ async fn a_token_stands_for_one_request() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused_with_a_reason() {
+async fn invalid_requests_are_refused_with_a_reason() {
     let caller = Caller::new().await;
     let mut unknown_type = request();
     unknown_type["instanceType"] = "m5.large".into();

@@ -1,4 +1,4 @@
-//! A cloud, its service and the provider, in one value.
+//! A cloud, its server and the provider.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::Pending;
-use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::cloud::{Cloud, Deletion, MachineRef, ProviderStatus};
+use machinist_provider::metrics::NoMetrics;
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_provider::platform::NoPlatform;
 use machinist_provider::secret::{SecretData, SecretReader};
-use machinist_provider::witness::Unwitnessed;
 use machinist_provider_sim::client::SimClient;
 use machinist_provider_sim::server::{SimCloud, SimServer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// How long an instance may be invisible, for this provider.
+/// The provider's consistency window.
 pub(crate) const WINDOW: Duration = Duration::from_millis(400);
 
 pub(crate) struct Bed {
@@ -34,14 +34,14 @@ impl Bed {
         Self { cloud, server, client }
     }
 
-    /// Prepares a machine, as a controller would, and stores what that gives.
+    /// Prepares a machine and stores the result, as a controller does.
     pub(crate) async fn prepared(&self, name: &str, spec: &Value) -> MachineRef {
         let mut machine = machine(name, spec);
         machine.status = self.client.prepare(&machine).await.unwrap();
         machine
     }
 
-    /// Calls `delete` until nothing is left.
+    /// Calls `delete` until it is gone.
     pub(crate) async fn delete(&self, machine: &MachineRef) {
         let start = Instant::now();
         while self.client.delete(machine).await.unwrap() != Deletion::Gone {
@@ -56,7 +56,7 @@ pub(crate) fn parts() -> Parts {
     Parts {
         secrets: Arc::new(OneSecret),
         platform: Arc::new(NoPlatform),
-        witness: Arc::new(Unwitnessed),
+        metrics: Arc::new(NoMetrics),
         clock: Arc::new(move || start.elapsed()),
         spawn: Arc::new(|task| drop(tokio::spawn(task))),
         timings: CloudTimings { consistency: WINDOW, ..CloudTimings::default() },
@@ -76,7 +76,7 @@ pub(crate) fn machine(name: &str, spec: &Value) -> MachineRef {
         attempt: 1,
         cluster: "cluster-1".into(),
         cluster_label: None,
-        realm: Realm {
+        access: CloudAccess {
             region: "sim-1".into(),
             credentials: Credentials::Ambient,
             endpoint: None,

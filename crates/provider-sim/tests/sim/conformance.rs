@@ -1,4 +1,4 @@
-//! The provider of the simulated cloud passes the suite of all providers.
+//! The simulated cloud passes the conformance suite.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use machinist_domain::key::Uid;
 use machinist_provider::Pending;
-use machinist_provider::capacity::Realm;
+use machinist_provider::access::CloudAccess;
 use machinist_provider::cloud::ownership::Ownership;
 use machinist_provider::cloud::{
-    Cloud, CloudError, Deletion, Instance, MachineRef, Owned, ProviderStatus, Reach, Sighting,
+    Cloud, CloudError, Deletion, Instance, MachineRef, ObservedInstance, Owned, ProviderStatus,
+    Reach,
 };
-use machinist_provider::conformance::{self, Bed, Found, Weather};
+use machinist_provider::conformance::{self, Bed, Fault, Found};
 use machinist_provider::provider::Provider;
 use machinist_provider::spec::SpecHalf;
 use machinist_provider_sim::SimProvider;
@@ -29,16 +30,16 @@ struct SimBed {
     defect: Option<Defect>,
 }
 
-/// What a provider may get wrong.
+/// Defects of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Defect {
-    /// Believes at once that what is not shown is not there.
+    /// Reports an instance that is not listed as absent at once.
     Hasty,
-    /// Forgets that it has asked before.
+    /// Ignores its earlier create requests.
     Forgetful,
-    /// Reads the first page alone.
+    /// Reads only the first page.
     FirstPage,
-    /// Takes an error for "not there".
+    /// Treats an error as absent.
     Careless,
 }
 
@@ -67,13 +68,13 @@ impl Cloud for Defective {
         })
     }
 
-    fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<Sighting>> {
+    fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<ObservedInstance>> {
         Box::pin(async move {
             let mut answers = self.0.describe(machines).await;
             if self.1 == Defect::Careless {
                 for answer in &mut answers {
-                    if matches!(answer, Sighting::Unknown(_)) {
-                        *answer = Sighting::Absent;
+                    if matches!(answer, ObservedInstance::Unknown(_)) {
+                        *answer = ObservedInstance::Absent;
                     }
                 }
             }
@@ -121,8 +122,8 @@ impl Bed for SimBed {
         }
     }
 
-    fn realm(&self) -> Realm {
-        machine("any", &json!({})).realm
+    fn access(&self) -> CloudAccess {
+        machine("any", &json!({})).access
     }
 
     fn good_spec(&self) -> Arc<RawValue> {
@@ -139,24 +140,24 @@ impl Bed for SimBed {
         Duration::from_secs(20)
     }
 
-    fn weather(&self, weather: Weather) -> Pending<'_, ()> {
+    fn set_fault(&self, fault: Fault) -> Pending<'_, ()> {
         let mut modes = Modes::default();
-        // The clock of this cloud goes ten times as fast as ours.
+        // This cloud's clock runs ten times as fast.
         let hidden = u64::try_from(WINDOW.as_millis()).unwrap() * 10 / 2;
-        match weather {
-            Weather::Fair => {}
-            Weather::AnswersLost => modes.lose_create_answers = u32::MAX,
-            Weather::Hidden => modes.hidden_millis = hidden,
-            Weather::LostAndHidden => {
+        match fault {
+            Fault::None => {}
+            Fault::LostResponses => modes.lose_create_answers = u32::MAX,
+            Fault::Unlisted => modes.hidden_millis = hidden,
+            Fault::LostAndUnlisted => {
                 modes.lose_create_answers = u32::MAX;
                 modes.hidden_millis = hidden;
             }
-            Weather::NoRoom => modes.full_zones = ZONES.map(str::to_owned).into(),
-            Weather::Throttled => modes.trouble = Some(Trouble::Throttled),
-            Weather::Unauthorised => modes.trouble = Some(Trouble::Unauthorised),
-            Weather::Unavailable => modes.trouble = Some(Trouble::Unavailable),
-            Weather::Nonsense => modes.trouble = Some(Trouble::Nonsense),
-            Weather::SmallPages => modes.page_size = 2,
+            Fault::NoCapacity => modes.full_zones = ZONES.map(str::to_owned).into(),
+            Fault::Throttled => modes.trouble = Some(Trouble::Throttled),
+            Fault::Unauthorised => modes.trouble = Some(Trouble::Unauthorised),
+            Fault::Unavailable => modes.trouble = Some(Trouble::Unavailable),
+            Fault::InvalidResponses => modes.trouble = Some(Trouble::Nonsense),
+            Fault::SmallPages => modes.page_size = 2,
         }
         self.sim.set_modes(modes);
         Box::pin(async {})
@@ -173,7 +174,7 @@ impl Bed for SimBed {
         Box::pin(async { made })
     }
 
-    fn spoil<'a>(&'a self, machine: &'a Uid) -> Pending<'a, ()> {
+    fn cause_drift<'a>(&'a self, machine: &'a Uid) -> Pending<'a, ()> {
         for instance in self.sim.of_machine(&machine.0) {
             assert!(self.sim.remove_tag(&instance.id, "team"));
         }
@@ -188,14 +189,14 @@ async fn bed(defect: Option<Defect>) -> SimBed {
 }
 
 #[tokio::test]
-async fn the_provider_of_the_simulated_cloud_passes() {
+async fn simulated_cloud_passes_the_conformance_suite() {
     let passed = conformance::run(&bed(None).await).await.unwrap();
     assert!(passed.0.len() >= 25, "{passed:?}");
 }
 
-/// The suite is worth something only if it finds what is wrong.
+/// The suite finds every defect.
 #[tokio::test]
-async fn defects_are_found_by_the_checks_that_are_there_for_them() {
+async fn conformance_suite_finds_defects() {
     let cases: [(Defect, &[&str]); 4] = [
         (
             Defect::Hasty,

@@ -1,11 +1,11 @@
-//! How machines and the cloud fail, beyond what every provider must bear (see `conformance`).
+//! Faults beyond those of the conformance suite.
 
 use std::time::Duration;
 
 use machinist_domain::key::{ObjectKey, Version};
 use machinist_provider::capacity::Credentials;
 use machinist_provider::cloud::{
-    Cloud, Deletion, Effect, ErrorClass, InstanceState, MachineRef, Sighting,
+    Cloud, Deletion, Effect, ErrorClass, InstanceState, MachineRef, ObservedInstance,
 };
 use machinist_provider_sim::client::SimClient;
 use machinist_provider_sim::server::{Modes, SimServer};
@@ -15,7 +15,7 @@ use crate::bed::{Bed, machine, parts, spec};
 
 async fn state(bed: &Bed, machine: &MachineRef) -> InstanceState {
     match &bed.client.describe(std::slice::from_ref(machine)).await[..] {
-        [Sighting::Present(instance)] => instance.state,
+        [ObservedInstance::Present(instance)] => instance.state,
         other => panic!("{other:?}"),
     }
 }
@@ -44,21 +44,21 @@ async fn an_instance_boots_dies_or_never_boots_as_its_spec_says() {
 }
 
 #[tokio::test]
-async fn what_outlives_an_instance_goes_before_it_is_said_to_be_gone() {
+async fn deletion_removes_leftover_volumes_first() {
     let bed = Bed::new().await;
     let machine = bed.prepared("m", &spec(&json!({ "dataVolumeGiB": 5 }))).await;
     let instance = bed.client.create(&machine).await.unwrap();
     assert_eq!(bed.cloud.volumes(), 2);
     assert!(bed.cloud.kill(&instance.id));
     assert_eq!((bed.cloud.live(), bed.cloud.volumes()), (0, 1));
-    // For its machine it is gone; for whoever deletes there is still something to take away.
+    // For its machine it is gone; for the deletion a volume is left.
     assert_eq!(state(&bed, &machine).await, InstanceState::Terminated);
     bed.delete(&machine).await;
     assert_eq!(bed.cloud.volumes(), 0);
 }
 
 #[tokio::test]
-async fn where_a_zone_is_full_another_attempt_takes_another_zone() {
+async fn next_attempt_avoids_a_full_zone() {
     let bed = Bed::new().await;
     let mut machine = bed.prepared("m", &spec(&json!({}))).await;
     let zone = machine.status.0["launch"]["zone"].as_str().unwrap().to_owned();
@@ -70,14 +70,14 @@ async fn where_a_zone_is_full_another_attempt_takes_another_zone() {
     machine.status = bed.client.prepare(&machine).await.unwrap();
     let instance = bed.client.create(&machine).await.unwrap();
     assert_ne!(instance.zone.as_deref(), Some(zone.as_str()));
-    // A spec that insists on a zone can only wait.
+    // A spec with a zone can only wait.
     let fixed = bed.prepared("fixed", &spec(&json!({ "zone": zone }))).await;
     let error = bed.client.create(&fixed).await.unwrap_err();
     assert_eq!((error.effect, error.domain.is_some()), (Effect::None, true));
 }
 
 #[tokio::test]
-async fn over_its_rate_the_cloud_throttles_all_alike_and_says_when_to_come_back() {
+async fn rate_limit_throttles_with_retry_after() {
     let bed = Bed::new().await;
     bed.cloud.set_scale(0.001);
     bed.cloud.change_modes(|modes| modes.calls_per_second = Some(3));
@@ -98,14 +98,14 @@ async fn machine_in(bed: &Bed, name: &str) -> MachineRef {
 }
 
 #[tokio::test]
-async fn an_instance_of_another_machine_is_neither_shown_nor_deleted() {
+async fn instance_of_another_machine_is_neither_described_nor_deleted() {
     let bed = Bed::new().await;
     let owner = machine_in(&bed, "owner").await;
     let instance = bed.client.create(&owner).await.unwrap();
     let mut thief = machine("thief", &spec(&json!({})));
     thief.provider_id = Some(instance.provider_id);
     match &bed.client.describe(std::slice::from_ref(&thief)).await[..] {
-        [Sighting::Unknown(failure)] => assert!(failure.message.contains("belongs to")),
+        [ObservedInstance::Unknown(failure)] => assert!(failure.message.contains("belongs to")),
         other => panic!("{other:?}"),
     }
     bed.delete(&thief).await;
@@ -113,7 +113,7 @@ async fn an_instance_of_another_machine_is_neither_shown_nor_deleted() {
 }
 
 #[tokio::test]
-async fn a_second_attempt_that_is_not_visible_yet_is_waited_for_although_the_first_was_seen() {
+async fn second_attempt_is_waited_for_after_the_first_was_listed() {
     let bed = Bed::new().await;
     let mut machine = machine_in(&bed, "m").await;
     bed.client.create(&machine).await.unwrap();
@@ -131,7 +131,7 @@ async fn a_second_attempt_that_is_not_visible_yet_is_waited_for_although_the_fir
 }
 
 #[tokio::test]
-async fn answers_to_a_creation_come_late_or_never_and_it_happens_once() {
+async fn late_and_lost_create_responses_create_once() {
     let bed = Bed::new().await;
     let lost = spec(&json!({ "failures": { "lostCreateAnswers": 2 } }));
     let machine = bed.prepared("m", &lost).await;
@@ -150,7 +150,7 @@ async fn answers_to_a_creation_come_late_or_never_and_it_happens_once() {
 }
 
 #[tokio::test]
-async fn the_cloud_outlives_its_service_and_its_clients() {
+async fn cloud_outlives_server_and_clients() {
     let mut bed = Bed::new().await;
     let machine = machine_in(&bed, "m").await;
     bed.client.create(&machine).await.unwrap();
@@ -166,20 +166,20 @@ async fn the_cloud_outlives_its_service_and_its_clients() {
 }
 
 #[tokio::test]
-async fn credentials_are_shown_where_the_spec_names_them() {
+async fn token_of_the_secret_is_sent() {
     let bed = Bed::new().await;
     bed.cloud.set_modes(Modes { token: Some("hush".to_owned()), ..Modes::default() });
     let mut machine = machine_in(&bed, "m").await;
     assert_eq!(bed.client.create(&machine).await.unwrap_err().class, ErrorClass::Unauthorised);
     for (name, works) in [("bad", false), ("good", true)] {
         let key = ObjectKey::new("machines", name);
-        machine.realm.credentials = Credentials::Secret { key, version: Version(1) };
+        machine.access.credentials = Credentials::Secret { key, version: Version(1) };
         assert_eq!(bed.client.create(&machine).await.is_ok(), works, "{name}");
     }
 }
 
 #[tokio::test]
-async fn the_same_seed_gives_the_same_names_and_the_same_luck() {
+async fn same_seed_gives_same_names_and_faults() {
     let mut runs = Vec::new();
     for _ in 0..2 {
         let bed = Bed::new().await;

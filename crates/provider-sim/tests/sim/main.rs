@@ -1,4 +1,4 @@
-//! The simulated cloud from the outside: the provider against the service, and its Nodes on a real API server.
+//! The simulated cloud: the provider against the server, and Nodes on a real API server.
 
 #[cfg(test)]
 mod api;

@@ -15,7 +15,6 @@ use crate::bed::{Bed, spec};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Repeats a check until it holds.
 async fn eventually<T, F>(what: &str, check: impl Fn() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,
@@ -40,7 +39,7 @@ fn ready(node: &Node) -> &str {
 }
 
 #[tokio::test]
-async fn an_instance_registers_its_node_and_falls_silent_when_it_is_gone() -> Result<()> {
+async fn kubelet_registers_its_node_and_stops_with_the_instance() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let nodes: Api<Node> = Api::all(control_plane.client()?);
     let bed = Bed::new().await;
@@ -82,14 +81,14 @@ async fn an_instance_registers_its_node_and_falls_silent_when_it_is_gone() -> Re
         Ok(())
     })
     .await?;
-    // Other kubelets take over: what is gone does not come back.
+    // Nodes of terminated instances do not come back.
     drop(kubelets);
     let options = KubeletOptions::default();
     let _kubelets = Kubelets::start(&bed.cloud, control_plane.kube_config(), options)?;
     many(&bed, &nodes).await
 }
 
-/// Many at once, some of which are gone before they could register: all that run have a Node, and no Node comes afterwards.
+/// Some instances end before they register: all that run have a Node, and no Node appears afterwards.
 async fn many(bed: &Bed, nodes: &Api<Node>) -> Result<()> {
     const MACHINES: usize = 500;
     let start = Instant::now();

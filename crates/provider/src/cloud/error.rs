@@ -1,31 +1,31 @@
-//! Why a cloud did not do what it was asked, and what that means for the next attempt.
+//! Errors of a cloud, classified for the retry.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_domain::retry::{Category, Classified, Retry};
 
-/// A cloud that asks for more than this does not mean it.
+/// The upper limit for a cloud's Retry-After.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
-/// Why a cloud did not do what it was asked.
+/// An error of a cloud.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CloudError {
-    /// What kind of failure.
+    /// The class.
     pub class: ErrorClass,
-    /// Whether the request may have had an effect all the same.
+    /// Whether the failed request may have had an effect.
     pub effect: Effect,
-    /// The cloud's own words, which people will look for.
+    /// The cloud's own message.
     pub message: String,
-    /// Who else is concerned: they wait together.
+    /// Machines in the same failure domain pause together.
     pub domain: Option<FailureDomain>,
-    /// When to come back, as the cloud said it. What to do about it is [`pause`](Self::pause).
+    /// The cloud's Retry-After; use [`pause`](Self::pause).
     pub retry_after: Option<Duration>,
 }
 
 impl CloudError {
-    /// An error of which nothing more is known than that it is of this class. Whether anything happened is unclear unless the class says.
+    /// An error of this class, with the effect that the class implies.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
         let effect = match class {
             ErrorClass::Unavailable | ErrorClass::Unknown => Effect::Unclear,
@@ -38,40 +38,40 @@ impl CloudError {
         Self { class, effect, message: message.into(), domain: None, retry_after: None }
     }
 
-    /// The same error, shared by everything in a failure domain.
+    /// The same error in a failure domain.
     #[must_use]
     pub fn within(mut self, domain: impl Into<Arc<str>>) -> Self {
         self.domain = Some(FailureDomain(domain.into()));
         self
     }
 
-    /// When to come back, if the cloud says so: an hour at most, whatever it says.
+    /// The cloud's Retry-After, one hour at most.
     pub fn pause(&self) -> Option<Duration> {
         self.retry_after.map(|after| after.min(LONGEST_RETRY_AFTER))
     }
 }
 
-/// Kinds of failures.
+/// Classes of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorClass {
-    /// The spec asks for something that cannot be; only an edit helps.
+    /// The spec is invalid; retrying does not help until it is edited.
     InvalidConfiguration,
-    /// Something that was named does not exist.
+    /// A named object does not exist.
     NotFound,
-    /// The cloud has no room, or a quota is used up; later, or elsewhere, it may.
+    /// No capacity, or a quota is used up; a later retry or another zone may help.
     CapacityExhausted,
     /// Too many requests.
     Throttled,
-    /// Not allowed, or not as these credentials.
+    /// The credentials are invalid or lack a permission.
     Unauthorised,
-    /// Nobody answered, or the cloud is in trouble.
+    /// No response, or the cloud has an outage.
     Unavailable,
-    /// An answer that nobody understands.
+    /// An unknown error.
     Unknown,
 }
 
 impl ErrorClass {
-    /// Every class, for tests and docs.
+    /// Every class.
     pub const ALL: [Self; 7] = [
         Self::InvalidConfiguration,
         Self::NotFound,
@@ -83,18 +83,18 @@ impl ErrorClass {
     ];
 }
 
-/// Whether a request that failed may have had an effect.
+/// Whether a failed request may have had an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// It had none; the same attempt may be tried again.
+    /// No effect; the same attempt can be retried.
     None,
-    /// It had none, and this attempt never will: after a look-up, another attempt with newly prepared values may.
+    /// No effect, and this attempt can never succeed: describe first, then prepare another attempt.
     NoneForThisAttempt,
-    /// Nobody knows: only the same attempt may be tried again.
+    /// Unknown; only the same attempt may be retried.
     Unclear,
 }
 
-/// Machines that fail together: those of one zone and type when there is no room, those of one account and region when it throttles.
+/// What fails together: a zone and type without capacity, an account and region that is throttled.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FailureDomain(pub Arc<str>);
 
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cloud_is_believed_for_an_hour_at_most() {
+    fn retry_after_is_limited_to_an_hour() {
         let error = |after| CloudError {
             retry_after: Some(after),
             ..CloudError::new(ErrorClass::Throttled, "too fast")

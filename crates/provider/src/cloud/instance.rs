@@ -1,104 +1,96 @@
-//! What a cloud says about an instance, in no cloud's terms.
+//! An instance in cloud-neutral terms.
 
 use std::sync::Arc;
 
-use machinist_domain::retry::Failure;
+use machinist_domain::observed::Observed;
 
 use super::machine::ProviderStatus;
 
-/// What is known of a machine's instance.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sighting {
-    /// Nobody has asked yet.
-    NotAsked,
-    /// It could not be found out. Never a reason to believe that the instance is gone. Where it is only too early to tell, the failure is to
-    /// be tried `Again`, and nobody is told of it.
-    Unknown(Failure),
-    /// The cloud was asked, and there is none, and none will appear from an earlier request.
-    Absent,
-    /// There it is, or what is left of it.
-    Present(Arc<Instance>),
-}
+/// The instance of a Machine.
+///
+/// `Unknown` never means that the instance is gone; where it is only too early to be certain, its failure is to be
+/// retried `Again`. `Absent` means that there is none, and that none will appear from an earlier request.
+pub type ObservedInstance = Observed<Arc<Instance>>;
 
 /// An instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
-    /// The cloud's name for it.
+    /// The cloud's id.
     pub id: Arc<str>,
-    /// What stands in `spec.providerID` of Machine and Node, letter by letter.
+    /// The exact `spec.providerID` of Machine and Node.
     pub provider_id: Arc<str>,
-    /// What it is doing.
+    /// The state.
     pub state: InstanceState,
-    /// The cloud's own word for that, and its reason where it gives one.
+    /// The cloud's own name of the state.
     pub state_text: Arc<str>,
-    /// Why it is in this state, where the cloud says.
+    /// The cloud's reason for the state.
     pub state_reason: Option<Arc<str>>,
-    /// Where it can be reached, in the order that the provider wants.
+    /// Addresses, in the provider's order.
     pub addresses: Vec<Address>,
-    /// Where it runs.
+    /// The region.
     pub region: Option<Arc<str>>,
-    /// Where in the region.
+    /// The zone.
     pub zone: Option<Arc<str>>,
-    /// The cloud's name for its size.
+    /// The instance type.
     pub instance_type: Option<Arc<str>>,
-    /// Whether the cloud may take it back at any time.
+    /// Whether the cloud may reclaim it at any time (spot).
     pub interruptible: bool,
-    /// Whether something about it could not be found out this time, so that it is worth another look before long.
+    /// Whether some facts could not be determined, so that it should be described again soon.
     pub uncertain: bool,
-    /// What differs from what the spec asks for and can be repaired in place, for people; `None`: nothing does.
+    /// What differs from the spec and [`Cloud::update`](super::Cloud::update) can repair; `None` if nothing does.
     pub drift: Option<String>,
-    /// What to store as `status.providerStatus`: everything that is to be there, `launch` included.
+    /// The complete `status.providerStatus` to store, `launch` included.
     pub status: ProviderStatus,
 }
 
-/// What an instance is doing.
+/// The state of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InstanceState {
-    /// It is being made.
+    /// It is being created.
     Pending,
-    /// It runs.
+    /// It is running.
     Running,
-    /// It was stopped, or is being stopped, and could be started again.
+    /// It is stopping or stopped, and can be started again.
     Stopped,
-    /// It is being removed.
+    /// It is being terminated.
     Terminating,
-    /// It is gone for good; the cloud still remembers it.
+    /// It is terminated, and the cloud still lists it.
     Terminated,
 }
 
 impl InstanceState {
-    /// Whether there is still something that costs money or may run.
+    /// Whether it may still run or cost money.
     pub fn exists(self) -> bool {
         self != Self::Terminated
     }
 }
 
-/// Where an instance can be reached.
+/// An address of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// What kind of address.
+    /// The kind.
     pub kind: AddressKind,
     /// The address.
     pub address: Arc<str>,
 }
 
-/// Kinds of addresses, as Kubernetes names them.
+/// Address types of Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AddressKind {
-    /// A name inside of the network.
+    /// `InternalDNS`.
     InternalDns,
-    /// An address inside of the network.
+    /// `InternalIP`.
     InternalIp,
-    /// A name on the outside.
+    /// `ExternalDNS`.
     ExternalDns,
-    /// An address on the outside.
+    /// `ExternalIP`.
     ExternalIp,
-    /// What the machine calls itself.
+    /// `Hostname`.
     Hostname,
 }
 
 impl AddressKind {
-    /// The type as Kubernetes writes it.
+    /// The name in the Kubernetes API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InternalDns => "InternalDNS",

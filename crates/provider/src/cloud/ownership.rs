@@ -1,4 +1,4 @@
-//! Whose something in a cloud is: what every provider writes on what it makes, in the form that its cloud has for that.
+//! The tags that mark a cloud resource as owned by a Machine.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use machinist_domain::key::Uid;
 
 use super::MachineRef;
 
-/// The tag with the cluster's identity, where a cloud has no custom of its own.
+/// The tag with the cluster's identity, for clouds without a convention of their own.
 pub const TAG_CLUSTER: &str = "machinist.dev/cluster";
-/// The tag that says who made it.
+/// The tag that names the creator.
 pub const TAG_MADE_BY: &str = "machinist.dev/made-by";
 
-/// Whose it is.
+/// The owner of a cloud resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Ownership {
     /// The cluster.
@@ -23,12 +23,12 @@ pub struct Ownership {
 }
 
 impl Ownership {
-    /// What is made for this machine.
+    /// The owner of resources for this machine.
     pub fn of(machine: &MachineRef) -> Self {
         Self { cluster: Arc::clone(&machine.cluster), machine_uid: machine.uid.clone() }
     }
 
-    /// As tags.
+    /// The tags to set.
     pub fn tags(&self) -> [(&'static str, Arc<str>); 3] {
         [
             (TAG_CLUSTER, Arc::clone(&self.cluster)),
@@ -37,7 +37,7 @@ impl Ownership {
         ]
     }
 
-    /// Reads tags back; `None` unless all are there: what machinist did not make is not its own.
+    /// Reads tags; `None` unless all are set.
     pub fn read<'a>(tag: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
         (tag(TAG_MADE_BY)? == MANAGED_BY_MACHINIST).then_some(())?;
         Some(Self {

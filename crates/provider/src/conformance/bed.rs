@@ -7,75 +7,75 @@ use machinist_domain::key::Uid;
 use serde_json::value::RawValue;
 
 use crate::Pending;
-use crate::capacity::Realm;
+use crate::access::CloudAccess;
 use crate::cloud::Cloud;
 use crate::cloud::ownership::Ownership;
 use crate::spec::SpecHalf;
 
-/// A provider, its cloud, and ways to make that misbehave.
+/// A provider, its cloud, and ways to inject faults.
 pub trait Bed: Send + Sync {
     /// The spec half.
     fn specs(&self) -> Arc<dyn SpecHalf>;
 
-    /// The cloud half. Its consistency window is a little longer than what [`Weather::Hidden`] hides.
+    /// The cloud half. Its consistency window is slightly longer than [`Fault::Unlisted`] lasts.
     fn cloud(&self) -> Arc<dyn Cloud>;
 
-    /// Whom to ask, as whom.
-    fn realm(&self) -> Realm;
+    /// How to access the cloud.
+    fn access(&self) -> CloudAccess;
 
     /// A spec whose instance runs soon.
     fn good_spec(&self) -> Arc<RawValue>;
 
-    /// A spec that can be read and prepared or not, but never made.
+    /// A readable spec that cannot be created.
     fn impossible_spec(&self) -> Arc<RawValue>;
 
-    /// How long anything may take: to run, to be gone, to be seen.
+    /// The timeout for everything.
     fn patience(&self) -> Duration;
 
-    /// How the cloud behaves from now on.
-    fn weather(&self, weather: Weather) -> Pending<'_, ()>;
+    /// Sets the cloud's behaviour.
+    fn set_fault(&self, fault: Fault) -> Pending<'_, ()>;
 
-    /// Everything that was ever made for a machine, as it really is.
+    /// Everything that was ever created for a machine, bypassing the provider.
     fn truth<'a>(&'a self, machine: &'a Uid) -> Pending<'a, Vec<Found>>;
 
-    /// Changes something on a machine's instance that [`Cloud::update`] repairs, as somebody might do by hand.
-    fn spoil<'a>(&'a self, machine: &'a Uid) -> Pending<'a, ()>;
+    /// Changes something on a machine's instance that [`Cloud::update`] repairs.
+    fn cause_drift<'a>(&'a self, machine: &'a Uid) -> Pending<'a, ()>;
 }
 
-/// How a cloud behaves.
+/// The behaviour of a cloud.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Weather {
-    /// Well.
-    Fair,
-    /// Creations are carried out, and their answers are lost.
-    AnswersLost,
-    /// New instances are not shown for a while.
-    Hidden,
-    /// Both: creations are carried out, their answers are lost, and what they made is not shown for a while.
-    LostAndHidden,
-    /// There is no room for new instances.
-    NoRoom,
-    /// Every call is told that there were too many.
+pub enum Fault {
+    /// No faults.
+    None,
+    /// Creates succeed, and their responses are lost.
+    LostResponses,
+    /// New instances are not listed for a while.
+    Unlisted,
+    /// [`LostResponses`](Self::LostResponses) and [`Unlisted`](Self::Unlisted).
+    LostAndUnlisted,
+    /// No capacity.
+    NoCapacity,
+    /// Every call is throttled.
     Throttled,
-    /// Every call is refused for want of rights.
+    /// Every call is forbidden.
     Unauthorised,
-    /// Every call fails for reasons of the cloud.
+    /// Every call fails with a server error.
     Unavailable,
-    /// Every answer makes no sense.
-    Nonsense,
-    /// Lists come in pages of two at most, or as small as the cloud makes them.
+    /// Every response is invalid.
+    InvalidResponses,
+    /// Lists have pages of two items, or the smallest that the cloud supports.
     SmallPages,
 }
 
 /// An instance as it really is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The cloud's name for it.
+    /// The cloud's id.
     pub id: Arc<str>,
-    /// Whether it exists: pending, running, stopped, being removed.
+    /// Whether it exists: pending, running, stopped or terminating.
     pub exists: bool,
-    /// How many things that came with it exist: volumes, interfaces, hosts, load-balancer entries.
+    /// The number of resources of it that exist: volumes, interfaces, hosts, load-balancer targets.
     pub left: usize,
-    /// Whose it says it is, if machinist made it.
+    /// Its owner, if machinist created it.
     pub ownership: Option<Ownership>,
 }

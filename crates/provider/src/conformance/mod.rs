@@ -1,13 +1,8 @@
-//! What every provider must do, as tests that run against its cloud or a stand-in for it.
+//! The conformance suite that every provider passes.
 //!
-//! A provider crate implements [`Bed`] (its cloud, and ways to make it misbehave) and runs all checks with one line:
-//!
-//! ```ignore
-//! conformance::run(&bed).await.unwrap();
-//! ```
-//!
-//! The checks know nothing of any cloud. What really exists is told by the bed ([`Bed::truth`]), past the provider and past whatever the
-//! cloud hides from callers: a provider cannot pass by believing itself. Every check makes machines of its own, so they may share a cloud.
+//! A provider crate implements [`Bed`] and runs `conformance::run(&bed).await.unwrap()`. The checks compare the
+//! provider's answers with [`Bed::truth`], which bypasses the provider. Every check uses machines of its own, so
+//! checks may share a cloud.
 
 mod bed;
 mod checks;
@@ -15,7 +10,7 @@ mod scene;
 
 use std::fmt;
 
-pub use self::bed::{Bed, Found, Weather};
+pub use self::bed::{Bed, Fault, Found};
 use self::checks::CHECKS;
 use self::scene::Scene;
 
@@ -23,7 +18,7 @@ use self::scene::Scene;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passed(pub Vec<&'static str>);
 
-/// What went wrong: the names of the checks, and what each saw.
+/// The checks that failed, with their messages.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Failures(pub Vec<(&'static str, String)>);
 
@@ -34,20 +29,19 @@ impl fmt::Display for Failures {
     }
 }
 
-/// As for people: this is what `unwrap` prints.
 impl fmt::Debug for Failures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-/// Runs every check, one after the other, also when some fail.
+/// Runs every check.
 pub async fn run(bed: &dyn Bed) -> Result<Passed, Failures> {
     let mut passed = Vec::new();
     let mut failed = Vec::new();
     for (name, check) in CHECKS {
         let scene = Scene::new(bed, name);
-        bed.weather(Weather::Fair).await;
+        bed.set_fault(Fault::None).await;
         let limit = bed.patience() * 4;
         let result = tokio::time::timeout(limit, check(&scene)).await;
         match result.unwrap_or_else(|_| Err(format!("no end after {limit:?}"))) {
@@ -55,6 +49,6 @@ pub async fn run(bed: &dyn Bed) -> Result<Passed, Failures> {
             Err(reason) => failed.push((*name, reason)),
         }
     }
-    bed.weather(Weather::Fair).await;
+    bed.set_fault(Fault::None).await;
     if failed.is_empty() { Ok(Passed(passed)) } else { Err(Failures(failed)) }
 }

@@ -1,4 +1,4 @@
-//! What the checks have in common: machines as a controller would have them, and waiting.
+//! Helpers of the checks: machines as a controller has them, and waiting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -6,35 +6,34 @@ use std::time::{Duration, Instant};
 
 use machinist_domain::key::{ObjectKey, Uid};
 
-use super::bed::{Bed, Found, Weather};
-use crate::cloud::{Cloud, CloudError, Deletion, Instance, MachineRef, ProviderStatus, Sighting};
+use super::bed::{Bed, Fault, Found};
+use crate::cloud::{
+    Cloud, CloudError, Deletion, Instance, MachineRef, ObservedInstance, ProviderStatus,
+};
 
 /// Why a check failed.
 pub(super) type Verdict = Result<(), String>;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Tells machines of one process apart; the time tells processes apart, which may share a cloud.
+/// Numbers the machines of one process; the time distinguishes processes that share a cloud.
 static MACHINES: AtomicU32 = AtomicU32::new(0);
 
-/// Where one check takes place.
+/// The fixture of one check.
 pub(super) struct Scene<'a> {
     pub(super) bed: &'a dyn Bed,
     pub(super) cloud: Arc<dyn Cloud>,
     cluster: Arc<str>,
 }
 
-/// Fails with a message unless something holds.
 pub(super) fn ensure(holds: bool, message: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { Err(message()) }
 }
 
-/// What an answer says, or why that is a failure.
 pub(super) fn expect<T>(what: &str, answer: Result<T, CloudError>) -> Result<T, String> {
     answer.map_err(|error| format!("{what}: {error} ({:?}, {:?})", error.class, error.effect))
 }
 
-/// The error that was expected.
 pub(super) fn expect_error<T>(
     what: &str,
     answer: Result<T, CloudError>,
@@ -52,7 +51,7 @@ impl<'a> Scene<'a> {
         Arc::clone(&self.cluster)
     }
 
-    /// A Machine that was just created.
+    /// A new Machine.
     pub(super) fn machine(&self) -> MachineRef {
         let number = MACHINES.fetch_add(1, Ordering::Relaxed);
         let now = jiff::Timestamp::now();
@@ -63,7 +62,7 @@ impl<'a> Scene<'a> {
             attempt: 1,
             cluster: self.cluster(),
             cluster_label: None,
-            realm: self.bed.realm(),
+            access: self.bed.access(),
             spec: self.bed.good_spec(),
             provider_id: None,
             status: ProviderStatus::default(),
@@ -71,20 +70,19 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Prepares the present attempt and stores what that gives.
+    /// Prepares the current attempt and stores the result.
     pub(super) async fn prepare(&self, machine: &mut MachineRef) -> Verdict {
         machine.status = expect("prepare", self.cloud.prepare(machine).await)?;
         Ok(())
     }
 
-    /// A machine whose instance may be asked for.
     pub(super) async fn prepared(&self) -> Result<MachineRef, String> {
         let mut machine = self.machine();
         self.prepare(&mut machine).await?;
         Ok(machine)
     }
 
-    /// A machine whose instance was asked for, with the answer stored.
+    /// A machine that was created, with the result stored.
     pub(super) async fn created(&self) -> Result<MachineRef, String> {
         let mut machine = self.prepared().await?;
         let instance = expect("create", self.cloud.create(&machine).await)?;
@@ -92,16 +90,16 @@ impl<'a> Scene<'a> {
         Ok(machine)
     }
 
-    pub(super) async fn weather(&self, weather: Weather) {
-        self.bed.weather(weather).await;
+    pub(super) async fn set_fault(&self, fault: Fault) {
+        self.bed.set_fault(fault).await;
     }
 
-    pub(super) async fn sighting(&self, machine: &MachineRef) -> Sighting {
+    pub(super) async fn sighting(&self, machine: &MachineRef) -> ObservedInstance {
         let mut answers = self.cloud.describe(std::slice::from_ref(machine)).await;
-        answers.pop().unwrap_or(Sighting::NotAsked)
+        answers.pop().unwrap_or(ObservedInstance::NotAsked)
     }
 
-    /// Looks until the instance is seen and fits. That it is absent is a failure at once.
+    /// Describes until the instance is present and matches. Absent is a failure.
     pub(super) async fn seen(
         &self,
         machine: &MachineRef,
@@ -111,8 +109,10 @@ impl<'a> Scene<'a> {
         loop {
             let sighting = self.sighting(machine).await;
             match &sighting {
-                Sighting::Present(instance) if fits(instance) => return Ok(Arc::clone(instance)),
-                Sighting::Absent => return Err("absent, although it was made".to_owned()),
+                ObservedInstance::Present(instance) if fits(instance) => {
+                    return Ok(Arc::clone(instance));
+                }
+                ObservedInstance::Absent => return Err("absent, although it was made".to_owned()),
                 _ if start.elapsed() > self.bed.patience() => {
                     return Err(format!("after {:?} it is still {sighting:?}", start.elapsed()));
                 }
@@ -121,7 +121,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Deletes until it is gone. That something exists then is a failure.
+    /// Deletes until it is gone, and checks that nothing exists.
     pub(super) async fn delete(&self, machine: &MachineRef) -> Verdict {
         let start = Instant::now();
         loop {
@@ -142,19 +142,17 @@ impl<'a> Scene<'a> {
         self.bed.truth(&machine.uid).await
     }
 
-    /// How many instances of a machine really exist.
     pub(super) async fn existing(&self, machine: &MachineRef) -> usize {
         self.truth(machine).await.iter().filter(|found| found.exists).count()
     }
 
-    /// Fails unless this many instances of a machine really exist.
     pub(super) async fn ensure_existing(&self, machine: &MachineRef, wanted: usize) -> Verdict {
         let found = self.existing(machine).await;
         ensure(found == wanted, || format!("{found} instances exist instead of {wanted}"))
     }
 }
 
-/// Stores on the machine what a controller stores there.
+/// Stores what a controller stores.
 pub(super) fn store(machine: &mut MachineRef, instance: &Instance) {
     machine.status = instance.status.clone();
     machine.provider_id = Some(Arc::clone(&instance.provider_id));

@@ -1,4 +1,4 @@
-//! Why a group was not changed, where more can be said than that the cloud refused.
+//! Errors of changes to a group.
 
 use machinist_domain::retry::{Category, Classified, Retry};
 
@@ -6,20 +6,25 @@ use super::group::Sizes;
 use crate::cloud::CloudError;
 
 /// Why a group was not changed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupError {
-    /// The cloud did not do it.
-    #[error(transparent)]
-    Cloud(#[from] CloudError),
-    /// The group has other sizes than those that the change started from: somebody else has set them. Nothing was done.
-    #[error("somebody else has changed the sizes of the group: {found}")]
+    /// An error of the cloud.
+    Cloud(CloudError),
+    /// The sizes differ from those that the change started from. Nothing was done.
     Changed {
-        /// What it has now.
+        /// The current sizes.
         found: Sizes,
     },
-    /// A refresh of the group is running already. Nothing was done.
-    #[error("an instance refresh of the group is running already")]
+    /// An instance refresh is already running. Nothing was done.
     RefreshRunning,
+}
+
+impl std::error::Error for GroupError {}
+
+impl From<CloudError> for GroupError {
+    fn from(error: CloudError) -> Self {
+        Self::Cloud(error)
+    }
 }
 
 impl Classified for GroupError {

@@ -1,4 +1,4 @@
-//! What a cloud says about a group of nodes and about its members.
+//! A group of nodes and its members.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,20 +8,20 @@ use std::time::Duration;
 use super::refresh::Refresh;
 use crate::cloud::InstanceState;
 
-/// The cloud's name for an instance, as `i-0123456789abcdef0`.
+/// An instance id, as `i-0123456789abcdef0`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceId(pub Arc<str>);
 
-/// The cloud's name for a group. Two regions may have groups of the same name: see [`GroupRef`].
+/// A group name. It is unique within a region: see [`GroupRef`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupName(pub Arc<str>);
 
-/// One group.
+/// A group in a region.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupRef {
-    /// Where it is.
+    /// The region.
     pub region: Arc<str>,
-    /// What it is called there.
+    /// The name.
     pub name: GroupName,
 }
 
@@ -60,50 +60,50 @@ impl fmt::Display for GroupRef {
 /// A group of nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// Its name.
+    /// The name.
     pub name: GroupName,
-    /// Its name in the whole cloud; a group that is made again under the same name has another one.
+    /// The ARN. A group that is recreated under the same name has another one.
     pub arn: Arc<str>,
-    /// How large it may be and should be.
+    /// The sizes.
     pub sizes: Sizes,
-    /// What is in it, sorted by id, warm members left out.
+    /// The members, sorted by id, without warm-pool instances.
     pub members: Vec<Member>,
-    /// What the group does not do at present, because somebody told it so.
+    /// Suspended processes.
     pub suspended: BTreeSet<Process>,
-    /// Instances that wait to be used, if it keeps any.
+    /// The warm pool.
     pub warm_pool: Option<WarmPool>,
-    /// Who is asked before members come or go.
+    /// The lifecycle hooks.
     pub hooks: Vec<Hook>,
-    /// The text that [`mark`](super::NodeGroups::mark) stored on it.
+    /// The text that [`mark`](super::NodeGroups::mark) stored.
     pub mark: Option<String>,
-    /// Whether EKS keeps it (a managed node group).
+    /// Whether it is an EKS managed node group.
     pub managed_by_eks: bool,
-    /// The newest refresh, running or not.
+    /// The latest refresh, running or not.
     pub refresh: Option<Refresh>,
     /// Whether it is being deleted.
     pub deleting: bool,
 }
 
 impl Group {
-    /// The hooks that are asked before a member comes or goes.
+    /// The hooks of a transition.
     pub fn hooks_at(&self, transition: Transition) -> impl Iterator<Item = &Hook> {
         self.hooks.iter().filter(move |hook| hook.transition == transition)
     }
 }
 
-/// How large a group may be and should be.
+/// The sizes of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sizes {
-    /// At least.
+    /// The minimum.
     pub min: u32,
-    /// At most.
+    /// The maximum.
     pub max: u32,
-    /// What it should have now.
+    /// The desired capacity.
     pub desired: u32,
 }
 
 impl Sizes {
-    /// Nothing at all.
+    /// All zero.
     pub const ZERO: Self = Self { min: 0, max: 0, desired: 0 };
 }
 
@@ -113,57 +113,57 @@ impl fmt::Display for Sizes {
     }
 }
 
-/// An instance in a group, as the group sees it.
+/// A member of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Which instance.
+    /// The instance.
     pub id: InstanceId,
-    /// Where it runs.
+    /// The zone.
     pub zone: Arc<str>,
-    /// Whether it comes, stays or goes.
+    /// The lifecycle state.
     pub lifecycle: Lifecycle,
-    /// Whether the group thinks that it is well.
+    /// The health status.
     pub healthy: bool,
-    /// Whether the group may not choose it when it becomes smaller. It can be terminated by name all the same.
+    /// Whether scale-in does not choose it. It can be terminated by id all the same.
     pub protected_from_scale_in: bool,
-    /// How much of the group's size it makes up: one, unless its instances have weights.
+    /// Its share of the desired capacity: one, unless the group uses weights.
     pub weight: u32,
 }
 
-/// Whether a member comes, stays or goes.
+/// The lifecycle state of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Lifecycle {
-    /// It is being made, or waits for a hook.
+    /// Launching, or waiting for a hook.
     Pending,
-    /// It is in use.
+    /// In service.
     InService,
-    /// It is going, or waits for a hook on its way out.
+    /// Terminating, or waiting for a hook.
     Terminating,
-    /// It is gone.
+    /// Terminated.
     Terminated,
-    /// It was taken out of use for a while and still belongs to the group.
+    /// In standby: out of service, still a member.
     Standby,
-    /// Something else, in the cloud's own word: it is being attached, detached, quarantined.
+    /// Another state: attaching, detaching, quarantined.
     Other(Arc<str>),
 }
 
 impl Lifecycle {
-    /// Whether it is on its way out, or gone.
+    /// Whether it is terminating or terminated.
     pub fn is_leaving(&self) -> bool {
         matches!(self, Self::Terminating | Self::Terminated)
     }
 }
 
-/// Something that a group does by itself.
+/// A process of a group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Process {
-    /// Making members. Suspended: nothing that goes is replaced.
+    /// Launches members. While suspended, no member is replaced.
     Launch,
-    /// Removing members. Suspended: nothing goes, not even by name.
+    /// Terminates members. While suspended, none is terminated, not even by id.
     Terminate,
-    /// Replacing members that are not well.
+    /// Replaces unhealthy members.
     ReplaceUnhealthy,
-    /// Anything else, in the cloud's own word.
+    /// Another process.
     Other(Arc<str>),
 }
 
@@ -178,58 +178,58 @@ impl fmt::Display for Process {
     }
 }
 
-/// Instances that wait to be used.
+/// A warm pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WarmPool {
-    /// How many there are now.
+    /// The current size.
     pub size: u32,
-    /// At least this many are kept.
+    /// The minimum size.
     pub min: u32,
-    /// What they do while they wait, in the cloud's own word: `Stopped`, `Running`, `Hibernated`.
+    /// The state of its instances: `Stopped`, `Running`, `Hibernated`.
     pub state: Arc<str>,
-    /// Whether members that are taken out of use go back into it instead of being terminated.
+    /// Whether members return to it on scale-in instead of being terminated.
     pub reuses: bool,
 }
 
-/// Somebody who is asked before a member comes or goes, and may take his time.
+/// A lifecycle hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
-    /// Its name.
+    /// The name.
     pub name: Arc<str>,
-    /// When it is asked.
+    /// The transition.
     pub transition: Transition,
-    /// How long the group waits for it, if it says nothing.
+    /// The heartbeat timeout.
     pub patience: Duration,
-    /// Whether the group goes on (`CONTINUE`) after that, or gives the member up (`ABANDON`).
+    /// Whether the transition continues (`CONTINUE`) after the timeout, or is abandoned (`ABANDON`).
     pub continues: bool,
 }
 
-/// When a hook is asked.
+/// The transition of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transition {
-    /// Before a new member is put to use.
+    /// A launch.
     Launching,
-    /// Before a member goes.
+    /// A termination.
     Terminating,
 }
 
-/// What the cloud says about one instance, in a group or not.
+/// An instance, in a group or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceFacts {
-    /// Which instance.
+    /// The instance.
     pub id: InstanceId,
-    /// What it is doing.
+    /// The state.
     pub state: InstanceState,
-    /// The group that it says it belongs to.
+    /// The group in its tags.
     pub group: Option<GroupName>,
-    /// The name of the node group as people know it, where EKS or eksctl wrote it on the instance.
+    /// The node group name in the tags of EKS or eksctl.
     pub node_group: Option<Arc<str>>,
-    /// The cluster, where EKS or eksctl wrote it on the instance.
+    /// The cluster name in the tags of EKS or eksctl.
     pub cluster: Option<Arc<str>>,
-    /// The cloud's name for its size.
+    /// The instance type.
     pub instance_type: Option<Arc<str>>,
-    /// Where it runs.
+    /// The zone.
     pub zone: Option<Arc<str>>,
-    /// When it was started.
+    /// The launch time.
     pub launched: Option<jiff::Timestamp>,
 }

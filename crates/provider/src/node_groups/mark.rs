@@ -1,26 +1,24 @@
-//! The text that is stored on a group, and how it is cut into tags.
+//! A text that is stored on a group, split into tags.
 //!
-//! A tag of AWS holds 256 characters, too few for the plan of a large group. So a text is cut into pieces, in tags whose keys count up:
-//! `machinist.dev/recycle`, `machinist.dev/recycle.1` and so on. The first piece begins with the number of pieces, so that what an earlier and
-//! longer text left behind is not taken for a part of this one. All pieces are written in one call.
-//!
-//! In: a text. Out: pairs of key and value, and the text again. Not here: what the text says.
+//! An AWS tag holds 256 characters, too few for the plan of a large group. The text is split into tags with numbered
+//! keys (`machinist.dev/recycle`, `machinist.dev/recycle.1`, …), all written in one call. The first one starts with
+//! their number, so that leftovers of a longer text are ignored.
 
-/// The key of the first tag, and the beginning of the keys of the others.
+/// The key of the first tag, and the prefix of the others.
 pub const KEY: &str = "machinist.dev/recycle";
 
-/// The longest text that can be stored.
+/// The maximum length.
 pub const LONGEST: usize = MOST * PIECE;
 
-/// How much of the text goes into one tag; the number of pieces takes two characters of the first.
+/// The maximum length per tag; the count takes two characters of the first.
 const PIECE: usize = 250;
-/// A group has room for fifty tags, and most of them are for others.
+/// A group holds fifty tags, and most belong to others.
 const MOST: usize = 9;
 
-/// Whether a text can be stored: neither empty nor too long, and of the characters that every service of AWS takes in a tag.
+/// Whether a text can be stored: not empty, not too long, only characters that every AWS service accepts in tags.
 pub fn fits(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || " +-=._:/@".contains(c);
-    // AWS may take white space at the ends of a value away.
+    // AWS may trim values.
     (1..=LONGEST).contains(&text.len()) && text.chars().all(allowed) && text.trim() == text
 }
 
@@ -33,14 +31,14 @@ pub fn to_tags(text: &str) -> Vec<(String, String)> {
         .enumerate()
         .map(|(index, piece)| {
             let piece: String = piece.iter().collect();
-            // A piece may begin or end with white space, but not the value of a tag.
+            // A tag value must not start or end with white space.
             let value = if index == 0 { format!("{count}:{piece}:") } else { format!(":{piece}:") };
             (key(index), value)
         })
         .collect()
 }
 
-/// Reads tags back; `None` where there are none, or where they are no text of ours.
+/// Reads tags; `None` if they do not contain a complete text.
 pub fn from_tags<'a>(tag: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let (count, first) = tag(KEY)?.split_once(':')?;
     let count: usize = count.parse().ok().filter(|count| (1..=MOST).contains(count))?;
@@ -51,7 +49,7 @@ pub fn from_tags<'a>(tag: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     Some(text)
 }
 
-/// Every key that a text may be stored under.
+/// Every key that may be in use.
 pub fn keys() -> impl Iterator<Item = String> {
     (0..MOST).map(key)
 }
@@ -67,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_stored_is_read_back_whatever_its_length() {
+    fn stored_text_of_any_length_is_read_back() {
         for length in [1, 249, 250, 251, 500, LONGEST] {
             let text = "a b".repeat(length)[..length].replace(' ', "=");
             let tags: BTreeMap<_, _> = to_tags(&text).into_iter().collect();
@@ -79,14 +77,14 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_a_longer_text_are_no_part_of_a_shorter_one() {
+    fn leftovers_of_a_longer_text_are_ignored() {
         let mut tags: BTreeMap<_, _> = to_tags(&"old".repeat(200)).into_iter().collect();
         tags.extend(to_tags("new"));
         assert_eq!(from_tags(|key| tags.get(key).map(String::as_str)), Some("new".to_owned()));
     }
 
     #[test]
-    fn what_is_incomplete_or_no_text_of_ours_is_none() {
+    fn incomplete_or_foreign_tags_are_none() {
         let read = |tags: &[(&'static str, &'static str)]| {
             from_tags(|key| tags.iter().find(|(k, _)| *k == key).map(|(_, value)| *value))
         };
@@ -98,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tag_cannot_hold_does_not_fit() {
+    fn text_with_unsupported_characters_does_not_fit() {
         for text in ["", " x", "x ", "{}", "ä", "a\nb"] {
             assert!(!fits(text), "{text:?}");
         }

@@ -1,4 +1,4 @@
-//! No groups at all: what a binary has whose providers know of none. Whoever asks is told why.
+//! The node groups of a binary whose providers have none.
 
 use super::{
     Group, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId, NodeGroups, RefreshId,
@@ -6,14 +6,18 @@ use super::{
 };
 use crate::Pending;
 use crate::cloud::{CloudError, ErrorClass};
+use crate::messages;
 
-/// No groups at all. Every question and every change is refused.
+/// Refuses every call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NoGroups;
 
 fn none<'a, T: Send + 'a, E: From<CloudError> + Send + 'a>() -> Pending<'a, Result<T, E>> {
-    let why = "none of this binary's providers has node groups";
-    Box::pin(std::future::ready(Err(CloudError::new(ErrorClass::InvalidConfiguration, why).into())))
+    Box::pin(std::future::ready(Err(CloudError::new(
+        ErrorClass::InvalidConfiguration,
+        messages::NO_NODE_GROUPS,
+    )
+    .into())))
 }
 
 impl NodeGroups for NoGroups {

@@ -1,9 +1,9 @@
-//! A replacement of all members that the cloud does by itself (an instance refresh, as AWS calls it).
+//! An instance refresh: the cloud replaces all members by itself.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The cloud's name for a refresh.
+/// The id of a refresh.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RefreshId(pub Arc<str>);
 
@@ -13,44 +13,44 @@ impl fmt::Display for RefreshId {
     }
 }
 
-/// How to refresh.
+/// The preferences of a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefreshPreferences {
-    /// The share of the group that must stay healthy meanwhile, in percent from 0 to 100.
+    /// The minimum healthy percentage, 0 to 100.
     pub min_healthy: u8,
 }
 
-/// What is known of a refresh.
+/// An instance refresh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refresh {
-    /// Which one.
+    /// The id.
     pub id: RefreshId,
-    /// How far it is.
+    /// The status.
     pub status: RefreshStatus,
-    /// How much of the group is replaced, in percent.
+    /// The percentage that is complete.
     pub percentage: u8,
-    /// Why it is where it is, in the cloud's own words.
+    /// The cloud's reason for the status.
     pub reason: Option<String>,
-    /// When it was started.
+    /// The start time.
     pub started: Option<jiff::Timestamp>,
 }
 
-/// How far a refresh is.
+/// The status of a refresh.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RefreshStatus {
-    /// It waits for something else that the group does.
+    /// Waiting for another activity of the group.
     Pending,
-    /// Members are being replaced.
+    /// In progress.
     InProgress,
-    /// Everything is replaced.
+    /// Successful.
     Successful,
-    /// It gave up.
+    /// Failed.
     Failed,
-    /// Somebody stopped it, and it has not stopped yet.
+    /// Being cancelled.
     Cancelling,
-    /// Somebody stopped it.
+    /// Cancelled.
     Cancelled,
-    /// Anything else, in the cloud's own word; it counts as running.
+    /// Another status; it counts as running.
     Other(Arc<str>),
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Reads one kind of one group, and says so as the instance type.
+/// Reads one kind of one group, and returns its name as the instance type.
 #[derive(Debug)]
 struct One(&'static str, [SpecKind; 1]);
 
@@ -18,7 +18,7 @@ impl Provider for One {
     }
 
     fn cloud(&self, _: &Parts) -> Arc<dyn Cloud> {
-        unreachable!("nobody calls a cloud here")
+        unreachable!("no cloud is called here")
     }
 }
 
@@ -80,13 +80,13 @@ fn reads_specs_of_a_provider_without_its_cloud_half() {
 }
 
 #[test]
-fn a_foreign_kind_is_told_with_those_that_are_read() {
+fn unsupported_kind_is_reported_with_the_supported_ones() {
     let spec = raw(r#"{"apiVersion":"x/v1","kind":"GCPMachineProviderSpec"}"#);
     let error = providers().choose(&spec).unwrap_err().to_string();
     assert!(error.contains("GCPMachineProviderSpec"), "{error}");
     assert!(
         error.ends_with(
-            "they read Config.a.example.com, Config.b.example.com, OtherConfig.c.example.com"
+            "supported: Config.a.example.com, Config.b.example.com, OtherConfig.c.example.com"
         ),
         "{error}"
     );
@@ -94,7 +94,7 @@ fn a_foreign_kind_is_told_with_those_that_are_read() {
 }
 
 #[test]
-fn what_is_no_spec_is_for_nobody() {
+fn no_provider_is_chosen_for_an_invalid_spec() {
     for spec in ["[]", "null", "5", r#"{"kind":5}"#] {
         let error = providers().choose(&raw(spec)).unwrap_err();
         assert!(matches!(error, SpecError::Invalid { .. }), "{spec}: {error}");

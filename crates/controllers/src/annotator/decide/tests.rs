@@ -108,7 +108,7 @@ fn bad_credentials_and_bad_specs_never_fall_back() {
     let gone = plan(CloudAnswer::NoSecret(ObjectKey::new("ns", "aws")), Some(LISTED));
     insta::assert_snapshot!(gone, @"no-op: Secret ns/aws does not exist; create it or correct credentialsSecret");
     let nowhere = plan(CloudAnswer::NoRegion, Some(LISTED));
-    insta::assert_snapshot!(nowhere, @"no-op: provider spec is not valid: placement.region is missing");
+    insta::assert_snapshot!(nowhere, @"no-op: provider spec is invalid: placement.region is missing");
 }
 
 #[test]

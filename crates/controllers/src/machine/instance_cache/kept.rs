@@ -70,7 +70,7 @@ impl KeptRef {
             attempt: machine.attempt,
             cluster: Arc::clone(&machine.cluster),
             cluster_label: machine.cluster_label.clone(),
-            realm: machine.realm.clone(),
+            access: machine.access.clone(),
             spec: Arc::clone(&machine.spec),
             provider_id: machine.provider_id.clone(),
             status: ProviderStatus::default(),

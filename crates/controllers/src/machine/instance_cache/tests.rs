@@ -82,7 +82,7 @@ fn machine(name: &str, region: &str) -> MachineRef {
         attempt: 1,
         cluster: "c".into(),
         cluster_label: None,
-        realm: Realm {
+        access: Realm {
             region: region.into(),
             credentials: Credentials::Ambient,
             endpoint: None,

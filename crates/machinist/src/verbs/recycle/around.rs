@@ -7,12 +7,12 @@ use anyhow::Context;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::Pending;
+use machinist_provider::metrics::NoMetrics;
 use machinist_provider::node_groups::NodeGroups;
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_provider::platform::NoPlatform;
 use machinist_provider::provider::Providers;
 use machinist_provider::secret::{SecretData, SecretReader};
-use machinist_provider::witness::Unwitnessed;
 use machinist_runtime::cluster::Cluster;
 use machinist_runtime::cluster::config::{self, ClusterFlags, Environment};
 use machinist_runtime::timings::Timings;
@@ -39,7 +39,7 @@ pub(super) fn node_groups(providers: &Providers) -> anyhow::Result<Arc<dyn NodeG
     let parts = Parts {
         secrets: Arc::new(NoSecrets),
         platform: Arc::new(NoPlatform),
-        witness: Arc::new(Unwitnessed),
+        metrics: Arc::new(NoMetrics),
         clock: Arc::new(move || start.elapsed()),
         spawn: Arc::new(|task| drop(tokio::spawn(task))),
         timings: CloudTimings::default(),

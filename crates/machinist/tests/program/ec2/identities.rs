@@ -69,7 +69,7 @@ async fn a_missing_or_bad_secret_is_told_and_mending_it_is_heard() -> Result<()>
     .await?;
     // Neither does the catalogue stand in for a Secret that is no use.
     scene.put_secret("aws", &[("aws_access_key_id", "AKIAHALF")]).await?;
-    scene.hears("set", "ReconcileError", &format!("secret {name} is not valid")).await?;
+    scene.hears("set", "ReconcileError", &format!("Secret {name} is invalid")).await?;
     assert!(!scene.annotations("set").await?.contains_key(VCPU));
 
     scene.put_secret("aws", &keys("AKIAGOOD")).await?;

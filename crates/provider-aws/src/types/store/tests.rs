@@ -29,15 +29,14 @@ fn names(names: &[&str]) -> Vec<Arc<str>> {
     names.iter().map(|&name| Arc::from(name)).collect()
 }
 
-/// A memory, and what a test does with it.
-struct Case(Memory);
+struct Case(TypeCache);
 
 impl Case {
     fn new() -> Self {
-        Self(Memory::new(TypeTimings::default()))
+        Self(TypeCache::new(TypeTimings::default()))
     }
 
-    /// A memory that knows that type `a` has so many CPUs, since NOW.
+    /// Type `a` has this capacity since NOW.
     fn knowing(vcpus: u32) -> Self {
         let mut case = Self::new();
         case.look("a", NOW);
@@ -45,7 +44,7 @@ impl Case {
         case
     }
 
-    fn look(&mut self, name: &str, now: Duration) -> Answer {
+    fn look(&mut self, name: &str, now: Duration) -> ObservedCapacity {
         self.0.look(&Arc::from(name), now).answer
     }
 
@@ -58,14 +57,14 @@ impl Case {
         self.0.answered(&names(asked), &found.collect(), now, 0.0)
     }
 
-    /// What the asker would do, and whom it would tell first.
+    /// The changed types and the next step.
     fn next(&mut self, now: Duration) -> (Vec<Arc<str>>, Next) {
         (self.0.sweep(now), self.0.next(now))
     }
 }
 
 fn ask(wanted: &[&str]) -> (Vec<Arc<str>>, Next) {
-    (Vec::new(), Next::Ask(names(wanted)))
+    (Vec::new(), Next::Fetch(names(wanted)))
 }
 
 fn wait(until: Duration) -> (Vec<Arc<str>>, Next) {
@@ -73,55 +72,59 @@ fn wait(until: Duration) -> (Vec<Arc<str>>, Next) {
 }
 
 #[test]
-fn a_new_question_wakes_the_asker_once_and_is_answered() {
+fn first_query_wakes_the_task_once() {
     let mut case = Case::new();
     assert_eq!(case.next(NOW), (Vec::new(), Next::End));
     assert!(case.wakes("a", NOW));
     assert!(!case.wakes("a", NOW));
     assert!(case.wakes("b", NOW));
     assert_eq!(case.next(NOW), ask(&["a", "b"]));
-    assert_eq!(case.look("a", NOW), Answer::NotAsked);
+    assert_eq!(case.look("a", NOW), ObservedCapacity::NotAsked);
     assert_eq!(case.answered(&["a", "b"], &[("a", 2)], NOW), names(&["a", "b"]));
-    assert_eq!(case.look("a", NOW), Answer::Present(capacity(2)));
-    assert_eq!(case.look("b", NOW), Answer::Absent);
+    assert_eq!(case.look("a", NOW), ObservedCapacity::Present(capacity(2)));
+    assert_eq!(case.look("b", NOW), ObservedCapacity::Absent);
 }
 
 #[test]
-fn what_comes_while_a_request_is_in_flight_is_asked_next() {
+fn query_during_a_request_is_fetched_next() {
     let mut case = Case::new();
     case.look("a", NOW);
     assert_eq!(case.next(NOW), ask(&["a"]));
     case.look("b", NOW);
     case.answered(&["a"], &[], NOW);
-    assert_eq!(case.look("b", NOW), Answer::NotAsked);
+    assert_eq!(case.look("b", NOW), ObservedCapacity::NotAsked);
     assert_eq!(case.next(NOW), ask(&["b"]));
 }
 
 #[test]
-fn an_absent_type_is_asked_for_again_only_by_a_look_after_ten_minutes() {
+fn absent_type_is_fetched_again_on_a_query_after_ten_minutes() {
     let mut case = Case::new();
     case.look("a", NOW);
     case.answered(&["a"], &[], NOW);
     let over = NOW + Duration::from_mins(10);
-    assert_eq!(case.look("a", NOW + Duration::from_secs(599)), Answer::Absent);
+    assert_eq!(case.look("a", NOW + Duration::from_secs(599)), ObservedCapacity::Absent);
     assert_eq!(case.next(NOW), wait(over));
     assert_eq!(case.next(over), (Vec::new(), Next::End));
 
     case.look("a", NOW);
     case.answered(&["a"], &[], NOW);
     assert!(case.wakes("a", over));
-    assert_eq!(case.look("a", over), Answer::NotAsked);
-    assert_eq!(case.answered(&["a"], &[], over), names(&["a"]), "somebody was told NotAsked");
+    assert_eq!(case.look("a", over), ObservedCapacity::NotAsked);
+    assert_eq!(case.answered(&["a"], &[], over), names(&["a"]), "it was NotAsked before");
 }
 
 #[test]
-fn a_type_that_is_looked_at_is_refreshed_early_and_quietly() {
+fn queried_type_is_refreshed_ahead_of_expiry() {
     let mut case = Case::knowing(2);
     let early = NOW + 24 * HOUR.mul_f64(0.8);
     case.look("a", NOW + HOUR);
     assert_eq!(case.next(NOW + HOUR), wait(early));
     assert_eq!(case.next(early), ask(&["a"]));
-    assert_eq!(case.look("a", early), Answer::Present(capacity(2)), "also while it is asked for");
+    assert_eq!(
+        case.look("a", early),
+        ObservedCapacity::Present(capacity(2)),
+        "also while it is asked for"
+    );
     assert_eq!(case.answered(&["a"], &[("a", 2)], early), names(&[]), "confirmed");
     case.look("a", early);
     assert_eq!(case.answered(&["a"], &[("a", 4)], early), names(&["a"]), "changed");
@@ -129,7 +132,7 @@ fn a_type_that_is_looked_at_is_refreshed_early_and_quietly() {
 }
 
 #[test]
-fn a_type_that_nobody_looks_at_is_not_refreshed_but_forgotten() {
+fn type_without_queries_expires() {
     let mut case = Case::knowing(2);
     let over = NOW + 24 * HOUR;
     assert_eq!(case.next(NOW + 20 * HOUR), wait(over));
@@ -139,23 +142,23 @@ fn a_type_that_nobody_looks_at_is_not_refreshed_but_forgotten() {
 }
 
 #[test]
-fn an_answer_outlives_failures_until_its_time_is_over() {
+fn answer_is_kept_during_failures_until_it_expires() {
     let mut case = Case::knowing(2);
     case.look("a", NOW + HOUR);
     let late = NOW + 23 * HOUR;
     assert_eq!(case.next(late), ask(&["a"]));
     assert_eq!(case.0.failed(down(), late, 0.0), names(&[]), "a is still known");
-    assert_eq!(case.look("a", late), Answer::Present(capacity(2)));
+    assert_eq!(case.look("a", late), ObservedCapacity::Present(capacity(2)));
     assert_eq!(case.next(late), wait(late + Duration::from_secs(1)));
     let over = NOW + 24 * HOUR;
-    assert_eq!(case.next(over), (names(&["a"]), Next::Ask(names(&["a"]))));
-    assert_eq!(case.look("a", over), Answer::Unknown(down()));
+    assert_eq!(case.next(over), (names(&["a"]), Next::Fetch(names(&["a"]))));
+    assert_eq!(case.look("a", over), ObservedCapacity::Unknown(down()));
 }
 
 #[test]
 fn jitter_only_shortens() {
     let until = |random| {
-        let mut memory = Memory::new(TypeTimings::default());
+        let mut memory = TypeCache::new(TypeTimings::default());
         memory.look(&Arc::from("a"), NOW);
         let found = HashMap::from([("a".to_owned(), capacity(2))]);
         memory.answered(&names(&["a"]), &found, NOW, random);
@@ -166,11 +169,11 @@ fn jitter_only_shortens() {
 }
 
 #[test]
-fn failures_back_off_and_only_news_is_told() {
+fn failures_back_off_and_repeats_are_not_announced() {
     let mut case = Case::new();
     case.look("a", NOW);
     assert_eq!(case.0.failed(down(), NOW, 0.0), names(&["a"]));
-    assert_eq!(case.look("a", NOW), Answer::Unknown(down()));
+    assert_eq!(case.look("a", NOW), ObservedCapacity::Unknown(down()));
     assert!(!case.wakes("b", NOW), "it waits for the retry like the others");
     let second = Duration::from_secs(1);
     assert_eq!(case.next(NOW), wait(NOW + second));
@@ -185,12 +188,12 @@ fn failures_back_off_and_only_news_is_told() {
     }
     assert_eq!(case.next(NOW), wait(NOW + Duration::from_mins(5)));
     assert_eq!(case.answered(&["a", "b"], &[("a", 2)], NOW), names(&["a", "b"]));
-    assert_eq!(case.0.failed(down(), NOW, 0.0), names(&[]), "nobody waits for anything");
-    assert_eq!(case.next(NOW), wait(NOW + second), "and counting starts anew");
+    assert_eq!(case.0.failed(down(), NOW, 0.0), names(&[]), "no type waits");
+    assert_eq!(case.next(NOW), wait(NOW + second), "the count restarts");
 }
 
 #[test]
-fn who_is_sent_away_comes_back_neither_at_once_nor_never() {
+fn retry_after_is_bounded_on_both_sides() {
     let mut case = Case::new();
     case.look("a", NOW);
     let after = |delay| failure(Category::Throttled, Retry::After(delay));
@@ -203,15 +206,15 @@ fn who_is_sent_away_comes_back_neither_at_once_nor_never() {
 }
 
 #[test]
-fn a_bad_configuration_is_looked_at_again_every_ten_minutes_but_not_for_ever() {
+fn invalid_configuration_is_retried_every_ten_minutes_until_it_expires() {
     let mut case = Case::new();
     case.look("a", NOW);
     let bad = || failure(Category::InvalidConfiguration, Retry::OnChange);
     case.0.failed(bad(), NOW, 0.7);
     let later = NOW + Duration::from_mins(10);
     assert_eq!(case.next(NOW), wait(later));
-    assert!(case.wakes("a", later), "the clock jumped, and the asker's timer does not know");
+    assert!(case.wakes("a", later), "the clock jumped, and the fetcher's timer does not know");
     assert_eq!(case.next(later), ask(&["a"]));
     assert_eq!(case.0.failed(bad(), later, 0.7), names(&[]));
-    assert_eq!(case.next(later + 25 * HOUR), (Vec::new(), Next::End), "nobody looks any more");
+    assert_eq!(case.next(later + 25 * HOUR), (Vec::new(), Next::End), "it is not queried any more");
 }

@@ -1,5 +1,5 @@
-//! Load balancers of both kinds: running instances are registered, and go from them before they go. What if the spec, the address or the load
-//! balancer is another one by then is told in `leaving`.
+//! Load balancers of both kinds: running instances are registered, and deregistered before they terminate. Concurrent
+//! changes are in `leaving`.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use aws_sdk_elasticloadbalancing as classic;
 use aws_sdk_elasticloadbalancingv2 as network;
 use http::StatusCode;
 use machinist_provider::cloud::{
-    CloudError, Effect as Had, ErrorClass, InstanceState, MachineRef, Sighting,
+    CloudError, Effect as Had, ErrorClass, InstanceState, MachineRef, ObservedInstance,
 };
 use machinist_testbed::aws::{Effect, Rule};
 use network::types::{Action, ActionTypeEnum, LoadBalancerTypeEnum, ProtocolEnum, TargetTypeEnum};
@@ -24,7 +24,7 @@ pub(super) struct Balanced {
     classic: classic::Client,
     network: network::Client,
     pub(super) name: String,
-    /// The target groups: one of instances, one of addresses.
+    /// One target group of instances, one of addresses.
     groups: Vec<String>,
     arn: String,
 }
@@ -34,7 +34,7 @@ impl Balanced {
         Self::in_region(REGION).await
     }
 
-    /// In a region of its own, for a test that changes what everybody there sees.
+    /// In a region of its own, for a test that affects others.
     pub(super) async fn in_region(region: &'static str) -> Self {
         let field = Field::in_region(region).await;
         let url = field.bed.endpoint_url();
@@ -65,7 +65,7 @@ impl Balanced {
         Self { field, classic, network, name, groups, arn }
     }
 
-    /// Makes another network load balancer, with a target group that takes no machines. Returns its name.
+    /// Creates another network load balancer, whose target group accepts no instances. Returns its name.
     pub(super) async fn make_useless(&self) -> String {
         let name = self.field.machine(&json!({})).key.name.to_string();
         make_network(&self.field, &self.network, &name, &[TargetTypeEnum::Alb]).await;
@@ -173,7 +173,7 @@ async fn a_running_instance_is_registered_with_both_kinds_once() {
 }
 
 #[tokio::test]
-async fn an_instance_goes_from_its_load_balancers_before_it_goes() {
+async fn deregisters_before_termination() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let machine = balanced.registered().await;
@@ -188,7 +188,7 @@ async fn an_instance_goes_from_its_load_balancers_before_it_goes() {
 }
 
 #[tokio::test]
-async fn the_address_of_an_instance_that_somebody_else_terminated_is_taken_out() {
+async fn deregisters_the_address_of_a_terminated_instance() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let machine = balanced.registered().await;
@@ -201,7 +201,7 @@ async fn the_address_of_an_instance_that_somebody_else_terminated_is_taken_out()
 }
 
 #[tokio::test]
-async fn an_address_that_another_instance_has_by_now_stays() {
+async fn address_that_another_instance_uses_stays() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let mut machine = balanced.registered().await;
@@ -215,11 +215,11 @@ async fn an_address_that_another_instance_has_by_now_stays() {
 }
 
 #[tokio::test]
-async fn what_load_balancing_says_to_a_new_member() {
+async fn classifies_errors_of_registrations() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     for refusal in Refusal::to(&["RegisterInstancesWithLoadBalancer", "RegisterTargets"]) {
-        // What is not refused is carried out, so each needs a member that nobody knows.
+        // A call that is not refused is carried out, so each needs an unregistered instance.
         let machine = field.created(&balanced.spec()).await;
         field.front().inject(refusal.rule());
         refusal.assert_is(&field.cloud.update(&machine).await.unwrap_err());
@@ -228,9 +228,9 @@ async fn what_load_balancing_says_to_a_new_member() {
     }
 }
 
-/// AWS says nothing more to these than that they were done, so what a proxy says looks the same.
+/// These responses have no content, so a proxy's page looks the same.
 #[tokio::test]
-async fn a_page_of_html_neither_registers_anybody_nor_takes_anybody_out() {
+async fn html_page_neither_registers_nor_deregisters() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let is_nobodys = |error: &CloudError| {
@@ -259,7 +259,7 @@ async fn a_page_of_html_neither_registers_anybody_nor_takes_anybody_out() {
 }
 
 #[tokio::test]
-async fn load_balancers_that_are_gone_block_nothing_and_are_told() {
+async fn missing_load_balancers_are_reported_and_block_nothing() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let machine = balanced.registered().await;
@@ -269,7 +269,7 @@ async fn load_balancers_that_are_gone_block_nothing_and_are_told() {
     gone.send().await.unwrap();
     field.delete(&machine).await;
 
-    // A new machine that names them is told, and lives.
+    // A new machine that names them reports it, and is kept.
     let machine = field.created(&balanced.spec()).await;
     assert!(field.present(&machine).await.drift.is_some());
     let error = field.cloud.update(&machine).await.unwrap_err();
@@ -278,7 +278,7 @@ async fn load_balancers_that_are_gone_block_nothing_and_are_told() {
 }
 
 #[tokio::test]
-async fn a_load_balancer_that_is_made_after_it_was_missed_gets_its_members() {
+async fn load_balancer_that_is_created_later_gets_its_members() {
     let Balanced { field, classic, name, .. } = Balanced::new().await;
     let later = format!("{name}-later");
     let spec = json!({ "loadBalancers": [{ "name": later, "type": "classic" }] });
@@ -291,7 +291,7 @@ async fn a_load_balancer_that_is_made_after_it_was_missed_gets_its_members() {
 }
 
 #[tokio::test]
-async fn want_of_the_right_to_leave_a_classic_one_does_not_keep_the_instance() {
+async fn missing_permission_for_classic_load_balancers_does_not_block_deletion() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let machine = balanced.registered().await;
@@ -305,7 +305,7 @@ async fn want_of_the_right_to_leave_a_classic_one_does_not_keep_the_instance() {
 }
 
 #[tokio::test]
-async fn trouble_with_a_load_balancer_hides_no_instance_and_lets_none_go() {
+async fn failing_load_balancer_hides_no_instance_and_blocks_deletion() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let machine = field.created(&balanced.spec()).await;
@@ -323,7 +323,7 @@ async fn trouble_with_a_load_balancer_hides_no_instance_and_lets_none_go() {
 }
 
 #[tokio::test]
-async fn a_load_balancer_that_hangs_hides_no_instance_and_is_asked_once() {
+async fn hanging_load_balancer_hides_no_instance() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let classic = json!({ "loadBalancers": [{ "name": balanced.name, "type": "classic" }] });
@@ -336,7 +336,7 @@ async fn a_load_balancer_that_hangs_hides_no_instance_and_is_asked_once() {
     for _ in 0..2 {
         let looked = timeout(Duration::from_secs(20), field.cloud.describe(&machines)).await;
         for sighting in looked.expect("load balancers hold up the sightings") {
-            let Sighting::Present(instance) = sighting else { panic!("{sighting:?}") };
+            let ObservedInstance::Present(instance) = sighting else { panic!("{sighting:?}") };
             assert_eq!((instance.uncertain, &instance.drift), (true, &None));
         }
     }
@@ -344,7 +344,7 @@ async fn a_load_balancer_that_hangs_hides_no_instance_and_is_asked_once() {
 }
 
 #[tokio::test]
-async fn that_a_load_balancer_may_not_be_asked_is_told_and_tags_are_repaired_all_the_same() {
+async fn unreadable_load_balancer_is_reported_and_tags_are_repaired() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let machine = field.created(&balanced.spec()).await;
@@ -358,7 +358,7 @@ async fn that_a_load_balancer_may_not_be_asked_is_told_and_tags_are_repaired_all
     };
     field.front().inject(Rule::every("DescribeLoadBalancers", refusal));
     let drift = field.present(&machine).await.drift.clone().unwrap();
-    let told = format!("load balancer {} could not be asked: ", balanced.name);
+    let told = format!("load balancer {}: ", balanced.name);
     assert!(drift.starts_with("tags differ: team; ") && drift.contains(&told), "{drift}");
     assert_eq!(field.present(&machine).await.drift, Some(drift));
     let asked = field.front().calls_of("DescribeLoadBalancers").len();

@@ -1,4 +1,4 @@
-//! AWS passes the suite of all providers.
+//! AWS passes the conformance suite.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use http::StatusCode;
 use machinist_domain::key::Uid;
 use machinist_provider::Pending;
-use machinist_provider::capacity::Realm;
+use machinist_provider::access::CloudAccess;
 use machinist_provider::cloud::Cloud;
 use machinist_provider::cloud::ownership::Ownership;
-use machinist_provider::conformance::{self, Bed, Found, Weather};
+use machinist_provider::conformance::{self, Bed, Fault, Found};
 use machinist_provider::provider::Provider;
 use machinist_provider::spec::SpecHalf;
 use machinist_provider_aws::AwsProvider;
@@ -36,8 +36,8 @@ impl Bed for Field {
         Arc::clone(&self.cloud)
     }
 
-    fn realm(&self) -> Realm {
-        Self::realm(self)
+    fn access(&self) -> CloudAccess {
+        Self::access(self)
     }
 
     fn good_spec(&self) -> Arc<RawValue> {
@@ -52,7 +52,7 @@ impl Bed for Field {
         Duration::from_secs(60)
     }
 
-    fn weather(&self, weather: Weather) -> Pending<'_, ()> {
+    fn set_fault(&self, fault: Fault) -> Pending<'_, ()> {
         let mut behaviour = Behaviour {
             pending_for: Duration::from_millis(200),
             shutting_down_for: Duration::from_millis(200),
@@ -61,27 +61,27 @@ impl Bed for Field {
         let front = self.front();
         front.clear_rules();
         let hidden = WINDOW / 2;
-        let rule = match weather {
-            Weather::Fair => None,
-            Weather::AnswersLost => Some(("RunInstances", Effect::ResetAfter)),
-            Weather::Hidden => {
+        let rule = match fault {
+            Fault::None => None,
+            Fault::LostResponses => Some(("RunInstances", Effect::ResetAfter)),
+            Fault::Unlisted => {
                 behaviour.hidden_for = hidden;
                 None
             }
-            Weather::LostAndHidden => {
+            Fault::LostAndUnlisted => {
                 behaviour.hidden_for = hidden;
                 Some(("RunInstances", Effect::ResetAfter))
             }
-            Weather::NoRoom => Some(("RunInstances", Effect::NoCapacity)),
-            Weather::Throttled => Some(("*", Effect::Throttle)),
-            Weather::Unauthorised => {
+            Fault::NoCapacity => Some(("RunInstances", Effect::NoCapacity)),
+            Fault::Throttled => Some(("*", Effect::Throttle)),
+            Fault::Unauthorised => {
                 Some(("*", refuse(StatusCode::FORBIDDEN, "UnauthorizedOperation")))
             }
-            Weather::Unavailable => {
+            Fault::Unavailable => {
                 Some(("*", refuse(StatusCode::INTERNAL_SERVER_ERROR, "InternalError")))
             }
-            Weather::Nonsense => Some(("*", Effect::Garble)),
-            Weather::SmallPages => {
+            Fault::InvalidResponses => Some(("*", Effect::Garble)),
+            Fault::SmallPages => {
                 behaviour.page_size = Some(2);
                 None
             }
@@ -111,7 +111,7 @@ impl Bed for Field {
         })
     }
 
-    fn spoil<'a>(&'a self, machine: &'a Uid) -> Pending<'a, ()> {
+    fn cause_drift<'a>(&'a self, machine: &'a Uid) -> Pending<'a, ()> {
         Box::pin(async move {
             for instance in Self::truth(self, machine).await {
                 let tag = aws_sdk_ec2::types::Tag::builder().key("team").build();
@@ -124,7 +124,7 @@ impl Bed for Field {
 }
 
 #[tokio::test]
-async fn the_provider_of_aws_passes() {
+async fn aws_passes_the_conformance_suite() {
     let passed = conformance::run(&Field::new().await).await.unwrap();
     assert!(passed.0.len() >= 25, "{passed:?}");
 }

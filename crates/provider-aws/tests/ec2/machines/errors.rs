@@ -1,11 +1,13 @@
-//! Refusals in AWS's form and words, sent over the wire, and what becomes of them: the table as seen from the outside. `refusals.tsv` has a row for
-//! every row of the table (a unit test beside the table sees to that) and says where the words are from.
+//! Errors in AWS's form and words, sent over the wire. `refusals.tsv` has a row for every row of the table (checked by
+//! a unit test), and the source of its words.
 
 use std::sync::Arc;
 
 use http::StatusCode;
 use machinist_domain::retry::{Category, Classified, Retry};
-use machinist_provider::cloud::{CloudError, Effect as Had, ErrorClass, InstanceState, Sighting};
+use machinist_provider::cloud::{
+    CloudError, Effect as Had, ErrorClass, InstanceState, ObservedInstance,
+};
 use machinist_testbed::aws::{Effect, Rule};
 use serde_json::json;
 
@@ -21,7 +23,6 @@ fn refuse(status: u16, code: &str, message: &str) -> Effect {
 
 const MISTAKE: ErrorClass = ErrorClass::InvalidConfiguration;
 
-/// A row of `refusals.tsv`.
 pub(crate) struct Refusal {
     pub(crate) operation: &'static str,
     status: u16,
@@ -32,7 +33,6 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// The answers to these operations.
     pub(crate) fn to(operations: &[&str]) -> Vec<Self> {
         let lines = include_str!("refusals.tsv").lines().filter(|line| !line.starts_with('#'));
         let read = |line: &'static str| {
@@ -55,7 +55,7 @@ impl Refusal {
         let code = self.code;
         let (class, effect) = (format!("{:?}", error.class), format!("{:?}", error.effect));
         assert_eq!((&*class, &*effect), (self.class, self.effect), "{code}");
-        // What is too long for a condition is cut; the beginning is what people look for.
+        // Long messages are truncated.
         let start: String = self.words.chars().take(100).collect();
         assert!(error.message.contains(&start) && error.message.contains(code), "{error}");
         let shared = matches!(error.class, ErrorClass::CapacityExhausted | ErrorClass::Throttled);
@@ -65,7 +65,7 @@ impl Refusal {
 }
 
 #[tokio::test]
-async fn what_ec2_says_to_a_launch() {
+async fn classifies_errors_of_launches() {
     let field = Field::new().await;
     let machine = field.prepared(&json!({})).await;
     for refusal in Refusal::to(&["RunInstances"]) {
@@ -75,9 +75,9 @@ async fn what_ec2_says_to_a_launch() {
     assert_eq!(field.truth(&machine.uid).await.len(), 0);
 }
 
-/// What is full in one place is not waited for in another: what is stored says which one an attempt goes to.
+/// The stored launch contains the zone of an attempt, so a full zone does not block another one.
 #[tokio::test]
-async fn another_attempt_says_that_it_goes_to_another_place() {
+async fn stored_launch_names_the_place_of_each_attempt() {
     let field = Field::new().await;
     let mut machine = field.prepared(&json!({})).await;
     let first = machine.status.place().unwrap();
@@ -93,7 +93,7 @@ async fn another_attempt_says_that_it_goes_to_another_place() {
 }
 
 #[tokio::test]
-async fn what_ec2_says_to_a_host() {
+async fn classifies_errors_of_hosts() {
     let field = Field::new().await;
     let host = json!({ "affinity": "DedicatedHost", "dedicatedHost": { "allocationStrategy": "Dynamic" } });
     let spec = json!({ "placement": { "region": REGION, "tenancy": "host", "host": host } });
@@ -106,7 +106,7 @@ async fn what_ec2_says_to_a_host() {
 }
 
 #[tokio::test]
-async fn what_ec2_says_to_the_end_and_to_tags() {
+async fn classifies_errors_of_terminations_and_tags() {
     let field = Field::new().await;
     let mut machine = field.created(&json!({})).await;
     for refusal in Refusal::to(&["TerminateInstances"]) {
@@ -122,7 +122,7 @@ async fn what_ec2_says_to_the_end_and_to_tags() {
 }
 
 #[tokio::test]
-async fn what_ec2_says_to_a_look() {
+async fn classifies_errors_of_describe_calls() {
     let field = Field::new().await;
     let mut machine = field.machine(&json!({}));
     field.mark_cluster(&machine).await;
@@ -133,9 +133,9 @@ async fn what_ec2_says_to_a_look() {
     field.prepare(&mut machine).await.unwrap();
 }
 
-/// Whatever goes wrong while something is looked up, it passes; only what EC2 says it does not know is a mistake.
+/// Failures of lookups pass; only resources that EC2 does not know are invalid configuration.
 #[tokio::test]
-async fn trouble_while_looking_things_up_is_not_the_machines_fault() {
+async fn failed_lookups_are_not_invalid_configuration() {
     let root = json!({ "blockDevices": [{ "ebs": {} }], "publicIp": true });
     let actions = [
         "DescribeImages",
@@ -163,7 +163,7 @@ async fn trouble_while_looking_things_up_is_not_the_machines_fault() {
 }
 
 #[tokio::test]
-async fn trouble_with_a_role_is_not_the_machines_fault() {
+async fn failed_roles_are_not_invalid_configuration() {
     let mut field = Field::new().await;
     let file = format!(
         "[default]\nrole_arn = arn:aws:iam::123456789012:role/machinist\nsource_profile = base\n\
@@ -189,9 +189,9 @@ async fn trouble_with_a_role_is_not_the_machines_fault() {
     field.prepared(&json!({})).await;
 }
 
-/// What something on the way says in place of EC2 is neither done nor refused, and nothing is gone for it.
+/// A response of a proxy is neither success nor refusal, and nothing counts as gone.
 #[tokio::test]
-async fn a_page_of_html_is_no_answer_to_anything() {
+async fn html_page_is_an_invalid_response() {
     let field = Field::new().await;
     let garble = |action: &str| field.front().inject(Rule::next(action, Effect::Garble));
     let is_nobodys = |error: &CloudError| {
@@ -205,7 +205,9 @@ async fn a_page_of_html_is_no_answer_to_anything() {
     let instance = field.cloud.create(&machine).await.unwrap();
     store(&mut machine, &instance);
     garble("DescribeInstances");
-    let Sighting::Unknown(failure) = field.sighting(&machine).await else { panic!("it is there") };
+    let ObservedInstance::Unknown(failure) = field.sighting(&machine).await else {
+        panic!("it is there")
+    };
     assert_eq!(failure.category, Category::Unavailable);
     machine.spec = field.machine(&json!({ "tags": [{ "name": "team", "value": "b" }] })).spec;
     garble("CreateTags");
@@ -221,7 +223,7 @@ async fn a_page_of_html_is_no_answer_to_anything() {
 }
 
 #[tokio::test]
-async fn what_does_not_exist_is_a_mistake_in_ec2s_own_words() {
+async fn unknown_resources_are_invalid_configuration() {
     let field = Field::new().await;
     let cases = [
         (
@@ -231,17 +233,17 @@ async fn what_does_not_exist_is_a_mistake_in_ec2s_own_words() {
         (json!({ "subnet": { "id": "subnet-00000000000000000" } }), "does not exist"),
         (
             json!({ "ami": { "filters": [{ "name": "name", "values": ["none"] }] } }),
-            "ami: no image fits in us-east-2: name=none",
+            "ami: no image in us-east-2 matches name=none",
         ),
         (
             json!({ "subnet": { "filters": [{ "name": "tag:x", "values": ["none"] }] } }),
-            "subnet: no subnet fits in us-east-2: tag:x=none",
+            "subnet: no subnet in us-east-2 matches tag:x=none",
         ),
         (
             json!({ "securityGroups": [{ "filters": [{ "name": "group-name", "values": ["none"] }] }] }),
-            "securityGroups: no security group fits in us-east-2: group-name=none",
+            "securityGroups: no security group in us-east-2 matches group-name=none",
         ),
-        (json!({ "securityGroups": [] }), "securityGroups: there must be one at least"),
+        (json!({ "securityGroups": [] }), "securityGroups must not be empty"),
     ];
     let cluster = field.machine(&json!({}));
     field.mark_cluster(&cluster).await;
@@ -252,7 +254,7 @@ async fn what_does_not_exist_is_a_mistake_in_ec2s_own_words() {
         assert_eq!(error.class, MISTAKE, "{extra}: {error}");
         assert!(error.message.contains(words), "{error}");
     }
-    // One that is named and needs no look is refused by the launch itself.
+    // A named image without a lookup is refused by the launch.
     let machine = field.prepared(&json!({ "ami": { "id": "ami-00000000000000000" } })).await;
     let error = field.cloud.create(&machine).await.unwrap_err();
     assert_eq!(error.class, MISTAKE);
@@ -260,7 +262,7 @@ async fn what_does_not_exist_is_a_mistake_in_ec2s_own_words() {
 }
 
 #[tokio::test]
-async fn a_protected_instance_is_told_and_kept() {
+async fn protected_instance_is_reported_and_kept() {
     let field = Field::new().await;
     let machine = field.created(&json!({})).await;
     let words = "The instance may not be terminated. Modify its 'disableApiTermination' attribute.";

@@ -1,4 +1,4 @@
-//! A provider, a front before the shared moto, and a way past both to see what there really is.
+//! A provider, a front before the shared moto, and a client that bypasses both.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use aws_sdk_ec2::types::{
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::retry::Failure;
 use machinist_provider::Pending;
-use machinist_provider::capacity::Realm;
+use machinist_provider::access::CloudAccess;
 use machinist_provider::cloud::{
-    Cloud, CloudError, Deletion, Instance, MachineRef, ProviderStatus, Sighting,
+    Cloud, CloudError, Deletion, Instance, MachineRef, ObservedInstance, ProviderStatus,
 };
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_provider::platform::Platform;
@@ -31,13 +31,13 @@ use tokio::sync::OnceCell;
 
 use crate::support::{Counter, Secrets, bed, secret};
 
-/// How long the provider lets an instance be invisible.
+/// The provider's consistency window.
 pub(crate) const WINDOW: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const REGION: &str = "us-east-2";
 pub(crate) const UID_TAG: &str = "machinist.dev/machine-uid";
 
-/// What the cluster says about all machines, as a test says it: the part of AWS.
+/// The platform status of a test: the part of AWS.
 #[derive(Default)]
 pub(crate) struct Said(Mutex<Option<Value>>);
 
@@ -62,7 +62,7 @@ pub(crate) struct Field {
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) counter: Arc<Counter>,
     pub(crate) said: Arc<Said>,
-    /// moto itself, past the front.
+    /// moto itself, without the front.
     pub(crate) moto: Client,
     pub(crate) image: String,
 }
@@ -72,7 +72,7 @@ impl Field {
         Self::in_region(REGION).await
     }
 
-    /// In a region of its own, for a test that changes what everybody there sees.
+    /// In a region of its own, for a test that affects others.
     pub(crate) async fn in_region(region: &'static str) -> Self {
         let bed = bed().await;
         let secrets = Arc::new(Secrets::default());
@@ -97,7 +97,7 @@ impl Field {
         field
     }
 
-    /// Another process: nothing is remembered.
+    /// As after a restart of the process.
     pub(crate) fn restart(&mut self) {
         let parts = parts(&self.secrets, &self.counter, &self.said);
         self.cloud = AwsProvider::default().cloud(&parts);
@@ -107,8 +107,8 @@ impl Field {
         self.bed.front()
     }
 
-    pub(crate) fn realm(&self) -> Realm {
-        Realm {
+    pub(crate) fn access(&self) -> CloudAccess {
+        CloudAccess {
             region: self.region.into(),
             credentials: secret("aws", 1),
             endpoint: Some(self.bed.endpoint_url().into()),
@@ -116,7 +116,7 @@ impl Field {
         }
     }
 
-    /// A spec that works, with something merged into its top level.
+    /// A valid spec, with fields merged into its top level.
     pub(crate) fn spec(&self, extra: &Value) -> Value {
         let mut spec = json!({
             "apiVersion": "machine.openshift.io/v1beta1",
@@ -144,7 +144,7 @@ impl Field {
             attempt: 1,
             cluster: format!("field-{number}").into(),
             cluster_label: None,
-            realm: self.realm(),
+            access: self.access(),
             spec: RawValue::from_string(spec).unwrap().into(),
             provider_id: None,
             status: ProviderStatus::default(),
@@ -164,7 +164,7 @@ impl Field {
         machine
     }
 
-    /// Prepares, creates, and stores what came of it, as a controller does.
+    /// Prepares, creates and stores the result, as a controller does.
     pub(crate) async fn created(&self, extra: &Value) -> MachineRef {
         let mut machine = self.prepared(extra).await;
         let instance = self.cloud.create(&machine).await.unwrap();
@@ -172,13 +172,13 @@ impl Field {
         machine
     }
 
-    pub(crate) async fn sighting(&self, machine: &MachineRef) -> Sighting {
+    pub(crate) async fn sighting(&self, machine: &MachineRef) -> ObservedInstance {
         self.cloud.describe(std::slice::from_ref(machine)).await.pop().unwrap()
     }
 
     pub(crate) async fn present(&self, machine: &MachineRef) -> Arc<Instance> {
         match self.sighting(machine).await {
-            Sighting::Present(instance) => instance,
+            ObservedInstance::Present(instance) => instance,
             other => panic!("{other:?}"),
         }
     }
@@ -194,13 +194,13 @@ impl Field {
         }
     }
 
-    /// What there really is of a machine.
+    /// What really exists of a machine.
     pub(crate) async fn truth(&self, uid: &Uid) -> Vec<Ec2Instance> {
         let call = self.moto.describe_instances().filters(of(uid)).send().await.unwrap();
         call.reservations().iter().flat_map(|some| some.instances().to_vec()).collect()
     }
 
-    /// The instance of a machine, as moto has it.
+    /// The instance of a machine in moto.
     pub(crate) async fn made(&self, machine: &MachineRef) -> Ec2Instance {
         let mut all = self.truth(&machine.uid).await;
         assert_eq!(all.len(), 1, "{all:?}");
@@ -214,7 +214,7 @@ impl Field {
     /// The ids of the hosts of a machine that are not released.
     pub(crate) async fn hosts(&self, uid: &Uid) -> Vec<String> {
         let answer = self.moto.describe_hosts().send().await.unwrap();
-        // moto filters hosts by no tag.
+        // moto does not filter hosts by tag.
         let there = answer.hosts().iter().filter(|host| {
             let is_own = tags(host.tags()).get(UID_TAG).map(String::as_str) == Some(&*uid.0);
             is_own && host.state().is_some_and(|state| state.as_str() == "available")
@@ -222,7 +222,7 @@ impl Field {
         there.filter_map(|host| host.host_id()).map(str::to_owned).collect()
     }
 
-    /// Makes something that carries the tag of a machine's cluster.
+    /// Creates a resource with the tag of a machine's cluster.
     pub(crate) async fn mark_cluster(&self, machine: &MachineRef) {
         let tag = Tag::builder().key(format!("kubernetes.io/cluster/{}", machine.cluster));
         let tags = TagSpecification::builder()
@@ -233,7 +233,7 @@ impl Field {
         call.description("x").tag_specifications(tags).send().await.unwrap();
     }
 
-    /// Makes an instance profile; IAM has no client here.
+    /// Creates an instance profile; there is no IAM client here.
     pub(crate) async fn create_profile(&self, name: &str) {
         let body =
             format!("Action=CreateInstanceProfile&Version=2010-05-08&InstanceProfileName={name}");
@@ -276,7 +276,7 @@ impl Field {
     }
 }
 
-/// An image with a root device. moto needs a second to list them all, so it is asked once.
+/// An image with a root device. moto takes a second to list them, so it is looked up once.
 async fn image(moto: &Client) -> String {
     static IMAGE: OnceCell<String> = OnceCell::const_new();
     let ask = async || {
@@ -287,7 +287,6 @@ async fn image(moto: &Client) -> String {
     IMAGE.get_or_init(ask).await.clone()
 }
 
-/// What a machine was made for, as a filter.
 fn of(uid: &Uid) -> Filter {
     Filter::builder().name(format!("tag:{UID_TAG}")).values(&*uid.0).build()
 }
@@ -317,7 +316,7 @@ fn parts(secrets: &Arc<Secrets>, counter: &Arc<Counter>, said: &Arc<Said>) -> Pa
     Parts {
         secrets: Arc::clone(secrets) as _,
         platform: Arc::clone(said) as _,
-        witness: Arc::clone(counter) as _,
+        metrics: Arc::clone(counter) as _,
         clock: Arc::new(move || start.elapsed()),
         spawn: Arc::new(|task| drop(tokio::spawn(task))),
         timings: CloudTimings { consistency: WINDOW, ..CloudTimings::default() },

@@ -1,8 +1,9 @@
-//! A spec that is edited while there is an instance: it is looked for where it is, and never taken for gone because somebody looks elsewhere.
+//! Specs that are edited while there is an instance: it is found in its stored region, and never counts as gone.
 
 use std::time::{Duration, Instant};
 
-use machinist_provider::cloud::{CloudError, Deletion, ErrorClass, MachineRef, Sighting};
+use machinist_domain::retry::Retry;
+use machinist_provider::cloud::{CloudError, Deletion, ErrorClass, MachineRef, ObservedInstance};
 use machinist_testbed::aws::{Effect, Rule};
 use serde_json::json;
 
@@ -11,22 +12,22 @@ use crate::support::secret;
 
 const ELSEWHERE: &str = "us-west-1";
 
-/// Another account, in moto.
+/// Another account in moto.
 const OTHERS: &str = "222222222222";
 
-/// The Secret holds the keys of another account from now on.
+/// Puts the keys of another account into the Secret.
 async fn change_account(field: &Field, machine: &mut MachineRef) {
     let key = field.key_of_account(OTHERS).await;
     field.secrets.put("aws", &[("aws_access_key_id", &key), ("aws_secret_access_key", "x")]);
-    machine.realm.credentials = secret("aws", 2);
+    machine.access.credentials = secret("aws", 2);
 }
 
 fn put_back(field: &Field, machine: &mut MachineRef) {
     field.secrets.put("aws", &[("aws_access_key_id", "AKIAONE"), ("aws_secret_access_key", "x")]);
-    machine.realm.credentials = secret("aws", 3);
+    machine.access.credentials = secret("aws", 3);
 }
 
-/// What a deletion comes to, once it is not too early to tell.
+/// The result of a deletion after the consistency window.
 pub(crate) async fn end_of_deletion(
     field: &Field,
     machine: &MachineRef,
@@ -42,13 +43,13 @@ pub(crate) async fn end_of_deletion(
     }
 }
 
-/// What a look comes to, once it is not too early to tell.
-pub(crate) async fn end_of_look(field: &Field, machine: &MachineRef) -> Sighting {
+/// The result of a description after the consistency window.
+pub(crate) async fn end_of_look(field: &Field, machine: &MachineRef) -> ObservedInstance {
     let start = Instant::now();
     loop {
         match field.sighting(machine).await {
-            Sighting::Unknown(failure)
-                if failure.message.contains("at once") && start.elapsed() < 10 * WINDOW =>
+            ObservedInstance::Unknown(failure)
+                if matches!(failure.retry, Retry::Again(_)) && start.elapsed() < 10 * WINDOW =>
             {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
@@ -58,11 +59,11 @@ pub(crate) async fn end_of_look(field: &Field, machine: &MachineRef) -> Sighting
 }
 
 #[tokio::test]
-async fn a_region_that_was_edited_hides_no_instance() {
+async fn edited_region_hides_no_instance() {
     let mut field = Field::new().await;
     let mut machine = field.created(&json!({})).await;
     assert_eq!(machine.status.0["launch"]["region"], REGION);
-    machine.realm.region = ELSEWHERE.into();
+    machine.access.region = ELSEWHERE.into();
     field.restart();
     assert_eq!(field.present(&machine).await.region.as_deref(), Some(REGION));
     field.cloud.update(&machine).await.unwrap();
@@ -72,20 +73,20 @@ async fn a_region_that_was_edited_hides_no_instance() {
 }
 
 #[tokio::test]
-async fn a_region_that_was_edited_after_the_answer_was_lost_makes_no_second_instance() {
+async fn edited_region_after_a_lost_response_creates_no_second_instance() {
     let mut field = Field::new().await;
     let mut machine = field.prepared(&json!({})).await;
     field.front().inject(Rule::next("RunInstances", Effect::ResetAfter));
     field.cloud.create(&machine).await.unwrap_err();
-    machine.realm.region = ELSEWHERE.into();
+    machine.access.region = ELSEWHERE.into();
     field.restart();
     let instance = field.cloud.create(&machine).await.unwrap();
     assert_eq!(field.made(&machine).await.instance_id(), Some(&*instance.id));
-    // Nor is anything prepared anew there, where nobody would look for what is here.
+    // Nothing is prepared in another region either.
     machine.attempt = 2;
     let error = field.cloud.prepare(&machine).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Unknown);
-    assert!(error.message.starts_with("placement.region: "), "{error}");
+    assert!(error.message.starts_with("placement.region is "), "{error}");
 }
 
 #[tokio::test]
@@ -93,27 +94,27 @@ async fn an_instance_of_another_controller_is_found_in_its_zone() {
     let mut field = Field::new().await;
     let mut machine = field.created(&json!({})).await;
     machine.status.0.retain(|name, _| name == "instanceId");
-    machine.realm.region = ELSEWHERE.into();
+    machine.access.region = ELSEWHERE.into();
     field.restart();
     assert_eq!(field.present(&machine).await.region.as_deref(), Some(REGION));
 }
 
 #[tokio::test]
-async fn with_the_credentials_of_another_account_nothing_is_gone() {
+async fn credentials_of_another_account_do_not_make_instances_absent() {
     let mut field = Field::new().await;
     let mut machine = field.created(&json!({})).await;
     assert_eq!(machine.status.0["account"], "123456789012");
     change_account(&field, &mut machine).await;
     field.restart();
-    let Sighting::Unknown(failure) = end_of_look(&field, &machine).await else {
+    let ObservedInstance::Unknown(failure) = end_of_look(&field, &machine).await else {
         panic!("it cannot be known");
     };
-    for word in ["account 123456789012", "secret ns/aws", "Put the former ones back"] {
+    for word in ["account 123456789012", "Secret ns/aws", "restore the former credentials"] {
         assert!(failure.message.contains(word), "{}", failure.message);
     }
     let error = end_of_deletion(&field, &machine).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Unauthorised);
-    // All machines of the account would ask the same.
+    // All machines of the account share this lookup.
     let asked = field.front().calls_of("DescribeSecurityGroups").len();
     end_of_look(&field, &machine).await;
     assert_eq!(field.front().calls_of("DescribeSecurityGroups").len(), asked);
@@ -125,7 +126,7 @@ async fn with_the_credentials_of_another_account_nothing_is_gone() {
 }
 
 #[tokio::test]
-async fn what_was_made_before_the_account_was_changed_and_nobody_heard_of_is_not_given_up() {
+async fn lost_create_is_not_given_up_after_the_account_changed() {
     let mut field = Field::new().await;
     let mut machine = field.prepared(&json!({})).await;
     field.front().inject(Rule::next("RunInstances", Effect::ResetAfter));
@@ -144,13 +145,13 @@ async fn what_was_made_before_the_account_was_changed_and_nobody_heard_of_is_not
 }
 
 #[tokio::test]
-async fn what_another_controller_made_is_not_gone_because_another_account_does_not_show_it() {
+async fn instance_of_another_controller_is_not_absent_in_another_account() {
     let mut field = Field::new().await;
     let mut machine = field.created(&json!({})).await;
     machine.status.0.retain(|name, _| name == "instanceId");
     change_account(&field, &mut machine).await;
     field.restart();
-    let Sighting::Unknown(failure) = end_of_look(&field, &machine).await else {
+    let ObservedInstance::Unknown(failure) = end_of_look(&field, &machine).await else {
         panic!("it cannot be known");
     };
     let tag = format!("kubernetes.io/cluster/{}", machine.cluster);
@@ -158,13 +159,13 @@ async fn what_another_controller_made_is_not_gone_because_another_account_does_n
     let error = end_of_deletion(&field, &machine).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Unauthorised);
 
-    // Where something of the cluster is shown, what is not shown is gone.
+    // With a visible resource of the cluster, an instance that is not listed is gone.
     put_back(&field, &mut machine);
     let mut vanished = machine.clone();
     vanished.uid = field.machine(&json!({})).uid;
     vanished.provider_id = None;
     vanished.status.0.insert("instanceId".to_owned(), json!("i-00000000000000000"));
-    assert_eq!(end_of_look(&field, &vanished).await, Sighting::Absent);
+    assert_eq!(end_of_look(&field, &vanished).await, ObservedInstance::Absent);
     assert_eq!(end_of_deletion(&field, &vanished).await, Ok(Deletion::Gone));
     field.delete(&machine).await;
     let state = field.made(&machine).await.state.unwrap();
@@ -172,15 +173,15 @@ async fn what_another_controller_made_is_not_gone_because_another_account_does_n
 }
 
 #[tokio::test]
-async fn a_spec_is_not_wrong_because_another_account_does_not_have_what_it_names() {
+async fn missing_resources_in_another_account_are_not_invalid_configuration() {
     let mut field = Field::new().await;
     let filter = json!({ "name": "tag:network", "values": ["none"] });
     let mut machine = field.machine(&json!({ "subnet": { "filters": [filter] } }));
     let tag = format!("kubernetes.io/cluster/{}", machine.cluster);
-    // Whose account this is nobody can tell: that may pass.
+    // The account cannot be determined, so the error may pass.
     let error = field.cloud.prepare(&machine).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Unauthorised);
-    for words in ["subnet: no subnet fits", &tag, "secret ns/aws"] {
+    for words in ["subnet: no subnet in", &tag, "Secret ns/aws"] {
         assert!(error.message.contains(words), "{error}");
     }
     field.mark_cluster(&machine).await;
@@ -188,7 +189,10 @@ async fn a_spec_is_not_wrong_because_another_account_does_not_have_what_it_names
     let error = field.cloud.prepare(&machine).await.unwrap_err();
     assert_eq!(
         (error.class, &*error.message),
-        (ErrorClass::InvalidConfiguration, "subnet: no subnet fits in us-east-2: tag:network=none")
+        (
+            ErrorClass::InvalidConfiguration,
+            "subnet: no subnet in us-east-2 matches tag:network=none"
+        )
     );
     change_account(&field, &mut machine).await;
     let error = field.cloud.prepare(&machine).await.unwrap_err();
@@ -196,7 +200,7 @@ async fn a_spec_is_not_wrong_because_another_account_does_not_have_what_it_names
 }
 
 #[tokio::test]
-async fn what_a_spec_names_by_id_and_what_is_stored_show_whose_account_it_is() {
+async fn ids_in_spec_and_status_prove_the_account() {
     let field = Field::new().await;
     let groups = field.moto.describe_security_groups().group_names("default");
     let group = groups.send().await.unwrap().security_groups()[0].group_id().unwrap().to_owned();
@@ -219,7 +223,7 @@ async fn what_a_spec_names_by_id_and_what_is_stored_show_whose_account_it_is() {
 }
 
 #[tokio::test]
-async fn a_subnet_that_was_deleted_is_no_other_account() {
+async fn deleted_subnet_does_not_mean_another_account() {
     let field = Field::in_region("ca-central-1").await;
     let vpcs = field.moto.describe_vpcs().send().await.unwrap();
     let vpc = vpcs.vpcs()[0].vpc_id().unwrap();
@@ -230,6 +234,6 @@ async fn a_subnet_that_was_deleted_is_no_other_account() {
     field.front().inject(Rule::next("RunInstances", Effect::ResetBefore));
     field.cloud.create(&machine).await.unwrap_err();
     field.moto.delete_subnet().subnet_id(subnet).send().await.unwrap();
-    assert_eq!(end_of_look(&field, &machine).await, Sighting::Absent);
+    assert_eq!(end_of_look(&field, &machine).await, ObservedInstance::Absent);
     assert_eq!(end_of_deletion(&field, &machine).await, Ok(Deletion::Gone));
 }

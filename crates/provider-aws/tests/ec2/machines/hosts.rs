@@ -1,4 +1,4 @@
-//! Dedicated hosts: provided ones are used, own ones are made once and go with the machine on every path.
+//! Dedicated hosts: given ones are used, own ones are allocated once and released with the machine.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub(super) fn own() -> Value {
     } })
 }
 
-/// A host of somebody else's.
+/// A host that was allocated by hand.
 pub(super) async fn by_hand(field: &Field) -> String {
     let call = field.moto.allocate_hosts().auto_placement(AutoPlacement::Off).quantity(1);
     let call = call.availability_zone(format!("{REGION}a")).instance_type("m5.large");
@@ -58,7 +58,7 @@ async fn a_provided_host_is_used_and_marked_as_shared() {
 }
 
 #[tokio::test]
-async fn an_own_host_is_made_stored_and_released() {
+async fn own_host_is_allocated_stored_and_released() {
     let field = Field::new().await;
     let machine = field.created(&own()).await;
     let hosts = field.hosts(&machine.uid).await;
@@ -74,7 +74,7 @@ async fn an_own_host_is_made_stored_and_released() {
 }
 
 #[tokio::test]
-async fn however_the_answers_are_lost_one_host_is_made_and_none_is_left() {
+async fn lost_responses_allocate_one_host_and_leave_none() {
     for action in ["AllocateHosts", "RunInstances"] {
         let mut field = Field::new().await;
         let mut machine = field.prepared(&own()).await;
@@ -87,7 +87,7 @@ async fn however_the_answers_are_lost_one_host_is_made_and_none_is_left() {
         field.delete(&machine).await;
         assert_eq!(field.hosts(&machine.uid).await, [""; 0], "{action}");
 
-        // The same, and the machine is given up before anybody hears of the host.
+        // The machine is deleted before the host is stored.
         let machine = field.prepared(&own()).await;
         field.front().inject(Rule::next(action, Effect::ResetAfter));
         field.cloud.create(&machine).await.unwrap_err();
@@ -99,7 +99,7 @@ async fn however_the_answers_are_lost_one_host_is_made_and_none_is_left() {
 }
 
 #[tokio::test]
-async fn a_launch_that_is_refused_for_good_leaves_no_host() {
+async fn refused_launch_leaves_no_host() {
     let field = Field::new().await;
     let machine = field.prepared(&own()).await;
     field.front().inject(Rule::next(
@@ -119,14 +119,14 @@ async fn a_launch_that_is_refused_for_good_leaves_no_host() {
 }
 
 #[tokio::test]
-async fn the_hosts_of_earlier_attempts_go_too() {
+async fn hosts_of_earlier_attempts_are_released() {
     let field = Field::new().await;
     let other = field.created(&own()).await;
     let mut machine = field.prepared(&own()).await;
     field.front().inject(Rule::next("RunInstances", Effect::Throttle));
     field.cloud.create(&machine).await.unwrap_err();
     assert_eq!(field.hosts(&machine.uid).await.len(), 1, "it is for the next try");
-    // However that attempt came to be over.
+    // Whatever ended that attempt.
     machine.attempt = 2;
     field.prepare(&mut machine).await.unwrap();
     field.front().inject(Rule::next("ReleaseHosts", Effect::Throttle));
@@ -149,13 +149,13 @@ pub(super) fn refusal(code: &str) -> Effect {
 }
 
 #[tokio::test]
-async fn an_attempt_whose_host_was_released_before_a_restart_is_over() {
+async fn attempt_ends_when_its_host_was_released_before_a_restart() {
     let mut field = Field::new().await;
     let mut machine = field.prepared(&own()).await;
     field.front().inject(Rule::next("RunInstances", Effect::NoCapacity));
     field.cloud.create(&machine).await.unwrap_err();
     assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
-    // Nobody knows any more that it is over, and the token names the host that was released.
+    // After a restart it is unknown that the attempt is over, and the token names the released host.
     field.restart();
     for code in ["InvalidHostID.NotFound", "InvalidHostState"] {
         field.front().inject(Rule::next("RunInstances", refusal(code)));
@@ -164,7 +164,7 @@ async fn an_attempt_whose_host_was_released_before_a_restart_is_over() {
     }
     machine.attempt = 2;
     field.prepare(&mut machine).await.unwrap();
-    // A host that is there and takes nobody yet is waited for.
+    // A host that is not usable yet is waited for.
     field.front().inject(Rule::next("RunInstances", refusal("InvalidHostState")));
     assert_eq!(field.cloud.create(&machine).await.unwrap_err().effect, Had::None);
     let instance = field.cloud.create(&machine).await.unwrap();
@@ -175,7 +175,7 @@ async fn an_attempt_whose_host_was_released_before_a_restart_is_over() {
 }
 
 #[tokio::test]
-async fn a_host_that_somebody_released_is_gone_whatever_ec2_says_to_its_release() {
+async fn host_that_was_released_by_hand_is_gone() {
     let field = Field::new().await;
     let machine = field.created(&own()).await;
     let id = field.made(&machine).await.instance_id.unwrap();
@@ -190,7 +190,7 @@ async fn a_host_that_somebody_released_is_gone_whatever_ec2_says_to_its_release(
 }
 
 #[tokio::test]
-async fn the_host_that_another_version_asked_for_is_not_left() {
+async fn host_of_another_version_is_released() {
     let field = Field::new().await;
     let mut machine = field.created(&own()).await;
     machine.status.0.remove("dedicatedHost");
@@ -200,7 +200,7 @@ async fn the_host_that_another_version_asked_for_is_not_left() {
 }
 
 #[tokio::test]
-async fn no_host_is_made_for_a_machine_to_go() {
+async fn deletion_allocates_no_host() {
     let field = Field::new().await;
     let machine = field.prepared(&own()).await;
     field.front().inject(Rule::next("AllocateHosts", Effect::NoCapacity));
@@ -211,13 +211,13 @@ async fn no_host_is_made_for_a_machine_to_go() {
 }
 
 #[tokio::test]
-async fn who_may_not_look_at_hosts_finds_a_lost_one_by_its_token() {
+async fn lost_host_is_found_by_its_token_without_list_permission() {
     let field = Field::new().await;
     field.front().inject(Rule::every("DescribeHosts", refusal("UnauthorizedOperation")));
     let machine = field.prepared(&own()).await;
     field.front().inject(Rule::next("AllocateHosts", Effect::ResetAfter));
     field.cloud.create(&machine).await.unwrap_err();
-    // That there may be no more hosts does not say that there is none.
+    // The limit does not mean that the host does not exist.
     field.front().inject(Rule::next("AllocateHosts", refusal("HostLimitExceeded")));
     let (start, mut told) = (Instant::now(), Vec::new());
     let error = loop {
@@ -234,7 +234,7 @@ async fn who_may_not_look_at_hosts_finds_a_lost_one_by_its_token() {
     };
     assert!(error.message.contains("ec2:DescribeHosts"), "{error}");
     let told = told.last().unwrap();
-    assert!(told.contains("ec2:DescribeHosts") && told.contains("once more"), "{told}");
+    assert!(told.contains("ec2:DescribeHosts") && told.contains("repeating"), "{told}");
     field.delete(&machine).await;
     assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
 }

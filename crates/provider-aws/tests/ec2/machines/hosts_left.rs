@@ -1,4 +1,5 @@
-//! Dedicated hosts that are easily left behind: EC2 does not know them yet, does not release them at once, or nobody may look for them.
+//! Dedicated hosts that may be left behind: EC2 does not list them yet, does not release them at once, or they cannot
+//! be listed.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +10,14 @@ use serde_json::json;
 use super::field::{Field, WINDOW, store};
 use super::hosts::{by_hand, own, provided, refusal};
 
-/// As with the rights that OpenShift grants.
+/// With the permissions that OpenShift grants.
 async fn field_without_a_look_at_hosts() -> Field {
     let field = Field::new().await;
     field.front().inject(Rule::every("DescribeHosts", refusal("UnauthorizedOperation")));
     field
 }
 
-/// Tries until the attempt is over, and says what was in the way. Every launch meets this.
+/// Repeats until the attempt is over, and returns the errors before. Every launch has this effect.
 async fn end_of_attempt(field: &Field, machine: &MachineRef, launch: &Effect) -> Vec<CloudError> {
     let (start, mut held_up) = (Instant::now(), Vec::new());
     loop {
@@ -32,7 +33,7 @@ async fn end_of_attempt(field: &Field, machine: &MachineRef, launch: &Effect) ->
 }
 
 #[tokio::test]
-async fn an_attempt_is_over_when_its_host_is_gone_and_not_before() {
+async fn attempt_ends_only_when_its_host_is_released() {
     let field = field_without_a_look_at_hosts().await;
     let mut machine = field.machine(&own());
     field.front().inject(Rule::next("ReleaseHosts", Effect::Throttle));
@@ -56,7 +57,7 @@ async fn an_attempt_is_over_when_its_host_is_gone_and_not_before() {
 }
 
 #[tokio::test]
-async fn an_attempt_whose_token_is_spent_leaves_no_host() {
+async fn attempt_with_a_used_token_leaves_no_host() {
     let field = field_without_a_look_at_hosts().await;
     let machine = field.prepared(&own()).await;
     let spent = refusal("IdempotentParameterMismatch");
@@ -65,7 +66,7 @@ async fn an_attempt_whose_token_is_spent_leaves_no_host() {
 }
 
 #[tokio::test]
-async fn a_mistake_fails_a_machine_when_its_host_is_gone_and_not_before() {
+async fn invalid_configuration_is_final_only_when_the_host_is_released() {
     let field = Field::new().await;
     let machine = field.prepared(&own()).await;
     let mistake = refusal("InvalidParameterCombination");
@@ -80,7 +81,7 @@ async fn a_mistake_fails_a_machine_when_its_host_is_gone_and_not_before() {
 }
 
 #[tokio::test]
-async fn a_host_that_a_launch_does_not_know_yet_is_waited_for() {
+async fn launch_waits_for_a_host_that_is_not_known_yet() {
     let field = field_without_a_look_at_hosts().await;
     let mut machine = field.prepared(&own()).await;
     for code in ["InvalidHostID.NotFound", "InvalidHostState"] {
@@ -96,11 +97,11 @@ async fn a_host_that_a_launch_does_not_know_yet_is_waited_for() {
 }
 
 #[tokio::test]
-async fn an_attempt_whose_host_is_not_known_for_a_while_is_over_for_those_who_may_not_look() {
+async fn attempt_ends_when_its_host_stays_unknown_without_list_permission() {
     let mut field = field_without_a_look_at_hosts().await;
     let machine = field.prepared(&own()).await;
     assert_eq!(end_of_attempt(&field, &machine, &Effect::NoCapacity).await, []);
-    // Nobody knows any more that it is over, and the token names the host that was released.
+    // After a restart it is unknown that the attempt is over, and the token names the released host.
     field.restart();
     let unknown = refusal("InvalidHostID.NotFound");
     field.front().inject(Rule::every("ReleaseHosts", unknown.clone()));
@@ -110,7 +111,7 @@ async fn an_attempt_whose_host_is_not_known_for_a_while_is_over_for_those_who_ma
 }
 
 #[tokio::test]
-async fn a_host_that_comes_of_a_token_used_once_more_and_is_not_known_yet_is_not_left() {
+async fn host_of_a_repeated_request_is_released() {
     let field = field_without_a_look_at_hosts().await;
     let machine = field.prepared(&own()).await;
     field.front().inject(Rule::next("AllocateHosts", Effect::ResetBefore));
@@ -123,27 +124,27 @@ async fn a_host_that_comes_of_a_token_used_once_more_and_is_not_known_yet_is_not
 }
 
 #[tokio::test]
-async fn a_host_that_ec2_has_not_known_for_a_while_is_gone() {
+async fn host_that_stays_unknown_is_gone() {
     let field = field_without_a_look_at_hosts().await;
     let machine = field.created(&own()).await;
     field.front().inject(Rule::every("ReleaseHosts", refusal("InvalidHostID.NotFound")));
     field.delete(&machine).await;
 }
 
-/// What there really is of a host, whoever made it.
+/// The real state of a host.
 async fn state(field: &Field, host: &str) -> String {
     let answer = field.moto.describe_hosts().host_ids(host).send().await.unwrap();
     answer.hosts()[0].state().unwrap().as_str().to_owned()
 }
 
-/// A machine whose instance is gone, and whose host the other controller made: nothing but the id says whose it is.
+/// A machine without an instance, whose host another controller allocated: only the id is stored.
 fn with_host(mut machine: MachineRef, host: &str) -> MachineRef {
     machine.status.0.insert("dedicatedHost".to_owned(), json!({ "id": host }));
     machine
 }
 
 #[tokio::test]
-async fn the_host_of_another_controller_goes_before_there_is_another_one() {
+async fn host_of_another_controller_is_released_before_a_new_allocation() {
     let field = Field::new().await;
     let former = by_hand(&field).await;
     let mut machine = with_host(field.machine(&own()), &former);
@@ -157,15 +158,15 @@ async fn the_host_of_another_controller_goes_before_there_is_another_one() {
     assert_eq!(state(&field, &former).await, "released");
     assert_eq!(machine.status.0["launch"]["formerHosts"], json!([former]));
     store(&mut machine, &instance);
-    assert_eq!(machine.status.0["launch"].get("formerHosts"), None, "nobody needs it any more");
+    assert_eq!(machine.status.0["launch"].get("formerHosts"), None, "it is not needed any more");
     assert_eq!(machine.status.0["dedicatedHost"]["id"], field.hosts(&machine.uid).await[0]);
     field.delete(&machine).await;
     assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
 }
 
-/// Rights that go by tags end with the host, whose tags are gone.
+/// Permissions that depend on tags end with the host, which loses its tags.
 #[tokio::test]
-async fn a_host_that_is_gone_and_may_not_be_released_once_more_holds_up_nothing() {
+async fn released_host_does_not_block_the_deletion() {
     let field = Field::new().await;
     let former = by_hand(&field).await;
     let mut machine = with_host(field.machine(&own()), &former);
@@ -178,14 +179,14 @@ async fn a_host_that_is_gone_and_may_not_be_released_once_more_holds_up_nothing(
 }
 
 #[tokio::test]
-async fn the_host_of_another_controller_goes_with_a_machine_that_never_got_one_of_its_own() {
+async fn host_of_another_controller_is_released_with_the_machine() {
     let field = field_without_a_look_at_hosts().await;
     let former = by_hand(&field).await;
     let mut machine = with_host(field.machine(&own()), &former);
     field.prepare(&mut machine).await.unwrap();
     field.delete(&machine).await;
     assert_eq!(state(&field, &former).await, "released");
-    // What is known of that one says nothing about a host that nobody has heard of.
+    // It says nothing about a host that is not known.
     let former = by_hand(&field).await;
     let mut machine = with_host(field.machine(&own()), &former);
     field.prepare(&mut machine).await.unwrap();
@@ -197,7 +198,7 @@ async fn the_host_of_another_controller_goes_with_a_machine_that_never_got_one_o
 }
 
 #[tokio::test]
-async fn a_host_that_the_spec_names_is_not_released_whatever_is_stored() {
+async fn host_of_the_spec_is_never_released() {
     let field = Field::new().await;
     let host = by_hand(&field).await;
     let mut machine = with_host(field.machine(&provided(&host)), &host);

@@ -1,4 +1,4 @@
-//! One test for each row of what a launch is made of: read back from moto, or, where moto does not store it, from the wire.
+//! One test per part of a launch: read back from moto or, where moto does not store it, from the wire.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::field::{Field, REGION, UID_TAG, tags};
 
-/// Launches a machine and returns what was said on the wire.
+/// Launches a machine and returns the parameters on the wire.
 async fn launched(field: &Field, extra: &Value) -> BTreeMap<String, String> {
     field.created(extra).await;
     field.launch_on_the_wire()
@@ -29,7 +29,7 @@ fn assert_unsaid(wire: &BTreeMap<String, String>, prefix: &str) {
 }
 
 #[tokio::test]
-async fn a_plain_machine_says_no_more_than_it_has_to() {
+async fn minimal_spec_sends_minimal_request() {
     let field = Field::new().await;
     let wire = launched(&field, &json!({})).await;
     assert_said(&wire, &[("MinCount", "1"), ("MaxCount", "1"), ("InstanceType", "m5.large")]);
@@ -120,7 +120,7 @@ async fn public_addresses_are_said_either_way_and_a_carriers_in_its_zone() {
         assert_said(&wire, &[(PUBLIC, &wanted.to_string())]);
         assert_unsaid(&wire, CARRIER);
     }
-    // moto has no wavelength zones, so the front says that this is one.
+    // moto has no wavelength zones, so the front simulates one.
     for wanted in [true, false] {
         let field = Field::new().await;
         let zones = Behaviour { zone_type: Some("wavelength-zone"), ..Behaviour::default() };
@@ -217,11 +217,11 @@ async fn volumes_with_operations_of_their_own_and_a_key_by_its_id() {
     };
     let devices = [
         volume("/dev/xvdb", "io1", 3000, json!({ "id": key })),
-        // Both are said: the id counts.
+        // With both, the id takes precedence.
         volume("/dev/xvdc", "io2", 16000, json!({ "id": key, "arn": arn })),
     ];
     let machine = field.prepared(&json!({ "blockDevices": devices })).await;
-    // moto does not hear the operations and misses them, but makes the instance all the same, and it is found.
+    // moto ignores the options, but creates the instance.
     field.cloud.create(&machine).await.unwrap();
     let wire = field.launch_on_the_wire();
     for (place, kind, iops) in [(1, "io1", "3000"), (2, "io2", "16000")] {
@@ -268,7 +268,7 @@ async fn tags_of_the_spec_the_cluster_and_the_machine() {
 
 /// Each list by itself is short enough.
 #[tokio::test]
-async fn more_tags_than_ec2_has_room_for_are_refused_before_anything_is_made() {
+async fn too_many_tags_are_refused_before_the_launch() {
     let field = Field::new().await;
     let many = |key: &str, count: usize| -> Vec<Value> {
         (0..count).map(|at| json!({ key: format!("{key}-{at}"), "value": "x" })).collect()
@@ -282,7 +282,7 @@ async fn more_tags_than_ec2_has_room_for_are_refused_before_anything_is_made() {
             },
         } } })
     };
-    // One of the spec, and six that say whose host it is.
+    // One tag of the spec, and six of the owner.
     field.prepared(&host(43)).await;
     let refused = async |extra: &Value, told: &str| {
         let error = field.cloud.prepare(&field.machine(extra)).await.unwrap_err();
@@ -333,7 +333,7 @@ async fn placement_groups_partitions_and_tenancy() {
     assert_unsaid(&wire, "Placement.Affinity");
 }
 
-/// A host that is named has its tests beside those of own hosts.
+/// Given hosts are tested with the allocated ones.
 #[tokio::test]
 async fn any_dedicated_host_will_do() {
     let field = Field::new().await;

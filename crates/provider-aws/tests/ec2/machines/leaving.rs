@@ -1,5 +1,4 @@
-//! Load balancers that are told of an instance which goes, although somebody changed something meanwhile: the spec, the network, the load balancer
-//! itself, or who is in charge.
+//! Deregistration after a concurrent change: of the spec, the network, the load balancer, or the controller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 use super::balancers::Balanced;
 use super::field::{Field, store};
 
-/// Takes an instance away behind our back, and returns the address that it had.
+/// Terminates an instance by hand, and returns its address.
 async fn terminate(field: &Field, machine: &MachineRef) -> String {
     let made = field.made(machine).await;
     let id = made.instance_id().unwrap();
@@ -20,7 +19,7 @@ async fn terminate(field: &Field, machine: &MachineRef) -> String {
     made.private_ip_address().unwrap().to_owned()
 }
 
-/// Somebody's instance with an address of the default network, in a network apart from it. Returns its id.
+/// An instance with the same address in another VPC. Returns its id.
 async fn namesake(field: &Field, address: &str, tag: Option<Tag>) -> String {
     let range = "172.31.0.0/16";
     let vpc = field.moto.create_vpc().cidr_block(range).send().await.unwrap();
@@ -38,7 +37,7 @@ async fn namesake(field: &Field, address: &str, tag: Option<Tag>) -> String {
     made.instance_id().unwrap().to_owned()
 }
 
-/// Deletes a machine, and makes sure that every load balancer was told before.
+/// Deletes a machine, and checks that it was deregistered before.
 async fn leaves_everybody(balanced: &Balanced, machine: &MachineRef) {
     let field = &balanced.field;
     let id = machine.status.0["instanceId"].as_str().unwrap().to_owned();
@@ -54,13 +53,13 @@ async fn leaves_everybody(balanced: &Balanced, machine: &MachineRef) {
 }
 
 #[tokio::test]
-async fn the_load_balancers_that_may_know_an_instance_are_stored_with_it() {
+async fn stores_the_load_balancers_of_an_instance() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let mut machine = field.created(&balanced.spec()).await;
     let stored = balanced.spec()["loadBalancers"].clone();
     assert_eq!(machine.status.0["loadBalancers"], stored, "before anybody is told");
-    // One more, and in another order: what is stored stays where it is.
+    // One more, in another order: stored ones keep their place.
     let other = json!({ "name": "other", "type": "network" });
     let more = json!({ "loadBalancers": [other, stored[1], stored[0]] });
     machine.spec = field.machine(&more).spec;
@@ -75,13 +74,13 @@ async fn the_load_balancers_that_may_know_an_instance_are_stored_with_it() {
 }
 
 #[tokio::test]
-async fn an_instance_leaves_load_balancers_that_its_spec_names_no_more() {
+async fn deregisters_from_load_balancers_removed_from_the_spec() {
     let balanced = Balanced::new().await;
     let mut machine = balanced.registered().await;
     machine.spec = balanced.field.machine(&json!({})).spec;
     leaves_everybody(&balanced, &machine).await;
 
-    // Also where it was gone before.
+    // Also if it terminated before.
     let mut machine = balanced.registered().await;
     machine.spec = balanced.field.machine(&json!({})).spec;
     terminate(&balanced.field, &machine).await;
@@ -91,7 +90,7 @@ async fn an_instance_leaves_load_balancers_that_its_spec_names_no_more() {
 }
 
 #[tokio::test]
-async fn an_instance_leaves_its_load_balancers_whatever_else_the_spec_says() {
+async fn deregisters_with_an_otherwise_invalid_spec() {
     let balanced = Balanced::new().await;
     let spoilt = |machine: &mut MachineRef, spec: &Value| {
         machine.spec = balanced.field.machine(spec).spec;
@@ -109,7 +108,7 @@ async fn an_instance_leaves_its_load_balancers_whatever_else_the_spec_says() {
 }
 
 #[tokio::test]
-async fn an_instance_stays_while_nobody_knows_which_load_balancers_know_it() {
+async fn deletion_waits_while_load_balancers_are_unknown() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let mut machine = balanced.registered().await;
@@ -127,13 +126,13 @@ async fn an_instance_stays_while_nobody_knows_which_load_balancers_know_it() {
 }
 
 #[tokio::test]
-async fn an_address_means_the_instance_that_the_group_can_reach() {
-    // Another network has another security group that is called like the first one.
+async fn address_belongs_to_the_instance_that_the_group_reaches() {
+    // Another VPC has a security group of the same name.
     let balanced = Balanced::in_region("eu-west-3").await;
     let field = &balanced.field;
     let machine = balanced.registered().await;
     let address = terminate(field, &machine).await;
-    // The cluster's own may be in a network that is joined to the group's.
+    // The cluster's own instances may be in a peered VPC.
     let tag = Tag::builder().key(format!("kubernetes.io/cluster/{}", machine.cluster));
     let id = namesake(field, &address, Some(tag.value("owned").build())).await;
     field.delete(&machine).await;
@@ -146,7 +145,7 @@ async fn an_address_means_the_instance_that_the_group_can_reach() {
 }
 
 #[tokio::test]
-async fn an_address_that_somebody_else_in_charge_has_registered_is_taken_out() {
+async fn deregisters_an_address_of_another_controller() {
     let mut balanced = Balanced::new().await;
     let machine = balanced.field.created(&balanced.spec()).await;
     let drift = balanced.field.present(&machine).await.drift.clone();
@@ -162,7 +161,7 @@ async fn an_address_that_somebody_else_in_charge_has_registered_is_taken_out() {
 }
 
 #[tokio::test]
-async fn who_looks_while_an_instance_is_registered_does_not_keep_what_was_before() {
+async fn concurrent_reader_does_not_cache_the_state_before_registration() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let network = json!({ "loadBalancers": [{ "name": balanced.name, "type": "network" }] });
@@ -182,14 +181,13 @@ async fn who_looks_while_an_instance_is_registered_does_not_keep_what_was_before
 }
 
 #[tokio::test]
-async fn a_load_balancer_that_takes_nobody_is_told() {
+async fn load_balancer_without_target_group_is_reported() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let name = balanced.make_useless().await;
     let machine =
         field.created(&json!({ "loadBalancers": [{ "name": name, "type": "network" }] })).await;
-    let told =
-        format!("load balancer {name} has no target group that takes instances or addresses");
+    let told = format!("load balancer {name} has no target group for instances or IP addresses");
     assert_eq!(field.present(&machine).await.drift.as_deref(), Some(&*told));
     let error = field.cloud.update(&machine).await.unwrap_err();
     assert_eq!((error.class, &error.message), (ErrorClass::NotFound, &told));

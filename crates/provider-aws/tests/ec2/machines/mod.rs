@@ -1,4 +1,5 @@
-//! The instances behind machines, with the real SDK against moto behind the front. What moto does not store is asserted on the wire.
+//! The instances of Machines, with the real SDK against moto behind the front. What moto does not store is checked on
+//! the wire.
 
 mod balancers;
 mod conformance;

@@ -1,22 +1,22 @@
-//! What comes of launches when answers are lost, the world changes meanwhile, or somebody interferes; and how few calls it takes.
+//! Launches with lost responses, concurrent changes and manual interference; and the number of calls.
 
 use std::time::Duration;
 
 use aws_sdk_ec2::types::{ResourceType, Tag, TagSpecification};
-use machinist_provider::cloud::{Effect as Had, ErrorClass, InstanceState, Sighting};
+use machinist_provider::cloud::{Effect as Had, ErrorClass, InstanceState, ObservedInstance};
 use machinist_testbed::aws::{Behaviour, Effect, Rule};
 use serde_json::json;
 
 use super::field::{Field, store};
 
 #[tokio::test]
-async fn a_repeat_is_the_same_request_whatever_has_changed_since() {
+async fn repeat_is_the_same_request_after_any_change() {
     let mut field = Field::new().await;
     let mut machine = field.prepared(&json!({})).await;
     field.front().inject(Rule::next("RunInstances", Effect::ResetAfter));
     let error = field.cloud.create(&machine).await.unwrap_err();
     assert_eq!((error.class, error.effect), (ErrorClass::Unavailable, Had::Unclear));
-    // Another image and other subnets would be found now, and the spec was edited.
+    // Now another image and other subnets would match, and the spec was edited.
     let edited = json!({
         "ami": { "filters": [{ "name": "architecture", "values": ["arm64"] }] },
         "subnet": { "filters": [{ "name": "tag:none", "values": ["none"] }] },
@@ -32,7 +32,7 @@ async fn a_repeat_is_the_same_request_whatever_has_changed_since() {
 }
 
 #[tokio::test]
-async fn user_data_that_has_changed_meanwhile_makes_no_second_instance() {
+async fn changed_user_data_creates_no_second_instance() {
     let mut field = Field::new().await;
     let machine = field.prepared(&json!({})).await;
     let stored = serde_json::to_string(&machine.status.0).unwrap();
@@ -44,7 +44,7 @@ async fn user_data_that_has_changed_meanwhile_makes_no_second_instance() {
     let instance = field.cloud.create(&machine).await.unwrap();
     assert_eq!(field.made(&machine).await.instance_id(), Some(&*instance.id));
 
-    // Not made before: it is made now, with what the Secret says now.
+    // It was not created before: it is created now, with the current Secret.
     let machine = field.prepared(&json!({})).await;
     field.front().inject(Rule::next("RunInstances", Effect::ResetBefore));
     field.cloud.create(&machine).await.unwrap_err();
@@ -55,7 +55,7 @@ async fn user_data_that_has_changed_meanwhile_makes_no_second_instance() {
 }
 
 #[tokio::test]
-async fn a_token_whose_instance_was_terminated_is_an_outcome() {
+async fn token_of_a_terminated_instance_ends_the_attempt() {
     let field = Field::new().await;
     let mut machine = field.prepared(&json!({})).await;
     field.front().inject(Rule::next("RunInstances", Effect::ResetAfter));
@@ -64,14 +64,14 @@ async fn a_token_whose_instance_was_terminated_is_an_outcome() {
     field
         .front()
         .behave(Behaviour { terminated_for: Duration::from_secs(60), ..Behaviour::default() });
-    // By somebody who goes the same way as we do.
+    // Created by hand with the same request.
     let mut theirs = machine.clone();
     theirs.status.0.insert("instanceId".to_owned(), json!(id));
     field.delete(&theirs).await;
-    // As long as EC2 shows it, it is said what became of it.
+    // While EC2 lists it, its state is reported.
     let instance = field.cloud.create(&machine).await.unwrap();
     assert_eq!(instance.state, InstanceState::Terminated);
-    // Then the token is still spent, and there is nothing to show: another attempt may be made.
+    // Then the token is used, and nothing is listed: another attempt may follow.
     field.front().clock().advance(Duration::from_secs(120));
     let error = field.cloud.create(&machine).await.unwrap_err();
     assert_eq!((error.class, error.effect), (ErrorClass::Unavailable, Had::NoneForThisAttempt));
@@ -82,7 +82,7 @@ async fn a_token_whose_instance_was_terminated_is_an_outcome() {
 }
 
 #[tokio::test]
-async fn stopped_and_terminated_behind_our_back() {
+async fn reports_manual_stop_and_termination() {
     let field = Field::new().await;
     let machine = field.created(&json!({})).await;
     let id = field.made(&machine).await.instance_id.unwrap();
@@ -126,12 +126,12 @@ async fn many_are_prepared_and_described_in_few_calls() {
     assert_eq!((count("DescribeSubnets"), count("DescribeSecurityGroups")), (1, 1));
     assert_eq!((count("DescribeImages"), count("RunInstances")), (0, 6));
     let seen = field.cloud.describe(&machines).await;
-    assert!(seen.iter().all(|seen| matches!(seen, Sighting::Present(_))), "{seen:?}");
+    assert!(seen.iter().all(|seen| matches!(seen, ObservedInstance::Present(_))), "{seen:?}");
     assert_eq!((count("DescribeInstances"), count("DescribeVpcs")), (1, 1));
     field.cloud.describe(&machines).await;
     assert_eq!((count("DescribeInstances"), count("DescribeVpcs")), (2, 1));
 
-    // Some that EC2 does not know fail nobody; two hundred are asked about together.
+    // Unknown ids do not fail the call; two hundred are requested together.
     let mut unknown = Vec::new();
     for number in 0..194 {
         let mut machine = field.machine(&json!({}));
@@ -140,7 +140,7 @@ async fn many_are_prepared_and_described_in_few_calls() {
     }
     machines.extend(unknown);
     let seen = field.cloud.describe(&machines).await;
-    let present = seen.iter().filter(|seen| matches!(seen, Sighting::Present(_))).count();
+    let present = seen.iter().filter(|seen| matches!(seen, ObservedInstance::Present(_))).count();
     assert_eq!(present, 6);
     assert_eq!(count("DescribeInstances"), 4, "once by id, once by uid");
     let calls = field.counter.calls.lock().clone();
@@ -148,7 +148,7 @@ async fn many_are_prepared_and_described_in_few_calls() {
 }
 
 #[tokio::test]
-async fn a_spec_that_is_wrong_costs_no_call_and_says_where() {
+async fn invalid_spec_is_reported_without_a_call() {
     let field = Field::new().await;
     let extra = json!({ "publicIp": true, "networkInterfaceType": "wifi", "marketType": "Free" });
     let error = field.prepare(&mut field.machine(&extra)).await.unwrap_err();
@@ -157,15 +157,15 @@ async fn a_spec_that_is_wrong_costs_no_call_and_says_where() {
         assert!(error.message.contains(path), "{error}");
     }
     assert_eq!(field.front().calls().len(), 0);
-    let missing = json!({ "userDataSecret": { "name": "nobody" } });
+    let missing = json!({ "userDataSecret": { "name": "missing" } });
     let error = field.prepare(&mut field.machine(&missing)).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::NotFound, "it may come yet");
-    assert!(error.message.contains("ns/nobody"), "{error}");
+    assert!(error.message.contains("ns/missing"), "{error}");
     assert_eq!(field.front().calls().len(), 0);
 }
 
 #[tokio::test]
-async fn a_machine_that_moves_to_another_zone_for_want_of_room() {
+async fn next_attempt_uses_another_zone_after_missing_capacity() {
     let field = Field::new().await;
     let mut machine = field.prepared(&json!({})).await;
     field.front().inject(Rule::next("RunInstances", Effect::NoCapacity));
@@ -187,7 +187,7 @@ async fn a_machine_that_moves_to_another_zone_for_want_of_room() {
 #[tokio::test]
 async fn a_settled_fleet_costs_one_call_for_two_hundred_and_two_for_its_network() {
     let field = Field::new().await;
-    // A region of its own: moto goes through all instances of a region for every question.
+    // A region of its own: moto scans all instances of a region for every request.
     let region = "eu-north-1";
     let config = field.moto.config().to_builder();
     let config = config.region(aws_sdk_ec2::config::Region::new(region)).build();
@@ -206,7 +206,7 @@ async fn a_settled_fleet_costs_one_call_for_two_hundred_and_two_for_its_network(
         .iter()
         .map(|instance| {
             let mut machine = first.clone();
-            machine.realm.region = region.into();
+            machine.access.region = region.into();
             machine.status.0.insert("instanceId".to_owned(), json!(instance.instance_id()));
             machine
         })
@@ -214,7 +214,7 @@ async fn a_settled_fleet_costs_one_call_for_two_hundred_and_two_for_its_network(
     assert_eq!(machines.len(), 250);
     for batch in machines.chunks(200) {
         let seen = field.cloud.describe(batch).await;
-        assert!(seen.iter().all(|seen| matches!(seen, Sighting::Present(_))));
+        assert!(seen.iter().all(|seen| matches!(seen, ObservedInstance::Present(_))));
     }
     let calls: Vec<_> = field.front().calls().into_iter().map(|call| call.action).collect();
     let expected =
@@ -223,7 +223,7 @@ async fn a_settled_fleet_costs_one_call_for_two_hundred_and_two_for_its_network(
 }
 
 #[tokio::test]
-async fn a_secret_that_is_lost_after_the_launch_hides_no_instance() {
+async fn deleted_user_data_secret_hides_no_instance() {
     let mut field = Field::new().await;
     let machine = field.prepared(&json!({})).await;
     let never = field.prepared(&json!({})).await;

@@ -1,4 +1,5 @@
-//! What is stored for a launch and is out of date: the spec was edited, or what its filters found was replaced. That is no mistake of today's spec.
+//! Stored launches that are outdated: the spec was edited, or its filters match other resources. The current spec is
+//! not invalid.
 
 use aws_sdk_ec2::types::{ArchitectureValues, Filter, Tag};
 use http::StatusCode;
@@ -8,7 +9,7 @@ use serde_json::json;
 
 use super::field::Field;
 
-/// What becomes of a launch that EC2 refuses with this code.
+/// The class and effect of a launch that EC2 refuses with this code.
 async fn refused(field: &Field, machine: &MachineRef, code: &str) -> (ErrorClass, Had) {
     let refusal = Effect::Refuse {
         status: StatusCode::BAD_REQUEST,
@@ -21,7 +22,7 @@ async fn refused(field: &Field, machine: &MachineRef, code: &str) -> (ErrorClass
     (error.class, error.effect)
 }
 
-/// The next attempt, prepared anew and carried out.
+/// Prepares and creates the next attempt.
 async fn next_attempt(field: &Field, machine: &mut MachineRef) {
     machine.attempt += 1;
     field.prepare(machine).await.unwrap();
@@ -29,7 +30,7 @@ async fn next_attempt(field: &Field, machine: &mut MachineRef) {
 }
 
 #[tokio::test]
-async fn what_was_refused_is_asked_for_as_the_spec_says_by_now() {
+async fn refused_launch_is_retried_with_the_edited_spec() {
     let field = Field::new().await;
     let mut machine = field.prepared(&json!({})).await;
     let (none, over) = (Had::None, Had::NoneForThisAttempt);
@@ -37,7 +38,7 @@ async fn what_was_refused_is_asked_for_as_the_spec_says_by_now() {
         ("UnauthorizedOperation", ErrorClass::Unauthorised, over),
         ("SomethingNew", ErrorClass::Unknown, over),
         ("InvalidGroup.NotFound", ErrorClass::NotFound, over),
-        // Passes by itself.
+        // Passes without a change.
         ("RequestLimitExceeded", ErrorClass::Throttled, none),
         ("InvalidAMIID.Unavailable", ErrorClass::Unavailable, none),
     ];
@@ -50,7 +51,7 @@ async fn what_was_refused_is_asked_for_as_the_spec_says_by_now() {
     for (code, class, effect) in cases {
         assert_eq!(refused(&field, &machine, code).await, (class, effect), "{code}");
     }
-    // What was wrong may be what was edited.
+    // The edit may have fixed it.
     let mistake = refused(&field, &machine, "InvalidParameterCombination").await;
     assert_eq!(mistake, (ErrorClass::Unavailable, over));
     next_attempt(&field, &mut machine).await;
@@ -59,7 +60,7 @@ async fn what_was_refused_is_asked_for_as_the_spec_says_by_now() {
 }
 
 #[tokio::test]
-async fn user_data_that_the_spec_does_not_name_any_more_is_not_waited_for() {
+async fn removed_user_data_secret_does_not_block() {
     let mut field = Field::new().await;
     field.secrets.put("other", &[("userData", "other")]);
     let mut machine = field.prepared(&json!({})).await;
@@ -81,14 +82,14 @@ async fn register_image(field: &Field, name: &str) -> String {
 }
 
 #[tokio::test]
-async fn an_image_that_was_replaced_is_no_mistake_of_the_filter_that_found_it() {
+async fn replaced_image_is_not_invalid_configuration() {
     let field = Field::new().await;
     let name = format!("golden-{}", field.machine(&json!({})).key.name);
     let first = register_image(&field, &name).await;
     let filter = json!({ "name": "name", "values": [name] });
     let mut machine = field.prepared(&json!({ "ami": { "filters": [filter] } })).await;
     assert_eq!(machine.status.0["launch"]["image"], json!(first));
-    // As long as the filter finds it, EC2 is right.
+    // While the filter matches it, EC2 is right.
     let mistake = (ErrorClass::InvalidConfiguration, Had::None);
     assert_eq!(refused(&field, &machine, "InvalidAMIID.NotFound").await, mistake);
     field.moto.deregister_image().image_id(&first).send().await.unwrap();
@@ -101,7 +102,7 @@ async fn an_image_that_was_replaced_is_no_mistake_of_the_filter_that_found_it() 
 }
 
 #[tokio::test]
-async fn a_security_group_that_was_made_anew_is_looked_up_again() {
+async fn recreated_security_group_is_looked_up_again() {
     let field = Field::new().await;
     let name = format!("nodes-{}", field.machine(&json!({})).key.name);
     let vpcs = field.moto.describe_vpcs();
@@ -127,7 +128,7 @@ async fn a_security_group_that_was_made_anew_is_looked_up_again() {
 }
 
 #[tokio::test]
-async fn that_nobody_can_be_asked_what_filters_find_by_now_fails_nobody() {
+async fn failed_filter_lookup_does_not_fail_the_machine() {
     let field = Field::new().await;
     let machine = field.prepared(&json!({})).await;
     field.front().inject(Rule::nth("DescribeSecurityGroups", 1, Effect::Throttle));
@@ -144,7 +145,7 @@ async fn that_nobody_can_be_asked_what_filters_find_by_now_fails_nobody() {
 }
 
 #[tokio::test]
-async fn what_another_version_stored_is_not_repeated_and_not_waited_for() {
+async fn launch_of_another_version_is_not_repeated() {
     let field = Field::new().await;
     let mut machine = field.prepared(&json!({})).await;
     machine.status.0["launch"]["version"] = json!(99);
@@ -155,7 +156,7 @@ async fn what_another_version_stored_is_not_repeated_and_not_waited_for() {
 }
 
 #[tokio::test]
-async fn that_nothing_fitted_a_moment_ago_is_no_answer_today() {
+async fn empty_lookup_is_not_cached() {
     let field = Field::new().await;
     let filter = json!({ "name": "tag:network", "values": ["made-later"] });
     let machine = field.machine(&json!({ "subnet": { "filters": [filter] } }));

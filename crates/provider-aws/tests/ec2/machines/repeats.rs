@@ -1,4 +1,4 @@
-//! A launch that EC2 calls impossible, although an earlier request for it was carried out and only its answer was lost.
+//! A launch that EC2 refuses, although an earlier request with a lost response was carried out.
 
 use http::StatusCode;
 use machinist_provider::cloud::{Effect as Had, ErrorClass};
@@ -16,12 +16,12 @@ fn no_image() -> Effect {
 }
 
 #[tokio::test]
-async fn what_was_made_before_it_became_impossible_is_shown() {
+async fn instance_of_an_earlier_request_is_found_after_a_refusal() {
     let mut field = Field::new().await;
     let machine = field.prepared(&json!({})).await;
     field.front().inject(Rule::next("RunInstances", Effect::ResetAfter));
     field.cloud.create(&machine).await.unwrap_err();
-    // Nothing is final while nobody can look.
+    // Nothing is final while EC2 cannot be called.
     field.restart();
     field.front().inject(Rule::next("RunInstances", no_image()));
     field.front().inject(Rule::next("DescribeInstances", Effect::Throttle));
@@ -35,7 +35,7 @@ async fn what_was_made_before_it_became_impossible_is_shown() {
 }
 
 #[tokio::test]
-async fn what_was_never_made_is_impossible_at_once() {
+async fn refusal_without_an_instance_is_final() {
     let field = Field::new().await;
     let machine = field.prepared(&json!({})).await;
     field.front().inject(Rule::next("RunInstances", Effect::ResetBefore));

@@ -1,7 +1,9 @@
-//! Instances whose tags somebody took away: they are known by the token of their launch, and where there is none, nobody takes them for gone.
+//! Instances that lost their tags: the token of their launch identifies them; without it they do not count as gone.
 
 use aws_sdk_ec2::types::{InstanceStateName, Tag};
-use machinist_provider::cloud::{Deletion, ErrorClass, InstanceState, MachineRef, Sighting};
+use machinist_provider::cloud::{
+    Deletion, ErrorClass, InstanceState, MachineRef, ObservedInstance,
+};
 use serde_json::json;
 
 use super::field::{Field, UID_TAG, tags};
@@ -17,14 +19,14 @@ async fn state(field: &Field, id: &str) -> InstanceStateName {
     state.name.unwrap()
 }
 
-/// Takes every tag off an instance.
+/// Removes every tag of an instance.
 async fn strip(field: &Field, id: &str) {
     let tags = instance(field, id).await.tags.unwrap();
     field.moto.delete_tags().resources(id).set_tags(Some(tags)).send().await.unwrap();
     assert!(instance(field, id).await.tags().is_empty());
 }
 
-/// A machine that names an instance which nothing but that connects with it.
+/// A machine that names an instance without any proof of ownership.
 async fn naming_a_strange_one(field: &Field) -> (MachineRef, String) {
     let call = field.moto.run_instances().min_count(1).max_count(1).image_id(&field.image);
     let made = call.instance_type("m5.large".into()).send().await.unwrap();
@@ -36,7 +38,7 @@ async fn naming_a_strange_one(field: &Field) -> (MachineRef, String) {
 }
 
 #[tokio::test]
-async fn an_instance_that_lost_its_tags_gets_them_back_and_goes_with_its_machine() {
+async fn instance_without_tags_is_repaired_and_deleted_with_its_machine() {
     let field = Field::new().await;
     let machine = field.created(&json!({})).await;
     let made = field.made(&machine).await;
@@ -57,10 +59,10 @@ async fn an_instance_that_lost_its_tags_gets_them_back_and_goes_with_its_machine
 }
 
 #[tokio::test]
-async fn an_instance_that_may_be_anybodys_holds_the_deletion_until_somebody_says() {
+async fn instance_without_proof_of_ownership_blocks_the_deletion() {
     let field = Field::new().await;
     let (machine, id) = naming_a_strange_one(&field).await;
-    assert!(matches!(field.sighting(&machine).await, Sighting::Unknown(_)));
+    assert!(matches!(field.sighting(&machine).await, ObservedInstance::Unknown(_)));
     let error = end_of_deletion(&field, &machine).await.unwrap_err();
     for words in [&*id, UID_TAG, &*machine.uid.0, "spec.providerID", "instanceId"] {
         assert!(error.message.contains(words), "{words} in {error}");
@@ -81,7 +83,7 @@ async fn an_instance_that_may_be_anybodys_holds_the_deletion_until_somebody_says
     assert_eq!(end_of_deletion(&field, &machine).await, Ok(Deletion::Gone));
     assert_eq!(state(&field, &id).await, InstanceStateName::Running);
 
-    // Somebody terminates it.
+    // It is terminated by hand.
     let (machine, id) = naming_a_strange_one(&field).await;
     field.mark_cluster(&machine).await;
     end_of_deletion(&field, &machine).await.unwrap_err();

@@ -1,10 +1,10 @@
-//! Machines that another controller made: its status, its tags, its lack of a uid. They are taken over without a new instance.
+//! Machines of another controller: its status and tags, without a uid. They are taken over without a new instance.
 
 use aws_sdk_ec2::types::{ResourceType, Tag, TagSpecification};
 use jiff::SignedDuration;
 use machinist_domain::retry::Retry;
 use machinist_provider::cloud::{
-    Deletion, ErrorClass, InstanceState, MachineRef, ProviderStatus, Sighting,
+    Deletion, ErrorClass, InstanceState, MachineRef, ObservedInstance, ProviderStatus,
 };
 use serde_json::json;
 
@@ -47,7 +47,7 @@ async fn a_machine_with_the_other_controllers_status() {
     });
     machine.status = ProviderStatus(status.as_object().unwrap().clone());
     machine.provider_id = Some(format!("aws:///us-east-2a/{id}").into());
-    // The other controller's instances are older than what machinist knows of anything.
+    // The other controller's instances may be older than the Machine.
     machine.created += SignedDuration::from_hours(1);
 
     let seen = field.present(&machine).await;
@@ -79,22 +79,22 @@ async fn a_machine_whose_launch_the_other_controller_could_not_store() {
     let id = by_hand(&field, &machine).await;
     assert_eq!(*field.present(&machine).await.id, *id);
 
-    // The same names, but the Machine came later: the instance is a namesake's.
+    // The same names, but the Machine is younger: the instance belongs to a namesake.
     let mut later = machine.clone();
     later.created += SignedDuration::from_hours(1);
-    assert_eq!(end_of_look(&field, &later).await, Sighting::Absent);
+    assert_eq!(end_of_look(&field, &later).await, ObservedInstance::Absent);
     // The same name in another cluster.
     let mut other = machine.clone();
     other.cluster = "another".into();
-    assert_eq!(end_of_look(&field, &other).await, Sighting::Absent);
-    // What machinist launches carries the uid, so a name proves nothing.
+    assert_eq!(end_of_look(&field, &other).await, ObservedInstance::Absent);
+    // Instances of machinist have the uid, so a name proves nothing.
     let mut ours = machine.clone();
     ours.status = field.cloud.prepare(&ours).await.unwrap();
-    assert_eq!(end_of_look(&field, &ours).await, Sighting::Absent);
+    assert_eq!(end_of_look(&field, &ours).await, ObservedInstance::Absent);
     assert_eq!(changes(&field), [""; 0]);
 }
 
-/// Where nothing but the label of its Machines names the cluster, the other controller goes by that.
+/// Without another identity, the other controller uses the cluster name in the Machine's label.
 #[tokio::test]
 async fn a_cluster_that_the_other_controller_calls_by_another_name() {
     let field = Field::new().await;
@@ -102,14 +102,14 @@ async fn a_cluster_that_the_other_controller_calls_by_another_name() {
     let theirs = format!("label-of-{}", machine.cluster);
     let other = MachineRef { cluster: theirs.as_str().into(), ..machine.clone() };
     let id = by_hand(&field, &other).await;
-    assert_eq!(end_of_look(&field, &machine).await, Sighting::Absent, "it cannot know");
+    assert_eq!(end_of_look(&field, &machine).await, ObservedInstance::Absent, "it cannot know");
     machine.cluster_label = Some(theirs.as_str().into());
     assert_eq!(*field.present(&machine).await.id, *id);
-    // What is named by its label is as much the cluster's own as what is named by its identity.
+    // The label's name counts as much as the identity.
     let mut vanished = field.machine(&json!({}));
     vanished.cluster_label.clone_from(&machine.cluster_label);
     vanished.status.0.insert("instanceId".to_owned(), json!("i-00000000000000000"));
-    assert_eq!(end_of_look(&field, &vanished).await, Sighting::Absent);
+    assert_eq!(end_of_look(&field, &vanished).await, ObservedInstance::Absent);
     assert_eq!(changes(&field), [""; 0]);
     field.delete(&machine).await;
     let left = field.moto.describe_instances().instance_ids(id).send().await.unwrap();
@@ -118,7 +118,7 @@ async fn a_cluster_that_the_other_controller_calls_by_another_name() {
 }
 
 #[tokio::test]
-async fn what_is_somebody_elses_is_neither_shown_nor_deleted() {
+async fn foreign_instance_is_neither_described_nor_deleted() {
     let field = Field::new().await;
     let owner = field.created(&json!({})).await;
     let mut thief = field.machine(&json!({}));
@@ -126,22 +126,22 @@ async fn what_is_somebody_elses_is_neither_shown_nor_deleted() {
     let id = owner.status.0["instanceId"].clone();
     thief.status.0.insert("instanceId".to_owned(), id);
     match field.sighting(&thief).await {
-        Sighting::Unknown(failure) => assert!(failure.message.contains("does not belong")),
+        ObservedInstance::Unknown(failure) => assert!(failure.message.contains("does not belong")),
         other => panic!("{other:?}"),
     }
     field.delete(&thief).await;
     assert_eq!(field.present(&owner).await.state, InstanceState::Running);
-    // Nobody gets at everything by a wildcard.
+    // A wildcard matches nothing.
     thief.provider_id = None;
     thief.status.0.insert("instanceId".to_owned(), json!("*"));
-    assert_eq!(end_of_look(&field, &thief).await, Sighting::Absent);
+    assert_eq!(end_of_look(&field, &thief).await, ObservedInstance::Absent);
 }
 
 #[tokio::test]
-async fn what_the_other_controller_has_just_asked_for_and_is_not_shown_yet_is_waited_for() {
+async fn waits_for_an_instance_of_the_other_controller_to_be_listed() {
     let field = Field::new().await;
     let machine = field.machine(&json!({}));
-    let Sighting::Unknown(failure) = field.sighting(&machine).await else {
+    let ObservedInstance::Unknown(failure) = field.sighting(&machine).await else {
         panic!("it is too early to tell");
     };
     assert!(matches!(failure.retry, Retry::Again(_)), "{failure:?}");
@@ -155,7 +155,7 @@ async fn what_the_other_controller_has_just_asked_for_and_is_not_shown_yet_is_wa
 }
 
 #[tokio::test]
-async fn a_machine_that_comes_back_from_a_backup_does_not_leave_its_instance_behind() {
+async fn machine_restored_from_backup_does_not_leak_its_instance() {
     let field = Field::new().await;
     let former = field.created(&json!({})).await;
     let mut machine = former.clone();
@@ -176,7 +176,7 @@ async fn a_machine_that_comes_back_from_a_backup_does_not_leave_its_instance_beh
 }
 
 #[tokio::test]
-async fn an_instance_that_has_a_cluster_gets_no_second_one() {
+async fn owned_instance_gets_no_second_cluster_tag() {
     let field = Field::new().await;
     let mut machine = field.machine(&json!({}));
     let theirs = MachineRef { cluster: "their-name-of-it".into(), ..machine.clone() };

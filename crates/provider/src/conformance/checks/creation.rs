@@ -1,10 +1,10 @@
-//! Preparing and creating.
+//! Prepare and create.
 
 use std::sync::Arc;
 
 use crate::cloud::ownership::Ownership;
 use crate::cloud::{Effect, ErrorClass};
-use crate::conformance::Weather;
+use crate::conformance::Fault;
 use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error};
 
 pub(super) async fn preparing_makes_nothing_and_names_its_attempt(scene: &Scene<'_>) -> Verdict {
@@ -23,7 +23,7 @@ pub(super) async fn preparing_makes_nothing_and_names_its_attempt(scene: &Scene<
 
 pub(super) async fn what_was_prepared_is_what_is_made(scene: &Scene<'_>) -> Verdict {
     let mut machine = scene.prepared().await?;
-    // Whatever is edited afterwards is for machines that are made afterwards.
+    // Edits after `prepare` must not change the request.
     machine.spec = scene.bed.impossible_spec();
     expect("create reads more than what was prepared", scene.cloud.create(&machine).await)?;
     scene.ensure_existing(&machine, 1).await
@@ -51,7 +51,7 @@ pub(super) async fn creating_twice_makes_one(scene: &Scene<'_>) -> Verdict {
 pub(super) async fn creating_at_the_same_time_makes_one(scene: &Scene<'_>) -> Verdict {
     let machine = scene.prepared().await?;
     let create = || scene.cloud.create(&machine);
-    // Some clouds refuse the second one while the first is under way; making two is what must not be.
+    // A cloud may refuse concurrent repeats; it must not create two.
     let answers = tokio::join!(create(), create(), create(), create());
     let answers: [_; 4] = answers.into();
     let mut ids: Vec<_> = answers.into_iter().flatten().map(|instance| instance.id).collect();
@@ -63,12 +63,12 @@ pub(super) async fn creating_at_the_same_time_makes_one(scene: &Scene<'_>) -> Ve
 
 pub(super) async fn a_lost_answer_and_another_try_make_one(scene: &Scene<'_>) -> Verdict {
     let machine = scene.prepared().await?;
-    scene.weather(Weather::AnswersLost).await;
+    scene.set_fault(Fault::LostResponses).await;
     let error = expect_error("a create whose answer is lost", scene.cloud.create(&machine).await)?;
     ensure(error.effect == Effect::Unclear, || format!("its effect is {:?}", error.effect))?;
     ensure(error.class == ErrorClass::Unavailable, || format!("its class is {:?}", error.class))?;
     scene.ensure_existing(&machine, 1).await?;
-    scene.weather(Weather::Fair).await;
+    scene.set_fault(Fault::None).await;
     let again = expect("the second create", scene.cloud.create(&machine).await)?;
     scene.ensure_existing(&machine, 1).await?;
     let made = scene.truth(&machine).await;
@@ -83,7 +83,7 @@ pub(super) async fn an_instance_says_whose_it_is(scene: &Scene<'_>) -> Verdict {
     let found = scene.truth(&machine).await;
     let owners: Vec<_> = found.iter().map(|found| found.ownership.clone()).collect();
     ensure(owners == [Some(wanted.clone())], || format!("{owners:?} instead of {wanted:?}"))?;
-    let reach = crate::cloud::Reach { realm: machine.realm.clone(), cluster: scene.cluster() };
+    let reach = crate::cloud::Reach { access: machine.access.clone(), cluster: scene.cluster() };
     let listed = expect("list", scene.cloud.list(&reach).await)?;
     let mine: Vec<_> = listed
         .iter()

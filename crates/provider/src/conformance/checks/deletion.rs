@@ -1,7 +1,7 @@
-//! Deleting.
+//! Delete.
 
-use crate::cloud::{InstanceState, Sighting};
-use crate::conformance::Weather;
+use crate::cloud::{InstanceState, ObservedInstance};
+use crate::conformance::Fault;
 use crate::conformance::scene::{Scene, Verdict, expect, expect_error};
 
 pub(super) async fn deleting_takes_everything_and_may_be_repeated(scene: &Scene<'_>) -> Verdict {
@@ -10,7 +10,7 @@ pub(super) async fn deleting_takes_everything_and_may_be_repeated(scene: &Scene<
     scene.seen(&machine, running).await?;
     scene.delete(&machine).await?;
     match scene.sighting(&machine).await {
-        Sighting::Present(instance) if instance.state.exists() => {
+        ObservedInstance::Present(instance) if instance.state.exists() => {
             return Err(format!("gone, and described as {:?}", instance.state));
         }
         _ => {}
@@ -19,9 +19,8 @@ pub(super) async fn deleting_takes_everything_and_may_be_repeated(scene: &Scene<
 }
 
 pub(super) async fn what_never_was_is_gone(scene: &Scene<'_>) -> Verdict {
-    // Another controller may have asked for something and stored nothing, so that may take time, too.
+    // Another controller may have created an instance without storing it, so this waits as well.
     scene.delete(&scene.machine()).await?;
-    // Prepared, and perhaps asked for: that takes time, and an end.
     scene.delete(&scene.prepared().await?).await
 }
 
@@ -29,7 +28,7 @@ pub(super) async fn what_was_lost_and_is_not_shown_yet_is_deleted_all_the_same(
     scene: &Scene<'_>,
 ) -> Verdict {
     let machine = scene.prepared().await?;
-    scene.weather(Weather::LostAndHidden).await;
+    scene.set_fault(Fault::LostAndUnlisted).await;
     expect_error("a create whose answer is lost", scene.cloud.create(&machine).await)?;
     scene.ensure_existing(&machine, 1).await?;
     scene.delete(&machine).await
@@ -38,14 +37,14 @@ pub(super) async fn what_was_lost_and_is_not_shown_yet_is_deleted_all_the_same(
 pub(super) async fn what_was_made_and_is_not_shown_yet_is_deleted_all_the_same(
     scene: &Scene<'_>,
 ) -> Verdict {
-    scene.weather(Weather::Hidden).await;
+    scene.set_fault(Fault::Unlisted).await;
     let machine = scene.created().await?;
     scene.delete(&machine).await
 }
 
 pub(super) async fn only_the_machines_own_instance_goes(scene: &Scene<'_>) -> Verdict {
     let machine = scene.created().await?;
-    // The same name in the same namespace: a Machine that was created anew.
+    // A Machine that was recreated with the same name.
     let mut namesake = scene.machine();
     namesake.key = machine.key.clone();
     scene.prepare(&mut namesake).await?;

@@ -1,7 +1,7 @@
-//! Every class of errors, what it says about effects, and that none of them is taken for an answer.
+//! Every error class and its effect. No error counts as an answer.
 
-use crate::cloud::{CloudError, Effect, ErrorClass, MachineRef, Reach, Sighting};
-use crate::conformance::Weather;
+use crate::cloud::{CloudError, Effect, ErrorClass, MachineRef, ObservedInstance, Reach};
+use crate::conformance::Fault;
 use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error};
 
 pub(super) async fn an_impossible_spec_is_invalid_for_good(scene: &Scene<'_>) -> Verdict {
@@ -21,14 +21,14 @@ pub(super) async fn an_impossible_spec_is_invalid_for_good(scene: &Scene<'_>) ->
 
 pub(super) async fn no_room_is_told_as_such_and_passes(scene: &Scene<'_>) -> Verdict {
     let (mut machine, other) = (scene.prepared().await?, scene.prepared().await?);
-    scene.weather(Weather::NoRoom).await;
+    scene.set_fault(Fault::NoCapacity).await;
     let error = expect_error("create", scene.cloud.create(&machine).await)?;
     ensure_class(&error, ErrorClass::CapacityExhausted)?;
     ensure_without_effect(&error)?;
-    ensure(error.domain.is_some(), || "nobody knows who else has no room".to_owned())?;
+    ensure(error.domain.is_some(), || "CapacityExhausted has no failure domain".to_owned())?;
     expect_error("create of another", scene.cloud.create(&other).await)?;
     scene.ensure_existing(&machine, 0).await?;
-    scene.weather(Weather::Fair).await;
+    scene.set_fault(Fault::None).await;
     if error.effect == Effect::NoneForThisAttempt {
         machine.attempt = 2;
         scene.prepare(&mut machine).await?;
@@ -41,9 +41,9 @@ pub(super) async fn throttling_is_told_as_such_and_concerns_all_alike(
     scene: &Scene<'_>,
 ) -> Verdict {
     let other = scene.prepared().await?;
-    let error = refused(scene, Weather::Throttled, ErrorClass::Throttled).await?;
+    let error = refused(scene, Fault::Throttled, ErrorClass::Throttled).await?;
     ensure_without_effect(&error)?;
-    scene.weather(Weather::Throttled).await;
+    scene.set_fault(Fault::Throttled).await;
     let second = expect_error("create of another", scene.cloud.create(&other).await)?;
     ensure(error.domain.is_some() && error.domain == second.domain, || {
         format!(
@@ -54,18 +54,18 @@ pub(super) async fn throttling_is_told_as_such_and_concerns_all_alike(
 }
 
 pub(super) async fn missing_rights_are_told_as_such(scene: &Scene<'_>) -> Verdict {
-    let error = refused(scene, Weather::Unauthorised, ErrorClass::Unauthorised).await?;
+    let error = refused(scene, Fault::Unauthorised, ErrorClass::Unauthorised).await?;
     ensure_without_effect(&error)
 }
 
 pub(super) async fn an_outage_leaves_everything_open(scene: &Scene<'_>) -> Verdict {
-    let error = refused(scene, Weather::Unavailable, ErrorClass::Unavailable).await?;
+    let error = refused(scene, Fault::Unavailable, ErrorClass::Unavailable).await?;
     ensure(error.effect == Effect::Unclear, || format!("its effect is {:?}", error.effect))
 }
 
-/// Whether the cloud said it or something on the way to it, nobody can tell.
+/// The response may come from a proxy, so its effect is unclear.
 pub(super) async fn nonsense_is_no_answer(scene: &Scene<'_>) -> Verdict {
-    let error = troubled(scene, Weather::Nonsense).await?;
+    let error = troubled(scene, Fault::InvalidResponses).await?;
     ensure(matches!(error.class, ErrorClass::Unknown | ErrorClass::Unavailable), || {
         format!("{:?} instead of Unknown or Unavailable: {error}", error.class)
     })?;
@@ -78,33 +78,29 @@ pub(super) async fn what_is_not_there_is_not_found(scene: &Scene<'_>) -> Verdict
     ensure_class(&error, ErrorClass::NotFound)
 }
 
-/// In this weather everything fails with this class.
-async fn refused(
-    scene: &Scene<'_>,
-    weather: Weather,
-    class: ErrorClass,
-) -> Result<CloudError, String> {
-    let error = troubled(scene, weather).await?;
+/// All calls fail with this class.
+async fn refused(scene: &Scene<'_>, fault: Fault, class: ErrorClass) -> Result<CloudError, String> {
+    let error = troubled(scene, fault).await?;
     ensure_class(&error, class)?;
     Ok(error)
 }
 
-/// In this weather nothing works, and nothing is taken for gone; afterwards everything works, once.
-async fn troubled(scene: &Scene<'_>, weather: Weather) -> Result<CloudError, String> {
+/// All calls fail, and nothing counts as absent; afterwards everything works.
+async fn troubled(scene: &Scene<'_>, fault: Fault) -> Result<CloudError, String> {
     let there = scene.created().await?;
     scene.seen(&there, |_| true).await?;
     let machine: MachineRef = scene.prepared().await?;
-    scene.weather(weather).await;
+    scene.set_fault(fault).await;
     let error = expect_error("create", scene.cloud.create(&machine).await)?;
     let sighting = scene.sighting(&there).await;
-    ensure(matches!(sighting, Sighting::Unknown(_)), || {
+    ensure(matches!(sighting, ObservedInstance::Unknown(_)), || {
         format!("the cloud could not be asked, and the answer is {sighting:?}")
     })?;
     expect_error("delete", scene.cloud.delete(&there).await)?;
-    let reach = Reach { realm: scene.bed.realm(), cluster: scene.cluster() };
+    let reach = Reach { access: scene.bed.access(), cluster: scene.cluster() };
     expect_error("list", scene.cloud.list(&reach).await)?;
     expect_error("update", scene.cloud.update(&there).await)?;
-    scene.weather(Weather::Fair).await;
+    scene.set_fault(Fault::None).await;
     scene.ensure_existing(&there, 1).await?;
     expect("create afterwards", scene.cloud.create(&machine).await)?;
     scene.ensure_existing(&machine, 1).await?;

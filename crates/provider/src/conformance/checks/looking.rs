@@ -1,12 +1,12 @@
-//! Describing, listing and repairing.
+//! Describe, list and update.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use machinist_domain::retry::Retry;
 
-use crate::cloud::{AddressKind, InstanceState, Reach, Sighting};
-use crate::conformance::Weather;
+use crate::cloud::{AddressKind, InstanceState, ObservedInstance, Reach};
+use crate::conformance::Fault;
 use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error, store};
 
 pub(super) async fn an_instance_comes_to_run_under_one_name(scene: &Scene<'_>) -> Verdict {
@@ -28,7 +28,7 @@ pub(super) async fn many_are_described_in_order_and_together_with_unknown_ones(
     scene: &Scene<'_>,
 ) -> Verdict {
     let none = scene.cloud.describe(&[]).await;
-    ensure(none.is_empty(), || format!("nobody was asked about, and the answer is {none:?}"))?;
+    ensure(none.is_empty(), || format!("describing no machine returned {none:?}"))?;
     let machines = [
         scene.created().await?,
         scene.machine(),
@@ -40,27 +40,27 @@ pub(super) async fn many_are_described_in_order_and_together_with_unknown_ones(
     let seen: Vec<_> = answers
         .iter()
         .map(|answer| match answer {
-            Sighting::Present(instance) => Some(Arc::clone(&instance.provider_id)),
+            ObservedInstance::Present(instance) => Some(Arc::clone(&instance.provider_id)),
             _ => None,
         })
         .collect();
     let known: Vec<_> = machines.iter().map(|machine| machine.provider_id.clone()).collect();
     ensure(seen == known, || format!("{seen:?} instead of {known:?}"))?;
-    // Nothing is wrong, but it may be too early to tell.
+    // It may be too early to be certain.
     let absent = answers.iter().filter(|answer| match answer {
-        Sighting::Absent => true,
-        Sighting::Unknown(failure) => matches!(failure.retry, Retry::Again(_)),
+        ObservedInstance::Absent => true,
+        ObservedInstance::Unknown(failure) => matches!(failure.retry, Retry::Again(_)),
         _ => false,
     });
     ensure(absent.count() == 2, || format!("two never were, but this is said: {answers:?}"))
 }
 
 pub(super) async fn what_is_not_shown_yet_is_not_absent(scene: &Scene<'_>) -> Verdict {
-    scene.weather(Weather::Hidden).await;
+    scene.set_fault(Fault::Unlisted).await;
     let machine = scene.created().await?;
     scene.seen(&machine, |_| true).await?;
-    // The same when nobody knows whether it was made.
-    scene.weather(Weather::LostAndHidden).await;
+    // The same when the response to the create was lost.
+    scene.set_fault(Fault::LostAndUnlisted).await;
     let machine = scene.prepared().await?;
     expect_error("a create whose answer is lost", scene.cloud.create(&machine).await)?;
     scene.seen(&machine, |_| true).await.map(drop)
@@ -71,13 +71,13 @@ pub(super) async fn lists_are_followed_to_the_last_page(scene: &Scene<'_>) -> Ve
     for _ in 0..5 {
         wanted.insert(scene.created().await?.uid.to_string());
     }
-    // Somebody else's.
+    // Of another cluster.
     let mut other = scene.machine();
-    other.cluster = "conformance-of-somebody-else".into();
+    other.cluster = "conformance-of-another-cluster".into();
     scene.prepare(&mut other).await?;
     expect("create", scene.cloud.create(&other).await)?;
-    scene.weather(Weather::SmallPages).await;
-    let reach = Reach { realm: scene.bed.realm(), cluster: scene.cluster() };
+    scene.set_fault(Fault::SmallPages).await;
+    let reach = Reach { access: scene.bed.access(), cluster: scene.cluster() };
     let listed = expect("list", scene.cloud.list(&reach).await)?;
     let found: Vec<_> = listed.iter().map(|owned| owned.machine_uid.to_string()).collect();
     let distinct: BTreeSet<_> = found.iter().cloned().collect();
@@ -93,7 +93,7 @@ pub(super) async fn drift_is_seen_and_repaired(scene: &Scene<'_>) -> Verdict {
     let running = |instance: &crate::cloud::Instance| instance.state == InstanceState::Running;
     let instance = scene.seen(&machine, running).await?;
     store(&mut machine, &instance);
-    scene.bed.spoil(&machine.uid).await;
+    scene.bed.cause_drift(&machine.uid).await;
     scene.seen(&machine, |instance| instance.drift.is_some()).await?;
     let repaired = expect("update", scene.cloud.update(&machine).await)?;
     ensure(repaired.drift.is_none(), || format!("repaired, and still {:?}", repaired.drift))?;

@@ -1,4 +1,4 @@
-//! The checks, by name. A new one is a function in the file of its subject and a row in [`CHECKS`].
+//! The checks by name. To add one, write a function in the file of its subject and add it to [`CHECKS`].
 
 mod creation;
 mod deletion;
@@ -11,7 +11,6 @@ use crate::Pending;
 
 type Check = for<'a> fn(&'a Scene<'a>) -> Pending<'a, Verdict>;
 
-/// A row for each function: its name, and the function.
 macro_rules! checks {
     ($($module:ident::$name:ident),* $(,)?) => {
         &[$((stringify!($name), |scene| Box::pin($module::$name(scene)))),*]

@@ -10,7 +10,7 @@ pub(super) async fn the_spec_half_reads_its_own_kind_and_nothing_else(
 ) -> Verdict {
     let specs = scene.bed.specs();
     let good = scene.bed.good_spec();
-    ensure(!specs.kinds().is_empty(), || "it says no kinds, so nobody can choose it".to_owned())?;
+    ensure(!specs.kinds().is_empty(), || "it has no kinds, so it is never chosen".to_owned())?;
     let problems = specs.validate(&good);
     ensure(problems.is_empty(), || format!("the good spec has problems: {problems:?}"))?;
     specs.shape(&good).map_err(|error| format!("the good spec has no shape: {error}"))?;

@@ -1,31 +1,30 @@
-//! A launch, from a spec and what was found out for it. Pure.
+//! Builds a launch from a spec and its resolved values. Pure.
 
 use machinist_aws_spec::config::{BlockDevice, CpuOptions, HostPlacement, Market, ProviderConfig};
 use machinist_provider::cloud::MachineRef;
 
-use super::calls::TAG_HOST_TOKEN;
-use super::launch::{HostRequest, Launch, MarketTerms, Place, Volume, known_host, token};
-use super::resolve::Resolved;
-use super::surroundings::{ClusterFacts, IpFamily};
-use super::tags;
+use crate::machines::calls::TAG_HOST_TOKEN;
+use crate::machines::cluster_settings::{ClusterSettings, IpFamily};
+use crate::machines::launch::resolve::Resolved;
+use crate::machines::launch::{HostRequest, Launch, MarketTerms, Place, Volume, known_host, token};
+use crate::machines::tags;
 
-/// How many requests for hosts of earlier attempts are kept. They matter only where hosts cannot be looked for: an attempt whose launch was refused is over
-/// only when its host is gone, so of older ones nothing is left.
+/// How many earlier host requests are kept, for credentials that cannot list hosts. Hosts of older attempts are
+/// released: a refused attempt ends only then.
 const EARLIER_HOSTS: usize = 2;
 
-/// Fixes every value for the machine's attempt. The spec has no problems.
-pub(super) fn assemble(
+pub(crate) fn assemble(
     machine: &MachineRef,
     config: &ProviderConfig,
     resolved: Resolved,
-    facts: &ClusterFacts,
+    settings: &ClusterSettings,
 ) -> Launch {
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let profile = config.iam_instance_profile.as_ref().and_then(|profile| profile.id());
     let public_ip = config.public_ip;
     let volumes = config.block_devices.iter();
     let root = resolved.root_device.as_deref().unwrap_or_default();
-    let placement = place(machine, config, &resolved, facts);
+    let placement = place(machine, config, &resolved, settings);
     Launch {
         volumes: volumes.filter_map(|device| volume(device, root)).collect(),
         image: resolved.image,
@@ -43,12 +42,12 @@ pub(super) fn assemble(
         },
         public_ip: public_ip.filter(|_| !resolved.is_wavelength),
         carrier_ip: public_ip.filter(|_| resolved.is_wavelength),
-        primary_ipv6: facts.ip_family == IpFamily::DualStackIpv6Primary,
-        dual_stack: facts.ip_family != IpFamily::Ipv4,
+        primary_ipv6: settings.ip_family == IpFamily::DualStackIpv6Primary,
+        dual_stack: settings.ip_family != IpFamily::Ipv4,
         user_data_secret: config.user_data_secret().and_then(text),
         key_name: config.key_name.as_deref().and_then(text),
         profile: profile.and_then(text),
-        tags: tags::wanted(machine, &config.tags, facts),
+        tags: tags::wanted(machine, &config.tags, settings),
         placement,
         market: match config.market() {
             Market::OnDemand => None,
@@ -68,7 +67,7 @@ pub(super) fn assemble(
     }
 }
 
-/// The spec's volume; the one without a name is the root volume. Entries without a volume mean nothing.
+/// A volume without a name is the root volume. Entries without a volume are ignored.
 fn volume(device: &BlockDevice, root: &str) -> Option<Volume> {
     let ebs = device.ebs.as_ref()?;
     let narrow = |number: i64| i32::try_from(number).ok();
@@ -87,7 +86,7 @@ fn place(
     machine: &MachineRef,
     config: &ProviderConfig,
     resolved: &Resolved,
-    facts: &ClusterFacts,
+    settings: &ClusterSettings,
 ) -> Place {
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let placement = &config.placement;
@@ -104,7 +103,7 @@ fn place(
         own_host: own.map(|host| {
             let token = format!("{}-host", token(machine));
             let spec = [host.tags(), config.tags.as_slice()].concat();
-            let mut tags = tags::wanted(machine, &spec, facts);
+            let mut tags = tags::wanted(machine, &spec, settings);
             tags.insert(TAG_HOST_TOKEN.to_owned(), token.clone());
             HostRequest {
                 token,
@@ -116,7 +115,7 @@ fn place(
     }
 }
 
-/// The hosts that are known by their ids: another controller's has no tag to find it by, and the one of this attempt takes its place.
+/// Hosts that are known by id: another controller's host has no tags to find it by.
 fn former_hosts(machine: &MachineRef) -> Vec<String> {
     let before = Launch::stored(&machine.status);
     let mut hosts = before.map(|before| before.former_hosts).unwrap_or_default();
@@ -125,7 +124,6 @@ fn former_hosts(machine: &MachineRef) -> Vec<String> {
     hosts
 }
 
-/// The hosts that the attempts before this one may have made: the newest [`EARLIER_HOSTS`].
 fn earlier_hosts(machine: &MachineRef) -> Vec<HostRequest> {
     let Some(before) = Launch::stored(&machine.status) else { return Vec::new() };
     let mut hosts = before.earlier_hosts;
@@ -139,7 +137,7 @@ fn earlier_hosts(machine: &MachineRef) -> Vec<HostRequest> {
 mod tests {
     use jiff::Timestamp;
     use machinist_domain::key::{ObjectKey, Uid};
-    use machinist_provider::capacity::{Credentials, Realm};
+    use machinist_provider::access::{CloudAccess, Credentials};
     use machinist_provider::cloud::ProviderStatus;
     use serde_json::value::RawValue;
     use serde_json::{Value, json};
@@ -154,7 +152,7 @@ mod tests {
             attempt,
             cluster: "c1".into(),
             cluster_label: None,
-            realm: Realm {
+            access: CloudAccess {
                 region: "us-east-1".into(),
                 credentials: Credentials::Ambient,
                 endpoint: None,
@@ -179,11 +177,11 @@ mod tests {
             is_wavelength,
         };
         let config = ProviderConfig::read(&spec).unwrap();
-        assemble(machine, &config, resolved, &ClusterFacts::default())
+        assemble(machine, &config, resolved, &ClusterSettings::default())
     }
 
     #[test]
-    fn an_address_from_outside_is_the_carriers_in_a_wavelength_zone() {
+    fn public_address_is_a_carrier_address_in_a_wavelength_zone() {
         let machine = machine(1, ProviderStatus::default());
         let addresses = |spec: Value, is_wavelength| {
             let launch = launch(&machine, &spec, is_wavelength);
@@ -196,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_read_again_as_it_was() {
+    fn stored_launch_is_read_back() {
         let first = machine(1, ProviderStatus::default());
         let host = json!({ "affinity": "DedicatedHost", "dedicatedHost": { "allocationStrategy": "Dynamic" } });
         let spec =
@@ -206,7 +204,6 @@ mod tests {
         let status = made.clone().into_status(&first).unwrap();
         assert_eq!(Launch::stored(&status), Some(made.clone()));
 
-        // The next attempt knows the host of this one; a repeat of the same does not.
         let again = launch(&machine(1, status.clone()), &spec, false);
         assert_eq!(again, made);
         let second = launch(&machine(2, status), &spec, false);
@@ -215,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_known_is_kept_by_its_id_from_attempt_to_attempt() {
+    fn known_host_is_kept_across_attempts() {
         let known = json!({ "dedicatedHost": { "id": "h-0" } });
         let mut status = ProviderStatus(known.as_object().unwrap().clone());
         for attempt in 1..=3 {
@@ -227,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_attempts_there_were_two_of_their_hosts_are_kept() {
+    fn keeps_the_host_requests_of_two_attempts() {
         let host = json!({ "affinity": "DedicatedHost", "dedicatedHost": { "allocationStrategy": "Dynamic" } });
         let spec = json!({ "placement": { "tenancy": "host", "host": host } });
         let mut status = ProviderStatus::default();

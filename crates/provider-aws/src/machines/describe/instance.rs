@@ -1,4 +1,4 @@
-//! From EC2's words to those of the contract. Pure.
+//! Converts an EC2 instance, and determines its owner. Pure.
 
 use std::sync::Arc;
 
@@ -10,27 +10,26 @@ use machinist_provider::cloud::{
 };
 use serde_json::{Value, json};
 
-use super::balanced::{LOAD_BALANCERS, PRIVATE_IP, remembered};
-use super::found::Found;
-use super::home::ACCOUNT;
-use super::launch::{HOST, Launch, known_id, token};
-use super::surroundings::ClusterFacts;
-use super::tags;
+use crate::machines::account::ACCOUNT;
+use crate::machines::cluster_settings::ClusterSettings;
+use crate::machines::describe::ec2_instance::Ec2Instance;
+use crate::machines::launch::{HOST, Launch, known_id, token};
+use crate::machines::load_balancers::desired::{LOAD_BALANCERS, PRIVATE_IP, to_store};
+use crate::machines::tags;
+use crate::messages;
 
-/// What a machine's instance looks like, with everything that is known around it.
+/// What the conversion needs beside the instance.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Around<'a> {
-    /// The machine that it was asked for, if that is known.
-    pub(super) machine: Option<&'a MachineRef>,
-    pub(super) region: &'a str,
-    /// The names that its network gives.
-    pub(super) domains: &'a [String],
-    /// What holds for all machines of the cluster; `None` where that could not be found out, so that no tag is missed for it.
-    pub(super) facts: Option<&'a ClusterFacts>,
+pub(crate) struct InstanceContext<'a> {
+    pub(crate) machine: Option<&'a MachineRef>,
+    pub(crate) region: &'a str,
+    /// The domain names of its VPC.
+    pub(crate) domains: &'a [String],
+    /// `None` if unknown; then no tag counts as missing because of it.
+    pub(crate) settings: Option<&'a ClusterSettings>,
 }
 
-/// An instance, as the contract has it.
-pub(super) fn instance(found: &Found, around: Around<'_>) -> Instance {
+pub(crate) fn instance(found: &Ec2Instance, context: InstanceContext<'_>) -> Instance {
     let text = |text: &str| Some(text).filter(|text| !text.is_empty()).map(Arc::from);
     Instance {
         id: found.id.as_str().into(),
@@ -38,23 +37,23 @@ pub(super) fn instance(found: &Found, around: Around<'_>) -> Instance {
         state: found.state(),
         state_text: found.state.as_str().into(),
         state_reason: found.reason.as_deref().map(Arc::from),
-        addresses: addresses(found, around.domains),
-        region: text(around.region),
+        addresses: addresses(found, context.domains),
+        region: text(context.region),
         zone: text(&found.zone),
         instance_type: text(&found.instance_type),
         interruptible: found.is_spot,
         uncertain: false,
-        drift: around.machine.and_then(|machine| drift(found, machine, around.facts)),
-        status: status(found, around.machine),
+        drift: context.machine.and_then(|machine| drift(found, machine, context.settings)),
+        status: status(found, context.machine),
     }
 }
 
-fn status(found: &Found, machine: Option<&MachineRef>) -> ProviderStatus {
+fn status(found: &Ec2Instance, machine: Option<&MachineRef>) -> ProviderStatus {
     let mut status = machine.map(|machine| machine.status.clone()).unwrap_or_default();
     let mut set = |name: &str, value: Value| status.0.insert(name.to_owned(), value);
     set("instanceId", json!(found.id));
     set("instanceState", json!(found.state));
-    let balancers = machine.filter(|_| found.exists()).and_then(remembered);
+    let balancers = machine.filter(|_| found.exists()).and_then(to_store);
     if let Some(balancers) = balancers {
         set(LOAD_BALANCERS, balancers);
         if let Some(address) = &found.private_ip {
@@ -74,13 +73,13 @@ fn status(found: &Found, machine: Option<&MachineRef>) -> ProviderStatus {
     }
     let conditions = status.0.entry("conditions").or_insert_with(|| json!([]));
     if let (Value::Array(conditions), Some(since)) = (conditions, found.launched) {
-        say_created(conditions, since);
+        set_created_condition(conditions, since);
     }
     status
 }
 
-/// Says that the instance was made. That it was stays as it is said, also by another controller; that it once was not is over.
-fn say_created(conditions: &mut Vec<Value>, since: Timestamp) {
+/// Sets `MachineCreation`, unless it is true already.
+fn set_created_condition(conditions: &mut Vec<Value>, since: Timestamp) {
     let created = json!({
         "type": "MachineCreation",
         "status": "True",
@@ -95,8 +94,8 @@ fn say_created(conditions: &mut Vec<Value>, since: Timestamp) {
     }
 }
 
-/// In the order that users of OpenShift know.
-fn addresses(found: &Found, domains: &[String]) -> Vec<Address> {
+/// In OpenShift's order.
+fn addresses(found: &Ec2Instance, domains: &[String]) -> Vec<Address> {
     let mut addresses = Vec::new();
     let mut add = |kind, address: &str| addresses.push(Address { kind, address: address.into() });
     for address in &found.internal {
@@ -123,17 +122,17 @@ fn addresses(found: &Found, domains: &[String]) -> Vec<Address> {
     addresses
 }
 
-/// The tags that an instance lacks.
-pub(super) fn missing_tags(
-    found: &Found,
+pub(crate) fn missing_tags(
+    found: &Ec2Instance,
     machine: &MachineRef,
-    facts: Option<&ClusterFacts>,
+    settings: Option<&ClusterSettings>,
 ) -> std::collections::BTreeMap<String, String> {
-    let none = ClusterFacts::default();
-    // A spec that cannot be read any more says nothing about tags.
+    let none = ClusterSettings::default();
+    // An unreadable spec has no tags.
     let spec = ProviderConfig::read(&machine.spec).map(|config| config.tags).unwrap_or_default();
-    let mut wanted = tags::wanted(machine, &spec, facts.unwrap_or(&none));
-    // With two of them AWS's Kubernetes parts do not know what to do. Another controller may have gone by another name of the cluster.
+    let mut wanted = tags::wanted(machine, &spec, settings.unwrap_or(&none));
+    // Kubernetes components of AWS do not support two of them, and another controller may have used another name of
+    // the cluster.
     let is_owned = found.tags.iter().any(|(name, value)| tags::says_owned(name, value));
     wanted.retain(|name, value| {
         found.tag(name) != Some(value) && !(is_owned && tags::says_owned(name, value))
@@ -141,26 +140,28 @@ pub(super) fn missing_tags(
     wanted
 }
 
-fn drift(found: &Found, machine: &MachineRef, facts: Option<&ClusterFacts>) -> Option<String> {
+fn drift(
+    found: &Ec2Instance,
+    machine: &MachineRef,
+    settings: Option<&ClusterSettings>,
+) -> Option<String> {
     if matches!(found.state(), InstanceState::Terminating | InstanceState::Terminated) {
         return None;
     }
-    let missing = missing_tags(found, machine, facts);
-    let names: Vec<_> = missing.keys().map(String::as_str).collect();
-    (!names.is_empty()).then(|| format!("tags differ: {}", names.join(", ")))
+    let missing = missing_tags(found, machine, settings);
+    (!missing.is_empty()).then(|| messages::tags_differ(missing.keys()))
 }
 
-/// Adds to what is to be repaired.
-pub(super) fn add_drift(instance: &mut Instance, more: &str) {
+pub(crate) fn add_drift(instance: &mut Instance, more: &str) {
     let before = instance.drift.take().map(|drift| format!("{drift}; "));
     instance.drift = Some(before.unwrap_or_default() + more);
 }
 
-/// Whether an instance that was found belongs to a machine.
+/// Whether an instance belongs to a machine.
 ///
-/// One that says whose it is belongs to nobody else. One that says nothing lost its tags, which its token shows, or was made by another
-/// controller: it belongs to the machine that knows its id, if it is the cluster's or has the machine's name.
-pub(super) fn is_own(found: &Found, machine: &MachineRef) -> bool {
+/// The uid tag decides. Without it, the instance lost its tags (its token proves the owner), or another controller
+/// created it: then the machine must name its id, and the cluster's tag or the name must match.
+pub(crate) fn is_own(found: &Ec2Instance, machine: &MachineRef) -> bool {
     match found.tag(TAG_MACHINE_UID) {
         Some(uid) => uid == &*machine.uid.0,
         None if was_asked_for_by(found, machine) => true,
@@ -171,45 +172,46 @@ pub(super) fn is_own(found: &Found, machine: &MachineRef) -> bool {
     }
 }
 
-/// Whether it was launched with a token of this machine, of whichever attempt. Nobody can take that away.
-fn was_asked_for_by(found: &Found, machine: &MachineRef) -> bool {
+/// Whether its client token is of this machine. Tokens cannot be changed.
+fn was_asked_for_by(found: &Ec2Instance, machine: &MachineRef) -> bool {
     let rest = found.token.strip_prefix(&*machine.uid.0);
     let attempt = rest.and_then(|rest| rest.strip_prefix('-'));
     attempt.is_some_and(|attempt| attempt.parse::<u32>().is_ok())
 }
 
-/// Whether another controller made it for this machine, and could not store that.
-fn may_be_taken_over(found: &Found, machine: &MachineRef) -> bool {
+/// Whether another controller created it for this machine without storing it.
+fn may_be_taken_over(found: &Ec2Instance, machine: &MachineRef) -> bool {
     let untouched = known_id(machine).is_none() && machine.status.attempt().is_none();
     let younger = found.launched.is_some_and(|at| at.as_second() >= machine.created.as_second());
     untouched && younger && is_of_cluster(found, machine) && has_name(found, machine)
 }
 
-/// Whether it is the cluster's own, by whatever name the cluster goes.
-pub(super) fn is_of_cluster(found: &Found, machine: &MachineRef) -> bool {
+pub(crate) fn is_of_cluster(found: &Ec2Instance, machine: &MachineRef) -> bool {
     machine.clusters().any(|cluster| found.tag(&tags::cluster_tag(cluster)) == Some("owned"))
 }
 
-/// Whether it is called like the machine.
-pub(super) fn has_name(found: &Found, machine: &MachineRef) -> bool {
+pub(crate) fn has_name(found: &Ec2Instance, machine: &MachineRef) -> bool {
     found.tag("Name") == Some(&*machine.key.name)
 }
 
-/// The instance that counts, of all that were ever made for a machine: the one that is known to be its own, else the newest that runs, else the
-/// newest that exists, else what became of the present attempt. What earlier attempts left behind is for the deletion.
-pub(super) fn current<'a>(own: &[&'a Found], machine: &MachineRef) -> Option<&'a Found> {
-    let newest = |fits: &dyn Fn(&Found) -> bool| {
+/// The current instance: the known one, else the latest that runs, else the latest that exists, else that of the
+/// current attempt. Leftovers of earlier attempts are for the deletion.
+pub(crate) fn current<'a>(
+    own: &[&'a Ec2Instance],
+    machine: &MachineRef,
+) -> Option<&'a Ec2Instance> {
+    let newest = |fits: &dyn Fn(&Ec2Instance) -> bool| {
         own.iter().copied().filter(|found| fits(found)).max_by_key(|found| found.launched)
     };
     let known = known_id(machine);
     newest(&|found| known == Some(&found.id))
         .or_else(|| newest(&|found| found.state() == InstanceState::Running))
-        .or_else(|| newest(&Found::exists))
+        .or_else(|| newest(&Ec2Instance::exists))
         .or_else(|| newest(&|found| is_the_last(found, machine)))
 }
 
-/// Whether this is the instance that a machine asked for last: once it was seen, no other will appear.
-pub(super) fn is_the_last(found: &Found, machine: &MachineRef) -> bool {
+/// Whether this is the latest instance that the machine requested, so that no other will appear.
+pub(crate) fn is_the_last(found: &Ec2Instance, machine: &MachineRef) -> bool {
     match Launch::stored(&machine.status) {
         Some(launch) => found.token == launch.token,
         None if machine.status.attempt().is_some() => found.token == token(machine),
@@ -218,5 +220,5 @@ pub(super) fn is_the_last(found: &Found, machine: &MachineRef) -> bool {
 }
 
 #[cfg(test)]
-#[path = "sight_tests.rs"]
+#[path = "instance_tests.rs"]
 mod tests;

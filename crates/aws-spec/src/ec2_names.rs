@@ -1,9 +1,9 @@
-//! EC2's words for things that Kubernetes has words for, too.
+//! Converts EC2's names of architectures and GPU vendors.
 
 use machinist_domain::shape::{Architecture, GpuVendor};
 
-/// The architecture that a node will say it has, from EC2's `SupportedArchitectures`: the first that Kubernetes has a word for (old types list
-/// `i386` first), a Mac's is that of its CPU. Where there is none it is amd64, as it was before there was anything else.
+/// The node's architecture, from `SupportedArchitectures`: the first that Kubernetes supports (old types list `i386`
+/// first), amd64 if there is none.
 pub fn architecture<'a>(supported: impl IntoIterator<Item = &'a str>) -> Architecture {
     let known = |name: &str| match name {
         "x86_64" | "x86_64_mac" => Some(Architecture::Amd64),
@@ -13,7 +13,7 @@ pub fn architecture<'a>(supported: impl IntoIterator<Item = &'a str>) -> Archite
     supported.into_iter().find_map(known).unwrap_or(Architecture::Amd64)
 }
 
-/// Who makes a GPU, from EC2's `Manufacturer`; `None` where no resource name is known for it.
+/// The GPU vendor, from `Manufacturer`; `None` without a known resource name.
 pub fn gpu_vendor(manufacturer: &str) -> Option<GpuVendor> {
     let is = |name: &str| manufacturer.eq_ignore_ascii_case(name);
     match () {

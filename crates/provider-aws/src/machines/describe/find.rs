@@ -1,43 +1,41 @@
-//! Looking for the instances of machines: many machines in few calls.
+//! Finds the instances of many machines with few calls.
 //!
-//! First by the ids that are stored, then by the uid that our own instances carry, then by name and cluster, for machines of which nothing
-//! is stored: another controller may have made an instance and died before it could say so.
+//! By stored id, then by the uid tag, then by name and cluster for machines without stored state: another controller
+//! may have created an instance and stopped before storing it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use machinist_provider::cloud::MachineRef;
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
 
-use super::calls::filter;
-use super::found::Found;
-use super::launch::known_id;
-use super::sight::is_own;
-use super::tags::cluster_tag;
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
+use crate::machines::calls::filter;
+use crate::machines::describe::ec2_instance::Ec2Instance;
+use crate::machines::describe::instance::is_own;
+use crate::machines::launch::known_id;
+use crate::machines::tags::cluster_tag;
 
-/// The most values that EC2 takes in one filter.
+/// The maximum number of values in one filter.
 const ASKED_TOGETHER: usize = 200;
 
-/// How much to look for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
-    /// The instance that counts: who is found by its id is not looked for by anything else.
+pub(crate) enum Depth {
+    /// The current instance: a machine found by id is not searched by tags.
     Current,
-    /// Everything that was ever made for the machines.
+    /// Everything that was ever created for the machines.
     All,
 }
 
-/// What was found for some machines.
 #[derive(Debug, Default)]
-pub(super) struct Finds(Vec<Found>);
+pub(crate) struct SearchResult(Vec<Ec2Instance>);
 
-impl Finds {
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Found> {
+impl SearchResult {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Ec2Instance> {
         self.0.iter()
     }
 
-    fn add(&mut self, found: Vec<Found>) {
+    fn add(&mut self, found: Vec<Ec2Instance>) {
         let known: HashSet<_> = self.0.iter().map(|found| found.id.clone()).collect();
         self.0.extend(found.into_iter().filter(|found| !known.contains(&found.id)));
     }
@@ -46,8 +44,7 @@ impl Finds {
         self.0.iter().any(|found| known_id(machine) == Some(&found.id))
     }
 
-    /// What was found, by machine: its own, and what it only says is its own.
-    pub(super) fn index(&self) -> Index<'_> {
+    pub(crate) fn index(&self) -> Index<'_> {
         let mut index = Index::default();
         for found in &self.0 {
             index.ids.insert(&found.id, found);
@@ -61,17 +58,15 @@ impl Finds {
     }
 }
 
-/// What was found, so that the part of each machine is quick to find in it.
 #[derive(Debug, Default)]
-pub(super) struct Index<'a> {
-    ids: HashMap<&'a str, &'a Found>,
-    uids: HashMap<&'a str, Vec<&'a Found>>,
-    names: HashMap<&'a str, Vec<&'a Found>>,
+pub(crate) struct Index<'a> {
+    ids: HashMap<&'a str, &'a Ec2Instance>,
+    uids: HashMap<&'a str, Vec<&'a Ec2Instance>>,
+    names: HashMap<&'a str, Vec<&'a Ec2Instance>>,
 }
 
 impl<'a> Index<'a> {
-    /// The machine's own instances.
-    pub(super) fn own(&self, machine: &MachineRef) -> Vec<&'a Found> {
+    pub(crate) fn own(&self, machine: &MachineRef) -> Vec<&'a Ec2Instance> {
         let named = known_id(machine).and_then(|id| self.ids.get(id)).into_iter();
         let marked = self.uids.get(&*machine.uid.0).into_iter().flatten();
         let called = self.names.get(&*machine.key.name).into_iter().flatten();
@@ -84,20 +79,19 @@ impl<'a> Index<'a> {
             .collect()
     }
 
-    /// The instance that a machine says is its own, and that is not.
-    pub(super) fn foreign(&self, machine: &MachineRef) -> Option<&'a Found> {
+    /// The instance that a machine names, but does not own.
+    pub(crate) fn foreign(&self, machine: &MachineRef) -> Option<&'a Ec2Instance> {
         let found = *self.ids.get(known_id(machine)?)?;
         (!is_own(found, machine)).then_some(found)
     }
 }
 
-/// Looks for the instances of machines of one realm.
-pub(super) async fn find(
+pub(crate) async fn find(
     ec2: &Ec2,
     machines: &[&MachineRef],
     depth: Depth,
-) -> Result<Finds, AwsError> {
-    let mut finds = Finds::default();
+) -> Result<SearchResult, AwsError> {
+    let mut finds = SearchResult::default();
     let ids: Vec<_> = machines.iter().filter_map(|machine| known_id(machine)).collect();
     for ids in ids.chunks(ASKED_TOGETHER) {
         finds.add(ec2.instances(vec![filter("instance-id", ids.iter().copied())]).await?);
@@ -121,8 +115,7 @@ pub(super) async fn find(
     Ok(finds)
 }
 
-/// The names of machines of which nothing is stored, by cluster. Whoever made an instance for one went by the Machine's label, and on OpenShift by what
-/// is the cluster's identity, too.
+/// The names of machines without stored state, by cluster. The other controller may have used any name of the cluster.
 fn untouched<'a>(machines: &[&'a MachineRef]) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut names: BTreeMap<&str, Vec<_>> = BTreeMap::new();
     for machine in machines {

@@ -1,9 +1,7 @@
-//! What is stored on a machine before its instance is asked for (`status.providerStatus.launch`), so that every repeat is the same
-//! request, whatever AWS or the spec say by then.
+//! The stored launch (`status.providerStatus.launch`), so that every repeat is the same request.
 //!
-//! User data is not stored: it may hold what only a Secret should. Its Secret is read again at each try. If it has changed meanwhile, EC2
-//! itself says whether the first request was carried out: either it was not, and now is, or the token is refused, and the instance is found by
-//! its tags.
+//! User data is not stored, because it may be secret. If its Secret changes between two requests, EC2 decides: either
+//! the first was not carried out, and the second is, or the token is refused, and the instance is found by its tags.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +10,19 @@ use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef, Prov
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::tags;
+use crate::machines::tags;
+use crate::messages;
 
-/// Where the host that was made for a machine is stored, as OpenShift's provider has it.
+/// The key of the machine's own host, as in OpenShift's provider.
 pub(crate) const HOST: &str = "dedicatedHost";
 
-/// The form of what is stored. What another version wrote is not understood, and so not repeated.
+/// The format version. Another version is not repeated.
 const VERSION: u32 = 1;
 
-/// Where the spec has tags for a host of the machine's own.
+/// The field with the tags of the machine's own host.
 const HOST_TAGS: &str = "placement.host.dedicatedHost.dynamicHostAllocation.tags";
 
-/// A launch, to the last value.
+/// Every value of a launch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "each is stored under a name of its own")]
@@ -31,21 +30,20 @@ pub(crate) struct Launch {
     pub(crate) version: u32,
     pub(crate) attempt: u32,
     pub(crate) token: String,
-    /// Where it is asked for; the spec may say something else by then.
+    /// The region of the request, whatever the spec says now.
     #[serde(default)]
     pub(crate) region: String,
-    /// A hash of the spec that it was made from.
+    /// A hash of the spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) spec: Option<String>,
     pub(crate) image: String,
     pub(crate) instance_type: String,
     pub(crate) subnet: String,
-    /// Where the subnet is.
     pub(crate) zone: String,
-    /// Whether another attempt may go to another zone.
+    /// Whether another attempt may use another zone.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) elsewhere: bool,
-    /// Whether another attempt goes to another subnet.
+    /// Whether another attempt uses another subnet.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) other_subnets: bool,
     pub(crate) security_groups: Vec<String>,
@@ -59,10 +57,9 @@ pub(crate) struct Launch {
     /// As `public_ip`, in a wavelength zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) carrier_ip: Option<bool>,
-    /// Whether the interface gets an IPv6 address, and that is its first.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) primary_ipv6: bool,
-    /// Whether IMDS and the host's name speak IPv6 too.
+    /// Whether IMDS and the hostname support IPv6.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) dual_stack: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,15 +82,14 @@ pub(crate) struct Launch {
     pub(crate) http_tokens: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sev_snp: Option<bool>,
-    /// The hosts that the machine had before this attempt, whoever made them, by their ids. They go before there is another one, or with the machine.
+    /// Ids of earlier hosts of the machine. They are released before another one is allocated, or with the machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) former_hosts: Vec<String>,
-    /// The hosts that earlier attempts may have made. They go with the machine.
+    /// Host requests of earlier attempts. Their hosts are released with the machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) earlier_hosts: Vec<HostRequest>,
 }
 
-/// A volume that goes with the instance.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Volume {
@@ -112,11 +108,10 @@ pub(crate) struct Volume {
     pub(crate) kms_key: Option<String>,
 }
 
-/// Where, beside the subnet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Place {
-    /// Said only where the spec does not name the subnet itself.
+    /// Set only if the spec does not name the subnet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) zone: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,15 +123,14 @@ pub(crate) struct Place {
     /// `default` or `host`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) affinity: Option<String>,
-    /// A host that somebody provided.
+    /// A given host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) host: Option<String>,
-    /// A host that is made for this machine.
+    /// A host that is allocated for this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) own_host: Option<HostRequest>,
 }
 
-/// A dedicated host, to the last value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HostRequest {
@@ -146,7 +140,6 @@ pub(crate) struct HostRequest {
     pub(crate) tags: BTreeMap<String, String>,
 }
 
-/// How it is paid for, unless by the hour.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum MarketTerms {
@@ -164,47 +157,45 @@ impl Launch {
             version: VERSION,
             attempt: machine.attempt,
             token: token(machine),
-            region: machine.realm.region.to_string(),
+            region: machine.access.region.to_string(),
             spec: Some(spec_hash(machine)),
             ..Self::default()
         }
     }
 
-    /// What is stored on the machine, whichever attempt it is for.
+    /// The stored launch of any attempt.
     pub(crate) fn stored(status: &ProviderStatus) -> Option<Self> {
         let stored = Self::deserialize(status.0.get("launch")?).ok();
         stored.filter(|launch| launch.version == VERSION)
     }
 
-    /// What is stored on the machine for its present attempt.
+    /// The stored launch of the current attempt.
     pub(crate) fn of(machine: &MachineRef) -> Result<Self, CloudError> {
         let stored = Self::stored(&machine.status);
         stored.filter(|launch| launch.attempt == machine.attempt).ok_or_else(|| {
             let attempt = machine.attempt;
-            // What another version wrote cannot be repeated, but what came of it is found by its tags.
+            // The request cannot be repeated, but its instance is found by its tags.
             let (message, effect) = if machine.status.attempt() == Some(attempt) {
-                let message = format!("what is stored for attempt {attempt} is not understood");
-                (message, Effect::NoneForThisAttempt)
+                (messages::unknown_launch_format(attempt), Effect::NoneForThisAttempt)
             } else {
-                (format!("attempt {attempt} was not prepared"), Effect::None)
+                (messages::not_prepared(attempt), Effect::None)
             };
             CloudError { effect, ..CloudError::new(ErrorClass::Unknown, message) }
         })
     }
 
-    /// Takes the hosts that the machine had before off what is stored: they were gone before the instance of this launch was asked for.
+    /// Removes the former hosts: they were released before this launch was requested.
     pub(crate) fn forget_former_hosts(status: &mut ProviderStatus) {
         if let Some(Value::Object(launch)) = status.0.get_mut("launch") {
             launch.remove("formerHosts");
         }
     }
 
-    /// Whether the machine's spec was edited since.
     pub(crate) fn is_outdated(&self, machine: &MachineRef) -> bool {
         self.spec.as_ref().is_some_and(|spec| *spec != spec_hash(machine))
     }
 
-    /// The machine's status with this launch in it; whatever else stands there stays. One that EC2 is sure to refuse is not stored, and so not asked for.
+    /// The status with this launch; other fields stay. A launch that EC2 would refuse is not stored.
     pub(crate) fn into_status(self, machine: &MachineRef) -> Result<ProviderStatus, CloudError> {
         let of_host = self.placement.own_host.iter().map(|host| (HOST_TAGS, &host.tags));
         tags::refuse_too_many(of_host.chain([("tags", &self.tags)]))?;
@@ -220,12 +211,12 @@ fn spec_hash(machine: &MachineRef) -> String {
     format!("{:016x}", fnv1a(machine.spec.get().as_bytes()))
 }
 
-/// What makes a repeat a repeat. EC2 takes 64 characters; a uid has 36.
+/// The client token. EC2 accepts 64 characters; a uid has 36.
 pub(crate) fn token(machine: &MachineRef) -> String {
     format!("{}-{}", machine.uid, machine.attempt)
 }
 
-/// The id of the instance that is known to belong to a machine. What does not look like an id is none: filters of EC2 know wildcards.
+/// The id of the machine's instance. Only well-formed ids: EC2 filters accept wildcards.
 pub(crate) fn known_id(machine: &MachineRef) -> Option<&str> {
     let stored = machine.status.0.get("instanceId").and_then(Value::as_str);
     let named = || {
@@ -239,7 +230,6 @@ pub(crate) fn known_id(machine: &MachineRef) -> Option<&str> {
     stored.filter(is_id).or_else(|| named().filter(is_id))
 }
 
-/// The host that was made for a machine, as far as that is stored.
 pub(crate) fn known_host(machine: &MachineRef) -> Option<&str> {
     machine.status.0.get(HOST)?.get("id")?.as_str().filter(|id| !id.is_empty())
 }

@@ -1,39 +1,32 @@
-//! What a cluster says about all of its machines alike (`status.platformStatus` of OpenShift's Infrastructure), as far as a launch needs it.
+//! The cluster-wide settings for launches: `status.platformStatus` of OpenShift's Infrastructure.
 
 use machinist_domain::retry::Failure;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Ec2Machines;
+use crate::machines::Ec2Machines;
+use crate::messages;
 
-/// What holds for every machine of the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ClusterFacts {
-    /// Tags for everything that is made.
+pub(crate) struct ClusterSettings {
+    /// Tags for all resources.
     pub(crate) resource_tags: Vec<(String, String)>,
-    /// Which addresses machines have.
     pub(crate) ip_family: IpFamily,
-    /// Where load balancing is, if not where it usually is.
     pub(crate) load_balancing_endpoint: Option<String>,
 }
 
-/// Which addresses machines have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub(crate) enum IpFamily {
-    /// IPv4 alone.
     #[default]
     #[serde(rename = "IPv4")]
     Ipv4,
-    /// Both, IPv4 first.
     #[serde(rename = "DualStackIPv4Primary")]
     DualStackIpv4Primary,
-    /// Both, IPv6 first.
     #[serde(rename = "DualStackIPv6Primary")]
     DualStackIpv6Primary,
 }
 
-/// `status.platformStatus`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct PlatformStatus {
@@ -60,8 +53,8 @@ struct ServiceEndpoint {
     url: String,
 }
 
-impl ClusterFacts {
-    /// Reads a platform status. What it says and is not understood is an error: a launch without it would be another one than was meant.
+impl ClusterSettings {
+    /// A setting that cannot be read is an error, because a launch without it would differ.
     fn read(status: &RawValue) -> Result<Self, serde_json::Error> {
         let PlatformStatus { aws } = serde_json::from_str(status.get())?;
         let aws = aws.unwrap_or_default();
@@ -79,19 +72,17 @@ impl ClusterFacts {
 }
 
 impl Ec2Machines {
-    /// What holds for every machine now.
-    pub(super) async fn facts(&self) -> Result<ClusterFacts, CloudError> {
+    pub(crate) async fn cluster_settings(&self) -> Result<ClusterSettings, CloudError> {
         let failed = |message: String| CloudError {
             effect: Effect::None,
             ..CloudError::new(ErrorClass::Unavailable, message)
         };
         let status = self.parts.platform.status().await;
         let Some(status) = status.map_err(|Failure { message, .. }| failed(message))? else {
-            return Ok(ClusterFacts::default());
+            return Ok(ClusterSettings::default());
         };
-        ClusterFacts::read(&status).map_err(|error| {
-            failed(format!("the platform status of the infrastructure cluster: {error}"))
-        })
+        ClusterSettings::read(&status)
+            .map_err(|error| failed(messages::invalid_platform_status(&error)))
     }
 }
 
@@ -99,33 +90,33 @@ impl Ec2Machines {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<ClusterFacts, serde_json::Error> {
-        ClusterFacts::read(&RawValue::from_string(text.to_owned()).unwrap())
+    fn read(text: &str) -> Result<ClusterSettings, serde_json::Error> {
+        ClusterSettings::read(&RawValue::from_string(text.to_owned()).unwrap())
     }
 
     #[test]
-    fn what_openshift_says_is_read_and_the_rest_is_left() {
-        let facts = read(
+    fn reads_openshift_platform_status() {
+        let settings = read(
             r#"{"type": "AWS", "aws": {"region": "us-east-2", "ipFamily": "DualStackIPv6Primary",
                 "resourceTags": [{"key": "a", "value": "b"}],
                 "serviceEndpoints": [{"name": "ec2", "url": "https://x"},
                     {"name": "elasticloadbalancing", "url": "https://y"}]}}"#,
         );
-        let expected = ClusterFacts {
+        let expected = ClusterSettings {
             resource_tags: vec![("a".to_owned(), "b".to_owned())],
             ip_family: IpFamily::DualStackIpv6Primary,
             load_balancing_endpoint: Some("https://y".to_owned()),
         };
-        assert_eq!(facts.unwrap(), expected);
+        assert_eq!(settings.unwrap(), expected);
         for nothing in
             ["{}", r#"{"type": "AWS", "aws": null}"#, r#"{"aws": {"resourceTags": null}}"#]
         {
-            assert_eq!(read(nothing).unwrap(), ClusterFacts::default(), "{nothing}");
+            assert_eq!(read(nothing).unwrap(), ClusterSettings::default(), "{nothing}");
         }
     }
 
     #[test]
-    fn what_is_not_understood_is_no_default() {
+    fn unreadable_settings_are_an_error() {
         for text in [r#"{"aws": {"ipFamily": "IPv9"}}"#, r#"{"aws": {"resourceTags": [1]}}"#, "1"] {
             assert!(read(text).is_err(), "{text}");
         }

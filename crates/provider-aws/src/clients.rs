@@ -1,12 +1,12 @@
-//! One client for each realm that machines are in.
+//! One EC2 client per cloud access.
 //!
-//! A client is made when it is needed first, by one caller while the others wait; one that nobody uses any more, or whose Secret has changed,
-//! goes, and its credentials with it.
+//! The first caller creates a client while others wait. A client is dropped, with its credentials, when it is idle or
+//! its Secret has changed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::parts::Clock;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
@@ -26,7 +26,7 @@ pub(crate) struct Clients {
 }
 
 struct Slot {
-    realm: Realm,
+    access: CloudAccess,
     client: Arc<OnceCell<Arc<Ec2>>>,
     used: Duration,
 }
@@ -36,34 +36,33 @@ impl Clients {
         Self { connector, regions: Regions::new(&clock), clock, slots: Mutex::default() }
     }
 
-    /// The client of this realm.
-    pub(crate) async fn get(&self, realm: &Realm) -> Result<Arc<Ec2>, AwsError> {
+    pub(crate) async fn get(&self, access: &CloudAccess) -> Result<Arc<Ec2>, AwsError> {
         let now = (self.clock)();
-        let client = self.slot(realm, now);
+        let client = self.slot(access, now);
         let connect = async || {
-            self.regions.validate(realm, &self.connector).await?;
-            self.connector.connect(realm).await.map(Arc::new)
+            self.regions.validate(access, &self.connector).await?;
+            self.connector.connect(access).await.map(Arc::new)
         };
         client.get_or_try_init(connect).await.cloned()
     }
 
-    fn slot(&self, realm: &Realm, now: Duration) -> Arc<OnceCell<Arc<Ec2>>> {
+    fn slot(&self, access: &CloudAccess, now: Duration) -> Arc<OnceCell<Arc<Ec2>>> {
         let mut slots = self.slots.lock();
-        if let Some(slot) = slots.iter_mut().find(|slot| slot.realm == *realm) {
+        if let Some(slot) = slots.iter_mut().find(|slot| slot.access == *access) {
             slot.used = now;
             return Arc::clone(&slot.client);
         }
         slots.retain(|slot| {
-            let is_old = supersedes(&realm.credentials, &slot.realm.credentials);
+            let is_old = supersedes(&access.credentials, &slot.access.credentials);
             !is_old && now.saturating_sub(slot.used) < IDLE
         });
         let client = Arc::default();
-        slots.push(Slot { realm: realm.clone(), client: Arc::clone(&client), used: now });
+        slots.push(Slot { access: access.clone(), client: Arc::clone(&client), used: now });
         client
     }
 }
 
-/// Whether one is a newer version of the other.
+/// Whether `newer` is a later version of the same Secret.
 fn supersedes(newer: &Credentials, older: &Credentials) -> bool {
     match (newer, older) {
         (

@@ -1,10 +1,10 @@
-//! One row for each row of the table, and for each form of a code that is not in it.
+//! One case per row of the table, and per form of an unknown code.
 
 use super::super::launch::Place;
 use super::*;
 
-fn realm() -> Realm {
-    Realm {
+fn access() -> CloudAccess {
+    CloudAccess {
         region: "eu-west-1".into(),
         credentials: Credentials::Ambient,
         endpoint: None,
@@ -21,20 +21,20 @@ fn launch() -> Launch {
     }
 }
 
-fn judged(code: &str, status: u16, elsewhere: bool) -> CloudError {
+fn classified(code: &str, status: u16, elsewhere: bool) -> CloudError {
     judged_of(&Launch { elsewhere, ..launch() }, code, status)
 }
 
 fn judged_of(launch: &Launch, code: &str, status: u16) -> CloudError {
-    let at = At { realm: &realm(), launch: Some(launch) };
-    judge(&AwsError::refused("RunInstances", code, "EC2's own words", status), at)
+    let at = ErrorContext { access: &access(), launch: Some(launch) };
+    classify(&AwsError::refused("RunInstances", code, "EC2's own words", status), at)
 }
 
 #[test]
 fn every_row_of_the_table_has_its_class() {
     for (code, meaning) in TABLE {
         let expected = match meaning {
-            Meaning::Mistake | Meaning::NotInZone => ErrorClass::InvalidConfiguration,
+            Meaning::Invalid | Meaning::NotInZone => ErrorClass::InvalidConfiguration,
             Meaning::Missing => ErrorClass::NotFound,
             Meaning::ZoneFull | Meaning::PriceTooLow | Meaning::SubnetFull | Meaning::Quota => {
                 ErrorClass::CapacityExhausted
@@ -42,7 +42,7 @@ fn every_row_of_the_table_has_its_class() {
             Meaning::Busy | Meaning::TokenSpent => ErrorClass::Unavailable,
             Meaning::Protected => ErrorClass::Unauthorised,
         };
-        let error = judged(code, 400, false);
+        let error = classified(code, 400, false);
         assert_eq!(error.class, expected, "{code}");
         assert_ne!(error.effect, Effect::Unclear, "{code}: EC2 said no");
         assert!(error.message.contains("EC2's own words"), "{error}");
@@ -54,7 +54,7 @@ fn every_row_of_the_table_has_its_class() {
 
 #[test]
 fn every_row_of_the_table_is_tried_over_the_wire() {
-    let tried = include_str!("../../tests/ec2/machines/refusals.tsv");
+    let tried = include_str!("../../../tests/ec2/machines/refusals.tsv");
     let tried: Vec<_> = tried.lines().filter_map(|line| line.split('\t').nth(2)).collect();
     for (code, _) in TABLE {
         assert!(tried.contains(code), "{code} is not in refusals.tsv");
@@ -62,7 +62,7 @@ fn every_row_of_the_table_is_tried_over_the_wire() {
 }
 
 #[test]
-fn codes_that_are_not_in_the_table_are_judged_by_their_form() {
+fn unknown_codes_are_classified_by_their_form() {
     let cases = [
         ("InvalidAMIID.NotFound", 400, ErrorClass::InvalidConfiguration, Effect::None),
         ("InvalidSubnetID.NotFound", 400, ErrorClass::InvalidConfiguration, Effect::None),
@@ -82,16 +82,16 @@ fn codes_that_are_not_in_the_table_are_judged_by_their_form() {
         ("AuthFailure", 401, ErrorClass::Unauthorised, Effect::None),
     ];
     for (code, status, class, effect) in cases {
-        let error = judged(code, status, false);
+        let error = classified(code, status, false);
         assert_eq!((error.class, error.effect), (class, effect), "{code} {status}");
     }
 }
 
 #[test]
-fn a_profile_that_ec2_does_not_know_yet_is_waited_for() {
+fn unknown_instance_profile_is_not_found() {
     let class = |words: &str| {
         let error = AwsError::refused("RunInstances", "InvalidParameterValue", words, 400);
-        let error = judge(&error, At::realm(&realm()));
+        let error = classify(&error, ErrorContext::of(&access()));
         (error.class, error.effect)
     };
     for field in ["name", "arn"] {
@@ -103,9 +103,10 @@ fn a_profile_that_ec2_does_not_know_yet_is_waited_for() {
 }
 
 #[test]
-fn those_who_fail_together_say_so() {
-    let domain =
-        |code: &str, status| judged(code, status, false).domain.map(|domain| domain.0.to_string());
+fn shared_failures_have_a_failure_domain() {
+    let domain = |code: &str, status| {
+        classified(code, status, false).domain.map(|domain| domain.0.to_string())
+    };
     let cases = [
         ("InsufficientInstanceCapacity", 500, "aws/eu-west-1/eu-west-1a/m6i.large"),
         ("InsufficientFreeAddressesInSubnet", 400, "aws/eu-west-1/subnet-1"),
@@ -118,7 +119,7 @@ fn those_who_fail_together_say_so() {
 }
 
 #[test]
-fn a_shortage_concerns_those_who_ask_for_the_same_and_nobody_else() {
+fn capacity_failures_have_the_narrowest_domain() {
     let spot = |price: Option<&str>| Launch {
         market: Some(MarketTerms::Spot { max_price: price.map(str::to_owned) }),
         ..launch()
@@ -152,55 +153,55 @@ fn a_shortage_concerns_those_who_ask_for_the_same_and_nobody_else() {
     };
     let domains: std::collections::BTreeSet<_> = cases.iter().map(domain).collect();
     assert_eq!(domains.len(), cases.len(), "{domains:#?}");
-    // What does not make it scarcer makes no difference.
+    // These do not change the failure domain.
     for (one, other) in [(spot(None), spot(Some("0.01"))), (launch(), tenancy("default"))] {
         assert_eq!(domain(&(one, full)), domain(&(other, full)));
     }
 }
 
 #[test]
-fn another_attempt_goes_elsewhere_where_there_is_an_elsewhere() {
+fn full_zone_ends_the_attempt_if_another_zone_matches() {
     for code in ["InsufficientInstanceCapacity", "InsufficientFreeAddressesInSubnet", "Unsupported"]
     {
-        let error = judged(code, 400, true);
+        let error = classified(code, 400, true);
         let expected = (ErrorClass::CapacityExhausted, Effect::NoneForThisAttempt);
         assert_eq!((error.class, error.effect), expected, "{code}");
     }
-    assert_eq!(judged("VcpuLimitExceeded", 400, true).effect, Effect::None);
+    assert_eq!(classified("VcpuLimitExceeded", 400, true).effect, Effect::None);
 }
 
 #[test]
-fn a_full_subnet_is_left_for_another_one_of_the_same_zone_and_a_full_zone_is_not() {
-    let realm = realm();
+fn full_subnet_ends_the_attempt_if_another_subnet_matches() {
+    let access = access();
     let launch = Launch { other_subnets: true, ..launch() };
-    let at = At { realm: &realm, launch: Some(&launch) };
-    let effect = |code| judge(&AwsError::refused("RunInstances", code, "", 400), at).effect;
+    let at = ErrorContext { access: &access, launch: Some(&launch) };
+    let effect = |code| classify(&AwsError::refused("RunInstances", code, "", 400), at).effect;
     assert_eq!(effect("InsufficientFreeAddressesInSubnet"), Effect::NoneForThisAttempt);
     assert_eq!(effect("InsufficientInstanceCapacity"), Effect::None);
 }
 
 #[test]
-fn a_spent_token_is_an_outcome_and_no_mistake() {
+fn used_token_ends_the_attempt() {
     for code in ["IdempotentParameterMismatch", "IdempotentInstanceTerminated"] {
         assert!(is_spent_token(&AwsError::refused("RunInstances", code, "", 400)));
-        let error = judged(code, 400, false);
+        let error = classified(code, 400, false);
         assert_eq!(error.effect, Effect::NoneForThisAttempt, "{code}");
         assert_ne!(error.class, ErrorClass::InvalidConfiguration, "{code}");
     }
 }
 
 #[test]
-fn no_answer_and_no_sense_leave_open_what_happened() {
-    let realm = realm();
+fn missing_and_invalid_responses_have_an_unclear_effect() {
+    let access = access();
     let of = |error: &AwsError| {
-        let error = judge(error, At::realm(&realm));
+        let error = classify(error, ErrorContext::of(&access));
         (error.class, error.effect)
     };
     let reason = || "x".to_owned();
-    let unanswered = AwsError::Unanswered { operation: "RunInstances", reason: reason() };
+    let unanswered = AwsError::NoResponse { operation: "RunInstances", reason: reason() };
     assert_eq!(of(&unanswered), (ErrorClass::Unavailable, Effect::Unclear));
     let garbled =
-        |status| AwsError::Garbled { operation: "RunInstances", status, reason: reason() };
+        |status| AwsError::InvalidResponse { operation: "RunInstances", status, reason: reason() };
     for status in [200, 403, 502] {
         let said = of(&garbled(status));
         assert_eq!(said, (ErrorClass::Unavailable, Effect::Unclear), "{status}");
@@ -210,10 +211,10 @@ fn no_answer_and_no_sense_leave_open_what_happened() {
 }
 
 #[test]
-fn what_is_only_looked_at_or_taken_away_is_no_mistake_unless_the_spec_names_it() {
-    let realm = realm();
+fn refused_reads_and_deletes_are_not_invalid_configuration() {
+    let access = access();
     let class = |operation, code| {
-        judge(&AwsError::refused(operation, code, "", 400), At::realm(&realm)).class
+        classify(&AwsError::refused(operation, code, "", 400), ErrorContext::of(&access)).class
     };
     for operation in ["DescribeInstances", "DescribeVpcs", "TerminateInstances", "ReleaseHosts"] {
         assert_eq!(class(operation, "InvalidParameterValue"), ErrorClass::Unknown, "{operation}");
@@ -225,12 +226,16 @@ fn what_is_only_looked_at_or_taken_away_is_no_mistake_unless_the_spec_names_it()
 }
 
 #[test]
-fn a_role_that_cannot_be_assumed_is_no_mistake_of_the_machine() {
-    let realm = realm();
+fn refused_role_is_unauthorised() {
+    let access = access();
     for code in ["RegionDisabledException", "MalformedPolicyDocument", "InvalidParameterValue"] {
-        let error = judge(&AwsError::refused("AssumeRole", code, "", 400), At::realm(&realm));
+        let error =
+            classify(&AwsError::refused("AssumeRole", code, "", 400), ErrorContext::of(&access));
         assert_eq!((error.class, error.effect), (ErrorClass::Unauthorised, Effect::None), "{code}");
     }
-    let busy = judge(&AwsError::refused("AssumeRole", "Throttling", "", 400), At::realm(&realm));
+    let busy = classify(
+        &AwsError::refused("AssumeRole", "Throttling", "", 400),
+        ErrorContext::of(&access),
+    );
     assert_eq!(busy.class, ErrorClass::Throttled);
 }

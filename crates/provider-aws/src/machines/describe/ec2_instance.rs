@@ -1,4 +1,4 @@
-//! An instance as EC2 shows it, without the SDK's structures, which are large and are dropped at once.
+//! An EC2 instance without the SDK's structures, which are large.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,19 @@ use aws_sdk_ec2::types::{Instance, InstanceLifecycleType, NetworkInterfaceStatus
 use jiff::Timestamp;
 use machinist_provider::cloud::InstanceState;
 
-/// What EC2 says about an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct Ec2Instance {
     pub(crate) id: String,
-    /// The account that it belongs to.
     pub(crate) account: Option<String>,
-    /// The idempotency token that it was launched with.
+    /// The client token of its launch.
     pub(crate) token: String,
-    /// EC2's own word.
+    /// EC2's name of the state.
     pub(crate) state: String,
     pub(crate) reason: Option<String>,
     pub(crate) zone: String,
     pub(crate) instance_type: String,
     pub(crate) launched: Option<Timestamp>,
     pub(crate) is_spot: bool,
-    /// The dedicated host that it is on.
     pub(crate) host: Option<String>,
     pub(crate) vpc: Option<String>,
     pub(crate) tags: BTreeMap<String, String>,
@@ -33,8 +30,7 @@ pub(crate) struct Found {
     pub(crate) public_dns: Option<String>,
 }
 
-impl Found {
-    /// Reads an answer; `None` for one without an id, which EC2 does not give.
+impl Ec2Instance {
     pub(crate) fn read(instance: &Instance, account: Option<&str>) -> Option<Self> {
         let text = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
         let placement = instance.placement();
@@ -75,7 +71,6 @@ impl Found {
         }
     }
 
-    /// Whether there is something left of it.
     pub(crate) fn exists(&self) -> bool {
         self.state().exists()
     }
@@ -84,13 +79,11 @@ impl Found {
         self.tags.get(name).map(String::as_str)
     }
 
-    /// What stands in `spec.providerID`.
     pub(crate) fn provider_id(&self) -> String {
         format!("aws:///{}/{}", self.zone, self.id)
     }
 }
 
-/// Why it is in its state: for people, who look for EC2's own words.
 fn reason(instance: &Instance) -> Option<String> {
     let reason = instance.state_reason().and_then(|reason| reason.message());
     let reason = reason.or_else(|| instance.state_transition_reason());

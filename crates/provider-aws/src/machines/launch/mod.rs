@@ -1,25 +1,37 @@
-//! Preparing and creating.
+//! Prepares and creates instances.
+//!
+//! `resolve` looks up what the spec leaves open, `assemble` fixes every value as a [`Launch`] (`stored`), `request`
+//! sends it as `RunInstances`, and `outdated` decides whether a refused launch still is what the Machine asks for.
+
+mod assemble;
+mod outdated;
+mod request;
+pub(crate) mod resolve;
+mod stored;
 
 use machinist_aws_spec::config::ProviderConfig;
 use machinist_provider::cloud::{
     CloudError, Effect, ErrorClass, Instance, MachineRef, ProviderStatus,
 };
 
-use super::Ec2Machines;
-use super::assemble::assemble;
-use super::balanced::{LOAD_BALANCERS, PRIVATE_IP};
-use super::errors::{At, blames_group, blames_host, is_spent_token, judge};
-use super::find::{Depth, find};
-use super::found::Found;
-use super::home::{ACCOUNT, at_home, refuse_to_move};
-use super::launch::{HOST, Launch};
-use super::outdated::or_outdated;
-use super::sight::{self, Around};
+use self::assemble::assemble;
+use self::outdated::or_outdated;
+pub(crate) use self::stored::{
+    HOST, HostRequest, Launch, MarketTerms, Place, Volume, known_host, known_id, token,
+};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
+use crate::machines::Ec2Machines;
+use crate::machines::account::ACCOUNT;
+use crate::machines::describe::ec2_instance::Ec2Instance;
+use crate::machines::describe::find::{Depth, find};
+use crate::machines::describe::instance::{self, InstanceContext};
+use crate::machines::errors::{ErrorContext, blames_group, blames_host, classify, is_spent_token};
+use crate::machines::load_balancers::desired::{LOAD_BALANCERS, PRIVATE_IP};
+use crate::machines::region::{in_stored_region, refuse_region_change};
 
 impl Ec2Machines {
-    pub(super) async fn prepare_now(
+    pub(crate) async fn prepare_now(
         &self,
         machine: &MachineRef,
     ) -> Result<ProviderStatus, CloudError> {
@@ -30,31 +42,31 @@ impl Ec2Machines {
         if !problems.is_empty() {
             return Err(invalid(problems.join("; ")));
         }
-        refuse_to_move(machine)?;
-        let facts = self.facts().await?;
-        let ec2 = self.client(&machine.realm).await?;
+        refuse_region_change(machine)?;
+        let settings = self.cluster_settings().await?;
+        let ec2 = self.client(&machine.access).await?;
         let resolved = match self.resolver.resolve(&ec2, machine, &config).await {
             Ok(resolved) => resolved,
             Err(error) => return Err(self.or_wrong_account(&ec2, machine, &config, error).await),
         };
-        let mut status = assemble(machine, &config, resolved, &facts).into_status(machine)?;
-        // What an earlier attempt had is no part of this one; its host is among the former ones.
+        let mut status = assemble(machine, &config, resolved, &settings).into_status(machine)?;
+        // These belong to an earlier attempt; its host is among the former hosts.
         for name in ["instanceId", "instanceState", ACCOUNT, HOST, PRIVATE_IP, LOAD_BALANCERS] {
             status.0.remove(name);
         }
         Ok(status)
     }
 
-    pub(super) async fn create_now(&self, machine: &MachineRef) -> Result<Instance, CloudError> {
-        let machine = &*at_home(machine);
+    pub(crate) async fn create_now(&self, machine: &MachineRef) -> Result<Instance, CloudError> {
+        let machine = &*in_stored_region(machine);
         let launch = Launch::of(machine)?;
-        let ec2 = self.client(&machine.realm).await?;
+        let ec2 = self.client(&machine.access).await?;
         let user_data = match &launch.user_data_secret {
             Some(secret) => match self.resolver.user_data(machine, secret).await {
                 Ok(data) => Some(data.to_string()),
-                // It cannot be asked for once more; an earlier request may have made it all the same.
+                // The request cannot be repeated, but an earlier one may have succeeded.
                 Err(error) => {
-                    return match made_before(&ec2, machine, &launch).await {
+                    return match find_created(&ec2, machine, &launch).await {
                         Ok(Some(instance)) => Ok(instance),
                         Ok(None) => Err(or_outdated(error, machine, &launch)),
                         Err(_) => Err(error),
@@ -63,30 +75,30 @@ impl Ec2Machines {
             },
             None => None,
         };
-        // What was not found until now may be there from now on.
+        // The request restarts the wait for the instance to be listed.
         self.absences.forget(&machine.uid);
         let host = self.host(&ec2, machine, &launch).await;
         let host = host.map_err(|error| or_outdated(error, machine, &launch))?;
         match ec2.run(&launch, host.as_deref(), user_data).await {
             Ok(found) => Ok(created(&found, machine)),
             Err(error) if is_spent_token(&error) => {
-                // Whatever the token made is this machine's, if it can be seen; otherwise this attempt is over.
-                if let Some(instance) = made_before(&ec2, machine, &launch).await? {
+                // What the token created belongs to this machine, if it is listed; otherwise this attempt is over.
+                if let Some(instance) = find_created(&ec2, machine, &launch).await? {
                     return Ok(instance);
                 }
-                let error = judge(&error, at(machine, &launch));
+                let error = classify(&error, launch_context(machine, &launch));
                 Err(self.give_up_host(&ec2, machine, &launch, host, error).await)
             }
             Err(refusal) => {
-                let error = judge(&refusal, at(machine, &launch));
+                let error = classify(&refusal, launch_context(machine, &launch));
                 let mut error = or_outdated(error, machine, &launch);
                 if error.class == ErrorClass::InvalidConfiguration {
-                    // The machine fails by this, and nobody would look for what an earlier request made, whose answer was lost.
-                    if let Some(instance) = made_before(&ec2, machine, &launch).await? {
+                    // The Machine fails for good, so an instance whose response was lost must be found now.
+                    if let Some(instance) = find_created(&ec2, machine, &launch).await? {
                         return Ok(instance);
                     }
-                    // What was found when it was prepared may be another account's.
-                    self.sees_its_account(&ec2, machine).await?;
+                    // The values may have been resolved in another account.
+                    self.check_account(&ec2, machine).await?;
                 }
                 if error.class == ErrorClass::InvalidConfiguration || blames_group(&refusal) {
                     error = self.or_stale(&ec2, machine, &launch, error).await;
@@ -101,15 +113,15 @@ impl Ec2Machines {
     }
 }
 
-/// What an earlier request of this machine made, as far as it can be seen. Where nobody can be asked, it may have made something.
-async fn made_before(
+/// The instance of an earlier request, if it is listed.
+async fn find_created(
     ec2: &Ec2,
     machine: &MachineRef,
     launch: &Launch,
 ) -> Result<Option<Instance>, CloudError> {
     let unclear = |error: AwsError| CloudError {
         effect: Effect::Unclear,
-        ..judge(&error, at(machine, launch))
+        ..classify(&error, launch_context(machine, launch))
     };
     let finds = find(ec2, &[machine], Depth::All).await.map_err(unclear)?;
     let index = finds.index();
@@ -119,14 +131,13 @@ async fn made_before(
     Ok(made.map(|found| created(found, machine)))
 }
 
-/// Where a launch goes wrong.
-pub(super) fn at<'a>(machine: &'a MachineRef, launch: &'a Launch) -> At<'a> {
-    At { realm: &machine.realm, launch: Some(launch) }
+pub(crate) fn launch_context<'a>(machine: &'a MachineRef, launch: &'a Launch) -> ErrorContext<'a> {
+    ErrorContext { access: &machine.access, launch: Some(launch) }
 }
 
-/// An instance that was just made. It has the tags of its launch, whatever the answer says already.
-fn created(found: &Found, machine: &MachineRef) -> Instance {
-    let region = &machine.realm.region;
-    let around = Around { machine: Some(machine), region, domains: &[], facts: None };
-    Instance { drift: None, ..sight::instance(found, around) }
+/// A new instance has the tags of its launch, even if the response omits them.
+fn created(found: &Ec2Instance, machine: &MachineRef) -> Instance {
+    let region = &machine.access.region;
+    let context = InstanceContext { machine: Some(machine), region, domains: &[], settings: None };
+    Instance { drift: None, ..instance::instance(found, context) }
 }

@@ -1,4 +1,5 @@
-//! The task of one realm: collects questions for a moment, asks them together, retries, refreshes. One request at a time.
+//! The background task of one cloud access: collects queries, fetches them together, retries and refreshes. One
+//! request at a time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,45 +7,45 @@ use std::time::Duration;
 
 use machinist_domain::retry::Classified;
 use machinist_domain::shape::Capacity;
-use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::access::{CloudAccess, Credentials};
 
-use super::store::{Memory, Next};
-use super::{Inner, RealmState};
+use super::store::{Next, TypeCache};
+use super::{AccessState, Inner};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
 
-/// EC2 takes up to 200 values in a filter and gives up to 100 types on a page.
+/// EC2 accepts 200 values in a filter and returns up to 100 types per page.
 const BATCH: usize = 100;
 
-/// Runs until nobody asks about the realm any more, or the source is dropped.
-pub(super) async fn run(inner: Arc<Inner>, state: Arc<RealmState>) {
+/// Runs until no type is queried any more, or the source is dropped.
+pub(super) async fn run(inner: Arc<Inner>, state: Arc<AccessState>) {
     let stop = inner.stop.clone();
-    stop.run_until_cancelled(Asker { inner, state, client: None }.work()).await;
+    stop.run_until_cancelled(Fetcher { inner, state, client: None }.work()).await;
 }
 
-/// If it panics, its realm is forgotten, so that the next look gets another asker.
-struct Asker {
+/// On a panic its state is removed, so that the next query starts another task.
+struct Fetcher {
     inner: Arc<Inner>,
-    state: Arc<RealmState>,
+    state: Arc<AccessState>,
     client: Option<Ec2>,
 }
 
-impl Drop for Asker {
+impl Drop for Fetcher {
     fn drop(&mut self) {
         self.inner.remove(&self.state);
     }
 }
 
-impl Asker {
+impl Fetcher {
     async fn work(mut self) {
         loop {
             match self.next() {
-                Next::Ask(_) => {
+                Next::Fetch(_) => {
                     tokio::time::sleep(self.inner.timings.batch_window).await;
-                    // Again: others asked meanwhile.
-                    if let Next::Ask(names) = self.next() {
-                        // Boxed: the SDK's futures take tens of kilobytes, and most askers sleep most of the time.
-                        Box::pin(self.ask_all(&names)).await;
+                    // Include queries that arrived meanwhile.
+                    if let Next::Fetch(names) = self.next() {
+                        // Boxed: the SDK's futures take tens of kilobytes, and most tasks sleep.
+                        Box::pin(self.fetch_all(&names)).await;
                     }
                 }
                 Next::WaitUntil(then) => {
@@ -63,11 +64,11 @@ impl Asker {
         let changed = memory.sweep(now);
         let next = memory.next(now);
         drop(memory);
-        self.inner.announce(&self.state.realm, &changed);
+        self.inner.announce(&self.state.access, &changed);
         next
     }
 
-    /// Waits for a look that wants something, or for the time to pass. A client that idles is let go, with its credentials.
+    /// Waits for a query or the pause. An idle client is dropped with its credentials.
     async fn rest(&mut self, pause: Duration) {
         let idle = self.inner.timings.client_idle;
         let short = if self.client.is_some() { pause.min(idle) } else { pause };
@@ -81,18 +82,18 @@ impl Asker {
         }
     }
 
-    async fn ask_all(&mut self, names: &[Arc<str>]) {
+    async fn fetch_all(&mut self, names: &[Arc<str>]) {
         for batch in names.chunks(BATCH) {
-            match self.ask(batch).await {
+            match self.fetch(batch).await {
                 Ok(found) => {
-                    self.note(|memory, now| memory.answered(batch, &found, now, fastrand::f64()));
+                    self.update(|memory, now| memory.answered(batch, &found, now, fastrand::f64()));
                 }
                 Err(error) => {
-                    // A client whose credentials were refused is no use, and any other is quickly made.
+                    // The credentials may have been refused, and a new client is cheap.
                     self.client = None;
                     let failure = error.failure();
                     let is_news =
-                        self.note(|memory, now| memory.failed(failure, now, fastrand::f64()));
+                        self.update(|memory, now| memory.failed(failure, now, fastrand::f64()));
                     self.log(&error, is_news);
                     return;
                 }
@@ -100,7 +101,7 @@ impl Asker {
         }
     }
 
-    async fn ask(&mut self, names: &[Arc<str>]) -> Result<HashMap<String, Capacity>, AwsError> {
+    async fn fetch(&mut self, names: &[Arc<str>]) -> Result<HashMap<String, Capacity>, AwsError> {
         let client = match self.client.take() {
             Some(client) => client,
             None => self.connect().await?,
@@ -111,28 +112,28 @@ impl Asker {
 
     async fn connect(&self) -> Result<Ec2, AwsError> {
         let Inner { regions, connector, .. } = &*self.inner;
-        regions.validate(&self.state.realm, connector).await?;
-        connector.connect(&self.state.realm).await
+        regions.validate(&self.state.access, connector).await?;
+        connector.connect(&self.state.access).await
     }
 
-    /// Changes what is known and tells the listeners; true if there was something to tell.
-    fn note(&self, change: impl FnOnce(&mut Memory, Duration) -> Vec<Arc<str>>) -> bool {
+    /// Changes the cache and calls the listeners; true if something changed.
+    fn update(&self, change: impl FnOnce(&mut TypeCache, Duration) -> Vec<Arc<str>>) -> bool {
         let changed = change(&mut self.state.memory.lock(), (self.inner.clock)());
-        self.inner.announce(&self.state.realm, &changed);
+        self.inner.announce(&self.state.access, &changed);
         !changed.is_empty()
     }
 
-    /// Repeats are for those who look for them.
+    /// Repeats are logged at debug level.
     fn log(&self, error: &AwsError, is_news: bool) {
-        let Realm { region, credentials, .. } = &self.state.realm;
+        let CloudAccess { region, credentials, .. } = &self.state.access;
         let identity = match credentials {
             Credentials::Ambient => "ambient".to_owned(),
             Credentials::Secret { key, .. } => format!("secret {key}"),
         };
         if is_news {
-            tracing::warn!(%error, %region, identity, "EC2 could not be asked");
+            tracing::warn!(%error, %region, identity, "cannot fetch instance types from EC2");
         } else {
-            tracing::debug!(%error, %region, identity, "EC2 still cannot be asked");
+            tracing::debug!(%error, %region, identity, "still cannot fetch instance types from EC2");
         }
     }
 }

@@ -1,11 +1,14 @@
-//! Is an answer one of AWS?
+//! Rejects successful responses that are not from AWS.
 //!
-//! Something on the way (a proxy, a page to log in to a network) may say "200" with a page of its own. The SDK notices where it reads the answer, and many
-//! answers it does not read: whoever registers a target, or sets a tag, hears nothing but that it was done. An answer that was cut off in the middle reads
-//! like a shorter one. So every answer that says it is a success must be the whole document of its operation; any other is an error
-//! ([`Garbled`](crate::errors::AwsError::Garbled)), and nobody knows what was done.
+//! A proxy or a login page may return 200 with a page of its own, and a truncated response reads like a shorter one.
+//! The SDK does not notice this where it ignores the body, as for `RegisterTargets`. So every successful response must
+//! be the complete document of its operation; any other is
+//! [`InvalidResponse`](crate::errors::AwsError::InvalidResponse), and its effect is unclear.
 //!
-//! Not here: refusals, which the SDK always reads; STS and the metadata service, whose answers are nothing without what is read from them.
+//! Not here: error responses, STS and the metadata service, which the SDK always parses.
+
+use std::error::Error;
+use std::fmt;
 
 use aws_sdk_ec2::config::ConfigBag;
 use aws_smithy_runtime_api::box_error::BoxError;
@@ -14,25 +17,36 @@ use aws_smithy_runtime_api::client::interceptors::context::AfterDeserializationI
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 
-/// How much of a page is shown to people.
+use crate::messages;
+
+/// How many characters of an unexpected page a message contains.
 const SHOWN: usize = 40;
 
-/// Refuses successes that are not the document that belongs to the operation. For every client.
+/// For every client.
 #[derive(Debug)]
-pub(crate) struct WholeDocuments;
+pub(crate) struct CompleteResponses;
 
-/// Why an answer is none.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-enum NoAnswer {
-    #[error("it is no {root}, but begins with {start:?}")]
-    Another { root: String, start: String },
-    #[error("it ends before the end of {root}")]
-    CutOff { root: String },
+/// Why a response is invalid.
+#[derive(Debug, PartialEq, Eq)]
+enum InvalidResponse {
+    Unexpected { root: String, start: String },
+    Truncated { root: String },
 }
 
-impl Intercept for WholeDocuments {
+impl fmt::Display for InvalidResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&match self {
+            Self::Unexpected { root, start } => messages::unexpected_document(root, start),
+            Self::Truncated { root } => messages::truncated_document(root),
+        })
+    }
+}
+
+impl Error for InvalidResponse {}
+
+impl Intercept for CompleteResponses {
     fn name(&self) -> &'static str {
-        "WholeDocuments"
+        "CompleteResponses"
     }
 
     fn read_after_deserialization(
@@ -42,7 +56,7 @@ impl Intercept for WholeDocuments {
         config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let answer = context.response();
-        // Without a body the answer broke off, and the SDK has said so.
+        // Without a body the SDK has reported an error already.
         let (Some(body), Some(call)) = (answer.body().bytes(), config.load::<Metadata>()) else {
             return Ok(());
         };
@@ -53,8 +67,8 @@ impl Intercept for WholeDocuments {
     }
 }
 
-/// Whether this is the whole answer to the operation: `<OperationResponse …> … </OperationResponse>`, as both of AWS's XML protocols have it.
-fn check(operation: &str, body: &str) -> Result<(), NoAnswer> {
+/// The document is `<OperationResponse …> … </OperationResponse>` in both of AWS's XML protocols.
+fn check(operation: &str, body: &str) -> Result<(), InvalidResponse> {
     let root = format!("{operation}Response");
     let document = body.trim_start_matches('\u{feff}').trim();
     let inside = without_declaration(document).strip_prefix('<');
@@ -62,13 +76,13 @@ fn check(operation: &str, body: &str) -> Result<(), NoAnswer> {
     let rest = inside.filter(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()));
     let Some(rest) = rest else {
         let start = document.chars().take(SHOWN).collect();
-        return Err(NoAnswer::Another { root, start });
+        return Err(InvalidResponse::Unexpected { root, start });
     };
     let is_empty = rest.ends_with("/>") && !rest.trim_end_matches("/>").contains('>');
     if is_empty || rest.ends_with(&format!("</{root}>")) {
         return Ok(());
     }
-    Err(NoAnswer::CutOff { root })
+    Err(InvalidResponse::Truncated { root })
 }
 
 fn without_declaration(document: &str) -> &str {
@@ -81,11 +95,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_document_of_the_operation_is_an_answer() {
+    fn accepts_the_document_of_the_operation() {
         for body in [
             "<RegisterTargetsResponse xmlns=\"http://elasticloadbalancing.amazonaws.com/doc/2015-12-01/\">\n\
              <RegisterTargetsResult/></RegisterTargetsResponse>",
-            "\u{feff}<?xml version=\"1.0\" encoding=\"UTF-8\"?>\r\n\r\n<RegisterTargetsResponse></RegisterTargetsResponse>\n",
+            "\u{feff}<?xml version=\"1.0\" encoding=\"UTF-8\"?>\r\n\r\n\
+             <RegisterTargetsResponse></RegisterTargetsResponse>\n",
             "<RegisterTargetsResponse xmlns=\"x\" />",
         ] {
             assert_eq!(check("RegisterTargets", body), Ok(()), "{body}");
@@ -93,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_none() {
+    fn rejects_other_documents() {
         for body in [
             "",
             "OK",
@@ -106,27 +121,27 @@ mod tests {
             "{\"RegisterTargetsResponse\": {}}",
         ] {
             let said = check("RegisterTargets", body);
-            assert!(matches!(said, Err(NoAnswer::Another { .. })), "{body}: {said:?}");
+            assert!(matches!(said, Err(InvalidResponse::Unexpected { .. })), "{body}: {said:?}");
         }
     }
 
     #[test]
-    fn half_a_document_is_none() {
+    fn rejects_truncated_documents() {
         for body in [
             "<DescribeInstancesResponse>",
             "<DescribeInstancesResponse><reservationSet/>",
             "<DescribeInstancesResponse><reservationSet><item></item></reservationSet></DescribeInstancesRes",
         ] {
             let said = check("DescribeInstances", body);
-            assert!(matches!(said, Err(NoAnswer::CutOff { .. })), "{body}: {said:?}");
+            assert!(matches!(said, Err(InvalidResponse::Truncated { .. })), "{body}: {said:?}");
         }
     }
 
     #[test]
-    fn people_are_shown_how_it_begins_and_no_more() {
+    fn message_contains_the_start_of_the_page() {
         let page = format!("<html>{}", "ä".repeat(500));
         let said = check("RunInstances", &page).unwrap_err().to_string();
-        assert!(said.starts_with("it is no RunInstancesResponse, but begins with \"<html>ä"));
+        assert!(said.starts_with("expected RunInstancesResponse, got \"<html>ä"));
         assert!(said.chars().count() < 120, "{said}");
     }
 }

@@ -1,41 +1,39 @@
-//! Whether a launch that was refused still is what its machine asks for.
+//! Decides whether a refused launch still matches its Machine.
 //!
-//! A launch is stored to the last value and repeated as it is. Meanwhile the spec may be edited, an image that a filter chose may be replaced, a
-//! security group made anew. A refusal of such a launch says nothing against today's spec: the attempt is over, and the next one is prepared from what
-//! holds then. An earlier request of this attempt may have been carried out all the same, so the machine is looked for first, as after every
-//! attempt that is over.
+//! A launch is stored and repeated unchanged. Meanwhile the spec may be edited, or filters may match another image or
+//! security group. Then a refusal does not concern the current spec: the attempt ends, and the next one is prepared
+//! again. As after every attempt, the instance is looked for first.
 
 use machinist_aws_spec::config::ProviderConfig;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
 
-use super::Ec2Machines;
-use super::launch::Launch;
-use super::resolve::Resolved;
 use crate::ec2::Ec2;
+use crate::machines::Ec2Machines;
+use crate::machines::launch::Launch;
+use crate::machines::launch::resolve::Resolved;
+use crate::messages;
 
-/// What a refusal means if the spec was edited since.
-pub(super) fn or_outdated(error: CloudError, machine: &MachineRef, launch: &Launch) -> CloudError {
-    // What passes by itself is asked for again as it is.
+pub(crate) fn or_outdated(error: CloudError, machine: &MachineRef, launch: &Launch) -> CloudError {
+    // These pass without a change.
     let passes = matches!(error.class, ErrorClass::Throttled | ErrorClass::Unavailable);
     if error.effect == Effect::None && !passes && launch.is_outdated(machine) {
-        return over(error, "the spec was edited since");
+        return over(error, messages::SPEC_EDITED);
     }
     error
 }
 
-/// The same refusal, of an attempt that is over. It is no mistake of today's spec.
 fn over(error: CloudError, why: &str) -> CloudError {
     let class = match error.class {
         ErrorClass::InvalidConfiguration => ErrorClass::Unavailable,
         class => class,
     };
-    let message = format!("{}; {why}, so it is asked for anew", error.message);
+    let message = format!("{}; {why}", error.message);
     CloudError { class, effect: Effect::NoneForThisAttempt, message, ..error }
 }
 
 impl Ec2Machines {
-    /// What the refusal of a stored value means if filters of the spec find another one by now.
-    pub(super) async fn or_stale(
+    /// Ends the attempt if the spec's filters match other resources now.
+    pub(crate) async fn or_stale(
         &self,
         ec2: &Ec2,
         machine: &MachineRef,
@@ -44,14 +42,12 @@ impl Ec2Machines {
     ) -> CloudError {
         let config = ProviderConfig::read(&machine.spec).ok().filter(has_filters);
         let Some(config) = config.filter(|_| error.effect == Effect::None) else { return error };
-        // What is remembered may be what is stale.
+        // The cached values may be outdated.
         self.resolver.forget();
         match self.resolver.resolve(ec2, machine, &config).await {
             Ok(now) if is_same(launch, &now) => error,
-            Ok(_) => over(error, "the filters of the spec find something else by now"),
-            // Nothing fits any more.
+            Ok(_) => over(error, messages::FILTERS_MATCH_OTHERS),
             Err(unfit) if unfit.class == ErrorClass::InvalidConfiguration => error,
-            // Nobody knows yet.
             Err(asking) => CloudError { effect: Effect::None, ..asking },
         }
     }

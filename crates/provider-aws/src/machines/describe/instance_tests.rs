@@ -1,8 +1,8 @@
-//! Addresses, states, ownership, drift, and which instance counts.
+//! Addresses, states, ownership, drift, and the choice of the current instance.
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_domain::key::{ObjectKey, Uid};
-use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::access::{CloudAccess, Credentials};
 use serde_json::value::RawValue;
 
 use super::*;
@@ -17,7 +17,7 @@ fn machine(status: &Value) -> MachineRef {
         attempt: 1,
         cluster: "c1".into(),
         cluster_label: None,
-        realm: Realm {
+        access: CloudAccess {
             region: "eu-west-1".into(),
             credentials: Credentials::Ambient,
             endpoint: None,
@@ -30,9 +30,9 @@ fn machine(status: &Value) -> MachineRef {
     }
 }
 
-fn found(id: &str, tags: &[(&str, &str)]) -> Found {
+fn found(id: &str, tags: &[(&str, &str)]) -> Ec2Instance {
     let tags = tags.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Found {
+    Ec2Instance {
         id: id.to_owned(),
         account: None,
         token: String::new(),
@@ -54,8 +54,8 @@ fn found(id: &str, tags: &[(&str, &str)]) -> Found {
 }
 
 #[test]
-fn addresses_come_in_the_order_that_people_know() {
-    let found = Found {
+fn addresses_are_in_openshifts_order() {
+    let found = Ec2Instance {
         internal: vec!["fd00::1".to_owned(), "10.0.0.1".to_owned()],
         public_ip: Some("1.2.3.4".to_owned()),
         private_dns: Some("ip-10-0-0-1.eu-west-1.compute.internal".to_owned()),
@@ -81,7 +81,7 @@ fn addresses_come_in_the_order_that_people_know() {
 }
 
 #[test]
-fn states_in_the_words_of_the_contract() {
+fn converts_states() {
     let cases = [
         ("pending", InstanceState::Pending),
         ("running", InstanceState::Running),
@@ -91,14 +91,14 @@ fn states_in_the_words_of_the_contract() {
         ("terminated", InstanceState::Terminated),
     ];
     for (state, expected) in cases {
-        let found = Found { state: state.to_owned(), ..found("i-1", &[]) };
+        let found = Ec2Instance { state: state.to_owned(), ..found("i-1", &[]) };
         assert_eq!(found.state(), expected);
     }
     assert_eq!(found("i-1", &[]).provider_id(), "aws:///eu-west-1a/i-1");
 }
 
 #[test]
-fn whose_an_instance_is() {
+fn determines_the_owner_of_an_instance() {
     const CLUSTER: (&str, &str) = ("kubernetes.io/cluster/c1", "owned");
     const NAME: (&str, &str) = ("Name", "worker-1");
     let fresh = machine(&json!({}));
@@ -112,7 +112,7 @@ fn whose_an_instance_is() {
     }
     assert!(is_own(&of_go, &fresh) && is_own(&of_go, &knowing));
     assert!(!is_own(&of_go, &launching), "our own launches carry the uid");
-    let old = Found { launched: Some(BORN - SignedDuration::from_secs(5)), ..of_go.clone() };
+    let old = Ec2Instance { launched: Some(BORN - SignedDuration::from_secs(5)), ..of_go.clone() };
     assert!(!is_own(&old, &fresh), "it was there before the Machine");
     assert!(is_own(&old, &knowing));
     assert!(!is_own(&found("i-1", &[]), &knowing), "a Machine may name anything");
@@ -120,8 +120,8 @@ fn whose_an_instance_is() {
 }
 
 #[test]
-fn an_instance_without_tags_is_known_by_its_token() {
-    let with = |token: &str, tags: &[(&str, &str)]| Found {
+fn instance_without_tags_is_identified_by_its_token() {
+    let with = |token: &str, tags: &[(&str, &str)]| Ec2Instance {
         token: token.to_owned(),
         ..found("i-1", tags)
     };
@@ -129,7 +129,7 @@ fn an_instance_without_tags_is_known_by_its_token() {
     for token in ["uid-1-1", "uid-1-23"] {
         assert!(is_own(&with(token, &[]), &machine), "{token}");
         let marked = with(token, &[(TAG_MACHINE_UID, "uid-2")]);
-        assert!(!is_own(&marked, &machine), "somebody has said whose it is since");
+        assert!(!is_own(&marked, &machine), "another owner is tagged");
     }
     for token in ["", "uid-1", "uid-1-", "uid-1-2-3", "uid-11-1", "uid-2-1", "x-uid-1-1"] {
         assert!(!is_own(&with(token, &[]), &machine), "{token}");
@@ -137,8 +137,8 @@ fn an_instance_without_tags_is_known_by_its_token() {
 }
 
 #[test]
-fn the_instance_that_counts() {
-    let with = |id: &str, state: &str, token: &str| Found {
+fn chooses_the_current_instance() {
+    let with = |id: &str, state: &str, token: &str| Ec2Instance {
         state: state.to_owned(),
         token: token.to_owned(),
         ..found(id, &[])
@@ -149,7 +149,7 @@ fn the_instance_that_counts() {
     let running = with("i-2", "running", "uid-1-2");
     let ended = with("i-3", "terminated", "uid-1-2");
     let ended_before = with("i-4", "terminated", "uid-1-1");
-    let pick = |all: &[&Found], status: &Value| {
+    let pick = |all: &[&Ec2Instance], status: &Value| {
         current(all, &machine(status)).map(|found| found.id.clone())
     };
     assert_eq!(pick(&[&stopped, &running], &status).as_deref(), Some("i-2"));
@@ -161,35 +161,44 @@ fn the_instance_that_counts() {
 }
 
 #[test]
-fn drift_names_the_tags_and_what_another_controller_stored_stays() {
+fn drift_names_tags_and_foreign_status_is_kept() {
     let machine = machine(&json!({
         "instanceId": "i-1",
         "conditions": [{ "type": "MachineCreation", "status": "True", "message": "theirs" }],
         "theirs": 1,
     }));
     let found = found("i-1", &[("Name", "worker-1"), ("kubernetes.io/cluster/c1", "owned")]);
-    let around = Around { machine: Some(&machine), region: "eu-west-1", domains: &[], facts: None };
-    let seen = instance(&found, around);
+    let context = InstanceContext {
+        machine: Some(&machine),
+        region: "eu-west-1",
+        domains: &[],
+        settings: None,
+    };
+    let seen = instance(&found, context);
     let drift = seen.drift.unwrap();
     let ours = "machinist.dev/cluster, machinist.dev/machine-uid, machinist.dev/made-by, team";
     assert_eq!(drift, format!("tags differ: {ours}"));
     assert_eq!(seen.status.0["conditions"], machine.status.0["conditions"]);
     assert_eq!(seen.status.0["theirs"], 1);
-    let ending = Found { state: "shutting-down".to_owned(), ..found };
-    assert_eq!(instance(&ending, around).drift, None);
+    let ending = Ec2Instance { state: "shutting-down".to_owned(), ..found };
+    assert_eq!(instance(&ending, context).drift, None);
 }
 
 #[test]
-fn that_another_controller_could_not_make_it_is_over_once_it_is_there() {
+fn created_condition_replaces_a_failed_one() {
     let theirs = json!({ "type": "Theirs", "status": "False" });
     let failed = json!({ "type": "MachineCreation", "status": "False",
         "reason": "MachineCreationFailed", "message": "no", "lastTransitionTime": "2026-01-01T00:00:00Z" });
     let mut machine = machine(&json!({ "conditions": [failed, theirs] }));
     let found = found("i-1", &[(TAG_MACHINE_UID, "uid-1")]);
     let seen = |machine: &MachineRef| {
-        let around =
-            Around { machine: Some(machine), region: "eu-west-1", domains: &[], facts: None };
-        instance(&found, around).status
+        let context = InstanceContext {
+            machine: Some(machine),
+            region: "eu-west-1",
+            domains: &[],
+            settings: None,
+        };
+        instance(&found, context).status
     };
     machine.status = seen(&machine);
     let created = json!({ "type": "MachineCreation", "status": "True",

@@ -1,4 +1,4 @@
-//! `RunInstances` from a stored launch: the same launch is always the same request, letter by letter.
+//! Builds `RunInstances` from a stored launch. The same launch always results in the same request.
 
 use aws_sdk_ec2::operation::run_instances::builders::RunInstancesFluentBuilder;
 use aws_sdk_ec2::types::{
@@ -10,31 +10,32 @@ use aws_sdk_ec2::types::{
     ResourceType, SpotInstanceType, SpotMarketOptions,
 };
 
-use super::calls::tagged;
-use super::found::Found;
-use super::launch::{Launch, MarketTerms, Volume};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
+use crate::machines::calls::tagged;
+use crate::machines::describe::ec2_instance::Ec2Instance;
+use crate::machines::launch::{Launch, MarketTerms, Volume};
+use crate::messages;
 use crate::quiet::quiet;
 
 const OPERATION: &str = "RunInstances";
 
 impl Ec2 {
-    /// Launches the instance, or finds the one that the same token launched. `host`: the dedicated host; `user_data`: in base64.
+    /// Launches the instance, or returns the one of the same token. `user_data` is base64.
     pub(crate) async fn run(
         &self,
         launch: &Launch,
         host: Option<&str>,
         user_data: Option<String>,
-    ) -> Result<Found, AwsError> {
+    ) -> Result<Ec2Instance, AwsError> {
         let call = request(self.client.run_instances(), launch, host).set_user_data(user_data);
-        let answer = self.witnessed(OPERATION, quiet(call.send()).await)?;
-        let read = |instance| Found::read(instance, answer.owner_id());
+        let answer = self.record(OPERATION, quiet(call.send()).await)?;
+        let read = |instance| Ec2Instance::read(instance, answer.owner_id());
         let found = answer.instances().iter().find_map(read);
-        found.ok_or_else(|| AwsError::Garbled {
+        found.ok_or_else(|| AwsError::InvalidResponse {
             operation: OPERATION,
             status: 200,
-            reason: "it names no instance".to_owned(),
+            reason: messages::NO_INSTANCE_ID.to_owned(),
         })
     }
 }

@@ -1,0 +1,380 @@
+//! The texts of this crate that users can meet: errors, drift and the progress of deletions, as conditions, Events and
+//! logs show them.
+
+use std::fmt;
+
+use machinist_aws_spec::config::Filter;
+use machinist_provider::access::{CloudAccess, Credentials};
+use machinist_provider::cloud::MachineRef;
+use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
+use machinist_provider::node_groups::{GroupName, GroupRef, InstanceId};
+
+use crate::errors::AwsError;
+use crate::machines::tags::{MAX_TAGS, cluster_tags};
+
+pub(crate) const SECRET_WITHOUT_CREDENTIALS: &str =
+    "key credentials, or keys aws_access_key_id and aws_secret_access_key, must be set";
+pub(crate) const SECRET_NOT_TEXT: &str = "values must be UTF-8 text";
+pub(crate) const SECRET_LENDS_IDENTITY: &str = "endpoint_url cannot be combined with web_identity_token_file or \
+     credential_source, because it would send the identity of this process to that endpoint";
+pub(crate) const NO_HOST_ID: &str = "the response contains no host id";
+pub(crate) const NO_INSTANCE_ID: &str = "the response contains no instance id";
+pub(crate) const NO_REFRESH_ID: &str = "the response contains no refresh id";
+pub(crate) const TIMED_OUT: &str = "timed out";
+pub(crate) const NO_SECURITY_GROUPS: &str = "securityGroups must not be empty";
+pub(crate) const SPEC_EDITED: &str = "retrying with the edited spec";
+pub(crate) const FILTERS_MATCH_OTHERS: &str =
+    "retrying because the spec's filters match other resources now";
+pub(crate) const INSTANCE_NOT_LISTED: &str =
+    "instance not found yet; EC2 lists new instances with a delay";
+pub(crate) const MAY_STILL_APPEAR: &str =
+    "instance not found; waiting in case EC2 lists it with a delay";
+pub(crate) const REPEATING_HOST_REQUESTS: &str = "cannot list dedicated hosts without permission ec2:DescribeHosts; \
+     repeating the last host requests, and releasing a host that results from them";
+
+impl fmt::Display for AwsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Secret { key, failure } if failure.message.contains(&key.to_string()) => {
+                f.write_str(&failure.message)
+            }
+            Self::Secret { key, failure } => {
+                write!(f, "cannot read Secret {key}: {}", failure.message)
+            }
+            Self::InvalidSecret { key, reason } => write!(f, "Secret {key} is invalid: {reason}"),
+            Self::NoCertificate => f.write_str("the custom CA bundle has no valid certificate"),
+            Self::NoSuchRegion { region } => write!(f, "region {region} is not a valid region"),
+            Self::NotOptedIn { region } => {
+                write!(f, "region {region} is not opted in; enable it for the AWS account")
+            }
+            Self::Credentials { reason, .. } => write!(f, "no AWS credentials: {reason}"),
+            Self::Refused { operation, code, message, .. } => {
+                write!(f, "{operation} failed with {code}: {message}")
+            }
+            Self::NoResponse { operation, reason } => {
+                write!(f, "{operation} got no response: {reason}")
+            }
+            Self::InvalidResponse { operation, status, reason } => {
+                write!(f, "{operation} got an invalid response (HTTP {status}): {reason}")
+            }
+        }
+    }
+}
+
+/// No image, subnet or security group matches.
+pub(crate) fn no_match(
+    field: &str,
+    what: &str,
+    access: &CloudAccess,
+    filters: &[Filter],
+) -> String {
+    format!("{field}: no {what} in {} matches {}", access.region, filters_text(filters))
+}
+
+/// Filters as users write them: `tag:Name=a|b, vpc-id=c`.
+pub(crate) fn filters_text(filters: &[Filter]) -> String {
+    let text = |filter: &Filter| format!("{}={}", filter.name, filter.values.join("|"));
+    filters.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+pub(crate) fn no_root_device(image: &str) -> String {
+    format!("ami: image {image} has no root device")
+}
+
+pub(crate) fn user_data_unreadable(secret: &str, reason: &str) -> String {
+    if reason.contains(secret) {
+        format!("userDataSecret: {reason}")
+    } else {
+        format!("userDataSecret: cannot read Secret {secret}: {reason}")
+    }
+}
+
+pub(crate) fn user_data_missing(secret: &str, key: &str) -> String {
+    format!("userDataSecret: Secret {secret} has no key {key:?}")
+}
+
+pub(crate) fn too_many_tags(field: &str, count: usize) -> String {
+    format!("{field}: {count} tags in total (spec, cluster and machinist); EC2 allows {MAX_TAGS}")
+}
+
+pub(crate) fn unknown_launch_format(attempt: u32) -> String {
+    format!("status.providerStatus.launch of attempt {attempt} has an unknown format")
+}
+
+pub(crate) fn not_prepared(attempt: u32) -> String {
+    format!("attempt {attempt} is not prepared")
+}
+
+pub(crate) fn region_changed(spec: &str, stored: &str) -> String {
+    format!(
+        "placement.region is {spec}, but this Machine was launched in {stored}; restore it or delete the Machine"
+    )
+}
+
+pub(crate) fn invalid_platform_status(error: &serde_json::Error) -> String {
+    format!("status.platformStatus of Infrastructure cluster is invalid: {error}")
+}
+
+fn credentials_text(access: &CloudAccess) -> String {
+    match &access.credentials {
+        Credentials::Ambient => "the credentials of this process".to_owned(),
+        Credentials::Secret { key, .. } => format!("the credentials in Secret {key}"),
+    }
+}
+
+/// What the Machine's account must contain.
+#[derive(Debug)]
+pub(crate) enum AccountMark<'a> {
+    Account(&'a str),
+    Subnet(&'a str),
+    ClusterTag,
+}
+
+/// No instance is found with credentials that may be of another account.
+pub(crate) fn account_not_visible(machine: &MachineRef, mark: &AccountMark<'_>) -> String {
+    let mark = match mark {
+        AccountMark::Account(id) => format!("account {id}"),
+        AccountMark::Subnet(id) => format!("subnet {id}"),
+        AccountMark::ClusterTag => format!("tag {}", cluster_tags(machine).join(" or ")),
+    };
+    format!(
+        "no instance found, but {} see nothing of {mark} in {}, so they may belong to another AWS account; \
+         restore the former credentials, or remove the Machine's finalizer if nothing is left",
+        credentials_text(&machine.access),
+        machine.access.region,
+    )
+}
+
+/// A lookup failed with credentials that may be of another account.
+pub(crate) fn wrong_account(error: &str, machine: &MachineRef) -> String {
+    format!(
+        "{error}; {} see nothing with tag {} in {}, so they may belong to another AWS account; \
+         fix them, or add the tag to a security group or subnet of the cluster",
+        credentials_text(&machine.access),
+        cluster_tags(machine).join(" or "),
+        machine.access.region,
+    )
+}
+
+/// The Machine names an instance that is not its own; `other` is the uid in the instance's tag.
+pub(crate) fn foreign_instance(id: &str, machine: &MachineRef, other: Option<&str>) -> String {
+    let why = match other {
+        Some(other) => format!("its tag {TAG_MACHINE_UID} is {other}"),
+        None => format!(
+            "it has neither tag {TAG_MACHINE_UID}={}, nor the Machine's name, nor the cluster's tag",
+            machine.uid
+        ),
+    };
+    format!("instance {id} does not belong to this Machine: {why}")
+}
+
+/// A deletion stops at an instance that may be the Machine's own; `other` is the uid in the instance's tag.
+pub(crate) fn maybe_own_instance(id: &str, machine: &MachineRef, other: Option<&str>) -> String {
+    let uid = &machine.uid;
+    match other {
+        Some(other) => format!(
+            "instance {id} has this Machine's name and cluster, but its tag {TAG_MACHINE_UID} is {other}; \
+             set the tag to {uid}, or terminate the instance by hand"
+        ),
+        None => format!(
+            "instance {id} of this Machine has neither tag {TAG_MACHINE_UID}, nor the Machine's name, \
+             nor the cluster's tag; if it is this Machine's, set the tag to {uid} or terminate the instance by hand, \
+             otherwise remove its id from spec.providerID and status.providerStatus.instanceId"
+        ),
+    }
+}
+
+pub(crate) fn no_instance(machine: &MachineRef) -> String {
+    format!("Machine {} has no instance", machine.key)
+}
+
+pub(crate) fn terminating(ids: &[String]) -> String {
+    format!("terminating instance {}", ids.join(", "))
+}
+
+pub(crate) fn instance_state(id: &str, state: &str) -> String {
+    format!("instance {id} is {state}")
+}
+
+pub(crate) fn host_not_released(host: &str, why: &str) -> String {
+    format!("dedicated host {host} is not released yet: {why}")
+}
+
+pub(crate) fn hosts_unknown(error: &str) -> String {
+    format!("cannot check for a dedicated host without permission ec2:DescribeHosts: {error}")
+}
+
+pub(crate) fn tags_differ<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    format!("tags differ: {}", names.map(String::as_str).collect::<Vec<_>>().join(", "))
+}
+
+pub(crate) fn not_registered(load_balancers: &[String]) -> String {
+    format!("not registered with load balancers: {}", load_balancers.join(", "))
+}
+
+pub(crate) fn load_balancer_failed(name: &str, error: &str) -> String {
+    format!("load balancer {name}: {error}")
+}
+
+pub(crate) fn no_target_group(name: &str) -> String {
+    format!("load balancer {name} has no target group for instances or IP addresses")
+}
+
+pub(crate) fn load_balancers_unknown(error: &str) -> String {
+    format!("cannot determine the load balancers to deregister from: {error}")
+}
+
+pub(crate) fn mark_too_long(length: usize) -> String {
+    format!("a plan of {length} characters does not fit into tags")
+}
+
+pub(crate) fn not_a_member(id: &InstanceId, group: &GroupRef) -> String {
+    format!("instance {id} is not a member of Auto Scaling group {group}")
+}
+
+pub(crate) fn no_such_group(name: &GroupName) -> String {
+    format!("Auto Scaling group {name} does not exist")
+}
+
+/// A response that is not of the operation.
+pub(crate) fn unexpected_document(root: &str, start: &str) -> String {
+    format!("expected {root}, got {start:?}")
+}
+
+pub(crate) fn truncated_document(root: &str) -> String {
+    format!("{root} is truncated")
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_domain::key::{ObjectKey, Uid, Version};
+    use machinist_domain::message_table::message_table;
+    use machinist_domain::retry::{Category, Failure, Retry};
+    use machinist_provider::cloud::ProviderStatus;
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    fn machine() -> MachineRef {
+        let secret = ObjectKey::new("ns", "aws");
+        MachineRef {
+            key: ObjectKey::new("ns", "worker-1"),
+            uid: Uid("uid-1".into()),
+            attempt: 1,
+            cluster: "c1".into(),
+            cluster_label: None,
+            access: CloudAccess {
+                region: "us-east-1".into(),
+                credentials: Credentials::Secret { key: secret, version: Version(7) },
+                endpoint: None,
+                ca_bundle: None,
+            },
+            spec: RawValue::from_string("{}".to_owned()).unwrap().into(),
+            provider_id: None,
+            status: ProviderStatus::default(),
+            created: jiff::Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    fn aws_errors() -> Vec<AwsError> {
+        let key = ObjectKey::new("ns", "aws");
+        let region = "eu-x-1".to_owned();
+        let failure = Failure {
+            category: Category::Unavailable,
+            retry: Retry::Backoff,
+            message: "connection refused".to_owned(),
+        };
+        let operation = "RunInstances";
+        vec![
+            AwsError::Secret { key: key.clone(), failure },
+            AwsError::InvalidSecret { key: key.clone(), reason: SECRET_WITHOUT_CREDENTIALS },
+            AwsError::InvalidSecret { key: key.clone(), reason: SECRET_NOT_TEXT },
+            AwsError::InvalidSecret { key, reason: SECRET_LENDS_IDENTITY },
+            AwsError::NoCertificate,
+            AwsError::NoSuchRegion { region: region.clone() },
+            AwsError::NotOptedIn { region },
+            AwsError::Credentials {
+                category: Category::Unauthorised,
+                reason: "the environment has none".to_owned(),
+            },
+            AwsError::refused(operation, "VcpuLimitExceeded", "You have requested more", 400),
+            AwsError::NoResponse { operation, reason: "connection closed".to_owned() },
+            AwsError::NoResponse { operation, reason: TIMED_OUT.to_owned() },
+            AwsError::InvalidResponse { operation, status: 200, reason: NO_INSTANCE_ID.to_owned() },
+            AwsError::InvalidResponse {
+                operation: "AllocateHosts",
+                status: 200,
+                reason: NO_HOST_ID.to_owned(),
+            },
+            AwsError::InvalidResponse {
+                operation: "StartInstanceRefresh",
+                status: 200,
+                reason: NO_REFRESH_ID.to_owned(),
+            },
+            AwsError::InvalidResponse {
+                operation,
+                status: 200,
+                reason: unexpected_document("RunInstancesResponse", "<html>"),
+            },
+            AwsError::InvalidResponse {
+                operation,
+                status: 200,
+                reason: truncated_document("RunInstancesResponse"),
+            },
+        ]
+    }
+
+    #[test]
+    fn all_messages() {
+        let machine = machine();
+        let filters =
+            [Filter { name: "tag:Name".to_owned(), values: vec!["a".into(), "b".into()] }];
+        let bad = serde_json::from_str::<bool>("1").unwrap_err();
+        let mut rows: Vec<_> =
+            aws_errors().iter().map(|error| ("AWS error", "", error.to_string())).collect();
+        let mut add = |place, text: String| rows.push((place, "", text));
+        for (field, what) in
+            [("ami", "image"), ("subnet", "subnet"), ("securityGroups", "security group")]
+        {
+            add("launch", no_match(field, what, &machine.access, &filters));
+        }
+        add("launch", no_root_device("ami-1"));
+        add("launch", NO_SECURITY_GROUPS.to_owned());
+        add("launch", user_data_unreadable("ns/data", "connection refused"));
+        add("launch", user_data_missing("ns/data", "userData"));
+        add("launch", too_many_tags("tags", 51));
+        add("launch", unknown_launch_format(2));
+        add("launch", not_prepared(2));
+        add("launch", region_changed("eu-west-1", "us-east-1"));
+        add("launch", invalid_platform_status(&bad));
+        add("launch", format!("…; {SPEC_EDITED}"));
+        add("launch", format!("…; {FILTERS_MATCH_OTHERS}"));
+        add("launch", wrong_account("…", &machine));
+        add("describe", INSTANCE_NOT_LISTED.to_owned());
+        add("describe", foreign_instance("i-1", &machine, Some("uid-2")));
+        add("describe", foreign_instance("i-1", &machine, None));
+        for mark in
+            [AccountMark::Account("123"), AccountMark::Subnet("subnet-1"), AccountMark::ClusterTag]
+        {
+            add("describe, delete", account_not_visible(&machine, &mark));
+        }
+        add("update", no_instance(&machine));
+        add("drift", tags_differ(["Name".to_owned(), "team".to_owned()].iter()));
+        add("drift", not_registered(&["api".to_owned(), "ingress".to_owned()]));
+        add("drift, delete", load_balancer_failed("api", "…"));
+        add("drift, update", no_target_group("api"));
+        add("delete", terminating(&["i-1".to_owned(), "i-2".to_owned()]));
+        add("delete", instance_state("i-1", "shutting-down"));
+        add("delete", MAY_STILL_APPEAR.to_owned());
+        add("delete", maybe_own_instance("i-1", &machine, Some("uid-2")));
+        add("delete", maybe_own_instance("i-1", &machine, None));
+        add("delete", load_balancers_unknown("…"));
+        add("delete", REPEATING_HOST_REQUESTS.to_owned());
+        add("delete", host_not_released("h-1", "InvalidHost.Occupied: …"));
+        add("delete", hosts_unknown("…"));
+        add("node group", mark_too_long(3000));
+        add("node group", not_a_member(&"i-1".into(), &GroupRef::new("us-east-1", "workers")));
+        add("node group", no_such_group(&"workers".into()));
+        insta::assert_snapshot!("messages", message_table(&rows));
+    }
+}

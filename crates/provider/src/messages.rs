@@ -1,0 +1,65 @@
+//! The texts of this crate that users can meet.
+
+use std::fmt;
+
+use crate::node_groups::GroupError;
+use crate::spec::SpecError;
+
+pub(crate) const NO_NODE_GROUPS: &str = "no provider of this binary supports node groups";
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("providerSpec.value is missing"),
+            Self::ForeignKind { kind, known } => {
+                write!(f, "no provider supports the provider spec's kind {kind:?}")?;
+                for (at, kind) in known.iter().enumerate() {
+                    write!(f, "{}{kind}", if at == 0 { "; supported: " } else { ", " })?;
+                }
+                Ok(())
+            }
+            Self::Invalid { reason } => write!(f, "provider spec is invalid: {reason}"),
+        }
+    }
+}
+
+impl fmt::Display for GroupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cloud(error) => error.fmt(f),
+            Self::Changed { found } => write!(f, "group sizes changed concurrently: now {found}"),
+            Self::RefreshRunning => f.write_str("an instance refresh is already running"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_domain::message_table::message_table;
+
+    use super::*;
+    use crate::node_groups::Sizes;
+    use crate::spec::SpecKind;
+
+    #[test]
+    fn all_messages() {
+        let known = vec![
+            SpecKind { group: "a.example.com", kind: "AConfig" },
+            SpecKind { group: "b.example.com", kind: "BConfig" },
+        ];
+        let specs = [
+            SpecError::Missing,
+            SpecError::ForeignKind { kind: "CConfig".to_owned(), known },
+            SpecError::Invalid { reason: "tags: must be an object".to_owned() },
+        ];
+        let groups = [
+            GroupError::Changed { found: Sizes { min: 1, max: 5, desired: 3 } },
+            GroupError::RefreshRunning,
+        ];
+        let mut rows: Vec<_> =
+            specs.iter().map(|error| ("provider spec", "", error.to_string())).collect();
+        rows.extend(groups.iter().map(|error| ("node group", "", error.to_string())));
+        rows.push(("node group", "", NO_NODE_GROUPS.to_owned()));
+        insta::assert_snapshot!("messages", message_table(&rows));
+    }
+}
