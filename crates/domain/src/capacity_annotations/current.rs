@@ -1,8 +1,8 @@
-//! The annotations of a set, as far as they are looked at.
+//! The existing annotations of a MachineSet that matter here.
 
 use machinist_api::names;
 
-/// Every annotation that is looked at.
+/// Every annotation that is read.
 const NAMES: [&str; 11] = [
     names::ANNOTATION_VCPU,
     names::ANNOTATION_MEMORY,
@@ -17,18 +17,18 @@ const NAMES: [&str; 11] = [
     names::ANNOTATION_ANNOTATED,
 ];
 
-/// Annotations as they stand. Caches hold thousands of these, so all values share one allocation.
+/// The existing annotations. Caches hold thousands of these, so all values share one allocation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Current {
     values: Box<str>,
-    /// One after the end of each value.
+    /// One past the end of each value.
     ends: [u32; NAMES.len()],
     /// One bit per name, because an empty value is not an absent one.
     present: u16,
 }
 
 impl Current {
-    /// Takes the annotations that matter from wherever they are.
+    /// Reads the annotations that matter.
     pub fn read<'a>(lookup: impl Fn(&'static str) -> Option<&'a str>) -> Self {
         let found = NAMES.map(lookup);
         let mut values = String::with_capacity(found.iter().flatten().map(|text| text.len()).sum());
@@ -39,13 +39,13 @@ impl Current {
                 values.push_str(value);
                 present |= 1 << index;
             }
-            // Kubernetes stops at 256 KiB for all annotations together.
+            // Kubernetes limits all annotations together to 256 KiB.
             ends[index] = u32::try_from(values.len()).unwrap_or(u32::MAX);
         }
         Self { values: values.into(), ends, present }
     }
 
-    /// The value of an annotation that is looked at.
+    /// The value of an annotation.
     pub fn get(&self, name: &str) -> Option<&str> {
         let index = NAMES.iter().position(|candidate| *candidate == name)?;
         if self.present & (1 << index) == 0 {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn absent_and_empty_are_told_apart() {
+    fn distinguishes_absent_from_empty() {
         let current = Current::read(|name| match name {
             names::ANNOTATION_VCPU => Some("8"),
             names::ANNOTATION_GPU => Some(""),

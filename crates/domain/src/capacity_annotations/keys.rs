@@ -1,4 +1,4 @@
-//! Which keys and label pairs there are, and what they are called in the marker.
+//! The keys and label pairs, and their short names in the marker.
 
 use machinist_api::names;
 
@@ -47,7 +47,7 @@ impl Key {
         short(self.name())
     }
 
-    /// Whether it is part of OpenShift's contract that only an annotator writes it.
+    /// Whether OpenShift's contract reserves it for an annotator.
     pub(super) fn is_always_ours(self) -> bool {
         matches!(self, Self::OpenShiftCpu | Self::OpenShiftMemory | Self::OpenShiftGpu)
     }
@@ -79,13 +79,13 @@ impl Label {
         short(self.name())
     }
 
-    /// A node's architecture is a fact; the others a user may know better.
+    /// The architecture is a fact; users may override all others.
     pub(super) fn is_always_ours(self) -> bool {
         self == Self::Architecture
     }
 }
 
-/// What the marker calls it. No two keys and pairs have the same last part.
+/// The short name in the marker: the last part, which is unique.
 pub(super) fn short(name: &'static str) -> &'static str {
     name.rsplit('/').next().unwrap_or(name)
 }

@@ -1,20 +1,19 @@
-//! The marker: what the annotator last wrote, kept beside it.
+//! The marker: what the annotator wrote last, as an annotation.
 //!
-//! `v1:cpu=4,memory=16384Mi,arch=amd64,…` A key whose value is still what the marker says is ours; anything else that
-//! stands there is a user's. No value of ours has a comma in it (see `wanted`), so nothing is escaped.
-//! `kept=cpu/memory` at its end lists the keys of a user's that were left, so that this is told once and not for as
-//! long as it is true.
+//! `v1:cpu=4,memory=16384Mi,arch=amd64,…` A key that still has the value of the marker is ours; any other value is a
+//! user's. No value contains a comma (see `wanted`), so nothing is escaped. `kept=cpu/memory` lists the keys of users
+//! that were reported as kept, so that each is reported once.
 
 const PREFIX: &str = "v1:";
-/// What the marker calls the list of keys that were left. No key or label pair has this name.
+/// The name of the list of kept keys. No key or label pair has it.
 pub(super) const KEPT: &str = "kept";
 
-/// What was found where the marker is kept.
+/// The content of the marker annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marker<'a> {
-    /// The pairs that were written; none where there is no marker, or one that nobody can have written.
+    /// The written pairs; empty without a valid marker.
     Wrote(&'a str),
-    /// A newer machinist wrote it, in a way that we do not understand: it is left alone.
+    /// Written by a newer version in an unknown format: unchanged.
     Newer,
 }
 
@@ -28,26 +27,26 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// What was written under a short name.
+    /// The written value of a short name.
     pub(super) fn wrote(&self, short: &str) -> Option<&'a str> {
         let Self::Wrote(pairs) = self else { return None };
         let mut pairs = pairs.split(',').filter_map(|pair| pair.split_once('='));
         pairs.find_map(|(name, value)| (name == short).then_some(value))
     }
 
-    /// Whether somebody heard that a user's key of this short name is left.
-    pub(super) fn told_kept(&self, short: &str) -> bool {
+    /// Whether this kept key was reported.
+    pub(super) fn reported_kept(&self, short: &str) -> bool {
         self.wrote(KEPT).is_some_and(|list| list.split('/').any(|name| name == short))
     }
 }
 
-/// Whether it begins as a marker of some version would.
+/// Whether it starts like a marker of some version.
 fn is_versioned(text: &str) -> bool {
     let version = text.strip_prefix('v').and_then(|rest| rest.split_once(':'));
     version.is_some_and(|(number, _)| number.parse::<u32>().is_ok())
 }
 
-/// A marker in the making.
+/// Builds a marker.
 #[derive(Debug)]
 pub(super) struct Record(String);
 
@@ -67,7 +66,7 @@ impl Record {
         self.0.push_str(value);
     }
 
-    /// The short names of the keys that were left, after everything else.
+    /// Adds the short names of kept keys at the end.
     pub(super) fn add_kept(&mut self, shorts: &[&str]) {
         if !shorts.is_empty() {
             self.add(KEPT, &shorts.join("/"));
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_recorded_is_read_again() {
+    fn markers_survive_a_round_trip() {
         let mut record = Record::default();
         record.add("cpu", "4");
         record.add("gpu-type", "nvidia.com/gpu");
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_is_remembered_by_name() {
+    fn remembers_reported_keys_by_name() {
         let mut record = Record::default();
         record.add_kept(&[]);
         assert_eq!(record.as_str(), "v1:");
@@ -103,12 +102,12 @@ mod tests {
         record.add_kept(&["cpu", "gpu-count"]);
         assert_eq!(record.as_str(), "v1:memory=8Mi,kept=cpu/gpu-count");
         let marker = Marker::read(Some(record.as_str()));
-        assert!(marker.told_kept("cpu") && marker.told_kept("gpu-count"));
-        assert!(!marker.told_kept("gpu") && !marker.told_kept("memory"));
+        assert!(marker.reported_kept("cpu") && marker.reported_kept("gpu-count"));
+        assert!(!marker.reported_kept("gpu") && !marker.reported_kept("memory"));
     }
 
     #[test]
-    fn newer_markers_are_told_from_nonsense() {
+    fn distinguishes_newer_markers_from_garbage() {
         assert_eq!(Marker::read(Some("v2:whatever")), Marker::Newer);
         for nonsense in ["", "v", "v:", "vx:1", "cpu=4", "1:cpu=4"] {
             assert_eq!(Marker::read(Some(nonsense)), Marker::Wrote(""), "{nonsense}");

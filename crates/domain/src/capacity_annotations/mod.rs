@@ -1,14 +1,11 @@
-//! The annotations that tell cluster-autoscaler what a machine of an empty set would give.
+//! The scale-from-zero annotations for cluster-autoscaler. The controller and `machinist annotate` share them.
 //!
-//! Input: the annotations as they stand ([`Current`]), what the machines ask for ([`Shape`]) and give ([`Capacity`]),
-//! and [`Options`]. Output: an [`Assessment`]: what to change, and what somebody should hear about. The controller and
-//! `machinist annotate` share it.
+//! Input: existing annotations ([`Current`]), requested [`Shape`], provided [`Capacity`], [`Options`]. Output: an
+//! [`Assessment`]: what to change and what to report.
 //!
-//! Invariants: carrying the change out and assessing again changes nothing; a pair or key of a user's is never lost;
-//! order alone is never a difference. What is ours is known from the marker ([`names::ANNOTATION_ANNOTATED`]), which is
-//! written in the same patch as the values that it lists. OpenShift's three keys and the architecture are always ours.
-//!
-//! Not here: where capacities come from, and writing.
+//! Invariants: a second assessment changes nothing; keys and pairs of users are kept; order is no difference. The
+//! marker ([`names::ANNOTATION_ANNOTATED`]), written in the same patch, lists the values that are ours. OpenShift's
+//! three keys and the architecture are always ours.
 
 mod current;
 mod keys;
@@ -30,11 +27,12 @@ use crate::shape::{Capacity, Shape};
 pub struct Options {
     /// Which families of keys.
     pub families: Families,
-    /// Whether to say how many pods a node takes.
+    /// The maximum number of pods.
     pub max_pods: MaxPods,
-    /// Replace capacity keys that somebody set by hand.
+    /// Whether to overwrite capacity keys that a user set.
     pub overwrite: bool,
-    /// Write no pair but the architecture's into the labels: while somebody shuffles longer lists for ever.
+    /// Whether to write only the architecture into the labels, because another annotator keeps reordering longer
+    /// lists.
     pub arch_only_labels: bool,
 }
 
@@ -49,7 +47,7 @@ impl Default for Options {
     }
 }
 
-/// Who is to read the annotations. The architecture in the labels is for both.
+/// The consumer of the annotations. Both read the architecture in the labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Families {
     /// OpenShift's cluster-autoscaler-operator: exactly four keys.
@@ -70,31 +68,31 @@ impl Families {
     }
 }
 
-/// How many pods a node takes.
+/// The maximum number of pods of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MaxPods {
-    /// Nothing is said; cluster-autoscaler reckons with 110.
+    /// Not written; cluster-autoscaler assumes 110.
     Off,
-    /// As many as the network interfaces have addresses for, where that is known.
+    /// Derived from the addresses of the network interfaces, if known.
     Eni,
     /// This many.
     Number(u32),
 }
 
-/// What is to be done about the annotations of one set.
+/// The result for one MachineSet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Assessment {
-    /// What to write; empty where all is well.
+    /// What to write; empty if all is up to date.
     pub change: AnnotationChange,
-    /// Keys that somebody set by hand to something else than what we would say; they are left.
+    /// Keys with a user's value that differs from ours; they are kept.
     pub kept: Vec<&'static str>,
-    /// Those of them that nobody has heard of yet. The marker remembers who has.
+    /// Those of them that were not reported yet.
     pub newly_kept: Vec<&'static str>,
-    /// The architecture that somebody else wrote and that is wrong; it is replaced.
+    /// A wrong architecture that is replaced.
     pub contradicted_architecture: Option<String>,
 }
 
-/// Compares what stands there with what should.
+/// Compares the existing annotations with the wanted ones.
 pub fn assess(
     current: &Current,
     shape: &Shape,
@@ -143,7 +141,7 @@ fn assess_keys(
             record.add(key.short(), &value);
         } else if now != Some(&*value) && *marker != Marker::Newer {
             assessment.kept.push(name);
-            if !marker.told_kept(key.short()) {
+            if !marker.reported_kept(key.short()) {
                 assessment.newly_kept.push(name);
             }
         }

@@ -1,4 +1,3 @@
-//! What is written, whose it is, and that one write is enough.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +58,7 @@ fn apply(annotations: &mut Annotations, change: &AnnotationChange) {
     }
 }
 
-/// Writes what is wanted and says what was told of it.
+/// Applies the wanted change, and returns the assessment.
 fn annotate(
     annotations: &mut Annotations,
     shape: &Shape,
@@ -147,7 +146,7 @@ fn a_zone_that_is_no_label_value_is_left_out() {
 }
 
 #[test]
-fn a_users_key_is_kept_and_told_unless_it_is_to_be_overwritten() {
+fn keeps_and_reports_keys_of_users_unless_overwritten() {
     let by_hand =
         [(names::ANNOTATION_CAPACITY_CPU, "3500m"), (names::ANNOTATION_CAPACITY_MEMORY, "16384Mi")];
     let mut annotations = given(&by_hand);
@@ -157,12 +156,12 @@ fn a_users_key_is_kept_and_told_unless_it_is_to_be_overwritten() {
 
     assert_eq!(told.newly_kept, told.kept);
 
-    // That is told once, for as long as it is true.
+    // Reported once.
     let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
     assert_eq!((told.kept.len(), told.newly_kept.len()), (1, 0));
     assert!(told.change.is_empty(), "{told:?}");
 
-    // Neither is ours, not even the one that happened to be right.
+    // Neither is ours, not even the one that was right.
     let larger = Capacity { vcpus: 8, memory_mib: 32768, ..PLAIN };
     let told = annotate(&mut annotations, &shape("m6i.2xlarge"), &larger, both());
     assert_eq!(told.kept, [names::ANNOTATION_CAPACITY_CPU, names::ANNOTATION_CAPACITY_MEMORY]);
@@ -177,7 +176,7 @@ fn a_users_key_is_kept_and_told_unless_it_is_to_be_overwritten() {
     annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
     assert_eq!(annotations[names::ANNOTATION_CAPACITY_CPU], "4");
 
-    // Somebody who sets one once more is told once more.
+    // A value that is set again is reported again.
     annotations.insert(names::ANNOTATION_CAPACITY_CPU.to_owned(), "3".to_owned());
     let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
     assert_eq!(told.newly_kept, [names::ANNOTATION_CAPACITY_CPU]);
@@ -206,20 +205,20 @@ fn a_family_that_is_switched_off_goes_and_a_users_keys_stay() {
     annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
     annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, upstream());
     assert!(!annotations.contains_key(names::ANNOTATION_VCPU));
-    // Somebody else's annotator may write them again: that is its business now.
+    // Another annotator may write them again.
     annotations.insert(names::ANNOTATION_VCPU.to_owned(), "4".to_owned());
     let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, upstream());
     assert!(told.change.is_empty());
 }
 
 #[test]
-fn the_architecture_is_a_fact_and_a_contradiction_is_told() {
+fn corrects_and_reports_a_wrong_architecture() {
     let labels = (names::ANNOTATION_CAPACITY_LABELS, "kubernetes.io/arch=arm64,team=a");
     let mut annotations = given(&[labels]);
     let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
     assert_eq!(told.contradicted_architecture.as_deref(), Some("arm64"));
 
-    // Our own old value contradicts nobody.
+    // Our own old value is no contradiction.
     let arm = Capacity { architecture: Architecture::Arm64, ..PLAIN };
     let told = annotate(&mut annotations, &shape("m6g.xlarge"), &arm, both());
     assert_eq!(told.contradicted_architecture, None);
@@ -239,7 +238,7 @@ fn a_users_zone_region_and_type_win() {
 }
 
 #[test]
-fn beside_a_shuffling_annotator_only_the_architecture_is_written() {
+fn beside_a_reordering_annotator_only_the_architecture_is_written() {
     let mut annotations = given(&[(names::ANNOTATION_CAPACITY_LABELS, "z=1,a=2")]);
     annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
     let alone = Options { arch_only_labels: true, ..both() };
@@ -254,14 +253,14 @@ fn beside_a_shuffling_annotator_only_the_architecture_is_written() {
 }
 
 #[test]
-fn what_a_newer_machinist_wrote_is_left_to_it() {
+fn keeps_what_a_newer_version_wrote() {
     let newer =
         [(names::ANNOTATION_ANNOTATED, "v2:{cpu: 9}"), (names::ANNOTATION_CAPACITY_CPU, "9")];
     let mut annotations = given(&newer);
     let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
     assert_eq!(annotations[names::ANNOTATION_ANNOTATED], "v2:{cpu: 9}");
     assert_eq!(annotations[names::ANNOTATION_CAPACITY_CPU], "9");
-    assert_eq!(told.kept, [""; 0], "it is nobody's mistake");
+    assert_eq!(told.kept, [""; 0], "it is not a user's value");
 }
 
 fn options() -> impl Strategy<Value = Options> {
@@ -309,7 +308,7 @@ fn machine() -> impl Strategy<Value = (Shape, Capacity)> {
     })
 }
 
-/// Anything at all, and things that look as if they had a meaning.
+/// Anything, and values that look meaningful.
 fn value() -> impl Strategy<Value = String> {
     prop_oneof![
         ".{0,40}",
@@ -332,7 +331,6 @@ fn existing() -> impl Strategy<Value = Annotations> {
 }
 
 proptest! {
-    /// Whatever stood there and whatever was asked for, one write is enough, and no pair of a user's is lost.
     #[test]
     fn one_write_settles_anything(
         before in existing(),
@@ -361,7 +359,6 @@ proptest! {
         }
     }
 
-    /// Going through another machine and other families leaves the same as going there at once.
     #[test]
     fn history_leaves_no_trace(
         first in machine(),

@@ -1,4 +1,4 @@
-//! What the annotations should say of a machine, if nobody had written anything before.
+//! The annotations that a Machine should have, regardless of existing ones.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::keys::{Key, Label};
 use super::{MaxPods, Options};
 use crate::shape::{Capacity, Shape};
 
-/// A machine, and what is to be said of it.
+/// A Machine and the options.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) shape: &'a Shape,
@@ -15,7 +15,7 @@ pub(super) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// The value of a key; `None` where it does not apply or nothing is known.
+    /// The value of a key; `None` if it does not apply or is unknown.
     pub(super) fn value(&self, key: Key) -> Option<Cow<'static, str>> {
         let families = self.options.families;
         if !(if key.is_always_ours() { families.openshift() } else { families.upstream() }) {
@@ -28,7 +28,7 @@ impl<'a> Wanted<'a> {
             Key::OpenShiftCpu => Some(vcpus.to_string().into()),
             Key::OpenShiftMemory => Some(memory_mib.to_string().into()),
             Key::OpenShiftGpu => Some(gpus.to_string().into()),
-            // A node without CPU or memory would be taken at its word.
+            // cluster-autoscaler would trust a node without CPU or memory.
             Key::Cpu => (vcpus > 0).then(|| vcpus.to_string().into()),
             Key::Memory => (memory_mib > 0).then(|| format!("{memory_mib}Mi").into()),
             Key::GpuCount => gpu_resource.map(|_| gpus.to_string().into()),
@@ -41,7 +41,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The value of a label pair; `None` where it does not apply, or is no value that a label can have.
+    /// The value of a label pair; `None` if it does not apply or is not a valid label value.
     pub(super) fn pair(&self, label: Label) -> Option<&'a str> {
         if label == Label::Architecture {
             return Some(self.capacity.architecture.as_str());
@@ -58,7 +58,7 @@ impl<'a> Wanted<'a> {
         value.filter(|value| is_label_value(value))
     }
 
-    /// One address of each interface is the interface's own; two pods use the host's network.
+    /// One address per interface is the interface's own; two pods use the host network.
     fn max_pods(&self) -> Option<u64> {
         match self.options.max_pods {
             MaxPods::Off => None,
@@ -73,7 +73,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Kubernetes' rule. Provider specs hold any string, and a comma in one must not become a pair of its own.
+/// Kubernetes' rule. Provider specs hold any string, and a comma must not start another pair.
 fn is_label_value(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let outer = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
