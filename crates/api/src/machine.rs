@@ -41,36 +41,36 @@ use crate::schema;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSpec {
-    /// Which of OpenShift's two machine APIs shall be in charge. This one, if nothing is said.
+    /// Which of OpenShift's two machine APIs manages the object. Machine API by default.
     #[serde(rename = "authoritativeAPI", skip_serializing_if = "Option::is_none")]
     pub authoritative_api: Option<DesiredApi>,
-    /// Who wants to be asked before the machine is drained or its instance deleted.
+    /// Lifecycle hooks, which block the drain or the termination.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifecycle_hooks: Option<LifecycleHooks>,
-    /// Labels and annotations that the Node gets. Names and owners are accepted and not used.
+    /// Labels and annotations that the Node gets. Names and owners are ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<ObjectMetadata>,
-    /// The instance, in the words that its Node uses too. Written when the instance is known.
+    /// The id of the instance, as in the Node's `spec.providerID`. Set when the instance is known.
     #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
-    /// What to ask the cloud for.
+    /// The provider spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_spec: Option<ProviderSpec>,
-    /// Taints that the Node gets, beside those of others.
+    /// Taints that are added to the Node.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub taints: Option<Vec<Taint>>,
 }
 
-/// Who wants to be asked before something cannot be undone.
+/// Lifecycle hooks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LifecycleHooks {
-    /// The machine is not drained, and its instance not deleted, while there are any.
+    /// These block the drain and the termination.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub pre_drain: Option<Vec<LifecycleHook>>,
-    /// The instance is not deleted while there are any.
+    /// These block the termination.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub pre_terminate: Option<Vec<LifecycleHook>>,
@@ -92,10 +92,10 @@ pub struct LifecycleHook {
     pub owner: String,
 }
 
-/// What to ask the cloud for.
+/// The provider spec.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderSpec {
-    /// The provider's own object, which the provider reads and checks.
+    /// The provider's own object, which the provider validates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::any_object")]
     pub value: Option<serde_json::Value>,
@@ -110,67 +110,67 @@ pub struct MachineStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub addresses: Option<Vec<Address>>,
-    /// Which of OpenShift's two machine APIs is in charge.
+    /// Which of OpenShift's two machine APIs manages the object.
     #[serde(rename = "authoritativeAPI", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-validations" = schema::authority_rules()))]
     pub authoritative_api: Option<AuthoritativeApi>,
-    /// What is so, since when and why.
+    /// Conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Option<Vec<Condition>>,
-    /// Why the machine failed for good, for people. Errors that may pass are in the conditions and Events.
+    /// Message of a permanent failure. Transient errors are in conditions and Events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// Why the machine failed for good, in one word.
+    /// Reason of a permanent failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_reason: Option<String>,
-    /// The same as errorMessage, where cluster-autoscaler looks. Not in OpenShift's own definition.
+    /// A copy of errorMessage for cluster-autoscaler. Not in OpenShift's CRD.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_message: Option<String>,
-    /// The same as errorReason, where cluster-autoscaler looks. Not in OpenShift's own definition.
+    /// A copy of errorReason for cluster-autoscaler. Not in OpenShift's CRD.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_reason: Option<String>,
-    /// What was last done. Kept for those who wrote it; machinist does not.
+    /// The last operation. machinist does not write it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_operation: Option<LastOperation>,
     /// When the status last changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub last_updated: Option<String>,
-    /// The Node that the instance became.
+    /// The Node of the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_ref: Option<ObjectReference>,
-    /// How far the machine is: Provisioning, Provisioned, Running, Deleting or Failed.
+    /// The phase: Provisioning, Provisioned, Running, Deleting or Failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// The provider's own object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::any_object")]
     pub provider_status: Option<serde_json::Value>,
-    /// Which of the two was in charge when they last agreed.
+    /// The managing API at the last synchronization.
     #[serde(rename = "synchronizedAPI", skip_serializing_if = "Option::is_none")]
     pub synchronized_api: Option<DesiredApi>,
-    /// Up to which generation the object in the other API is in step.
+    /// The generation that was synchronized to the other API.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub synchronized_generation: Option<i64>,
 }
 
-/// What was last done with a machine.
+/// The last operation on a Machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LastOperation {
-    /// What it was, for people.
+    /// A description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// When this was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub last_updated: Option<String>,
-    /// How it went, such as Processing, Failed or Successful.
+    /// The state, such as Processing, Failed or Successful.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// What it was, such as Create, Update or Delete.
+    /// The type, such as Create, Update or Delete.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
 }

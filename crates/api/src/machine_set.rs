@@ -38,42 +38,42 @@ use crate::schema;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSetSpec {
-    /// Which of OpenShift's two machine APIs shall be in charge. This one, if nothing is said.
+    /// Which of OpenShift's two machine APIs manages the object. Machine API by default.
     #[serde(rename = "authoritativeAPI", skip_serializing_if = "Option::is_none")]
     pub authoritative_api: Option<DesiredApi>,
-    /// Which machines go first when the set shrinks. Random, if nothing is said.
+    /// Which Machines are deleted first on scale down. Random by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delete_policy: Option<DeletePolicy>,
-    /// For how many seconds a machine must be ready before it counts as available. None, if nothing is said.
+    /// For how many seconds a Machine must be ready to be available. 0 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_ready_seconds: Option<i32>,
-    /// How many machines are wanted. One, if nothing is said.
+    /// The desired number of Machines. 1 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 1))]
     pub replicas: Option<i32>,
-    /// Which machines belong to the set. It must match the labels of the template.
+    /// Selects the Machines of the set. It must match the labels of the template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
-    /// The machine that the set makes copies of.
+    /// The template of the Machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<MachineTemplate>,
 }
 
-/// Which machines go first when a set shrinks. Those marked for deletion go before all others.
+/// Which Machines are deleted first on scale down. Those marked for deletion precede all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DeletePolicy {
-    /// Whichever.
+    /// Any.
     Random,
-    /// The youngest.
+    /// The newest.
     Newest,
     /// The oldest.
     Oldest,
 }
 
-/// The machine that a set makes copies of.
+/// The template of Machines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineTemplate {
-    /// Labels and annotations that the machines get. Names and owners are accepted and not used.
+    /// Labels and annotations that the machines get. Names and owners are ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<ObjectMetadata>,
     /// Desired state of the machines.
@@ -86,50 +86,50 @@ pub struct MachineTemplate {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = schema::migration_rules()))]
 pub struct MachineSetStatus {
-    /// Which of OpenShift's two machine APIs is in charge.
+    /// Which of OpenShift's two machine APIs manages the object.
     #[serde(rename = "authoritativeAPI", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-validations" = schema::authority_rules()))]
     pub authoritative_api: Option<AuthoritativeApi>,
-    /// How many machines have been ready for long enough.
+    /// The number of available Machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available_replicas: Option<i32>,
-    /// What is so, since when and why.
+    /// Conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Option<Vec<Condition>>,
-    /// What is wrong for good, for people. Kept for those who wrote it; machinist uses the conditions.
+    /// Message of a permanent error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// What is wrong for good, in one word.
+    /// Reason of a permanent error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_reason: Option<String>,
-    /// How many machines have all labels of the template.
+    /// The number of Machines with all labels of the template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fully_labeled_replicas: Option<i32>,
     /// The selector as text, for the scale subresource.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096))]
     pub label_selector: Option<String>,
-    /// Up to which generation the spec was acted upon.
+    /// The generation of the observed spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// How many machines have a Node that is ready.
+    /// The number of Machines with a ready Node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_replicas: Option<i32>,
-    /// How many machines there are.
+    /// The number of Machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// Which of the two was in charge when they last agreed.
+    /// The managing API at the last synchronization.
     #[serde(rename = "synchronizedAPI", skip_serializing_if = "Option::is_none")]
     pub synchronized_api: Option<DesiredApi>,
-    /// Up to which generation the object in the other API is in step.
+    /// The generation that was synchronized to the other API.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub synchronized_generation: Option<i64>,
 }
 
 impl MachineSetSpec {
-    /// What the set's machines ask the cloud for.
+    /// The provider spec of the template.
     pub fn provider_spec(&self) -> Option<&serde_json::Value> {
         self.template.as_ref()?.spec.as_ref()?.provider_spec.as_ref()?.value.as_ref()
     }

@@ -13,47 +13,47 @@ use crate::schema;
 /// One of OpenShift's two machine APIs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DesiredApi {
-    /// This one.
+    /// Machine API.
     MachineAPI,
     /// Cluster API.
     ClusterAPI,
 }
 
-/// Which of OpenShift's two machine APIs is in charge.
+/// Which of OpenShift's two machine APIs manages an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AuthoritativeApi {
-    /// This one.
+    /// Machine API.
     MachineAPI,
     /// Cluster API.
     ClusterAPI,
-    /// Neither: they are changing places.
+    /// A migration is in progress.
     Migrating,
 }
 
-/// What is so, since when and why.
+/// A condition.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// Since when.
+    /// When it last changed.
     #[schemars(schema_with = "schema::time")]
     pub last_transition_time: String,
-    /// Why, for people.
+    /// The message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Why, in one word.
+    /// The reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How bad it is: Error, Warning or Info. Only where the status is False.
+    /// Error, Warning or Info; only if the status is False.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<String>,
     /// True, False or Unknown.
     pub status: String,
-    /// What it is about.
+    /// The type.
     #[serde(rename = "type")]
     pub kind: String,
 }
 
-/// What keeps pods away from a Node.
+/// A taint.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Taint {
@@ -61,7 +61,7 @@ pub struct Taint {
     pub effect: String,
     /// Its name.
     pub key: String,
-    /// When it was put there.
+    /// When it was added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub time_added: Option<String>,
@@ -80,7 +80,7 @@ pub struct Address {
     pub kind: String,
 }
 
-/// Another object.
+/// A reference to an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
@@ -88,7 +88,7 @@ pub struct ObjectReference {
     /// Group and version of its kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
-    /// Which part of it is meant.
+    /// A field of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_path: Option<String>,
     /// Its kind.
@@ -100,34 +100,34 @@ pub struct ObjectReference {
     /// Its namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Which version of it is meant.
+    /// Its resourceVersion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<String>,
-    /// Its uid: another one of the same name is not meant.
+    /// Its uid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
 }
 
-/// Metadata that something gets when it is created.
+/// Metadata of created objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectMetadata {
     /// Annotations that it gets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<BTreeMap<String, String>>,
-    /// Accepted and not used: names are made from the parent's.
+    /// Ignored: names derive from the parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generate_name: Option<String>,
     /// Labels that it gets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
-    /// Accepted and not used: names are made from the parent's.
+    /// Ignored: names derive from the parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Accepted and not used: it is the parent's.
+    /// Ignored: it is the parent's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Accepted and not used: the owner is the parent.
+    /// Ignored: the owner is the parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["uid"]))]
     pub owner_references: Option<Vec<OwnerReference>>,
@@ -154,12 +154,12 @@ pub struct OwnerReference {
     pub uid: String,
 }
 
-/// Which labels are meant. All that is said must hold.
+/// A label selector. All requirements must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct LabelSelector {
-    /// Labels as these say.
+    /// Requirements.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub match_expressions: Option<Vec<LabelExpression>>,
@@ -168,14 +168,14 @@ pub struct LabelSelector {
     pub match_labels: Option<BTreeMap<String, String>>,
 }
 
-/// What is asked of one label.
+/// A requirement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LabelExpression {
     /// The label.
     pub key: String,
     /// In, NotIn, Exists or DoesNotExist.
     pub operator: String,
-    /// What it may, or may not, be. For In and NotIn only.
+    /// The values of In and NotIn.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub values: Option<Vec<String>>,

@@ -1,11 +1,10 @@
-//! Where a kind is served: group, version, plural, and the paths that follow from them.
+//! Group, version, plural and paths of each kind.
 //!
-//! Input: constants. Output: URL paths. Names from the cluster are percent-encoded, so a hostile name cannot leave its
-//! segment.
+//! Names from the cluster are percent-encoded, so a hostile name cannot leave its path segment.
 
 use std::fmt;
 
-/// A kind as the API server serves it.
+/// A kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Resource {
     /// API group; empty for the core group.
@@ -44,11 +43,11 @@ pub const NAMESPACES: Resource =
 /// Pods.
 pub const PODS: Resource = Resource { group: "", version: "v1", plural: "pods", kind: "Pod" };
 
-/// DaemonSets: whose pods a drain leaves.
+/// DaemonSets.
 pub const DAEMON_SETS: Resource =
     Resource { group: "apps", version: "v1", plural: "daemonsets", kind: "DaemonSet" };
 
-/// PersistentVolumeClaims: which volume a pod has.
+/// PersistentVolumeClaims.
 pub const PERSISTENT_VOLUME_CLAIMS: Resource = Resource {
     group: "",
     version: "v1",
@@ -56,7 +55,7 @@ pub const PERSISTENT_VOLUME_CLAIMS: Resource = Resource {
     kind: "PersistentVolumeClaim",
 };
 
-/// PodDisruptionBudgets: why an eviction is refused.
+/// PodDisruptionBudgets.
 pub const POD_DISRUPTION_BUDGETS: Resource = Resource {
     group: "policy",
     version: "v1",
@@ -64,7 +63,7 @@ pub const POD_DISRUPTION_BUDGETS: Resource = Resource {
     kind: "PodDisruptionBudget",
 };
 
-/// VolumeAttachments: which volumes a node still has; cluster-scoped.
+/// VolumeAttachments; cluster-scoped.
 pub const VOLUME_ATTACHMENTS: Resource = Resource {
     group: "storage.k8s.io",
     version: "v1",
@@ -72,7 +71,7 @@ pub const VOLUME_ATTACHMENTS: Resource = Resource {
     kind: "VolumeAttachment",
 };
 
-/// CustomResourceDefinitions: what tells us that a kind has begun to be served.
+/// CustomResourceDefinitions; cluster-scoped.
 pub const CUSTOM_RESOURCE_DEFINITIONS: Resource = Resource {
     group: "apiextensions.k8s.io",
     version: "v1",
@@ -80,15 +79,15 @@ pub const CUSTOM_RESOURCE_DEFINITIONS: Resource = Resource {
     kind: "CustomResourceDefinition",
 };
 
-/// Secrets: where credentials are.
+/// Secrets.
 pub const SECRETS: Resource =
     Resource { group: "", version: "v1", plural: "secrets", kind: "Secret" };
 
-/// ConfigMaps: where OpenShift keeps additional certificates.
+/// ConfigMaps.
 pub const CONFIG_MAPS: Resource =
     Resource { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap" };
 
-/// Infrastructures: what OpenShift says of the cloud that it runs on.
+/// Infrastructures of OpenShift; cluster-scoped.
 pub const INFRASTRUCTURES: Resource = Resource {
     group: "config.openshift.io",
     version: "v1",
@@ -100,12 +99,11 @@ pub const INFRASTRUCTURES: Resource = Resource {
 pub const LEASES: Resource =
     Resource { group: "coordination.k8s.io", version: "v1", plural: "leases", kind: "Lease" };
 
-/// Events about objects.
+/// Events.
 pub const EVENTS: Resource =
     Resource { group: "events.k8s.io", version: "v1", plural: "events", kind: "Event" };
 
-/// Events as the core group serves them: the same objects, with the fields that they were counted by from the
-/// beginning.
+/// Events of the core group: the same objects, with the older fields.
 pub const CORE_EVENTS: Resource =
     Resource { group: "", version: "v1", plural: "events", kind: "Event" };
 
@@ -117,14 +115,14 @@ pub const EVENT_RECYCLERS: Resource = Resource {
     kind: "EventRecycler",
 };
 
-/// A part of an object that has a path of its own.
+/// A subresource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subresource {
-    /// What was observed; written by controllers.
+    /// The status.
     Status,
-    /// How many are wanted and seen, whatever the kind.
+    /// The scale.
     Scale,
-    /// Posting to it asks for a pod to be evicted.
+    /// The eviction of a pod.
     Eviction,
 }
 
@@ -146,7 +144,7 @@ impl fmt::Display for Subresource {
 }
 
 impl Resource {
-    /// `group/version`, or the bare version for the core group: what objects say in `apiVersion`.
+    /// `group/version`, or the bare version for the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_owned()
@@ -160,7 +158,7 @@ impl Resource {
         format!("{}.{}", self.plural, self.group)
     }
 
-    /// The path of the collection: of one namespace, or of all where `namespace` is `None`.
+    /// The path of the collection in one namespace, or in all if `namespace` is `None`.
     pub fn collection_path(&self, namespace: Option<&str>) -> String {
         let mut path = String::with_capacity(80);
         if self.group.is_empty() {
@@ -180,7 +178,7 @@ impl Resource {
         path
     }
 
-    /// The path of one object; an empty `namespace` means that the kind is cluster-scoped.
+    /// The path of one object; `namespace` is empty for cluster-scoped kinds.
     pub fn object_path(&self, namespace: &str, name: &str) -> String {
         let mut path = self.collection_path(Some(namespace).filter(|n| !n.is_empty()));
         path.push('/');
@@ -188,7 +186,7 @@ impl Resource {
         path
     }
 
-    /// The path of a part of one object; an empty `namespace` means that the kind is cluster-scoped.
+    /// The path of a subresource; `namespace` is empty for cluster-scoped kinds.
     pub fn subresource_path(&self, namespace: &str, name: &str, part: Subresource) -> String {
         let mut path = self.object_path(namespace, name);
         path.push('/');
@@ -240,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_parts() {
+    fn paths_of_subresources() {
         assert_eq!(
             PODS.subresource_path("ns", "p", Subresource::Eviction),
             "/api/v1/namespaces/ns/pods/p/eviction"
@@ -257,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_name_stays_in_its_segment() {
+    fn hostile_name_stays_in_its_segment() {
         assert_eq!(
             MACHINE_SETS.object_path("ns", "../secrets/x?y"),
             "/apis/machine.openshift.io/v1beta1/namespaces/ns/machinesets/..%2Fsecrets%2Fx%3Fy"

@@ -10,12 +10,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::{Value, json};
 
-/// An object of a provider's own: nothing in it is checked or dropped.
+/// A provider's object: neither validated nor pruned.
 pub(crate) fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
 
-/// A time, kept as the text that it is.
+/// A time as text.
 pub(crate) fn time(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "string", "format": "date-time"})
 }
@@ -46,7 +46,7 @@ pub(crate) fn migration_rules() -> Value {
     ])
 }
 
-/// Takes out of a derived definition what OpenShift's does not have.
+/// Removes what OpenShift's CRD does not have.
 ///
 /// * `nullable`: a `null` would be stored where theirs fills in the default or says no.
 /// * A required `spec`: theirs accepts an object without one.

@@ -1,6 +1,6 @@
 //! EventRecyclers.
 
-/// On an EventRecycler that recycles something: what was begun is ended before the object goes.
+/// Finalizer of an EventRecycler with an active recycle.
 pub const FINALIZER_RECYCLER: &str = "machinist.dev/recycler";
-/// Of an EventRecycler: whether it recycles anything, and if not, what keeps it from doing so.
+/// Condition of an EventRecycler: whether a recycle is active.
 pub const CONDITION_RECYCLING: &str = "Recycling";

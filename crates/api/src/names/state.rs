@@ -1,80 +1,80 @@
-//! What the status of a Machine or MachineSet says: phases, conditions, reasons.
+//! Phases, conditions and reasons in the status of Machines and MachineSets.
 
-/// Nothing was created yet, or it is being created.
+/// The instance is created.
 pub const PHASE_PROVISIONING: &str = "Provisioning";
-/// The instance is there, its Node is not.
+/// The instance exists, its Node does not.
 pub const PHASE_PROVISIONED: &str = "Provisioned";
-/// Instance and Node are there.
+/// Instance and Node exist.
 pub const PHASE_RUNNING: &str = "Running";
-/// On its way out.
+/// The Machine is deleted.
 pub const PHASE_DELETING: &str = "Deleting";
-/// Failed for good: nothing but deletion follows.
+/// A permanent failure: only deletion helps.
 pub const PHASE_FAILED: &str = "Failed";
 
 /// Whether the instance exists.
 pub const CONDITION_INSTANCE_EXISTS: &str = "InstanceExists";
 /// Whether the Node is drained, or needs no draining.
 pub const CONDITION_DRAINED: &str = "Drained";
-/// Whether a drain may begin: no preDrain hook is in the way.
+/// Whether no preDrain hook blocks the drain.
 pub const CONDITION_DRAINABLE: &str = "Drainable";
-/// Whether the instance may go: no preTerminate hook is in the way.
+/// Whether no preTerminate hook blocks the termination.
 pub const CONDITION_TERMINABLE: &str = "Terminable";
 /// Whether another machine API manages the object.
 pub const CONDITION_PAUSED: &str = "Paused";
-/// Whether all is as it should be, and if not, why.
+/// Whether the object is ready.
 pub const CONDITION_READY: &str = "Ready";
 
-/// Of a MachineSet: machines cannot be created, deleted or counted, and why. Not there where they can.
+/// Of a MachineSet: Machines cannot be created, deleted or counted. Absent otherwise.
 pub const CONDITION_REPLICA_FAILURE: &str = "ReplicaFailure";
 
-/// The status of a condition that holds.
+/// Status of a true condition.
 pub const STATUS_TRUE: &str = "True";
-/// The status of a condition that does not hold.
+/// Status of a false condition.
 pub const STATUS_FALSE: &str = "False";
-/// The status of a condition of which nothing can be said.
+/// Status of an unknown condition.
 pub const STATUS_UNKNOWN: &str = "Unknown";
 
 /// Severity of a condition: a person has to act.
 pub const SEVERITY_ERROR: &str = "Error";
-/// Severity of a condition: worth a look.
+/// Severity of a condition: worth attention.
 pub const SEVERITY_WARNING: &str = "Warning";
-/// Severity of a condition: good to know.
+/// Severity of a condition: information.
 pub const SEVERITY_INFO: &str = "Info";
 
-/// Of InstanceExists: the cloud could not be asked.
+/// Of InstanceExists: the cloud API failed.
 pub const REASON_ERROR_CHECKING_PROVIDER: &str = "ErrorCheckingProvider";
-/// Of InstanceExists: it was there and is no more.
+/// Of InstanceExists: it is gone.
 pub const REASON_INSTANCE_MISSING: &str = "InstanceMissing";
 /// Of InstanceExists: it was not created yet.
 pub const REASON_INSTANCE_NOT_CREATED: &str = "InstanceNotCreated";
-/// Of Drainable and Terminable: a lifecycle hook is in the way.
+/// Of Drainable and Terminable: a lifecycle hook exists.
 pub const REASON_HOOK_PRESENT: &str = "HookPresent";
-/// Of Drained: the drain goes on, and the message says what is in its way.
+/// Of Drained: the drain is blocked.
 pub const REASON_DRAIN_ERROR: &str = "DrainError";
-/// Of Paused, where it is true.
+/// Of Paused=True.
 pub const REASON_NOT_MACHINE_API: &str = "AuthoritativeAPINotMachineAPI";
-/// Of Paused, where it is false.
+/// Of Paused=False.
 pub const REASON_MACHINE_API: &str = "AuthoritativeAPIMachineAPI";
-/// Of Ready: creation takes longer than it should, and goes on.
+/// Of Ready: the creation timeout has passed.
 pub const REASON_CREATION_TIMED_OUT: &str = "CreationTimedOut";
 
-/// `errorReason`: the cloud, or we, do not take this configuration.
+/// `errorReason`: invalid configuration.
 pub const ERROR_INVALID_CONFIGURATION: &str = "InvalidConfiguration";
 /// `errorReason`: the instance could not be created.
 pub const ERROR_CREATE: &str = "CreateError";
 /// `errorReason`: no Node appeared in time.
 pub const ERROR_JOIN_CLUSTER_TIMEOUT: &str = "JoinClusterTimeoutError";
 
-/// The authority that this API is one of.
+/// Machine API.
 pub const AUTHORITY_MACHINE_API: &str = "MachineAPI";
-/// The authority that is Cluster API.
+/// Cluster API.
 pub const AUTHORITY_CLUSTER_API: &str = "ClusterAPI";
-/// The authority while it changes hands.
+/// A migration is in progress.
 pub const AUTHORITY_MIGRATING: &str = "Migrating";
 
-/// Delete policy: whichever; the default.
+/// Delete policy: any; the default.
 pub const DELETE_POLICY_RANDOM: &str = "Random";
-/// Delete policy: the youngest first.
+/// Delete policy: the newest first.
 pub const DELETE_POLICY_NEWEST: &str = "Newest";
 /// Delete policy: the oldest first.
 pub const DELETE_POLICY_OLDEST: &str = "Oldest";

@@ -31,7 +31,7 @@ pub struct CertificatesData {
 pub struct Lease {
     /// The metadata.
     pub metadata: Metadata,
-    /// Who holds it, since when.
+    /// The spec.
     pub spec: LeaseSpec,
 }
 
@@ -67,7 +67,7 @@ pub struct InfrastructureStatus {
 /// read here.
 #[derive(Debug, Default)]
 pub struct PlatformStatus {
-    /// All of it, as it came; `None` where there is nothing.
+    /// The raw value, if any.
     pub raw: Option<Box<RawValue>>,
     /// The cloud, such as `AWS`.
     pub platform: String,
@@ -97,11 +97,11 @@ impl<'de> Deserialize<'de> for PlatformStatus {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AwsPlatformStatus {
-    /// Where services are that are not where they usually are.
+    /// Custom service endpoints.
     pub service_endpoints: Vec<ServiceEndpoint>,
 }
 
-/// Where a service is.
+/// A custom service endpoint.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ServiceEndpoint {

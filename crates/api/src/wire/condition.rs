@@ -5,22 +5,22 @@ use serde::Deserialize;
 
 use super::lenient;
 
-/// A condition, as far as it says what is so, since when and why.
+/// A condition.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Condition {
-    /// What it is about.
+    /// The type.
     #[serde(rename = "type")]
     pub kind: String,
     /// True, False or Unknown.
     pub status: String,
-    /// How bad it is; OpenShift's conditions have it where the status is False.
+    /// The severity; OpenShift sets it if the status is False.
     pub severity: Option<String>,
-    /// Why, in one word.
+    /// The reason.
     pub reason: Option<String>,
-    /// Why, for people.
+    /// The message.
     pub message: Option<String>,
-    /// Since when.
+    /// When it last changed.
     #[serde(deserialize_with = "lenient::time")]
     pub last_transition_time: Option<Timestamp>,
 }

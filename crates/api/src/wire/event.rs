@@ -14,22 +14,22 @@ use super::{Metadata, lenient};
 pub struct Event {
     /// The metadata.
     pub metadata: Metadata,
-    /// What it is about.
+    /// The object.
     #[serde(deserialize_with = "lenient::or_default")]
     pub involved_object: InvolvedObject,
-    /// What happened, in one word.
+    /// The reason.
     #[serde(deserialize_with = "lenient::or_default")]
     pub reason: String,
-    /// What happened, for people.
+    /// The message.
     #[serde(deserialize_with = "lenient::or_default")]
     pub message: String,
     /// Normal or Warning.
     #[serde(rename = "type", deserialize_with = "lenient::or_default")]
     pub kind: String,
-    /// Who saw it.
+    /// The reporter.
     #[serde(deserialize_with = "lenient::or_default")]
     pub source: EventSource,
-    /// Who wrote it, of the new generation: for a kubelet, its node.
+    /// The writer (new generation); for a kubelet, its node.
     #[serde(deserialize_with = "lenient::or_default")]
     pub reporting_instance: String,
     /// How often it happened, of the old generation.

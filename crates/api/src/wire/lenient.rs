@@ -1,14 +1,13 @@
-//! How a wire type takes what is odd: `null` where a list or object is meant, a time that is none.
+//! Lenient decoding: `null` for a list or object, and invalid times.
 //!
-//! Only the harmless is forgiven. A value of the wrong type is still an error, so that the object counts as undecodable
-//! instead of as one that says nothing.
+//! A value of the wrong type is still an error, so that the object is undecodable rather than empty.
 
 use std::fmt;
 
 use jiff::Timestamp;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 
-/// `null` is the same as nothing: Go writes it for an empty list.
+/// `null` is the default: Go writes it for an empty list.
 pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -17,12 +16,12 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Whether something is there, whatever it is.
+/// Whether a value exists.
 pub(super) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     Ok(Option::<IgnoredAny>::deserialize(deserializer)?.is_some())
 }
 
-/// A time, read without keeping its text. What is no time is `None`.
+/// A time; `None` if it is invalid.
 pub(super) fn time<'de, D>(deserializer: D) -> Result<Option<Timestamp>, D::Error>
 where
     D: Deserializer<'de>,

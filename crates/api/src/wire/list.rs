@@ -14,7 +14,7 @@ pub struct WatchLine<'a> {
     pub object: &'a RawValue,
 }
 
-/// One page of a list, its items still raw: one that cannot be decoded must not spoil the others.
+/// One page of a list with raw items: an undecodable one must not affect the others.
 #[derive(Debug, Deserialize)]
 pub struct ListPage<'a> {
     /// Version of the whole list and the token for the next page.

@@ -26,22 +26,22 @@ pub struct Machine {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineSpec {
-    /// Which of OpenShift's two machine APIs shall be in charge.
+    /// Which of OpenShift's two machine APIs should manage the object.
     #[serde(rename = "authoritativeAPI")]
     pub authoritative_api: Option<String>,
-    /// The instance, in the words that the Node uses too.
+    /// The id of the instance, as in the Node.
     #[serde(rename = "providerID")]
     pub provider_id: Option<String>,
-    /// What the Node gets.
+    /// Metadata of the Node.
     #[serde(deserialize_with = "lenient::or_default")]
     pub metadata: NodeMetadata,
     /// Taints that the Node gets.
     #[serde(deserialize_with = "lenient::or_default")]
     pub taints: Vec<Taint>,
-    /// Who wants to be asked first.
+    /// Lifecycle hooks.
     #[serde(deserialize_with = "lenient::or_default")]
     pub lifecycle_hooks: LifecycleHooks,
-    /// What to ask the cloud for.
+    /// The provider spec.
     #[serde(deserialize_with = "lenient::or_default")]
     pub provider_spec: ProviderSpec,
 }
@@ -62,10 +62,10 @@ pub struct NodeMetadata {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LifecycleHooks {
-    /// The machine is not drained while there are any.
+    /// These block the drain.
     #[serde(deserialize_with = "lenient::or_default")]
     pub pre_drain: Vec<LifecycleHook>,
-    /// The instance is not deleted while there are any.
+    /// These block the termination.
     #[serde(deserialize_with = "lenient::or_default")]
     pub pre_terminate: Vec<LifecycleHook>,
 }
@@ -74,9 +74,9 @@ pub struct LifecycleHooks {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct LifecycleHook {
-    /// What it is for.
+    /// The name.
     pub name: String,
-    /// Whose it is.
+    /// The owner.
     pub owner: String,
 }
 
@@ -92,7 +92,7 @@ pub struct ProviderSpec {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineStatus {
-    /// How far it is.
+    /// The phase.
     pub phase: Option<String>,
     /// The Node, if there is one.
     pub node_ref: Option<NodeReference>,
@@ -102,13 +102,13 @@ pub struct MachineStatus {
     /// Conditions of all writers.
     #[serde(deserialize_with = "lenient::or_default")]
     pub conditions: Vec<Condition>,
-    /// Why it failed for good, in one word.
+    /// Reason of a permanent failure.
     pub error_reason: Option<String>,
-    /// Why it failed for good, for people.
+    /// Message of a permanent failure.
     pub error_message: Option<String>,
-    /// The same as `error_reason`, where cluster-autoscaler looks.
+    /// A copy of `error_reason` for cluster-autoscaler.
     pub failure_reason: Option<String>,
-    /// The same as `error_message`, where cluster-autoscaler looks.
+    /// A copy of `error_message` for cluster-autoscaler.
     pub failure_message: Option<String>,
     /// When the status last changed.
     #[serde(deserialize_with = "lenient::time")]
@@ -117,10 +117,10 @@ pub struct MachineStatus {
     pub last_operation: Option<Box<RawValue>>,
     /// Belongs to a provider and stays raw until that provider reads it.
     pub provider_status: Option<Box<RawValue>>,
-    /// Which of OpenShift's two machine APIs is in charge.
+    /// Which of OpenShift's two machine APIs manages the object.
     #[serde(rename = "authoritativeAPI")]
     pub authoritative_api: Option<String>,
-    /// Up to which generation the object in the other API is in step.
+    /// The generation that was synchronized to the other API.
     pub synchronized_generation: Option<i64>,
 }
 
@@ -132,6 +132,6 @@ pub struct NodeReference {
     pub kind: String,
     /// Name of the Node.
     pub name: String,
-    /// Uid of the Node: another one of the same name is not meant.
+    /// Uid of the Node.
     pub uid: String,
 }

@@ -1,5 +1,4 @@
-//! MachineSets. The template's spec is kept raw as a whole, so that a machine made from it lacks nothing that we do not
-//! know.
+//! MachineSets. The template's spec stays raw, so that created Machines have its unknown fields too.
 
 use std::collections::BTreeMap;
 
@@ -27,20 +26,20 @@ pub struct MachineSet {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineSetSpec {
-    /// Which of OpenShift's two machine APIs shall be in charge.
+    /// Which of OpenShift's two machine APIs should manage the object.
     #[serde(rename = "authoritativeAPI")]
     pub authoritative_api: Option<String>,
-    /// How many machines are wanted. The definitions fill it in, so `None` is rare and is not zero.
+    /// The desired number of Machines. The CRDs have a default, so `None` is rare and not zero.
     pub replicas: Option<i32>,
-    /// How long a machine must be ready before it counts as available.
+    /// How long a Machine must be ready to be available.
     #[serde(deserialize_with = "lenient::or_default")]
     pub min_ready_seconds: i32,
-    /// Which machines go first: Random, Newest or Oldest.
+    /// The delete policy: Random, Newest or Oldest.
     pub delete_policy: Option<String>,
-    /// Which machines are meant.
+    /// The selector.
     #[serde(deserialize_with = "lenient::or_default")]
     pub selector: LabelSelector,
-    /// The machine that the set makes copies of.
+    /// The template.
     #[serde(deserialize_with = "lenient::or_default")]
     pub template: MachineTemplate,
 }
@@ -49,10 +48,10 @@ pub struct MachineSetSpec {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
 pub struct MachineTemplate {
-    /// What the machines' metadata gets.
+    /// Metadata of the Machines.
     #[serde(deserialize_with = "lenient::or_default")]
     pub metadata: TemplateMetadata,
-    /// The machines' desired state.
+    /// Spec of the Machines.
     pub spec: TemplateSpec,
 }
 
@@ -71,9 +70,9 @@ pub struct TemplateMetadata {
 /// `spec.template.spec` of a MachineSet: the whole, and the part that is read.
 #[derive(Debug, Default, Clone)]
 pub struct TemplateSpec {
-    /// All of it, as it came; `None` where there is nothing.
+    /// The raw value, if any.
     pub raw: Option<Box<RawValue>>,
-    /// What to ask the cloud for.
+    /// The provider spec.
     pub provider_spec: ProviderSpec,
 }
 
@@ -104,7 +103,7 @@ pub struct MachineSetStatus {
     pub fully_labeled_replicas: Option<i32>,
     /// How many of them have a Node that is ready.
     pub ready_replicas: Option<i32>,
-    /// How many of them have had one for long enough.
+    /// How many are available.
     pub available_replicas: Option<i32>,
     /// The generation of the observed spec.
     pub observed_generation: Option<i64>,
@@ -120,6 +119,6 @@ pub struct MachineSetStatus {
     /// Which of OpenShift's two machine APIs manages the object.
     #[serde(rename = "authoritativeAPI")]
     pub authoritative_api: Option<String>,
-    /// Up to which generation the object in the other API is in step.
+    /// The generation that was synchronized to the other API.
     pub synchronized_generation: Option<i64>,
 }
