@@ -1,4 +1,4 @@
-//! Pods that have to go: evictions, budgets, and what is listed live.
+//! Evictions, budgets, and live lists.
 
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::world::World;
 
-/// Pods in a namespace that nothing else looks after.
+/// Pods in a namespace of their own.
 struct Pods {
     world: World,
     api: Api<Pod>,
@@ -48,7 +48,7 @@ impl Pods {
         (ObjectKey::new(self.world.namespace.as_str(), name), Uid(pod.uid().unwrap().into()))
     }
 
-    /// A budget that allows so many evictions, as the disruption controller would say.
+    /// A budget that allows so many evictions, as the disruption controller reports it.
     async fn allow(&self, disruptions: i32) {
         let budgets: Api<PodDisruptionBudget> =
             Api::namespaced(self.world.client.clone(), &self.world.namespace);
@@ -81,7 +81,7 @@ impl Pods {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_budget_that_refuses_an_eviction_is_an_answer_that_names_it() {
+async fn refused_eviction_names_the_budget() {
     let pods = Pods::new("evict").await;
     let manager = pods.world.manager(pods.world.options());
     let shared = manager.shared();
@@ -97,7 +97,7 @@ async fn a_budget_that_refuses_an_eviction_is_an_answer_that_names_it() {
     assert_eq!(pods.evictions(), 1, "no retries below the queue");
     assert!(!pods.is_going("web-0").await);
 
-    // Meant for another pod of that name, which is gone.
+    // With the uid of a former pod of that name.
     pods.allow(1).await;
     let other = Uid("6b58c36a-3010-4b2b-a9da-1a0013b0beb0".into());
     assert_eq!(writer.evict(&pod, &other, None, &"drain").await.unwrap(), Some(()));

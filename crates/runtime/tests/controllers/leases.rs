@@ -1,4 +1,4 @@
-//! Leases that another system holds, too: respected while it lives, taken over by force, and told of.
+//! Leases that another system holds, too: respected while it renews, taken over by force.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -53,7 +53,7 @@ impl GoProcess {
         Ok(())
     }
 
-    /// Who holds the Lease, and how often it changed hands.
+    /// The holder and the number of transitions.
     async fn holder(&self) -> Result<(String, i32)> {
         let lease = self.leases.get(SHARED_LEASE).await?;
         ensure!(lease.labels().get("owner").is_some_and(|owner| owner == "go"), "labels are gone");
@@ -77,7 +77,7 @@ fn first_write(world: &World) -> Option<Duration> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_a_go_process_renews_is_respected_and_told_of() {
+async fn lease_that_a_go_process_renews_is_respected_and_shown() {
     let world = World::new("go").await;
     world.create_config_maps(1).await;
     let go = GoProcess::start(&world).await;
@@ -109,7 +109,7 @@ async fn a_lease_that_a_go_process_renews_is_respected_and_told_of() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_is_taken_over_by_force_and_used_when_its_holder_must_have_noticed() {
+async fn forced_takeover_waits_until_the_holder_must_have_noticed() {
     let world = World::new("force").await;
     world.create_config_maps(1).await;
     let go = GoProcess::start(&world).await;
@@ -135,7 +135,7 @@ async fn a_lease_is_taken_over_by_force_and_used_when_its_holder_must_have_notic
 
 /// A renewal conflicts, and reading the unchanged Lease takes longer than the lease lasts.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_ran_out_while_it_was_read_is_renewed_before_anybody_leads() {
+async fn lease_that_expired_during_a_read_is_renewed_before_leading() {
     let world = World::new("late").await;
     world.create_config_maps(1).await;
     let options = elect(&world, false);
@@ -165,9 +165,9 @@ async fn a_lease_that_ran_out_while_it_was_read_is_renewed_before_anybody_leads(
     running.stop().await;
 }
 
-/// The Lease is taken already, and the process that took it is told to stop before it knows.
+/// The process is stopped before it knows that it has acquired the Lease.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_is_being_taken_when_the_process_stops_is_given_back() {
+async fn lease_acquired_during_shutdown_is_released() {
     let world = World::new("taking").await;
     let gate = Gate::new();
     let writes = Match::writes().resource("leases");
@@ -189,7 +189,7 @@ async fn a_lease_that_is_being_taken_when_the_process_stops_is_given_back() {
 
 /// After a takeover the new leader waits until the former one must have noticed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_was_taken_over_is_not_given_back_before_its_holder_must_have_noticed() {
+async fn taken_over_lease_is_not_released_before_its_holder_must_have_noticed() {
     let world = World::new("hasty").await;
     let go = GoProcess::start_for(&world, 4 * PATIENCE).await;
     let options = elect(&world, true);

@@ -21,7 +21,7 @@ struct Desk {
 }
 
 impl Desk {
-    /// A Node with two conditions of its kubelet's.
+    /// A Node with two conditions of the kubelet.
     async fn new(name: &str) -> Self {
         let world = World::new(name).await;
         let nodes = Api::all(world.client.clone());
@@ -74,7 +74,7 @@ fn now() -> Timestamp {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_condition_is_set_and_the_others_stay_word_for_word() {
+async fn one_condition_is_set_and_the_others_stay() {
     let desk = Desk::new("node-condition").await;
     let writer = desk.writer(desk.world.options());
     let before = desk.conditions().await;
@@ -105,7 +105,7 @@ async fn one_condition_is_set_and_the_others_stay_word_for_word() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_else_said_in_between_is_a_conflict_and_stays() {
+async fn concurrent_change_is_a_conflict_and_stays() {
     let desk = Desk::new("node-conflict").await;
     let writer = desk.writer(desk.world.options());
     let stale = desk.node().await;
@@ -116,7 +116,7 @@ async fn what_somebody_else_said_in_between_is_a_conflict_and_stays() {
     let kept = kept.iter().find(|one| one["type"] == "Terminating").unwrap();
     assert_eq!(kept["reason"], "Other");
 
-    // False is not True: that is to be written.
+    // False is not True, so it is written.
     desk.say("Terminating", "False").await;
     let node = desk.node().await;
     let done = writer.set_node_condition(&node, &terminating(), now(), &"test").await;
@@ -127,7 +127,7 @@ async fn what_somebody_else_said_in_between_is_a_conflict_and_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_node_of_the_same_name_is_not_meant() {
+async fn recreated_node_is_not_changed() {
     let desk = Desk::new("node-replaced").await;
     let writer = desk.writer(desk.world.options());
     let gone = desk.node().await;

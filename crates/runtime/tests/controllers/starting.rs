@@ -20,7 +20,7 @@ use crate::toys::{Acting, MARK, MarkConfigMaps, MarkMachineSets, WatchConfigMaps
 use crate::world::{PATIENCE, World, control_plane, timings};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_controller_starts_alone_and_another_says_what_it_waits_for() {
+async fn one_controller_starts_while_another_waits_for_its_kind() {
     let world = World::new("alone").await;
     let acting = Arc::default();
     let controllers = vec![toy::<MarkConfigMaps>(&acting), toy::<MarkMachineSets>(&acting)];
@@ -52,7 +52,7 @@ async fn a_controller_starts_alone_and_another_says_what_it_waits_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_objects_are_worked_on_at_once_than_the_flag_says() {
+async fn workers_limit_concurrent_reconciles() {
     let world = World::new("workers").await;
     world.create_config_maps(12).await;
     let slow = Effect::Delay(Duration::from_millis(100));
@@ -68,7 +68,7 @@ async fn no_more_objects_are_worked_on_at_once_than_the_flag_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pass_that_panics_costs_no_worker_and_is_tried_again() {
+async fn panicking_reconcile_costs_no_worker_and_is_retried() {
     let world = World::new("panic").await;
     let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "boom"}})).unwrap();
     world.config_maps().create(&PostParams::default(), &map).await.unwrap();
@@ -119,12 +119,11 @@ async fn each_controller_has_a_lease_of_its_own_whatever_else_runs_beside_it() {
     world.create_config_maps(3).await;
     let acting = Arc::default();
     let elect = || Options { leader_elect: Some(true), ..world.options() };
-    // Nothing runs out here, however busy the machine is: who has a lease has taken it, and who had one has given it
-    // back.
+    // No lease expires here, however busy the machine is.
     let patient = Timings { lease: 4 * PATIENCE, ..timings() };
     let one = world.run_with(&patient, elect(), vec![toy::<MarkConfigMaps>(&acting)]);
     world.all_marked(3).await;
-    // This one has both, but the lease of the first is taken.
+    // The lease of the first controller is held by the other process.
     let both = vec![toy::<MarkConfigMaps>(&acting), toy::<WatchConfigMaps>(&acting)];
     let two_options = elect();
     let two_identity = two_options.identity.clone();

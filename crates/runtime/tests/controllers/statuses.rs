@@ -31,15 +31,15 @@ use serde_json::{Value, json};
 use crate::things::{Desk, Thing, Things};
 use crate::world::PATIENCE;
 
-/// Says once of every thing that it was seen, in the status and by an Event, and comes back to it a few times.
+/// Reports each thing once as seen, in the status and by an Event, and polls it a few times.
 struct Seer {
     cache: Arc<Cache<Things>>,
     passes: Arc<AtomicUsize>,
-    /// Whether it says so where the API server keeps nothing, and does not come back by itself.
+    /// Whether its status write is pruned, and it does not poll.
     in_vain: bool,
 }
 
-/// How often a thing is looked at again although nothing is wrong with it.
+/// How often a thing is polled.
 const LOOKS: usize = 20;
 
 fn seer(passes: &Arc<AtomicUsize>) -> Registration {
@@ -121,7 +121,7 @@ impl Controller for Seer {
         status: &Value,
         writer: &Writer,
     ) -> Result<Option<Meta>, WriteError> {
-        // The status endpoint leaves out what is in no status.
+        // The status endpoint ignores other fields.
         let part = if self.in_vain { "lost" } else { "status" };
         let patch = json!({part: status});
         writer.patch(&self.cache, &thing.meta, Part::Status, Guard::Version, patch, &Look).await
@@ -141,7 +141,7 @@ async fn events(desk: &Desk) -> usize {
     events.list(&ListParams::default()).await.unwrap().items.len()
 }
 
-/// How many passes ended like this.
+/// How many reconciles had this result.
 fn passes(shared: &Shared, result: &str) -> usize {
     let metrics = shared.metrics.encode(&[]).unwrap();
     let line = format!(r#"machinist_reconcile_total{{controller="seer",result="{result}"}} "#);
@@ -150,7 +150,7 @@ fn passes(shared: &Shared, result: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_status_that_somebody_else_overtook_comes_back_soon_and_says_its_events_once() {
+async fn conflicting_status_is_retried_soon_and_events_are_written_once() {
     let desk = Desk::new("conflict", |_| {}).await;
     desk.given("one", &[]).await;
     for code in [409, 409, 500] {
@@ -170,7 +170,7 @@ async fn a_status_that_somebody_else_overtook_comes_back_soon_and_says_its_event
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_that_is_gone_needs_no_status() {
+async fn deleted_object_needs_no_status() {
     let desk = Desk::new("gone", |_| {}).await;
     desk.given("one", &[]).await;
     let gate = Gate::new();
@@ -189,12 +189,12 @@ async fn an_object_that_is_gone_needs_no_status() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn coming_back_without_a_failure_costs_no_backoff() {
+async fn polling_has_no_backoff() {
     let desk = Desk::new("again", |_| {}).await;
     desk.given("one", &[]).await;
     let looks = Arc::new(AtomicUsize::new(0));
     let running = desk.world.run(desk.world.options(), vec![seer(&looks)]);
-    // As failures, so many passes would take two minutes even here.
+    // With backoff, so many reconciles would take two minutes.
     let looked = eventually(PATIENCE, "all the looks", || async {
         ensure!(looks.load(Ordering::SeqCst) > LOOKS);
         Ok(())
@@ -203,10 +203,9 @@ async fn coming_back_without_a_failure_costs_no_backoff() {
     running.stop().await;
 }
 
-/// A patch that changes nothing is answered well, and no watch tells of it. What waited for the change would wait until
-/// the resync.
+/// A patch that changes nothing succeeds, and the watch reports nothing.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_that_changes_nothing_is_tried_again() {
+async fn write_without_effect_is_retried() {
     let desk = Desk::new("vain", |_| {}).await;
     desk.given("one", &[]).await;
     let tried = Arc::new(AtomicUsize::new(0));

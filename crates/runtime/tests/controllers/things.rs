@@ -91,14 +91,14 @@ pub(crate) struct Desk {
     pub(crate) world: World,
     pub(crate) cache: Arc<Cache<Things>>,
     pub(crate) writer: Writer,
-    /// What people do, past the proxy.
+    /// A client that bypasses the proxy.
     pub(crate) people: Api<DynamicObject>,
     kind: ApiResource,
     _manager: Manager,
 }
 
 impl Desk {
-    /// Rules for the watch have to be there before it is opened: `prepare` adds them.
+    /// `prepare` adds proxy rules before the watch is opened.
     pub(crate) async fn new(name: &str, prepare: impl FnOnce(&World)) -> Self {
         install().await;
         let world = World::new(name).await;
@@ -144,7 +144,7 @@ impl Desk {
         self.given(name, &[]).await
     }
 
-    /// The thing as the API server has it.
+    /// The thing in the API server.
     pub(crate) async fn truth(&self, name: &str) -> Option<DynamicObject> {
         self.people.get_opt(name).await.unwrap()
     }
@@ -153,7 +153,7 @@ impl Desk {
         known(self.cache.get(&self.key(name)))
     }
 
-    /// What a controller would go by.
+    /// The thing in the cache, or a live read if uncertain.
     pub(crate) async fn certain(&self, name: &str) -> Option<Arc<Thing>> {
         known(self.cache.get_certain(&self.key(name)).await.unwrap())
     }

@@ -1,4 +1,4 @@
-//! Two controllers as small as can be. Each marks every object of its kind with an annotation.
+//! Minimal controllers: each marks every object of its kind with an annotation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use machinist_runtime::events::Regarding;
 use machinist_runtime::queue::Queue;
 use machinist_runtime::writer::Writer;
 
-/// The annotation that says that a toy was here.
+/// The annotation of the toys.
 pub(crate) const MARK: &str = "machinist.dev/toy";
 const CONFIG_MAPS: Resource =
     Resource { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap" };
@@ -72,7 +72,7 @@ const fn toy_declaration(name: &'static str) -> Declaration {
     Declaration { workers: 2, ..Declaration::new(name) }
 }
 
-/// What a toy can be: a name and what it requires.
+/// The name of a toy and the kinds that it requires.
 pub(crate) trait Role: Send + Sync + 'static {
     type Kind: Kind<Wire = MetadataOnly, Stored = Marked>;
     const DECLARATION: Declaration;
@@ -103,7 +103,7 @@ impl Role for WatchConfigMaps {
 /// The lease of [`ShareLease`].
 pub(crate) const SHARED_LEASE: &str = "other-leader";
 
-/// One that another system has, too.
+/// A controller whose Lease another system holds, too.
 pub(crate) struct ShareLease;
 
 impl Role for ShareLease {
@@ -128,7 +128,7 @@ impl Role for MarkMachineSets {
     }
 }
 
-/// How many passes act at once, and how many did at most.
+/// Concurrent reconciles, now and at most.
 #[derive(Debug, Default)]
 pub(crate) struct Acting {
     now: AtomicUsize,
@@ -136,7 +136,7 @@ pub(crate) struct Acting {
     panics: AtomicUsize,
 }
 
-/// How often a toy panics over an object whose name begins with `boom`: more often than it has workers.
+/// How often a toy panics on objects named `boom…`: more often than it has workers.
 const PANICS: usize = 3;
 
 pub(crate) struct Toy<R: Role> {

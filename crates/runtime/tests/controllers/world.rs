@@ -35,10 +35,9 @@ pub(crate) async fn control_plane() -> &'static ControlPlane {
     SHARED.get_or_try_init(ControlPlane::start).await.unwrap()
 }
 
-/// Twenty times faster than life.
+/// Time runs twenty times faster.
 pub(crate) fn timings() -> Timings {
-    // The first request for a kind that has just been defined takes its time, and so does the last one of a process on
-    // a busy machine.
+    // The first request for a new kind is slow, and so is the last one on a busy machine.
     let (request, stop_grace) = (PATIENCE, PATIENCE / 2);
     Timings { lease: LEASE, request, stop_grace, ..Timings::default().scaled(0.05) }
 }

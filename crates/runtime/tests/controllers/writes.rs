@@ -1,4 +1,4 @@
-//! Create, patch and delete: preconditions, lost answers, and what the cache knows afterwards.
+//! Create, patch and delete: preconditions, lost answers, and the cache afterwards.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ use crate::things::Desk;
 use crate::toys::ConfigMaps;
 use crate::world::{PATIENCE, World};
 
-/// The watch tells nothing for longer than any test lasts.
+/// The watch delivers nothing during the test.
 fn deaf(world: &World) {
     let watches = Match::any().verbs([Verb::Watch]).resource("things");
     world.proxy.add_rule(Rule::new(watches, Effect::DelayEvents(PATIENCE * 10)));
@@ -55,7 +55,7 @@ async fn a_create_whose_answer_was_lost_is_found_and_not_repeated() {
     let error = desk.writer.create(&desk.cache, &key, &object, &"make it").await.unwrap_err();
     assert_eq!(error.category(), Category::Unavailable);
     assert!(desk.cached("one").is_none() && desk.cache.is_uncertain(&key));
-    // The next attempt meets what the first one did.
+    // The next attempt finds the object of the first.
     let error = desk.writer.create(&desk.cache, &key, &object, &"make it").await.unwrap_err();
     assert!(error.already_exists() && !error.conflict(), "{error}");
     desk.cache.certain_among([&key].into_iter()).await.unwrap();
@@ -89,7 +89,7 @@ async fn a_patch_is_in_the_cache_when_it_is_answered_and_touches_nothing_else() 
     assert_eq!((truth.labels()["a"].as_str(), &truth.data["spec"]["colour"]), ("b", &json!("red")));
     assert_eq!(truth.finalizers(), ["test.machinist.dev/x"]);
 
-    // The status has a door of its own; nothing else goes through it.
+    // The status endpoint changes only the status.
     let patch = json!({"spec": {"colour": "blue"}, "status": {"seen": "yes"}});
     let patched =
         desk.writer.patch(&desk.cache, &meta, Part::Status, Guard::Version, patch, &"see it");
@@ -97,7 +97,7 @@ async fn a_patch_is_in_the_cache_when_it_is_answered_and_touches_nothing_else() 
     let cached = desk.cached("one").unwrap();
     assert_eq!((cached.colour.as_deref(), cached.seen.as_deref()), (Some("red"), Some("yes")));
 
-    // What says nothing is not sent.
+    // An empty patch is not sent.
     let sent = desk.world.proxy.log().entries().len();
     let nothing = json!({"metadata": {"labels": {}}});
     let patched =
@@ -127,7 +127,7 @@ async fn a_version_guards_against_every_change_and_a_uid_only_against_another_ob
         let error = write(&old, Guard::Version, "old").await.unwrap_err();
         assert!(error.conflict(), "{part:?}: {error}");
         assert!(desk.cache.is_uncertain(&meta.key), "{part:?}");
-        // Only a patch of the status takes a uid for a version.
+        // Only a patch of the status treats a uid as a version.
         let with_uid = if part == Part::Object { &old } else { &meta };
         assert!(write(with_uid, Guard::Uid, "new").await.unwrap().is_some(), "{part:?}");
         assert_eq!(found(desk.truth(&name).await.unwrap()), "new");
@@ -185,18 +185,18 @@ async fn a_patch_whose_answer_was_lost_makes_its_key_uncertain() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_counts_as_done_from_its_answer_on() {
     let desk = Desk::new("delete", deaf).await;
-    // One that waits for its finalizer is there, and known to be going.
+    // An object with a finalizer exists and is being deleted.
     let slow = desk.given("slow", &["test.machinist.dev/x"]).await;
     assert_eq!(desk.writer.delete(&desk.cache, &slow, &"remove it").await.unwrap(), Some(()));
     assert!(desk.cached("slow").unwrap().meta.deleting);
-    // One that does not is gone.
+    // Any other is gone.
     let key = desk.key("quick");
     let made = desk.writer.create(&desk.cache, &key, &json!({}), &"make it").await.unwrap();
     let quick = made.unwrap();
     assert_eq!(desk.writer.delete(&desk.cache, &quick, &"remove it").await.unwrap(), Some(()));
     assert!(desk.cached("quick").is_none() && !desk.cache.is_uncertain(&key));
     assert!(desk.truth("quick").await.is_none());
-    // Once more is no error.
+    // A second deletion is no error.
     assert_eq!(desk.writer.delete(&desk.cache, &quick, &"remove it").await.unwrap(), Some(()));
 }
 
@@ -220,7 +220,7 @@ async fn what_was_deleted_is_not_brought_back_by_a_watch_that_is_late() {
             counter.fetch_add(1, Ordering::Relaxed);
         }
     });
-    // When this one has arrived by the watch, everything about the first has been told.
+    // When this one arrives by the watch, everything about the first has arrived.
     desk.given("last", &[]).await;
     let told = eventually(PATIENCE, "the watch has caught up", || async {
         ensure!(desk.cached("last").is_some());
@@ -280,7 +280,7 @@ async fn the_target_cluster_is_another_one_or_none() {
 }
 
 /// Writes in the namespace fail from now on: its webhook does not exist.
-async fn nobody_answers_the_webhook(desk: &Desk) {
+async fn break_the_webhook(desk: &Desk) {
     let rule = json!({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["things"]});
     let configuration = json!({
         "metadata": {"name": desk.world.namespace},
@@ -303,7 +303,7 @@ async fn nobody_answers_the_webhook(desk: &Desk) {
 async fn a_webhook_that_fails_is_told_apart_from_an_outage() {
     let desk = Desk::new("webhook", |_| {}).await;
     let meta = desk.given("one", &[]).await;
-    nobody_answers_the_webhook(&desk).await;
+    break_the_webhook(&desk).await;
     let refused = eventually(PATIENCE, "the webhook to be asked", || async {
         let (patch, guard) = (json!({"spec": {"colour": "green"}}), Guard::Uid);
         let painted =
