@@ -1,8 +1,9 @@
 //! How often one pass over a settled MachineSet asks for memory: observe, decide, act, report.
 //!
-//! The stages run in this process, on this thread, against a cache that is filled from the real API. The counting allocator is that of the crate
-//! `allocation-counter`, which counts per thread: what the cache's own tasks do meanwhile is not seen. A settled pass has nothing to wait
-//! for, so a stage that is not done at once is an error, not a longer measurement.
+//! The stages run in this process, on this thread, against a cache that is filled from the real API. The counting
+//! allocator is that of the crate `allocation-counter`, which counts per thread: what the cache's own tasks do
+//! meanwhile is not seen. A settled pass has nothing to wait for, so a stage that is not done at once is an error, not
+//! a longer measurement.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -99,7 +100,7 @@ impl CapacitySource for Settled {
 fn pass<C: Controller>(controller: &C, key: &ObjectKey, writer: &Writer) -> Result<()> {
     let waits = "a settled pass waits for something";
     let now = SystemClock.now();
-    // Unconstrained: tokio makes whoever looks at its channels often enough wait for a turn.
+    // Unconstrained: tokio's cooperative budget would make this task wait for a turn.
     let observed = unconstrained(controller.observe(key)).now_or_never().context(waits)?;
     let snapshot = observed?.context("an object is gone")?;
     let plan = controller.decide(&snapshot, now);

@@ -1,7 +1,7 @@
-//! What reached the API server in some stretch of time, and from whom: time, writes and reads from the audit log.
+//! What reached the API server in a stretch of time, by user agent: time, writes and reads from the audit log.
 //!
-//! Both sides of a ratio are measured here, in the same way: from the moment the first write arrived to the moment the answer to the last
-//! one was complete, by the clock of the API server.
+//! Both sides of a ratio are measured here, in the same way: from the moment the first write arrived to the moment the
+//! answer to the last one was complete, by the clock of the API server.
 
 use std::time::Duration;
 
@@ -37,8 +37,8 @@ impl AuditWindow {
         Ok(())
     }
 
-    /// Waits until `party` has written `count` times to `resource` and then, to whatever it still writes, nothing more for a while.
-    /// Returns when all of that happened.
+    /// Waits until `party` has written `count` times to `resource` and then, to whatever it still writes, nothing more
+    /// for a while. Returns when all of that happened.
     pub(crate) async fn wait_for_writes(
         &mut self,
         party: &str,
@@ -65,7 +65,8 @@ impl AuditWindow {
         }
     }
 
-    /// Waits until `party` has written and then nothing more for a while. Returns when that happened; writes that were refused count.
+    /// Waits until `party` has written and then nothing more for a while. Returns when that happened; writes that were
+    /// refused count.
     pub(crate) async fn wait_until_quiet(&mut self, party: &str, limit: Instant) -> Result<Span> {
         let mut last = (Instant::now(), 0);
         loop {
@@ -114,8 +115,8 @@ impl AuditWindow {
         self.by(party).filter(|entry| !entry.is_write())
     }
 
-    /// Requests of `party` that arrived in `duration` from `start` on, apart from the two that a settled cluster may cost: watches that
-    /// are opened again, and leases that are renewed.
+    /// Requests of `party` that arrived in `duration` from `start` on, apart from the two that a settled cluster may
+    /// cost: watches that are opened again, and leases that are renewed.
     pub(crate) fn needless(
         &self,
         party: &str,
@@ -156,7 +157,17 @@ mod tests {
 
     fn line(party: &str, verb: &str, second: u32, code: u16) -> String {
         format!(
-            r#"{{"auditID":"a","stage":"ResponseComplete","requestURI":"/x","verb":"{verb}","userAgent":"{party}/1","objectRef":{{"resource":"machinesets"}},"responseStatus":{{"code":{code}}},"requestReceivedTimestamp":"2026-01-02T03:04:{second:02}.000000Z","stageTimestamp":"2026-01-02T03:04:{second:02}.500000Z"}}"#
+            concat!(
+                r#"{{"auditID":"a","stage":"ResponseComplete","requestURI":"/x","verb":"{verb}","#,
+                r#""userAgent":"{party}/1","objectRef":{{"resource":"machinesets"}},"#,
+                r#""responseStatus":{{"code":{code}}},"#,
+                r#""requestReceivedTimestamp":"2026-01-02T03:04:{second:02}.000000Z","#,
+                r#""stageTimestamp":"2026-01-02T03:04:{second:02}.500000Z"}}"#,
+            ),
+            party = party,
+            verb = verb,
+            second = second,
+            code = code,
         )
     }
 

@@ -1,4 +1,5 @@
-//! Where it all happens: a real API server of our own, EC2 on moto, the program under test, and a fresh fleet for every measurement.
+//! Where it all happens: a real API server of our own, EC2 on moto, the program under test, and a fresh fleet for
+//! every measurement.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -35,7 +36,8 @@ pub(crate) async fn install_crds(control_plane: &ControlPlane) -> Result<()> {
     Ok(())
 }
 
-/// A kubeconfig for the program. A process that is started with a path in this folder ends with the API server, even if we are killed.
+/// A kubeconfig for the program. A process that is started with a path in this folder ends with the API server, even
+/// if we are killed.
 pub(crate) fn kubeconfig(control_plane: &ControlPlane) -> Result<String> {
     let kubeconfig = control_plane.folder().join("internal/bench-kubeconfig");
     std::fs::copy(control_plane.kubeconfig_path(), &kubeconfig)
@@ -74,7 +76,7 @@ impl Bed {
         Ok(Self { control_plane, cloud, program, setup, fleets: AtomicU32::new(0) })
     }
 
-    /// New MachineSets that nobody has annotated.
+    /// New MachineSets without annotations.
     pub(crate) async fn fleet(&self, count: usize) -> Result<Fleet> {
         Fleet::create(&self.setup, self.fleets.fetch_add(1, Ordering::Relaxed), count).await
     }
@@ -84,7 +86,8 @@ impl Bed {
         self.cloud.front().calls().len()
     }
 
-    /// Lets the API server finish what the last step left behind (closed connections, collected garbage) before something is measured.
+    /// Lets the API server finish what the last step left behind (closed connections, collected garbage) before
+    /// something is measured.
     pub(crate) async fn quiet(&self) {
         tokio::time::sleep(BREATH).await;
     }

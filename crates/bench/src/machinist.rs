@@ -38,7 +38,8 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// The program that the options name, or else the one beside this executable. What the options say comes after what its role is.
+    /// The program that the options name, or else the one beside this executable. What the options say comes after
+    /// what its role is.
     pub(crate) fn find(role: Role, options: &Options, log: PathBuf) -> Result<Self> {
         let path = match &options.machinist {
             Some(path) => path.clone(),

@@ -1,8 +1,10 @@
 //! `make bench`: ratios against a limit that is measured in the same run, one JSON file per benchmark.
 //!
-//! * Benchmarks: [`annotator`], [`machines`], [`aws`], [`recycler`]. A new one is a file like it, a name in [`Benchmark`], and `docs/internals/benchmarks.md`.
-//! * The parts that they share: [`bed`] (a real API and where files go), [`machinist`] (the program under test), [`manifests`] (its verb `annotate`), [`fleet`] (the
-//!   objects), [`raw`] (the limit), [`audit_window`] (what reached the API), [`memory`], [`cpu`], [`allocations`], [`statistics`], [`report`].
+//! * Benchmarks: [`annotator`], [`machines`], [`aws`], [`recycler`]. A new one is a file like it, a name in
+//! [`Benchmark`], and `docs/internals/benchmarks.md`. * The parts that they share: [`bed`] (a real API and where files
+//! go), [`machinist`] (the program under test), [`manifests`] (its verb `annotate`), [`fleet`] (the objects), [`raw`]
+//! (the limit), [`audit_window`] (what reached the API), [`memory`], [`cpu`], [`allocations`], [`statistics`],
+//! [`report`].
 //!
 //! A missed target is shown and is no failure, unless `--enforce` is given: a busy machine must not break a build.
 
@@ -57,7 +59,8 @@ enum Benchmark {
 /// How to measure. The defaults are what figures are quoted with.
 #[derive(Debug, Clone, Args)]
 struct Options {
-    /// How many machines; what is measured once is measured with the first of these. Each must be a multiple of the first.
+    /// How many machines; what is measured once is measured with the first of these. Each must be a multiple of the
+    /// first.
     #[arg(long, value_delimiter = ',', default_value = "500,5000")]
     machines: Vec<usize>,
     /// How many machines on EC2; the targets are for 500.
@@ -69,8 +72,8 @@ struct Options {
     /// How many MachineSets to annotate; what is measured once is measured with the first of these.
     #[arg(long, value_delimiter = ',', default_value = "1000,10000")]
     objects: Vec<usize>,
-    /// How many runs of ours are compared, each between two of the bare client. Sizes after the first get one less. With 0 nothing is compared, and only
-    /// memory and calls of one run are measured.
+    /// How many runs of ours are compared, each between two of the bare client. Sizes after the first get one less.
+    /// With 0 nothing is compared, and only memory and calls of one run are measured.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// How long after the last write memory is read.

@@ -1,4 +1,5 @@
-//! `machinist annotate` over a folder with one manifest for every instance type that EC2 lists: a process, start to end.
+//! `machinist annotate` over a folder with one manifest for every instance type that EC2 lists: a process, start to
+//! end.
 
 use std::fs;
 use std::path::Path;

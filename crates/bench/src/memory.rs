@@ -1,7 +1,7 @@
 //! The memory of a process, as the kernel counts it.
 //!
-//! Anonymous memory is what the program itself asked for; the rest of the total is mostly pages of the executable, which
-//! the kernel can drop at will and shares between processes.
+//! Anonymous memory is what the program itself asked for; the rest of the total is mostly pages of the executable,
+//! which the kernel can drop at will and shares between processes.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! The limit: a bare client that sends prepared requests as fast as the API server takes them, and does nothing else.
 //!
-//! It uses the same TLS and HTTP stack as machinist, and waits for every answer. It keeps no cache and watches nothing, so whatever
-//! those cost machinist is part of the ratio.
+//! It uses the same TLS and HTTP stack as machinist, and waits for every answer. It keeps no cache and watches
+//! nothing, so whatever those cost machinist is part of the ratio.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -79,7 +79,8 @@ impl Report {
         self.add(format!("{key}_max"), samples.max(), Target::None);
     }
 
-    /// Adds a ratio over `objects` objects, and the times that it is made of. `what` stands before the names, with its underscore.
+    /// Adds a ratio over `objects` objects, and the times that it is made of. `what` stands before the names, with its
+    /// underscore.
     pub(crate) fn add_comparison(
         &mut self,
         what: &str,

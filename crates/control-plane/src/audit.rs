@@ -1,8 +1,8 @@
-//! The API server's audit log: what really reached it, from whom, and how it was answered.
+//! The API server's audit log: what really reached it, from which user, and how it was answered.
 //!
-//! The API server writes one JSON line per finished request (level Metadata, so no bodies and no secrets; another policy is a flag, see
-//! [`POLICY_WITH_BODIES`]). [`AuditLog`] is a reader with a position: every call returns what is new since the last one. A line that is still being written stays
-//! for the next call.
+//! The API server writes one JSON line per finished request (level Metadata, so no bodies and no secrets; another
+//! policy is a flag, see [`POLICY_WITH_BODIES`]). [`AuditLog`] is a reader with a position: every call returns what is
+//! new since the last one. A line that is still being written stays for the next call.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -228,7 +228,16 @@ mod tests {
 
     use super::AuditLog;
 
-    const LINE: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"a1","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/default/configmaps","verb":"create","user":{"username":"admin","groups":["system:masters"]},"sourceIPs":["127.0.0.1"],"userAgent":"test/1","objectRef":{"resource":"configmaps","namespace":"default","name":"x","apiVersion":"v1"},"responseStatus":{"metadata":{},"code":201},"requestReceivedTimestamp":"2026-01-02T03:04:05.000001Z","stageTimestamp":"2026-01-02T03:04:05.000002Z"}"#;
+    const LINE: &str = concat!(
+        r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"a1","#,
+        r#""stage":"ResponseComplete","requestURI":"/api/v1/namespaces/default/configmaps","#,
+        r#""verb":"create","user":{"username":"admin","groups":["system:masters"]},"#,
+        r#""sourceIPs":["127.0.0.1"],"userAgent":"test/1","objectRef":{"resource":"configmaps","#,
+        r#""namespace":"default","name":"x","apiVersion":"v1"},"#,
+        r#""responseStatus":{"metadata":{},"code":201},"#,
+        r#""requestReceivedTimestamp":"2026-01-02T03:04:05.000001Z","#,
+        r#""stageTimestamp":"2026-01-02T03:04:05.000002Z"}"#,
+    );
 
     #[test]
     fn a_half_written_line_waits_for_its_end() {

@@ -1,5 +1,5 @@
-//! The store: one etcd member on a loopback port, with TLS both ways, so that a stranger's etcd on the same port can never be
-//! taken for ours.
+//! The store: one etcd member on a loopback port, with TLS both ways, so that a stranger's etcd on the same port can
+//! never be taken for ours.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

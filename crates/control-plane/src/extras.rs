@@ -1,7 +1,7 @@
 //! The companions that run on request: kube-controller-manager, kube-scheduler, kwok.
 //!
-//! Each has a client certificate of its own, so the audit log tells them apart. All are in `system:masters`: they stand for a
-//! whole cluster here, and their own roles are not what is tested.
+//! Each has a client certificate of its own, so the audit log tells them apart. All are in `system:masters`: they
+//! stand for a whole cluster here, and their own roles are not what is tested.
 
 use std::ffi::OsString;
 use std::path::Path;

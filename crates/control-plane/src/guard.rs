@@ -1,9 +1,9 @@
 //! Makes sure that nothing outlives us, not even after `kill -9`.
 //!
-//! A small POSIX shell holds the read end of a pipe whose write end is ours. When our process ends in whatever way, the
-//! kernel closes the pipe; the shell then kills every process that has our `internal/` folder in its command line and removes the temporary
-//! folder. Looking processes up at that moment, instead of remembering their numbers, leaves no gap
-//! between starting one and registering it, and cannot hit a number that was given to somebody else.
+//! A small POSIX shell holds the read end of a pipe whose write end is ours. When our process ends in whatever way,
+//! the kernel closes the pipe; the shell then kills every process that has our `internal/` folder in its command line
+//! and removes the temporary folder. Looking processes up at that moment, instead of remembering their numbers, leaves
+//! no gap between starting one and registering it, and cannot hit a number that was reused.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;

@@ -1,8 +1,8 @@
 //! OpenShift's own definitions of Machines and MachineSets, for tests that must hold on a real OpenShift too.
 //!
-//! They come from the Go module that OpenShift publishes them in, pinned in `tools/control-plane/openshift-crds`; `go.sum` fixes
-//! their content. Go keeps the module in its own cache, so the network is asked once per machine. Nothing is copied into this
-//! repository.
+//! They come from the Go module that OpenShift publishes them in, pinned in `tools/control-plane/openshift-crds`;
+//! `go.sum` fixes their content. Go keeps the module in its own cache, so the network is asked once per machine.
+//! Nothing is copied into this repository.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ const KINDS: [&str; 2] = ["machines", "machinesets"];
 /// Which of OpenShift's feature sets the definitions are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FeatureSet {
-    /// What a cluster has unless somebody says otherwise.
+    /// What a cluster has by default.
     Default,
     /// With every gate open, among them the migration to Cluster API.
     CustomNoUpgrade,

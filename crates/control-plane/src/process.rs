@@ -25,7 +25,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a program in a process group of its own, so that Ctrl-C reaches only us and the order of stopping stays ours.
+    /// Starts a program in a process group of its own, so that Ctrl-C reaches only us and the order of stopping stays
+    /// ours.
     pub(crate) fn spawn(
         name: &'static str,
         program: &Path,
@@ -62,7 +63,7 @@ impl Process {
         lines.join("\n")
     }
 
-    /// Whether it failed because somebody else took its port first.
+    /// Whether it failed because another process took its port first.
     pub(crate) fn lost_its_port(&self) -> bool {
         self.log_tail().contains("address already in use")
     }
@@ -111,7 +112,8 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// There is nothing to save, so this is SIGKILL: fast, and without the minute that kube-apiserver waits for a lost etcd.
+    /// There is nothing to save, so this is SIGKILL: fast, and without the minute that kube-apiserver waits for a lost
+    /// etcd.
     fn drop(&mut self) {
         // Both fail only for a child that is gone, which is what is wanted.
         self.child.kill().ok();

@@ -17,7 +17,7 @@ pub const KWOK_VERSION: &str = "0.7.0";
 pub enum KubernetesVersion {
     /// The oldest minor that machinist supports, to see that newer API features are not taken for granted.
     V1_30,
-    /// What is used when nobody asks for anything else.
+    /// The default.
     #[default]
     V1_36,
 }

@@ -1,8 +1,9 @@
 //! A local stand-in for EC2's instance metadata service, version 2, as far as spot instances ask it.
 //!
-//! It answers as the service does: a token for `PUT /latest/api/token` with a lifetime between one second and six hours, 401 to whoever comes
-//! without a token or with one that has ended, 403 to whoever was forwarded, and 404 for a notice until a test announces it. Beyond
-//! that a test may make it fail ([`Imds::fail`]), talk nonsense ([`Imds::say`]), forget its tokens, or give shorter ones.
+//! It answers as the service does: a token for `PUT /latest/api/token` with a lifetime between one second and six
+//! hours, 401 to a request without a token or with one that has ended, 403 to a forwarded request, and 404 for a
+//! notice until a test announces it. Beyond that a test may make it fail ([`Imds::fail`]), talk nonsense
+//! ([`Imds::say`]), forget its tokens, or give shorter ones.
 //!
 //! Not here: any other metadata, and version 1.
 

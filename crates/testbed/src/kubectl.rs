@@ -7,8 +7,8 @@ use machinist_control_plane::ControlPlane;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// Runs kubectl as the administrator and returns what it prints. A warning of the API server (a bad security context, an outdated version)
-/// is a failure.
+/// Runs kubectl as the administrator and returns what it prints. A warning of the API server (a bad security context,
+/// an outdated version) is a failure.
 pub async fn kubectl(
     control_plane: &ControlPlane,
     arguments: &[&str],

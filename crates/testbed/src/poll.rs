@@ -4,16 +4,18 @@
 //! Output: the value, or one error that names what was waited for and the last reason.
 //! Invariant: the check runs at least once, however short the deadline is, and a check that hangs is
 //! given up at the deadline.
-//! Not here: waiting for processes or ports; whoever starts those knows how to wait for them.
+//! Not here: waiting for processes or ports.
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 
 /// The pause after the first failed check; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The longest pause between two checks.
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+/// The pause between two looks at something that must stay true.
+const LOOK: Duration = Duration::from_millis(50);
 /// What a single check gets when the deadline has already passed.
 const LAST_CHANCE: Duration = Duration::from_secs(1);
 
@@ -43,6 +45,22 @@ where
         }
         tokio::time::sleep(pause.min(deadline.saturating_sub(start.elapsed()))).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Fails as soon as `check` does, within `length`. The check runs at least once.
+pub async fn holds_for(
+    length: Duration,
+    what: &str,
+    mut check: impl AsyncFnMut() -> Result<()>,
+) -> Result<()> {
+    let end = Instant::now() + length;
+    loop {
+        check().await.with_context(|| what.to_owned())?;
+        if Instant::now() >= end {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK).await;
     }
 }
 

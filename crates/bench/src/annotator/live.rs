@@ -79,7 +79,8 @@ impl Live {
         })
     }
 
-    /// How many requests it makes in `duration` without any need. They are printed: a number alone helps nobody.
+    /// How many requests it makes in `duration` without any need. They are printed, because a number alone does not
+    /// help.
     pub(super) async fn idle_requests(&mut self, duration: Duration) -> Result<usize> {
         // A little longer, for the log to be complete.
         tokio::time::sleep(UNTIL_IDLE + duration + Duration::from_secs(1)).await;

@@ -1,7 +1,8 @@
 //! The annotator's writes, recorded once, and replayed by a bare client on other objects with the same content.
 //!
-//! The audit log says which objects were written, in which order; the objects say what was written. Uids and versions (of
-//! preconditions and of Events) are those of the objects of each replay. So a replayed request is the one that machinist would send.
+//! The audit log says which objects were written, in which order; the objects say what was written. Uids and versions
+//! (of preconditions and of Events) are those of the objects of each replay. So a replayed request is the one that
+//! machinist would send.
 
 use std::collections::HashMap;
 
@@ -57,7 +58,8 @@ impl Recording {
         self.objects
     }
 
-    /// Writes the same to fresh objects, at most `concurrency` at once. Returns how many seconds it took, by the API server's clock.
+    /// Writes the same to fresh objects, at most `concurrency` at once. Returns how many seconds it took, by the API
+    /// server's clock.
     pub(super) async fn replay(&self, bed: &Bed, raw: &Bare, concurrency: usize) -> Result<f64> {
         let fleet = bed.fleet(self.objects).await?;
         let requests = self.writes.iter().map(|write| write.request(&fleet));

@@ -1,7 +1,8 @@
-//! Ours and the bare client by turns, at one size: raw, ours, raw, ours, raw, so that a machine that gets slower or faster meanwhile does so for both.
+//! Ours and the bare client by turns, at one size: raw, ours, raw, ours, raw, so that a machine that gets slower or
+//! faster meanwhile does so for both.
 //!
-//! The run that is recorded comes first. Its memory and its calls count; its time does not, because nothing that it could be compared with was
-//! measured before it.
+//! The run that is recorded comes first. Its memory and its calls count; its time does not, because nothing that it
+//! could be compared with was measured before it.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The limit: the same launches by a bare SDK that knows image, subnet and security group beforehand and does nothing else.
+//! The limit: the same launches by a bare SDK that knows image, subnet and security group beforehand and does nothing
+//! else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! Where a run takes place: an API server that knows our kinds and has no objects, and an estate in EC2 without instances.
+//! Where a run takes place: an API server that knows our kinds and has no objects, and an estate in EC2 without
+//! instances.
 
 use anyhow::Result;
 use machinist_api::resource::{MACHINE_SETS, MACHINES};

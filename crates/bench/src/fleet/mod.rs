@@ -1,7 +1,7 @@
 //! The objects that are annotated: MachineSets in two namespaces, each with a Secret of its own.
 //!
-//! Every fleet of the same size is the same, but for its namespaces. Names are unique over both, so a recorded write finds its object in any other fleet.
-//! How a MachineSet looks is in [`machine_set`].
+//! Every fleet of the same size is the same, but for its namespaces. Names are unique over both, so a recorded write
+//! finds its object in any other fleet. How a MachineSet looks is in [`machine_set`].
 
 mod machine_set;
 
@@ -114,7 +114,8 @@ impl Fleet {
         Ok(events)
     }
 
-    /// Deletes MachineSets, Events and Secrets, so that every measurement finds the API server with equally much to hold.
+    /// Deletes MachineSets, Events and Secrets, so that every measurement finds the API server with equally much to
+    /// hold.
     pub(crate) async fn delete(self, setup: &Bare) -> Result<()> {
         let resources = [MACHINE_SETS, EVENTS, SECRETS];
         let paths = self.namespaces.iter().flat_map(|namespace| {

@@ -1,8 +1,8 @@
-//! What the caches keep of each object, in bytes: the objects that the API server has are read as the caches read them, in this process and with an
-//! allocator that counts.
+//! What the caches keep of each object, in bytes: the objects that the API server has are read as the caches read
+//! them, in this process and with an allocator that counts.
 //!
-//! It is what the types and the sharing between objects make of it, and the same on every machine. Not in it: the tables of stores and indexes, and what
-//! the real allocator adds.
+//! It is what the types and the sharing between objects make of it, and the same on every machine. Not in it: the
+//! tables of stores and indexes, and what the real allocator adds.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn store<K: Kind>(kind: &K, objects: &[Box<RawValue>]) -> Result<(Vec<Arc<K::Sto
             serde_json::Result::Ok(())
         });
     });
-    result.context("an object that nobody can read")?;
+    result.context("an object that cannot be decoded")?;
     let bytes = usize::try_from(counted.bytes_current).context("less than before")?;
     Ok((stored, count(bytes) / count(objects.len())))
 }

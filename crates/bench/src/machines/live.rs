@@ -1,4 +1,5 @@
-//! One run of the real program: it starts on an empty cluster, comes to rest, and then gets its MachineSets all at once.
+//! One run of the real program: it starts on an empty cluster, comes to rest, and then gets its MachineSets all at
+//! once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -150,7 +151,7 @@ impl Live {
         self.window.entries()
     }
 
-    /// How many requests it makes without any need. They are printed: a number alone helps nobody.
+    /// How many requests it makes without any need. They are printed, because a number alone does not help.
     pub(super) async fn idle_requests(&mut self, options: &Options) -> Result<usize> {
         // A little longer, for the log to be complete.
         tokio::time::sleep(UNTIL_IDLE + options.idle() + Duration::from_secs(1)).await;
@@ -193,7 +194,8 @@ impl Live {
     }
 }
 
-/// How long everything rests before there is work: the program has started by then, and its memory is that of an idle one.
+/// How long everything rests before there is work: the program has started by then, and its memory is that of an idle
+/// one.
 pub(super) fn before_work(options: &Options) -> Duration {
     STARTING + options.settle()
 }

@@ -1,7 +1,9 @@
-//! The writes of a run, from an audit log that has their bodies: one chain for each machine, and one for its MachineSet.
+//! The writes of a run, from an audit log that has their bodies: one chain for each machine, and one for its
+//! MachineSet.
 //!
-//! Within a chain each write follows the answer to the one before, because most of them name the version that they change. A machine's chain also has the
-//! creation of its Node, which is the cloud's: without it the Node could not be changed, and the API server has that work in both cases.
+//! Within a chain each write follows the answer to the one before, because most of them name the version that they
+//! change. A machine's chain also has the creation of its Node, which is the cloud's: without it the Node could not be
+//! changed, and the API server has that work in both cases.
 //!
 //! Left out: writes that were refused.
 

@@ -23,8 +23,8 @@ const LOG: Duration = Duration::from_secs(60);
 /// Who is known, by `machines/<name>` and the like.
 type Known = HashMap<String, Identity>;
 
-/// Writes for `sets` MachineSets what was recorded of one, with at most `concurrency` requests at once. Returns how many seconds that took, by the
-/// API server's clock.
+/// Writes for `sets` MachineSets what was recorded of one, with at most `concurrency` requests at once. Returns how
+/// many seconds that took, by the API server's clock.
 pub(super) async fn replay(
     recording: &Recording,
     sets: usize,

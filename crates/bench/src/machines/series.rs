@@ -1,4 +1,5 @@
-//! Ours and the bare client by turns, at one size: raw, ours, raw, ours, raw, so that a machine that gets slower or faster meanwhile does so for both.
+//! Ours and the bare client by turns, at one size: raw, ours, raw, ours, raw, so that a machine that gets slower or
+//! faster meanwhile does so for both.
 
 use std::sync::Arc;
 

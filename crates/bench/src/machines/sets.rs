@@ -1,6 +1,7 @@
 //! The MachineSets, and how far their machines are.
 //!
-//! Every set has a namespace of its own. Names differ only in two digits, so that what was recorded of one set can be said of any other ([`rename`]).
+//! Every set has a namespace of its own. Names differ only in two digits, so that what was recorded of one set can be
+//! said of any other ([`rename`]).
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! From an Event to the decision that follows from it, against the time that a bare watch takes to bring the Event.
 //!
-//! Both begin when the Event arrives at the API server, by its own log. The decision is made when the write that tells of it arrives there; the bare
-//! watch is at its end when the line is read.
+//! Both begin when the Event arrives at the API server, by its own log. The decision is made when the write that tells
+//! of it arrives there; the bare watch is at its end when the line is read.
 
 use std::time::Duration;
 

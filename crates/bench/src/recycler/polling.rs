@@ -1,4 +1,5 @@
-//! The same evaluation by polling, as kaws does it without caches: list all Events, read the Pod and the Node of each that counts.
+//! The same evaluation by polling, as kaws does it without caches: list all Events, read the Pod and the Node of each
+//! that counts.
 
 use std::collections::BTreeSet;
 

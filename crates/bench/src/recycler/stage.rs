@@ -1,4 +1,5 @@
-//! Where it happens: groups with instances in Auto Scaling, Nodes that run on them, Pods on these, and Events about the Pods.
+//! Where it happens: groups with instances in Auto Scaling, Nodes that run on them, Pods on these, and Events about
+//! the Pods.
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;

@@ -2,7 +2,7 @@
 //!
 //! `control-plane` runs one until Ctrl-C or SIGTERM and prints how to reach it;
 //! `control-plane fetch` only gets the programs named after it (without names: all of the default version), so that a
-//! slow first build happens where somebody watches it and not inside a test.
+//! slow first build happens at a terminal and not inside a test.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ async fn main() -> ExitCode {
     let Err(error) = result else {
         return ExitCode::SUCCESS;
     };
-    // Nobody can be told that stderr is gone.
+    // There is no other place to report that stderr is closed.
     writeln!(io::stderr(), "{}", chain(error.as_ref())).ok();
     ExitCode::FAILURE
 }

@@ -79,7 +79,8 @@ fn package(binary: Binary) -> String {
     }
 }
 
-/// Build-time values, so that `/version` and user agents tell the truth. etcd and kwok know their versions by themselves.
+/// Build-time values, so that `/version` and user agents tell the truth. etcd and kwok know their versions by
+/// themselves.
 fn linker_flags(release: Release) -> String {
     let mut flags = vec!["-s -w".to_owned()];
     if let Release::Kubernetes(version) = release {
@@ -104,7 +105,7 @@ pub(super) async fn build(
     for (name, content) in module(release).files {
         std::fs::write(workspace.path().join(name), content)?;
     }
-    // Nobody should read "building" where there is no Go.
+    // "building" would be wrong where there is no Go.
     go(program, workspace.path(), &["version"]).await?;
     let progress = Progress::build(&format!("{binary} of {release}"));
     let output = lock.temporary()?;

@@ -84,7 +84,7 @@ impl Folder {
         Ok(FolderLock { folder: self.clone(), _file: file })
     }
 
-    /// Removes what a killed process left half written. Called under the lock, so nobody is writing.
+    /// Removes what a killed process left half written. Called under the lock, so no other process is writing.
     fn remove_incomplete(&self) -> Result<(), CacheError> {
         for entry in fs::read_dir(&self.path).map_err(failed("read", &self.path))? {
             let path = entry.map_err(failed("read", &self.path))?.path();

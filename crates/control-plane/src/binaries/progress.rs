@@ -14,7 +14,7 @@ const REMINDER: Duration = Duration::from_secs(30);
 
 /// One line on stderr.
 pub(super) fn say(message: &str) {
-    // Nobody can be told that stderr is gone.
+    // There is no other place to report that stderr is closed.
     writeln!(io::stderr(), "machinist control-plane: {message}").ok();
 }
 
@@ -40,7 +40,7 @@ impl Progress {
         Self::begin(format!("downloading {url}"), bar, template)
     }
 
-    /// A Go build, whose length nobody knows.
+    /// A Go build, whose length is unknown.
     pub(super) fn build(what: &str) -> Self {
         let label = format!("building {what} with Go (minutes, once per machine)");
         let mut progress =

@@ -127,7 +127,7 @@ async fn lock(folder: Folder, binary: Binary) -> Result<FolderLock, CacheError> 
     };
     match tokio::task::spawn_blocking(move || folder.lock(announce)).await {
         Ok(locked) => locked,
-        // The runtime is going down; there is nobody left to hand a lock to.
+        // The runtime is shutting down; no caller is left to take the lock.
         Err(_) => Err(CacheError::NoPlace),
     }
 }

@@ -70,7 +70,7 @@ async fn a_right_checksum_puts_an_executable_into_the_cache() -> Result<()> {
     let path = sources.find(Binary::KubeApiserver, None).await?;
     assert_eq!(fs::read(&path)?, CONTENT);
     assert_eq!(fs::metadata(&path)?.permissions().mode() & 0o777, 0o755);
-    // The second time nobody is asked.
+    // The second time nothing is requested.
     assert_eq!(sources.find(Binary::KubeApiserver, None).await?, path);
     assert_eq!(server.hits(&api_server_path()), 1);
     Ok(())

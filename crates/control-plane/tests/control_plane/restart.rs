@@ -31,7 +31,7 @@ async fn stop_and_start_keep_address_and_data() -> Result<()> {
         }
         let ended = async { while watch.next().await.is_some_and(|event| event.is_ok()) {} };
         tokio::time::timeout(Duration::from_secs(20), ended).await.context("the watch hangs")?;
-        ensure!(config_maps.get("kept").await.is_err(), "nobody listens");
+        ensure!(config_maps.get("kept").await.is_err(), "the API server still listens");
         assert_eq!(control_plane.process_ids().await.len(), 1, "etcd is alone");
         // A second stop is no error, and neither is a second start.
         control_plane.stop_api_server().await;

@@ -1,4 +1,5 @@
-//! An HTTP server for the download tests. It is written on bare TCP, because it must also be able to lie about a length.
+//! An HTTP server for the download tests. It is written on bare TCP, because it must also be able to lie about a
+//! length.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -83,9 +83,9 @@ async fn a_service_account_may_do_only_what_rbac_grants() -> Result<()> {
 
 #[tokio::test]
 async fn an_account_that_does_not_exist_gives_no_client() -> Result<()> {
-    let error = shared().await?.service_account_client("default", "nobody").await.err();
+    let error = shared().await?.service_account_client("default", "missing").await.err();
     ensure!(
-        error.as_ref().is_some_and(|it| it.to_string().contains("default/nobody")),
+        error.as_ref().is_some_and(|it| it.to_string().contains("default/missing")),
         "{error:?}"
     );
     Ok(())

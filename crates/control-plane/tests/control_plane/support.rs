@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-/// Command lines of living etcd and kube-apiserver processes that use the folder. A process that is dead but not yet reaped has
-/// an empty one.
+/// Command lines of living etcd and kube-apiserver processes that use the folder. A process that is dead but not yet
+/// reaped has an empty one.
 pub(crate) fn programs_in(folder: &Path) -> Result<Vec<String>> {
     let mark = format!("{}/internal/", folder.display());
     let mut found = Vec::new();

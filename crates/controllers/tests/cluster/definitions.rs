@@ -32,8 +32,8 @@ impl Served {
     }
 }
 
-/// Makes two tests of each function: on our definitions, and on OpenShift's own. What they work on is made from the name of the test and whose
-/// definitions are served.
+/// Makes two tests of each function: on our definitions, and on OpenShift's own. What they work on is made from the
+/// name of the test and whose definitions are served.
 macro_rules! on_both_definitions {
     ($make:path => $($test:ident),+ $(,)?) => {
         mod on_ours {

@@ -49,7 +49,7 @@ async fn no_machine_is_lost_or_leaked_on_openshifts_definitions() {
     every_write_survives_every_fault("OpenShift's definitions", &yaml(crds.into_iter())).await;
 }
 
-/// How long a lease lasts: whoever comes after a death waits for that.
+/// How long a lease lasts: after a death its successor waits for that.
 const LEASE: Duration = Duration::from_secs(12);
 
 /// The same story among processes that need their leases; the first write of each, and one renewal, are points, too.

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::controllers::Setup;
 
-/// A fiftieth of life, apart from what a busy machine would turn into a failure. Nothing is mended by the resync: it does not come round.
+/// A fiftieth of life, apart from what a busy machine would turn into a failure. The resync repairs nothing: it does
+/// not come round.
 fn timings() -> Timings {
     let usual = Timings::default();
     let mut quick = usual.scaled(0.02);
@@ -30,7 +31,8 @@ fn machine_timings() -> MachineTimings {
     }
 }
 
-/// The controllers, behind the proxy of a world. With a lease that lasts so long where they need one, each process under a name of its own.
+/// The controllers, behind the proxy of a world. With a lease that lasts so long where they need one, each process
+/// under a name of its own.
 pub(crate) fn controllers(lease: Option<Duration>) -> RuntimeSubject {
     RuntimeSubject::new(move |launch: Launch| async move {
         let setup = Setup {

@@ -39,7 +39,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) identity: String,
     /// How many workers each controller has, if not its own number.
     pub(crate) workers: Option<usize>,
-    /// Whether it obeys whoever OpenShift says is in charge.
+    /// Whether it respects the authority that OpenShift sets.
     pub(crate) obey_migration: bool,
     /// The durations of its controllers.
     pub(crate) machines: MachineTimings,

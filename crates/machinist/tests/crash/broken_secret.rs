@@ -1,4 +1,4 @@
-//! "Create, change type, break and mend the secret, delete" for five MachineSets, with EC2 on moto.
+//! "Create, change type, break and repair the Secret, delete" for five MachineSets, with EC2 on moto.
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Secret;
@@ -23,7 +23,8 @@ const SETS: [(&str, &str, &str, &str); 5] = [
 /// OpenShift's own definition is much longer; this is what is read of it.
 const INFRASTRUCTURES: &str = r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 "metadata":{"name":"infrastructures.config.openshift.io"},"spec":{"group":"config.openshift.io","scope":"Cluster",
-"names":{"kind":"Infrastructure","listKind":"InfrastructureList","plural":"infrastructures","singular":"infrastructure"},
+"names":{"kind":"Infrastructure","listKind":"InfrastructureList",
+"plural":"infrastructures","singular":"infrastructure"},
 "versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",
 "x-kubernetes-preserve-unknown-fields":true}}}]}}"#;
 
@@ -84,8 +85,8 @@ impl Scenario for BrokenSecret {
         for (name, ..) in SETS {
             sets::is_refused(world, name, "ReconcileError").await?;
         }
-        let mended = json!({"stringData": keys});
-        secrets.patch("aws", &PatchParams::default(), &Patch::Merge(&mended)).await?;
+        let repaired = json!({"stringData": keys});
+        secrets.patch("aws", &PatchParams::default(), &Patch::Merge(&repaired)).await?;
         for (name, _, _, third) in SETS {
             sets::says(world, name, third).await?;
         }

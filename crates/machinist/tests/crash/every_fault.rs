@@ -83,7 +83,7 @@ async fn no_machine_is_lost_or_leaked_by_kill_9() {
     report.check().unwrap();
 }
 
-/// With EC2 behind it, and with credentials that break and are mended on the way.
+/// With EC2 behind it, and with credentials that break and are repaired on the way.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_write_survives_every_fault_while_credentials_come_and_go() {
     let aws = AwsBed::start().await.unwrap();

@@ -1,4 +1,5 @@
-//! "Create, change and delete five MachineSets", as a user would, waiting after each step for the annotator to do its part.
+//! "Create, change and delete five MachineSets", as a user would, waiting after each step for the annotator to do its
+//! part.
 
 use anyhow::Result;
 use kube::Api;

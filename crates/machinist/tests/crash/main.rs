@@ -1,4 +1,5 @@
-//! Crash anywhere, lose nothing: every write, to Kubernetes and to AWS, and every fault. `make crash` runs all, `make test` a fifth.
+//! Crash anywhere, lose nothing: every write, to Kubernetes and to AWS, and every fault. `make crash` runs all, `make
+//! test` a fifth.
 
 // Under `cfg(test)`, so that clippy knows helpers of tests for what they are.
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! A recycle of a group of three with every strategy: every write to Kubernetes (cordons and evictions among them) and every call to AWS is
-//! made to fail in every way, and every death is `kill -9`. However it goes, the group ends at its original size with three new instances, none
-//! too many was made, and no Node that stays is cordoned.
+//! A recycle of a group of three with every strategy: every write to Kubernetes (cordons and evictions among them) and
+//! every call to AWS is made to fail in every way, and every death is `kill -9`. However it goes, the group ends at
+//! its original size with three new instances, none too many was made, and no Node that stays is cordoned.
 //!
 //! A run mostly waits for AWS and for Nodes, so several worlds share an API server at the same time.
 
@@ -92,7 +92,7 @@ impl Scenario for Recycled {
             "everMade": all.len(),
             "tags": group.tags.keys().filter(|key| key.starts_with("machinist.dev/")).count(),
             "cordons": format!("{:?}", cordons(world, &live).await?),
-            // Nobody here removes the Nodes of instances that are gone.
+            // Nodes of terminated instances stay here.
             "cordonsThatLinger": format!("{:?}", cordons(world, &gone).await?),
             "pods": pods.list(&ListParams::default()).await?.items.len(),
         }))
@@ -111,7 +111,7 @@ impl Scenario for Recycled {
 
     fn at_least(&self, request: &ApiRequest) -> u32 {
         match &*request.resource {
-            // What is waited for, and counts, are stored as often as somebody looks; a step once.
+            // What is waited for, and counts, are stored with every reconcile; a step once.
             "eventrecyclers" if told(request) == COUNTS => 0,
             "eventrecyclers" if request.subresource.is_some() => 1,
             _ => u32::MAX,
@@ -159,7 +159,7 @@ fn aws(world: &World) -> Result<&WorldAws> {
     world.aws.as_ref().context("a world with AWS")
 }
 
-/// A pod on a node. There is nothing to wait for when it is to go: nobody would say that it has ended.
+/// A pod on a node. It has no grace period, because no kubelet would report its end.
 async fn occupy(world: &World, node: &str) -> Result<()> {
     let pod: Pod = serde_json::from_value(json!({
         "metadata": {"name": format!("on-{node}")},

@@ -1,4 +1,4 @@
-//! The annotator, in this process and in one of its own, with timings a fiftieth of life's.
+//! The annotator, in this process and in one of its own, with timings a twentieth of life's.
 
 use clap::Parser;
 use machinist::cli::{Cli, Command, RunArguments};
@@ -10,9 +10,10 @@ const FLAGS: [&str; 7] = [
     "--controllers=annotator",
     "--metrics-bind-address=0",
     "--health-addr=0",
-    // Longer than any run: what a fault breaks must be mended by a retry, not by the resync.
+    // Longer than any run: a retry must repair what a fault breaks, not the resync.
     "--sync-period=10m",
-    "--time-scale=0.02",
+    // Not less: on a busy machine a request that takes longer than its scaled limit is one more fault.
+    "--time-scale=0.05",
     "--workers=annotator=4",
 ];
 
@@ -55,7 +56,7 @@ pub(crate) fn machines() -> ProcessSubject {
             "--metrics-bind-address=0",
             "--health-addr=0",
             "--sync-period=10m",
-            "--time-scale=0.02",
+            "--time-scale=0.05",
             "--namespace",
             "{namespace}",
         ])
@@ -72,7 +73,6 @@ pub(crate) fn machines_on_aws() -> ProcessSubject {
             "--metrics-bind-address=0",
             "--health-addr=0",
             "--sync-period=10m",
-            // Not less: moto is slow on a busy machine, and an answer that comes too late is one more fault.
             "--time-scale=0.05",
             "--namespace",
             "{namespace}",

@@ -1,4 +1,5 @@
-//! `machinist annotate` and `machinist catalogue` as people and scripts call them: exit codes, streams, and every type there is.
+//! `machinist annotate` and `machinist catalogue` as people and scripts call them: exit codes, streams, and every type
+//! there is.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -30,7 +31,8 @@ fn machinist(arguments: &[&str], stdin: &str) -> Result<Output> {
 
 fn set(instance_type: &str) -> String {
     format!(
-        "---\n# {instance_type}\napiVersion: machine.openshift.io/v1beta1\nkind: MachineSet\nmetadata:\n  name: {instance_type}\n\
+        "---\n# {instance_type}\napiVersion: machine.openshift.io/v1beta1\nkind: MachineSet\n\
+         metadata:\n  name: {instance_type}\n\
          spec:\n  replicas: 0\n  template:\n    spec:\n      providerSpec:\n        value:\n          \
          kind: AWSMachineProviderConfig\n          instanceType: {instance_type}\n"
     )

@@ -1,6 +1,7 @@
 //! The machinist binary as a process, against real API servers and moto.
 //!
-//! One test binary for all areas, because each one links the AWS SDK. Only `crash` is apart: `make crash` runs it in full.
+//! One test binary for all areas, because each one links the AWS SDK. Only `crash` is apart: `make crash` runs it in
+//! full.
 
 // Under `cfg(test)`, so that clippy allows helpers of tests to unwrap.
 #[cfg(test)]

@@ -181,9 +181,13 @@ mod tests {
         assert_eq!(caches.all().len(), 2);
         drop(second);
         assert_eq!(caches.all().len(), 1);
-        while watching.upgrade().is_some() {
-            tokio::task::yield_now().await;
-        }
+        let closed = async {
+            while watching.upgrade().is_some() {
+                tokio::task::yield_now().await;
+            }
+        };
+        let limit = std::time::Duration::from_secs(30);
+        tokio::time::timeout(limit, closed).await.expect("the cache stays open");
         let again = caches.hold(&cluster, one("a"), Definitions);
         assert_eq!(caches.all().len(), 2);
         drop(again);

@@ -158,9 +158,12 @@ async fn lease_that_expired_during_a_read_is_renewed_before_leading() {
     let before = world.proxy.log().matching(&writes).len();
     unread.remove();
     // Every poll would see a leader with an expired lease.
-    while !leads() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let leading = async {
+        while !leads() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, leading).await.expect("the lease is never renewed");
     assert!(world.proxy.log().matching(&writes).len() > before, "leads without a renewal");
     running.stop().await;
 }

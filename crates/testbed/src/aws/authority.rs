@@ -13,7 +13,7 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// A certificate authority that nobody else trusts.
+/// A private certificate authority.
 #[derive(Clone, Debug)]
 pub struct Authority {
     ca_pem: String,

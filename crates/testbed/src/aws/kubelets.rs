@@ -1,7 +1,8 @@
-//! What the instances of an estate run: each registers a Node some time after its start, and ends the pods that it is told to end.
+//! What the instances of an estate run: each registers a Node some time after its start, and ends the pods that it is
+//! told to end.
 //!
-//! In: an [`Estate`] and an API server. Out: Nodes, called like their instances, with the provider id that a cloud's own controller would give
-//! them. It never deletes a Node, and never registers one twice.
+//! In: an [`Estate`] and an API server. Out: Nodes, called like their instances, with the provider id that a cloud's
+//! own controller would give them. It never deletes a Node, and never registers one twice.
 //!
 //! Not here: heartbeats, and pods that run anything.
 

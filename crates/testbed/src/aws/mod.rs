@@ -1,9 +1,8 @@
 //! AWS on this machine: moto (a Python stand-in for the AWS APIs) behind a front of ours.
 //!
-//! moto answers most of EC2 and Auto Scaling, but it is kinder than AWS: it forgets idempotency
-//! tokens, has no pending instances, no eventual consistency and no throttling. [`front`] puts
-//! these back, and [`AwsBed`] starts both parts. [`Estate`] is what a test owns in AWS, past the front; [`Kubelets`] are
-//! what its instances run.
+//! moto answers most of EC2 and Auto Scaling, but it is kinder than AWS: it forgets idempotency tokens, has no pending
+//! instances, no eventual consistency and no throttling. [`front`] puts these back, and [`AwsBed`] starts both parts.
+//! [`Estate`] is what a test owns in AWS, past the front; [`Kubelets`] are what its instances run.
 //!
 //! ```text
 //! code under test ──(plain or TLS)──> Front ──(plain)──> moto

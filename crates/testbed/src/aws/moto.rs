@@ -3,7 +3,7 @@
 //! In: the interpreter from [`super::python`]. Out: its address, and a way to empty it.
 //!
 //! Invariants: moto takes a free port by itself and prints it, so there is no gap in which
-//! somebody else could take the port; it checks images, instance types and key pairs, which it
+//! another process could take the port; it checks images, instance types and key pairs, which it
 //! does not do by default. Not here: anything that makes it behave like AWS (see the front).
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -45,8 +45,8 @@ impl Moto {
         Self::start_by(["-m", "moto.server"]).await
     }
 
-    /// The same without the images of Amazon, for those who bring their own: it answers several times as fast, and does not slow down with
-    /// what is in it.
+    /// The same without the images of Amazon, for those who bring their own: it answers several times as fast, and
+    /// does not slow down with what is in it.
     pub async fn start_bare() -> Result<Self> {
         Self::start_by(["-c", BARE]).await
     }

@@ -5,7 +5,7 @@
 //!
 //! Invariants: an environment appears under its name only when it is complete (it is made next to
 //! it and renamed), one process at a time makes it (a lock file that the kernel releases when its
-//! holder dies), and it is made anew when the pins change. It is used through
+//! holder dies), and it is recreated when the pins change. It is used through
 //! `bin/python -m`, because the scripts in `bin` contain the path that they were made under.
 
 use std::fs::{self, File};

@@ -1,5 +1,5 @@
-//! AWS for one world: an estate on a moto of its own, behind the same proxy as the world's API server, so that calls which change
-//! something are crash points like any other write.
+//! AWS for one world: an estate on a moto of its own, behind the same proxy as the world's API server, so that calls
+//! which change something are crash points like any other write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +17,8 @@ const REGION: &str = "eu-west-1";
 /// Long enough for a machine to be Provisioned before its Node appears, in every run.
 const BOOT: Duration = Duration::from_millis(1200);
 
-/// A moto for each place where worlds are, started when the first world needs it. moto does one thing at a time, and is slower the more is in
-/// it, so no two worlds share one at a time, and each finds it empty.
+/// A moto for each place where worlds are, started when the first world needs it. moto does one thing at a time, and
+/// is slower the more is in it, so no two worlds share one at a time, and each finds it empty.
 #[derive(Debug)]
 pub(super) struct Motos(Vec<OnceCell<Arc<Moto>>>);
 

@@ -1,4 +1,5 @@
-//! The simulated cloud of a world, behind the same proxy as its API server: calls that change it are crash points like any other.
+//! The simulated cloud of a world, behind the same proxy as its API server: calls that change it are crash points like
+//! any other.
 
 use anyhow::{Context, Result};
 use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
@@ -21,7 +22,8 @@ pub struct WorldCloud {
 }
 
 impl WorldCloud {
-    /// An empty cloud whose clock goes `scale` times as fast as real time. Its instances register Nodes directly at the API server.
+    /// An empty cloud whose clock goes `scale` times as fast as real time. Its instances register Nodes directly at
+    /// the API server.
     pub async fn start(proxy: &Proxy, api_server: &kube::Config, scale: f64) -> Result<Self> {
         // Names of instances come from the uids of their machines, so worlds on one API server do not meet.
         let sim = SimCloud::new(1, scale);

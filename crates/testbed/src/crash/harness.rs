@@ -126,8 +126,8 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
         })
     }
 
-    /// One fault at one point. How often a write is made can depend on who is faster; a run in which the fault found no occasion
-    /// has proven nothing, neither good nor bad, and is made again.
+    /// One fault at one point. How often a write is made can depend on who is faster; a run in which the fault found
+    /// no occasion has proven nothing, neither good nor bad, and is made again.
     async fn disturbed(
         &self,
         place: usize,
@@ -149,8 +149,8 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
         Ok(self.learn().await?.points)
     }
 
-    /// Runs undisturbed, twice: a scenario that differs from itself cannot show anything, and what only one of the two has
-    /// repeated depends on who is faster.
+    /// Runs undisturbed, twice: a scenario that differs from itself cannot show anything, and what only one of the two
+    /// has repeated depends on who is faster.
     async fn learn(&self) -> Result<Learned> {
         ensure!(!self.api_servers.is_empty(), "the harness needs an API server");
         let undisturbed = async || self.trial(0).await?.undisturbed().await;

@@ -20,7 +20,7 @@ impl<C: Scenario> Lens<C> {
     }
 
     pub(super) fn counts(&self, request: &ApiRequest) -> bool {
-        // The SDK of a cloud introduces itself by its own name; nobody else goes through the proxy to it.
+        // The SDK of a cloud introduces itself by its own name; no other client goes through the proxy to it.
         let is_ours = request.is_query_call() || request.user_agent.starts_with(&self.user_agents);
         request.is_write() && is_ours && (self.leases || request.resource != "leases")
     }

@@ -57,8 +57,8 @@ impl CrashPoint {
         writes.into_iter().map(count).collect()
     }
 
-    /// Those points of a run whose write the other run has made as often. A write that the other has not made at all stays: it
-    /// has a name that depends on the run, which must be found out and not be passed over.
+    /// Those points of a run whose write the other run has made as often. A write that the other has not made at all
+    /// stays: it has a name that depends on the run, which must be found out and not be passed over.
     pub(super) fn made_as_often_by(points: Vec<Self>, other: &[Self]) -> Vec<Self> {
         let mut most = HashMap::new();
         for Self { write, nth } in other {

@@ -16,8 +16,8 @@ use super::{Launch, Running, Subject};
 
 /// How the process is started.
 ///
-/// `{namespace}`, `{kubeconfig}` and `{cloud}` in arguments and variables stand for the world's namespace, the path of a kubeconfig and the
-/// URL of the world's cloud; `KUBECONFIG` is always set to the path.
+/// `{namespace}`, `{kubeconfig}` and `{cloud}` in arguments and variables stand for the world's namespace, the path of
+/// a kubeconfig and the URL of the world's cloud; `KUBECONFIG` is always set to the path.
 #[derive(Debug)]
 pub struct ProcessSubject {
     program: PathBuf,

@@ -25,15 +25,16 @@ pub trait Scenario: Send + Sync + 'static {
     /// ([`World::state_of`] does this for whole kinds).
     fn end_state(&self, world: &World) -> impl Future<Output = Result<Value>> + Send;
 
-    /// What changes in the world once the fault has struck: between death and restart where it is deadly, at once where it is not. The
-    /// subject must cope with a world that is not the one in which it began.
+    /// What changes in the world once the fault has struck: between death and restart where it is deadly, at once
+    /// where it is not. The subject must cope with a world that is not the one in which it began.
     fn meanwhile(&self, world: &World) -> impl Future<Output = Result<()>> + Send {
         let _ = world;
         std::future::ready(Ok(()))
     }
 
-    /// How often a write of this name is made in every run at least. Where the number depends on who is faster, as with a status that is
-    /// written once for several changes, what goes beyond it is no crash point: it could not be found again.
+    /// How often a write of this name is made in every run at least. Where the number depends on who is faster, as
+    /// with a status that is written once for several changes, what goes beyond it is no crash point: it could not be
+    /// found again.
     fn at_least(&self, request: &ApiRequest) -> u32 {
         let _ = request;
         u32::MAX

@@ -120,8 +120,8 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
         })))
     }
 
-    /// Waits for the fresh instance. There is none if the write never came to the place where its
-    /// sender is killed, for example because the sender lost patience on the way. No write is under way any more when this is asked, so
+    /// Waits for the fresh instance. There is none if the write never came to the place where its sender is killed,
+    /// for example because the sender lost patience on the way. No write is under way any more when this is asked, so
     /// a death has begun or never will.
     async fn has_died(supervisor: &Supervisor<'_, S>) -> bool {
         tokio::time::timeout(DEATH, supervisor.restarted()).await.is_ok()

@@ -1,4 +1,4 @@
-//! A place where a request is parked until somebody lets it go on.
+//! A place where a request is parked until a test lets it go on.
 //!
 //! The test holds one clone, the rule's effect the other. `reached` tells the test that a request has
 //! arrived, which is the moment to kill its sender; `open` lets all that wait, and all that follow, pass.
@@ -16,7 +16,7 @@ struct State {
 pub struct Gate(watch::Sender<State>);
 
 impl Gate {
-    /// A closed gate that nobody has reached.
+    /// A closed gate that no request has reached.
     pub fn new() -> Self {
         Self::default()
     }

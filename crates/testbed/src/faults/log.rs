@@ -39,7 +39,7 @@ pub struct LogEntry {
     pub at: Duration,
     /// What it asked for.
     pub request: Arc<ApiRequest>,
-    /// Status code of the answer, whoever gave it; also set when the answer was lost.
+    /// Status code of the answer of the server or of a rule; also set when the answer was lost.
     pub status: Option<u16>,
     /// How it ended.
     pub outcome: Outcome,

@@ -69,8 +69,8 @@ impl Proxy {
         format!("http://{}", self.address)
     }
 
-    /// Puts another service behind the same port, so that one log has the order of everything and rules hold for all. Returns where
-    /// clients find it; requests to it are described with `name` as their group.
+    /// Puts another service behind the same port, so that one log has the order of everything and rules hold for all.
+    /// Returns where clients find it; requests to it are described with `name` as their group.
     pub fn join(&self, name: &str, service: &str) -> Result<String> {
         let under = format!("/clouds/{name}");
         let service = kube::Config::new(service.parse().context("URL of a service")?);

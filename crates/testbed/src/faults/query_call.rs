@@ -1,7 +1,8 @@
-//! Calls in the Query protocol of AWS, behind the same proxy as the API server: which ones change something, and how AWS refuses.
+//! Calls in the Query protocol of AWS, behind the same proxy as the API server: which ones change something, and how
+//! AWS refuses.
 //!
-//! In: a form with an `Action`, under the path that a cloud called `aws` is joined at. Out: an [`ApiRequest`] whose resource is the action, as
-//! `RunInstances`. Not here: what the call does (`aws::front`).
+//! In: a form with an `Action`, under the path that a cloud called `aws` is joined at. Out: an [`ApiRequest`] whose
+//! resource is the action, as `RunInstances`. Not here: what the call does (`aws::front`).
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -43,7 +44,7 @@ pub(super) fn read(parts: &Parts, body: &Bytes) -> Option<ApiRequest> {
 pub(super) fn error_answer(request: &ApiRequest, code: u16) -> Response<Bytes> {
     let is_ec2 = parameter(&request.body, "Version").is_some_and(|version| version == EC2);
     let (status, word) = match code {
-        // It would work later: somebody else is at it.
+        // It would work later: another operation is in progress.
         409 => (400, "IncorrectState"),
         429 if is_ec2 => (503, "RequestLimitExceeded"),
         429 => (400, "Throttling"),

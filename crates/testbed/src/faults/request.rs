@@ -222,7 +222,7 @@ fn name_from_body(resource: &str, body: &Bytes) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
     if resource == "events" {
-        // An Event's own name is made of random digits; what it says about whom is what repeats.
+        // An Event's own name is made of random digits; its regarding object and reason are what repeats.
         let about = text("/regarding/name").or_else(|| text("/involvedObject/name"));
         if let (Some(about), Some(reason)) = (about, text("/reason")) {
             return Some(format!("{about} {reason}"));

@@ -45,7 +45,7 @@ pub(super) async fn serve(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Cut> {
     let (head, body) = request.into_parts();
-    // The client broke off while it was still sending: there is nobody to answer and nothing to log.
+    // The client broke off while it was still sending: there is no client to answer and nothing to log.
     let body = body.collect().await.map_err(|_| Cut::OnPurpose)?.to_bytes();
     let request = Arc::new(ApiRequest::new(&head, body));
     let ticket = shared.log.open(Arc::clone(&request));
@@ -165,7 +165,7 @@ impl Exchange {
         let mut response = Response::new(body);
         *response.status_mut() = head.status;
         *response.headers_mut() = without_hop_by_hop(&head.headers);
-        // Computed anew from the body that is really sent.
+        // Recomputed from the body that is really sent.
         response.headers_mut().remove(header::CONTENT_LENGTH);
         response
     }

@@ -38,7 +38,7 @@ pub(super) fn differences(before: &Value, after: &Value) -> BTreeSet<String> {
     differ.cloned().collect()
 }
 
-/// Whether a path names pairs, of which only the changed ones are somebody's doing.
+/// Whether a path names pairs, of which only the changed ones were written.
 pub(super) fn is_pairs(path: &str) -> bool {
     path.starts_with(PAIRS)
 }

@@ -29,7 +29,7 @@ impl fmt::Display for Touch {
     }
 }
 
-/// What the writes of those for whom `is_ours` holds touched. `entries` are all of the log.
+/// What the writes touched for which `is_ours` holds. `entries` are all of the log.
 pub fn touches(entries: &[AuditEntry], is_ours: impl Fn(&AuditEntry) -> bool) -> BTreeSet<Touch> {
     let before = histories(entries);
     let others = entries.iter().filter(|entry| !is_ours(entry)).filter_map(object);

@@ -1,5 +1,5 @@
-//! "Scale 0 → 3 → 0" on AWS, with dedicated hosts, load balancers and a tag that somebody removes on the way. Once the fault has struck, the
-//! filters for image and subnet mean something else than before.
+//! "Scale 0 → 3 → 0" on AWS, with dedicated hosts, load balancers and a tag that is removed on the way. Once the fault
+//! has struck, the filters for image and subnet mean something else than before.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,8 @@ const UID: &str = "machinist.dev/machine-uid";
 /// A tag of the spec.
 const TEAM: &str = "team";
 
-/// One MachineSet on AWS: the harness must give every world one, and the subject must call the cluster like the namespace.
+/// One MachineSet on AWS: the harness must give every world one, and the subject must call the cluster like the
+/// namespace.
 #[derive(Debug, Clone, Copy)]
 pub struct AwsScaling;
 
@@ -109,7 +110,7 @@ async fn scale(world: &World, size: usize) -> Result<()> {
     world.eventually(&what, || is_settled(world, size)).await
 }
 
-/// Somebody removes a tag. A machine that is looked at gets it back.
+/// Removes a tag. A machine that is reconciled gets it back.
 async fn lose_a_tag(world: &World) -> Result<()> {
     let estate = &aws(world)?.estate;
     let victim = estate.live().await?.pop().context("an instance")?;

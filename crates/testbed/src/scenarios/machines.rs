@@ -1,4 +1,5 @@
-//! What every story of scaling has: one MachineSet, its machines as a user sees them, and names for what is written about them.
+//! What every story of scaling has: one MachineSet, its machines as a user sees them, and names for what is written
+//! about them.
 //!
 //! Not here: the cloud. Each story knows what its instances are, and what else belongs to a machine.
 
@@ -112,7 +113,8 @@ pub(super) async fn objects(world: &World) -> Result<Value> {
     Ok(objects)
 }
 
-/// All machines are alike, and which ones go is decided by their uids; what is counted is the how-many-th. `news` is what a patch of a machine says.
+/// All machines are alike, and which ones go is decided by their uids; what is counted is the how-many-th. `news` is
+/// what a patch of a machine says.
 pub(super) fn label(request: &ApiRequest, news: &str) -> String {
     let name = request.name.as_deref().unwrap_or_default();
     match (&*request.resource, name.split_once(' ')) {
@@ -139,9 +141,10 @@ pub(super) fn at_least(request: &ApiRequest, news: &str, steps: u32, machines: u
         ("machinesets", Some("status")) => steps,
         // Whether a reference is taken back before its machine is gone depends on who is faster.
         ("machines", Some("status")) if news == NODE => machines,
-        // Whether somebody looks between boot and Node.
+        // Whether a reconcile falls between boot and Node.
         ("machines", _) if news == STATE => 0,
-        // One whose Node is there at once is Running without having been Provisioned. That all of them are so fast was never seen.
+        // One whose Node is there at once is Running without having been Provisioned. That all of them are so fast was
+        // never seen.
         ("machines", Some("status")) if news == "Provisioned" => 1,
         // One for several passes that follow each other closely.
         ("events", _) if request.name.as_deref().is_some_and(|name| name.ends_with("Scaled")) => 1,

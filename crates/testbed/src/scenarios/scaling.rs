@@ -1,4 +1,5 @@
-//! "Scale 0 → 5 → 2 → 0", as a user would, waiting after each step for exactly that many machines with instance and node.
+//! "Scale 0 → 5 → 2 → 0", as a user would, waiting after each step for exactly that many machines with instance and
+//! node.
 
 use anyhow::{Context, Result, ensure};
 use machinist_provider_sim::server::SimCloud;

@@ -17,7 +17,8 @@ fn good() -> Vec<Value> {
         json!({"searchTerms": ["x", ""], "watchInterval": "1.5h", "pollInterval": "0"}),
         json!({"match": {"reason": ["NodeNotReady"], "type": "Warning", "involvedKinds": ["Node"]}}),
         json!({
-            "searchTerms": ["a"], "match": {"message": [{"contains": "b"}, {"regex": "^c[0-9]+$"}], "namespaces": ["d"]},
+            "searchTerms": ["a"],
+            "match": {"message": [{"contains": "b"}, {"regex": "^c[0-9]+$"}], "namespaces": ["d"]},
             "window": "30m", "countBy": "Pods", "nodeGroups": {"names": ["e"], "matchLabels": {"pool": "f"}},
             "coolDown": "12h", "maxConcurrent": 2, "maxUnavailable": 3, "strategy": "InstanceRefresh",
             "drain": false, "drainTimeout": "5m",

@@ -105,7 +105,7 @@ impl Process {
                 if wanted(step, machine) {
                     return;
                 }
-                // Somebody may change the machine or its node.
+                // Another client may change the machine or its node.
                 tokio::time::sleep(again.unwrap_or(timings().poll)).await;
             }
         };

@@ -1,4 +1,5 @@
-//! The machine controller with a simulated cloud: no instance goes before its node is drained, also if the process dies in between.
+//! The machine controller with a simulated cloud: no instance goes before its node is drained, also if the process
+//! dies in between.
 
 use std::time::Duration;
 

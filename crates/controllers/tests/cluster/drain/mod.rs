@@ -1,4 +1,5 @@
-//! Drains on a whole cluster: a real API server whose disruption controller keeps the budgets, a scheduler, and kwok, which runs the pods.
+//! Drains on a whole cluster: a real API server whose disruption controller keeps the budgets, a scheduler, and kwok,
+//! which runs the pods.
 
 mod cluster;
 mod driver;

@@ -169,7 +169,7 @@ async fn control_plane_nodes_go_one_after_the_other() -> Result<()> {
 
     world.nodes().delete(&first.name_any(), &DeleteParams::default()).await?;
     process.until_step(&mut waiting, Step::Succeeded).await?;
-    // Nobody else's control-plane node is left cordoned for the other tests.
+    // No control-plane node is left cordoned for the other tests.
     world.nodes().delete(&second.name_any(), &DeleteParams::default()).await?;
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! With no other definition than that of Machines: machines live, and those who need more say what they wait for, until it comes.
+//! With no other definition than that of Machines: machines live, and those who need more say what they wait for,
+//! until it comes.
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
@@ -34,7 +35,7 @@ async fn machines_live_without_sets(served: Served) -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let fleet = Fleet::on(&control_plane, "alone", served).await?;
     let process = fleet.run()?;
-    // Nobody has anything to work on, and the process is well.
+    // There is nothing to reconcile, and the process is healthy.
     for controller in ["machine", "nodelink"] {
         let waits = format!("[+] controller {controller} waits for machines.machine.openshift.io");
         until_said(&process, &waits).await?;
@@ -57,7 +58,7 @@ async fn machines_live_without_sets(served: Served) -> Result<()> {
     assert!(fleet.own_nodes().await?.is_empty());
     until_said(&process, set_waits).await?;
 
-    // It comes, and nobody has to start anything anew.
+    // It is created, and nothing has to be restarted.
     control_plane.install_crds(&served.yaml(&["machinesets"]).await?).await?;
     until_said(&process, "[+] controller machineset runs").await?;
     fleet.create_set(1, json!({})).await?;

@@ -1,7 +1,8 @@
 //! Anything may happen in any order, and in the end there are the machines that were wanted, and nothing else.
 //!
-//! A [`story`] comes from a seed: changes of size, late watches, lost answers, crashes, a cloud in bad weather. It is [`run`] while a
-//! [`witness`] watches every state of every machine. `FLEET_SEEDS=7` tells one story, `FLEET_SEEDS=1..200` many; a failure names its own.
+//! A [`story`] comes from a seed: changes of size, late watches, lost answers, crashes, a cloud in bad weather. It is
+//! [`run`] while a [`witness`] watches every state of every machine. `FLEET_SEEDS=7` tells one story,
+//! `FLEET_SEEDS=1..200` many; a failure names its own.
 
 mod run;
 mod story;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use machinist_testbed::faults::{LogEntry, Verb};
-use machinist_testbed::poll::eventually;
+use machinist_testbed::poll::{eventually, holds_for};
 use serde_json::json;
 
 use crate::fleet::fixture::{Fleet, PATIENCE};
@@ -52,10 +52,12 @@ async fn until_quiet(fleet: &Fleet) -> Result<usize> {
 /// Fails if the controllers ask for anything, once all is done.
 pub(crate) async fn stays_idle(fleet: &Fleet) -> Result<()> {
     let before = until_quiet(fleet).await?;
-    tokio::time::sleep(IDLE).await;
-    let all = requests(fleet);
-    ensure!(all.len() == before, "requests of an idle fleet:\n{}", lines(&all[before..]));
-    Ok(())
+    holds_for(IDLE, "an idle fleet", async || {
+        let all = requests(fleet);
+        ensure!(all.len() == before, "requests:\n{}", lines(&all[before..]));
+        Ok(())
+    })
+    .await
 }
 
 async fn a_settled_fleet_costs_nothing_but_watches_and_leases(fleet: Fleet) -> Result<()> {
@@ -95,13 +97,21 @@ async fn the_resync_looks_and_writes_nothing(fleet: Fleet) -> Result<()> {
     })
     .await?;
     let from = requests(&fleet).len();
-    tokio::time::sleep(IDLE).await;
-    let written = writes(&fleet).split_off(before);
-    assert!(written.is_empty(), "writes of an idle fleet:\n{}", lines(&written));
-    let looked = requests(&fleet).split_off(from);
+    holds_for(IDLE, "an idle fleet", async || {
+        let written = writes(&fleet).split_off(before);
+        ensure!(written.is_empty(), "writes:\n{}", lines(&written));
+        Ok(())
+    })
+    .await?;
+    let looked = eventually(PATIENCE, "two resyncs", || async {
+        let looked = requests(&fleet).split_off(from);
+        let resyncs = looked.iter().filter(|entry| entry.request.resource == "machines").count();
+        ensure!(resyncs > 1, "only:\n{}", lines(&looked));
+        Ok(looked)
+    })
+    .await?;
     let of = |group: &str| looked.iter().filter(|entry| entry.request.group == group).count();
     let lists = looked.iter().filter(|entry| entry.request.resource == "machines").count();
-    assert!(lists > 1, "the resync did not come round:\n{}", lines(&looked));
     // One question for all machines of a round.
     let clouds = of(CLOUD);
     println!("{lists} verify passes over machines, {clouds} calls to the cloud");

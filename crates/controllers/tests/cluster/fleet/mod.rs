@@ -1,4 +1,5 @@
-//! All controllers of machines together, on a real API server and a simulated cloud: what a user of a cluster sees of them.
+//! All controllers of machines together, on a real API server and a simulated cloud: what a user of a cluster sees of
+//! them.
 
 mod alone;
 mod chaos;

@@ -58,7 +58,7 @@ async fn labels_and_taints_come_and_go_with_the_machine(fleet: Fleet) -> Result<
     assert_eq!((&*node.labels()["tier"], &*node.labels()["rack"]), ("gold", "7"));
     assert_eq!(taints(&node), ["dedicated=yes:NoSchedule", "gpu=yes:NoSchedule"]);
 
-    // Somebody else has a word on this Node, too.
+    // Another client writes to this Node, too.
     let mut all = json!(node.spec.unwrap().taints);
     all.as_array_mut().unwrap().push(json!({"key": "theirs", "effect": "NoExecute"}));
     let theirs = json!({"metadata": {"labels": {"theirs": "1"}}, "spec": {"taints": all}});

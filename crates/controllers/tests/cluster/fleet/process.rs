@@ -1,4 +1,5 @@
-//! A process with all controllers of machines, on a tokio runtime of its own, so that it can be killed with its calls pending.
+//! A process with all controllers of machines, on a tokio runtime of its own, so that it can be killed with its calls
+//! pending.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +33,8 @@ fn machine_timings() -> MachineTimings {
     MachineTimings {
         creation: Duration::from_hours(1),
         drain: Duration::from_hours(1),
-        // Reconciles are not faster than in production; Machines whose reconciles follow each other are described together.
+        // Reconciles are not faster than in production; Machines whose reconciles follow each other are described
+        // together.
         gather: usual.gather,
         ..usual.scaled(SPEED.recip())
     }

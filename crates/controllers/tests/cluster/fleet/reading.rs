@@ -25,7 +25,7 @@ pub(crate) fn message(object: &DynamicObject, kind: &str) -> String {
     word(object, kind, "message")
 }
 
-/// Whether nobody has asked for its deletion.
+/// Whether it has no deletion timestamp.
 pub(crate) fn is_alive(object: &DynamicObject) -> bool {
     object.metadata.deletion_timestamp.is_none()
 }

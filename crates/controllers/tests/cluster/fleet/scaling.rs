@@ -1,4 +1,5 @@
-//! As many machines as are wanted, with nodes and instances: through `kubectl scale`, after a deletion, and when one dies.
+//! As many machines as are wanted, with nodes and instances: through `kubectl scale`, after a deletion, and when one
+//! dies.
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
@@ -89,7 +90,7 @@ async fn an_instance_that_dies_is_reported_and_not_replaced(fleet: Fleet) -> Res
     stays_idle(&fleet).await?;
     assert_eq!((fleet.cloud().created(), fleet.all().await?.len()), (3, 3));
 
-    // Whoever deletes it gets another one.
+    // A deletion leads to a replacement.
     fleet.delete(&victim).await?;
     fleet.until_gone(&victim).await?;
     fleet.until_settled(3).await?;

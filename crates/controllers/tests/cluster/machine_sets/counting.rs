@@ -1,4 +1,4 @@
-//! Exactly as many machines as wanted, whatever the watches tell and whoever dies.
+//! Exactly as many machines as wanted, whatever the watches deliver and whichever process dies.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,8 +22,8 @@ on_both_definitions! {
     a_name_that_somebody_else_has_is_passed_over,
 }
 
-/// How late watches are. Ten seconds in a world in which a lease lasts three instead of a hundred and twenty would be a quarter of one; three are
-/// much worse. `MACHINIST_LONG=1`: ten all the same.
+/// How late watches are. Ten seconds in a world in which a lease lasts three instead of a hundred and twenty would be
+/// a quarter of one; three are much worse. `MACHINIST_LONG=1`: ten all the same.
 fn lag() -> Duration {
     let long = std::env::var("MACHINIST_LONG").is_ok_and(|value| value == "1");
     Duration::from_secs(if long { 10 } else { 3 })
@@ -64,9 +64,10 @@ async fn stays(world: &World, holds: impl Fn(usize) -> bool) -> Result<()> {
     Ok(())
 }
 
-/// From nothing to 500, and to 250: watches lag, answers are lost, the leader dies in the middle of either, and somebody deletes a machine meanwhile.
+/// From nothing to 500, and to 250: watches lag, answers are lost, the leader dies in the middle of either, and a user
+/// deletes a machine meanwhile.
 ///
-/// Nobody takes finalizers off here, so whatever was ever created is still there to be counted.
+/// Finalizers stay here, so every machine that was ever created is still there to be counted.
 #[tokio::test(flavor = "multi_thread")]
 async fn five_hundred_and_back_with_late_watches_and_dying_leaders() -> Result<()> {
     let world = World::new("count", Served::Ours).await?;
@@ -109,7 +110,7 @@ async fn five_hundred_and_back_with_late_watches_and_dying_leaders() -> Result<(
     world.until_alive(250).await?;
     stays(&world, |alive| alive == 250).await?;
     let all = world.all_machines().await?;
-    // If the machine that somebody deleted was to stay, another one came for it.
+    // If the deleted machine was to stay, it was replaced.
     assert!((501..=502).contains(&all.len()), "{}", all.len());
     let names: BTreeSet<_> = all.iter().map(ResourceExt::name_any).collect();
     assert_eq!(names.len(), all.len());

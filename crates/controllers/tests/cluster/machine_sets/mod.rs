@@ -1,4 +1,5 @@
-//! MachineSets on a real API server: counting whatever goes wrong, adoption, policies, status. Machines stay objects here; nobody makes instances of them.
+//! MachineSets on a real API server: counting whatever goes wrong, adoption, policies, status. Machines stay objects
+//! here, without instances.
 
 mod counting;
 mod owning;

@@ -1,4 +1,4 @@
-//! Who belongs to a set: machines that nobody manages are adopted, machines that are not selected any more are released.
+//! Who belongs to a set: orphans are adopted, machines that are not selected any more are released.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -37,7 +37,7 @@ async fn an_orphan_is_adopted_counts_and_keeps_its_other_owners(world: World) ->
         (Some(&owners[1].uid), owners[1].controller),
         (set.metadata.uid.as_ref(), Some(true))
     );
-    assert_eq!(world.alive().await?.len(), 3, "one adopted, one made, one somebody else's");
+    assert_eq!(world.alive().await?.len(), 3, "one adopted, one created, one of another owner");
     assert!(world.machines().get("stranger").await?.owner_references().is_empty());
     assert_eq!(
         world.until_event("workers", "Adopted").await?,
@@ -105,7 +105,7 @@ async fn a_set_that_is_being_deleted_makes_and_deletes_nothing(world: World) -> 
     world.create_set("others", 1, json!({})).await?;
     world.until_settled("others").await?;
     assert_eq!(world.alive().await?.len(), 3);
-    // Gone for good: its machines are left to the garbage collector, and nobody asks for it any more.
+    // Gone for good: its machines are left to the garbage collector, and it is not requested any more.
     world.patch_set("workers", json!({"metadata": {"finalizers": null}})).await?;
     let writes = || process.proxy.log().matching(&Match::writes().name("workers")).len();
     let before = writes();

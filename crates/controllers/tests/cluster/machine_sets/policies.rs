@@ -104,7 +104,7 @@ async fn failed_machines_go_before_those_without_a_node_and_those_before_the_res
     Ok(())
 }
 
-/// From now on nobody is told what becomes of machines.
+/// From now on no watch event about machines is delivered.
 fn hide_machines(process: &Process) {
     let watches = Match::any().verbs([Verb::Watch]).resource("machines");
     process.proxy.add_rule(Rule::new(watches, Effect::HideEvents(EventFilter::all())));
@@ -119,7 +119,7 @@ async fn a_mark_that_the_watch_has_not_told_yet_counts(world: World) -> Result<(
     let mut names = world.until_alive(5).await?;
     hide_machines(&process);
     for left in [4, 3, 2, 1] {
-        // Whoever comes last by name, which is no policy's choice four times in a row.
+        // The last by name, which is no policy's choice four times in a row.
         let marked = names.pop().unwrap();
         let mark =
             json!({"metadata": {"annotations": {"machine.openshift.io/delete-machine": "now"}}});
@@ -130,7 +130,7 @@ async fn a_mark_that_the_watch_has_not_told_yet_counts(world: World) -> Result<(
     Ok(())
 }
 
-/// Whoever wants fewer has often taken one away already.
+/// A user who scales down has often deleted a machine already.
 async fn a_machine_that_the_watch_has_not_told_to_be_gone_goes_instead_of_another(
     world: World,
 ) -> Result<()> {
@@ -148,12 +148,12 @@ async fn a_machine_that_the_watch_has_not_told_to_be_gone_goes_instead_of_anothe
     world.until_settled("workers").await?;
     assert!(process.proxy.log().matching(&looks).len() > before, "it looked");
     assert_eq!(world.alive().await?, names);
-    assert_eq!(world.all_machines().await?.len(), 4, "nobody else is going");
+    assert_eq!(world.all_machines().await?.len(), 4, "no other machine is deleted");
     Ok(())
 }
 
 async fn a_set_that_shrinks_lists_no_machines_of_others(world: World) -> Result<()> {
-    // No list but those that somebody asks for.
+    // No lists except on demand.
     let timings = Timings { sync_period: PATIENCE * 10, ..timings() };
     let process = world.run_with(&timings, Some(false)).await?;
     // More than a page.
@@ -170,7 +170,7 @@ async fn a_set_that_shrinks_lists_no_machines_of_others(world: World) -> Result<
     Ok(())
 }
 
-/// The number stays, and somebody brings one machine more.
+/// The number stays, and a user adds one machine.
 async fn a_deletion_long_after_the_last_one_is_made_after_a_look_of_its_own(
     world: World,
 ) -> Result<()> {
@@ -185,6 +185,6 @@ async fn a_deletion_long_after_the_last_one_is_made_after_a_look_of_its_own(
     world.create_machine("extra", "workers", json!([])).await?;
     world.until_event("workers", "Adopted").await?;
     world.until_alive(2).await?;
-    assert!(process.proxy.log().matching(&looks).len() > before, "nobody looked");
+    assert!(process.proxy.log().matching(&looks).len() > before, "no live read");
     Ok(())
 }

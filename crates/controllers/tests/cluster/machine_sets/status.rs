@@ -43,7 +43,10 @@ pub(crate) async fn make_ready(world: &World, machine: &str) -> Result<Node> {
 
 async fn set_ready(nodes: &Api<Node>, name: &str, ready: &str) -> Result<()> {
     let now = SystemClock.now().round(jiff::Unit::Second)?;
-    let condition = json!({"type": "Ready", "status": ready, "lastTransitionTime": now.to_string(), "lastHeartbeatTime": now.to_string()});
+    let now = now.to_string();
+    let condition = json!({
+        "type": "Ready", "status": ready, "lastTransitionTime": now, "lastHeartbeatTime": now,
+    });
     let patch = Patch::Merge(json!({"status": {"conditions": [condition]}}));
     nodes.patch_status(name, &PatchParams::default(), &patch).await?;
     Ok(())
@@ -92,7 +95,7 @@ async fn machines_are_ready_with_their_own_node_and_available_after_a_while(
     let said =
         |wanted| move |set: &kube::core::DynamicObject| counts(&set.data["status"]) == wanted;
     world.until("workers", "one is ready", said([2, 2, 1, 0])).await?;
-    // Nobody tells when five seconds are over.
+    // No event marks the end of five seconds.
     world.patch_set("workers", json!({"spec": {"minReadySeconds": 5}})).await?;
     let began = Instant::now();
     world.until("workers", "one is available", said([2, 2, 1, 1])).await?;

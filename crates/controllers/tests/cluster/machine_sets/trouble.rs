@@ -77,7 +77,7 @@ async fn a_record_of_ordinals_that_nobody_understands_stops_counting(world: Worl
     let note = world.until_event("workers", "ReconcileError").await?;
     assert!(note.contains("machinist.dev/ordinals") && note.contains("v9:odd"), "{note}");
     assert_eq!(world.alive().await?.len(), 2);
-    // Somebody removes it: counting begins above the machines that are there.
+    // It is removed: counting begins above the existing machines.
     world
         .patch_set(
             "workers",

@@ -50,7 +50,7 @@ pub(crate) async fn control_plane(served: Served) -> &'static ControlPlane {
     shared.get_or_try_init(start).await.unwrap()
 }
 
-/// Nobody here looks into provider specs.
+/// Provider specs are not read here.
 struct Unread;
 
 impl SpecHalf for Unread {
@@ -205,7 +205,7 @@ impl World {
         Ok(self.sets().create(&PostParams::default(), &set).await?)
     }
 
-    /// A machine that nobody manages.
+    /// An orphan.
     pub(crate) async fn create_machine(
         &self,
         name: &str,
@@ -239,7 +239,7 @@ impl World {
         Ok(())
     }
 
-    /// All machines, by name; those that are being deleted stay, because nobody takes their finalizer off.
+    /// All machines, by name; those that are being deleted stay, because their finalizer stays.
     pub(crate) async fn all_machines(&self) -> Result<Vec<DynamicObject>> {
         let mut all = self.machines().list(&ListParams::default()).await?.items;
         all.sort_by_key(ResourceExt::name_any);

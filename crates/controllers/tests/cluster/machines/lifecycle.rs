@@ -142,8 +142,8 @@ async fn a_node_that_nobody_linked_goes_with_its_instance(world: World) -> Resul
     Ok(())
 }
 
-/// While a machine goes, its kubelet registers anew, and the provider id follows later. Neither is it drained on the strength of its name, nor does
-/// its instance go without a drain.
+/// While a machine goes, its kubelet registers again, and the provider id follows later. Neither is it drained on the
+/// strength of its name, nor does its instance go without a drain.
 async fn a_node_that_was_registered_anew_is_drained_once_it_says_where_it_runs(
     mut world: World,
 ) -> Result<()> {
@@ -158,8 +158,8 @@ async fn a_node_that_was_registered_anew_is_drained_once_it_says_where_it_runs(
     let held = |machine: &_| condition(machine, "Drained") == "False/WaitingForHooks";
     world.until("m", "the hook holds it", held).await?;
     world.nodes().delete(&name, &DeleteParams::default()).await?;
-    let anew = serde_json::from_value(json!({"metadata": {"name": name}}))?;
-    world.nodes().create(&PostParams::default(), &anew).await?;
+    let again = serde_json::from_value(json!({"metadata": {"name": name}}))?;
+    world.nodes().create(&PostParams::default(), &again).await?;
     world.patch("m", json!({"spec": {"lifecycleHooks": null}})).await?;
     let unclear = |machine: &_| condition(machine, "Drained") == "False/CannotLook";
     let machine = world.until("m", "it is not clear whose the node is", unclear).await?;
@@ -178,7 +178,8 @@ async fn a_node_that_was_registered_anew_is_drained_once_it_says_where_it_runs(
     Ok(())
 }
 
-/// OpenShift's default set has no field for who is in charge: then there is nobody else, and machines are not left alone without a word.
+/// OpenShift's default feature set has no field for the authority: then Machine API is in charge, and machines are not
+/// ignored silently.
 #[tokio::test(flavor = "multi_thread")]
 async fn where_nobody_can_say_who_is_in_charge_we_are() -> Result<()> {
     let world = World::new("no-authority", Served::Stock(FeatureSet::Default)).await?;
@@ -223,7 +224,7 @@ async fn left_alone_until_it_is_ours(world: World) -> Result<()> {
     assert_eq!((phase(&machine), machine.finalizers().len()), ("", 0));
     assert_eq!(world.cloud.created(), 0);
 
-    // Authority changes hands by way of nobody's.
+    // The authority changes by way of `Migrating`.
     for authority in ["Migrating", "MachineAPI"] {
         let patch = Patch::Merge(json!({"status": {"authoritativeAPI": authority}}));
         world.machines().patch_status("m", &PatchParams::default(), &patch).await?;

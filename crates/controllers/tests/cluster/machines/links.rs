@@ -1,4 +1,4 @@
-//! Machines and Nodes find each other, with nodelink alone: nobody else changes anything that would bring it back.
+//! Machines and Nodes find each other, with nodelink alone: no other write would requeue it.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Node;

@@ -114,7 +114,7 @@ async fn without_room_machines_wait_and_say_so(world: World) -> Result<()> {
     Ok(())
 }
 
-/// Whoever waits for a full zone here waits for longer than the test.
+/// The pause after a full zone is longer than the test.
 async fn a_full_zone_holds_up_nobody_who_may_go_elsewhere(mut world: World) -> Result<()> {
     let pause = 100 * PATIENCE;
     (world.timings.domain_pause, world.timings.domain_pause_max) = (pause, pause);
@@ -145,9 +145,10 @@ async fn an_instance_that_dies_makes_its_machine_fail_and_an_outage_does_not(
     world.until_phase("m", "Running").await?;
     world.cloud.change_modes(|modes| modes.trouble = Some(Trouble::Unavailable));
     let touches = AtomicU32::new(0);
-    // What was seen a moment ago serves for a while, so the machine is touched until nobody remembers.
-    let machine = eventually(PATIENCE, "nobody knows", || async {
-        let touch = json!({"metadata": {"annotations": {"touched": touches.fetch_add(1, Ordering::Relaxed).to_string()}}});
+    // What was seen a moment ago serves for a while, so the machine is touched until the cache has expired.
+    let machine = eventually(PATIENCE, "an unknown state", || async {
+        let touched = touches.fetch_add(1, Ordering::Relaxed).to_string();
+        let touch = json!({"metadata": {"annotations": {"touched": touched}}});
         world.patch("m", touch).await?;
         let machine = world.machines().get("m").await?;
         let says = condition(&machine, "InstanceExists");
@@ -194,7 +195,7 @@ async fn credentials_that_do_not_work_are_named_while_it_is_deleted(world: World
     Ok(())
 }
 
-/// Whoever wrote the machine did nothing wrong, and mends something else.
+/// The Machine is correct; something else has to be repaired.
 async fn a_secret_that_can_be_mended_fails_no_machine(world: World) -> Result<()> {
     let process = world.run()?;
     world.create("m", spec(&json!({"credentialsSecret": {"name": "keys"}}))).await?;
@@ -214,8 +215,8 @@ async fn a_secret_that_can_be_mended_fails_no_machine(world: World) -> Result<()
     assert_eq!(machine.data["status"].get("errorMessage"), None);
     assert_eq!(world.cloud.created(), 0);
 
-    let mended = Patch::Merge(json!({"stringData": {"token": "open"}}));
-    secrets.patch("keys", &PatchParams::default(), &mended).await?;
+    let repaired = Patch::Merge(json!({"stringData": {"token": "open"}}));
+    secrets.patch("keys", &PatchParams::default(), &repaired).await?;
     world.until_phase("m", "Running").await?;
     world.delete("m").await?;
     world.until_gone("m").await?;

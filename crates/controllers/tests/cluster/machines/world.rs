@@ -1,4 +1,5 @@
-//! One API server for all tests, with no other definition than that of Machines; each test has a namespace, a cloud and a process of its own.
+//! One API server for all tests, with no other definition than that of Machines; each test has a namespace, a cloud
+//! and a process of its own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -154,7 +155,7 @@ impl World {
         self.start(&[controller], false)
     }
 
-    /// Starts both controllers, obedient to whoever OpenShift says is in charge.
+    /// Starts both controllers, which respect the authority that OpenShift sets.
     pub(crate) fn run_obedient(&self) -> Result<Process> {
         self.start(&["machine", "nodelink"], true)
     }
@@ -242,7 +243,8 @@ impl World {
         .await
     }
 
-    /// Waits for an Event about a machine, which comes after the status that says the same; returns the reasons of all there are.
+    /// Waits for an Event about a machine, which comes after the status that says the same; returns the reasons of all
+    /// there are.
     pub(crate) async fn until_event(&self, name: &str, reason: &str) -> Result<Vec<String>> {
         eventually(PATIENCE, reason, || async {
             let reasons = self.events(name).await?;

@@ -1,4 +1,4 @@
-//! As whom EC2 is asked.
+//! The credentials that calls to EC2 use.
 
 use anyhow::{Result, ensure};
 use kube::api::DeleteParams;
@@ -32,7 +32,7 @@ async fn a_set_without_a_secret_is_asked_about_as_the_process_itself() -> Result
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_holds_keys_or_a_file_and_the_file_wins() -> Result<()> {
     let (scene, cloud) = (Scene::plain("secrets").await?, cloud().await?);
-    let _annotator = Launch::new(&scene)?.asking(&cloud).nobody().start().await?;
+    let _annotator = Launch::new(&scene)?.asking(&cloud).without_credentials().start().await?;
     scene.put_secret("keys", &keys("AKIAKEYS")).await?;
     scene.put_secret("file", &[("credentials", &file("AKIAFILE"))]).await?;
     let [id, secret] = keys("AKIALOSES");
@@ -99,7 +99,8 @@ async fn a_rotated_secret_is_used_without_a_restart() -> Result<()> {
     Ok(())
 }
 
-/// On OpenShift only because one test at a time runs there: a process that looks everywhere must not meet the sets of others.
+/// On OpenShift only because one test at a time runs there: a process that looks everywhere must not meet the sets of
+/// others.
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_of_one_name_in_two_namespaces_are_two() -> Result<()> {
     let (one, cloud) = (Scene::openshift("one").await?, cloud().await?);
@@ -145,7 +146,7 @@ async fn a_secret_that_no_set_names_any_more_is_not_watched_any_more() -> Result
         scene.sets().delete(name, &DeleteParams::default()).await?;
     }
     open_watches(&proxy, 0).await?;
-    // Somebody who names it again is served again.
+    // A set that names it again is served again.
     scene.create("four", machine_as("early", "m5.2xlarge")).await?;
     scene.says("four", VCPU, "8").await?;
     open_watches(&proxy, 1).await

@@ -43,7 +43,7 @@ async fn with_the_gate_only_the_api_in_charge_is_followed() -> Result<()> {
         Ok(())
     })
     .await?;
-    assert!(askers(&cloud, "m5.xlarge").is_empty(), "what is left alone is nobody's question");
+    assert!(askers(&cloud, "m5.xlarge").is_empty(), "no call for a set that is not reconciled");
     assert!(annotator.log()?.contains("SomethingElse"));
 
     // The definition insists: authority changes hands by way of this.

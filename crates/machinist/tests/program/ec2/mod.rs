@@ -1,10 +1,12 @@
-//! The binary as a process, with a real API server and EC2 on moto: what the annotator asks as whom and what it makes of the answers, and [`machines`].
+//! The binary as a process, with a real API server and EC2 on moto: the annotator's calls, their credentials and the
+//! results, and [`machines`].
 //!
-//! One control plane is plain Kubernetes and serves most tests, one namespace each; another is OpenShift as far as machinist looks at it
-//! and serves one test at a time, because its settings are the cluster's. All share one moto; each test has a front of its own, which
-//! says who asked for what.
+//! One control plane is plain Kubernetes and serves most tests, one namespace each; another is OpenShift as far as
+//! machinist looks at it and serves one test at a time, because its settings are the cluster's. All share one moto;
+//! each test has a front of its own, which says who asked for what.
 //!
-//! Not here: what EC2's answers mean and how long they are kept (`provider-aws`), what annotations say (`domain`), crashes (`crash`).
+//! Not here: what EC2's answers mean and how long they are kept (`provider-aws`), what annotations say (`domain`),
+//! crashes (`crash`).
 
 mod identities;
 mod machines;

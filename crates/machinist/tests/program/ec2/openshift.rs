@@ -1,4 +1,4 @@
-//! What only OpenShift says: where EC2 is, and whom to trust.
+//! What only OpenShift says: the endpoint of EC2 and the trusted CA.
 
 use anyhow::{Context, Result, ensure};
 use machinist_testbed::aws::{Authority, Transport};
@@ -84,7 +84,7 @@ async fn a_cluster_that_becomes_openshift_later_is_heard() -> Result<()> {
     .await
 }
 
-/// What it says might send the credentials somewhere else, so nobody is asked until it can be read.
+/// It might name another endpoint for the credentials, so EC2 is not called until it can be read.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_infrastructure_that_cannot_be_read_is_not_absent() -> Result<()> {
     let scene = Scene::openshift("unreadable").await?;
@@ -94,7 +94,7 @@ async fn an_infrastructure_that_cannot_be_read_is_not_absent() -> Result<()> {
     let _annotator = Launch::new(&scene)?.asking(&ambient).start().await?;
     scene.hears("set", "CatalogueUsed", "infrastructures").await?;
     scene.says("set", VCPU, "2").await?;
-    assert!(ambient.front().calls().is_empty(), "nobody said that it is there");
+    assert!(ambient.front().calls().is_empty(), "no endpoint was configured");
 
     scene.point_to(&cloud.endpoint_url()).await?;
     poll::eventually(PATIENCE, "the endpoint to be asked", || async {
@@ -115,10 +115,7 @@ async fn without_the_ca_the_catalogue_stands_in_and_ec2_is_asked_when_it_comes()
     let annotator = Launch::new(&scene)?.start().await?;
     scene.says("set", VCPU, "2").await?;
     scene.hears("set", "CatalogueUsed", "Unavailable").await?;
-    assert!(
-        cloud.front().calls().is_empty(),
-        "nobody is told anything over a line that is not trusted"
-    );
+    assert!(cloud.front().calls().is_empty(), "nothing is sent over an untrusted connection");
 
     scene.trust(cloud.ca_pem().context("a CA")?).await?;
     poll::eventually(PATIENCE, "EC2 to answer", || async {

@@ -114,7 +114,7 @@ async fn a_region_that_cannot_be_used_is_told_and_the_catalogue_does_not_stand_i
     })
     .await?;
     assert!(cloud.front().calls_of(TYPES).is_empty());
-    // Somebody who corrects it need not wait.
+    // A correction takes effect at once.
     scene.change("wrong", machine("m5.large")).await?;
     scene.says("wrong", VCPU, "2").await?;
     Ok(())
@@ -134,7 +134,7 @@ async fn who_may_not_see_definitions_takes_the_cluster_for_plain_kubernetes() ->
     Ok(())
 }
 
-/// Whether this is OpenShift, and where EC2 is then, is not known: nobody is asked until it is.
+/// Whether this is OpenShift, and where EC2 is then, is not known: EC2 is not called until it is.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_no_answer_about_definitions_comes_the_catalogue_stands_in() -> Result<()> {
     let (scene, cloud) = (Scene::plain("slow-crds").await?, cloud().await?);

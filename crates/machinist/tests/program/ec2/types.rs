@@ -163,7 +163,7 @@ async fn a_type_that_ec2_does_not_list_is_unknown() -> Result<()> {
         scene.hears(name, "FailedUpdate", instance_type).await?;
         assert_eq!(scene.annotations(name).await?, before);
     }
-    // Nobody asks again until something changes.
+    // No further calls until something changes.
     let asked = cloud.front().calls_of(TYPES).len();
     let refused = annotator.passes("refused").await?;
     stays("unknown types are left alone", async || {

@@ -14,7 +14,7 @@ use crate::processes::support::replica::Replica;
 use crate::processes::support::scene::{SMALL, Scene, spec};
 use crate::processes::support::time::PATIENCE;
 
-/// What one pass over a set that somebody else has been at has to say, in this order.
+/// The Events of one reconcile of a set that a user has changed, in this order.
 const TOLD: [&str; 3] = ["Annotated", "ArchitectureReplaced", "UserValueKept"];
 
 fn creations() -> Match {

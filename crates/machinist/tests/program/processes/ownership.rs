@@ -39,7 +39,7 @@ async fn the_annotator_writes_exactly_what_it_declares() -> Result<()> {
     let mut process = Process::start(control_plane.kubeconfig_yaml(), "ownership", &flags).await?;
     process.wait_metric(LEADER, |value| value > 0.5).await?;
 
-    // Everything that somebody else may have set, and everything that comes and goes with the type.
+    // Everything that another client may have set, and everything that comes and goes with the type.
     let metadata = json!({
         "name": "taken",
         "labels": {"team": "a"},

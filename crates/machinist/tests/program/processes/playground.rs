@@ -1,4 +1,4 @@
-//! The playground, as whoever tries machinist first runs it.
+//! The playground, as a first-time user runs it.
 
 use anyhow::{Result, ensure};
 

@@ -1,4 +1,5 @@
-//! An API server that never takes a write gets a few attempts, not a storm, and is believed when it says how long to stay away.
+//! An API server that never takes a write gets a few attempts, not a storm, and is believed when it says how long to
+//! stay away.
 
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use crate::processes::support::replica::Replica;
 use crate::processes::support::scene::{SMALL, Scene};
 use crate::processes::support::time::{PATIENCE, holds_for};
 
-/// Attempts in half a minute, if chance takes off as much as it can from every pause. After a conflict the first pauses are shorter: somebody
-/// else was faster, and looking again is likely to help.
+/// Attempts in half a minute, if chance takes off as much as it can from every pause. After a conflict the first
+/// pauses are shorter: another client else was faster, and looking again is likely to help.
 const MOST_AFTER_CONFLICTS: usize = 11;
 const MOST_AFTER_OTHERS: usize = 8;
 

@@ -1,5 +1,6 @@
-//! The manifests in `deploy/` are taken by a real API server and give every right that is needed, and no more: the binary works as their
-//! ServiceAccount with the arguments of their Deployment, nothing that it asks for is forbidden, and what it need not see is.
+//! The manifests in `deploy/` are taken by a real API server and give every right that is needed, and no more: the
+//! binary works as their ServiceAccount with the arguments of their Deployment, nothing that it asks for is forbidden,
+//! and what it need not see is.
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::events::v1::Event;
@@ -45,12 +46,12 @@ async fn the_base_gives_the_rights_that_are_needed_and_no_more() -> Result<()> {
     leases_come_first(&scene, &account, &installation, LEASE, "set").await?;
     let secrets = "/api/v1/namespaces/my-machines/secrets";
     may_look_at(&account, secrets, "my-aws-credentials").await?;
-    may_not_look_at(&account, secrets, "somebody-elses").await?;
+    may_not_look_at(&account, secrets, "unrelated").await?;
     may_not_look_at(&account, "/api/v1/namespaces/kube-system/secrets", "my-aws-credentials")
         .await?;
     may_not_look_at(&account, "/api/v1/namespaces/my-machines/configmaps", "any").await?;
     let leases = "/apis/coordination.k8s.io/v1/namespaces/machinist-system/leases";
-    may_not_look_at(&account, leases, "somebody-elses").await?;
+    may_not_look_at(&account, leases, "unrelated").await?;
     let sets = "/apis/machine.openshift.io/v1beta1/namespaces/my-machines/machinesets";
     assert_eq!(answer(&account, sets, "set", Attempt::Delete).await?, 403);
     all_secrets_on_request(&control_plane, &installation).await
@@ -95,7 +96,8 @@ async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<(
     let control_plane = ControlPlane::start().await?;
     install_crds(&control_plane).await?;
     let scene = Scene::called(&control_plane, MACHINE_API.to_owned()).await?;
-    // EC2 is found by the Infrastructure, trusted by the ConfigMap, and asked as the Secret says: without these three, nothing is annotated.
+    // EC2 is found by the Infrastructure, trusted by the ConfigMap, and asked as the Secret says: without these three,
+    // nothing is annotated.
     let aws = AwsBed::start_tls().await?;
     be_openshift(&control_plane, &aws).await?;
     let installation = Installation::apply(&control_plane, "overlays/openshift").await?;
@@ -116,15 +118,16 @@ async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<(
     leases_come_first(&scene, &account, &installation, LEASE, "set").await?;
     for (parent, resource, name) in OF_OPENSHIFT {
         let read = requests.iter().any(|entry| entry.resource == resource && entry.name == name);
-        assert!(read, "nobody looked at {resource} {name}, so the rights to do so are idle");
+        assert!(read, "{resource} {name} was not read, so the rights to do so are unused");
         let collection = format!("{parent}/{resource}");
         may_look_at(&account, &collection, name).await?;
-        may_not_look_at(&account, &collection, "somebody-elses").await?;
+        may_not_look_at(&account, &collection, "unrelated").await?;
     }
     Ok(())
 }
 
-/// Runs two replicas as they are deployed: sets are annotated, trouble is told, the second takes over, nothing is forbidden.
+/// Runs two replicas as they are deployed: sets are annotated, trouble is told, the second takes over, nothing is
+/// forbidden.
 async fn it_works(
     control_plane: &ControlPlane,
     scene: &Scene,
@@ -226,7 +229,8 @@ async fn be_openshift(control_plane: &ControlPlane, aws: &AwsBed) -> Result<()> 
     Ok(())
 }
 
-/// The API server puts the account's requests where the FlowSchemas say: Leases into a level of their own, all else into another.
+/// The API server puts the account's requests where the FlowSchemas say: Leases into a level of their own, all else
+/// into another.
 pub(crate) async fn leases_come_first(
     scene: &Scene,
     account: &Client,

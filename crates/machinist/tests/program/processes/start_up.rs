@@ -87,12 +87,12 @@ async fn a_mistake_in_a_flag_is_exit_code_2_before_any_request() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_for_an_api_server_ends_at_once_on_sigterm() -> Result<()> {
     let scene = Scene::new("absent").await?;
-    // Nobody listens, or somebody does and never answers.
+    // Nothing listens, or a server listens and never answers.
     let deaf = scene.proxy().await?;
     let silence = deaf.add_rule(Rule::new(Match::any(), Effect::Timeout));
-    let nobody = scene.proxy().await?;
-    let absent = nobody.kubeconfig();
-    drop(nobody);
+    let gone = scene.proxy().await?;
+    let absent = gone.kubeconfig();
+    drop(gone);
     for kubeconfig in [absent, deaf.kubeconfig()] {
         let mut process =
             Process::start(&kubeconfig, &scene.namespace, &["--leader-elect"]).await?;

@@ -83,7 +83,7 @@ async fn a_stream_of_undecodable_objects_is_shown_and_hides_nothing() -> Result<
     .await?;
     assert_eq!(replica.patches().len(), 5, "bad ones are never written:\n{}", replica.proxy.log());
 
-    // One that could be read and now cannot keeps what it has, and one that is mended is annotated.
+    // One that could be read and now cannot keeps what it has, and one that is repaired is annotated.
     let broken = json!({"spec": {"template": "broken"}});
     let merge = kube::api::Patch::Merge(&broken);
     scene.sets().patch("good-0", &kube::api::PatchParams::default(), &merge).await?;

@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// Fails unless every alert asks for metrics that a process shows which recycles something, then or later, and has a section in the runbook.
+/// Fails unless every alert asks for metrics that a process shows which recycles something, then or later, and has a
+/// section in the runbook.
 pub(crate) fn ask_for_what_is_shown(metrics: &str) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = std::fs::read_to_string(root.join("deploy/recycler/alerts/prometheus-rule.yaml"))?;
@@ -21,7 +22,7 @@ pub(crate) fn ask_for_what_is_shown(metrics: &str) -> Result<()> {
         let names: Vec<_> = words(asks).filter(|word| word.starts_with("machinist_")).collect();
         ensure!(!names.is_empty(), "{alert} asks for nothing");
         for name in names {
-            ensure!(shown.contains(name), "{alert}: nobody shows {name}\n{metrics}");
+            ensure!(shown.contains(name), "{alert}: no metric {name}\n{metrics}");
         }
         ensure!(runbook.contains(&format!("**{alert}.**")), "{alert} is not explained");
     }

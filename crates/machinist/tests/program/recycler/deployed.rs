@@ -1,4 +1,5 @@
-//! The process as a whole: in a dry run, then in earnest on a node of the group that it recycles, and what its metrics say in the end.
+//! The process as a whole: in a dry run, then in earnest on a node of the group that it recycles, and what its metrics
+//! say in the end.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
@@ -51,7 +52,7 @@ async fn nothing_is_written(world: &World, old: &[String]) -> Result<()> {
     pretends.terminate().await?;
     let mut ours = world.control_plane.audit().read_new()?;
     ours.retain(|entry| entry.user_agent.starts_with("machinist-"));
-    ensure!(ours.iter().any(|entry| entry.resource == "eventrecyclers"), "nobody has looked");
+    ensure!(ours.iter().any(|entry| entry.resource == "eventrecyclers"), "it was not reconciled");
     ours.retain(AuditEntry::is_write);
     ensure!(ours.is_empty(), "{ours:#?}");
     ensure!(world.changes(NAME, old).is_empty(), "AWS was changed");

@@ -1,5 +1,5 @@
-//! A cluster in which kaws has run: its definition, its objects, their status. Our definition is applied over it as the docs say, and then the recycler
-//! goes on with what is there.
+//! A cluster in which kaws has run: its definition, its objects, their status. Our definition is applied over it as
+//! the docs say, and then the recycler goes on with what is there.
 
 use std::path::Path;
 
@@ -60,7 +60,7 @@ fn what_kaws_leaves_behind_is_kept_served_under_both_versions_and_gone_on_with()
             })
             .await?;
         }
-        // Whoever has a client of the old version sees the news, too.
+        // Clients of the old version see the change, too.
         let seen = objects(world, "v1alpha1").get(name).await?;
         assert_eq!(seen.data["status"]["recycleHistory"][1]["nodeGroup"], json!(name));
         Ok(())

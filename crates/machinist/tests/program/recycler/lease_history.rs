@@ -1,6 +1,7 @@
-//! The Lease of the recycler as it was at every moment: each version of it, as a watch tells them, by the times that its holders wrote.
+//! The Lease of the recycler as it was at every moment: each version of it, as a watch tells them, by the times that
+//! its holders wrote.
 //!
-//! Out: every change of hands, and for how long nobody led. Not here: bounds.
+//! Out: every change of hands, and for how long there was no leader. Not here: bounds.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub(crate) struct LeaseHistory {
 
 #[derive(Debug, Clone)]
 struct Version {
-    /// Empty where nobody holds it.
+    /// Empty where it has no holder.
     holder: String,
     acquired: Timestamp,
     renewed: Timestamp,
@@ -83,7 +84,7 @@ impl LeaseHistory {
     pub(crate) async fn handover_after(&self, seen: usize) -> Result<Handover> {
         let mut versions = self.versions.clone();
         let happened = versions.wait_for(|versions| handovers(versions).len() > seen);
-        let versions = tokio::time::timeout(PATIENCE, happened).await.context("nobody leads")??;
+        let versions = tokio::time::timeout(PATIENCE, happened).await.context("no leader")??;
         handovers(&versions).into_iter().nth(seen).context("a change of hands")
     }
 }
@@ -113,7 +114,7 @@ async fn listen(
                 news.send_modify(|versions| versions.push(version));
             }
             WatchEvent::Bookmark(mark) => from.clone_from(&mark.metadata.resource_version),
-            WatchEvent::Deleted(_) => bail!("somebody has deleted it"),
+            WatchEvent::Deleted(_) => bail!("it was deleted"),
             WatchEvent::Error(status) => bail!("{status:?}"),
         }
     }

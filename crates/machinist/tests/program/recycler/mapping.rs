@@ -1,4 +1,5 @@
-//! From Events about pods to the group of their node: pods that are placed, that are not placed yet, and that are gone; and Events that go on.
+//! From Events about pods to the group of their node: pods that are placed, that are not placed yet, and that are
+//! gone; and Events that go on.
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::{Event, Pod};

@@ -1,9 +1,12 @@
-//! The recycler of the real binary, with a real API server and Auto Scaling on moto: from Events to new nodes, and everything in between.
+//! The recycler of the real binary, with a real API server and Auto Scaling on moto: from Events to new nodes, and
+//! everything in between.
 //!
-//! Most tests share one [`world`], with one process for all: each has a group and an EventRecycler of its own, and they go on side by side, as
-//! they would in life. Those that disturb the API server or the process have a world to themselves.
+//! Most tests share one [`world`], with one process for all: each has a group and an EventRecycler of its own, and
+//! they go on side by side, as they would in life. Those that disturb the API server or the process have a world to
+//! themselves.
 //!
-//! Not here: tables of decisions (`controllers`), what the cloud answers (`provider-aws`), the command line (`ec2`), crashes (`crash`).
+//! Not here: tables of decisions (`controllers`), what the cloud answers (`provider-aws`), the command line (`ec2`),
+//! crashes (`crash`).
 
 mod alerts;
 mod deployed;

@@ -96,7 +96,7 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// Always said; whoever runs the tests sees it only if the test fails.
+    /// Always printed; the test harness shows it only if the test fails.
     fn drop(&mut self) {
         let log = self.log().unwrap_or_default();
         let lines: Vec<_> = log.lines().collect();

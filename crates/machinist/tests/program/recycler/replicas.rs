@@ -1,7 +1,8 @@
 //! Three replicas: one leads, and whatever happens to it, another one goes on where it was.
 //!
-//! `MACHINIST_LONG=1`, on a quiet machine, has the lease last as long as in life and holds the replicas to what is promised. Otherwise the lease is five
-//! times as short, and a machine that is busy with other tests has some seconds more.
+//! `MACHINIST_LONG=1`, on a quiet machine, has the lease last as long as in life and holds the replicas to what is
+//! promised. Otherwise the lease is five times as short, and a machine that is busy with other tests has some seconds
+//! more.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -36,8 +37,8 @@ struct Bounds {
 impl Bounds {
     fn of(lease: Duration) -> Self {
         let second = Duration::from_secs(1);
-        // Other tests run beside this one, on two cores: how long a process waits for its turn is not ours to say.
-        let busy = if is_long() { Duration::ZERO } else { 4 * second };
+        // Other tests run beside this one, so a process may wait for a core. MACHINIST_LONG=1 measures exactly.
+        let busy = if is_long() { Duration::ZERO } else { 12 * second };
         Self {
             after_kill: lease + second + busy,
             after_stop: 2 * second + busy,
@@ -192,9 +193,9 @@ async fn all_are_replaced(replicas: &mut Replicas<'_>, bounds: &Bounds) -> Resul
     tokio::try_join!(complain, replace)?;
 
     let handovers = replicas.history.handovers().split_off(seen);
-    let longest = handovers.iter().map(Handover::gap).max().context("nobody has handed over")?;
+    let longest = handovers.iter().map(Handover::gap).max().context("no handover")?;
     let number = handovers.len();
-    println!("all are replaced: {number} changes of hands, nobody led for {longest:?} at most");
+    println!("all are replaced: {number} handovers, no leader for {longest:?} at most");
     ensure!(longest <= bounds.gap, "{handovers:?}");
     world.allow_evictions("stays").await?;
     went_well(world, name, sizes, &old).await?;
@@ -209,7 +210,8 @@ async fn all_are_replaced(replicas: &mut Replicas<'_>, bounds: &Bounds) -> Resul
     Ok(())
 }
 
-/// Starts a new one, then stops one of the `former`: the leader if it is among them, so that it changes as often as it can.
+/// Starts a new one, then stops one of the `former`: the leader if it is among them, so that it changes as often as it
+/// can.
 async fn replace_one(
     replicas: &mut Replicas<'_>,
     former: &mut Vec<Process>,
@@ -227,7 +229,7 @@ async fn replace_one(
     let next = replicas.history.handover_after(seen);
     let ((), handover) = tokio::try_join!(stopped.terminate(), next)?;
     let took = between(begin, handover.at);
-    println!("after SIGTERM another one leads in {took:?}; nobody led for {:?}", handover.gap());
+    println!("after SIGTERM another one leads in {took:?}; no leader for {:?}", handover.gap());
     ensure!(handover.clean && took <= bounds.after_stop, "{took:?}, {handover:?}");
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! The manifests of `deploy/recycler` give every right that is needed, and no more: two processes recycle a group as their ServiceAccount, nothing that
-//! they ask for is forbidden, and a right that they did not use is one of which we know when they would.
+//! The manifests of `deploy/recycler` give every right that is needed, and no more: two processes recycle a group as
+//! their ServiceAccount, nothing that they ask for is forbidden, and a right that they did not use is one of which we
+//! know when they would.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -74,7 +75,7 @@ fn a_group_is_recycled_with_the_rights_of_the_manifests_and_no_more() -> Result<
         let rights = rights(&documents);
         let is_idle = |right: &&String| !used.contains(*right) && !RARE.contains(&right.as_str());
         let idle: Vec<_> = rights.iter().filter(is_idle).collect();
-        assert!(idle.is_empty(), "nobody used these rights, and nobody knows who would: {idle:?}");
+        assert!(idle.is_empty(), "these rights were not used: {idle:?}");
         Ok(())
     })
 }

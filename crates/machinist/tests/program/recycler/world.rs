@@ -1,4 +1,5 @@
-//! Where a test takes place: an API server, an estate in AWS whose instances register Nodes, and the user who creates EventRecyclers.
+//! Where a test takes place: an API server, an estate in AWS whose instances register Nodes, and the user who creates
+//! EventRecyclers.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -26,7 +27,7 @@ use super::process::Process;
 const REGION: &str = "eu-central-1";
 /// A recycle is some polls long, and the machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(150);
-/// Whoever holds this leads.
+/// Its holder leads.
 pub(crate) const LEASE: &str = "kaws-operator-lock";
 pub(crate) const LEASE_NAMESPACE: &str = "kube-system";
 /// What is stored on a group.
@@ -302,7 +303,7 @@ impl World {
         Ok(())
     }
 
-    /// A budget that lets nobody evict the pod of this name.
+    /// A PodDisruptionBudget that blocks evictions of the pod of this name.
     pub(crate) async fn forbid_evictions(&self, pod: &str) -> Result<()> {
         let budget = serde_json::from_value(json!({
             "metadata": {"name": pod},

@@ -59,7 +59,7 @@ async fn somebody_who_says_it_first_keeps_the_word() {
     node.say("Terminating", "True").await;
     gate.open();
     handler.says("nothing more to do").await;
-    assert_eq!(node.condition("Terminating").await.unwrap().unwrap()["reason"], "Somebody");
+    assert_eq!(node.condition("Terminating").await.unwrap().unwrap()["reason"], "OtherClient");
     assert_eq!(node.writes(), 1);
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use machinist_testbed::imds::{INSTANCE_ACTION, TERMINATION_TIME, TOKEN};
+use machinist_testbed::poll::holds_for;
 use serde_json::Value;
 
 use crate::termination::spot_node::SpotNode;
@@ -47,11 +48,15 @@ async fn a_notice_becomes_a_condition_once_and_the_handler_rests_until_it_is_sto
     let agent = concat!("machinist-termination-handler/", env!("CARGO_PKG_VERSION"));
     assert!(requests.iter().all(|entry| entry.request.user_agent == agent));
 
-    // Whatever else is announced, nobody asks any more.
+    // The handler does not poll any more, whatever else is announced.
     let asked = node.imds.asked().len();
     node.imds.recommend_rebalance(SOON);
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    assert_eq!((node.imds.asked().len(), node.requests().len()), (asked, 2));
+    let quiet = holds_for(Duration::from_millis(500), "no more requests", async || {
+        let now = (node.imds.asked().len(), node.requests().len());
+        anyhow::ensure!(now == (asked, 2), "{now:?}");
+        Ok(())
+    });
+    quiet.await.unwrap();
     assert!(handler.is_alive());
     let (status, took) = handler.terminate().await;
     assert_eq!(status.code(), Some(0));

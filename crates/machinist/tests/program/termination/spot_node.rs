@@ -71,9 +71,9 @@ impl SpotNode {
         self.nodes.delete(self.name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// Somebody else sets a condition.
+    /// Another client sets a condition.
     pub(crate) async fn say(&self, kind: &str, status: &str) {
-        let condition = json!({"type": kind, "status": status, "reason": "Somebody",
+        let condition = json!({"type": kind, "status": status, "reason": "OtherClient",
             "message": "said so", "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
         self.nodes.patch_status(self.name, &PatchParams::default(), &patch).await.unwrap();

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::Estate;
 use super::wire::Service;
 
-/// A classic load balancer, and a network one with a target group of instances and one of addresses. All have the estate's name.
+/// A classic load balancer, and a network one with a target group of instances and one of addresses. All have the
+/// estate's name.
 #[derive(Debug)]
 pub struct Balancers {
     groups: Vec<String>,

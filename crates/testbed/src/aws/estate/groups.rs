@@ -1,5 +1,5 @@
-//! Auto Scaling groups of an estate. Their members carry the cluster's tag, so they are in its truth, and [`Kubelets`](crate::aws::Kubelets)
-//! register Nodes for them.
+//! Auto Scaling groups of an estate. Their members carry the cluster's tag, so they are in its truth, and
+//! [`Kubelets`](crate::aws::Kubelets) register Nodes for them.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ impl Estate {
         Ok(Some(GroupFacts { sizes, members, tags }))
     }
 
-    /// Sets the sizes of a group as somebody else would.
+    /// Sets the sizes of a group as another client would.
     pub async fn resize_group(&self, name: &str, sizes: [u32; 3]) -> Result<()> {
         let [min, max, desired] = sizes.map(|size| size.to_string());
         let sizes = [

@@ -1,11 +1,12 @@
-//! What a test owns in AWS: a network with two subnets in two zones, two images, a security group, load balancers if it wants
-//! some, and the machines of one cluster.
+//! What a test owns in AWS: a network with two subnets in two zones, two images, a security group, load balancers if
+//! it wants some, and the machines of one cluster.
 //!
-//! In: a moto and a name, which is the cluster's. Out: a provider spec that fits, and the [`truth`](InstanceFacts) about what was ever made. Everything
-//! goes past the front, so the truth is told by somebody who was never disturbed, and many estates share one moto without meeting.
+//! In: a moto and a name, which is the cluster's. Out: a provider spec that fits, and the [`truth`](InstanceFacts)
+//! about what was ever made. Everything goes past the front, so reads show the real state, and many estates share one
+//! moto without meeting.
 //!
-//! The spec names image and subnet by filters. [`Estate::shift`] lets the same filters mean the other image and the other
-//! subnet from then on.
+//! The spec names image and subnet by filters. [`Estate::shift`] lets the same filters mean the other image and the
+//! other subnet from then on.
 
 mod balancers;
 mod groups;
@@ -137,7 +138,7 @@ impl Estate {
         self.wire.ec2("DeleteTags", &tag).await.map(drop)
     }
 
-    /// Launches an instance as somebody else would, with these tags and no token; returns its id.
+    /// Launches an instance as another client would, with these tags and no token; returns its id.
     pub async fn launch(&self, tags: &[(&str, &str)]) -> Result<String> {
         let names: Vec<_> = (1..=tags.len())
             .map(|n| ["Key", "Value"].map(|part| format!("TagSpecification.1.Tag.{n}.{part}")))

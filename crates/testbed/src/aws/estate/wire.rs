@@ -1,4 +1,4 @@
-//! Calls of the test itself, straight to moto: nobody disturbs them, delays them or counts them.
+//! Calls of the test itself, straight to moto: not disturbed, delayed or counted.
 
 use anyhow::{Context, Result};
 
@@ -9,7 +9,7 @@ use crate::aws::front::xml::Element;
 /// Who the test is.
 const OWNER: &str = "AKIATRUTH";
 
-/// Whom a call is for.
+/// The service of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Service {
     Ec2,

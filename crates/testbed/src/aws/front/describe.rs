@@ -85,7 +85,7 @@ fn state_of(instance: &Element) -> String {
     instance.text_at(&["instanceState", "name"])
 }
 
-/// Takes our filters out, and numbers the others anew.
+/// Takes our filters out and renumbers the others.
 fn split(parameters: &Parameters) -> (Parameters, Vec<Filter>) {
     let mut rest = Parameters::new();
     let mut numbered: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();

@@ -4,10 +4,10 @@
 //! can change a group the front therefore compares the members before and after, and gives the
 //! new ones a birth that lies ahead and the old ones a slow end.
 //!
-//! In: such calls, and descriptions of groups. Out: descriptions without members that are not
-//! there yet, and refusals where moto would fail: it looks for a member that is none, and for the tags of
-//! a group that is none, without finding words. Not here: members that are terminating; a group forgets them at once, as moto does,
-//! and only EC2 still shows them.
+//! In: such calls, and descriptions of groups. Out: descriptions without members that are not there yet, and refusals
+//! where moto would fail: it looks for a member that is none, and for the tags of a group that is none, without
+//! finding words. Not here: members that are terminating; a group forgets them at once, as moto does, and only EC2
+//! still shows them.
 
 use std::collections::BTreeSet;
 

@@ -7,7 +7,7 @@
 //! | how long an instance is hidden, pending, shutting down, remembered | `instances`, [`Behaviour`] |
 //! | zones of another type | [`Behaviour`] |
 //! | Auto Scaling groups that need time to launch; their refusals | `groups` |
-//! | `StartInstanceRefresh`, `CancelInstanceRefresh`, `DescribeInstanceRefreshes`, `CompleteLifecycleAction` | `refresh` |
+//! | `{Start,Cancel,Describe}InstanceRefresh`, `CompleteLifecycleAction` | `refresh` |
 //! | throttling, errors, delays, lost connections | [`Rule`], [`Effect`] |
 //! | a record of every call | [`Call`] |
 //!

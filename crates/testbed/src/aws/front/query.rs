@@ -91,7 +91,7 @@ impl Query {
         Self::question(asker, [service, version], action, parameters)
     }
 
-    /// A question of somebody (access key id, region) to a service (name, version).
+    /// A request of a client (access key id, region) to a service (name, version).
     pub(in crate::aws) fn question(
         [access_key_id, region]: [&str; 2],
         [service, version]: [&str; 2],
@@ -103,7 +103,7 @@ impl Query {
              SignedHeaders=host, Signature=0"
         );
         let mut headers = HeaderMap::new();
-        // Whoever asks has a name and a region that fit into a header.
+        // The access key id and the region fit into a header.
         headers.extend(HeaderValue::try_from(scope).map(|scope| (AUTHORIZATION, scope)));
         let parameters = parameters
             .iter()

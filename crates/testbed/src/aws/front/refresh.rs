@@ -1,7 +1,7 @@
 //! A small instance refresh, which moto has not: one instance after the other is replaced.
 //!
-//! In: `StartInstanceRefresh`, `CancelInstanceRefresh`, `DescribeInstanceRefreshes`,
-//! `CompleteLifecycleAction` (which is only acknowledged: the log shows that it came). Out: their answers, and terminations in moto.
+//! In: `StartInstanceRefresh`, `CancelInstanceRefresh`, `DescribeInstanceRefreshes`, `CompleteLifecycleAction` (which
+//! is only acknowledged: the log shows that it came). Out: their answers, and terminations in moto.
 //!
 //! There is no task in the background. Before any call is served, the replacements that have
 //! become due by the clock are carried out, so a test that moves the clock sees them all. Not
@@ -131,7 +131,7 @@ impl Refresh {
         self.cancelled || self.replaced == self.members.len()
     }
 
-    /// A member that somebody else has terminated in the meantime counts as replaced.
+    /// A member that was terminated otherwise in the meantime counts as replaced.
     async fn replace_next(&mut self, world: &World) -> Result<()> {
         let Some(member) = self.members.get(self.replaced) else {
             return Ok(());

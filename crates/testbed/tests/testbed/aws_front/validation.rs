@@ -10,7 +10,7 @@ async fn what_does_not_exist_is_refused() {
     let wrong = [
         ("InstanceType", "m5.enormous", "InvalidInstanceType.NotFound"),
         ("ImageId", "ami-00000000", "InvalidAMIID.NotFound"),
-        ("KeyName", "nobody", "InvalidKeyPair.NotFound"),
+        ("KeyName", "missing", "InvalidKeyPair.NotFound"),
     ];
     for (name, value, code) in wrong {
         let mut parameters = vec![

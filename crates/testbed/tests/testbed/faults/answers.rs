@@ -64,7 +64,7 @@ async fn without_rules_everything_passes_as_it_is_and_is_logged() {
     let api = through::<ConfigMap>(&world);
     create(api.clone(), "x").await.unwrap();
     assert!(exists(&world, "x").await);
-    let missing = status_of(api.get("nobody").await);
+    let missing = status_of(api.get("missing").await);
     assert_eq!((missing.code, missing.reason.as_str()), (404, "NotFound"));
     let again = status_of(create(api.clone(), "x").await);
     assert!(again.message.contains("already exists"), "the API server's own words: {again:?}");
@@ -79,7 +79,7 @@ async fn without_rules_everything_passes_as_it_is_and_is_logged() {
         seen,
         [
             (Verb::Create, Some("x"), 201),
-            (Verb::Get, Some("nobody"), 404),
+            (Verb::Get, Some("missing"), 404),
             (Verb::Create, Some("x"), 409),
             (Verb::List, None, 200),
         ]
@@ -157,7 +157,7 @@ async fn a_timeout_lasts_until_the_client_gives_up() {
     let world = world("timeout").await;
     world.proxy.add_rule(Rule::new(Match::writes(), Effect::Timeout).times(1));
     let call = create(through(&world), "x");
-    tokio::time::timeout(Duration::from_millis(300), call).await.expect_err("nobody answers");
+    tokio::time::timeout(Duration::from_millis(300), call).await.expect_err("no answer");
     let gone = || async {
         let outcome = last_outcome(&world);
         anyhow::ensure!(outcome == Outcome::ClientGone, "{outcome:?}");
@@ -261,6 +261,6 @@ async fn credentials_are_passed_on_when_asked() {
     let robot = who(proxy.kubeconfig_with_token(&token)).await.unwrap();
     let name = robot.status.unwrap().user_info.unwrap().username.unwrap();
     assert_eq!(name, format!("system:serviceaccount:{}:robot", world.namespace));
-    let nobody = status_of(who(proxy.kubeconfig()).await);
-    assert!(matches!(nobody.code, 401 | 403), "{nobody:?}");
+    let anonymous = status_of(who(proxy.kubeconfig()).await);
+    assert!(matches!(anonymous.code, 401 | 403), "{anonymous:?}");
 }

@@ -77,7 +77,7 @@ async fn of_a_collection_only_one_object_is_there() {
     let list = maps.list(&ListParams::default().limit(10)).await.unwrap();
     let names: Vec<_> = list.items.into_iter().filter_map(|map| map.metadata.name).collect();
     assert_eq!(names, ["b"]);
-    // Whoever asks for another one by its name gets it.
+    // A request for another one by its name is answered.
     assert!(maps.get("a").await.is_ok());
 }
 

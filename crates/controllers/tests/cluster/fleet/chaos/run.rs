@@ -93,14 +93,14 @@ impl Tale {
         self.fleet.scale(size).await
     }
 
-    /// Somebody deletes one of the machines that there are.
+    /// Deletes one of the machines that exist.
     async fn delete(&self, place: usize) -> Result<()> {
         let mut alive = self.fleet.all().await?;
         alive.retain(is_alive);
         let Some(victim) = alive.get(place % alive.len().max(1)) else { return Ok(()) };
         self.witness.deletes();
         match self.fleet.machines().delete(&victim.name_any(), &DeleteParams::default()).await {
-            // Somebody was faster.
+            // It was deleted already.
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
             Err(error) => Err(error.into()),
             Ok(_) => Ok(()),
@@ -155,7 +155,7 @@ impl Tale {
         let mut uids = std::collections::BTreeSet::new();
         for instance in self.fleet.cloud().instances() {
             let uid = instance.tags.get(machinist_api::names::TAG_MACHINE_UID);
-            let uid = uid.with_context(|| format!("{} is nobody's", instance.id))?.clone();
+            let uid = uid.with_context(|| format!("{} has no owner", instance.id))?.clone();
             ensure!(uids.insert(uid), "{} is the second instance of its machine", instance.id);
         }
         Ok(())

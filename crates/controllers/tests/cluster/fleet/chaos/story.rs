@@ -23,7 +23,7 @@ pub(super) struct Story {
 pub(super) enum Step {
     /// So many machines are wanted.
     Scale(usize),
-    /// Somebody deletes a machine: the n-th of those there are.
+    /// A user deletes a machine: the n-th of those that exist.
     Delete(usize),
     /// The process is killed, and another one is started.
     Crash,

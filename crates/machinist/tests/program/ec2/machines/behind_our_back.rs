@@ -1,4 +1,5 @@
-//! Somebody stops or terminates an instance in EC2. Its Node says nothing (kubelets here have no heartbeats), so it is the resync that notices.
+//! An instance is stopped or terminated in EC2. Its Node does not change (kubelets here have no heartbeats), so the
+//! resync notices.
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
@@ -28,7 +29,7 @@ async fn an_instance_that_somebody_stops_and_then_terminates() {
         ensure!(said == "stopped", "{said}");
         let said = machine.annotations().get(STATE).map(String::as_str);
         ensure!(said == Some("stopped"), "{said:?}");
-        // It exists, and is neither replaced nor started: that is for whoever stopped it.
+        // It exists, and is neither replaced nor started: that is left to the user who stopped it.
         let [exists, ..] = condition(&machine, "InstanceExists");
         let phase = &machine.data["status"]["phase"];
         ensure!(exists == "True" && phase == "Running", "{exists} {phase}");

@@ -26,7 +26,7 @@ pub(super) const CLUSTER_WIDE: (&str, &str) = ("cost-centre", "42");
 /// Whose an instance is.
 pub(super) const UID: &str = "machinist.dev/machine-uid";
 /// A fleet takes longer than a single thing, and a large one longer than a small one: moto does one thing at a time.
-const PATIENCE: Duration = Duration::from_secs(180);
+pub(super) const PATIENCE: Duration = Duration::from_secs(180);
 const FOR_EACH: Duration = Duration::from_millis(400);
 
 /// For fleets only, which bring their own images and are large.
@@ -74,7 +74,7 @@ impl Fleet {
 
     /// The controllers of machines, as a process.
     pub(super) async fn controllers(&self, flags: &[&str]) -> Result<Annotator> {
-        let launch = Launch::new(&self.scene)?.nobody();
+        let launch = Launch::new(&self.scene)?.without_credentials();
         let launch = launch.flag("--controllers=machine,machineset,nodelink");
         let launch = launch.flag("--leader-elect=false");
         flags.iter().fold(launch, |launch, flag| launch.flag(flag)).start().await

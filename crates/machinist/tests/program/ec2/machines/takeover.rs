@@ -1,4 +1,5 @@
-//! A fleet as machine-api-provider-aws leaves it: it is taken over without a new instance, and without a change in EC2 but the tags that it lacks.
+//! A fleet as machine-api-provider-aws leaves it: it is taken over without a new instance, and without a change in EC2
+//! but the tags that it lacks.
 
 use anyhow::{Context, Result, ensure};
 use kube::ResourceExt;
@@ -10,7 +11,7 @@ use super::fleet::{Fleet, SET, UID};
 use crate::ec2::support::{PATIENCE, stays};
 
 const SIZE: usize = 4;
-/// A tag that nobody asked for.
+/// A tag that is not in the spec.
 const THEIRS: (&str, &str) = ("theirs", "stays");
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

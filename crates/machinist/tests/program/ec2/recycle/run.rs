@@ -23,7 +23,7 @@ async fn a_dry_run_says_what_would_happen_and_changes_nothing() -> Result<()> {
     let text = yard.recycle(&["run", &group, "--dry-run"]).await?;
     assert!(text.stdout.contains("drained, terminated and replaced"), "{text:?}");
 
-    // Nobody can be asked, and nobody has said yes.
+    // stdin is not a terminal, and there is no --yes.
     let unasked = yard.recycle(&["run", &group]).await?;
     assert_eq!(unasked.code, Some(2), "{unasked:?}");
     assert!(yard.changes().is_empty(), "{:?}", yard.changes());
@@ -76,9 +76,9 @@ async fn a_replacement_that_does_not_come_gives_the_group_up_at_its_size() -> Re
 async fn what_cannot_be_recycled_is_refused_with_a_reason_before_anything_happens() -> Result<()> {
     let yard = Yard::new("refused").await?;
     let (group, _) = yard.group([0, 2, 1]).await?;
-    let missing = yard.recycle(&["run", "nobody", "-y"]).await?;
+    let missing = yard.recycle(&["run", "missing", "-y"]).await?;
     assert_eq!(missing.code, Some(1), "{missing:?}");
-    assert!(missing.stderr.contains("there is no Auto Scaling group nobody"), "{missing:?}");
+    assert!(missing.stderr.contains("there is no Auto Scaling group missing"), "{missing:?}");
     yard.estate.suspend(&group, "Launch").await?;
     let suspended = yard.recycle(&["run", &group, "-y"]).await?;
     assert_eq!(suspended.code, Some(1), "{suspended:?}");

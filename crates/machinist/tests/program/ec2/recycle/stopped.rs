@@ -24,7 +24,7 @@ async fn ctrl_c_leaves_a_plan_that_the_same_command_carries_out() -> Result<()> 
     assert!(stopped.stderr.contains(&hint), "{stopped:?}");
     let between = yard.truth(&group).await?;
     assert_eq!(between.sizes, [1, 3, 2]);
-    assert!(between.tags[MARK].contains("by-hand/somebody@"), "{between:?}");
+    assert!(between.tags[MARK].contains("by-hand/operator@"), "{between:?}");
 
     let shown = yard.recycle(&["run", &group, "--dry-run", "-o", "json"]).await?;
     assert_eq!(shown.json()?[0]["resumed"], json!(true), "{shown:?}");
@@ -71,7 +71,7 @@ async fn what_somebody_else_has_finished_meanwhile_is_not_recycled_again() -> Re
     let (first, old) = yard.group([0, 2, 1]).await?;
     let (second, others) = yard.group_named("others", [0, 3, 2]).await?;
     let slow = Behaviour { launch_after: Duration::from_hours(1), ..Behaviour::default() };
-    // Somebody begins with the second group and stops.
+    // A user begins with the second group and stops.
     yard.front().behave(slow);
     let begun = yard.run(&second, &[])?;
     until("the second group to be begun", async || Ok(yard.terminations().len() == 1)).await?;

@@ -53,7 +53,7 @@ async fn events_after_the_start_have_their_group_recycled_once() -> Result<()> {
     assert_eq!(pretended.code, Some(0), "{pretended:?}");
     assert!(yard.changes().is_empty(), "{:?}", yard.changes());
 
-    // What happened before does not count, not even for somebody who has just come.
+    // What happened before does not count, not even for a new watch.
     let watching = start(&[])?;
     until("it to watch", async || said("watching for").await).await?;
     trouble(&yard, &members[0], "third", 5).await?;

@@ -1,4 +1,4 @@
-//! A cluster whose nodes are members of Auto Scaling groups, and the command line of somebody who looks after them.
+//! A cluster whose nodes are members of Auto Scaling groups, and the command line of their operator.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -119,7 +119,7 @@ impl Yard {
             .env_clear()
             .env("KUBECONFIG", self.scene.kubeconfig())
             .env("HOME", self.home.path())
-            .env("USER", "somebody")
+            .env("USER", "operator")
             .env("AWS_EC2_METADATA_DISABLED", "true")
             .env("AWS_ENDPOINT_URL", self.cloud.endpoint_url())
             .env("AWS_ACCESS_KEY_ID", "AKIAHAND")

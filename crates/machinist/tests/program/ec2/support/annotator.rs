@@ -21,7 +21,7 @@ use super::scene::Scene;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_machinist");
 const LOGS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/ec2");
-/// Nobody listens there. A process never gets as far as AWS.
+/// Nothing listens there. A process never reaches AWS.
 const NOWHERE: &str = "http://127.0.0.1:9";
 /// Who the process is by itself.
 pub(crate) const AMBIENT: &str = "AKIAAMBIENT";
@@ -48,7 +48,8 @@ pub(crate) struct Annotator {
 }
 
 impl Launch {
-    /// A process that looks at the scene's namespace, has credentials of its own, and knows no endpoint but the cluster's.
+    /// A process that looks at the scene's namespace, has credentials of its own, and knows no endpoint but the
+    /// cluster's.
     pub(crate) fn new(scene: &Scene) -> Result<Self> {
         let mut launch = Self::everywhere(scene)?;
         launch.command.args(["--namespace", &scene.namespace]);
@@ -97,7 +98,7 @@ impl Launch {
     }
 
     /// Without credentials of its own.
-    pub(crate) fn nobody(mut self) -> Self {
+    pub(crate) fn without_credentials(mut self) -> Self {
         self.command.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
         self
     }
@@ -166,7 +167,7 @@ impl Annotator {
 }
 
 impl Drop for Annotator {
-    /// Always said; whoever runs the tests sees it only if the test fails.
+    /// Always printed; the test harness shows it only if the test fails.
     fn drop(&mut self) {
         let log = self.log().unwrap_or_default();
         let lines: Vec<_> = log.lines().collect();

@@ -27,7 +27,7 @@ const MACHINE_API: &str = "openshift-machine-api";
 const RIVAL: &str = "cluster-api-provider-aws-leader";
 
 impl Scene {
-    /// A new namespace on OpenShift, which says nothing of EC2 yet and has nobody else's annotator.
+    /// A new namespace on OpenShift, without settings for EC2 and without OpenShift's own annotator.
     pub(crate) async fn openshift(name: &str) -> Result<Self> {
         let turn = TURN.lock().await;
         let control_plane = OPENSHIFT.get_or_try_init(start_openshift).await?;

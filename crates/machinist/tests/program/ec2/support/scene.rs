@@ -1,4 +1,5 @@
-//! Where a test takes place: a namespace of its own on a real API server, and the user who creates and changes things there.
+//! Where a test takes place: a namespace of its own on a real API server, and the user who creates and changes things
+//! there.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -145,7 +146,8 @@ impl Scene {
         .await
     }
 
-    /// Waits until machinist has patched a set so many times, and fails if it has more often. The log comes a moment after the effect.
+    /// Waits until machinist has patched a set so many times, and fails if it has more often. The log comes a moment
+    /// after the effect.
     pub(crate) async fn patched(&self, name: &str, times: usize) -> Result<()> {
         let patches = poll::eventually(PATIENCE, &format!("{times} patches of {name}"), || async {
             let patches = self.patches(name)?;

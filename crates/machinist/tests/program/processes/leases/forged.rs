@@ -1,4 +1,4 @@
-//! `renewTime` is somebody else's clock: it may be a year off in either direction, and nothing depends on it.
+//! `renewTime` comes from another clock: it may be a year off in either direction, and nothing depends on it.
 
 use std::time::{Duration, Instant};
 

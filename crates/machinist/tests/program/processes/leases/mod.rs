@@ -1,5 +1,5 @@
-//! Leases between real processes: [`takeover`] after kill -9 and after a pause, [`stopping`] on SIGTERM, [`forged`] times in the Lease, and
-//! [`trouble`] with the API server.
+//! Leases between real processes: [`takeover`] after kill -9 and after a pause, [`stopping`] on SIGTERM, [`forged`]
+//! times in the Lease, and [`trouble`] with the API server.
 
 mod forged;
 mod stopping;

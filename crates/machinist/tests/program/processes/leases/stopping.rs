@@ -1,4 +1,5 @@
-//! SIGTERM: exit code 0 in under ten seconds whatever the API server does, and a lease that is given back when that is safe, and only then.
+//! SIGTERM: exit code 0 in under ten seconds whatever the API server does, and a lease that is given back when that is
+//! safe, and only then.
 
 use std::time::{Duration, Instant};
 
@@ -93,7 +94,7 @@ async fn a_lease_whose_last_renewal_was_not_answered_is_given_back_all_the_same(
     leader.proxy.add_rule(Rule::new(renewal, Effect::HoldAfter(gate.clone())).times(1));
     tokio::time::timeout(PATIENCE, gate.reached()).await?;
     ensure_clean_exit(&mut leader.process).await?;
-    assert_eq!(scene.lease().await?.0, "", "nobody has to wait for it");
+    assert_eq!(scene.lease().await?.0, "", "no successor has to wait for it");
     Ok(())
 }
 
@@ -105,7 +106,7 @@ async fn a_write_that_hangs_holds_up_neither_the_exit_nor_safety() -> Result<()>
     scene.create_set("hangs", SMALL).await?;
     hang.hit(1, PATIENCE).await?;
     ensure_clean_exit(&mut leader.process).await?;
-    // Nobody knows whether and when that write lands, so nobody else may lead before the lease has run out.
+    // That write may still land, so no other process may lead before the lease has expired.
     let (_, holder) = last_lease_write(&leader)?;
     assert!(leader.process.is_called(&holder), "given back with a write under way: {holder:?}");
     assert!(leader.process.is_called(&scene.lease().await?.0));
@@ -119,7 +120,7 @@ async fn an_api_server_that_answers_nothing_any_more_does_not_hold_up_the_exit()
     let silence = leader.proxy.add_rule(Rule::new(Match::any(), Effect::Timeout));
     scene.create_set("unheard", SMALL).await?;
     silence.hit(1, PATIENCE).await?;
-    // Nor does somebody who never finishes a question.
+    // Nor does a client that never finishes its request.
     let mut prober = TcpStream::connect(leader.process.health_address()).await?;
     prober.write_all(b"GET /readyz HTTP/1.1\r\n").await?;
     ensure_clean_exit(&mut leader.process).await

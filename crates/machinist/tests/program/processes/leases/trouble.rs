@@ -1,4 +1,5 @@
-//! An API server in trouble: as long as the lease can be renewed nobody else leads; when it cannot, nobody writes.
+//! An API server in trouble: as long as the lease can be renewed no other process leads; when it cannot, no process
+//! writes.
 
 use std::time::Duration;
 
@@ -66,7 +67,7 @@ async fn without_leases_the_leader_steps_down_and_comes_back() -> Result<()> {
         let stepped_down = leader.proxy.log().now();
         let name = format!("set-{round}");
         scene.create_set(&name, SMALL).await?;
-        holds_for(Duration::from_secs(3), "nobody writes", async || {
+        holds_for(Duration::from_secs(3), "no process writes", async || {
             let effects = leader.effects_since(stepped_down);
             ensure!(effects.is_empty(), "{}", effects[0]);
             ensure!(!leader.leads().await?, "it leads without a lease");

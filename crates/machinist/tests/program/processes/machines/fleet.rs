@@ -1,4 +1,5 @@
-//! MachineSets on a simulated cloud, as a user handles them. The cloud and its kubelets live in the test, outside of the process that is tested.
+//! MachineSets on a simulated cloud, as a user handles them. The cloud and its kubelets live in the test, outside of
+//! the process that is tested.
 
 use std::collections::BTreeMap;
 
@@ -82,7 +83,8 @@ impl Fleet {
         Ok(())
     }
 
-    /// Waits until exactly this many machines run, each linked with its Node, and nothing else is there; returns them with their Nodes.
+    /// Waits until exactly this many machines run, each linked with its Node, and nothing else is there; returns them
+    /// with their Nodes.
     pub(super) async fn running(&self, count: usize) -> Result<Vec<(String, String)>> {
         poll::eventually(PATIENCE, &format!("{count} machines to run"), || async {
             let all = self.machines().list(&ListParams::default()).await?.items;

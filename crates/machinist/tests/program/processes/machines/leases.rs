@@ -1,5 +1,6 @@
-//! The controllers of machines hold OpenShift's own Leases, so they and a Go program never work at once; who holds what is said in `/readyz`, in a metric
-//! and in the log. The Go program is real: the same leader election as in OpenShift's controllers.
+//! The controllers of machines hold OpenShift's own Leases, so they and a Go program never work at once; who holds
+//! what is said in `/readyz`, in a metric and in the log. The Go program is real: the same leader election as in
+//! OpenShift's controllers.
 
 use std::time::Duration;
 
@@ -66,7 +67,7 @@ impl World {
         Ok(holder)
     }
 
-    /// Waits until this process says everywhere that somebody else holds a Lease.
+    /// Waits until this process reports everywhere that another process holds a Lease.
     async fn follows(
         &self,
         process: &Process,

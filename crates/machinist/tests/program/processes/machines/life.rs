@@ -1,4 +1,5 @@
-//! Everything that the controllers of machines do in the life of a fleet: it grows, shrinks with a drain and with force, takes in a stranger, and meets trouble.
+//! Everything that the controllers of machines do in the life of a fleet: it grows, shrinks with a drain and with
+//! force, takes in a stranger, and meets trouble.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::apps::v1::DaemonSet;
@@ -35,7 +36,8 @@ pub(super) async fn shrink(fleet: &Fleet) -> Result<()> {
     let machines = fleet.running(2).await?;
     let (victim, node) = &machines[0];
     // It changes its mind about what its Node should have.
-    let unwanted = json!({"spec": {"metadata": {"labels": {WANTED: null}, "annotations": {WANTED: null}}, "taints": []}});
+    let metadata = json!({"labels": {WANTED: null}, "annotations": {WANTED: null}});
+    let unwanted = json!({"spec": {"metadata": metadata, "taints": []}});
     fleet.patch_machine(victim, unwanted).await?;
     wanted_on(fleet, node, false).await?;
 
@@ -95,7 +97,7 @@ pub(super) async fn adopt(fleet: &Fleet) -> Result<()> {
     Ok(())
 }
 
-/// A machine and a set that cannot be. Both say so; the set is mended.
+/// A Machine and a MachineSet that are invalid. Both report it; the MachineSet is repaired.
 pub(super) async fn fail(fleet: &Fleet) -> Result<()> {
     fleet.create_machine("broken", json!({"instanceType": "sim.none"})).await?;
     let failed = |machine: &kube::api::DynamicObject| machine.data["status"]["phase"] == "Failed";
@@ -186,7 +188,7 @@ async fn leave_an_agent(fleet: &Fleet, node: &str) -> Result<()> {
     Ok(())
 }
 
-/// A pod on a Node. Nobody runs it, so with no grace it is gone as soon as it is asked to go.
+/// A pod on a Node. No kubelet runs it, so without a grace period it is deleted at once.
 fn pod(name: &str, node: &str, grace: u32) -> Result<Pod> {
     Ok(serde_json::from_value(json!({
         "metadata": {"name": name},

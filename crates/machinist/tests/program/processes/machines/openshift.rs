@@ -1,4 +1,5 @@
-//! The overlay for OpenShift: the controllers work in OpenShift's namespace with its Secret, its certificates, its name for the cluster and its Leases.
+//! The overlay for OpenShift: the controllers work in OpenShift's namespace with its Secret, its certificates, its
+//! name for the cluster and its Leases.
 
 use anyhow::{Context, Result, ensure};
 use machinist_api::names::{LEASE_MACHINE, LEASE_MACHINE_SET, LEASE_NODE_LINK};
@@ -63,7 +64,7 @@ async fn machines_come_and_go_on_openshift_with_the_rights_of_the_overlay() -> R
         requests.retain(|entry| entry.user == user);
         for (_, resource, name) in OF_OPENSHIFT {
             let read = requests.iter().any(|one| one.resource == resource && one.name == name);
-            ensure!(read, "nobody looked at {resource} {name}");
+            ensure!(read, "{resource} {name} was not read");
         }
         Ok(requests)
     })
@@ -74,7 +75,7 @@ async fn machines_come_and_go_on_openshift_with_the_rights_of_the_overlay() -> R
     for (parent, resource, name) in OF_OPENSHIFT {
         let collection = format!("{parent}/{resource}");
         may_look_at(&account, &collection, name).await?;
-        may_not_look_at(&account, &collection, "somebody-elses").await?;
+        may_not_look_at(&account, &collection, "unrelated").await?;
     }
     let secrets = format!("{}/secrets", OF_OPENSHIFT[0].0);
     for name in ["worker-user-data", "master-user-data-managed"] {

@@ -53,7 +53,7 @@ async fn a_platform_without_a_provider_is_said_and_stops_nothing() -> Result<()>
     assert_eq!(fleet.cloud.created(), 0);
     process.ensure_alive()?;
 
-    // Whoever brings the parts of an external platform is named by the Machines. Nothing has to be started again.
+    // On an external platform the Machines name their provider. No restart is needed.
     let external = Patch::Merge(json!({"status": {"platformStatus": {"type": "External"}}}));
     infrastructures.patch("cluster", &PatchParams::default(), &external).await?;
     fleet.running(1).await?;

@@ -1,5 +1,6 @@
-//! The manifests of the controllers of machines give every right that is needed, and no more: real processes go through a whole life as their
-//! ServiceAccount, nothing that they ask for is forbidden, and a right that they did not use is one of which we know when they would.
+//! The manifests of the controllers of machines give every right that is needed, and no more: real processes go
+//! through a whole life as their ServiceAccount, nothing that they ask for is forbidden, and a right that they did not
+//! use is one of which we know when they would.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +37,8 @@ const RARE: [&str; 5] = [
     "get nodes",
     // Watched where its kind exists: on OpenShift.
     "list infrastructures.config.openshift.io",
-    // The API server looks whether it is there, when an owner reference blocks the deletion of the owner; nobody ever asks for it.
+    // The API server looks whether it is there, when an owner reference blocks the deletion of the owner; no client
+    // requests it.
     "update machinesets.machine.openshift.io/finalizers",
     "watch infrastructures.config.openshift.io",
 ];
@@ -83,7 +85,7 @@ async fn machines_live_and_die_with_the_rights_of_the_manifests_and_no_more() ->
     let rights = installation.rights();
     let is_idle = |right: &&String| !used.contains(*right) && !RARE.contains(&right.as_str());
     let idle: Vec<_> = rights.iter().filter(is_idle).collect();
-    assert!(idle.is_empty(), "nobody used these rights, and nobody knows who would: {idle:?}");
+    assert!(idle.is_empty(), "these rights were not used: {idle:?}");
     assert!(RARE.iter().all(|right| rights.contains(*right)), "not all of {RARE:?} are given");
 
     let account = installation.client(&control_plane).await?;
@@ -139,7 +141,7 @@ fn right(entry: &AuditEntry) -> String {
 async fn nothing_else_is_allowed(account: &Client) -> Result<()> {
     let secrets = "/api/v1/namespaces/my-machines/secrets";
     may_look_at(account, secrets, "my-aws-credentials").await?;
-    may_not_look_at(account, secrets, "somebody-elses").await?;
+    may_not_look_at(account, secrets, "unrelated").await?;
     may_only_get(account, secrets, "my-user-data").await?;
     let elsewhere = "/api/v1/namespaces/kube-system/secrets";
     may_not_look_at(account, elsewhere, "my-aws-credentials").await?;

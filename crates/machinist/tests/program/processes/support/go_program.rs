@@ -1,5 +1,5 @@
-//! A Go program that wants a Lease: kube-controller-manager, whose leader election is the one that OpenShift's controllers use (client-go). It is given
-//! one harmless controller and whatever Lease a test is about.
+//! A Go program that wants a Lease: kube-controller-manager, whose leader election is the one that OpenShift's
+//! controllers use (client-go). It is given one harmless controller and whatever Lease a test is about.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -27,7 +27,7 @@ pub(crate) struct GoProgram {
 }
 
 impl GoProgram {
-    /// Starts it; it waits for the Lease as long as somebody else has it.
+    /// Starts it; it waits for the Lease as long as another process holds it.
     pub(crate) async fn start(
         control_plane: &ControlPlane,
         scene: &Scene,

@@ -1,4 +1,5 @@
-//! What `deploy/` installs, rendered by kustomize and taken by a real API server; and the command line that its Deployment says.
+//! What `deploy/` installs, rendered by kustomize and taken by a real API server; and the command line that its
+//! Deployment says.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +15,7 @@ use serde_json::Value;
 pub(crate) struct Installation {
     /// Where it was installed.
     pub(crate) namespace: String,
-    /// As whom it runs.
+    /// Its ServiceAccount.
     pub(crate) account: String,
     container: Value,
     documents: Vec<Value>,
@@ -47,7 +48,8 @@ impl Installation {
         Ok(flags.iter().map(|flag| flag.replace(&variable, &self.namespace)).collect())
     }
 
-    /// Everything that its roles allow, as `verb resource.group/subresource`, whatever the names that it is restricted to.
+    /// Everything that its roles allow, as `verb resource.group/subresource`, whatever the names that it is restricted
+    /// to.
     pub(crate) fn rights(&self) -> BTreeSet<String> {
         let is_role = |one: &&Value| one["kind"] == "Role" || one["kind"] == "ClusterRole";
         let roles = self.documents.iter().filter(is_role);

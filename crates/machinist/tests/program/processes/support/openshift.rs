@@ -18,7 +18,12 @@ pub(crate) fn definition(
         "spec": {
             "group": group,
             "scope": scope,
-            "names": {"kind": kind, "plural": plural, "singular": kind.to_lowercase(), "listKind": format!("{kind}List")},
+            "names": {
+                "kind": kind,
+                "plural": plural,
+                "singular": kind.to_lowercase(),
+                "listKind": format!("{kind}List"),
+            },
             "versions": [{
                 "name": version,
                 "served": true,

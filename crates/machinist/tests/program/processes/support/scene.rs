@@ -1,4 +1,5 @@
-//! Where a test takes place: a namespace of its own on a real API server, and the user who creates and changes MachineSets there.
+//! Where a test takes place: a namespace of its own on a real API server, and the user who creates and changes
+//! MachineSets there.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,7 @@ pub(crate) struct Shape {
 
 pub(crate) const SMALL: Shape = Shape { instance_type: "m6i.large", vcpus: "2" };
 pub(crate) const LARGE: Shape = Shape { instance_type: "m6i.4xlarge", vcpus: "16" };
-/// Nobody knows this one.
+/// Not in the catalogue.
 pub(crate) const UNKNOWN: Shape = Shape { instance_type: "m99.mega", vcpus: "" };
 
 /// The control plane that tests share. Never dropped: its guard process cleans up when the tests end.
