@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::aws::AwsBed;
+use machinist_testbed::cluster;
 
 use crate::Options;
 use crate::audit_window::AuditWindow;
@@ -25,15 +26,6 @@ pub(crate) fn output_folder() -> Result<PathBuf> {
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot create {}", folder.display()))?;
     Ok(folder)
-}
-
-/// Lets an API server know our kinds.
-pub(crate) async fn install_crds(control_plane: &ControlPlane) -> Result<()> {
-    let definitions = machinist_api::crds();
-    let documents: Vec<String> =
-        definitions.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
-    control_plane.install_crds(&documents.join("\n---\n")).await?;
-    Ok(())
 }
 
 /// A kubeconfig for the program. A process that is started with a path in this folder ends with the API server, even
@@ -61,7 +53,7 @@ impl Bed {
     pub(crate) async fn start(options: &Options) -> Result<Self> {
         let control_plane = ControlPlane::start().await?;
         let cloud = AwsBed::start().await?;
-        install_crds(&control_plane).await?;
+        cluster::install_crds(&control_plane).await?;
         let role = Role {
             // Every MachineSet of this cluster, and no other cluster.
             flags: vec![

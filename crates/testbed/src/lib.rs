@@ -1,6 +1,7 @@
 //! For tests only: moto and the AWS front, a metadata service, fault injection, the crash harness, builders.
 
 pub mod aws;
+pub mod cluster;
 pub mod crash;
 pub mod faults;
 pub mod imds;

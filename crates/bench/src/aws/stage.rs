@@ -5,6 +5,7 @@ use anyhow::Result;
 use machinist_api::resource::{MACHINE_SETS, MACHINES};
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::aws::{AwsBed, Estate};
+use machinist_testbed::cluster;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -31,7 +32,7 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) async fn start() -> Result<Self> {
         let control_plane = ControlPlane::start().await?;
-        bed::install_crds(&control_plane).await?;
+        cluster::install_crds(&control_plane).await?;
         let cloud = AwsBed::start().await?;
         let estate = Estate::found(cloud.moto(), REGION, CLUSTER).await?;
         let setup = Bare::new(control_plane.kube_config(), "bench-setup")?;

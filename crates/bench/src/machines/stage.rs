@@ -5,6 +5,7 @@ use machinist_control_plane::ControlPlane;
 use machinist_provider_sim::ENDPOINT_VARIABLE;
 use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
 use machinist_provider_sim::server::{SimCloud, SimServer};
+use machinist_testbed::cluster;
 use machinist_testbed::ownership;
 
 use super::live::Work;
@@ -40,7 +41,7 @@ impl Stage {
             Audit::Metadata => ControlPlane::start().await?,
             Audit::Bodies => ownership::control_plane().await?,
         };
-        bed::install_crds(&control_plane).await?;
+        cluster::install_crds(&control_plane).await?;
         let cloud = SimCloud::new(1, 1.0);
         let server = SimServer::start(&cloud).await.context("a simulated cloud")?;
         let config = control_plane.kube_config();

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use machinist_api::resource::{CORE_EVENTS, EVENT_RECYCLERS, NODES, PODS};
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::aws::{AwsBed, Estate};
+use machinist_testbed::cluster;
 use serde_json::{Value, json};
 
 use crate::Options;
@@ -46,7 +47,7 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) async fn start() -> Result<Self> {
         let control_plane = ControlPlane::start().await?;
-        bed::install_crds(&control_plane).await?;
+        cluster::install_crds(&control_plane).await?;
         let cloud = AwsBed::start().await?;
         let estate = Estate::found(cloud.moto(), REGION, "bench").await?;
         let mut instances = Vec::new();

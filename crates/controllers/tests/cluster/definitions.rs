@@ -1,8 +1,9 @@
-//! Whose definitions of Machines and MachineSets are served; tests run on either. Shared by several test binaries.
+//! Whose definitions of Machines and MachineSets are served; tests run on either.
 
 use anyhow::{Context, Result};
-use machinist_control_plane::{FeatureSet, openshift_crds};
+use machinist_control_plane::{ControlPlane, FeatureSet, openshift_crds};
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 /// Whose definitions are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,25 @@ impl Served {
         }
         Ok(documents.join("\n---\n"))
     }
+}
+
+/// The API server that all tests share on which these definitions are served.
+pub(crate) async fn control_plane(served: Served) -> &'static ControlPlane {
+    static OURS: OnceCell<ControlPlane> = OnceCell::const_new();
+    static STOCK: OnceCell<ControlPlane> = OnceCell::const_new();
+    static GATED: OnceCell<ControlPlane> = OnceCell::const_new();
+    let shared = match served {
+        Served::Ours => &OURS,
+        Served::Stock(FeatureSet::Default) => &STOCK,
+        Served::Stock(FeatureSet::CustomNoUpgrade) => &GATED,
+    };
+    let start = || async {
+        let control_plane = ControlPlane::start().await?;
+        let definitions = served.yaml(&["machines", "machinesets"]).await?;
+        control_plane.install_crds(&definitions).await?;
+        anyhow::Ok(control_plane)
+    };
+    shared.get_or_try_init(start).await.unwrap()
 }
 
 /// Makes two tests of each function: on our definitions, and on OpenShift's own. What they work on is made from the

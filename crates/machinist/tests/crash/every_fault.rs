@@ -31,7 +31,7 @@ const CATALOGUE: &str = "--instance-types=catalogue";
 const EC2: &str = "--instance-types=ec2";
 
 fn options() -> Options {
-    Options { deadline: Duration::from_secs(40), ..Options::default() }
+    Options { deadline: Duration::from_secs(90), ..Options::default() }
 }
 
 /// In the same process: death drops the whole runtime with the call pending.

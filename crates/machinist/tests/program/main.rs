@@ -16,3 +16,11 @@ mod readme;
 mod recycler;
 #[cfg(test)]
 mod termination;
+
+/// The plain Kubernetes that most tests share, each in a namespace of its own. Its guard ends it with the tests.
+#[cfg(test)]
+async fn control_plane() -> anyhow::Result<&'static machinist_control_plane::ControlPlane> {
+    static SHARED: tokio::sync::OnceCell<machinist_control_plane::ControlPlane> =
+        tokio::sync::OnceCell::const_new();
+    SHARED.get_or_try_init(machinist_testbed::cluster::control_plane).await
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use machinist_control_plane::ControlPlane;
@@ -15,6 +15,7 @@ use machinist_runtime::cluster::Cluster;
 use machinist_runtime::controller::start::{Registration, Shared};
 use machinist_runtime::manager::{Manager, Options};
 use machinist_runtime::timings::Timings;
+use machinist_testbed::cluster;
 use machinist_testbed::faults::Proxy;
 use machinist_testbed::poll::eventually;
 use serde_json::json;
@@ -53,13 +54,9 @@ impl World {
     pub(crate) async fn new(name: &str) -> Self {
         let control_plane = control_plane().await;
         let client = control_plane.client().unwrap();
-        let namespace: Namespace =
-            serde_json::from_value(json!({"metadata": {"generateName": format!("{name}-")}}))
-                .unwrap();
-        let namespaces = Api::all(client.clone());
-        let namespace = namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+        let namespace = cluster::namespace(&client, name).await.unwrap();
         let proxy = Proxy::start(&control_plane.kube_config()).await.unwrap();
-        Self { namespace: namespace.name_any(), client, proxy }
+        Self { namespace, client, proxy }
     }
 
     pub(crate) fn config_maps(&self) -> Api<ConfigMap> {

@@ -10,14 +10,14 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client,
-    api::{ApiResource, DynamicObject, ListParams, ObjectMeta, PostParams},
+    api::{ApiResource, DynamicObject, ListParams},
 };
 use serde_json::Value;
 
 use super::{Launch, WorldAws, WorldCloud, normalise::Normaliser};
+use crate::cluster;
 use crate::{
     aws::Moto,
     faults::{ApiRequest, Proxy},
@@ -58,14 +58,7 @@ impl World {
         let number = WORLDS.fetch_add(1, Ordering::Relaxed);
         // The random part keeps worlds of several processes on one API server apart.
         let namespace = format!("{name}-{number}-{:04x}", fastrand::u16(..));
-        let object = Namespace {
-            metadata: ObjectMeta { name: Some(namespace.clone()), ..ObjectMeta::default() },
-            ..Namespace::default()
-        };
-        Api::all(client.clone())
-            .create(&PostParams::default(), &object)
-            .await
-            .with_context(|| format!("namespace {namespace}"))?;
+        cluster::create_namespace(&client, &namespace).await?;
         let deadline = Instant::now() + lifetime;
         Ok(Self { namespace, proxy, cloud: None, aws: None, client, deadline })
     }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::cluster;
 use machinist_testbed::poll::eventually;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -22,9 +23,7 @@ async fn control_plane() -> &'static ControlPlane {
     let start = || async {
         let whole = ControlPlane::builder().with_controller_manager().with_scheduler().with_kwok();
         let control_plane = whole.start().await?;
-        for crd in machinist_api::crds() {
-            control_plane.install_crds(&serde_json::to_string(&crd)?).await?;
-        }
+        cluster::install_crds(&control_plane).await?;
         anyhow::Ok(control_plane)
     };
     SHARED.get_or_try_init(start).await.unwrap()
@@ -41,11 +40,9 @@ impl World {
     pub(crate) async fn new(name: &str) -> Result<Self> {
         let control_plane = control_plane().await;
         let client = control_plane.client()?;
-        let namespace: Namespace =
-            serde_json::from_value(json!({"metadata": {"generateName": format!("{name}-")}}))?;
-        let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
+        let namespace = cluster::namespace(&client, name).await?;
         let config = control_plane.kube_config();
-        Ok(Self { namespace: namespace.name_any(), client, config })
+        Ok(Self { namespace, client, config })
     }
 
     pub(crate) fn nodes(&self) -> Api<Node> {

@@ -10,6 +10,7 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, PostParams
 use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
 use machinist_provider_sim::server::{SimCloud, SimServer};
 use machinist_runtime::timings::Timings;
+use machinist_testbed::cluster;
 use machinist_testbed::poll::eventually;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -67,8 +68,7 @@ fn run(world: &World, cloud: &SimServer) -> Result<Process> {
 }
 
 fn machines(world: &World) -> (ApiResource, Api<DynamicObject>) {
-    let kind = kube::core::GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "Machine");
-    let kind = ApiResource::from_gvk_with_plural(&kind, "machines");
+    let kind = cluster::machines();
     let api = Api::namespaced_with(world.client.clone(), &world.namespace, &kind);
     (kind, api)
 }

@@ -8,17 +8,16 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
 };
-use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt};
 use machinist_control_plane::ControlPlane;
 use machinist_provider_sim::server::SimCloud;
+use machinist_testbed::cluster;
 use machinist_testbed::crash::World;
 use machinist_testbed::faults::Proxy;
 use machinist_testbed::poll::eventually;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 
-use crate::definitions::Served;
+use crate::definitions::{Served, control_plane};
 use crate::fleet::process::{Process, SPEED, timings};
 use crate::fleet::reading::{condition, is_alive, line, number, phase};
 
@@ -30,20 +29,6 @@ pub(crate) const SET: &str = "workers";
 const VOLUMES: usize = 2;
 /// On every Node of a machine: `namespace/name` of the machine.
 const MACHINE_OF_NODE: &str = "machine.openshift.io/machine";
-
-/// One API server for all tests.
-pub(crate) async fn control_plane(served: Served) -> &'static ControlPlane {
-    static OURS: OnceCell<ControlPlane> = OnceCell::const_new();
-    static STOCK: OnceCell<ControlPlane> = OnceCell::const_new();
-    let shared = if served == Served::Ours { &OURS } else { &STOCK };
-    let start = || async {
-        let control_plane = ControlPlane::start().await?;
-        let definitions = served.yaml(&["machines", "machinesets"]).await?;
-        control_plane.install_crds(&definitions).await?;
-        anyhow::Ok(control_plane)
-    };
-    shared.get_or_try_init(start).await.unwrap()
-}
 
 pub(crate) struct Fleet {
     pub(crate) served: Served,
@@ -92,15 +77,15 @@ impl Fleet {
     }
 
     pub(crate) fn machines(&self) -> Api<DynamicObject> {
-        self.api("Machine", "machines")
+        self.api(&cluster::machines())
     }
 
     pub(crate) fn sets(&self) -> Api<DynamicObject> {
-        self.api("MachineSet", "machinesets")
+        self.api(&cluster::machine_sets())
     }
 
-    fn api(&self, kind: &str, plural: &str) -> Api<DynamicObject> {
-        Api::namespaced_with(self.world.client(), &self.world.namespace, &resource(kind, plural))
+    fn api(&self, kind: &ApiResource) -> Api<DynamicObject> {
+        Api::namespaced_with(self.world.client(), &self.world.namespace, kind)
     }
 
     pub(crate) fn nodes(&self) -> Api<Node> {
@@ -117,8 +102,7 @@ impl Fleet {
             "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": machine},
         });
-        let set = DynamicObject::new(SET, &resource("MachineSet", "machinesets"))
-            .data(json!({"spec": spec}));
+        let set = DynamicObject::new(SET, &cluster::machine_sets()).data(json!({"spec": spec}));
         self.sets().create(&PostParams::default(), &set).await?;
         Ok(())
     }
@@ -126,7 +110,7 @@ impl Fleet {
     /// A machine that belongs to no set, as a user writes one.
     pub(crate) async fn create_machine(&self, name: &str, spec: Value) -> Result<()> {
         let mut machine =
-            DynamicObject::new(name, &resource("Machine", "machines")).data(json!({"spec": spec}));
+            DynamicObject::new(name, &cluster::machines()).data(json!({"spec": spec}));
         let label = "machine.openshift.io/cluster-api-cluster".to_owned();
         machine.metadata.labels = Some([(label, "test".to_owned())].into());
         self.machines().create(&PostParams::default(), &machine).await?;
@@ -245,11 +229,6 @@ impl Fleet {
         told.sort();
         Ok(told)
     }
-}
-
-fn resource(kind: &str, plural: &str) -> ApiResource {
-    let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", kind);
-    ApiResource::from_gvk_with_plural(&kind, plural)
 }
 
 /// The spec of a machine that the simulated cloud takes; `extra` is merged into its provider spec.

@@ -5,7 +5,8 @@ use anyhow::{Result, ensure};
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::fleet::fixture::{Fleet, PATIENCE, SET, control_plane, node_of};
+use crate::definitions::control_plane;
+use crate::fleet::fixture::{Fleet, PATIENCE, SET, node_of};
 use crate::fleet::idle::stays_idle;
 use crate::fleet::reading::{condition, number, phase};
 

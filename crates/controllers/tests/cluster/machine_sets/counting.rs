@@ -12,8 +12,8 @@ use machinist_testbed::poll::eventually;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::definitions::Served;
-use crate::machine_sets::world::{PATIENCE, World, control_plane, is_alive, timings};
+use crate::definitions::{Served, control_plane};
+use crate::machine_sets::world::{PATIENCE, World, is_alive, timings};
 
 on_both_definitions! {
     crate::machine_sets::world::World::new =>

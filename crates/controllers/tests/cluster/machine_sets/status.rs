@@ -12,7 +12,8 @@ use machinist_testbed::faults::{Match, Verb};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::machine_sets::world::{World, control_plane};
+use crate::definitions::control_plane;
+use crate::machine_sets::world::World;
 
 on_both_definitions! {
     crate::machine_sets::world::World::new =>

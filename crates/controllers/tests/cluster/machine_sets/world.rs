@@ -5,12 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::core::GroupVersionKind;
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use machinist_control_plane::ControlPlane;
 use machinist_controllers::kinds::{MachineSets, Machines};
 use machinist_controllers::machine_set::{MachineSetController, Settings};
 use machinist_domain::machine_timings::MachineTimings;
@@ -22,33 +19,20 @@ use machinist_runtime::cluster::Cluster;
 use machinist_runtime::controller::start::Registration;
 use machinist_runtime::manager::{Manager, Options};
 use machinist_runtime::timings::Timings;
+use machinist_testbed::cluster;
 use machinist_testbed::faults::Proxy;
 use machinist_testbed::poll::eventually;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::definitions::Served;
+use crate::definitions::{Served, control_plane};
 
 /// How long anything is waited for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// How long a lease lasts here.
 const LEASE: Duration = Duration::from_secs(3);
-
-pub(crate) async fn control_plane(served: Served) -> &'static ControlPlane {
-    static OURS: OnceCell<ControlPlane> = OnceCell::const_new();
-    static STOCK: OnceCell<ControlPlane> = OnceCell::const_new();
-    let shared = if served == Served::Ours { &OURS } else { &STOCK };
-    let start = || async {
-        let control_plane = ControlPlane::start().await?;
-        let definitions = served.yaml(&["machines", "machinesets"]).await?;
-        control_plane.install_crds(&definitions).await?;
-        anyhow::Ok(control_plane)
-    };
-    shared.get_or_try_init(start).await.unwrap()
-}
 
 /// Provider specs are not read here.
 struct Unread;
@@ -98,23 +82,15 @@ impl Drop for Process {
     }
 }
 
-fn kind(kind: &str, plural: &str) -> ApiResource {
-    let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", kind);
-    ApiResource::from_gvk_with_plural(&kind, plural)
-}
-
 impl World {
     /// A world for the test of this name.
     pub(crate) async fn new(test: &str, served: Served) -> Result<Self> {
         let control_plane = control_plane(served).await;
-        let name: String = test.replace('_', "-").chars().take(40).collect();
         let client = control_plane.client()?;
-        let namespace = json!({"metadata": {"generateName": format!("{name}-")}});
-        let namespace: Namespace = serde_json::from_value(namespace)?;
-        let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
+        let namespace = cluster::namespace(&client, test).await?;
         let config = control_plane.kube_config();
         let machine_timings = MachineTimings::default().scaled(0.05);
-        Ok(Self { served, namespace: namespace.name_any(), client, config, machine_timings })
+        Ok(Self { served, namespace, client, config, machine_timings })
     }
 
     /// A process that needs no lease.
@@ -171,15 +147,11 @@ impl World {
     }
 
     pub(crate) fn sets(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(
-            self.client.clone(),
-            &self.namespace,
-            &kind("MachineSet", "machinesets"),
-        )
+        Api::namespaced_with(self.client.clone(), &self.namespace, &cluster::machine_sets())
     }
 
     pub(crate) fn machines(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &self.namespace, &kind("Machine", "machines"))
+        Api::namespaced_with(self.client.clone(), &self.namespace, &cluster::machines())
     }
 
     /// A set that selects `set: <name>`; `patch` is merged into its spec.
@@ -200,8 +172,7 @@ impl World {
         for (name, value) in patch.as_object().into_iter().flatten() {
             spec[name] = value.clone();
         }
-        let set = DynamicObject::new(name, &kind("MachineSet", "machinesets"))
-            .data(json!({"spec": spec}));
+        let set = DynamicObject::new(name, &cluster::machine_sets()).data(json!({"spec": spec}));
         Ok(self.sets().create(&PostParams::default(), &set).await?)
     }
 
@@ -212,8 +183,7 @@ impl World {
         set: &str,
         owners: Value,
     ) -> Result<DynamicObject> {
-        let mut machine =
-            DynamicObject::new(name, &kind("Machine", "machines")).data(json!({"spec": {}}));
+        let mut machine = DynamicObject::new(name, &cluster::machines()).data(json!({"spec": {}}));
         machine.metadata.labels = Some([("set".to_owned(), set.to_owned())].into());
         machine.metadata.owner_references = Some(serde_json::from_value(owners)?);
         Ok(self.machines().create(&PostParams::default(), &machine).await?)

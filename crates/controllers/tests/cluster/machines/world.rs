@@ -5,13 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::{Namespace, Node};
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
-};
-use kube::{Api, Client, ResourceExt};
-use machinist_control_plane::{ControlPlane, FeatureSet};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
 use machinist_controllers::kinds::Nodes;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine_timings::MachineTimings;
@@ -20,35 +17,17 @@ use machinist_provider_sim::server::{SimCloud, SimServer};
 use machinist_runtime::cache::Scope;
 use machinist_runtime::controller::start::Shared;
 use machinist_runtime::timings::Timings;
+use machinist_testbed::cluster;
 use machinist_testbed::poll::eventually;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::controllers::Setup;
-use crate::definitions::Served;
+use crate::definitions::{Served, control_plane};
 
 /// Everything here takes a second or two on an idle machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
-
-async fn control_plane(served: Served) -> &'static ControlPlane {
-    static OURS: OnceCell<ControlPlane> = OnceCell::const_new();
-    static STOCK: OnceCell<ControlPlane> = OnceCell::const_new();
-    static GATED: OnceCell<ControlPlane> = OnceCell::const_new();
-    let shared = match served {
-        Served::Ours => &OURS,
-        Served::Stock(FeatureSet::Default) => &STOCK,
-        Served::Stock(FeatureSet::CustomNoUpgrade) => &GATED,
-    };
-    shared.get_or_try_init(|| start(served)).await.unwrap()
-}
-
-async fn start(served: Served) -> Result<ControlPlane> {
-    let control_plane = ControlPlane::start().await?;
-    control_plane.install_crds(&served.yaml(&["machines"]).await?).await?;
-    Ok(control_plane)
-}
 
 /// A namespace, a cloud and the controllers.
 pub(crate) struct World {
@@ -116,11 +95,7 @@ impl World {
     pub(crate) async fn new(test: &str, served: Served) -> Result<Self> {
         let control_plane = control_plane(served).await;
         let client = control_plane.client()?;
-        let name: String = test.replace('_', "-").chars().take(40).collect();
-        let namespace: Namespace =
-            serde_json::from_value(json!({"metadata": {"generateName": format!("{name}-")}}))?;
-        let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
-        let namespace = namespace.name_any();
+        let namespace = cluster::namespace(&client, test).await?;
         let config = control_plane.kube_config();
         // Names of nodes come from the seed, and the tests share their cluster.
         let mix = |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte));
@@ -179,7 +154,7 @@ impl World {
     }
 
     pub(crate) fn machines(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &self.namespace, &kind())
+        Api::namespaced_with(self.client.clone(), &self.namespace, &cluster::machines())
     }
 
     pub(crate) fn nodes(&self) -> Api<Node> {
@@ -197,7 +172,8 @@ impl World {
         spec: Value,
         annotations: Value,
     ) -> Result<DynamicObject> {
-        let mut machine = DynamicObject::new(name, &kind()).data(json!({"spec": spec}));
+        let mut machine =
+            DynamicObject::new(name, &cluster::machines()).data(json!({"spec": spec}));
         machine.metadata.labels =
             Some([("machine.openshift.io/cluster-api-cluster".to_owned(), "c".to_owned())].into());
         machine.metadata.annotations = Some(serde_json::from_value(annotations)?);
@@ -267,11 +243,6 @@ impl World {
         reasons.sort();
         Ok(reasons)
     }
-}
-
-fn kind() -> ApiResource {
-    let kind = kube::core::GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "Machine");
-    ApiResource::from_gvk_with_plural(&kind, "machines")
 }
 
 /// A spec that the simulated cloud takes, with more in it.

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::cluster;
 use machinist_testbed::poll;
 
 use crate::processes::support::process::Process;
-use crate::processes::support::scene::{LARGE, SMALL, Scene, install_crds};
+use crate::processes::support::scene::{LARGE, SMALL, Scene};
 use crate::processes::support::time::{PATIENCE, disturbance, holds_for};
 
 fn outage() -> Duration {
@@ -17,7 +18,7 @@ fn outage() -> Duration {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_is_survived_and_no_change_is_missed() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
-    install_crds(&control_plane).await?;
+    cluster::install_crds(&control_plane).await?;
     let scene = Scene::on(&control_plane, "outage").await?;
     let kubeconfig = control_plane.kubeconfig_yaml();
     let mut process = Process::start(kubeconfig, &scene.namespace, &[]).await?;
@@ -62,7 +63,7 @@ async fn an_outage_is_survived_and_no_change_is_missed() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_api_server_that_comes_up_later_is_waited_for() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
-    install_crds(&control_plane).await?;
+    cluster::install_crds(&control_plane).await?;
     let scene = Scene::on(&control_plane, "early").await?;
     scene.create_set("set", SMALL).await?;
     control_plane.stop_api_server().await;

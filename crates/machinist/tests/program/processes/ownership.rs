@@ -3,13 +3,14 @@
 use anyhow::{Result, ensure};
 use kube::api::PostParams;
 use machinist_controllers::annotator;
+use machinist_testbed::cluster;
 use machinist_testbed::ownership;
 use machinist_testbed::poll;
 use serde_json::{Value, json};
 
 use crate::processes::support::process::Process;
 use crate::processes::support::replica::LEADER;
-use crate::processes::support::scene::{SMALL, Scene, Shape, UNKNOWN, install_crds, spec};
+use crate::processes::support::scene::{SMALL, Scene, Shape, UNKNOWN, spec};
 use crate::processes::support::time::PATIENCE;
 
 const GPU: Shape = Shape { instance_type: "p4d.24xlarge", vcpus: "96" };
@@ -26,7 +27,7 @@ fn full(shape: Shape) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_annotator_writes_exactly_what_it_declares() -> Result<()> {
     let control_plane = ownership::control_plane().await?;
-    install_crds(&control_plane).await?;
+    cluster::install_crds(&control_plane).await?;
     let scene = Scene::on(&control_plane, "ownership").await?;
     let flags = [
         "--namespace",

@@ -10,6 +10,7 @@ use kube::api::{Api, GetParams, ListParams};
 use kube::core::Request;
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::aws::AwsBed;
+use machinist_testbed::cluster;
 use machinist_testbed::kubectl::kubectl;
 use machinist_testbed::poll;
 use serde_json::{Value, json};
@@ -19,9 +20,7 @@ use crate::processes::support::installation::{Installation, apply_file};
 use crate::processes::support::openshift::definition;
 use crate::processes::support::process::Process;
 use crate::processes::support::replica::LEADER;
-use crate::processes::support::scene::{
-    LARGE, LEASE, SMALL, Scene, Shape, UNKNOWN, install_crds, spec,
-};
+use crate::processes::support::scene::{LARGE, LEASE, SMALL, Scene, Shape, UNKNOWN, spec};
 use crate::processes::support::time::PATIENCE;
 
 /// Where the rival's Lease and, on OpenShift, everything else of machines is.
@@ -34,7 +33,7 @@ const SHORT_LEASE: &str = "--leader-elect-lease-duration=3s";
 async fn the_base_gives_the_rights_that_are_needed_and_no_more() -> Result<()> {
     // Its own control plane: as deployed, it looks at all namespaces.
     let control_plane = ControlPlane::start().await?;
-    install_crds(&control_plane).await?;
+    cluster::install_crds(&control_plane).await?;
     let scene = Scene::called(&control_plane, "my-machines".to_owned()).await?;
     let installation = Installation::apply(&control_plane, "base").await?;
     assert_eq!(installation.namespace, "machinist-system");
@@ -94,7 +93,7 @@ const OF_OPENSHIFT: [(&str, &str, &str); 4] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
-    install_crds(&control_plane).await?;
+    cluster::install_crds(&control_plane).await?;
     let scene = Scene::called(&control_plane, MACHINE_API.to_owned()).await?;
     // EC2 is found by the Infrastructure, trusted by the ConfigMap, and asked as the Secret says: without these three,
     // nothing is annotated.

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::cluster;
 use machinist_testbed::faults::{Effect, Match, Rule};
 use machinist_testbed::poll;
 
 use crate::processes::support::process::{Process, file_with, run_to_end};
 use crate::processes::support::replica::Replica;
-use crate::processes::support::scene::{SMALL, Scene, install_crds};
+use crate::processes::support::scene::{SMALL, Scene};
 use crate::processes::support::time::{PATIENCE, holds_for};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -32,7 +33,7 @@ async fn a_definition_that_is_installed_later_is_picked_up() -> Result<()> {
     })
     .await?;
 
-    install_crds(&control_plane).await?;
+    cluster::install_crds(&control_plane).await?;
     scene.create_set("set", SMALL).await?;
     scene.annotated("set", SMALL).await?;
     let (_, details) = replica.process.readyz().await?;

@@ -17,6 +17,7 @@ use machinist_api::event_recycler::{EventRecycler, EventRecyclerStatus};
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::aws::estate::GroupFacts;
 use machinist_testbed::aws::{AwsBed, Call, Estate, Kubelets};
+use machinist_testbed::cluster;
 use machinist_testbed::poll;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -82,9 +83,7 @@ pub(crate) fn bare(test: impl AsyncFnOnce(&World) -> Result<()>) -> Result<()> {
 impl World {
     async fn new() -> Result<Self> {
         let world = Self::bare().await?;
-        for crd in machinist_api::crds() {
-            world.control_plane.install_crds(&serde_json::to_string(&crd)?).await?;
-        }
+        cluster::install_crds(&world.control_plane).await?;
         Ok(world)
     }
 

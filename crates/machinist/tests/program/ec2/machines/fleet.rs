@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{
-    ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
-};
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use machinist_api::names::{LABEL_CLUSTER, LABEL_MACHINE_SET};
 use machinist_testbed::aws::estate::{Balancers, InstanceFacts};
 use machinist_testbed::aws::{Authority, AwsBed, Call, Estate, Kubelets, Moto, Transport};
+use machinist_testbed::cluster;
 use machinist_testbed::poll;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -129,8 +128,7 @@ impl Fleet {
     }
 
     pub(super) fn machines(&self) -> Api<DynamicObject> {
-        let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "Machine");
-        let kind = ApiResource::from_gvk_with_plural(&kind, "machines");
+        let kind = cluster::machines();
         Api::namespaced_with(self.scene.client.clone(), &self.scene.namespace, &kind)
     }
 

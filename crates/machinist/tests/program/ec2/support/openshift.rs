@@ -1,4 +1,4 @@
-//! OpenShift, as far as anybody here looks at it: settings of the cluster, and its own annotator.
+//! OpenShift, as far as these tests need it: settings of the cluster, and its own annotator.
 //!
 //! They are the cluster's and not a namespace's, so one test at a time takes place there.
 
@@ -12,10 +12,11 @@ use kube::api::{
     PostParams,
 };
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::cluster;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
-use super::scene::{Scene, create_namespace, kind, start};
+use super::scene::Scene;
 
 static OPENSHIFT: OnceCell<ControlPlane> = OnceCell::const_new();
 static LATE: OnceCell<ControlPlane> = OnceCell::const_new();
@@ -36,11 +37,14 @@ impl Scene {
         // What a former test left. Its sets would be seen by a process that looks everywhere.
         drop(scene.rivals_leases().delete(RIVAL, &now).await);
         drop(scene.certificates().delete(CERTIFICATES, &now).await);
-        let sets = Api::<DynamicObject>::all_with(scene.client.clone(), &kind());
+        let sets = Api::<DynamicObject>::all_with(scene.client.clone(), &cluster::machine_sets());
         for set in sets.list(&ListParams::default()).await? {
             let namespace = set.metadata.namespace.context("a namespace")?;
-            let sets =
-                Api::<DynamicObject>::namespaced_with(scene.client.clone(), &namespace, &kind());
+            let sets = Api::<DynamicObject>::namespaced_with(
+                scene.client.clone(),
+                &namespace,
+                &cluster::machine_sets(),
+            );
             sets.delete(&set.metadata.name.context("a name")?, &now).await?;
         }
         Ok(scene)
@@ -48,7 +52,7 @@ impl Scene {
 
     /// A new namespace on a cluster that is not OpenShift yet. For one test only.
     pub(crate) async fn before_openshift(name: &str) -> Result<Self> {
-        Self::on(LATE.get_or_try_init(start).await?, name, None).await
+        Self::on(LATE.get_or_try_init(cluster::control_plane).await?, name, None).await
     }
 
     /// From now on it is.
@@ -126,12 +130,12 @@ impl Scene {
 }
 
 async fn start_openshift() -> Result<ControlPlane> {
-    let control_plane = start().await?;
+    let control_plane = cluster::control_plane().await?;
     install_openshift(&control_plane).await?;
     Ok(control_plane)
 }
 
-/// What makes a cluster OpenShift, as far as anybody here looks at it.
+/// What makes a cluster OpenShift, as far as these tests need it.
 async fn install_openshift(control_plane: &ControlPlane) -> Result<()> {
     let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let crd = json!({
@@ -153,7 +157,7 @@ async fn install_openshift(control_plane: &ControlPlane) -> Result<()> {
     control_plane.install_crds(&crd.to_string()).await?;
     let client = control_plane.client()?;
     for namespace in [CONFIG, MACHINE_API] {
-        create_namespace(&client, namespace).await?;
+        cluster::create_namespace(&client, namespace).await?;
     }
     Ok(())
 }

@@ -5,22 +5,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
-    PostParams,
-};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::cluster;
 use machinist_testbed::faults::Proxy;
 use machinist_testbed::poll;
 use serde_json::{Value, json};
-use tokio::sync::{MutexGuard, OnceCell};
+use tokio::sync::MutexGuard;
 
 use super::PATIENCE;
-
-static PLAIN: OnceCell<ControlPlane> = OnceCell::const_new();
 
 pub(crate) const LABELS: &str = "capacity.cluster-autoscaler.kubernetes.io/labels";
 pub(crate) const CPU: &str = "capacity.cluster-autoscaler.kubernetes.io/cpu";
@@ -40,8 +36,7 @@ pub(crate) struct Scene {
 impl Scene {
     /// A new namespace on plain Kubernetes.
     pub(crate) async fn plain(name: &str) -> Result<Self> {
-        let control_plane = PLAIN.get_or_try_init(start).await?;
-        Self::on(control_plane, name, None).await
+        Self::on(crate::control_plane().await?, name, None).await
     }
 
     pub(super) async fn on(
@@ -50,8 +45,7 @@ impl Scene {
         turn: Option<MutexGuard<'static, ()>>,
     ) -> Result<Self> {
         let client = control_plane.client()?;
-        let namespace = format!("{name}-{:06x}", fastrand::u32(..1 << 24));
-        create_namespace(&client, &namespace).await?;
+        let namespace = cluster::namespace(&client, name).await?;
         Ok(Self { namespace, client, control_plane, _turn: turn })
     }
 
@@ -76,7 +70,7 @@ impl Scene {
 
     /// MachineSets, of whatever content.
     pub(crate) fn sets(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &self.namespace, &kind())
+        Api::namespaced_with(self.client.clone(), &self.namespace, &cluster::machine_sets())
     }
 
     /// Creates a MachineSet whose machines are asked for like this.
@@ -213,25 +207,4 @@ pub(crate) fn pairs(annotations: &Annotations) -> BTreeMap<&str, &str> {
 
 fn spec(machine: &Value) -> Value {
     json!({"replicas": 0, "selector": {}, "template": {"spec": {"providerSpec": {"value": machine}}}})
-}
-
-/// What MachineSets are to the API server.
-pub(super) fn kind() -> ApiResource {
-    let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "MachineSet");
-    ApiResource::from_gvk_with_plural(&kind, "machinesets")
-}
-
-/// A control plane that has the definitions that the binary brings.
-pub(super) async fn start() -> Result<ControlPlane> {
-    let control_plane = ControlPlane::start().await?;
-    for crd in machinist_api::crds() {
-        control_plane.install_crds(&serde_json::to_string(&crd)?).await?;
-    }
-    Ok(control_plane)
-}
-
-pub(super) async fn create_namespace(client: &Client, name: &str) -> Result<()> {
-    let object: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
-    Api::all(client.clone()).create(&PostParams::default(), &object).await?;
-    Ok(())
 }

@@ -6,15 +6,14 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
-use kube::api::{
-    ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
-};
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::ObjectMeta;
 use machinist_api::names::{LABEL_CLUSTER, LABEL_MACHINE_SET};
 use machinist_control_plane::ControlPlane;
 use machinist_provider_sim::ENDPOINT_VARIABLE;
 use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
 use machinist_provider_sim::server::{SimCloud, SimServer};
+use machinist_testbed::cluster;
 use machinist_testbed::poll;
 use serde_json::{Value, json};
 
@@ -50,7 +49,7 @@ impl Fleet {
     }
 
     pub(super) fn machines(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(self.scene.client.clone(), &self.scene.namespace, &kind())
+        Api::namespaced_with(self.scene.client.clone(), &self.scene.namespace, &cluster::machines())
     }
 
     pub(super) fn nodes(&self) -> Api<Node> {
@@ -64,8 +63,8 @@ impl Fleet {
     /// A machine that no set asked for, without a finalizer.
     pub(super) async fn create_machine(&self, name: &str, spec: Value) -> Result<()> {
         let labels = BTreeMap::from([(LABEL_CLUSTER.to_owned(), "c".to_owned())]);
-        let mut machine =
-            DynamicObject::new(name, &kind()).data(json!({"spec": machine_spec(&spec)}));
+        let mut machine = DynamicObject::new(name, &cluster::machines())
+            .data(json!({"spec": machine_spec(&spec)}));
         machine.metadata = ObjectMeta { labels: Some(labels), ..machine.metadata };
         self.machines().create(&PostParams::default(), &machine).await?;
         Ok(())
@@ -155,11 +154,6 @@ fn machine_spec(provider: &Value) -> Value {
         "taints": [{"key": WANTED, "effect": "PreferNoSchedule", "value": "yes"}],
         "providerSpec": {"value": spec},
     })
-}
-
-fn kind() -> ApiResource {
-    let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "Machine");
-    ApiResource::from_gvk_with_plural(&kind, "machines")
 }
 
 /// What a set says in its status.

@@ -5,6 +5,7 @@ use machinist_api::names::{ANNOTATION_MACHINE, ANNOTATION_NODE_METADATA};
 use machinist_control_plane::AuditEntry;
 use machinist_controllers::{machine, machine_set, node_link};
 use machinist_runtime::controller::declaration::Declaration;
+use machinist_testbed::cluster;
 use machinist_testbed::ownership;
 use machinist_testbed::poll;
 use serde_json::json;
@@ -12,7 +13,7 @@ use serde_json::json;
 use super::fleet::{Fleet, WANTED};
 use super::life;
 use super::rights::FASTER;
-use crate::processes::support::scene::{Scene, install_crds};
+use crate::processes::support::scene::Scene;
 use crate::processes::support::time::PATIENCE;
 
 const CONTROLLERS: [&Declaration; 3] =
@@ -21,7 +22,7 @@ const CONTROLLERS: [&Declaration; 3] =
 #[tokio::test(flavor = "multi_thread")]
 async fn the_machine_controllers_write_exactly_what_they_declare() -> Result<()> {
     let control_plane = ownership::control_plane().await?;
-    install_crds(&control_plane).await?;
+    cluster::install_crds(&control_plane).await?;
     let scene = Scene::on(&control_plane, "ownership").await?;
     let fleet = Fleet::start(&control_plane, scene).await?;
     let flags = [

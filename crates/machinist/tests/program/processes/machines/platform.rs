@@ -4,12 +4,13 @@ use anyhow::{Context, Result, ensure};
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::cluster;
 use machinist_testbed::poll;
 use serde_json::json;
 
 use super::fleet::Fleet;
 use crate::processes::support::openshift::definition;
-use crate::processes::support::scene::{Scene, install_crds};
+use crate::processes::support::scene::Scene;
 use crate::processes::support::time::PATIENCE;
 
 const FLAGS: [&str; 3] =
@@ -18,7 +19,7 @@ const FLAGS: [&str; 3] =
 #[tokio::test(flavor = "multi_thread")]
 async fn a_platform_without_a_provider_is_said_and_stops_nothing() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
-    install_crds(&control_plane).await?;
+    cluster::install_crds(&control_plane).await?;
     let crd =
         definition("config.openshift.io", "v1", "Infrastructure", "infrastructures", "Cluster");
     control_plane.install_crds(&crd.to_string()).await?;

@@ -8,6 +8,7 @@ use anyhow::{Result, ensure};
 use kube::Client;
 use machinist_api::names::LEASE_MACHINE;
 use machinist_control_plane::{AuditEntry, ControlPlane};
+use machinist_testbed::cluster;
 use machinist_testbed::kubectl::kubectl;
 use machinist_testbed::poll;
 use serde_json::json;
@@ -19,7 +20,7 @@ use crate::processes::support::access::{
     Attempt, answer, may_look_at, may_not_look_at, may_only_get,
 };
 use crate::processes::support::installation::{Installation, apply_file, right_on};
-use crate::processes::support::scene::{Scene, install_crds};
+use crate::processes::support::scene::Scene;
 use crate::processes::support::time::PATIENCE;
 
 /// On top of the Deployment's: things happen sooner, and machines may be Cluster API's.
@@ -47,7 +48,7 @@ const RARE: [&str; 5] = [
 pub(super) async fn strict() -> Result<ControlPlane> {
     let flag = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
     let control_plane = ControlPlane::builder().api_server_flag(flag).start().await?;
-    install_crds(&control_plane).await?;
+    cluster::install_crds(&control_plane).await?;
     Ok(control_plane)
 }
 

@@ -5,21 +5,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
-};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use machinist_api::names;
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::cluster;
 use machinist_testbed::faults::Proxy;
 use machinist_testbed::poll;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 
 use super::time::PATIENCE;
-
-static CONTROL_PLANE: OnceCell<ControlPlane> = OnceCell::const_new();
+pub(crate) use crate::control_plane;
 
 /// The Lease of the annotator.
 pub(crate) const LEASE: &str = "machinist-annotator";
@@ -36,24 +32,6 @@ pub(crate) const LARGE: Shape = Shape { instance_type: "m6i.4xlarge", vcpus: "16
 /// Not in the catalogue.
 pub(crate) const UNKNOWN: Shape = Shape { instance_type: "m99.mega", vcpus: "" };
 
-/// The control plane that tests share. Never dropped: its guard process cleans up when the tests end.
-pub(crate) async fn control_plane() -> Result<&'static ControlPlane> {
-    let start = async || {
-        let control_plane = ControlPlane::start().await?;
-        install_crds(&control_plane).await?;
-        anyhow::Ok(control_plane)
-    };
-    CONTROL_PLANE.get_or_try_init(start).await
-}
-
-/// Installs the definitions that the binary brings.
-pub(crate) async fn install_crds(control_plane: &ControlPlane) -> Result<()> {
-    for crd in machinist_api::crds() {
-        control_plane.install_crds(&serde_json::to_string(&crd)?).await?;
-    }
-    Ok(())
-}
-
 /// A namespace and its user.
 pub(crate) struct Scene {
     pub(crate) namespace: String,
@@ -69,14 +47,15 @@ impl Scene {
 
     /// A new namespace on this control plane.
     pub(crate) async fn on(control_plane: &ControlPlane, name: &str) -> Result<Self> {
-        Self::called(control_plane, format!("{name}-{:06x}", fastrand::u32(..1 << 24))).await
+        let client = control_plane.client()?;
+        let namespace = cluster::namespace(&client, name).await?;
+        Ok(Self { namespace, client, config: control_plane.kube_config() })
     }
 
     /// The namespace of exactly this name, which must not exist yet.
     pub(crate) async fn called(control_plane: &ControlPlane, namespace: String) -> Result<Self> {
         let client = control_plane.client()?;
-        let object: Namespace = serde_json::from_value(json!({"metadata": {"name": namespace}}))?;
-        Api::all(client.clone()).create(&PostParams::default(), &object).await?;
+        cluster::create_namespace(&client, &namespace).await?;
         Ok(Self { namespace, client, config: control_plane.kube_config() })
     }
 
@@ -87,9 +66,7 @@ impl Scene {
 
     /// MachineSets, of whatever content.
     pub(crate) fn sets(&self) -> Api<DynamicObject> {
-        let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "MachineSet");
-        let resource = ApiResource::from_gvk_with_plural(&kind, "machinesets");
-        Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
+        Api::namespaced_with(self.client.clone(), &self.namespace, &cluster::machine_sets())
     }
 
     pub(crate) async fn create_set(&self, name: &str, shape: Shape) -> Result<()> {

@@ -1,0 +1,53 @@
+//! What tests do first on an API server: install our definitions, create a namespace of their own.
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{ApiResource, GroupVersionKind, ObjectMeta, PostParams};
+use kube::{Api, Client};
+use machinist_control_plane::ControlPlane;
+
+/// Starts a control plane and installs our definitions.
+pub async fn control_plane() -> Result<ControlPlane> {
+    let control_plane = ControlPlane::start().await?;
+    install_crds(&control_plane).await?;
+    Ok(control_plane)
+}
+
+/// Installs our definitions.
+pub async fn install_crds(control_plane: &ControlPlane) -> Result<()> {
+    let definitions = machinist_api::crds();
+    let documents = definitions.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+    Ok(control_plane.install_crds(&documents.join("\n---\n")).await?)
+}
+
+/// Creates a namespace whose name begins with that of the test, and returns its name.
+pub async fn namespace(client: &Client, test: &str) -> Result<String> {
+    let test: String = test.replace('_', "-").chars().take(40).collect();
+    let name = format!("{test}-{:06x}", fastrand::u32(..1 << 24));
+    create_namespace(client, &name).await?;
+    Ok(name)
+}
+
+/// Creates the namespace of this name.
+pub async fn create_namespace(client: &Client, name: &str) -> Result<()> {
+    let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+    let object = Namespace { metadata, ..Namespace::default() };
+    let created = Api::all(client.clone()).create(&PostParams::default(), &object).await;
+    created.with_context(|| format!("namespace {name}"))?;
+    Ok(())
+}
+
+/// Machines, whatever their content.
+pub fn machines() -> ApiResource {
+    machine_api("Machine", "machines")
+}
+
+/// MachineSets, whatever their content.
+pub fn machine_sets() -> ApiResource {
+    machine_api("MachineSet", "machinesets")
+}
+
+fn machine_api(kind: &str, plural: &str) -> ApiResource {
+    let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", kind);
+    ApiResource::from_gvk_with_plural(&kind, plural)
+}
