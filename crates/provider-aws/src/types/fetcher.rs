@@ -9,7 +9,7 @@ use machinist_domain::retry::Classified;
 use machinist_domain::shape::Capacity;
 use machinist_provider::access::{CloudAccess, Credentials};
 
-use super::store::{Next, TypeCache};
+use super::cache::{Next, TypeCache};
 use super::{AccessState, Inner};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
@@ -60,10 +60,10 @@ impl Fetcher {
 
     fn next(&self) -> Next {
         let now = (self.inner.clock)();
-        let mut memory = self.state.memory.lock();
-        let changed = memory.sweep(now);
-        let next = memory.next(now);
-        drop(memory);
+        let mut cache = self.state.cache.lock();
+        let changed = cache.sweep(now);
+        let next = cache.next(now);
+        drop(cache);
         self.inner.announce(&self.state.access, &changed);
         next
     }
@@ -86,14 +86,14 @@ impl Fetcher {
         for batch in names.chunks(BATCH) {
             match self.fetch(batch).await {
                 Ok(found) => {
-                    self.update(|memory, now| memory.answered(batch, &found, now, fastrand::f64()));
+                    self.update(|cache, now| cache.answered(batch, &found, now, fastrand::f64()));
                 }
                 Err(error) => {
                     // The credentials may have been refused, and a new client is cheap.
                     self.client = None;
                     let failure = error.failure();
                     let is_news =
-                        self.update(|memory, now| memory.failed(failure, now, fastrand::f64()));
+                        self.update(|cache, now| cache.failed(failure, now, fastrand::f64()));
                     self.log(&error, is_news);
                     return;
                 }
@@ -118,7 +118,7 @@ impl Fetcher {
 
     /// Changes the cache and calls the listeners; true if something changed.
     fn update(&self, change: impl FnOnce(&mut TypeCache, Duration) -> Vec<Arc<str>>) -> bool {
-        let changed = change(&mut self.state.memory.lock(), (self.inner.clock)());
+        let changed = change(&mut self.state.cache.lock(), (self.inner.clock)());
         self.inner.announce(&self.state.access, &changed);
         !changed.is_empty()
     }

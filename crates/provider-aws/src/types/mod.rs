@@ -1,12 +1,12 @@
 //! The capacity of instance types: fetched in the background, cached, refreshed ahead of expiry.
 //!
-//! `store` is the pure cache of one cloud access, `fetcher` its background task.
+//! `cache` is the pure cache of one cloud access, `fetcher` its background task.
 //!
 //! Invariants: [`Ec2Types::look`] never waits; at most one request per cloud access is in flight; all tasks end when
 //! [`Ec2Types`] is dropped.
 
+mod cache;
 mod fetcher;
-mod store;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -25,7 +25,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::client::Connector;
 use crate::regions::Regions;
-use store::TypeCache;
+use cache::TypeCache;
 
 /// Timings of [`Ec2Types`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ type AccessStates = HashMap<AccessKey, Vec<Arc<AccessState>>>;
 
 struct AccessState {
     access: CloudAccess,
-    memory: Mutex<TypeCache>,
+    cache: Mutex<TypeCache>,
     wake: Notify,
 }
 
@@ -141,7 +141,7 @@ impl CapacitySource for Ec2Types {
 impl Inner {
     /// Queries the cache of an access, created if missing. The state's lock is taken inside the map's lock, so that a
     /// task that is about to end cannot miss this query.
-    fn look(&self, question: &Question, now: Duration) -> (store::Lookup, Arc<AccessState>, bool) {
+    fn look(&self, question: &Question, now: Duration) -> (cache::Lookup, Arc<AccessState>, bool) {
         let access = &question.access;
         let mut accesses = self.accesses.lock();
         let key = (Arc::clone(&access.region), access.credentials.clone());
@@ -154,13 +154,13 @@ impl Inner {
             forget_superseded(&mut accesses, &access.credentials);
             let state = Arc::new(AccessState {
                 access: access.clone(),
-                memory: Mutex::new(TypeCache::new(self.timings)),
+                cache: Mutex::new(TypeCache::new(self.timings)),
                 wake: Notify::new(),
             });
             accesses.entry(key).or_default().push(Arc::clone(&state));
             state
         });
-        let look = state.memory.lock().look(&question.instance_type, now);
+        let look = state.cache.lock().look(&question.instance_type, now);
         drop(accesses);
         (look, state, is_new)
     }
@@ -168,7 +168,7 @@ impl Inner {
     /// Removes a state without types; false if a query just arrived.
     fn forget(&self, state: &Arc<AccessState>) -> bool {
         let mut accesses = self.accesses.lock();
-        let is_idle = state.memory.lock().is_empty();
+        let is_idle = state.cache.lock().is_empty();
         if is_idle {
             remove_state(&mut accesses, state);
         }
@@ -214,7 +214,7 @@ fn forget_where(accesses: &mut AccessStates, gone: impl Fn(&ObjectKey, &Version)
     accesses.retain(|(_, credentials), states| match credentials {
         Credentials::Secret { key, version } if gone(key, version) => {
             for state in states {
-                state.memory.lock().clear();
+                state.cache.lock().clear();
                 state.wake.notify_one();
             }
             false

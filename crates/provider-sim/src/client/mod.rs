@@ -81,7 +81,11 @@ impl SimClient {
     }
 
     /// Counts a call.
-    fn told<T>(&self, call: &'static str, result: Result<T, CloudError>) -> Result<T, CloudError> {
+    fn record<T>(
+        &self,
+        call: &'static str,
+        result: Result<T, CloudError>,
+    ) -> Result<T, CloudError> {
         let word = result.as_ref().map_or_else(|error| error.category().as_str(), |_| "ok");
         self.parts.metrics.record_call(call, word);
         result
@@ -92,7 +96,7 @@ impl SimClient {
         let mut next = String::new();
         loop {
             let path = format!("/v1/instances?{query}{next}");
-            let page: Page = self.told("list", self.http.get(to, &path).await)?;
+            let page: Page = self.record("list", self.http.get(to, &path).await)?;
             all.extend(page.items);
             match page.next {
                 None => return Ok(all),
@@ -124,7 +128,7 @@ impl SimClient {
         self.absences.forget(&machine.uid);
         let request = &launch.request;
         let answer = self.http.send_json(&to, Method::POST, "/v1/instances", request).await;
-        let found: wire::Instance = self.told("create", answer).map_err(|error| {
+        let found: wire::Instance = self.record("create", answer).map_err(|error| {
             let within = match error.class {
                 ErrorClass::CapacityExhausted => {
                     format!("sim/{}/{}/{}", request.region, request.zone, request.instance_type)
@@ -221,7 +225,7 @@ impl SimClient {
         let change = ChangeTags { tags: convert::wanted_tags(machine).into_iter().collect() };
         let path = format!("/v1/instances/{}", current.id);
         let answer = self.http.send_json(&to, Method::PATCH, &path, &change).await;
-        let changed: wire::Instance = self.told("tag", answer)?;
+        let changed: wire::Instance = self.record("tag", answer)?;
         Ok(convert::instance(&changed, Some(machine)))
     }
 
@@ -232,7 +236,7 @@ impl SimClient {
         for mut instance in own(&found, machine).cloned() {
             if instance.state != State::Terminated && instance.state != State::ShuttingDown {
                 let path = format!("/v1/instances/{}", instance.id);
-                instance = self.told("delete", self.http.delete(&to, &path).await)?;
+                instance = self.record("delete", self.http.delete(&to, &path).await)?;
             }
             if instance.state != State::Terminated {
                 waiting = Some(format!("instance {} is {}", instance.id, instance.state.as_str()));
@@ -240,7 +244,7 @@ impl SimClient {
             }
             for volume in &instance.volumes {
                 let path = format!("/v1/volumes/{}", volume.id);
-                let gone = self.told("delete-volume", self.http.delete(&to, &path).await);
+                let gone = self.record("delete-volume", self.http.delete(&to, &path).await);
                 match gone {
                     Err(error) if error.class == ErrorClass::NotFound => {}
                     gone => gone.map(|_: serde_json::Value| ())?,

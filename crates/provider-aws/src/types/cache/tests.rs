@@ -158,11 +158,11 @@ fn answer_is_kept_during_failures_until_it_expires() {
 #[test]
 fn jitter_only_shortens() {
     let until = |random| {
-        let mut memory = TypeCache::new(TypeTimings::default());
-        memory.look(&Arc::from("a"), NOW);
+        let mut cache = TypeCache::new(TypeTimings::default());
+        cache.look(&Arc::from("a"), NOW);
         let found = HashMap::from([("a".to_owned(), capacity(2))]);
-        memory.answered(&names(&["a"]), &found, NOW, random);
-        memory.next(NOW)
+        cache.answered(&names(&["a"]), &found, NOW, random);
+        cache.next(NOW)
     };
     assert_eq!(until(0.0), Next::WaitUntil(NOW + 24 * HOUR));
     assert_eq!(until(1.0), Next::WaitUntil(NOW + (24 * HOUR).mul_f64(0.9)));
