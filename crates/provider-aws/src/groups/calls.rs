@@ -1,12 +1,10 @@
 //! Calls to Auto Scaling, and to EC2 for the members of groups. Every page is one counted call.
 
-use std::error::Error;
 use std::sync::Arc;
 
 use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::config::Builder;
 use aws_sdk_autoscaling::types::{RefreshPreferences as Preferences, Tag};
-use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_ec2::types::Filter;
 use machinist_provider::access::CloudAccess;
 use machinist_provider::node_groups::{
@@ -43,17 +41,6 @@ impl Caller {
         &self.access
     }
 
-    fn record<T, E>(
-        &self,
-        operation: &'static str,
-        answer: Result<T, SdkError<E>>,
-    ) -> Result<T, AwsError>
-    where
-        E: ProvideErrorMetadata + Error + 'static,
-    {
-        self.ec2.record(operation, answer)
-    }
-
     /// By filter: one unknown id would fail a call by id.
     pub(super) async fn instances(
         &self,
@@ -73,22 +60,22 @@ impl Caller {
         let mut pages = call.into_paginator().send();
         let mut groups = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
-            let page = self.record("DescribeAutoScalingGroups", page)?;
+            let page = self.ec2.record("DescribeAutoScalingGroups", page)?;
             groups.extend(page.auto_scaling_groups().iter().filter_map(convert::group));
         }
         Ok(groups)
     }
 
     /// Adds hooks and the latest refresh.
-    pub(super) async fn surroundings(&self, mut group: Group) -> Result<Group, AwsError> {
+    pub(super) async fn with_details(&self, mut group: Group) -> Result<Group, AwsError> {
         let name = group.name.to_string();
         let call = self.scaling.describe_lifecycle_hooks().auto_scaling_group_name(&name);
-        let answer = self.record("DescribeLifecycleHooks", quiet(call.send()).await)?;
+        let answer = self.ec2.record("DescribeLifecycleHooks", quiet(call.send()).await)?;
         group.hooks = answer.lifecycle_hooks().iter().filter_map(convert::hook).collect();
 
         let call = self.scaling.describe_instance_refreshes();
         let call = call.auto_scaling_group_name(name).max_records(1);
-        let answer = self.record("DescribeInstanceRefreshes", quiet(call.send()).await)?;
+        let answer = self.ec2.record("DescribeInstanceRefreshes", quiet(call.send()).await)?;
         group.refresh = answer.instance_refreshes().first().and_then(convert::refresh);
         Ok(group)
     }
@@ -102,7 +89,7 @@ impl Caller {
         let tag = |(key, value)| tag_of(group, key).value(value).propagate_at_launch(false).build();
         let tags = tags.into_iter().map(tag).collect();
         let call = self.scaling.create_or_update_tags().set_tags(Some(tags));
-        self.record("CreateOrUpdateTags", quiet(call.send()).await).map(drop)
+        self.ec2.record("CreateOrUpdateTags", quiet(call.send()).await).map(drop)
     }
 
     /// Removes tags, set or not.
@@ -113,14 +100,14 @@ impl Caller {
     ) -> Result<(), AwsError> {
         let tags = keys.map(|key| tag_of(group, key).build()).collect();
         let call = self.scaling.delete_tags().set_tags(Some(tags));
-        self.record("DeleteTags", quiet(call.send()).await).map(drop)
+        self.ec2.record("DeleteTags", quiet(call.send()).await).map(drop)
     }
 
     pub(super) async fn terminate(&self, id: &InstanceId) -> Result<(), AwsError> {
         let call = self.scaling.terminate_instance_in_auto_scaling_group();
         let call = call.instance_id(&*id.0).should_decrement_desired_capacity(false);
         let answer = quiet(call.send()).await;
-        self.record("TerminateInstanceInAutoScalingGroup", answer).map(drop)
+        self.ec2.record("TerminateInstanceInAutoScalingGroup", answer).map(drop)
     }
 
     pub(super) async fn resize(&self, group: &GroupName, to: Sizes) -> Result<(), AwsError> {
@@ -132,7 +119,7 @@ impl Caller {
             .min_size(size(to.min))
             .max_size(size(to.max))
             .desired_capacity(size(to.desired));
-        self.record("UpdateAutoScalingGroup", quiet(call.send()).await).map(drop)
+        self.ec2.record("UpdateAutoScalingGroup", quiet(call.send()).await).map(drop)
     }
 
     pub(super) async fn start_refresh(
@@ -148,7 +135,7 @@ impl Caller {
             .build();
         let call = self.scaling.start_instance_refresh().auto_scaling_group_name(&*group.0);
         let answer = quiet(call.preferences(preferences).send()).await;
-        let answer = self.record(OPERATION, answer)?;
+        let answer = self.ec2.record(OPERATION, answer)?;
         let id = answer.instance_refresh_id().ok_or_else(|| AwsError::InvalidResponse {
             operation: OPERATION,
             status: 200,
@@ -159,7 +146,7 @@ impl Caller {
 
     pub(super) async fn cancel_refresh(&self, group: &GroupName) -> Result<(), AwsError> {
         let call = self.scaling.cancel_instance_refresh().auto_scaling_group_name(&*group.0);
-        self.record("CancelInstanceRefresh", quiet(call.send()).await).map(drop)
+        self.ec2.record("CancelInstanceRefresh", quiet(call.send()).await).map(drop)
     }
 }
 

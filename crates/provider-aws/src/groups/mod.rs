@@ -67,111 +67,6 @@ impl AutoScaling {
             Err(error) => Err(classify_group_error(&error, &access)),
         }
     }
-
-    async fn instances_now(
-        &self,
-        region: &str,
-        ids: &[InstanceId],
-    ) -> Result<Vec<InstanceFacts>, CloudError> {
-        let mut found = Vec::with_capacity(ids.len());
-        if ids.is_empty() {
-            return Ok(found);
-        }
-        let caller = self.caller(region).await?;
-        for some in ids.chunks(INSTANCES_TOGETHER) {
-            found.extend(caller.classified(caller.instances(some).await)?);
-        }
-        Ok(found)
-    }
-
-    async fn describe_now(
-        &self,
-        region: &str,
-        names: &[GroupName],
-    ) -> Result<Vec<Group>, CloudError> {
-        let mut groups = Vec::with_capacity(names.len());
-        if names.is_empty() {
-            return Ok(groups);
-        }
-        let caller = self.caller(region).await?;
-        for some in names.chunks(GROUPS_TOGETHER) {
-            for group in caller.classified(caller.groups(some).await)? {
-                match caller.classified(caller.surroundings(group).await) {
-                    Ok(group) => groups.push(group),
-                    // It was deleted between two calls.
-                    Err(error) if error.class == ErrorClass::NotFound => {}
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        Ok(groups)
-    }
-
-    async fn mark_now(&self, group: &GroupRef, value: &str) -> Result<(), CloudError> {
-        if !mark::fits(value) {
-            let message = messages::mark_too_long(value.len());
-            return Err(CloudError::new(ErrorClass::InvalidConfiguration, message));
-        }
-        let caller = self.caller(&group.region).await?;
-        caller.classified(caller.tag(&group.name, mark::to_tags(value)).await)
-    }
-
-    async fn unmark_now(&self, group: &GroupRef) -> Result<(), CloudError> {
-        let caller = self.caller(&group.region).await?;
-        if caller.find(&group.name).await?.is_none() {
-            return Ok(());
-        }
-        match caller.classified(caller.untag(&group.name, mark::keys()).await) {
-            Err(error) if error.class == ErrorClass::NotFound => Ok(()),
-            answer => answer,
-        }
-    }
-
-    /// `TerminateInstanceInAutoScalingGroup` does not take a group, so membership is checked first.
-    async fn terminate_now(&self, group: &GroupRef, id: &InstanceId) -> Result<(), CloudError> {
-        let caller = self.caller(&group.region).await?;
-        let found = caller.existing(&group.name).await?;
-        match found.members.iter().find(|member| member.id == *id) {
-            None => {
-                let message = messages::not_a_member(id, group);
-                Err(CloudError::new(ErrorClass::NotFound, message))
-            }
-            Some(member) if member.lifecycle.is_leaving() => Ok(()),
-            Some(_) => caller.classified(caller.terminate(id).await),
-        }
-    }
-
-    async fn resize_now(&self, group: &GroupRef, from: Sizes, to: Sizes) -> Result<(), GroupError> {
-        let caller = self.caller(&group.region).await?;
-        let found = caller.existing(&group.name).await?.sizes;
-        if found == to {
-            return Ok(());
-        }
-        if found != from {
-            return Err(GroupError::Changed { found });
-        }
-        Ok(caller.classified(caller.resize(&group.name, to).await)?)
-    }
-
-    async fn start_refresh_now(
-        &self,
-        group: &GroupRef,
-        preferences: RefreshPreferences,
-    ) -> Result<RefreshId, GroupError> {
-        let caller = self.caller(&group.region).await?;
-        match caller.start_refresh(&group.name, preferences).await {
-            Err(error) if is_refresh_running(&error) => Err(GroupError::RefreshRunning),
-            answer => Ok(caller.classified(answer)?),
-        }
-    }
-
-    async fn cancel_refresh_now(&self, group: &GroupRef) -> Result<(), CloudError> {
-        let caller = self.caller(&group.region).await?;
-        match caller.cancel_refresh(&group.name).await {
-            Err(error) if is_no_refresh(&error) => Ok(()),
-            answer => caller.classified(answer),
-        }
-    }
 }
 
 impl Caller {
@@ -197,15 +92,42 @@ impl NodeGroups for AutoScaling {
         region: &'a str,
         ids: &'a [InstanceId],
     ) -> Pending<'a, Result<Vec<InstanceFacts>, CloudError>> {
-        Box::pin(self.instances_now(region, ids))
+        Box::pin(async move {
+            let mut found = Vec::with_capacity(ids.len());
+            if ids.is_empty() {
+                return Ok(found);
+            }
+            let caller = self.caller(region).await?;
+            for some in ids.chunks(INSTANCES_TOGETHER) {
+                found.extend(caller.classified(caller.instances(some).await)?);
+            }
+            Ok(found)
+        })
     }
 
     fn describe<'a>(
         &'a self,
         region: &'a str,
-        groups: &'a [GroupName],
+        names: &'a [GroupName],
     ) -> Pending<'a, Result<Vec<Group>, CloudError>> {
-        Box::pin(self.describe_now(region, groups))
+        Box::pin(async move {
+            let mut groups = Vec::with_capacity(names.len());
+            if names.is_empty() {
+                return Ok(groups);
+            }
+            let caller = self.caller(region).await?;
+            for some in names.chunks(GROUPS_TOGETHER) {
+                for group in caller.classified(caller.groups(some).await)? {
+                    match caller.classified(caller.with_details(group).await) {
+                        Ok(group) => groups.push(group),
+                        // It was deleted between two calls.
+                        Err(error) if error.class == ErrorClass::NotFound => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            Ok(groups)
+        })
     }
 
     fn mark<'a>(
@@ -213,19 +135,47 @@ impl NodeGroups for AutoScaling {
         group: &'a GroupRef,
         value: &'a str,
     ) -> Pending<'a, Result<(), CloudError>> {
-        Box::pin(self.mark_now(group, value))
+        Box::pin(async move {
+            if !mark::fits(value) {
+                let message = messages::mark_too_long(value.len());
+                return Err(CloudError::new(ErrorClass::InvalidConfiguration, message));
+            }
+            let caller = self.caller(&group.region).await?;
+            caller.classified(caller.tag(&group.name, mark::to_tags(value)).await)
+        })
     }
 
     fn unmark<'a>(&'a self, group: &'a GroupRef) -> Pending<'a, Result<(), CloudError>> {
-        Box::pin(self.unmark_now(group))
+        Box::pin(async move {
+            let caller = self.caller(&group.region).await?;
+            if caller.find(&group.name).await?.is_none() {
+                return Ok(());
+            }
+            match caller.classified(caller.untag(&group.name, mark::keys()).await) {
+                Err(error) if error.class == ErrorClass::NotFound => Ok(()),
+                answer => answer,
+            }
+        })
     }
 
+    /// `TerminateInstanceInAutoScalingGroup` does not take a group, so membership is checked first.
     fn terminate<'a>(
         &'a self,
         group: &'a GroupRef,
-        instance: &'a InstanceId,
+        id: &'a InstanceId,
     ) -> Pending<'a, Result<(), CloudError>> {
-        Box::pin(self.terminate_now(group, instance))
+        Box::pin(async move {
+            let caller = self.caller(&group.region).await?;
+            let found = caller.existing(&group.name).await?;
+            match found.members.iter().find(|member| member.id == *id) {
+                None => {
+                    let message = messages::not_a_member(id, group);
+                    Err(CloudError::new(ErrorClass::NotFound, message))
+                }
+                Some(member) if member.lifecycle.is_leaving() => Ok(()),
+                Some(_) => caller.classified(caller.terminate(id).await),
+            }
+        })
     }
 
     fn resize<'a>(
@@ -234,7 +184,17 @@ impl NodeGroups for AutoScaling {
         from: Sizes,
         to: Sizes,
     ) -> Pending<'a, Result<(), GroupError>> {
-        Box::pin(self.resize_now(group, from, to))
+        Box::pin(async move {
+            let caller = self.caller(&group.region).await?;
+            let found = caller.existing(&group.name).await?.sizes;
+            if found == to {
+                return Ok(());
+            }
+            if found != from {
+                return Err(GroupError::Changed { found });
+            }
+            Ok(caller.classified(caller.resize(&group.name, to).await)?)
+        })
     }
 
     fn start_refresh<'a>(
@@ -242,11 +202,23 @@ impl NodeGroups for AutoScaling {
         group: &'a GroupRef,
         preferences: RefreshPreferences,
     ) -> Pending<'a, Result<RefreshId, GroupError>> {
-        Box::pin(self.start_refresh_now(group, preferences))
+        Box::pin(async move {
+            let caller = self.caller(&group.region).await?;
+            match caller.start_refresh(&group.name, preferences).await {
+                Err(error) if is_refresh_running(&error) => Err(GroupError::RefreshRunning),
+                answer => Ok(caller.classified(answer)?),
+            }
+        })
     }
 
     fn cancel_refresh<'a>(&'a self, group: &'a GroupRef) -> Pending<'a, Result<(), CloudError>> {
-        Box::pin(self.cancel_refresh_now(group))
+        Box::pin(async move {
+            let caller = self.caller(&group.region).await?;
+            match caller.cancel_refresh(&group.name).await {
+                Err(error) if is_no_refresh(&error) => Ok(()),
+                answer => caller.classified(answer),
+            }
+        })
     }
 }
 

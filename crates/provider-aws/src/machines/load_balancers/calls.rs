@@ -1,8 +1,5 @@
 //! Calls to classic and network load balancers. Every page is one counted call.
 
-use std::error::Error;
-
-use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_elasticloadbalancing as classic;
 use aws_sdk_elasticloadbalancingv2 as network;
 use classic::types::LoadBalancerDescription;
@@ -47,20 +44,9 @@ impl<'a> Balancers<'a> {
         }
     }
 
-    fn record<T, E>(
-        &self,
-        operation: &'static str,
-        answer: Result<T, SdkError<E>>,
-    ) -> Result<T, AwsError>
-    where
-        E: ProvideErrorMetadata + Error + 'static,
-    {
-        self.ec2.record(operation, answer)
-    }
-
     pub(crate) async fn instances(&self, name: &str) -> Result<Vec<String>, AwsError> {
         let call = self.classic.describe_load_balancers().load_balancer_names(name);
-        let answer = self.record("DescribeLoadBalancers", quiet(call.send()).await)?;
+        let answer = self.ec2.record("DescribeLoadBalancers", quiet(call.send()).await)?;
         let known =
             answer.load_balancer_descriptions().iter().flat_map(LoadBalancerDescription::instances);
         Ok(known.filter_map(|instance| instance.instance_id()).map(str::to_owned).collect())
@@ -70,26 +56,26 @@ impl<'a> Balancers<'a> {
         let instance = classic::types::Instance::builder().instance_id(id).build();
         let call = self.classic.register_instances_with_load_balancer();
         let call = call.load_balancer_name(name).instances(instance);
-        self.record("RegisterInstancesWithLoadBalancer", quiet(call.send()).await).map(drop)
+        self.ec2.record("RegisterInstancesWithLoadBalancer", quiet(call.send()).await).map(drop)
     }
 
     pub(crate) async fn remove_instance(&self, name: &str, id: &str) -> Result<(), AwsError> {
         let instance = classic::types::Instance::builder().instance_id(id).build();
         let call = self.classic.deregister_instances_from_load_balancer();
         let call = call.load_balancer_name(name).instances(instance);
-        self.record("DeregisterInstancesFromLoadBalancer", quiet(call.send()).await).map(drop)
+        self.ec2.record("DeregisterInstancesFromLoadBalancer", quiet(call.send()).await).map(drop)
     }
 
     pub(crate) async fn groups(&self, name: &str) -> Result<Vec<Group>, AwsError> {
         let call = self.network.describe_load_balancers().names(name);
-        let answer = self.record("DescribeLoadBalancers", quiet(call.send()).await)?;
+        let answer = self.ec2.record("DescribeLoadBalancers", quiet(call.send()).await)?;
         let arn = answer.load_balancers().iter().find_map(|some| some.load_balancer_arn());
         let Some(arn) = arn else { return Ok(Vec::new()) };
         let call = self.network.describe_target_groups().load_balancer_arn(arn);
         let mut pages = call.into_paginator().send();
         let mut groups = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
-            for group in self.record("DescribeTargetGroups", page)?.target_groups() {
+            for group in self.ec2.record("DescribeTargetGroups", page)?.target_groups() {
                 let by_ip = match group.target_type() {
                     Some(TargetTypeEnum::Ip) => true,
                     Some(TargetTypeEnum::Instance) => false,
@@ -111,7 +97,7 @@ impl<'a> Balancers<'a> {
     /// The targets, without draining ones.
     async fn targets(&self, group: &str) -> Result<Vec<String>, AwsError> {
         let call = self.network.describe_target_health().target_group_arn(group);
-        let answer = self.record("DescribeTargetHealth", quiet(call.send()).await)?;
+        let answer = self.ec2.record("DescribeTargetHealth", quiet(call.send()).await)?;
         let staying = answer.target_health_descriptions().iter().filter(|target| {
             let state = target.target_health().and_then(|health| health.state());
             state != Some(&TargetHealthStateEnum::Draining)
@@ -123,12 +109,12 @@ impl<'a> Balancers<'a> {
     pub(crate) async fn add_target(&self, group: &str, target: &str) -> Result<(), AwsError> {
         let target = TargetDescription::builder().id(target).build();
         let call = self.network.register_targets().target_group_arn(group).targets(target);
-        self.record("RegisterTargets", quiet(call.send()).await).map(drop)
+        self.ec2.record("RegisterTargets", quiet(call.send()).await).map(drop)
     }
 
     pub(crate) async fn remove_target(&self, group: &str, target: &str) -> Result<(), AwsError> {
         let target = TargetDescription::builder().id(target).build();
         let call = self.network.deregister_targets().target_group_arn(group).targets(target);
-        self.record("DeregisterTargets", quiet(call.send()).await).map(drop)
+        self.ec2.record("DeregisterTargets", quiet(call.send()).await).map(drop)
     }
 }
