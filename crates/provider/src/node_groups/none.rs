@@ -12,65 +12,28 @@ use crate::messages;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NoGroups;
 
-fn none<'a, T: Send + 'a, E: From<CloudError> + Send + 'a>() -> Pending<'a, Result<T, E>> {
-    Box::pin(std::future::ready(Err(CloudError::new(
-        ErrorClass::InvalidConfiguration,
-        messages::NO_NODE_GROUPS,
-    )
-    .into())))
+fn refused<'a, T: Send + 'a, E: From<CloudError> + Send + 'a>() -> Pending<'a, Result<T, E>> {
+    let error = CloudError::new(ErrorClass::InvalidConfiguration, messages::NO_NODE_GROUPS);
+    Box::pin(std::future::ready(Err(error.into())))
 }
 
-impl NodeGroups for NoGroups {
-    fn instances<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a [InstanceId],
-    ) -> Pending<'a, Result<Vec<InstanceFacts>, CloudError>> {
-        none()
-    }
+macro_rules! refuse {
+    ($($name:ident($($argument:ty),*) -> $result:ty;)*) => {
+        impl NodeGroups for NoGroups {
+            $(fn $name<'a>(&'a self, $(_: $argument),*) -> Pending<'a, $result> {
+                refused()
+            })*
+        }
+    };
+}
 
-    fn describe<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a [GroupName],
-    ) -> Pending<'a, Result<Vec<Group>, CloudError>> {
-        none()
-    }
-
-    fn mark<'a>(&'a self, _: &'a GroupRef, _: &'a str) -> Pending<'a, Result<(), CloudError>> {
-        none()
-    }
-
-    fn unmark<'a>(&'a self, _: &'a GroupRef) -> Pending<'a, Result<(), CloudError>> {
-        none()
-    }
-
-    fn terminate<'a>(
-        &'a self,
-        _: &'a GroupRef,
-        _: &'a InstanceId,
-    ) -> Pending<'a, Result<(), CloudError>> {
-        none()
-    }
-
-    fn resize<'a>(
-        &'a self,
-        _: &'a GroupRef,
-        _: Sizes,
-        _: Sizes,
-    ) -> Pending<'a, Result<(), GroupError>> {
-        none()
-    }
-
-    fn start_refresh<'a>(
-        &'a self,
-        _: &'a GroupRef,
-        _: RefreshPreferences,
-    ) -> Pending<'a, Result<RefreshId, GroupError>> {
-        none()
-    }
-
-    fn cancel_refresh<'a>(&'a self, _: &'a GroupRef) -> Pending<'a, Result<(), CloudError>> {
-        none()
-    }
+refuse! {
+    instances(&'a str, &'a [InstanceId]) -> Result<Vec<InstanceFacts>, CloudError>;
+    describe(&'a str, &'a [GroupName]) -> Result<Vec<Group>, CloudError>;
+    mark(&'a GroupRef, &'a str) -> Result<(), CloudError>;
+    unmark(&'a GroupRef) -> Result<(), CloudError>;
+    terminate(&'a GroupRef, &'a InstanceId) -> Result<(), CloudError>;
+    resize(&'a GroupRef, Sizes, Sizes) -> Result<(), GroupError>;
+    start_refresh(&'a GroupRef, RefreshPreferences) -> Result<RefreshId, GroupError>;
+    cancel_refresh(&'a GroupRef) -> Result<(), CloudError>;
 }
