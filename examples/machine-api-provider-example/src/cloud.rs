@@ -80,7 +80,7 @@ impl ExampleCloud {
         self.guests((TAG_MACHINE_UID, &machine.uid.0))
     }
 
-    fn sighting(&self, machine: &MachineRef) -> ObservedInstance {
+    fn observe(&self, machine: &MachineRef) -> ObservedInstance {
         let guests = match self.of_machine(machine) {
             Ok(guests) => guests,
             Err(error) => return ObservedInstance::Unknown(error.failure()),
@@ -160,7 +160,7 @@ impl Cloud for ExampleCloud {
 
     // A real provider asks for all of them in one request.
     fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<ObservedInstance>> {
-        Box::pin(async { machines.iter().map(|machine| self.sighting(machine)).collect() })
+        Box::pin(async { machines.iter().map(|machine| self.observe(machine)).collect() })
     }
 
     fn update<'a>(&'a self, machine: &'a MachineRef) -> Pending<'a, Result<Instance, CloudError>> {

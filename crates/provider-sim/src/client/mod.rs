@@ -144,7 +144,7 @@ impl SimClient {
     }
 
     async fn describe_now(&self, machines: &[MachineRef]) -> Vec<ObservedInstance> {
-        let mut sightings = vec![ObservedInstance::NotAsked; machines.len()];
+        let mut observed = vec![ObservedInstance::NotAsked; machines.len()];
         let mut accesses: Vec<(&CloudAccess, Vec<usize>)> = Vec::new();
         for (place, machine) in machines.iter().enumerate() {
             match accesses.iter_mut().find(|(access, _)| **access == machine.access) {
@@ -160,20 +160,20 @@ impl SimClient {
                     for place in places {
                         let machine = &machines[place];
                         let own = by_owner.get(&*machine.uid.0).map_or(&[][..], Vec::as_slice);
-                        sightings[place] = self.sighting(machine, own);
+                        observed[place] = self.observe(machine, own);
                     }
                 }
                 Err(error) => {
                     for place in places {
-                        sightings[place] = ObservedInstance::Unknown(error.failure());
+                        observed[place] = ObservedInstance::Unknown(error.failure());
                     }
                 }
             }
         }
-        sightings
+        observed
     }
 
-    fn sighting(&self, machine: &MachineRef, found: &[&wire::Instance]) -> ObservedInstance {
+    fn observe(&self, machine: &MachineRef, found: &[&wire::Instance]) -> ObservedInstance {
         let foreign = found.iter().find_map(|instance| {
             convert::foreign_owner(instance, machine).map(|owner| (&instance.id, owner))
         });

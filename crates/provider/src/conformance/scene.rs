@@ -94,7 +94,7 @@ impl<'a> Scene<'a> {
         self.bed.set_fault(fault).await;
     }
 
-    pub(super) async fn sighting(&self, machine: &MachineRef) -> ObservedInstance {
+    pub(super) async fn observe(&self, machine: &MachineRef) -> ObservedInstance {
         let mut answers = self.cloud.describe(std::slice::from_ref(machine)).await;
         answers.pop().unwrap_or(ObservedInstance::NotAsked)
     }
@@ -107,14 +107,14 @@ impl<'a> Scene<'a> {
     ) -> Result<Arc<Instance>, String> {
         let start = Instant::now();
         loop {
-            let sighting = self.sighting(machine).await;
-            match &sighting {
+            let observed = self.observe(machine).await;
+            match &observed {
                 ObservedInstance::Present(instance) if fits(instance) => {
                     return Ok(Arc::clone(instance));
                 }
                 ObservedInstance::Absent => return Err("absent, although it was made".to_owned()),
                 _ if start.elapsed() > self.bed.patience() => {
-                    return Err(format!("after {:?} it is still {sighting:?}", start.elapsed()));
+                    return Err(format!("after {:?} it is still {observed:?}", start.elapsed()));
                 }
                 _ => tokio::time::sleep(PAUSE).await,
             }

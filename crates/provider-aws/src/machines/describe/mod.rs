@@ -44,7 +44,7 @@ struct Look {
 impl Ec2Machines {
     pub(crate) async fn describe_now(&self, machines: &[MachineRef]) -> Vec<ObservedInstance> {
         let machines: Vec<_> = machines.iter().map(in_stored_region).collect();
-        let mut sightings = vec![ObservedInstance::NotAsked; machines.len()];
+        let mut observed = vec![ObservedInstance::NotAsked; machines.len()];
         let mut accesses: Vec<(&CloudAccess, Vec<usize>)> = Vec::new();
         for (place, machine) in machines.iter().enumerate() {
             match accesses.iter_mut().find(|(access, _)| **access == machine.access) {
@@ -62,14 +62,14 @@ impl Ec2Machines {
                     let index = look.finds.index();
                     for place in &places {
                         let machine = &machines[*place];
-                        sightings[*place] =
-                            self.sighting(machine, &look, &index, settings.as_ref()).await;
+                        observed[*place] =
+                            self.observe(machine, &look, &index, settings.as_ref()).await;
                     }
                     looks.push((look, places));
                 }
                 Err(error) => {
                     for place in places {
-                        sightings[place] = ObservedInstance::Unknown(error.failure());
+                        observed[place] = ObservedInstance::Unknown(error.failure());
                     }
                 }
             }
@@ -78,10 +78,10 @@ impl Ec2Machines {
         for (look, places) in looks {
             let balanced = places.into_iter().filter(|place| may_be_balanced(&machines[*place]));
             let balanced = balanced.map(|place| (place, &*machines[place])).collect();
-            self.add_registrations(&look, balanced, settings.as_ref(), deadline, &mut sightings)
+            self.add_registrations(&look, balanced, settings.as_ref(), deadline, &mut observed)
                 .await;
         }
-        sightings
+        observed
     }
 
     async fn add_registrations(
@@ -90,12 +90,12 @@ impl Ec2Machines {
         balanced: Vec<(usize, &MachineRef)>,
         settings: Option<&ClusterSettings>,
         deadline: Instant,
-        sightings: &mut [ObservedInstance],
+        observed: &mut [ObservedInstance],
     ) {
         let index = look.finds.index();
         let mut instances = Vec::new();
         for (place, machine) in balanced {
-            if matches!(sightings[place], ObservedInstance::Present(_))
+            if matches!(observed[place], ObservedInstance::Present(_))
                 && let Some(found) = instance::current(&index.own(machine), machine)
             {
                 instances.push((place, machine, found));
@@ -109,7 +109,7 @@ impl Ec2Machines {
             None => Registrations::new(),
         };
         for (place, machine, found) in instances {
-            let ObservedInstance::Present(instance) = &mut sightings[place] else { continue };
+            let ObservedInstance::Present(instance) = &mut observed[place] else { continue };
             if load_balancers::is_uncertain(machine, found, &known) {
                 Arc::make_mut(instance).uncertain = true;
             }
@@ -148,7 +148,7 @@ impl Ec2Machines {
         Ok(domains)
     }
 
-    async fn sighting(
+    async fn observe(
         &self,
         machine: &MachineRef,
         look: &Look,

@@ -335,8 +335,8 @@ async fn hanging_load_balancer_hides_no_instance() {
     field.front().inject(Rule::every("DescribeLoadBalancers", hang));
     for _ in 0..2 {
         let looked = timeout(Duration::from_secs(20), field.cloud.describe(&machines)).await;
-        for sighting in looked.expect("load balancers hold up the sightings") {
-            let ObservedInstance::Present(instance) = sighting else { panic!("{sighting:?}") };
+        for observed in looked.expect("load balancers delay the answer") {
+            let ObservedInstance::Present(instance) = observed else { panic!("{observed:?}") };
             assert_eq!((instance.uncertain, &instance.drift), (true, &None));
         }
     }

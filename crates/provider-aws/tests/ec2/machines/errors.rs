@@ -205,7 +205,7 @@ async fn html_page_is_an_invalid_response() {
     let instance = field.cloud.create(&machine).await.unwrap();
     store(&mut machine, &instance);
     garble("DescribeInstances");
-    let ObservedInstance::Unknown(failure) = field.sighting(&machine).await else {
+    let ObservedInstance::Unknown(failure) = field.observe(&machine).await else {
         panic!("it is there")
     };
     assert_eq!(failure.category, Category::Unavailable);

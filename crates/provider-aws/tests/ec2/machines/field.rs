@@ -172,12 +172,12 @@ impl Field {
         machine
     }
 
-    pub(crate) async fn sighting(&self, machine: &MachineRef) -> ObservedInstance {
+    pub(crate) async fn observe(&self, machine: &MachineRef) -> ObservedInstance {
         self.cloud.describe(std::slice::from_ref(machine)).await.pop().unwrap()
     }
 
     pub(crate) async fn present(&self, machine: &MachineRef) -> Arc<Instance> {
-        match self.sighting(machine).await {
+        match self.observe(machine).await {
             ObservedInstance::Present(instance) => instance,
             other => panic!("{other:?}"),
         }

@@ -47,7 +47,7 @@ pub(crate) async fn end_of_deletion(
 pub(crate) async fn end_of_look(field: &Field, machine: &MachineRef) -> ObservedInstance {
     let start = Instant::now();
     loop {
-        match field.sighting(machine).await {
+        match field.observe(machine).await {
             ObservedInstance::Unknown(failure)
                 if matches!(failure.retry, Retry::Again(_)) && start.elapsed() < 10 * WINDOW =>
             {

@@ -62,7 +62,7 @@ async fn instance_without_tags_is_repaired_and_deleted_with_its_machine() {
 async fn instance_without_proof_of_ownership_blocks_the_deletion() {
     let field = Field::new().await;
     let (machine, id) = naming_a_strange_one(&field).await;
-    assert!(matches!(field.sighting(&machine).await, ObservedInstance::Unknown(_)));
+    assert!(matches!(field.observe(&machine).await, ObservedInstance::Unknown(_)));
     let error = end_of_deletion(&field, &machine).await.unwrap_err();
     for words in [&*id, UID_TAG, &*machine.uid.0, "spec.providerID", "instanceId"] {
         assert!(error.message.contains(words), "{words} in {error}");

@@ -125,7 +125,7 @@ async fn foreign_instance_is_neither_described_nor_deleted() {
     thief.provider_id.clone_from(&owner.provider_id);
     let id = owner.status.0["instanceId"].clone();
     thief.status.0.insert("instanceId".to_owned(), id);
-    match field.sighting(&thief).await {
+    match field.observe(&thief).await {
         ObservedInstance::Unknown(failure) => assert!(failure.message.contains("does not belong")),
         other => panic!("{other:?}"),
     }
@@ -141,7 +141,7 @@ async fn foreign_instance_is_neither_described_nor_deleted() {
 async fn waits_for_an_instance_of_the_other_controller_to_be_listed() {
     let field = Field::new().await;
     let machine = field.machine(&json!({}));
-    let ObservedInstance::Unknown(failure) = field.sighting(&machine).await else {
+    let ObservedInstance::Unknown(failure) = field.observe(&machine).await else {
         panic!("it is too early to tell");
     };
     assert!(matches!(failure.retry, Retry::Again(_)), "{failure:?}");

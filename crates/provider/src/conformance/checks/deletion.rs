@@ -9,7 +9,7 @@ pub(super) async fn deleting_takes_everything_and_may_be_repeated(scene: &Scene<
     let running = |instance: &crate::cloud::Instance| instance.state == InstanceState::Running;
     scene.seen(&machine, running).await?;
     scene.delete(&machine).await?;
-    match scene.sighting(&machine).await {
+    match scene.observe(&machine).await {
         ObservedInstance::Present(instance) if instance.state.exists() => {
             return Err(format!("gone, and described as {:?}", instance.state));
         }

@@ -92,9 +92,9 @@ async fn troubled(scene: &Scene<'_>, fault: Fault) -> Result<CloudError, String>
     let machine: MachineRef = scene.prepared().await?;
     scene.set_fault(fault).await;
     let error = expect_error("create", scene.cloud.create(&machine).await)?;
-    let sighting = scene.sighting(&there).await;
-    ensure(matches!(sighting, ObservedInstance::Unknown(_)), || {
-        format!("the cloud could not be asked, and the answer is {sighting:?}")
+    let observed = scene.observe(&there).await;
+    ensure(matches!(observed, ObservedInstance::Unknown(_)), || {
+        format!("the cloud could not be asked, and the answer is {observed:?}")
     })?;
     expect_error("delete", scene.cloud.delete(&there).await)?;
     let reach = Reach { access: scene.bed.access(), cluster: scene.cluster() };
