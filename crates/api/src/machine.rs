@@ -23,21 +23,23 @@ use crate::schema;
     derive = "PartialEq",
     status = "MachineStatus",
     printcolumn = r#"{"name":"Phase","type":"string","jsonPath":".status.phase",
-        "description":"How far the machine is"}"#,
-    printcolumn = r#"{"name":"Type","type":"string","jsonPath":".metadata.labels['machine\\.openshift\\.io/instance-type']",
+        "description":"Phase of the Machine"}"#,
+    printcolumn = r#"{"name":"Type","type":"string",
+        "jsonPath":".metadata.labels['machine\\.openshift\\.io/instance-type']",
         "description":"Type of the instance"}"#,
     printcolumn = r#"{"name":"Region","type":"string","jsonPath":".metadata.labels['machine\\.openshift\\.io/region']",
         "description":"Region of the instance"}"#,
     printcolumn = r#"{"name":"Zone","type":"string","jsonPath":".metadata.labels['machine\\.openshift\\.io/zone']",
         "description":"Zone of the instance"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp",
-        "description":"Time since the machine was created"}"#,
+        "description":"Age of the Machine"}"#,
     printcolumn = r#"{"name":"Node","type":"string","jsonPath":".status.nodeRef.name","priority":1,
-        "description":"Node that the instance became"}"#,
+        "description":"Node of the instance"}"#,
     printcolumn = r#"{"name":"ProviderID","type":"string","jsonPath":".spec.providerID","priority":1,
-        "description":"The instance, in the words of its cloud and its Node"}"#,
-    printcolumn = r#"{"name":"State","type":"string","jsonPath":".metadata.annotations['machine\\.openshift\\.io/instance-state']",
-        "priority":1,"description":"State of the instance, in the words of its cloud"}"#
+        "description":"Provider ID of the instance"}"#,
+    printcolumn = r#"{"name":"State","type":"string",
+        "jsonPath":".metadata.annotations['machine\\.openshift\\.io/instance-state']",
+        "priority":1,"description":"State of the instance in its cloud"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSpec {
@@ -83,7 +85,10 @@ pub struct LifecycleHook {
     #[schemars(
         length(min = 3, max = 256),
         regex(
-            pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+            pattern = concat!(
+                r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?",
+                r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+            )
         )
     )]
     pub name: String,

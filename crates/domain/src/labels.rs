@@ -1,11 +1,10 @@
-//! Label lists as annotations carry them: `key=value` pairs joined by commas.
+//! Label lists in annotations: `key=value` pairs joined by commas.
 //!
-//! Users' pairs are kept and the order is sorted, so the same set of pairs always gives the same string. A comparison is one of
-//! sets: a list that differs in order alone is not different, and is never written.
+//! The pairs of users are kept. The list is sorted, and lists that differ only in order are equal.
 
 use std::collections::BTreeMap;
 
-/// Reads a list. A piece without `=` is no pair and is dropped; the value begins after the first `=`; the last of equal keys wins.
+/// Reads a list. Parts without `=` are dropped; the last of equal keys wins.
 pub fn parse(list: &str) -> BTreeMap<&str, &str> {
     list.split(',')
         .filter_map(|pair| pair.split_once('='))

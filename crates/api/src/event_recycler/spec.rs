@@ -24,11 +24,12 @@ use super::status::EventRecyclerStatus;
     printcolumn = r#"{"name":"Dry-Run","type":"boolean","jsonPath":".spec.dryRun",
         "description":"Whether it only says what it would do"}"#,
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status",
-        "description":"Whether it works"}"#,
+        "description":"Whether the EventRecycler is ready"}"#,
     printcolumn = r#"{"name":"Active","type":"string","jsonPath":".status.activeRecycles",
-        "description":"Node groups that are being recycled"}"#,
-    printcolumn = r#"{"name":"Reason","type":"string","priority":1,"jsonPath":".status.conditions[?(@.type==\"Ready\")].message",
-        "description":"Why it does not work"}"#,
+        "description":"Active recycles"}"#,
+    printcolumn = r#"{"name":"Reason","type":"string","priority":1,
+        "jsonPath":".status.conditions[?(@.type==\"Ready\")].message",
+        "description":"Message of the Ready condition"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp",
         "description":"Time since it was created"}"#
 )]

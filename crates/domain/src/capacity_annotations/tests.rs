@@ -149,26 +149,33 @@ fn keeps_and_reports_keys_of_users_unless_overwritten() {
     let by_hand =
         [(names::ANNOTATION_CAPACITY_CPU, "3500m"), (names::ANNOTATION_CAPACITY_MEMORY, "16384Mi")];
     let mut annotations = given(&by_hand);
-    let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
+    let assessment = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
     assert_eq!(annotations[names::ANNOTATION_CAPACITY_CPU], "3500m");
-    assert_eq!(told.kept, [names::ANNOTATION_CAPACITY_CPU], "the memory is what we would say");
+    assert_eq!(
+        assessment.kept,
+        [names::ANNOTATION_CAPACITY_CPU],
+        "the memory is what we would say"
+    );
 
-    assert_eq!(told.newly_kept, told.kept);
+    assert_eq!(assessment.newly_kept, assessment.kept);
 
     // Reported once.
-    let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
-    assert_eq!((told.kept.len(), told.newly_kept.len()), (1, 0));
-    assert!(told.change.is_empty(), "{told:?}");
+    let assessment = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
+    assert_eq!((assessment.kept.len(), assessment.newly_kept.len()), (1, 0));
+    assert!(assessment.change.is_empty(), "{assessment:?}");
 
     // Neither is ours, not even the one that was right.
     let larger = Capacity { vcpus: 8, memory_mib: 32768, ..PLAIN };
-    let told = annotate(&mut annotations, &shape("m6i.2xlarge"), &larger, both());
-    assert_eq!(told.kept, [names::ANNOTATION_CAPACITY_CPU, names::ANNOTATION_CAPACITY_MEMORY]);
-    assert_eq!(told.newly_kept, [names::ANNOTATION_CAPACITY_MEMORY]);
+    let assessment = annotate(&mut annotations, &shape("m6i.2xlarge"), &larger, both());
+    assert_eq!(
+        assessment.kept,
+        [names::ANNOTATION_CAPACITY_CPU, names::ANNOTATION_CAPACITY_MEMORY]
+    );
+    assert_eq!(assessment.newly_kept, [names::ANNOTATION_CAPACITY_MEMORY]);
 
     let options = Options { overwrite: true, ..both() };
-    let told = annotate(&mut annotations, &shape("m6i.2xlarge"), &larger, options);
-    assert_eq!(told.kept, [""; 0]);
+    let assessment = annotate(&mut annotations, &shape("m6i.2xlarge"), &larger, options);
+    assert_eq!(assessment.kept, [""; 0]);
     assert_eq!(annotations[names::ANNOTATION_CAPACITY_CPU], "8");
 
     // From now on they are.
@@ -177,8 +184,8 @@ fn keeps_and_reports_keys_of_users_unless_overwritten() {
 
     // A value that is set again is reported again.
     annotations.insert(names::ANNOTATION_CAPACITY_CPU.to_owned(), "3".to_owned());
-    let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
-    assert_eq!(told.newly_kept, [names::ANNOTATION_CAPACITY_CPU]);
+    let assessment = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
+    assert_eq!(assessment.newly_kept, [names::ANNOTATION_CAPACITY_CPU]);
 }
 
 #[test]
@@ -206,21 +213,21 @@ fn a_family_that_is_switched_off_goes_and_a_users_keys_stay() {
     assert!(!annotations.contains_key(names::ANNOTATION_VCPU));
     // Another annotator may write them again.
     annotations.insert(names::ANNOTATION_VCPU.to_owned(), "4".to_owned());
-    let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, upstream());
-    assert!(told.change.is_empty());
+    let assessment = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, upstream());
+    assert!(assessment.change.is_empty());
 }
 
 #[test]
 fn corrects_and_reports_a_wrong_architecture() {
     let labels = (names::ANNOTATION_CAPACITY_LABELS, "kubernetes.io/arch=arm64,team=a");
     let mut annotations = given(&[labels]);
-    let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
-    assert_eq!(told.contradicted_architecture.as_deref(), Some("arm64"));
+    let assessment = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
+    assert_eq!(assessment.contradicted_architecture.as_deref(), Some("arm64"));
 
     // Our own old value is no contradiction.
     let arm = Capacity { architecture: Architecture::Arm64, ..PLAIN };
-    let told = annotate(&mut annotations, &shape("m6g.xlarge"), &arm, both());
-    assert_eq!(told.contradicted_architecture, None);
+    let assessment = annotate(&mut annotations, &shape("m6g.xlarge"), &arm, both());
+    assert_eq!(assessment.contradicted_architecture, None);
     let list = labels::parse(&annotations[names::ANNOTATION_CAPACITY_LABELS]);
     assert_eq!((list[names::LABEL_ARCH], list["team"]), ("arm64", "a"));
     assert_eq!(list[names::LABEL_INSTANCE_TYPE], "m6g.xlarge");
@@ -247,8 +254,8 @@ fn beside_a_reordering_annotator_only_the_architecture_is_written() {
 
     let shuffled = "z=1,kubernetes.io/arch=amd64,a=2".to_owned();
     annotations.insert(names::ANNOTATION_CAPACITY_LABELS.to_owned(), shuffled);
-    let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, alone);
-    assert!(told.change.is_empty(), "{told:?}");
+    let assessment = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, alone);
+    assert!(assessment.change.is_empty(), "{assessment:?}");
 }
 
 #[test]
@@ -256,10 +263,10 @@ fn keeps_what_a_newer_version_wrote() {
     let newer =
         [(names::ANNOTATION_ANNOTATED, "v2:{cpu: 9}"), (names::ANNOTATION_CAPACITY_CPU, "9")];
     let mut annotations = given(&newer);
-    let told = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
+    let assessment = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
     assert_eq!(annotations[names::ANNOTATION_ANNOTATED], "v2:{cpu: 9}");
     assert_eq!(annotations[names::ANNOTATION_CAPACITY_CPU], "9");
-    assert_eq!(told.kept, [""; 0], "it is not a user's value");
+    assert_eq!(assessment.kept, [""; 0], "it is not a user's value");
 }
 
 fn options() -> impl Strategy<Value = Options> {

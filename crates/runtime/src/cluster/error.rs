@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn failed_webhook_is_no_outage() {
         let messages = [
-            r#"Internal error occurred: failed calling webhook "v.example.dev": Post "https://v.example.svc:443/": connection refused"#,
+            r#"Internal error occurred: failed calling webhook "v.example.dev": Post "https://v.svc:443/": refused"#,
             "conversion webhook for example.dev/v1, Kind=Thing failed: no endpoints available",
         ];
         for message in messages {

@@ -249,7 +249,8 @@ impl Elector {
             return;
         }
         if self.clock.uptime() < *self.quiet_until.lock() {
-            tracing::warn!(lease = %self.name.key, "lease not released, it has to expire: the former holder may still write");
+            let lease = &self.name.key;
+            tracing::warn!(%lease, "lease not released, it has to expire: the former holder may still write");
             return;
         }
         let patience = deadline.saturating_sub(self.clock.uptime());

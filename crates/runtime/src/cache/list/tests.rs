@@ -158,7 +158,7 @@ async fn restored_cluster_is_stored_at_once() {
     let before = names.map(|name| version(&cache, name));
     assert_eq!(before, [Some(50), Some(50), None, Some(50)], "half a list changes nothing");
     assert_eq!(cache.verify().await.unwrap(), 4);
-    assert_eq!(*early.lock(), [0, 0], "nothing is told before the last page is there");
+    assert_eq!(*early.lock(), [0, 0], "nothing is delivered before the last page");
     assert_eq!(names.map(|name| version(&cache, name)), [Some(2), None, Some(4), Some(3)]);
     let mut told = std::mem::take(&mut *told.lock());
     told.sort();

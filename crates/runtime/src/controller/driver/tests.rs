@@ -29,7 +29,7 @@ use crate::writer::Gateway;
 /// Reports two Events at its first reconcile, and none later.
 #[derive(Default)]
 struct Talker {
-    passes: AtomicU64,
+    reconciles: AtomicU64,
     retry: Option<Retry>,
     /// Whether it reconciles Nodes.
     nodes: bool,
@@ -60,7 +60,7 @@ impl Controller for Talker {
     async fn act(&self, _: &Meta, _: &&'static str, _: &Writer) {}
 
     fn report(&self, _: &Meta, _: &&'static str, (): &(), _: Timestamp) -> Report {
-        let first = self.passes.fetch_add(1, Ordering::Relaxed) == 0;
+        let first = self.reconciles.fetch_add(1, Ordering::Relaxed) == 0;
         let note = |reason| EventNote {
             event_type: EventType::Normal,
             reason,
@@ -131,7 +131,7 @@ fn driver_of<C: Controller>(controller: C, cluster: &Cluster) -> Driver<C> {
     }
 }
 
-async fn pass(driver: &Driver<Talker>, key: &ObjectKey) {
+async fn reconcile(driver: &Driver<Talker>, key: &ObjectKey) {
     driver.reconcile(&Claimed::new(&driver.queue, key.clone())).await;
 }
 
@@ -139,11 +139,11 @@ async fn pass(driver: &Driver<Talker>, key: &ObjectKey) {
 async fn failed_event_does_not_affect_others_and_is_retried() {
     let (driver, sent) = driver(500);
     let key = ObjectKey::new("ns", "a");
-    pass(&driver, &key).await;
+    reconcile(&driver, &key).await;
     assert_eq!(*sent.lock(), ["Annotated", "ArchitectureReplaced"]);
-    assert_eq!(driver.queue.depth(), 1, "it comes back for the first");
-    pass(&driver, &key).await;
-    pass(&driver, &key).await;
+    assert_eq!(driver.queue.depth(), 1, "requeued for the first");
+    reconcile(&driver, &key).await;
+    reconcile(&driver, &key).await;
     assert_eq!(*sent.lock(), ["Annotated", "ArchitectureReplaced", "Annotated"]);
 }
 
@@ -151,8 +151,8 @@ async fn failed_event_does_not_affect_others_and_is_retried() {
 async fn invalid_event_is_dropped() {
     let (driver, sent) = driver(422);
     let key = ObjectKey::new("ns", "a");
-    pass(&driver, &key).await;
-    pass(&driver, &key).await;
+    reconcile(&driver, &key).await;
+    reconcile(&driver, &key).await;
     assert_eq!(*sent.lock(), ["Annotated", "ArchitectureReplaced"]);
 }
 
@@ -176,7 +176,7 @@ async fn permanently_rejected_event_does_not_requeue() {
             (ReconcileResult::Changed, None),
             "{refusal}"
         );
-        pass(&driver, &key).await;
+        reconcile(&driver, &key).await;
         assert_eq!(sent.lock().len(), 2, "{refusal}");
     }
 }
@@ -188,7 +188,7 @@ async fn events_about_nodes_go_to_the_cluster_that_has_the_nodes() {
         let mut driver = driver_of(Talker { nodes, ..Talker::default() }, &control);
         driver.writer =
             driver.writer.with_target(Some(target.session(UserAgent::of(Talker::NAME))));
-        pass(&driver, &ObjectKey::new("", "a")).await;
+        reconcile(&driver, &ObjectKey::new("", "a")).await;
         assert_eq!([own.lock().len(), nodes_own.lock().len()], expected);
     }
 }

@@ -7,22 +7,23 @@ use super::stage::{Definitions, Player, Role, answer, definition, is_watch, page
 use super::*;
 
 /// The test ends after so many reconciles: in a loop the paused clock would never advance.
-const MOST_PASSES: usize = 50;
+const MAX_RECONCILES: usize = 50;
 
 /// Fails always, with another status each time.
 struct Failing {
     retry: Retry,
-    passes: Passes,
+    reconciles: Reconciles,
 }
 
 /// When reconciles ended.
-type Passes = Arc<Mutex<Vec<Instant>>>;
+type Reconciles = Arc<Mutex<Vec<Instant>>>;
 
 impl Role for Failing {
     fn report(&self) -> Report {
-        let mut passes = self.passes.lock();
-        passes.push(Instant::now());
-        let status = (passes.len() < MOST_PASSES).then(|| json!({"request": passes.len()}));
+        let mut reconciles = self.reconciles.lock();
+        reconciles.push(Instant::now());
+        let status =
+            (reconciles.len() < MAX_RECONCILES).then(|| json!({"request": reconciles.len()}));
         Report { status, retry: Some(self.retry), ..Report::quiet(ReconcileResult::Failed) }
     }
 }
@@ -44,9 +45,9 @@ fn cluster() -> Cluster {
 }
 
 /// Runs the controller beside `meanwhile`, and returns when its reconciles ended.
-async fn passes(retry: Retry, meanwhile: impl AsyncFnOnce(&Definitions)) -> Vec<Duration> {
-    let (cluster, passes) = (cluster(), Passes::default());
-    let controller = Player::new(Failing { retry, passes: Arc::clone(&passes) }, &cluster);
+async fn reconciles(retry: Retry, meanwhile: impl AsyncFnOnce(&Definitions)) -> Vec<Duration> {
+    let (cluster, reconciles) = (cluster(), Reconciles::default());
+    let controller = Player::new(Failing { retry, reconciles: Arc::clone(&reconciles) }, &cluster);
     let cache = Arc::clone(&controller.cache);
     let (stop, began) = (CancellationToken::new(), Instant::now());
     let run = driver_of(controller, &cluster).run(stop.clone());
@@ -56,28 +57,28 @@ async fn passes(retry: Retry, meanwhile: impl AsyncFnOnce(&Definitions)) -> Vec<
         stop.cancel();
     };
     tokio::join!(run, end);
-    let passes = passes.lock();
-    passes.iter().map(|pass| pass.duration_since(began)).collect()
+    let reconciles = reconciles.lock();
+    reconciles.iter().map(|at| at.duration_since(began)).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn own_status_update_does_not_shorten_the_backoff() {
-    let began = passes(Retry::After(Duration::from_secs(10)), async |_| {}).await;
+    let began = reconciles(Retry::After(Duration::from_secs(10)), async |_| {}).await;
     let seconds: Vec<_> = began.iter().map(Duration::as_secs).collect();
     assert_eq!(seconds, [0, 10, 20, 30]);
-    let began = passes(Retry::Backoff, async |_| {}).await;
+    let began = reconciles(Retry::Backoff, async |_| {}).await;
     assert!((2..10).contains(&began.len()), "{began:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn own_write_of_a_successful_reconcile_requeues() {
-    let began = passes(Retry::OnChange, async |_| {}).await;
-    assert_eq!(began.len(), MOST_PASSES);
+    let began = reconciles(Retry::OnChange, async |_| {}).await;
+    assert_eq!(began.len(), MAX_RECONCILES);
 }
 
 #[tokio::test(start_paused = true)]
 async fn write_of_another_client_ends_the_backoff() {
-    let began = passes(Retry::After(Duration::from_secs(10)), async |cache| {
+    let began = reconciles(Retry::After(Duration::from_secs(10)), async |cache| {
         tokio::time::sleep(Duration::from_secs(3)).await;
         cache.learn_written(definition("a", 100).to_string().as_bytes()).unwrap();
     });

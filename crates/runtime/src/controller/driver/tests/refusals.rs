@@ -29,17 +29,17 @@ impl Role for Refused {
     }
 }
 
-/// An API server with one object that rejects reads and writes; `told` receives the Events.
-fn cluster(code: u16, message: &'static str, told: &Arc<Mutex<Vec<Value>>>) -> Cluster {
-    let told = Arc::clone(told);
+/// An API server with one object that rejects reads and writes; `events` receives the Events.
+fn cluster(code: u16, message: &'static str, events: &Arc<Mutex<Vec<Value>>>) -> Cluster {
+    let events = Arc::clone(events);
     let api_server = tower::service_fn(move |request: Request<Body>| {
-        let told = Arc::clone(&told);
+        let events = Arc::clone(&events);
         async move {
             let (method, path) = (request.method().clone(), request.uri().to_string());
             Ok::<_, Infallible>(match method {
                 Method::POST => {
                     let body = request.into_body().collect().await.unwrap().to_bytes();
-                    told.lock().push(serde_json::from_slice(&body).unwrap());
+                    events.lock().push(serde_json::from_slice(&body).unwrap());
                     answer(201, &json!({}))
                 }
                 Method::GET if is_watch(&request) => silence(),
@@ -52,13 +52,13 @@ fn cluster(code: u16, message: &'static str, told: &Arc<Mutex<Vec<Value>>>) -> C
 }
 
 /// The results of three reconciles whose request is rejected, and the Events.
-async fn passes(
+async fn reconcile_thrice(
     what: Refused,
     code: u16,
     message: &'static str,
 ) -> (Vec<(ReconcileResult, Option<Retry>)>, Vec<Value>) {
-    let told = Arc::<Mutex<Vec<Value>>>::default();
-    let cluster = cluster(code, message, &told);
+    let events = Arc::<Mutex<Vec<Value>>>::default();
+    let cluster = cluster(code, message, &events);
     let controller = Player::new(what, &cluster);
     controller.cache.wait_synced().await;
     let driver = driver_of(controller, &cluster);
@@ -66,8 +66,8 @@ async fn passes(
     for _ in 0..3 {
         ended.push(driver.stages(&ObjectKey::new("", "a"), &driver.writer).await);
     }
-    let told = std::mem::take(&mut *told.lock());
-    (ended, told)
+    let events = std::mem::take(&mut *events.lock());
+    (ended, events)
 }
 
 #[tokio::test]
@@ -80,14 +80,14 @@ async fn failures_that_need_attention_are_reported_once_and_retried() {
     ];
     for what in [Refused::Look, Refused::Status] {
         for (code, message) in permanent {
-            let (ended, told) = passes(what, code, message).await;
+            let (ended, events) = reconcile_thrice(what, code, message).await;
             assert_eq!(
                 ended,
                 [(ReconcileResult::Failed, Some(Retry::Backoff)); 3],
                 "{what:?} {code}"
             );
-            assert_eq!(told.len(), 1, "{what:?}: {told:?}");
-            let (event, note) = (&told[0], told[0]["note"].as_str().unwrap());
+            assert_eq!(events.len(), 1, "{what:?}: {events:?}");
+            let (event, note) = (&events[0], events[0]["note"].as_str().unwrap());
             assert_eq!(
                 (&event["reason"], &event["type"]),
                 (&json!("ReconcileError"), &json!("Warning"))
@@ -104,8 +104,8 @@ async fn failures_that_need_attention_are_reported_once_and_retried() {
 async fn transient_failures_are_not_reported() {
     for what in [Refused::Look, Refused::Status] {
         for code in [404, 409, 429, 500, 503] {
-            let (ended, told) = passes(what, code, "not now").await;
-            assert!(told.is_empty(), "{what:?} {code}: {told:?}");
+            let (ended, events) = reconcile_thrice(what, code, "not now").await;
+            assert!(events.is_empty(), "{what:?} {code}: {events:?}");
             let failed = ended.iter().all(|(result, _)| *result == ReconcileResult::Failed);
             assert_eq!(
                 failed,
