@@ -10,11 +10,9 @@ pub fn message_table<W: AsRef<str>, R: AsRef<str>>(rows: &[(W, R, String)]) -> S
     let mut table = String::from("| where | reason | message |\n|---|---|---|\n");
     for (place, reason, message) in rows {
         let message = message.replace('|', "\\|").replace('\n', "<br>");
-        let reason = match reason.as_ref() {
-            "" => String::new(),
-            reason => format!("`{reason}`"),
-        };
-        table.push_str(&format!("| {} | {reason} | {message} |\n", place.as_ref()));
+        let quote = if reason.as_ref().is_empty() { "" } else { "`" };
+        let cells = [place.as_ref(), " | ", quote, reason.as_ref(), quote, " | ", &message];
+        table.push_str(&["| ", &cells.concat(), " |\n"].concat());
     }
     table
 }
