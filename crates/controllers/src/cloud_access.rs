@@ -1,10 +1,10 @@
-//! Whom to ask in a cloud, as whom: what the cluster says about credentials, endpoints and certificates.
+//! Account, region, endpoint and credentials of cloud calls.
 //!
-//! Input: the shape of a machine and the namespace that it is in. Output: a [`Realm`]. Each source is a watch on a single named object, so that a
-//! role can name it; none of them has to exist. Whoever listens hears which objects a change concerns.
-//!
-//! `watched_secrets` has the versions of Secrets; [`released_secrets`] knows which of them objects have stopped naming.
+//! Input: the shape and namespace of a Machine, its Secret, and OpenShift's settings. Output: the access,
+//! which providers use. Each source is a watch on one named object, so that a Role can name it; none of them
+//! has to exist.
 
+pub(crate) mod messages;
 pub mod released_secrets;
 mod watched_secrets;
 
@@ -20,43 +20,43 @@ use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
 
-use crate::first_list::{self, Unreadable};
+use crate::first_list::{self, Target, Unreadable};
 use crate::kinds::{Certificates, Infrastructures};
 use crate::openshift::OpenShift;
 
 pub use self::watched_secrets::SecretScope;
 use self::watched_secrets::WatchedSecrets;
 
-/// What a change concerns.
+/// The objects that a change affects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Concern {
-    /// Objects that name this Secret.
+    /// Objects that reference this Secret.
     Secret(ObjectKey),
-    /// Everything.
+    /// All objects.
     All,
 }
 
-/// Hears what a change concerns.
+/// Called on changes.
 pub type Listener = Arc<dyn Fn(Concern) + Send + Sync>;
 
-/// Why there is no realm.
+/// Why the cloud access cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum CloudAccessError {
-    /// The spec does not say where.
-    #[error("placement.region is missing")]
+    /// The spec has no region.
+    #[error("{}", messages::NO_REGION)]
     NoRegion,
-    /// The Secret is not there.
-    #[error("secret {0} does not exist")]
+    /// The Secret does not exist.
+    #[error("{}", messages::no_secret(.0))]
     NoSecret(ObjectKey),
-    /// It could not be looked at.
+    /// An object could not be read.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    /// It was looked at, and not understood.
+    /// An object could not be decoded.
     #[error(transparent)]
     Api(#[from] ApiError),
 }
 
-/// Finds access.
+/// Determines account, region, endpoint and credentials of cloud calls.
 pub struct CloudAccessResolver {
     shared: Arc<Shared>,
     secrets: WatchedSecrets,
@@ -65,7 +65,7 @@ pub struct CloudAccessResolver {
     listener: Listener,
 }
 
-/// What only OpenShift has.
+/// Settings that only OpenShift has.
 #[derive(Clone)]
 struct Settings {
     certificates: Arc<Cache<Certificates>>,
@@ -81,7 +81,7 @@ impl std::fmt::Debug for CloudAccessResolver {
 }
 
 impl CloudAccessResolver {
-    /// Finds access in the control cluster; `listener` hears of changes.
+    /// Reads the control cluster; `listener` is called on changes.
     pub fn new(
         shared: &Arc<Shared>,
         openshift: OpenShift,
@@ -99,7 +99,7 @@ impl CloudAccessResolver {
         }
     }
 
-    /// Whom to ask about a machine of this shape that is wanted in this namespace.
+    /// The cloud access for a Machine of this shape in this namespace.
     pub async fn resolve(&self, namespace: &str, shape: &Shape) -> Result<Realm, CloudAccessError> {
         let region = shape.region.clone().ok_or(CloudAccessError::NoRegion)?;
         let credentials = match &shape.credentials_secret {
@@ -113,9 +113,9 @@ impl CloudAccessResolver {
         Ok(Realm { region, credentials, endpoint, ca_bundle })
     }
 
-    /// Nobody names this Secret any more.
-    pub fn let_go(&self, secret: &ObjectKey) {
-        self.secrets.let_go(secret);
+    /// Closes the watch of a Secret that is not referenced any more.
+    pub fn release(&self, secret: &ObjectKey) {
+        self.secrets.release(secret);
     }
 
     async fn secret(&self, key: ObjectKey) -> Result<Credentials, CloudAccessError> {
@@ -126,18 +126,18 @@ impl CloudAccessResolver {
     }
 
     async fn ca_bundle(&self, settings: &Settings) -> Result<Option<Arc<str>>, CloudAccessError> {
-        let entry = self.look(&settings.certificates, &certificates()).await?;
-        let map = understood::<Certificates>(entry)?;
+        let entry = self.get(&settings.certificates, &certificates()).await?;
+        let map = decoded::<Certificates>(entry)?;
         Ok(map.and_then(|map| map.ca_bundle.clone()))
     }
 
     async fn endpoint(&self, settings: &Settings) -> Result<Option<Arc<str>>, CloudAccessError> {
-        let entry = self.look(&settings.infrastructure, &infrastructure()).await?;
-        let infrastructure = understood::<Infrastructures>(entry)?;
+        let entry = self.get(&settings.infrastructure, &infrastructure()).await?;
+        let infrastructure = decoded::<Infrastructures>(entry)?;
         Ok(infrastructure.and_then(|infrastructure| infrastructure.ec2_endpoint.clone()))
     }
 
-    /// What OpenShift says, where this is OpenShift. Elsewhere nothing is even watched.
+    /// The settings of OpenShift. On other clusters nothing is watched.
     async fn settings(&self) -> Result<Option<Settings>, Unreadable> {
         if let Some(settings) = &*self.settings.lock() {
             return Ok(Some(settings.clone()));
@@ -149,37 +149,37 @@ impl CloudAccessResolver {
             certificates: open(&self.shared, certificates(), Certificates),
             infrastructure: open(&self.shared, infrastructure(), Infrastructures),
         };
-        // Opened outside of the lock: subscribing calls the listener, which may look here again.
+        // Opened outside of the lock: subscribing calls the listener, which may call this method.
         let first = self.settings.lock().replace(settings.clone()).is_none();
         if first {
-            tell(&settings.certificates, &self.listener, Concern::All);
-            tell(&settings.infrastructure, &self.listener, Concern::All);
+            notify(&settings.certificates, &self.listener, Concern::All);
+            notify(&settings.infrastructure, &self.listener, Concern::All);
         }
         Ok(Some(settings))
     }
 
-    /// What is there under `key`. That it may not be seen, or nobody answers, is an error: it does not mean that there is nothing.
-    async fn look<K: Kind>(
+    /// The object, once the cache has synced. Missing rights or no answer are errors, not absence.
+    async fn get<K: Kind>(
         &self,
         cache: &Cache<K>,
         key: &ObjectKey,
     ) -> Result<Option<Entry<K::Stored>>, Unreadable> {
-        let what = || format!("{} {key}", K::RESOURCE);
+        let what = || Target::Other(format!("{} {key}", K::RESOURCE));
         first_list::wait(cache, what, self.shared.timings.request).await?;
         Ok(cache.get(key))
     }
 }
 
-/// An object that cannot be decoded is not absent: what it says might send the credentials somewhere else.
-pub(crate) fn understood<K: Kind>(
+/// An object that cannot be decoded is not absent: it may name another endpoint for the credentials.
+pub(crate) fn decoded<K: Kind>(
     entry: Option<Entry<K::Stored>>,
 ) -> Result<Option<Arc<K::Stored>>, ApiError> {
     match entry {
         None => Ok(None),
         Some(Entry::Known(object)) => Ok(Some(object)),
         Some(Entry::Undecodable(object)) => {
-            let (key, error) = (&object.meta.key, &object.error);
-            Err(ApiError::NotUnderstood(format!("{} {key}: {error}", K::RESOURCE)))
+            let what = format!("{} {}", K::RESOURCE, object.meta.key);
+            Err(ApiError::NotUnderstood(messages::undecodable(&what, &object.error)))
         }
     }
 }
@@ -196,10 +196,10 @@ pub(crate) fn open<K: Kind>(shared: &Shared, key: ObjectKey, kind: K) -> Arc<Cac
     shared.caches.open(&shared.control, Scope::Object(key), kind)
 }
 
-fn tell<K: Kind>(cache: &Cache<K>, listener: &Listener, concern: Concern) {
+fn notify<K: Kind>(cache: &Cache<K>, listener: &Listener, concern: Concern) {
     let listener = Arc::clone(listener);
     cache.subscribe(move |change| {
-        // Whoever listens has a resync of their own; with ours the cloud would be asked twice.
+        // Resyncs are skipped: the listeners have their own.
         if change.is_news() {
             listener(concern.clone());
         }

@@ -1,24 +1,42 @@
-//! Waits for the first list of a cache, and says why it does not come.
-//!
-//! That something may not be seen, or that nobody answers, does not mean that there is nothing.
+//! Waits for the first sync of a cache. A missing right or no answer is an error: it does not mean that nothing exists.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Classified, Retry};
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::kind::Kind;
 use machinist_runtime::cluster::ApiError;
 
-/// Something that cannot be looked at.
+use crate::cloud_access::messages;
+
+/// An object that cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{what} cannot be looked at: {trouble}")]
+#[error("{}", text(.what, .trouble))]
 pub struct Unreadable {
-    what: String,
+    what: Target,
     trouble: Trouble,
 }
 
-/// What is in the way.
+/// What is read.
+#[derive(Debug, Clone)]
+pub(crate) enum Target {
+    Secret(ObjectKey),
+    Other(String),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Secret(key) => write!(f, "Secret {key}"),
+            Self::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+/// Why it cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
 enum Trouble {
     #[error("no answer")]
@@ -28,9 +46,23 @@ enum Trouble {
 }
 
 impl Unreadable {
-    /// Whether the API server said that we may not.
+    /// Whether the API server answered 403.
     pub(crate) fn is_forbidden(&self) -> bool {
-        matches!(&self.trouble, Trouble::Api(error) if error.code() == Some(403))
+        self.trouble.is_forbidden()
+    }
+}
+
+impl Trouble {
+    fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Api(error) if error.code() == Some(403))
+    }
+}
+
+fn text(what: &Target, trouble: &Trouble) -> String {
+    match what {
+        Target::Secret(key) if trouble.is_forbidden() => messages::secret_forbidden(key),
+        what if trouble.is_forbidden() => messages::forbidden(what),
+        what => messages::unreadable(what, trouble),
     }
 }
 
@@ -39,16 +71,16 @@ impl Classified for Unreadable {
         if self.is_forbidden() { Category::Unauthorised } else { Category::Unavailable }
     }
 
-    /// No change tells that a right was granted.
+    /// No watch reports that a right was granted.
     fn retry(&self) -> Retry {
         Retry::Backoff
     }
 }
 
-/// Returns when the first list is there, or with what is in the way. `what` says what was to be looked at.
+/// Returns when the cache has synced, or why it does not.
 pub(crate) async fn wait<K: Kind>(
     cache: &Cache<K>,
-    what: impl Fn() -> String,
+    what: impl Fn() -> Target,
     patience: Duration,
 ) -> Result<(), Unreadable> {
     let synced = tokio::time::timeout(patience, cache.wait_synced_or_trouble()).await;
@@ -60,7 +92,7 @@ pub(crate) async fn wait<K: Kind>(
     Err(Unreadable { what: what(), trouble })
 }
 
-/// Waits for a list that everybody needs. Where no answer comes, only the first who ask wait for it; the others see only whether it came since.
+/// Waits for the first sync of a shared cache. After a timeout, later calls do not wait again.
 #[derive(Debug)]
 pub(crate) struct FirstList {
     patience: Duration,
@@ -75,7 +107,7 @@ impl FirstList {
     pub(crate) async fn of<K: Kind>(&self, cache: &Cache<K>) -> Result<(), Unreadable> {
         let given_up = self.given_up.load(Ordering::Relaxed);
         let patience = if given_up { Duration::ZERO } else { self.patience };
-        let waited = wait(cache, || K::RESOURCE.to_string(), patience).await;
+        let waited = wait(cache, || Target::Other(K::RESOURCE.to_string()), patience).await;
         self.given_up.store(waited.is_err(), Ordering::Relaxed);
         waited
     }
@@ -86,7 +118,10 @@ mod tests {
     use super::*;
 
     fn unreadable(trouble: ApiError) -> Unreadable {
-        Unreadable { what: "secrets ns/aws".to_owned(), trouble: Trouble::Api(trouble) }
+        Unreadable {
+            what: Target::Secret(ObjectKey::new("ns", "keys")),
+            trouble: Trouble::Api(trouble),
+        }
     }
 
     fn refused(code: u16, reason: &str) -> ApiError {
@@ -95,15 +130,16 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_as_what_it_is() {
+    fn explains_how_to_grant_a_missing_right() {
         let failure = unreadable(refused(403, "Forbidden")).failure();
-        let message = "secrets ns/aws cannot be looked at: the API server answered 403 Forbidden: not 403 for fun";
+        let message =
+            "not allowed to read Secret ns/keys; see deploy/examples/role-credentials.yaml";
         assert_eq!(failure.message, message);
         assert_eq!((failure.category, failure.retry), (Category::Unauthorised, Retry::Backoff));
     }
 
     #[test]
-    fn other_trouble_does_not_pass_for_a_refusal() {
+    fn reports_other_errors_as_unavailable() {
         let troubles = [
             refused(500, "InternalError"),
             refused(401, "Unauthorized"),

@@ -1,20 +1,14 @@
-//! The controllers: one folder each, the same files in each.
+//! The controllers: one folder each, with the same files.
 //!
-//! | file | what | pure |
+//! | file | content | pure |
 //! |---|---|---|
-//! | `declaration.rs` | its name, lease, workers, access, conditions and Events | yes |
-//! | `mod.rs` | the controller: the four stages tied together | |
-//! | `observe.rs` | gathers a snapshot from caches | |
-//! | `snapshot.rs` | what was observed | yes |
-//! | `decide.rs` | from snapshot to plan | yes |
-//! | `plan.rs` | what to do, and what came of it, as data | yes |
-//! | `act.rs` | carries the plan out through the writer | |
-//! | `report.rs` | what to tell people | yes |
-//! | `error.rs` | what can be wrong with an object, with category and retry | yes |
+//! | `mod.rs` | the controller: caches, subscriptions, the stages | |
+//! | `declaration.rs` | name, access, lease, conditions, Events | yes |
+//! | `observe.rs`, `act.rs` | from caches to a snapshot; carries out a plan | |
+//! | `snapshot.rs`, `decide.rs`, `plan.rs`, `report.rs`, `error.rs`, `messages.rs` | the rest of a reconcile | yes |
 //!
-//! [`kinds`] has what the caches store, shared by the controllers that read it; [`clouds`] is what is known of instances; [`cloud_access`] finds out whom to ask in a cloud, as whom;
-//! [`platform`] is what the cluster says of its cloud; [`openshift`] knows whether this is OpenShift, and whether its own annotator is alive; [`secrets`] reads credentials for providers; [`served`] is what the served schemas have;
-//! `first_list` waits for what a cache has not seen yet, and says why it does not come.
+//! Shared: [`kinds`] (what caches store), [`drain`], [`clouds`], [`cloud_access`], [`platform`],
+//! [`openshift`], [`secrets`], [`served`].
 
 pub mod annotator;
 pub mod cloud_access;

@@ -1,10 +1,7 @@
-//! Whether this cluster is OpenShift, and whether OpenShift's own annotator is alive beside us.
+//! Detects OpenShift, and whether OpenShift's own annotator is running.
 //!
-//! What only OpenShift has is not even watched elsewhere. Nobody is told "no" before the first list is there: who cannot find out is told so. The
-//! exception is a role without the right to see definitions, where a warning is logged and the cluster passes for one that is not OpenShift.
-//!
-//! Whether the rival is alive is judged by our own clock and by the changes that we see of its Lease. Only at first sight, when there was no
-//! change yet, the time that it wrote is believed. Where the Lease cannot be seen, there is no rival.
+//! What only OpenShift has is not watched elsewhere. The annotator is alive while its Lease changes, by our
+//! own clock; only the renew time of the first list is compared with it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,13 +22,13 @@ use tracing::warn;
 use crate::first_list::{FirstList, Unreadable};
 use crate::kinds::{Lease, Leases};
 
-/// The Lease is renewed every 20 s or so, and lasts for two minutes.
+/// The duration of the Lease, which is renewed every 20 s.
 const ALIVE_FOR: Duration = Duration::from_secs(120);
 
-/// The part of a request's time that the first list of the rival's Lease is waited for. It is there at once, or we may not see it.
+/// The share of the request timeout for the first list of the Lease: it is fast, or forbidden.
 const PATIENCE_SHARE: u32 = 6;
 
-/// Knows whether this cluster is OpenShift.
+/// Detects OpenShift.
 #[derive(Debug, Clone)]
 pub struct OpenShift {
     definitions: Arc<Cache<CustomResourceDefinitions>>,
@@ -40,7 +37,7 @@ pub struct OpenShift {
 }
 
 impl OpenShift {
-    /// Looks at the control cluster.
+    /// Reads the control cluster.
     pub fn new(shared: &Shared) -> Self {
         let definitions = CustomResourceDefinitions;
         Self {
@@ -50,13 +47,13 @@ impl OpenShift {
         }
     }
 
-    /// Whether it is OpenShift: whether the kind of its settings is served. It is not, where we may not see that.
+    /// Whether OpenShift's Infrastructure is served. Without the right to read CRDs, it is not.
     pub async fn is_here(&self) -> Result<bool, Unreadable> {
         match self.first_list.of(&self.definitions).await {
             Ok(()) => Ok(self.definitions.get(&key()).is_some()),
             Err(error) if error.is_forbidden() => {
                 if !self.warned.swap(true, Ordering::Relaxed) {
-                    warn!(%error, "taking this for a cluster that is not OpenShift");
+                    warn!(%error, "assuming that this cluster is not OpenShift");
                 }
                 Ok(false)
             }
@@ -64,7 +61,7 @@ impl OpenShift {
         }
     }
 
-    /// Calls `listener` when it turns out to be OpenShift, which may be late.
+    /// Calls `listener` when the CRD appears.
     pub fn when_here(&self, listener: impl Fn() + Send + Sync + 'static) {
         let key = key();
         self.definitions.subscribe(move |change| {
@@ -79,12 +76,12 @@ fn key() -> ObjectKey {
     ObjectKey::new("", INFRASTRUCTURES.crd_name())
 }
 
-/// OpenShift's own annotator, as its Lease shows it.
+/// OpenShift's own annotator, observed by its Lease.
 #[derive(Debug)]
 pub struct Rival {
     shared: Arc<Shared>,
     openshift: OpenShift,
-    /// Opened when this turns out to be OpenShift.
+    /// Opened on OpenShift only.
     watch: Mutex<Option<Arc<Renewal>>>,
 }
 
@@ -97,12 +94,12 @@ struct Renewal {
 }
 
 impl Rival {
-    /// A rival in the control cluster. Where its Lease does not exist or may not be seen, there is none.
+    /// Reads the control cluster. Without a readable Lease there is no rival.
     pub fn new(shared: &Arc<Shared>, openshift: OpenShift) -> Self {
         Self { shared: Arc::clone(shared), openshift, watch: Mutex::default() }
     }
 
-    /// Whether it has renewed its Lease lately.
+    /// Whether it has renewed its Lease recently.
     pub async fn is_alive(&self) -> bool {
         if !self.openshift.is_here().await.unwrap_or(false) {
             return false;
@@ -122,8 +119,8 @@ fn watch(shared: &Shared) -> Arc<Renewal> {
     let seen = Arc::<Mutex<Option<Duration>>>::default();
     let (heard, clock) = (Arc::clone(&seen), Arc::clone(&shared.clock));
     cache.subscribe(move |change| {
-        if let Some(sight) = sight(change) {
-            *heard.lock() = alive_at(sight, clock.now()).then(|| clock.uptime());
+        if let Some(state) = lease_state(change) {
+            *heard.lock() = alive_at(state, clock.now()).then(|| clock.uptime());
         }
     });
     let clock = Arc::clone(&shared.clock);
@@ -131,31 +128,31 @@ fn watch(shared: &Shared) -> Arc<Renewal> {
     Arc::new(Renewal { seen, clock, cache, first_list })
 }
 
-/// What a change shows of the Lease.
+/// The Lease after a change.
 #[derive(Debug, Clone, Copy)]
-struct Sight {
+struct LeaseState {
     first: bool,
     held: bool,
     renewed: Option<Timestamp>,
 }
 
 /// `None` if nothing changed.
-fn sight(change: &Change<'_, Lease>) -> Option<Sight> {
+fn lease_state(change: &Change<'_, Lease>) -> Option<LeaseState> {
     let before = change.before.map(|entry| entry.meta().version);
     let after = change.after.map(|entry| entry.meta().version);
     let (held, renewed) = match change.after {
         Some(Entry::Known(lease)) => (lease.held, lease.renewed),
         Some(Entry::Undecodable(_)) | None => (false, None),
     };
-    (before != after).then_some(Sight { first: before.is_none(), held, renewed })
+    (before != after).then_some(LeaseState { first: before.is_none(), held, renewed })
 }
 
-/// Whether the holder is alive at the moment of this sight. A Lease that changes is being renewed; one that was there before us may be old.
-fn alive_at(sight: Sight, now: Timestamp) -> bool {
-    // A negative age, which no `Duration` can be, is that of a clock ahead of ours.
+/// Whether the holder is alive. A change is a renewal; a Lease in the first list may be old.
+fn alive_at(state: LeaseState, now: Timestamp) -> bool {
+    // A negative age means that the holder's clock is ahead.
     let age = |renewed| Duration::try_from(now.duration_since(renewed)).unwrap_or_default();
     let recent = |renewed| age(renewed) < ALIVE_FOR;
-    sight.held && (!sight.first || sight.renewed.is_some_and(recent))
+    state.held && (!state.first || state.renewed.is_some_and(recent))
 }
 
 #[cfg(test)]
@@ -168,11 +165,11 @@ mod tests {
 
     fn alive(first: bool, held: bool, seconds_ago: Option<i64>) -> bool {
         let renewed = seconds_ago.map(|seconds| NOW - SignedDuration::from_secs(seconds));
-        alive_at(Sight { first, held, renewed }, NOW)
+        alive_at(LeaseState { first, held, renewed }, NOW)
     }
 
     #[test]
-    fn at_first_sight_only_a_lease_that_was_renewed_lately_is_believed() {
+    fn the_first_list_counts_only_with_a_recent_renewal() {
         assert!(alive(true, true, Some(0)));
         assert!(alive(true, true, Some(119)));
         assert!(alive(true, true, Some(-5)), "its clock is ahead of ours");
@@ -182,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn later_a_change_counts_whatever_the_holders_clock_says() {
+    fn later_every_change_counts() {
         assert!(alive(false, true, Some(3600)));
         assert!(alive(false, true, None));
     }
 
     #[test]
-    fn a_lease_that_was_given_back_has_no_holder() {
+    fn a_released_lease_has_no_holder() {
         assert!(!alive(true, false, Some(0)));
         assert!(!alive(false, false, Some(0)));
     }

@@ -1,7 +1,6 @@
-//! What OpenShift's Infrastructure `cluster` says of the cloud that the cluster runs on.
+//! The platform status of OpenShift's Infrastructure `cluster`, for providers. It is watched, on OpenShift only.
 //!
-//! Output: the raw platform status, for providers. It is watched, so asking costs nothing; elsewhere than on OpenShift it is not even watched.
-//! [`rule`] is which providers follow from it.
+//! [`rule`] selects providers by it.
 
 pub mod metrics;
 pub mod rule;
@@ -15,8 +14,8 @@ use machinist_runtime::cache::Cache;
 use machinist_runtime::controller::start::Shared;
 use serde_json::value::RawValue;
 
-use crate::cloud_access::{infrastructure, open, understood};
-use crate::first_list;
+use crate::cloud_access::{decoded, infrastructure, open};
+use crate::first_list::{self, Target};
 use crate::kinds::{Infrastructure, Infrastructures};
 use crate::openshift::OpenShift;
 
@@ -25,28 +24,28 @@ use crate::openshift::OpenShift;
 pub struct ClusterPlatform {
     shared: Arc<Shared>,
     openshift: OpenShift,
-    /// Opened when this turns out to be OpenShift.
+    /// Opened on OpenShift only.
     watch: OnceLock<Arc<Cache<Infrastructures>>>,
 }
 
 impl ClusterPlatform {
-    /// Looks at the control cluster.
+    /// Reads the control cluster.
     pub fn new(shared: &Arc<Shared>) -> Self {
         let openshift = OpenShift::new(shared);
         Self { shared: Arc::clone(shared), openshift, watch: OnceLock::new() }
     }
 
-    /// The Infrastructure; `None` where there is none. That it may not be seen does not mean that there is none.
+    /// The Infrastructure; `None` if there is none.
     pub async fn infrastructure(&self) -> Result<Option<Arc<Infrastructure>>, Failure> {
         if !self.openshift.is_here().await.map_err(|error| error.failure())? {
             return Ok(None);
         }
         let key = infrastructure();
         let watch = self.watch.get_or_init(|| open(&self.shared, key.clone(), Infrastructures));
-        let what = || format!("the infrastructure {key}");
+        let what = || Target::Other(format!("infrastructures {key}"));
         let patience = self.shared.timings.request;
         first_list::wait(watch, what, patience).await.map_err(|error| error.failure())?;
-        understood::<Infrastructures>(watch.get(&key)).map_err(|error| error.failure())
+        decoded::<Infrastructures>(watch.get(&key)).map_err(|error| error.failure())
     }
 }
 

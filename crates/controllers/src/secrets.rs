@@ -1,4 +1,4 @@
-//! Reads Secrets for providers: by name, when they are needed, past every cache. Nothing is kept.
+//! Reads Secrets for providers: by name, live, and without a cache.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,8 @@ use machinist_provider::Pending;
 use machinist_provider::secret::{SecretData, SecretReader};
 use machinist_runtime::cluster::{Cluster, Session};
 use machinist_runtime::user_agent::UserAgent;
+
+use crate::cloud_access::messages;
 
 /// Reads Secrets of one cluster.
 #[derive(Debug, Clone)]
@@ -38,21 +40,17 @@ impl SecretReader for ClusterSecrets {
             let timeout = self.session.request_timeout();
             let body = self.session.get(&path, "application/json", timeout).await;
             let body = body.map_err(|error| match error.category() {
-                Category::NotFound => invalid(key, "it does not exist"),
+                Category::NotFound => invalid(messages::no_secret(key)),
                 _ => error.failure(),
             })?;
-            parse(&body).ok_or_else(|| invalid(key, "it cannot be decoded"))
+            parse(&body).ok_or_else(|| invalid(messages::secret_undecodable(key)))
         })
     }
 }
 
-/// What is wrong is said without a word of what stands in it.
-fn invalid(key: &ObjectKey, reason: &str) -> Failure {
-    Failure {
-        category: Category::InvalidConfiguration,
-        retry: Retry::OnChange,
-        message: format!("secret {key}: {reason}"),
-    }
+/// The message must not contain anything of the Secret.
+fn invalid(message: String) -> Failure {
+    Failure { category: Category::InvalidConfiguration, retry: Retry::OnChange, message }
 }
 
 fn parse(body: &[u8]) -> Option<SecretData> {
@@ -67,10 +65,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_is_decoded_and_printing_shows_keys_alone() {
-        let data = parse(br#"{"data":{"aws_access_key_id":"QUtJQQ=="}}"#).unwrap();
-        assert_eq!(data.text("aws_access_key_id"), Some("AKIA"));
-        assert_eq!(format!("{data:?}"), r#"{"aws_access_key_id"}"#);
+    fn decodes_data_and_prints_only_keys() {
+        let data = parse(br#"{"data":{"access_key_id":"QUtJQQ=="}}"#).unwrap();
+        assert_eq!(data.text("access_key_id"), Some("AKIA"));
+        assert_eq!(format!("{data:?}"), r#"{"access_key_id"}"#);
         assert!(parse(br#"{"data":{"x":"%%%"}}"#).is_none());
     }
 }

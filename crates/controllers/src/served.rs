@@ -1,43 +1,43 @@
-//! What a served schema makes of fields that are written to it. A stock CRD drops those that it does not know without a word, so only the answer to
-//! a write tells.
+//! Whether the served schema has a field. A stock CRD drops unknown fields silently, so only the answer to a
+//! write shows it.
 
 use machinist_domain::machine::MachineAuthority;
 
 /// Whether the served schema has a field.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Field {
-    /// Nothing was written yet whose answer would have told.
+    /// Not known: it was not written yet.
     #[default]
     Unknown,
-    /// It has it.
+    /// It does.
     Served,
-    /// It drops it.
+    /// It drops the field.
     Dropped,
 }
 
 impl Field {
-    /// What an answer tells: the field was written, and is there or not.
+    /// From a written field that the answer has, or has not.
     pub fn learned(kept: bool) -> Self {
         if kept { Self::Served } else { Self::Dropped }
     }
 }
 
-/// Who is in charge of an object whose status and spec say this.
+/// The API that manages an object with this status and spec.
 ///
-/// Where the status cannot say it, because the schema has no `authoritativeAPI`, the spec does; and where that cannot either there is no other
-/// machine API that could be meant. A wish that nobody understands is never taken for ours.
+/// If the schema has no `status.authoritativeAPI`, the spec decides; without that there is only this API. An
+/// unknown value is never taken for this API.
 pub fn authority(
-    said: MachineAuthority,
-    wanted: MachineAuthority,
+    status: MachineAuthority,
+    spec: MachineAuthority,
     field: Field,
 ) -> MachineAuthority {
-    match (said, wanted) {
+    match (status, spec) {
         (MachineAuthority::Unset, MachineAuthority::Unknown) => MachineAuthority::Unknown,
-        (MachineAuthority::Unset, wanted) if field == Field::Dropped => match wanted {
+        (MachineAuthority::Unset, spec) if field == Field::Dropped => match spec {
             MachineAuthority::Unset => MachineAuthority::MachineApi,
-            wanted => wanted,
+            spec => spec,
         },
-        (said, _) => said,
+        (status, _) => status,
     }
 }
 
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schema_that_cannot_say_who_is_in_charge_means_this_api() {
+    fn without_the_field_this_api_manages_the_object() {
         for (said, wanted, field, expected) in [
             (Unset, Unset, Field::Unknown, Unset),
             (Unset, Unset, Field::Served, Unset),

@@ -140,7 +140,7 @@ impl MachineArguments {
     pub fn platform(&self, providers: &[&'static str]) -> Result<Choice, String> {
         match self.platform.as_str() {
             "auto" => Ok(Choice::Auto),
-            "none" => Ok(Choice::Nobody),
+            "none" => Ok(Choice::NoProvider),
             name if providers.contains(&name) || PLATFORMS.contains(&name) => {
                 Ok(Choice::Only(name.into()))
             }
@@ -364,7 +364,7 @@ mod tests {
             flags.platform(&["example"])
         };
         assert_eq!(choice("auto"), Ok(Choice::Auto));
-        assert_eq!(choice("none"), Ok(Choice::Nobody));
+        assert_eq!(choice("none"), Ok(Choice::NoProvider));
         for name in ["aws", "sim", "example"] {
             assert_eq!(choice(name), Ok(Choice::Only(name.into())));
         }

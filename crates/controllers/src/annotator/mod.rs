@@ -119,7 +119,7 @@ impl<S: State> Annotator<S> {
     fn release_secrets(&self, key: &ObjectKey) {
         for secret in self.released_secrets.take(key) {
             if self.sets.select(|set| secret_of(set).as_ref() == Some(&secret)).is_empty() {
-                self.access.let_go(&secret);
+                self.access.release(&secret);
                 for capacities in self.settings.capacities.values() {
                     if let Some(cloud) = &capacities.cloud {
                         cloud.forget(&secret);

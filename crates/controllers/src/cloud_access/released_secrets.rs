@@ -1,19 +1,19 @@
-//! Which Secrets objects have stopped naming, until somebody has looked whether anybody else names them.
+//! Secrets that objects do not reference any more, until it is checked whether another object does.
 //!
-//! Kept by object, and taken by the pass over that object: a pass over it that began before the change, and may still open the watch of what it
-//! named then, is over by that time.
+//! They are taken by the next reconcile of the object: a reconcile that began before the change, and may
+//! still open the old watch, is over by then.
 
 use std::collections::HashMap;
 
 use machinist_domain::key::ObjectKey;
 use parking_lot::Mutex;
 
-/// Secrets that were named, by the object that named them.
+/// Released Secrets by the object that referenced them.
 #[derive(Debug, Default)]
 pub struct ReleasedSecrets(Mutex<HashMap<ObjectKey, Vec<ObjectKey>>>);
 
 impl ReleasedSecrets {
-    /// `object` named `before` and now names `after`.
+    /// `object` referenced `before` and now references `after`.
     pub fn changed(
         &self,
         object: &ObjectKey,
@@ -25,7 +25,7 @@ impl ReleasedSecrets {
         }
     }
 
-    /// What `object` has stopped naming since this was last asked.
+    /// The Secrets that `object` has released since the last call.
     pub fn take(&self, object: &ObjectKey) -> Vec<ObjectKey> {
         self.0.lock().remove(object).unwrap_or_default()
     }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_object_stops_naming_is_told_once() {
+    fn returns_released_secrets_once() {
         let key = |name: &str| ObjectKey::new("ns", name);
         let released_secrets = ReleasedSecrets::default();
         released_secrets.changed(&key("a"), None, Some(&key("x")));

@@ -1,7 +1,7 @@
-//! Which version of a Secret there is: from a watch on each that is named, or, on request, from one watch on all.
+//! The versions of Secrets, from one watch per referenced Secret or one watch on all. Only metadata is read.
 //!
-//! Only metadata is asked for, in either way. A watch on one object needs no right on any other; it is opened when the Secret is first asked about,
-//! and closed when nobody names it any more. Whoever listens hears of changes of Secrets that were asked about, and of no others.
+//! A watch on one object needs no right on others. It is opened on first use and closed when no object
+//! references the Secret.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
 
 use super::{Concern, Listener};
-use crate::first_list::{self, Unreadable};
+use crate::first_list::{self, Target, Unreadable};
 use crate::kinds::Secrets;
 
 /// How Secrets are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretScope {
-    /// Each that is named by itself, so that a role can name them.
+    /// One watch per referenced Secret, so that a Role can name them.
     Named,
-    /// All of the scope that the process looks at, with one watch.
+    /// One watch on all Secrets of the process's scope.
     All,
 }
 
-/// The Secrets that somebody asked about. Each has a watch of its own, or none where one watch has all of them.
+/// The Secrets in use, each with its own watch unless one watch has all of them.
 type InUse = Mutex<HashMap<ObjectKey, Option<Arc<Held<Secrets>>>>>;
 
-/// Knows the versions of Secrets.
+/// The versions of Secrets.
 pub(super) struct WatchedSecrets {
     shared: Arc<Shared>,
     listener: Listener,
@@ -52,12 +52,12 @@ impl WatchedSecrets {
         Self { shared: Arc::clone(shared), listener: Arc::clone(listener), in_use, all }
     }
 
-    /// The version of a Secret; `None` if it is not there.
+    /// The version of a Secret; `None` if it does not exist.
     pub(super) async fn version(&self, key: &ObjectKey) -> Result<Option<Version>, Unreadable> {
-        let what = || format!("secrets {key}");
+        let what = || Target::Secret(key.clone());
         let patience = self.shared.timings.request;
         let entry = if let Some(all) = &self.all {
-            // Noted before it is looked at: a change after that is heard.
+            // Before reading, so that no later change is missed.
             self.in_use.lock().entry(key.clone()).or_default();
             first_list::wait(all, what, patience).await?;
             all.get(key)
@@ -69,10 +69,10 @@ impl WatchedSecrets {
         Ok(entry.map(|entry| entry.meta().version))
     }
 
-    /// Nobody names it any more.
-    pub(super) fn let_go(&self, key: &ObjectKey) {
+    /// Closes the watch of a Secret that is not referenced any more.
+    pub(super) fn release(&self, key: &ObjectKey) {
         let watch = self.in_use.lock().remove(key);
-        // Not under the lock: whoever lets go last closes the watch.
+        // Dropped outside of the lock: the last reference closes the watch.
         drop(watch);
     }
 
@@ -84,7 +84,7 @@ impl WatchedSecrets {
         if let Some(Some(watch)) = self.in_use.lock().get(key) {
             return Arc::clone(watch);
         }
-        // Opened outside of the lock: subscribing calls the listener, which may look here again.
+        // Opened outside of the lock: subscribing calls the listener, which may call this method.
         let scope = Scope::Object(key.clone());
         let watch = Arc::new(self.shared.caches.hold(&self.shared.control, scope, Secrets));
         let before = self.in_use.lock().insert(key.clone(), Some(Arc::clone(&watch)));

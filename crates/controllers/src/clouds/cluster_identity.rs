@@ -1,4 +1,5 @@
-//! What a cluster is called in the tags of its instances. It must never change, or its instances would seem to be somebody else's.
+//! The name of the cluster in the tags of its instances. It must never change, or the instances would seem to
+//! be another cluster's.
 
 use std::sync::Arc;
 
@@ -8,7 +9,9 @@ use machinist_runtime::cluster::{ApiError, Session};
 use serde::Deserialize;
 use tokio::sync::OnceCell;
 
-/// Says what the cluster is called: by OpenShift, else by the user, else by the uid of the namespace `kube-system`.
+use crate::cloud_access::messages;
+
+/// The cluster's name in tags: OpenShift's infrastructure name, else `--cluster-id`, else the uid of `kube-system`.
 #[derive(Debug)]
 pub struct ClusterIdentity {
     session: Session,
@@ -39,12 +42,12 @@ struct NamespaceMetadata {
 }
 
 impl ClusterIdentity {
-    /// `given` is what the user says, for clusters that are not OpenShift.
+    /// `given` is `--cluster-id`.
     pub fn new(session: Session, given: Option<Arc<str>>) -> Self {
         Self { session, given, known: OnceCell::new() }
     }
 
-    /// What the cluster is called. Asked for once; after a failure, again.
+    /// The name, read once; again after an error.
     pub async fn get(&self) -> Result<Arc<str>, ApiError> {
         self.known.get_or_try_init(|| self.find()).await.cloned()
     }
@@ -56,23 +59,16 @@ impl ClusterIdentity {
         match (name, &self.given) {
             (Some(name), _) if !name.is_empty() => return Ok(name.into()),
             (_, Some(given)) => return Ok(Arc::clone(given)),
-            // A name that is found otherwise would not be the cluster's any more as soon as OpenShift says one.
+            // Another name would be wrong as soon as OpenShift sets this one.
             (Some(_), None) => {
-                return Err(ApiError::NotUnderstood(
-                    "the infrastructure cluster has no status.infrastructureName yet, which is what the cluster is called; where it never has \
-                     one, --cluster-id says it"
-                        .to_owned(),
-                ));
+                return Err(ApiError::NotUnderstood(messages::NO_INFRASTRUCTURE_NAME.to_owned()));
             }
             (None, None) => {}
         }
         let namespace: Option<Namespace> = self.read("/api/v1/namespaces/kube-system").await?;
         let uid = namespace.map(|namespace| namespace.metadata.uid);
-        uid.map(Arc::from).ok_or_else(|| {
-            ApiError::NotUnderstood(
-                "there is no namespace kube-system to name the cluster by".to_owned(),
-            )
-        })
+        uid.map(Arc::from)
+            .ok_or_else(|| ApiError::NotUnderstood(messages::NO_KUBE_SYSTEM.to_owned()))
     }
 
     async fn read<T: for<'de> Deserialize<'de>>(&self, path: &str) -> Result<Option<T>, ApiError> {

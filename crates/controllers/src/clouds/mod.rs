@@ -1,4 +1,5 @@
-//! The clouds of this process: which provider reads a spec and calls its cloud; [`cluster_identity`] names the cluster in tags.
+//! The clouds of this process: which provider reads a spec and calls its cloud; [`cluster_identity`] names
+//! the cluster in tags.
 //!
 //! Nothing here changes a cloud: the gateway of the writer does.
 
@@ -29,12 +30,12 @@ pub struct Clouds {
 pub struct Chosen {
     /// Its name in logs and metrics.
     pub provider: &'static str,
-    /// What calls its cloud.
+    /// Its cloud.
     pub cloud: Arc<dyn Cloud>,
 }
 
 impl Clouds {
-    /// The clouds of these providers, each made once.
+    /// The clouds of these providers.
     pub fn new(providers: &Providers, parts: &Parts) -> Self {
         let clouds = providers.iter().map(|provider| (provider.name(), provider.cloud(parts)));
         Self { by_name: clouds.collect(), providers: providers.clone(), rule: None }
@@ -46,20 +47,21 @@ impl Clouds {
         Self::without_calls(Providers::new(Vec::new()))
     }
 
-    /// Providers that read specs and call nobody.
+    /// Providers without clouds.
     #[cfg(test)]
     pub(crate) fn without_calls(providers: Providers) -> Self {
         Self { by_name: HashMap::new(), providers, rule: None }
     }
 
-    /// Of which only those are used that the rule admits.
+    /// Uses only providers that the rule admits.
     #[must_use]
     pub fn under(mut self, rule: Arc<PlatformRule>) -> Self {
         self.rule = Some(rule);
         self
     }
 
-    /// Whether the provider of this spec is used here, or why not. A spec without a provider is for [`choose`](Self::choose) to refuse.
+    /// Whether the provider of this spec is used, or why not. Specs without a provider are refused by
+    /// [`choose`](Self::choose).
     pub async fn admit(&self, spec: &RawValue) -> Result<(), Failure> {
         match (&self.rule, self.providers.choose(spec)) {
             (Some(rule), Ok(provider)) => rule.admit(provider.name()).await,
@@ -67,20 +69,20 @@ impl Clouds {
         }
     }
 
-    /// The provider that reads this spec.
+    /// The provider of this spec.
     pub fn choose(&self, spec: &RawValue) -> Result<Chosen, SpecError> {
         let provider = self.providers.choose(spec)?.name();
         let cloud = self.by_name.get(provider).cloned();
-        // Every provider has a cloud; a name that two of them share is the only way to miss it.
+        // Missing only if two providers share a name.
         let cloud = cloud
             .ok_or_else(|| SpecError::Invalid { reason: format!("{provider} has no cloud") })?;
         Ok(Chosen { provider, cloud })
     }
 
-    /// Why a spec is no use, with everything that its provider finds wrong with it: whoever reads only a part stops at the first mistake.
+    /// The error with all problems that the provider finds; decoding stops at the first one.
     pub fn in_full(&self, spec: &RawValue, error: SpecError) -> SpecError {
         let problems = self.providers.validate(spec);
-        // Without a place it is the same mistake in other words.
+        // A problem without a path repeats the error.
         let placed = !problems.is_empty() && problems.iter().all(|one| !one.path.is_empty());
         match error {
             SpecError::Invalid { .. } if placed => {

@@ -1,8 +1,7 @@
-//! Carries a plan out: a cordon, or a bounded number of pods at once.
+//! Carries out a plan: a cordon, or a bounded number of evictions.
 
 use std::fmt::Display;
 
-use super::Mark;
 use futures::StreamExt as _;
 use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::key::Uid;
@@ -10,12 +9,12 @@ use machinist_domain::retry::{Category, Classified, Failure};
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::json;
 
-use super::Drainer;
 use super::observe::cordoned_peers;
 use super::plan::{CordonOutcome, Effect, Outcome, Plan};
 use super::snapshot::{Node, View};
+use super::{Drainer, Mark};
 
-/// How many pods of one node are asked to go at the same time.
+/// The most evictions of one node in flight.
 const PODS_AT_ONCE: usize = 16;
 
 pub(super) async fn act(drainer: &Drainer, view: &View, plan: &Plan, writer: &Writer) -> Outcome {
@@ -25,11 +24,11 @@ pub(super) async fn act(drainer: &Drainer, view: &View, plan: &Plan, writer: &Wr
         Effect::Cordon(mark) => Some(*mark),
         Effect::Evict(_) | Effect::Delete(_) => None,
     });
-    if let (Some(mark), Some(Some(node))) = (mark, view.node.known()) {
+    if let (Some(mark), Some(node)) = (mark, view.node.present()) {
         let locked = plan.force.is_none() && node.control_plane && !node.cordoned;
         outcome.cordon = Some(if locked {
             let _guard = drainer.control_plane.lock().await;
-            // Looked at again under the lock: another worker may have been faster, and its write is in the cache.
+            // Checked again under the lock: the cordon of another worker is in the cache by now.
             match cordoned_peers(drainer, &node.meta.key) {
                 peers if peers.is_empty() => cordon(drainer, node, mark, plan, writer).await,
                 peers => CordonOutcome::Blocked(peers),
@@ -39,7 +38,7 @@ pub(super) async fn act(drainer: &Drainer, view: &View, plan: &Plan, writer: &Wr
         });
         outcome.wrote = outcome.cordon == Some(CordonOutcome::Cordoned);
     }
-    // Collected before anything is awaited: a closure over borrows kept across an await would make the pass impossible to send to a worker.
+    // Collected before the first await: a closure over borrows across an await would make the future !Send.
     let removals: Vec<_> =
         plan.effects.iter().filter_map(|effect| remove(effect, plan, writer)).collect();
     let mut answers = futures::stream::iter(removals).buffer_unordered(PODS_AT_ONCE);
@@ -75,7 +74,7 @@ async fn cordon(
     match patched.await {
         Ok(Some(_)) => CordonOutcome::Cordoned,
         Ok(None) => CordonOutcome::DryRun,
-        // It went away; the next pass will see that.
+        // The Node is gone; the next reconcile sees that.
         Err(error) if error.category() == Category::NotFound => CordonOutcome::Cordoned,
         Err(error) => CordonOutcome::Failed(error.failure()),
     }
@@ -102,7 +101,7 @@ fn remove<'a>(
     })
 }
 
-/// What a budget says of itself is clearer than the answer around it.
+/// The message of a disruption budget is clearer than the response that contains it.
 fn failure(error: &WriteError) -> Failure {
     let failure = error.failure();
     match error.disruption_budget() {

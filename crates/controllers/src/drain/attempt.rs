@@ -1,7 +1,5 @@
-//! A refused eviction, and when it is tried again.
-//!
-//! A budget that refuses is an answer, not a fault: the pod gets a pause of its own that doubles, and the others go on. All of this may be
-//! forgotten at any time; the budget will say the same again.
+//! A refused eviction and its retry: the delay doubles per pod, other pods are not affected. It may be lost
+//! at any time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,20 +15,20 @@ use machinist_domain::retry::{Failure, Retry};
 /// The evictions of one pod that were refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// How often in a row.
+    /// Consecutive refusals.
     pub refusals: u32,
-    /// How often it could not be removed by force either.
+    /// Failed deletions by force.
     pub force_failures: u32,
-    /// When it was last tried.
+    /// The last attempt.
     pub at: Timestamp,
-    /// How long whoever refused wants to be left alone.
+    /// `Retry-After` of the refusal.
     pub retry_after: Duration,
-    /// What was said, for people.
+    /// The message.
     pub why: Arc<str>,
 }
 
 impl Attempt {
-    /// What is known after another refusal.
+    /// The state after another refusal.
     #[must_use]
     pub fn after(before: Option<&Self>, forced: bool, failure: &Failure, now: Timestamp) -> Self {
         let (refusals, force_failures) =
@@ -91,21 +89,21 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_a_longer_pause_gets_it_within_reason() {
+    fn obeys_retry_after_up_to_the_limit() {
         let seconds = Duration::from_secs;
         assert_eq!(pause(1, Retry::After(seconds(17))), seconds(17));
         assert_eq!(pause(1, Retry::After(seconds(86_400))), seconds(120));
     }
 
     #[test]
-    fn pods_come_back_at_different_times() {
+    fn spreads_the_retries_of_pods() {
         let spread: std::collections::BTreeSet<_> =
             (0..100).map(|n| format!("{:.1}", jitter(&Uid(n.to_string().into())))).collect();
         assert!(spread.len() > 5, "{spread:?}");
     }
 
     #[test]
-    fn failures_of_force_are_counted_apart() {
+    fn counts_forced_deletions_separately() {
         let now = Timestamp::UNIX_EPOCH;
         let refused = Attempt::after(None, false, &failure(Retry::Backoff), now);
         let forced = Attempt::after(Some(&refused), true, &failure(Retry::Backoff), now);

@@ -1,17 +1,17 @@
-//! What stands in the way of a drain, in one sentence that does not grow with the node.
+//! What blocks a drain, in one sentence of bounded length.
 
-/// How many are named.
+/// The most blockers that are named.
 pub const NAMED: usize = 5;
 
-/// How much of a reason is told.
+/// The most characters of a reason.
 const REASON_LENGTH: usize = 240;
 
-/// Something in the way.
+/// A blocker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Blocker<'a, N> {
-    /// What.
+    /// Its name.
     pub name: N,
-    /// Why it does not go; empty where it is only slow.
+    /// Why it blocks; empty if it only takes time.
     pub why: &'a str,
 }
 
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_are_named_and_the_rest_is_counted() {
+    fn names_a_few_and_counts_the_rest() {
         let slow = |name| Blocker { name, why: "" };
         assert_eq!(sentence::<&str>(&[]), "");
         assert_eq!(

@@ -1,67 +1,65 @@
-//! From what a drain sees to its next step: what to look at first, and what to do then.
-//!
-//! One step per pass: nothing here waits. The order of the questions is the order of a drain: hooks, whether there is anything to drain,
-//! one control-plane node at a time, cordon, pods, volumes.
+//! The next step of a drain, in this order: hooks, whether there is a Node, one control-plane node at a time,
+//! cordon, pods, volumes.
 
 use std::time::Duration;
 
-use super::pod_action::UNREACHABLE_GRACE;
-use super::{Mark, Pod, PodAction, Step};
 use jiff::Timestamp;
+use machinist_domain::observed::Observed;
 use machinist_domain::retry::Category;
 
 use super::plan::{Effect, Plan, Query, Removal};
-use super::snapshot::{Force, Node, Sight, View};
+use super::pod_action::UNREACHABLE_GRACE;
+use super::snapshot::{Force, Node, View};
+use super::{Mark, Pod, PodAction, Step};
 
-/// How many pods are asked to go in one pass: enough for most nodes, and few enough to keep no worker from the other machines.
+/// The most pods that one reconcile evicts. It bounds the time of a worker.
 pub const PODS_PER_RECONCILE: usize = 64;
 
-/// How often the removal of a pod by force is tried before it is left behind.
+/// How often a pod is deleted by force before it is left behind.
 pub const FORCE_TRIES: u32 = 3;
 
-/// What must be looked at before [`decide`] knows enough; `None` when it does.
+/// What must be read before [`decide`] can be called; `None` when nothing is missing.
 pub fn next_query(view: &View, now: Timestamp) -> Option<Query> {
     if settled(view).is_some() || before_the_node(view).is_some() {
         return None;
     }
     let node = match &view.node {
-        Sight::NotAsked => return Some(Query::Node),
-        Sight::Unknown(_) | Sight::Known(None) => return None,
-        Sight::Known(Some(node)) => node,
+        Observed::NotAsked => return Some(Query::Node),
+        Observed::Unknown(_) | Observed::Absent => return None,
+        Observed::Present(node) => node,
     };
     let force = view.force(now);
     if !node.is_prepared() && force.is_none() {
         return None;
     }
-    if view.pods == Sight::NotAsked {
+    if view.pods == Observed::NotAsked {
         return Some(Query::Pods);
     }
-    let empty =
-        view.pods.known().is_some() && !view.actions(now).any(|(_, action)| action.blocks_drain());
+    let empty = view.pods.present().is_some()
+        && !view.actions(now).any(|(_, action)| action.blocks_drain());
     if !empty || force.is_some() {
         return None;
     }
-    // Whether a DaemonSet lives matters only for the pods that are left at the end.
+    // Whether a DaemonSet exists matters only when no other pods are left.
     let daemons = || view.actions(now).any(|(pod, _)| pod.daemon_set.is_some());
-    if view.orphaned == Sight::NotAsked && daemons() {
+    if view.orphaned == Observed::NotAsked && daemons() {
         return Some(Query::DaemonSets);
     }
-    let sure = !matches!(view.orphaned, Sight::Unknown(_));
-    (sure && view.volumes == Sight::NotAsked).then_some(Query::Volumes)
+    let sure = !matches!(view.orphaned, Observed::Unknown(_));
+    (sure && view.volumes == Observed::NotAsked).then_some(Query::Volumes)
 }
 
-/// Decides. Everything that [`next_query`] asks for must have been looked at.
+/// Decides. Everything that [`next_query`] returns must have been read.
 pub fn decide(view: &View, now: Timestamp) -> Plan {
     if let Some(step) = settled(view).or_else(|| before_the_node(view)) {
-        // A change of the machine brings us back.
         return Plan::at(step, None);
     }
     let node = match &view.node {
-        Sight::NotAsked | Sight::Unknown(_) => {
+        Observed::NotAsked | Observed::Unknown(_) => {
             return Plan::at(Step::CannotLook, Some(view.timings.poll));
         }
-        Sight::Known(None) => return Plan::at(Step::NodeGone, None),
-        Sight::Known(Some(node)) => node,
+        Observed::Absent => return Plan::at(Step::NodeGone, None),
+        Observed::Present(node) => node,
     };
     if let Some(force) = view.force(now) {
         return by_force(view, node, force, now);
@@ -70,7 +68,6 @@ pub fn decide(view: &View, now: Timestamp) -> Plan {
         return prepare(view, node, now);
     }
     let mut plan = empty_the_node(view, node, now);
-    // Nothing that is waited for is waited for longer than the drain may take.
     if let (Some(again), Some(left)) = (&mut plan.again, view.time_left(now)) {
         *again = (*again).min(left);
     }
@@ -82,8 +79,7 @@ fn settled(view: &View) -> Option<Step> {
     view.subject.stored.map(|stored| stored.step).filter(|step| step.is_done())
 }
 
-/// What can be said before anybody looks at the Node. Hooks come first, also where nothing is going to be drained: whoever put one there
-/// wants to know that the machine goes.
+/// Steps that do not need the Node. Hooks come first, even if nothing is drained: their owners must see the deletion.
 fn before_the_node(view: &View) -> Option<Step> {
     let subject = &view.subject;
     if !subject.hooks.is_empty() {
@@ -104,22 +100,22 @@ fn prepare(view: &View, node: &Node, now: Timestamp) -> Plan {
     Plan { effects, pause, ..Plan::at(Step::Cordoning, Some(Duration::ZERO)) }
 }
 
-/// A cordon that was taken off in the middle of a drain does not make the drain younger.
+/// An uncordon during a drain does not restart its time limit.
 fn mark(node: &Node, now: Timestamp) -> Mark {
     node.mark.unwrap_or(Mark { started: now, cordoned: !node.cordoned })
 }
 
 fn empty_the_node(view: &View, node: &Node, now: Timestamp) -> Plan {
     let timings = &view.timings;
-    if matches!(view.pods, Sight::NotAsked | Sight::Unknown(_)) {
+    if matches!(view.pods, Observed::NotAsked | Observed::Unknown(_)) {
         return Plan::at(Step::CannotLook, Some(timings.drain_poll));
     }
     let in_the_way: Vec<_> =
         view.actions(now).filter(|(_, action)| action.blocks_drain()).collect();
     if in_the_way.is_empty() {
         return match &view.orphaned {
-            Sight::Unknown(_) => Plan::at(Step::CannotLook, Some(timings.drain_poll)),
-            Sight::NotAsked | Sight::Known(_) => wait_for_volumes(view, now),
+            Observed::Unknown(_) => Plan::at(Step::CannotLook, Some(timings.drain_poll)),
+            _ => wait_for_volumes(view, now),
         };
     }
     let grace = node.unreachable.then_some(UNREACHABLE_GRACE);
@@ -132,7 +128,7 @@ fn empty_the_node(view: &View, node: &Node, now: Timestamp) -> Plan {
             _ => due.push(*pod),
         }
     }
-    // The important ones first: they are the first to find a new place.
+    // High priority first: these pods are scheduled first, too.
     due.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.key.cmp(&b.key)));
     let more = due.len() > PODS_PER_RECONCILE;
     let waits = in_the_way.iter().any(|(_, action)| *action == PodAction::Wait) || !due.is_empty();
@@ -147,11 +143,11 @@ fn empty_the_node(view: &View, node: &Node, now: Timestamp) -> Plan {
 }
 
 fn wait_for_volumes(view: &View, now: Timestamp) -> Plan {
-    if view.volumes.known().is_some_and(Vec::is_empty) {
+    if view.volumes.present().is_some_and(Vec::is_empty) {
         return Plan::at(Step::Succeeded, None);
     }
     let stored = view.subject.stored.filter(|stored| stored.step == Step::WaitingForVolumes);
-    // The time is that of the last change: as long as volumes come off, it begins anew.
+    // Counts from the last change of the message, so each detached volume restarts it.
     let waited = stored.and_then(|stored| stored.since).map_or(Duration::ZERO, |since| {
         Duration::try_from(now.duration_since(since)).unwrap_or_default()
     });
@@ -162,13 +158,13 @@ fn wait_for_volumes(view: &View, now: Timestamp) -> Plan {
     Plan::at(Step::WaitingForVolumes, Some(view.timings.drain_poll.min(left)))
 }
 
-/// Nobody is asked and nothing is waited for; only pods that cannot be deleted are tried a few times.
+/// Deletes pods without eviction and does not wait; pods that cannot be deleted are retried a few times.
 fn by_force(view: &View, node: &Node, force: Force, now: Timestamp) -> Plan {
     let (tries, pause) = (FORCE_TRIES, view.timings.drain_poll);
-    if let Sight::Unknown(failure) = &view.pods
+    if let Observed::Unknown(failure) = &view.pods
         && matches!(failure.category, Category::Unavailable | Category::Throttled)
     {
-        // Soon it will be known. Where it will not, the machine goes all the same.
+        // A transient error is retried; any other does not block a forced drain.
         return Plan { force: Some(force), ..Plan::at(Step::CannotLook, Some(pause)) };
     }
     let mut effects = Vec::new();

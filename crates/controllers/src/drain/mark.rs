@@ -1,7 +1,7 @@
-//! What is written on a Node when its drain begins: when that was, and whether the cordon is ours.
+//! The annotation `machinist.dev/drain` on a Node: when its drain began, and whether the drain cordoned it.
 //!
-//! The Node is the right place. It lives exactly as long as there is something to drain, and the write that cordons it carries the mark along.
-//! A machine's `deletionTimestamp` would not do: hooks and other control-plane nodes may keep a drain from beginning for hours.
+//! It is on the Node because the write that cordons can carry it. The Machine's `deletionTimestamp` is no
+//! substitute: hooks and other control-plane nodes may delay a drain for hours.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ use jiff::Timestamp;
 pub struct Mark {
     /// When the drain began.
     pub started: Timestamp,
-    /// Whether the Node could still take pods before.
+    /// Whether the drain has cordoned it (it was schedulable before).
     pub cordoned: bool,
 }
 
 impl Mark {
-    /// Reads the annotation. What nobody understands is as good as nothing.
+    /// Reads the annotation; `None` if it is not understood.
     pub fn read(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         let ("v1", started, cordon) = (words.next()?, words.next()?, words.next()?) else {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_what_is_not_understood_is_nothing() {
+    fn reads_what_it_writes_and_nothing_else() {
         for cordoned in [true, false] {
             let mark = Mark { started: "2026-01-02T03:04:05Z".parse().unwrap(), cordoned };
             assert_eq!(Mark::read(&mark.to_string()), Some(mark));

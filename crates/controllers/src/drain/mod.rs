@@ -12,6 +12,7 @@ pub mod attempts;
 pub mod blockers;
 pub mod decide;
 mod mark;
+mod messages;
 pub mod node_match;
 mod observe;
 pub mod plan;
@@ -45,21 +46,21 @@ pub use self::step::Step;
 use self::volumes::Attachments;
 use crate::kinds::Nodes;
 
-/// Looks at nodes and empties them.
+/// Drains Nodes.
 #[derive(Debug)]
 pub struct Drainer {
     nodes: Arc<Cache<Nodes>>,
     session: Session,
     attachments: Attachments,
     attempts: Attempts,
-    /// Held while a control-plane node is cordoned, so that no two are at once. One process leads, so this is enough.
+    /// Held while a control-plane node is cordoned, so that only one is. The lease makes one process enough.
     control_plane: tokio::sync::Mutex<()>,
     clock: SharedClock,
     timings: MachineTimings,
 }
 
 impl Drainer {
-    /// A drainer of the nodes in `nodes`; `session` reads what is on them, in the same cluster.
+    /// Drains Nodes of this cache; `session` reads pods and volumes in the same cluster.
     pub fn new(
         nodes: Arc<Cache<Nodes>>,
         session: Session,
@@ -77,17 +78,17 @@ impl Drainer {
         }
     }
 
-    /// Looks at what the drain of `subject` needs to know next. What cannot be found out is in the view, too.
+    /// Reads what the next step for `subject` needs. Errors are part of the view.
     pub async fn observe(&self, subject: Subject) -> View {
         observe::observe(self, subject).await
     }
 
-    /// Carries a plan out.
+    /// Carries out a plan.
     pub async fn act(&self, view: &View, plan: &Plan, writer: &Writer) -> Outcome {
         act::act(self, view, plan, writer).await
     }
 
-    /// Forgets a machine that is gone.
+    /// Forgets a deleted Machine.
     pub fn forget(&self, machine: &Uid) {
         self.attempts.forget(machine);
     }

@@ -1,23 +1,22 @@
-//! Whether a Node is the one that a machine names. What is ours is drained, and deleted with the machine; what is not clear is neither, but
-//! somebody who wants to drain has to look again.
+//! Whether a Node is the one that a Machine references. Its own Node is drained and deleted; an unclear one
+//! is neither, until it is identified.
 
 use crate::kinds::{Node, NodeRef};
 
-/// Whose a Node is.
+/// Whether a Node is the Machine's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeMatch {
-    /// The machine's.
+    /// It is.
     Ours,
-    /// That of somebody else.
+    /// It is another machine's.
     Other,
-    /// It has the right name, was registered anew, and does not say yet on which instance.
+    /// It has the name, another uid, and no provider ID yet.
     Unclear,
 }
 
-/// Whose `node` is, which has the name that a machine with this instance names.
-///
-/// Where both say which instance they have, nothing else counts: a Node that was registered anew has another uid and the same instance, and a
-/// link that was made before the Node said so may be wrong. Otherwise it is the Node with that very uid; a name alone is nobody's proof.
+/// Matches `node`, which has the referenced name. If both have a provider ID, only that counts: a Node that
+/// registers again has another uid on the same instance, and a link from before the Node had its provider ID
+/// may be wrong. Otherwise the uid counts.
 pub fn match_node(named: &NodeRef, instance: Option<&str>, node: &Node) -> NodeMatch {
     let same_uid = !named.uid.0.is_empty() && named.uid == node.meta.uid;
     match (instance, node.provider_id.as_deref()) {
@@ -39,7 +38,7 @@ mod tests {
     use crate::machine::samples::node;
 
     #[test]
-    fn an_instance_says_whose_a_node_is_and_a_name_alone_does_not() {
+    fn matches_by_provider_id_or_uid_and_not_by_name_alone() {
         use NodeMatch::{Other, Ours, Unclear};
         let cases = [
             ("uid-n", Some("p:///i-1"), Some("p:///i-1"), Ours),

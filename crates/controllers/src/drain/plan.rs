@@ -1,19 +1,19 @@
-//! What a drain does next, and what came of it, as data.
+//! The next step of a drain and its outcome, as data.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Mark, Step};
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::retry::Failure;
 
 use super::snapshot::Force;
+use super::{Mark, Step};
 
-/// What to look at before anything can be decided.
+/// What to read before the next step can be decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Query {
-    /// The Node, and who else is cordoned.
+    /// The Node, and other cordoned nodes.
     Node,
     /// The pods of the Node.
     Pods,
@@ -23,57 +23,57 @@ pub enum Query {
     Volumes,
 }
 
-/// What a drain does next.
+/// The next step of a drain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Where the drain is, as far as it is known before anything was done.
+    /// The step before the effects.
     pub step: Step,
-    /// Whether, and why, nobody is waited for.
+    /// Whether, and why, the drain does not wait.
     pub force: Option<Force>,
-    /// What to do now. There is either a cordon on which the next pass depends, or pods that do not depend on each other.
+    /// Either a cordon, on which the next reconcile depends, or pods that do not depend on each other.
     pub effects: Vec<Effect>,
-    /// When to come back if everything went well; `None` where a change of the machine or its Node will bring us back.
+    /// When to requeue after success; `None` if a watch requeues.
     pub again: Option<Duration>,
-    /// What "at once" means where nothing came of it.
+    /// The delay instead of an immediate requeue if nothing was written.
     pub pause: Duration,
 }
 
-/// Something to be done.
+/// A write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Keep new pods away from the Node, and write down when that was.
+    /// Cordon and mark the Node.
     Cordon(Mark),
-    /// Ask for a pod to be evicted.
+    /// Evict a pod.
     Evict(Removal),
-    /// Delete a pod, whatever its budget says.
+    /// Delete a pod regardless of its disruption budget.
     Delete(Removal),
 }
 
 /// A pod to be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removal {
-    /// Which.
+    /// Its key.
     pub pod: ObjectKey,
-    /// And no other of the same name.
+    /// The precondition.
     pub uid: Uid,
-    /// How much grace it gets, in seconds, if not its own.
+    /// The grace period in seconds, if not its own.
     pub grace: Option<u32>,
 }
 
-/// What came of the effects.
+/// The outcome of the effects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// What came of the cordon, if there was to be one.
+    /// The outcome of the cordon, if there was one.
     pub cordon: Option<CordonOutcome>,
-    /// Pods that are on their way, by uid.
+    /// Uids of evicted pods.
     pub accepted: Vec<Uid>,
-    /// Pods that did not go, by uid, and why.
+    /// Uids of pods whose eviction was refused, and why.
     pub refused: Vec<(Uid, Failure)>,
     /// Whether anything was written.
     pub wrote: bool,
 }
 
-/// What came of a cordon.
+/// The outcome of a cordon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CordonOutcome {
     /// The Node is cordoned.
@@ -92,7 +92,7 @@ impl Plan {
         Self { step, force: None, effects: Vec::new(), again, pause: Duration::ZERO }
     }
 
-    /// When to come back. "At once" is only for those who got something done: what cannot be written now must not become a loop.
+    /// When to requeue. Without a write, an immediate requeue would be a loop.
     pub fn again(&self, outcome: &Outcome) -> Option<Duration> {
         let pause = if outcome.wrote { Duration::ZERO } else { self.pause };
         self.again.map(|again| if again.is_zero() { pause } else { again })

@@ -1,4 +1,4 @@
-//! A pod of a node, as far as a drain looks at it.
+//! What a drain needs to know of a pod.
 
 use std::sync::Arc;
 
@@ -13,33 +13,33 @@ use machinist_domain::key::{ObjectKey, Uid};
 pub struct Pod {
     /// Namespace and name.
     pub key: ObjectKey,
-    /// Uid: another pod of the same name is not meant.
+    /// Its uid.
     pub uid: Uid,
-    /// Whether it only mirrors a static pod of the kubelet.
+    /// Whether it is the mirror of a static pod.
     pub mirror: bool,
     /// The DaemonSet that manages it.
     pub daemon_set: Option<ObjectKey>,
-    /// Whether all of its containers have ended for good.
+    /// Whether its phase is Succeeded or Failed.
     pub finished: bool,
-    /// How important it is.
+    /// Its priority.
     pub priority: i32,
-    /// Set when it is on its way out.
+    /// Set while it terminates.
     pub termination: Option<Termination>,
-    /// Its claims on volumes, by name; they are in its namespace.
+    /// Names of its PersistentVolumeClaims.
     pub claims: Box<[Arc<str>]>,
 }
 
-/// The end of a pod that is on its way out.
+/// The termination of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Termination {
-    /// When its grace is over; `None` where nobody can read what is written there.
+    /// The end of its grace period; `None` if the timestamp is invalid.
     pub ends: Option<Timestamp>,
-    /// How much grace it was given, in seconds.
+    /// Its grace period in seconds.
     pub grace: Option<i64>,
 }
 
 impl Pod {
-    /// Keeps what a drain looks at.
+    /// Projects a pod.
     pub fn of(wire: &wire::Pod) -> Self {
         let metadata = &wire.metadata;
         let owner = metadata.controller().filter(|owner| owner.kind == "DaemonSet");
@@ -72,7 +72,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_a_drain_looks_at_is_read() {
+    fn projects_a_pod() {
         let wire = serde_json::from_value(json!({
             "metadata": {
                 "namespace": "ns", "name": "p", "uid": "u", "deletionTimestamp": "2026-01-02T03:04:05Z",
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_that_does_not_manage_the_pod_does_not_count() {
+    fn ignores_owners_that_are_not_the_controller() {
         let wire = serde_json::from_value(json!({"metadata": {
             "name": "p", "ownerReferences": [{"kind": "DaemonSet", "name": "d"}],
         }}));

@@ -1,4 +1,4 @@
-//! What becomes of a pod when its node is drained.
+//! What a drain does about a pod.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,45 +8,46 @@ use jiff::Timestamp;
 use super::pod::{Pod, Termination};
 use machinist_domain::key::ObjectKey;
 
-/// The grace, in seconds, that pods of an unreachable node get. Nobody there will use it, but zero would drop them without a word.
+/// The grace period, in seconds, of pods on an unreachable node. Zero would delete the object at once.
 pub const UNREACHABLE_GRACE: u32 = 1;
 
-/// What becomes of a pod.
+/// What a drain does about a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodAction {
-    /// It belongs to the node and goes with it: a mirror pod, or one that its DaemonSet would start again.
+    /// Leave it: a mirror pod, or one that its DaemonSet would recreate.
     Skip,
-    /// It is to be evicted.
+    /// Evict it.
     Evict,
-    /// It is on its way out, and the drain waits for it.
+    /// It terminates; wait for it.
     Wait,
-    /// It is on its way out, and nobody needs to wait: its containers have ended, or nobody can tell whether they have.
+    /// It terminates; do not wait: its containers have ended, or the node is unreachable.
     Ignore,
 }
 
 impl PodAction {
-    /// Whether the node is not empty while this pod is on it.
+    /// Whether the drain waits for this pod.
     pub fn blocks_drain(self) -> bool {
         matches!(self, Self::Evict | Self::Wait)
     }
 }
 
-/// What decides about all pods of a node alike.
+/// What the actions depend on besides the pod.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeState<'a> {
-    /// Whether nothing is heard from the node.
+    /// Whether the kubelet has stopped reporting.
     pub unreachable: bool,
-    /// DaemonSets that are known not to exist any more. Whoever is not in here counts as alive.
+    /// DaemonSets that do not exist.
     pub orphaned: &'a BTreeSet<ObjectKey>,
-    /// The time.
+    /// The current time.
     pub now: Timestamp,
 }
 
 impl NodeState<'_> {
-    /// What becomes of `pod`.
+    /// The action for `pod`.
     pub fn action(&self, pod: &Pod) -> PodAction {
-        let daemon_lives = pod.daemon_set.as_ref().is_some_and(|set| !self.orphaned.contains(set));
-        if pod.mirror || (daemon_lives && !pod.finished) {
+        let has_daemon_set =
+            pod.daemon_set.as_ref().is_some_and(|set| !self.orphaned.contains(set));
+        if pod.mirror || (has_daemon_set && !pod.finished) {
             return PodAction::Skip;
         }
         match pod.termination {
@@ -57,14 +58,14 @@ impl NodeState<'_> {
         }
     }
 
-    /// No kubelet will say that the pod has ended: it is waited for no longer than it was asked to go.
+    /// No kubelet reports the end of the pod, so it is not waited for beyond its grace period.
     fn unreachable_action(&self, termination: Termination) -> PodAction {
         let grace = Duration::from_secs(u64::from(UNREACHABLE_GRACE));
         let over = termination.ends.and_then(|ends| ends.checked_add(grace).ok());
         if over.is_some_and(|over| self.now > over) {
             PodAction::Ignore
         } else if termination.grace.is_some_and(|given| given > i64::from(UNREACHABLE_GRACE)) {
-            // Asking again with a shorter grace shortens it.
+            // Another eviction shortens the grace period.
             PodAction::Evict
         } else {
             PodAction::Wait
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pod_has_its_fate() {
+    fn decides_the_action_of_every_kind_of_pod() {
         let orphaned = BTreeSet::from([ObjectKey::new("ns", "gone")]);
         let reachable = NodeState { unreachable: false, orphaned: &orphaned, now: at(100) };
         let unreachable = NodeState { unreachable: true, ..reachable };

@@ -1,37 +1,37 @@
-//! How far a drain is. A closed list: the reasons of the condition `Drained`, from which a drain also resumes.
+//! The steps of a drain: the reasons of the condition `Drained`, from which a drain resumes.
 
 use machinist_api::names::{SEVERITY_INFO, SEVERITY_WARNING};
 
-/// How far a drain is. Reasons are never renamed: people write alerts on them.
+/// A step of a drain. Reasons are never renamed: alerts depend on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
-    /// A preDrain hook keeps it from beginning.
+    /// A preDrain hook blocks it.
     WaitingForHooks,
     /// Another control-plane node is cordoned.
     WaitingForControlPlane,
-    /// The Node is to be cordoned.
+    /// The Node is being cordoned.
     Cordoning,
-    /// There are pods that nobody has tried to evict yet.
+    /// Pods are being evicted.
     Evicting,
-    /// Evictions are refused, by budgets or for other reasons.
+    /// Evictions are refused, mostly by disruption budgets.
     EvictionBlocked,
-    /// All pods are on their way out.
+    /// All pods are terminating.
     WaitingForPods,
-    /// The pods are gone, their volumes are not.
+    /// Volumes are still attached.
     WaitingForVolumes,
-    /// Pods are removed without asking anybody.
+    /// Pods are deleted without eviction.
     Forcing,
-    /// Nobody could find out what is on the node.
+    /// The node or its pods cannot be read.
     CannotLook,
-    /// Done: there was nothing to drain, or it is not wanted.
+    /// Done: there is nothing to drain, or the drain is disabled.
     Skipped,
     /// Done: the Node does not exist.
     NodeGone,
     /// Done: the node is empty.
     Succeeded,
-    /// Done: the node is empty, but volumes are still attached and were given up on.
+    /// Done: the node is empty; volumes stayed attached for too long.
     VolumesLeft,
-    /// Done: pods were removed, or left, without asking anybody.
+    /// Done: pods were deleted by force, or left.
     Forced,
 }
 
@@ -74,7 +74,7 @@ impl Step {
         }
     }
 
-    /// Reads a reason. Somebody else's, such as OpenShift's `DrainError`, is none of ours.
+    /// Reads a reason; `None` for those of other controllers, such as OpenShift's `DrainError`.
     pub fn read(reason: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|step| step.as_str() == reason)
     }
@@ -97,7 +97,7 @@ impl Step {
         }
     }
 
-    /// Whether pods were already being moved at this step.
+    /// Whether pods are being evicted at this step.
     pub fn moves_pods(self) -> bool {
         matches!(
             self,
@@ -109,7 +109,7 @@ impl Step {
         )
     }
 
-    /// How bad it is to be at this step.
+    /// The severity of the condition.
     pub fn severity(self) -> &'static str {
         match self {
             Self::EvictionBlocked | Self::CannotLook | Self::Forcing => SEVERITY_WARNING,
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_step_is_read_as_it_is_written() {
+    fn reads_every_reason_that_it_writes() {
         for step in Step::ALL {
             assert_eq!(Step::read(step.as_str()), Some(step));
         }

@@ -1,8 +1,8 @@
-//! Which volumes are still attached to a node.
+//! The volumes that are attached to a node.
 //!
-//! A VolumeAttachment stays until the volume is really off; `status.volumesAttached` of a Node loses it before that, so it only counts for the
-//! volumes that have no VolumeAttachment. VolumeAttachments cannot be selected by node, so the list of all of them is shared: everybody
-//! who asks while one is being read gets the next one, and that serves all.
+//! A VolumeAttachment exists until the volume is detached. A Node's `status.volumesAttached` loses it
+//! earlier, so that list counts only for volumes without one. VolumeAttachments cannot be selected by node,
+//! so one list serves all drains: calls during a list share the next one.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use tokio::sync::Mutex;
 
 use super::snapshot::Node;
 
-/// Volumes of the Container Storage Interface, which have VolumeAttachments.
+/// CSI volumes have VolumeAttachments.
 const CSI_PREFIX: &str = "kubernetes.io/csi/";
 
-/// The names of attached volumes, by node.
+/// Attached volumes by node.
 type ByNode = HashMap<String, Vec<Arc<str>>>;
 
-/// Finds out which volumes are attached.
+/// Lists attached volumes.
 #[derive(Debug)]
 pub(super) struct Attachments {
     session: Session,
@@ -34,13 +34,13 @@ pub(super) struct Attachments {
 
 #[derive(Debug)]
 struct Listing {
-    /// When it was asked for.
+    /// When it was requested.
     asked: Duration,
-    /// A failure is shared, too: otherwise all who wait would ask a server that does not answer, one after the other.
+    /// Errors are shared, too: otherwise all waiters would retry one after the other.
     attached: Result<Arc<ByNode>, ApiError>,
 }
 
-/// A PersistentVolumeClaim, as far as it says which volume it got.
+/// The volume of a PersistentVolumeClaim.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Claim {
@@ -58,7 +58,7 @@ impl Attachments {
         Self { session, clock, latest: Mutex::default() }
     }
 
-    /// The volumes that are attached to `node`, apart from those of the claims `kept`.
+    /// Volumes attached to `node`, except those of the claims `kept`.
     pub(super) async fn of(
         &self,
         node: &Node,
@@ -76,7 +76,7 @@ impl Attachments {
         Ok(volumes)
     }
 
-    /// All attachments, from a list that was asked for after this call.
+    /// All attachments, from a list that was requested after this call.
     async fn by_node(&self) -> Result<Arc<ByNode>, ApiError> {
         let wanted = self.clock.uptime();
         let mut latest = self.latest.lock().await;
@@ -99,7 +99,7 @@ impl Attachments {
         Ok(attached)
     }
 
-    /// The volumes that these claims got. Pods that stay on a node hardly ever have any.
+    /// The volumes of these claims. Pods that stay on a node rarely have any.
     async fn volumes_of(&self, claims: BTreeSet<ObjectKey>) -> Result<BTreeSet<String>, ApiError> {
         let mut volumes = BTreeSet::new();
         for claim in claims {

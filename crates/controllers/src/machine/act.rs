@@ -1,20 +1,20 @@
-//! Carries a plan out: at most one effect, through the gateway. What clouds answer is remembered as a sighting at once.
+//! Carries out a plan: at most one effect, through the writer. Instances that a call returns go to the cache at once.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use machinist_api::names::FINALIZER_MACHINE;
 use machinist_domain::meta::Meta;
+use machinist_domain::patch;
 use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
 use machinist_runtime::writer::{CloudCall, CloudWriteError, Guard, Part, WriteError, Writer};
 use serde_json::{Value, json};
 
-use super::MachineController;
 use super::error::or_look_first;
 use super::observe::group;
 use super::plan::{Outcome, Plan};
 use super::snapshot::{Call, Content, Gate, Snapshot, View};
+use super::{MachineController, messages, report};
 use crate::clouds::Chosen;
 
 pub(super) async fn act(
@@ -27,103 +27,101 @@ pub(super) async fn act(
         Content::Read(view) => view,
         Content::Undecodable(_) => return Outcome::Done,
     };
-    let act = Act { controller, view, plan, writer };
+    let executor = Executor { controller, snapshot, view, plan, writer };
     match plan {
-        Plan::Leave(why) => Outcome::Left(why.clone()),
-        Plan::SettleAuthority => Outcome::AuthoritySettled,
-        Plan::Look => Outcome::Looking,
-        Plan::Wait(time) => Outcome::Waiting(*time),
-        Plan::Refuse(refusal) => Outcome::Refused(refusal.clone()),
-        Plan::Fail(fatal) => Outcome::GivenUp(fatal.clone()),
-        Plan::Tell(instance) => {
+        Plan::NoOp(_)
+        | Plan::AwaitCloud
+        | Plan::Wait(_)
+        | Plan::Refuse(_)
+        | Plan::Fail(_)
+        | Plan::AwaitHooks
+        | Plan::NothingToRemove => Outcome::Done,
+        Plan::UpdateStatus(instance) => {
             if instance.drift.is_none() && view.unrepaired.is_some() {
                 controller.repairs.forget(&view.machine.meta.uid);
             }
-            Outcome::Seen(Arc::clone(instance))
+            Outcome::Done
         }
-        Plan::AwaitHooks => Outcome::AwaitingHooks,
-        Plan::NothingToRemove => Outcome::NothingLeft,
-        Plan::Pause { wait, why } => {
-            act.wait_for_others();
-            Outcome::Paused { wait: *wait, why: why.clone() }
+        Plan::Pause { .. } => {
+            executor.wait_for_domain();
+            Outcome::Done
         }
-        Plan::AddFinalizer => act.patch(finalizers(view, true), Guard::Version).await,
-        Plan::Release => act.patch(finalizers(view, false), Guard::Version).await,
-        Plan::Record(patch) => act.patch(patch.clone(), Guard::Uid).await,
-        Plan::Prepare { attempt } => act.prepare(*attempt).await,
-        Plan::Create { .. } => act.create().await,
-        Plan::Repair(_) => act.repair().await,
-        Plan::Terminate => act.terminate().await,
-        Plan::RemoveNode(node) => act.remove_node(node).await,
-        Plan::Drain(verdict) => match &view.drain {
-            Some(drain) => {
-                let done = controller.drainer.act(drain, verdict, writer).await;
-                Outcome::Drained(verdict.clone(), done)
-            }
+        Plan::SetAuthority(authority) => {
+            executor.patch_status(json!({"authoritativeAPI": authority.as_str()})).await
+        }
+        Plan::AddFinalizer | Plan::Release => {
+            let (list, add) = (&view.machine.finalizers, *plan == Plan::AddFinalizer);
+            let patch = patch::finalizers(list, FINALIZER_MACHINE, add);
+            executor.patch(patch, Guard::Version).await
+        }
+        Plan::Record(patch) => executor.patch(patch.clone(), Guard::Uid).await,
+        Plan::Prepare { attempt } => executor.prepare(*attempt).await,
+        Plan::Create { .. } => executor.create().await,
+        Plan::Repair(_) => executor.repair().await,
+        Plan::Terminate => executor.terminate().await,
+        Plan::RemoveNode(node) => executor.remove_node(node).await,
+        Plan::Drain(plan) => match &view.drain {
+            Some(drain) => Outcome::Drained(controller.drainer.act(drain, plan, writer).await),
             None => Outcome::Done,
         },
     }
 }
 
-/// Our finalizer with those of others, or without.
-fn finalizers(view: &View, ours: bool) -> Value {
-    let others = view.machine.finalizers.iter().map(|name| &**name);
-    let mut list: Vec<_> = others.filter(|name| *name != FINALIZER_MACHINE).collect();
-    if ours {
-        list.push(FINALIZER_MACHINE);
-    }
-    json!({"metadata": {"finalizers": list}})
-}
-
-struct Act<'a> {
+struct Executor<'a> {
     controller: &'a MachineController,
+    snapshot: &'a Snapshot,
     view: &'a View,
     plan: &'a Plan,
     writer: &'a Writer,
 }
 
-impl Act<'_> {
+impl Executor<'_> {
     async fn patch(&self, patch: Value, guard: Guard) -> Outcome {
         let (machines, meta) = (&self.controller.machines, &self.view.machine.meta);
         written(self.writer.patch(machines, meta, Part::Object, guard, patch, self.plan).await)
     }
 
-    async fn remove_node(&self, node: &Meta) -> Outcome {
-        let writer = self.writer.target();
-        match written(writer.delete(&self.controller.nodes, node, self.plan).await) {
-            // A Node that the machine does not name brings nobody back when it goes.
-            Outcome::Done => Outcome::Waiting(Duration::ZERO),
-            outcome => outcome,
-        }
+    async fn patch_status(&self, status: Value) -> Outcome {
+        let (snapshot, plan) = (self.snapshot, self.plan);
+        written(self.controller.patch_status(snapshot, &status, plan, self.writer).await)
     }
 
-    fn wait_for_others(&self) {
+    async fn remove_node(&self, node: &Meta) -> Outcome {
+        written(self.writer.target().delete(&self.controller.nodes, node, self.plan).await)
+    }
+
+    fn wait_for_domain(&self) {
         if let Some(Ok(machine)) = &self.view.reach {
             let group = group(self.view, machine, self.view.next_call());
             self.controller.failure_domains.wait(group, &machine.key);
         }
     }
 
+    /// Stores the launch with the rest of the status in one write: the next reconcile creates from what is stored.
     async fn prepare(&self, attempt: u32) -> Outcome {
-        let (machine, chosen) = match self.reach() {
-            Ok(reach) => reach,
-            Err(outcome) => return *outcome,
-        };
+        let Some((machine, chosen)) = self.reach() else { return Outcome::Done };
         let machine = MachineRef { attempt, ..machine.clone() };
-        let patience = self.controller.shared.timings.cloud_call;
-        let prepared = tokio::time::timeout(patience, chosen.cloud.prepare(&machine)).await;
-        match prepared {
+        let timeout = self.controller.shared.timings.cloud_call;
+        let prepared = tokio::time::timeout(timeout, chosen.cloud.prepare(&machine)).await;
+        let prepared = match prepared {
             Ok(Ok(stored)) => Outcome::Prepared(stored),
             Ok(Err(error)) => {
-                self.controller
-                    .failure_domains
-                    .failed(group(self.view, &machine, Call::Create), &error);
-                Outcome::NotCreated(CloudError { effect: Effect::None, ..error })
+                let group = group(self.view, &machine, Call::Create);
+                self.controller.failure_domains.failed(group, &error);
+                return Outcome::NotCreated(CloudError { effect: Effect::None, ..error });
             }
-            Err(_) => Outcome::NotCreated(CloudError {
-                effect: Effect::None,
-                ..CloudError::new(ErrorClass::Unavailable, "the cloud did not answer in time")
-            }),
+            Err(_) => {
+                let text = messages::no_answer_in_time(timeout);
+                let error = CloudError::new(ErrorClass::Unavailable, text);
+                return Outcome::NotCreated(CloudError { effect: Effect::None, ..error });
+            }
+        };
+        let now = self.controller.shared.clock.now();
+        let status = report::status(self.view, self.plan, &prepared, now);
+        let Some(status) = status else { return prepared };
+        match self.patch_status(status).await {
+            Outcome::Done => prepared,
+            outcome => outcome,
         }
     }
 
@@ -136,12 +134,12 @@ impl Act<'_> {
         match answer {
             Ok(Some(instance)) => {
                 let instance = Arc::new(instance);
-                self.controller.instances.saw(machine, &instance);
+                self.controller.instances.insert(machine, &instance);
                 Outcome::Created(instance)
             }
             Ok(None) => Outcome::DryRun,
             Err(Refused::Cloud(error)) => {
-                // Whatever was seen before this call says nothing about after it.
+                // The instance was observed before this call.
                 self.controller.instances.forget(&machine.uid);
                 let error = or_look_first(error, self.view);
                 if error.effect == Effect::NoneForThisAttempt {
@@ -160,25 +158,22 @@ impl Act<'_> {
             Err(outcome) => return *outcome,
         };
         let repairs = &self.controller.repairs;
-        match self.change(&chosen, Call::Update, chosen.cloud.update(machine)).await {
+        let error = match self.change(&chosen, Call::Update, chosen.cloud.update(machine)).await {
             Ok(Some(instance)) => {
                 let instance = Arc::new(instance);
-                self.controller.instances.saw(machine, &instance);
-                if let Some(drift) = &instance.drift {
-                    let error = still_differs(drift);
-                    repairs.failed(&machine.uid, &error.message);
-                    return Outcome::NotRepaired(error);
-                }
-                repairs.forget(&machine.uid);
-                Outcome::Repaired(instance)
+                self.controller.instances.insert(machine, &instance);
+                let Some(drift) = &instance.drift else {
+                    repairs.forget(&machine.uid);
+                    return Outcome::Repaired(instance);
+                };
+                CloudError::new(ErrorClass::Unknown, messages::drift_remains(drift))
             }
-            Ok(None) => Outcome::DryRun,
-            Err(Refused::Cloud(error)) => {
-                repairs.failed(&machine.uid, &error.message);
-                Outcome::NotRepaired(error)
-            }
-            Err(Refused::NotCalled(failure)) => Outcome::Failed(failure),
-        }
+            Ok(None) => return Outcome::DryRun,
+            Err(Refused::Cloud(error)) => error,
+            Err(Refused::NotCalled(failure)) => return Outcome::Failed(failure),
+        };
+        repairs.failed(&machine.uid, &error.message);
+        Outcome::NotRepaired(error)
     }
 
     async fn terminate(&self) -> Outcome {
@@ -196,26 +191,22 @@ impl Act<'_> {
         }
     }
 
-    /// How to call the cloud, if machines like this one do not pause at the moment.
+    /// The provider to call, unless the failure domain is closed.
     fn enter(&self, call: Call) -> Result<(&MachineRef, Chosen), Box<Outcome>> {
-        let (machine, chosen) = self.reach()?;
-        match self.controller.failure_domains.enter(group(self.view, machine, call), &machine.key) {
+        let (machine, chosen) = self.reach().ok_or_else(|| Box::new(Outcome::Done))?;
+        let group = group(self.view, machine, call);
+        match self.controller.failure_domains.enter(group, &machine.key) {
             Gate::Open => Ok((machine, chosen)),
             Gate::Closed { wait, why } => Err(Box::new(Outcome::Paused { wait, why })),
         }
     }
 
-    fn reach(&self) -> Result<(&MachineRef, Chosen), Box<Outcome>> {
-        let machine = match &self.view.reach {
-            Some(Ok(machine)) => machine,
-            Some(Err(refusal)) => return Err(Box::new(Outcome::Refused(refusal.clone()))),
-            None => return Err(Box::new(Outcome::Looking)),
-        };
-        let chosen = self.controller.clouds.choose(&machine.spec);
-        Ok((machine, chosen.map_err(|error| Box::new(Outcome::Refused(error.into())))?))
+    fn reach(&self) -> Option<(&MachineRef, Chosen)> {
+        let machine = self.view.reach.as_ref()?.as_ref().ok()?;
+        Some((machine, self.controller.clouds.choose(&machine.spec).ok()?))
     }
 
-    /// Changes the cloud, and tells those who wait what came of it.
+    /// Makes a cloud call and reports its result to the failure domains.
     async fn change<T>(
         &self,
         chosen: &Chosen,
@@ -239,16 +230,11 @@ impl Act<'_> {
     }
 }
 
-/// A repair after which the same is to be repaired again. It may take the cloud a moment to show what it did; it may also never do it.
-fn still_differs(drift: &str) -> CloudError {
-    CloudError::new(ErrorClass::Unknown, format!("it was repaired, and still differs: {drift}"))
-}
-
-/// Why the cloud did not do what it was asked.
+/// Why a cloud call failed.
 enum Refused {
-    /// It said no, or nobody knows what it did.
+    /// The cloud refused, or did not answer.
     Cloud(CloudError),
-    /// It was not asked.
+    /// The call was not made.
     NotCalled(Failure),
 }
 
@@ -264,7 +250,7 @@ impl From<CloudWriteError<CloudError>> for Refused {
     }
 }
 
-/// What came of a write to Kubernetes. What is gone needs nothing.
+/// The outcome of a write. An object that is gone needs none.
 fn written<T>(answer: Result<Option<T>, WriteError>) -> Outcome {
     match answer {
         Ok(Some(_)) => Outcome::Done,
@@ -272,7 +258,7 @@ fn written<T>(answer: Result<Option<T>, WriteError>) -> Outcome {
         Err(error) if error.not_found() => Outcome::Done,
         Err(error) => {
             let failure = error.failure();
-            // Somebody was faster: what is there now is looked at before anything else is done.
+            // The object has changed: observe it again.
             let retry =
                 if failure.category == Category::Conflict { Retry::Soon } else { failure.retry };
             Outcome::Failed(Failure { retry, ..failure })

@@ -1,4 +1,4 @@
-//! From what was observed to what to do: who is in charge, then either the way up ([`creation`]) or the way down ([`deletion`]).
+//! Decides what to do about a Machine: who manages it, then [`creation`] or [`deletion`].
 
 mod creation;
 mod deletion;
@@ -7,16 +7,16 @@ mod record;
 use jiff::Timestamp;
 use machinist_domain::machine::MachineAuthority;
 
-use super::plan::{Leave, Plan};
+use super::plan::{Plan, Reason};
 use super::snapshot::{Content, Snapshot, View};
 
 /// Decides.
 pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     let view = match &snapshot.content {
-        Content::Undecodable(error) => return Plan::Leave(Leave::Undecodable(error.clone())),
+        Content::Undecodable(error) => return Plan::NoOp(Reason::Undecodable(error.clone())),
         Content::Read(view) => view,
     };
-    if let Some(plan) = somebody_elses(view) {
+    if let Some(plan) = managed_elsewhere(view) {
         return plan;
     }
     if view.machine.meta.deleting {
@@ -26,15 +26,19 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     }
 }
 
-/// What to do about a machine that is not ours to look after, or of which nobody has said whose it is.
-fn somebody_elses(view: &View) -> Option<Plan> {
+/// The plan for a Machine that this controller does not manage, or for which that is not decided yet.
+fn managed_elsewhere(view: &View) -> Option<Plan> {
     match view.authority() {
         MachineAuthority::MachineApi => None,
         MachineAuthority::ClusterApi | MachineAuthority::Migrating => {
-            Some(Plan::Leave(Leave::Elsewhere))
+            Some(Plan::NoOp(Reason::ManagedElsewhere))
         }
-        MachineAuthority::Unset => Some(Plan::SettleAuthority),
-        MachineAuthority::Unknown => Some(Plan::Leave(Leave::UnknownAuthority)),
+        MachineAuthority::Unset => {
+            let wanted = view.machine.wanted_authority;
+            let is_set = wanted.as_str().is_some();
+            Some(Plan::SetAuthority(if is_set { wanted } else { MachineAuthority::MachineApi }))
+        }
+        MachineAuthority::Unknown => Some(Plan::NoOp(Reason::UnknownAuthority)),
     }
 }
 

@@ -1,39 +1,39 @@
-//! Why a machine does not get on, and why it never will.
+//! Why a Machine makes no progress, and why it failed.
 
 use machinist_api::names::{
-    ERROR_CREATE, ERROR_INVALID_CONFIGURATION, ERROR_JOIN_CLUSTER_TIMEOUT, LABEL_CLUSTER,
+    ANNOTATION_CREATION_TIMEOUT, ERROR_CREATE, ERROR_INVALID_CONFIGURATION,
+    ERROR_JOIN_CLUSTER_TIMEOUT, LABEL_CLUSTER,
 };
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Classified, Failure, Retry};
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
 use machinist_provider::spec::SpecError;
 
+use super::messages;
 use super::snapshot::View;
 
-/// Why nobody can be asked about a machine, or nothing is asked of anybody.
+/// Why the cloud cannot be called for a Machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It does not say which cluster it belongs to.
-    #[error("label {LABEL_CLUSTER} is missing")]
+    /// The cluster label is missing.
+    #[error("Label {LABEL_CLUSTER} is missing; set it in the MachineSet's template")]
     NoClusterLabel,
-    /// The provider spec is no use.
-    #[error(transparent)]
+    /// The provider spec is invalid.
+    #[error("{}", messages::capitalized(&.0.to_string()))]
     BadSpec(#[from] SpecError),
-    /// The Secret that the spec names is not there.
-    #[error("secret {0} does not exist")]
+    /// The credentials Secret does not exist.
+    #[error("Secret {0} does not exist; create it, or correct its name in the provider spec")]
     NoSecret(ObjectKey),
-    /// Whom to ask, and as whom, could not be found out.
-    #[error("the cloud could not be asked: {}", .0.message)]
+    /// Account, region or cluster settings could not be determined.
+    #[error("{}", messages::capitalized(&.0.message))]
     NotFoundOut(Failure),
-    /// The cloud was asked about the instance and did not say.
-    #[error("the cloud could not be asked: {}", .0.message)]
+    /// The state of the instance is unknown.
+    #[error("Cannot read the state of the instance: {}", .0.message)]
     CouldNotLook(Failure),
 }
 
 impl Refusal {
-    /// Whether creating the machine can never work, whatever is done about its surroundings.
-    ///
-    /// A spec that nobody here reads is left alone: somebody else may. One that is missing may be on its way.
+    /// Whether only another spec helps. An unknown kind may have another controller; a missing spec may follow.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::BadSpec(SpecError::Invalid { .. }))
     }
@@ -49,12 +49,11 @@ impl Classified for Refusal {
         }
     }
 
-    /// Edits of the object and of its Secret bring it back; the others are tried again.
     fn retry(&self) -> Retry {
         match self {
             Self::NoClusterLabel | Self::BadSpec(_) | Self::NoSecret(_) => Retry::OnChange,
             Self::NotFoundOut(failure) => failure.retry,
-            // Whatever the answer was, the next one may be another.
+            // No watch reports that the cloud would answer differently.
             Self::CouldNotLook(failure) => match failure.retry {
                 Retry::OnChange => Retry::Backoff,
                 retry => retry,
@@ -63,44 +62,60 @@ impl Classified for Refusal {
     }
 }
 
-/// Why a machine failed for good. There is nothing else that makes one fail.
+/// Why a Machine has the phase Failed. There are no other reasons.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fatal {
-    /// What it asks for cannot be.
-    #[error("{0}")]
+    /// The spec is invalid.
+    #[error("{}", messages::capitalized(.0))]
     InvalidConfiguration(String),
-    /// Its instance was there and is no more.
-    #[error("can't find created instance{0}")]
-    Vanished(String),
-    /// It says itself how long its creation may take, and that was not enough for an instance.
-    #[error("no instance within {0}, as its annotation demands")]
+    /// The instance, by its provider ID, existed and does not any more.
+    #[error("Instance{} does not exist any more; delete this Machine to replace it",
+        .0.as_ref().map(|id| format!(" {id}")).unwrap_or_default())]
+    Missing(Option<Box<str>>),
+    /// The instance was terminated.
+    #[error("Instance {id} was terminated ({}); delete this Machine to replace it",
+        .reason.as_deref().unwrap_or("no reason given"))]
+    Terminated {
+        /// Its id.
+        id: Box<str>,
+        /// The reason that the cloud gives.
+        reason: Option<Box<str>>,
+    },
+    /// There was no instance within the Machine's own limit.
+    #[error(
+        "No instance was created within {0} (annotation {ANNOTATION_CREATION_TIMEOUT}); \
+             delete this Machine to replace it"
+    )]
     NotCreatedInTime(String),
-    /// The same, but there is an instance: no Node has come of it.
-    #[error("no node within {0}, as its annotation demands")]
+    /// There was an instance, and no Node within the Machine's own limit.
+    #[error(
+        "No node registered within {0} (annotation {ANNOTATION_CREATION_TIMEOUT}); \
+             delete this Machine to replace it"
+    )]
     NotJoinedInTime(String),
 }
 
 impl Fatal {
-    /// `errorReason`, in the words of OpenShift. It has none for an instance that vanished.
+    /// `errorReason`. OpenShift has none for an instance that is gone.
     pub fn error_reason(&self) -> Option<&'static str> {
         match self {
             Self::InvalidConfiguration(_) => Some(ERROR_INVALID_CONFIGURATION),
-            Self::Vanished(_) => None,
+            Self::Missing(_) | Self::Terminated { .. } => None,
             Self::NotCreatedInTime(_) => Some(ERROR_CREATE),
             Self::NotJoinedInTime(_) => Some(ERROR_JOIN_CLUSTER_TIMEOUT),
         }
     }
 }
 
-/// What it means that a machine asks for the impossible, if an answer to an earlier request was lost: that request may have been carried out. So this
-/// attempt is over, and what has come of it is looked for before anything is final.
+/// Ends the attempt instead of failing the Machine if an earlier create request was not answered: it may have
+/// succeeded, so the instance is looked for first.
 pub(super) fn or_look_first(error: CloudError, view: &View) -> CloudError {
     let hopeless =
         error.class == ErrorClass::InvalidConfiguration && error.effect != Effect::Unclear;
-    if !hopeless || !view.has_lost_an_answer() {
+    if !hopeless || !view.has_unanswered_create() {
         return error;
     }
-    let message = format!("{}; but an earlier request was not answered", error.message);
+    let message = messages::earlier_request_unanswered(&error.message);
     let (class, effect) = (ErrorClass::Unavailable, Effect::NoneForThisAttempt);
     CloudError { class, effect, message, ..error }
 }
@@ -113,11 +128,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_hopeless_while_an_answer_is_missing() {
+    fn looks_first_while_a_create_request_is_unanswered() {
         let asked = json!({"status": {"providerStatus": {"launch": {"attempt": 1}}}});
         let said = |status, reason| conditions(&[("InstanceExists", status, reason)]);
-        let unheard = all(&[asked.clone(), said("Unknown", "ErrorCheckingProvider")]);
-        let heard = all(&[asked, said("False", "InstanceNotCreated")]);
+        let unanswered = all(&[asked.clone(), said("Unknown", "ErrorCheckingProvider")]);
+        let answered = all(&[asked, said("False", "InstanceNotCreated")]);
         let judged = |patch: &Value, class, effect| {
             let error = CloudError { effect, ..CloudError::new(class, "no") };
             let error = or_look_first(error, &view(patch));
@@ -126,8 +141,8 @@ mod tests {
         let over = (ErrorClass::Unavailable, Effect::NoneForThisAttempt);
         for effect in [Effect::None, Effect::NoneForThisAttempt] {
             let invalid = (ErrorClass::InvalidConfiguration, effect);
-            assert_eq!(judged(&unheard, invalid.0, effect), over);
-            assert_eq!(judged(&heard, invalid.0, effect), invalid);
+            assert_eq!(judged(&unanswered, invalid.0, effect), over);
+            assert_eq!(judged(&answered, invalid.0, effect), invalid);
             let seen = all(&[recorded(), said("Unknown", "ErrorCheckingProvider")]);
             assert_eq!(judged(&seen, invalid.0, effect), invalid, "it has its instance");
         }
@@ -135,7 +150,7 @@ mod tests {
             (ErrorClass::InvalidConfiguration, Effect::Unclear),
             (ErrorClass::Throttled, Effect::None),
         ] {
-            assert_eq!(judged(&unheard, class, effect), (class, effect));
+            assert_eq!(judged(&unanswered, class, effect), (class, effect));
         }
     }
 }

@@ -1,17 +1,19 @@
 //! Pauses calls that fail for the same reason, such as a throttled account or a zone without capacity.
 //!
-//! The first refusal closes its [`FailureDomain`] for every Machine in it. When the pause is over, one Machine probes the
-//! cloud and the others wait for the result. Pauses double up to a limit, with jitter, and end with the first success.
+//! The first refusal closes its [`FailureDomain`] for every Machine in it. When the pause is over, one
+//! Machine probes the cloud and the others wait for the result. Pauses double up to a limit, with jitter, and
+//! end with the first success.
 //!
-//! The domain of a call is known once a call of its [`Group`] was refused. A refusal after which an attempt may go to
-//! another place closes only its own place, and only while calls of the group do not succeed elsewhere: then the refusal
-//! is what moves an attempt to the other place.
+//! The domain of a call is known once a call of its [`Group`] was refused. A refusal after which an attempt
+//! may go to another place closes only its own place, and only while calls of the group do not succeed
+//! elsewhere: then the refusal is what moves an attempt to the other place.
 //!
 //! In memory only: after a restart the cloud refuses again. Entries expire.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use machinist_domain::backoff::Backoff;
 use machinist_domain::hash::fnv1a;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine_timings::MachineTimings;
@@ -140,7 +142,8 @@ impl FailureDomains {
         }
     }
 
-    /// Opens the domains of a call that succeeded. Machines with the same spec that wait in other places may go there, too.
+    /// Opens the domains of a call that succeeded. Machines with the same spec that wait in other places may
+    /// go there, too.
     pub(super) fn succeeded(&self, group: Group) {
         let valid_until = self.clock.uptime() + self.timings.domain_pause_max;
         let released = self.state.lock().open(group, valid_until);
@@ -188,11 +191,10 @@ impl FailureDomains {
 
     /// Doubles up to the limit. The jitter follows from the domain and takes off up to a quarter.
     fn pause_length(&self, domain: &FailureDomain, failures: u32) -> Duration {
-        let doublings = failures.saturating_sub(1).min(20);
-        let full = self.timings.domain_pause.saturating_mul(1 << doublings);
-        let full = full.min(self.timings.domain_pause_max);
+        let MachineTimings { domain_pause: base, domain_pause_max: max, .. } = self.timings;
         let seed = fnv1a(domain.0.as_bytes()).wrapping_add(u64::from(failures)).to_le_bytes();
-        full.mul_f64(1.0 - f64::from(fnv1a(&seed).to_le_bytes()[0]) / 1024.0)
+        let random = f64::from(fnv1a(&seed).to_le_bytes()[0]) / 256.0;
+        Backoff { base, max }.delay_with_jitter(failures, 0.25, random)
     }
 }
 

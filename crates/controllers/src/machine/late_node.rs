@@ -1,7 +1,7 @@
-//! The Node that nobody here has heard of: it registered a moment before its instance went, and the watch has not told yet.
+//! Finds a Node that registered just before its instance terminated and is not in the cache yet.
 //!
-//! Asked for live, for a machine that was never linked, or whose link no drain has looked at, between the end of its instance and its own; otherwise
-//! that Node would stay for ever.
+//! Read live before the finalizer is removed, if the Machine was never linked or no drain has read its Node; otherwise
+//! that Node would never be deleted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,14 +13,15 @@ use machinist_runtime::cluster::ApiError;
 use super::MachineController;
 use crate::kinds::{Machine, Node};
 
-/// The Node of a machine, found live: under the name that the machine names, or those that its instance has, or where none is known, among all.
+/// Reads the Node by the name in `status.nodeRef`, else by the names of the instance, else among all Nodes.
 pub(super) async fn find(
     controller: &MachineController,
     machine: &Machine,
 ) -> Result<Option<Arc<Node>>, ApiError> {
     let names = names(machine);
     if names.is_empty() {
-        // An instance whose creation was never answered, and which was deleted before anybody looked: rare enough for a list.
+        // The create request was not answered and the Machine deleted before the next reconcile: rare enough
+        // for a list.
         controller.nodes.verify().await?;
     }
     for name in names {
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_are_called_what_their_instance_is_called_inside_of_its_network() {
+    fn uses_the_internal_names_of_the_instance() {
         let called = |addresses: serde_json::Value| {
             let machine = read(&object(&json!({"status": {"addresses": addresses}})));
             names(&machine).iter().map(ToString::to_string).collect::<Vec<_>>()
@@ -63,12 +64,11 @@ mod tests {
             address("ExternalIP", "192.0.2.1"),
         ]);
         assert_eq!(called(all), ["box", "ip-10-0-0-1.internal"]);
-        // Then all Nodes are looked at.
         assert_eq!(called(json!([address("InternalIP", "10.0.0.1")])), Vec::<String>::new());
     }
 
     #[test]
-    fn a_node_that_a_machine_names_is_called_that() {
+    fn uses_the_name_in_the_node_ref() {
         let named = json!({"status": {"nodeRef": {"kind": "Node", "name": "n", "uid": "u"}}});
         assert_eq!(names(&read(&object(&named))), BTreeSet::from(["n".into()]));
     }

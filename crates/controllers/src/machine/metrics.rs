@@ -18,7 +18,8 @@ const VERBS: [&str; 3] = ["create", "update", "delete"];
 #[derive(Debug)]
 pub struct MachineMetrics {
     phases: Family<PhaseLabels, Histogram>,
-    /// One for each of [`VERBS`]. Gauges, because a counter's name would get the suffix `_total`, which OpenShift's do not have.
+    /// One for each of [`VERBS`]. Gauges, because a counter's name would get the suffix `_total`, which
+    /// OpenShift's do not have.
     failures: [Family<FailureLabels, Gauge>; 3],
     timeouts: Gauge,
 }

@@ -1,10 +1,11 @@
-//! The machine controller: makes an instance for every Machine, watches over it, and removes it.
+//! The machine controller: creates an instance for every Machine, observes it, and deletes it.
 //!
-//! Input: Machines, their Nodes, and what clouds say of their instances. Output: instances; on each Machine its finalizer, provider id, labels,
-//! status and conditions; cordons and evictions ([`drain`]); the end of Nodes whose instance is gone.
+//! Input: Machines, their Nodes, and the instances in the cloud. Output: instances; finalizer, provider ID,
+//! labels and status of Machines; cordons and evictions ([`drain`](crate::drain)); deletion of Nodes whose
+//! instance is gone.
 //!
-//! What it needs to go on after a crash is on the objects: what was prepared for an instance before it is created, and how far a deletion is.
-//! Not here: how many machines there are (`machine_set`), and which Node is whose (`node_link`).
+//! State that must survive a crash is on the objects: the launch before an instance is created, and the progress of a
+//! deletion. Not here: the number of Machines (`machine_set`), and links to Nodes (`node_link`).
 
 mod act;
 mod decide;
@@ -13,6 +14,7 @@ mod error;
 mod failure_domains;
 mod instance_cache;
 mod late_node;
+mod messages;
 pub mod metrics;
 mod observe;
 mod plan;
@@ -26,6 +28,7 @@ mod snapshot;
 mod triggers;
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -56,10 +59,12 @@ pub use self::error::{Fatal, Refusal};
 use self::failure_domains::FailureDomains;
 use self::instance_cache::InstanceCache;
 use self::metrics::MachineMetrics;
-pub use self::plan::{Leave, Outcome, Plan};
+pub use self::plan::{Outcome, Plan, Reason};
 use self::repairs::Repairs;
 pub use self::report::report;
-pub use self::snapshot::{Content, REASON_INSTANCE_GONE, Rules, Snapshot, Unrepaired, View};
+pub use self::snapshot::{
+    Content, REASON_INSTANCE_GONE, REASON_INSTANCE_NOT_REQUESTED, Rules, Snapshot, Unrepaired, View,
+};
 use self::triggers::Triggers;
 use crate::cloud_access::SecretScope;
 use crate::clouds::Clouds;
@@ -68,16 +73,16 @@ use crate::drain::Drainer;
 use crate::kinds::{Machines, Nodes};
 use crate::served::Field;
 
-/// How to look after machines.
+/// Settings of the machine controller.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Who makes instances.
+    /// The clouds.
     pub clouds: Clouds,
-    /// What the cluster is called in tags, unless OpenShift says; the uid of `kube-system` where nobody says.
+    /// The name of the cluster in tags, unless OpenShift sets one; the uid of `kube-system` if `None`.
     pub cluster_id: Option<Arc<str>>,
     /// Which Secrets are watched.
     pub secrets: SecretScope,
-    /// Whether to keep off machines that another machine API is in charge of.
+    /// Whether `authoritativeAPI` is obeyed.
     pub obey_migration: bool,
     /// Durations.
     pub timings: MachineTimings,
@@ -94,13 +99,12 @@ pub struct MachineController {
     instances: InstanceCache,
     failure_domains: FailureDomains,
     drainer: Arc<Drainer>,
-    /// Attempts of which a cloud said that nothing will ever come of them. Forgetting one costs one more refusal.
+    /// Attempts that the cloud refused for good. After a restart it refuses again.
     refused: Arc<Mutex<HashMap<Uid, u32>>>,
-    /// Whether the served schema has our additional fields, as far as answers have shown it.
+    /// Whether the served schema has `failureReason` and `failureMessage`.
     failure_fields: Mutex<Field>,
-    /// The same for who is in charge.
+    /// Whether it has `status.authoritativeAPI`.
     authority_field: Mutex<Field>,
-    /// Repairs that did not help.
     repairs: Arc<Repairs>,
     obey_migration: bool,
     metrics: Arc<MachineMetrics>,
@@ -109,7 +113,7 @@ pub struct MachineController {
 }
 
 impl MachineController {
-    /// A controller that reads Machines as `kind` does.
+    /// A controller for Machines as `kind` decodes them.
     pub fn new(shared: &Arc<Shared>, kind: Machines, settings: Settings) -> Self {
         let machines = shared.caches.open(&shared.control, shared.scope.clone(), kind);
         let cluster = shared.target.as_ref().unwrap_or(&shared.control);
@@ -156,7 +160,27 @@ impl MachineController {
         }
     }
 
-    /// Counts what a status that was written has to say.
+    async fn patch_status(
+        &self,
+        snapshot: &Snapshot,
+        status: &Value,
+        plan: &(dyn Display + Sync),
+        writer: &Writer,
+    ) -> Result<Option<Meta>, WriteError> {
+        let patch = json!({"status": status});
+        // Conditions are a list that others write to, too.
+        let guard = Guard::Version;
+        let meta = &snapshot.meta;
+        let written = writer.patch(&self.machines, meta, Part::Status, guard, patch, plan).await?;
+        if written.is_some() {
+            self.learn_failure_fields(&meta.key, status);
+            self.learn_authority_field(&meta.key, status);
+            self.count(snapshot, status);
+        }
+        Ok(written)
+    }
+
+    /// Updates the metrics after a status write.
     fn count(&self, snapshot: &Snapshot, status: &Value) {
         let Content::Read(view) = &snapshot.content else { return };
         let metrics = &self.metrics;
@@ -173,7 +197,7 @@ impl MachineController {
         }
     }
 
-    /// A stock CRD drops fields that it does not know without a word. What was written and is not there will not be written again.
+    /// A stock CRD drops unknown fields silently, so the stored object shows whether they are served.
     fn learn_failure_fields(&self, key: &ObjectKey, written: &Value) {
         if written.get("failureMessage").is_none_or(Value::is_null) {
             return;
@@ -184,7 +208,7 @@ impl MachineController {
         }
     }
 
-    /// The same for who is in charge. Where nobody can say it, the machine has not changed by the write, and has to be brought back.
+    /// If the field is dropped, the write has changed nothing and does not requeue the Machine.
     fn learn_authority_field(&self, key: &ObjectKey, written: &Value) {
         if written.get("authoritativeAPI").is_none() {
             return;
@@ -237,7 +261,7 @@ impl Controller for MachineController {
 
     async fn act(&self, snapshot: &Snapshot, plan: &Plan, writer: &Writer) -> Outcome {
         let outcome = act::act(self, snapshot, plan, writer).await;
-        if let Some((verb, error)) = outcome.refusal() {
+        if let Some((verb, error)) = outcome.cloud_error() {
             self.metrics.instance_failed(verb, &snapshot.meta.key, error.category());
         }
         outcome
@@ -246,11 +270,11 @@ impl Controller for MachineController {
     fn report(
         &self,
         snapshot: &Snapshot,
-        _plan: &Plan,
+        plan: &Plan,
         outcome: &Outcome,
         now: Timestamp,
     ) -> Report {
-        report(snapshot, outcome, now)
+        report(snapshot, plan, outcome, now)
     }
 
     async fn write_status(
@@ -260,18 +284,7 @@ impl Controller for MachineController {
         status: &Value,
         writer: &Writer,
     ) -> Result<Option<Meta>, WriteError> {
-        let patch = json!({"status": status});
-        let plan = "say how the machine is";
-        // Conditions are a list, which others write to: nothing may have changed since it was read.
-        let guard = Guard::Version;
-        let meta = &snapshot.meta;
-        let written = writer.patch(&self.machines, meta, Part::Status, guard, patch, &plan).await?;
-        if written.is_some() {
-            self.learn_failure_fields(&meta.key, status);
-            self.learn_authority_field(&meta.key, status);
-            self.count(snapshot, status);
-        }
-        Ok(written)
+        self.patch_status(snapshot, status, &"update status", writer).await
     }
 
     fn regarding<'a>(&self, snapshot: &'a Snapshot) -> Regarding<'a> {

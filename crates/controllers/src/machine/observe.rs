@@ -1,4 +1,4 @@
-//! Gathers a snapshot: from the caches, or live where an answer about this machine was lost. The cloud is looked at, never waited for.
+//! Builds a snapshot from the caches; live where a write was not answered. It never waits for the cloud.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) async fn observe(
     controller: &MachineController,
     key: &ObjectKey,
 ) -> Result<Option<Snapshot>, ApiError> {
-    controller.triggers.let_go_of_secrets(key);
+    controller.triggers.release_secrets(key);
     let Some(entry) = controller.machines.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
     let content = match entry {
@@ -75,23 +75,21 @@ async fn look(controller: &MachineController, view: &mut View) {
         let chosen = controller.clouds.choose(&machine.spec).ok();
         view.sighting = match chosen {
             Some(chosen) if view.must_look() => controller.instances.look(&chosen, machine),
-            // What our own call was told is known without asking.
-            Some(_) if !view.machine.meta.deleting => {
-                controller.instances.known(&machine.uid).unwrap_or(Sighting::NotAsked)
-            }
+            // The result of an own call is in the cache.
+            Some(_) if !view.machine.meta.deleting => controller.instances.get(&machine.uid),
             _ => Sighting::NotAsked,
         };
     }
     view.reach = Some(reach);
 }
 
-/// Calls for machines with the same spec fail together, where they go to the same place.
+/// Calls for Machines with the same spec fail together if they go to the same place.
 pub(super) fn group(view: &View, machine: &MachineRef, call: Call) -> Group {
     let place = if call == Call::Create { view.next_place() } else { None };
     Group::new(&machine.key.namespace, machine.spec.get(), call).at(place.as_deref())
 }
 
-/// The provider spec, if there is a provider for it. Others of this process may read specs of more kinds than that.
+/// The provider spec, if there is a provider for it. Other controllers may decode more kinds.
 fn readable<'a>(
     clouds: &Clouds,
     machine: &'a Machine,
@@ -102,7 +100,7 @@ fn readable<'a>(
     Ok((spec, shape))
 }
 
-/// A refusal because of the spec, with all that is wrong with it.
+/// Lists all problems of an invalid spec.
 fn in_full(clouds: &Clouds, machine: &Machine, refusal: Refusal) -> Refusal {
     match (refusal, &machine.provider_spec) {
         (Refusal::BadSpec(error), Some(spec)) => Refusal::BadSpec(clouds.in_full(&spec.raw, error)),
@@ -127,7 +125,7 @@ async fn reach(
         CloudAccessError::Unreadable(error) => Refusal::NotFoundOut(error.failure()),
         CloudAccessError::Api(error) => Refusal::NotFoundOut(error.failure()),
     })?;
-    // After the realm, whose watches bring the machine back when the platform is another one.
+    // Last: the watches of the cloud access requeue the Machine when the platform changes.
     controller.clouds.admit(&spec.raw).await.map_err(Refusal::NotFoundOut)?;
     let label = machine.cluster_label().filter(|label| **label != *cluster);
     Ok(MachineRef {
@@ -156,7 +154,7 @@ mod tests {
     use super::super::samples::{object, read};
     use super::*;
 
-    /// Reads the specs of AWS, and calls nobody.
+    /// Decodes the specs of AWS and has no cloud.
     #[derive(Debug)]
     struct Aws;
 
@@ -170,12 +168,12 @@ mod tests {
         }
 
         fn cloud(&self, _: &Parts) -> Arc<dyn Cloud> {
-            unreachable!("nobody is called")
+            unreachable!("no cloud call is made")
         }
     }
 
     #[test]
-    fn a_bad_spec_is_told_with_everything_that_is_wrong_with_it() {
+    fn reports_every_problem_of_an_invalid_spec() {
         let clouds = Clouds::without_calls(Providers::new(vec![Arc::new(Aws)]));
         let told = |spec: serde_json::Value, refusal: Refusal| {
             let spec = json!({"spec": {"providerSpec": {"value": spec}}});
@@ -189,7 +187,6 @@ mod tests {
         }
         let types = told(json!({"placement": {"region": 5}}), no_region());
         assert!(types.contains("placement.region: invalid type"), "{types}");
-        // What is no matter of the spec stays what it is.
         let gone = Refusal::NoSecret(ObjectKey::new("ns", "keys"));
         assert_eq!(told(spec, gone.clone()), gone.to_string());
         let other = json!({"kind": "Elsewhere"});
@@ -197,12 +194,12 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_that_is_read_but_has_no_provider_is_told_and_not_waited_for() {
+    fn refuses_a_spec_without_a_provider_at_once() {
         let spec = json!({"spec": {"providerSpec": {"value": {"kind": "Elsewhere", "zone": "z"}}}});
         let machine = read(&object(&spec));
         assert!(machine.shape().is_ok());
         let refusal = readable(&Clouds::none(), &machine).unwrap_err();
         assert!(matches!(refusal, SpecError::ForeignKind { .. }), "{refusal}");
-        assert!(!Refusal::from(refusal).is_terminal(), "somebody else may read it");
+        assert!(!Refusal::from(refusal).is_terminal(), "another controller may");
     }
 }

@@ -1,9 +1,10 @@
-//! What to do about a machine, and what came of it, as data.
+//! The plan for a Machine and its outcome, as data.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinist_domain::machine::MachineAuthority;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
 use machinist_provider::cloud::{CloudError, Deletion, Instance, ProviderStatus};
@@ -12,170 +13,151 @@ use serde_json::Value;
 use super::error::{Fatal, Refusal};
 use crate::drain;
 
-/// What to do about one machine. At most one effect: the next pass sees what came of it.
+/// What to do about one Machine: at most one effect, whose result the next reconcile sees.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Plan {
     /// Nothing.
-    Leave(Leave),
-    /// Say which machine API is in charge, as the spec wants it.
-    SettleAuthority,
-    /// Make sure that it stays until its instance is gone.
+    NoOp(Reason),
+    /// Write `status.authoritativeAPI`.
+    SetAuthority(MachineAuthority),
+    /// Add the finalizer.
     AddFinalizer,
-    /// Nothing yet: the cloud is being asked about the instance.
-    Look,
-    /// Nothing yet: what was seen may still change within this time.
+    /// Wait for the state of the instance; the cloud is being queried.
+    AwaitCloud,
+    /// Requeue: the observed state may still change within this time.
     Wait(Duration),
-    /// Nothing: this is in the way.
+    /// Report what prevents progress.
     Refuse(Refusal),
-    /// Nothing yet: machines like this one pause together.
+    /// Wait for the pause of a failure domain to end.
     Pause {
-        /// How long, at least.
+        /// The rest of the pause.
         wait: Duration,
-        /// Why.
+        /// The refusal that closed the domain.
         why: Failure,
     },
-    /// Give it up.
+    /// Set the phase Failed.
     Fail(Fatal),
-    /// Find out what creating the instance needs, and store it.
+    /// Resolve what the instance needs, and store it as the launch of this attempt.
     Prepare {
-        /// For which attempt.
+        /// The number of the attempt.
         attempt: u32,
     },
     /// Create the instance.
     Create {
-        /// Which attempt this is.
+        /// The number of the attempt.
         attempt: u32,
     },
-    /// Write down on the object what the instance is.
+    /// Patch provider ID, labels and annotations of the Machine.
     Record(Value),
-    /// Repair what differs in the cloud.
+    /// Update the instance, which differs from its spec.
     Repair(String),
-    /// Say how the instance is, which may need no write.
-    Tell(Arc<Instance>),
+    /// Update the status from the instance.
+    UpdateStatus(Arc<Instance>),
     /// Take the next step of the drain.
     Drain(drain::Plan),
-    /// Nothing: somebody wants to be asked before the instance goes.
+    /// Wait for preTerminate hooks.
     AwaitHooks,
-    /// Nothing was ever made for it: say that nothing is left.
+    /// Report that there is nothing to delete in the cloud.
     NothingToRemove,
-    /// Remove the instance and what came with it.
+    /// Delete the instance and what was created with it.
     Terminate,
-    /// Delete the Node, whose instance is gone.
+    /// Delete the Node.
     RemoveNode(Meta),
-    /// Let the object go.
+    /// Remove the finalizer.
     Release,
 }
 
-/// Why nothing is to be done.
+/// Why there is nothing to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Leave {
-    /// It cannot be decoded.
+pub enum Reason {
+    /// The Machine cannot be decoded.
     Undecodable(String),
-    /// Another machine API is in charge of it.
-    Elsewhere,
-    /// Who is in charge of it is a word that nobody knows.
+    /// Another machine API manages it.
+    ManagedElsewhere,
+    /// `authoritativeAPI` has an unknown value.
     UnknownAuthority,
-    /// It failed for good.
+    /// Its phase is Failed.
     Failed,
-    /// It is going, and nobody holds it.
-    Going,
+    /// It is being deleted and does not have the finalizer.
+    Deleting,
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Leave(Leave::Undecodable(error)) => {
-                write!(f, "leave it: cannot be decoded: {error}")
+            Self::NoOp(Reason::Undecodable(error)) => {
+                write!(f, "no-op: cannot be decoded: {error}")
             }
-            Self::Leave(Leave::Elsewhere) => {
-                f.write_str("leave it: another machine API is in charge of it")
+            Self::NoOp(Reason::ManagedElsewhere) => f.write_str("no-op: managed elsewhere"),
+            Self::NoOp(Reason::UnknownAuthority) => {
+                f.write_str("no-op: authoritativeAPI has an unknown value")
             }
-            Self::Leave(Leave::UnknownAuthority) => {
-                f.write_str("leave it: nobody knows who is in charge of it")
+            Self::NoOp(Reason::Failed) => f.write_str("no-op: the phase is Failed"),
+            Self::NoOp(Reason::Deleting) => f.write_str("no-op: deletion in progress"),
+            Self::SetAuthority(authority) => {
+                write!(f, "set authoritativeAPI to {}", authority.as_str().unwrap_or_default())
             }
-            Self::Leave(Leave::Failed) => f.write_str("leave it: it failed for good"),
-            Self::Leave(Leave::Going) => f.write_str("leave it: it is going by itself"),
-            Self::SettleAuthority => f.write_str("say which machine API is in charge of it"),
             Self::AddFinalizer => f.write_str("add the finalizer"),
-            Self::Look => f.write_str("leave it: the cloud is being asked"),
-            Self::Wait(time) => write!(f, "leave it for {time:?}: what was seen may be too early"),
-            Self::Refuse(refusal) => write!(f, "leave it: {refusal}"),
-            Self::Pause { wait, why } => write!(f, "leave it for {wait:?}: {}", why.message),
-            Self::Fail(fatal) => write!(f, "give it up: {fatal}"),
-            Self::Prepare { attempt } => {
-                write!(f, "prepare attempt {attempt} to create its instance")
+            Self::AwaitCloud => f.write_str("wait: the cloud is being queried"),
+            Self::Wait(time) => write!(f, "wait {time:?}: the observed state may still change"),
+            Self::Refuse(refusal) => write!(f, "blocked: {refusal}"),
+            Self::Pause { wait, why } => write!(f, "wait {wait:?}: {}", why.message),
+            Self::Fail(fatal) => write!(f, "set phase Failed: {fatal}"),
+            Self::Prepare { attempt } => write!(f, "store the launch of attempt {attempt}"),
+            Self::Create { attempt } => write!(f, "create the instance, attempt {attempt}"),
+            Self::Record(patch) => write!(f, "patch the Machine: {patch}"),
+            Self::Repair(drift) => write!(f, "update the instance: {drift}"),
+            Self::UpdateStatus(instance) => {
+                let (id, state) = (&instance.id, &instance.state_text);
+                write!(f, "update status: instance {id} is {state}")
             }
-            Self::Create { attempt } => write!(f, "create its instance, attempt {attempt}"),
-            Self::Record(patch) => write!(f, "record what its instance is: {patch}"),
-            Self::Repair(drift) => write!(f, "repair its instance: {drift}"),
-            Self::Tell(instance) => {
-                write!(f, "say that its instance {} is {}", instance.id, instance.state_text)
-            }
-            Self::Drain(verdict) => verdict.fmt(f),
-            Self::AwaitHooks => f.write_str("leave it: preTerminate hooks are in the way"),
-            Self::NothingToRemove => f.write_str("say that it has nothing in a cloud"),
-            Self::Terminate => f.write_str("remove its instance"),
-            Self::RemoveNode(node) => write!(f, "delete its node {}", node.key),
-            Self::Release => f.write_str("let it go: its instance is gone"),
+            Self::Drain(plan) => plan.fmt(f),
+            Self::AwaitHooks => f.write_str("wait for preTerminate hooks"),
+            Self::NothingToRemove => f.write_str("update status: nothing to delete in the cloud"),
+            Self::Terminate => f.write_str("delete the instance"),
+            Self::RemoveNode(node) => write!(f, "delete node {}", node.key),
+            Self::Release => f.write_str("remove the finalizer: the instance is deleted"),
         }
     }
 }
 
-/// What came of a plan.
+/// The outcome of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// Nothing was done, for this reason.
-    Left(Leave),
-    /// The plan says it all: nothing was to be done, or what was to be done is done and the next pass goes on from there.
+    /// The plan was carried out, or has no effect to carry out.
     Done,
-    /// It is only a dry run: nothing was done, and nothing is to be told.
+    /// Dry run: nothing was written.
     DryRun,
-    /// Which machine API is in charge is to be said.
-    AuthoritySettled,
-    /// The answer of the cloud is on its way.
-    Looking,
-    /// It is looked at again after this time.
-    Waiting(Duration),
-    /// This is in the way.
-    Refused(Refusal),
-    /// Machines like this one pause together.
+    /// The failure domain was closed before the call.
     Paused {
-        /// How long, at least.
+        /// The rest of the pause.
         wait: Duration,
-        /// Why.
+        /// The refusal that closed the domain.
         why: Failure,
     },
-    /// It failed for good.
-    GivenUp(Fatal),
-    /// What creating needs, to be stored before anything is created.
+    /// The launch was stored.
     Prepared(ProviderStatus),
-    /// The instance is there, or on its way.
+    /// The instance was created.
     Created(Arc<Instance>),
     /// It could not be prepared or created.
     NotCreated(CloudError),
-    /// How the instance is.
-    Seen(Arc<Instance>),
-    /// What differed was repaired.
+    /// The instance was updated.
     Repaired(Arc<Instance>),
-    /// It could not be repaired.
+    /// It could not be updated.
     NotRepaired(CloudError),
     /// A step of the drain was taken.
-    Drained(drain::Plan, drain::Outcome),
-    /// Somebody wants to be asked before the instance goes.
-    AwaitingHooks,
-    /// How far the removal of the instance is.
+    Drained(drain::Outcome),
+    /// The deletion of the instance has come this far.
     Terminating(Deletion),
-    /// It has nothing in a cloud.
-    NothingLeft,
-    /// It could not be removed.
+    /// It could not be deleted.
     NotTerminated(CloudError),
-    /// A write to Kubernetes did not work.
+    /// A write to the Kubernetes API failed.
     Failed(Failure),
 }
 
 impl Outcome {
-    /// What a cloud was asked and did not do, and why.
-    pub fn refusal(&self) -> Option<(&'static str, &CloudError)> {
+    /// The cloud call that failed, and its error.
+    pub fn cloud_error(&self) -> Option<(&'static str, &CloudError)> {
         match self {
             Self::NotCreated(error) => Some(("create", error)),
             Self::NotRepaired(error) => Some(("update", error)),

@@ -1,7 +1,5 @@
-//! Whatever a cloud does, and whenever the process forgets: nothing is created that was not stored, nothing is let go of while something is
-//! left, no outage makes a machine fail, and nothing is said twice.
-//!
-//! The world is a model: one object as JSON, one cloud that knows the truth. `decide` and `report` are the real ones.
+//! Properties of a reconcile under faults: nothing is created before its launch is stored, the finalizer stays while an instance exists,
+//! no outage fails a Machine, and nothing is reported twice. The model has one object and one cloud; `decide` and `report` are real.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,26 +20,26 @@ use super::snapshot::{Gate, View};
 use super::{decide, report};
 use crate::drain;
 
-/// What happens between two passes, or during one.
+/// What happens between two reconciles, or during one.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// All is well.
+    /// Nothing happens.
     Fine,
-    /// The cloud cannot be asked.
+    /// The cloud does not answer.
     Blind,
     /// A call is refused, and nothing was done.
     Refused(ErrorClass),
     /// A creation is refused, and this attempt never works.
     Burned,
-    /// The cloud says that the spec can never work, or only this attempt of it.
+    /// The spec is refused.
     Invalid(Effect),
-    /// Machines like this one pause: the cloud is not to be asked for anything.
+    /// The failure domain is closed.
     Closed,
-    /// Somebody changes the instance, so that it is not what the spec says.
+    /// The instance is changed outside of machinist.
     Drift,
-    /// Somebody wants to be asked before the instance goes.
+    /// A preTerminate hook is added.
     Hook,
-    /// And does not any more.
+    /// The hook is removed.
     Unhook,
     /// A call is carried out, and its answer is lost.
     Lost,
@@ -49,7 +47,7 @@ enum Step {
     Crash,
     /// Instances run.
     Boot,
-    /// Somebody removes the instance behind our back.
+    /// The instance is terminated outside of machinist.
     Kill,
     /// Time passes.
     Later,
@@ -90,9 +88,9 @@ struct World {
     cloud: BTreeMap<u32, InstanceState>,
     now: Timestamp,
     refused: Option<u32>,
-    /// What the last call of our own was told.
+    /// The result of the last own call.
     known: Option<Sighting>,
-    /// Whether somebody has removed the instance, or the cloud has said that the spec can never work.
+    /// Whether the instance was terminated, or the spec refused for good.
     may_fail: bool,
     drifted: bool,
     released: bool,
@@ -148,19 +146,18 @@ impl World {
         Arc::new(Instance { drift, ..Arc::unwrap_or_clone(instance_of(attempt, state)) })
     }
 
-    /// What the object says about its instance.
-    fn says_not_created(&self) -> bool {
+    fn reports_not_created(&self) -> bool {
         let conditions = self.object["status"]["conditions"].as_array().into_iter().flatten();
         let mut reasons =
             conditions.filter(|one| one["type"] == "InstanceExists").map(|one| &one["reason"]);
-        reasons.any(|reason| reason == "InstanceNotCreated")
+        reasons.any(|reason| reason == "InstanceNotCreated" || reason == "InstanceNotRequested")
     }
 
     fn existing(&self) -> usize {
         self.cloud.values().filter(|state| state.exists()).count()
     }
 
-    fn pass(&mut self, step: Step) {
+    fn reconcile(&mut self, step: Step) {
         let view = self.view(step);
         let phase_before = self.object["status"]["phase"].clone();
         let plan = decide(&snapshot(view.clone()), self.now);
@@ -170,39 +167,48 @@ impl World {
             self.crashes += 1;
             return;
         }
-        let told = report(&snapshot(view.clone()), &outcome, self.now);
-        let Some(status) = told.status else { return };
-        let said_before = self.says_not_created();
+        let status = match outcome {
+            Outcome::Prepared(_) => super::report::status(&view, &plan, &outcome, self.now),
+            _ => report(&snapshot(view.clone()), &plan, &outcome, self.now).status,
+        };
+        let Some(status) = status else { return };
+        let said_before = self.reports_not_created();
         merge(&mut self.object["status"], &status);
         if self.object["status"]["phase"] == "Failed" && phase_before != "Failed" {
             assert!(self.may_fail, "failed without a reason: {outcome:?}");
-            // Whoever dies before an answer is written down cannot know that one was lost.
+            // After a crash it is not known that an answer was lost.
             let unseen = matches!(outcome, Outcome::NotCreated(_)) && self.existing() > 0;
             assert!(!unseen || self.crashes > 0, "failed beside an instance: {outcome:?}");
         }
-        let news = self.says_not_created() && !said_before;
+        let news = self.reports_not_created() && !said_before;
         assert!(!news || self.existing() == 0, "said that there is nothing after {outcome:?}");
         let lost =
             matches!(&outcome, Outcome::NotCreated(error) if error.effect == Effect::Unclear);
-        assert!(!lost || !self.says_not_created(), "said to know what nobody knows");
+        assert!(
+            !lost || !self.reports_not_created(),
+            "an unknown instance is reported as not created"
+        );
         let mut again = self.view(step);
         again.sighting = view.sighting.clone();
         again.drain = view.drain.clone();
-        let again = report(&snapshot(again), &outcome, self.now + Duration::from_millis(1));
-        assert_eq!(again.status, None, "told twice after {outcome:?}");
+        let later = self.now + Duration::from_millis(1);
+        let again = report(&snapshot(again), &plan, &outcome, later);
+        assert_eq!(again.status, None, "reported twice after {outcome:?}");
     }
 
     fn act(&mut self, view: &View, plan: &Plan, step: Step) -> Outcome {
         match plan {
-            Plan::Leave(why) => Outcome::Left(why.clone()),
-            Plan::Look => Outcome::Looking,
-            Plan::Wait(time) => Outcome::Waiting(*time),
-            Plan::Refuse(refusal) => Outcome::Refused(refusal.clone()),
-            Plan::Fail(fatal) => Outcome::GivenUp(fatal.clone()),
-            Plan::Tell(instance) => Outcome::Seen(instance.clone()),
+            Plan::NoOp(_)
+            | Plan::AwaitCloud
+            | Plan::Wait(_)
+            | Plan::Refuse(_)
+            | Plan::Fail(_)
+            | Plan::UpdateStatus(_)
+            | Plan::Pause { .. }
+            | Plan::AwaitHooks => Outcome::Done,
             Plan::NothingToRemove => {
                 assert!(self.cloud.is_empty(), "there was something");
-                Outcome::NothingLeft
+                Outcome::Done
             }
             Plan::AddFinalizer => {
                 self.object["metadata"]["finalizers"] = json!(["machine.machine.openshift.io"]);
@@ -214,7 +220,6 @@ impl World {
             }
             Plan::Prepare { attempt } => {
                 assert_eq!(self.existing(), 0, "another attempt beside an instance");
-                // Whatever a cloud says: preparing has no effect.
                 let class = match step {
                     Step::Refused(class) => class,
                     Step::Invalid(_) => {
@@ -250,9 +255,9 @@ impl World {
                     Outcome::Terminating(Deletion::Gone)
                 }
             },
-            Plan::Drain(verdict) => {
+            Plan::Drain(_) => {
                 assert!(view.drain.is_some());
-                Outcome::Drained(verdict.clone(), drain::Outcome::default())
+                Outcome::Drained(drain::Outcome::default())
             }
             Plan::Release => {
                 assert_eq!(self.existing(), 0, "let go although something is left");
@@ -260,10 +265,8 @@ impl World {
                 self.object["metadata"]["finalizers"] = json!(null);
                 Outcome::Done
             }
-            Plan::Pause { wait, why } => Outcome::Paused { wait: *wait, why: why.clone() },
-            Plan::AwaitHooks => Outcome::AwaitingHooks,
             Plan::Repair(_) => self.repair(step),
-            Plan::SettleAuthority | Plan::RemoveNode(_) => {
+            Plan::SetAuthority(_) | Plan::RemoveNode(_) => {
                 panic!("nothing in this world leads to {plan}")
             }
         }
@@ -308,7 +311,7 @@ impl World {
                 self.may_fail = true;
                 error(ErrorClass::InvalidConfiguration, effect)
             }
-            // The same request again: a cloud that made an instance for it says so instead.
+            // A repeated request returns the instance of the first one.
             Step::Burned if !self.cloud.contains_key(&attempt) => {
                 error(ErrorClass::CapacityExhausted, Effect::NoneForThisAttempt)
             }
@@ -349,7 +352,7 @@ impl World {
             Step::Later => self.now += Duration::from_secs(700),
             Step::Delete => {
                 self.object["metadata"]["deletionTimestamp"] = json!(self.now.to_string());
-                // Nobody holds it: the API server lets it go at once.
+                // Without finalizers the API server deletes it at once.
                 self.released |= self.object["metadata"]["finalizers"].is_null();
             }
             _ => {}
@@ -361,21 +364,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn nothing_is_leaked_lost_or_given_up_whatever_happens(steps in prop::collection::vec(step(), 1..60)) {
+    fn never_leaks_an_instance_or_fails_without_reason(steps in prop::collection::vec(step(), 1..60)) {
         let mut world = World::new();
         for step in steps {
             world.happen(step);
             if !world.released {
-                world.pass(step);
+                world.reconcile(step);
             }
         }
         world.happen(Step::Unhook);
-        // When everything is well again, the machine comes up, has failed for a reason, or goes.
+        // Without further faults the Machine runs, has failed for a reason, or is deleted.
         for _ in 0..20 {
             world.happen(Step::Boot);
             world.now += Duration::from_secs(30);
             if !world.released {
-                world.pass(Step::Fine);
+                world.reconcile(Step::Fine);
             }
         }
         let deleting = !world.object["metadata"]["deletionTimestamp"].is_null();

@@ -1,12 +1,12 @@
-//! Repairs that did not help: the cloud refused, or its answer has the same difference again.
-//!
-//! A provider that always finds something to repair would be called at every pass, for ever. So each machine pauses after a repair that did not
-//! help, twice as long every time. In memory only: after a restart it costs one more call.
+//! Failed repairs of drift. A provider that always finds drift would be called at every reconcile, so each
+//! Machine pauses after a failed repair, twice as long every time. In memory only: a restart costs one more
+//! call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinist_domain::backoff::Backoff;
 use machinist_domain::key::Uid;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_runtime::clock::SharedClock;
@@ -14,10 +14,7 @@ use parking_lot::Mutex;
 
 use super::snapshot::Unrepaired;
 
-/// Past this the pause has long reached its limit.
-const MOST_DOUBLINGS: u32 = 16;
-
-/// Which machines could not be repaired.
+/// Failed repairs by Machine.
 #[derive(Debug)]
 pub(super) struct Repairs {
     clock: SharedClock,
@@ -28,7 +25,7 @@ pub(super) struct Repairs {
 #[derive(Debug)]
 struct Failed {
     times: u32,
-    /// Until when it is not tried again, by the clock's uptime.
+    /// By the clock's uptime.
     until: Duration,
     why: Arc<str>,
 }
@@ -38,22 +35,19 @@ impl Repairs {
         Self { clock, timings, failed: Mutex::default() }
     }
 
-    /// A repair did not help.
     pub(super) fn failed(&self, machine: &Uid, why: &str) {
         let mut failed = self.failed.lock();
-        let times = failed.get(machine).map_or(0, |failed| failed.times);
-        let pause = self.timings.domain_pause.saturating_mul(1 << times.min(MOST_DOUBLINGS));
-        let until = self.clock.uptime() + pause.min(self.timings.domain_pause_max);
-        let times = times.saturating_add(1);
+        let times = failed.get(machine).map_or(0, |failed| failed.times).saturating_add(1);
+        let MachineTimings { domain_pause: base, domain_pause_max: max, .. } = self.timings;
+        let until = self.clock.uptime() + Backoff { base, max }.delay(times, 0.0);
         failed.insert(machine.clone(), Failed { times, until, why: why.into() });
     }
 
-    /// Nothing is to be repaired any more, or the machine is gone.
     pub(super) fn forget(&self, machine: &Uid) {
         self.failed.lock().remove(machine);
     }
 
-    /// Why the last repair of a machine did not help, if it did not.
+    /// The last repair, if it failed.
     pub(super) fn of(&self, machine: &Uid) -> Option<Unrepaired> {
         let failed = self.failed.lock();
         let Failed { until, why, .. } = failed.get(machine)?;
@@ -69,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_a_limit_and_end_with_a_success() {
+    fn doubles_the_pause_up_to_the_limit_until_a_success() {
         let (clock, timings) = (Arc::<ManualClock>::default(), MachineTimings::default());
         let repairs = Repairs::new(clock.clone(), timings);
         let machine = Uid("u".into());
@@ -80,7 +74,7 @@ mod tests {
             let Unrepaired { wait, why } = repairs.of(&machine).unwrap();
             assert_eq!(&*why, "still differs");
             clock.advance(wait);
-            assert_eq!(repairs.of(&machine).unwrap().wait, Duration::ZERO, "it may be tried");
+            assert_eq!(repairs.of(&machine).unwrap().wait, Duration::ZERO, "it may be retried");
             pauses.push(wait.as_secs());
         }
         assert_eq!(pauses[..4], [5, 10, 20, 40]);

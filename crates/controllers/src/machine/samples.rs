@@ -155,7 +155,7 @@ pub(super) fn instance_of(attempt: u32, state: InstanceState) -> Arc<Instance> {
         provider_id: format!("p:///i-{attempt}").into(),
         state,
         state_text: text.into(),
-        state_reason: ended.then(|| "somebody wanted it".into()),
+        state_reason: ended.then(|| "user request".into()),
         addresses: vec![Address { kind: AddressKind::InternalIp, address: "10.0.0.1".into() }],
         region: Some("r".into()),
         zone: Some("z".into()),

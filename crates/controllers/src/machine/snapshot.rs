@@ -1,4 +1,4 @@
-//! What was observed of one machine, its instance and its Node.
+//! The observed state of one Machine, its instance and its Node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,8 +6,7 @@ use std::time::Duration;
 use crate::drain::Step;
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
-    ANNOTATION_CREATION_TIMEOUT, CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS, CONDITION_READY,
-    REASON_INSTANCE_NOT_CREATED,
+    ANNOTATION_CREATION_TIMEOUT, CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS,
 };
 use machinist_domain::conditions::{Condition, Status};
 use machinist_domain::machine::{MachineAuthority, Phase};
@@ -22,11 +21,12 @@ use crate::drain;
 use crate::kinds::{Machine, Node};
 use crate::served::{Field, authority};
 
-/// The reason of `InstanceExists=False` when everything that a machine had in the cloud is gone. Only a machine that is being deleted says so.
+/// Reason of `InstanceExists=False`: everything that a deleted Machine had in the cloud is gone.
 pub const REASON_INSTANCE_GONE: &str = "InstanceGone";
 
-/// How we say that no instance was created. Another controller has the same reason, and other words.
-pub(super) const TEXT_NOT_CREATED: &str = "no instance was created yet";
+/// Reason of `InstanceExists=False`: no launch is stored, so this controller has requested nothing. Other controllers
+/// overwrite it (with `InstanceNotCreated`) before they create an instance.
+pub const REASON_INSTANCE_NOT_REQUESTED: &str = "InstanceNotRequested";
 
 /// A call that changes the cloud.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,78 +64,78 @@ pub enum Gate {
     },
 }
 
-/// One machine.
+/// One Machine.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// Identity and version, known even if nothing else is.
+    /// Identity and version.
     pub meta: Meta,
-    /// What is known.
+    /// The rest, if it can be decoded.
     pub content: Content,
 }
 
-/// What is known of a machine.
+/// The content of a Machine.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// It can be read.
+    /// It can be decoded.
     Read(Box<View>),
     /// It cannot be decoded, for this reason.
     Undecodable(String),
 }
 
-/// A machine that can be read, and what surrounds it.
+/// A decoded Machine with the objects that it depends on.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// The machine.
+    /// The Machine.
     pub machine: Arc<Machine>,
-    /// What its provider stored on it.
+    /// `status.providerStatus`.
     pub stored: ProviderStatus,
-    /// How to ask a cloud about it; `None` where none needs to be asked.
+    /// The reference for cloud calls; `None` if no call is needed.
     pub reach: Option<Result<MachineRef, Refusal>>,
-    /// What is known of its instance.
+    /// The instance.
     pub sighting: Sighting,
-    /// The attempt of which the cloud said that nothing will ever come of it.
+    /// The attempt that the cloud refused for good.
     pub refused_attempt: Option<u32>,
-    /// Whether the cloud may be asked to do something for it.
+    /// Whether the next cloud call may be made.
     pub gate: Gate,
-    /// Its Node: the one that it names, or one that runs on its instance.
+    /// The Node of `status.nodeRef`, or the one with its provider ID.
     pub node: Option<Arc<Node>>,
-    /// Why what differs in its instance could not be repaired the last time.
+    /// The last repair, if it failed.
     pub unrepaired: Option<Unrepaired>,
-    /// What a drain looks at, while it is being deleted and not drained.
+    /// The state of the drain, until it is done.
     pub drain: Option<Box<drain::View>>,
-    /// What holds for all machines.
+    /// Settings of the controller.
     pub rules: Rules,
 }
 
-/// A repair that did not help.
+/// A failed repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unrepaired {
-    /// How long it is not tried again.
+    /// The time until the next one.
     pub wait: Duration,
-    /// Why it did not help.
+    /// The error.
     pub why: Arc<str>,
 }
 
-/// What holds for all machines.
+/// Settings of the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    /// Whether to keep off machines that another machine API is in charge of.
+    /// Whether `authoritativeAPI` is obeyed.
     pub obey_migration: bool,
-    /// Whether the served schema has `failureReason` and `failureMessage`. They are not worth a write of their own to find out.
+    /// Whether the served schema has `failureReason` and `failureMessage`.
     pub failure_fields: Field,
     /// Whether it has `status.authoritativeAPI`.
     pub authority_field: Field,
-    /// How long things may take.
+    /// Timings.
     pub timings: MachineTimings,
 }
 
 impl View {
-    /// The attempt whose values are stored.
+    /// The attempt of the stored launch.
     pub fn attempt(&self) -> Option<u32> {
         self.stored.attempt()
     }
 
-    /// Who is in charge of it.
+    /// The API that manages the Machine.
     pub fn authority(&self) -> MachineAuthority {
         let machine = &self.machine;
         if !self.rules.obey_migration {
@@ -144,12 +144,12 @@ impl View {
         authority(machine.status.authority, machine.wanted_authority, self.rules.authority_field)
     }
 
-    /// Whether the Node is drained, or needs no draining.
+    /// Whether the condition `Drained` is true.
     pub fn is_drained(&self) -> bool {
         self.machine.condition(CONDITION_DRAINED).is_some_and(Condition::is_true)
     }
 
-    /// Whether the cloud has said that nothing is left, and that was stored.
+    /// Whether it is stored that nothing is left in the cloud.
     pub fn is_gone(&self) -> bool {
         self.instance_exists(&Status::False, REASON_INSTANCE_GONE)
     }
@@ -163,26 +163,23 @@ impl View {
             || exists.is_some_and(Condition::is_true)
     }
 
-    /// Whether certainly nothing was ever asked of a cloud for it.
+    /// Whether nothing was ever requested from a cloud for it.
     ///
-    /// Values are stored before anything is created, so nothing stored means nothing created, by us. Another controller, which stores none, may
-    /// have begun: it leaves a phase, and what is said about the instance is not in our words.
+    /// The launch is stored before the instance is created, so without one this controller created nothing. Another
+    /// controller stores none, but sets a phase and overwrites `InstanceExists` before it creates.
     pub fn is_untouched(&self) -> bool {
         let machine = &self.machine;
-        let exists = machine.condition(CONDITION_INSTANCE_EXISTS);
-        let ours = machine.condition(CONDITION_READY).is_some()
-            && self.instance_exists(&Status::False, REASON_INSTANCE_NOT_CREATED)
-            && exists.and_then(|said| said.message.as_deref()) == Some(TEXT_NOT_CREATED);
         self.stored.is_empty()
             && !self.had_instance()
             && machine.status.node_ref.is_none()
-            && (machine.status.phase.is_none() || ours)
+            && (machine.status.phase.is_none()
+                || self.instance_exists(&Status::False, REASON_INSTANCE_NOT_REQUESTED))
     }
 
-    /// Whether the cloud has to be asked about the instance before anything is decided.
+    /// Whether the state of the instance is needed to decide.
     pub fn must_look(&self) -> bool {
         if self.machine.meta.deleting {
-            return self.may_have_an_unknown_instance();
+            return self.may_have_unrecorded_instance();
         }
         match self.attempt() {
             _ if self.had_instance() => true,
@@ -191,37 +188,37 @@ impl View {
         }
     }
 
-    /// Whether an instance may have been made that it does not name: the creation was not answered. Nobody could tell its Node.
-    pub fn may_have_an_unknown_instance(&self) -> bool {
+    /// Whether an instance may exist whose id is not recorded, because the create request was not answered.
+    pub fn may_have_unrecorded_instance(&self) -> bool {
         self.attempt().is_some() && self.machine.provider_id.is_none()
     }
 
-    /// Whether nobody knows what came of asking for an instance.
-    pub fn has_lost_an_answer(&self) -> bool {
+    /// Whether a create request was not answered and its instance was not found yet.
+    pub fn has_unanswered_create(&self) -> bool {
         let exists = self.machine.condition(CONDITION_INSTANCE_EXISTS);
         let unknown = exists.is_some_and(|condition| condition.status == Status::Unknown);
         unknown && self.attempt().is_some() && !self.had_instance()
     }
 
-    /// Whether that instance is being waited for before it goes.
-    pub fn awaits_an_unknown_instance(&self) -> bool {
-        self.machine.meta.deleting && !self.is_gone() && self.may_have_an_unknown_instance()
+    /// Whether the deletion waits for such an instance.
+    pub fn awaits_unrecorded_instance(&self) -> bool {
+        self.machine.meta.deleting && !self.is_gone() && self.may_have_unrecorded_instance()
     }
 
-    /// Whether nothing but a Node can be left of it, and one of which this process has not heard: nobody has linked it, or somebody else has and
-    /// no drain has looked for it.
+    /// Whether only a Node can be left, and it may not be in the cache yet: it was never linked, or linked by another
+    /// controller and no drain has read it.
     pub fn may_have_late_node(&self) -> bool {
         let machine = &self.machine;
         let going = machine.meta.deleting && machine.has_finalizer() && self.is_gone();
         let drained = machine.condition(CONDITION_DRAINED);
-        let unseen =
-            drained.and_then(|said| said.reason.as_deref()) == Some(Step::Skipped.as_str());
+        let unseen = drained.and_then(|condition| condition.reason.as_deref())
+            == Some(Step::Skipped.as_str());
         let linked = machine.status.node_ref.is_some();
         let expected = if linked { unseen } else { machine.provider_id.is_some() };
         going && self.node.is_none() && expected
     }
 
-    /// What is to be asked of a cloud next, if anything is.
+    /// The next cloud call, if one is made.
     pub fn next_call(&self) -> Call {
         if self.machine.meta.deleting {
             Call::Delete
@@ -232,15 +229,15 @@ impl View {
         }
     }
 
-    /// Where its instance is asked for next, if that is known. An attempt that is yet to be prepared may go anywhere: whatever is full where the
-    /// last one was refused does not hold it up.
+    /// The place of the next create call, if it is known. A new attempt may go anywhere.
     pub fn next_place(&self) -> Option<String> {
         let is_over = self.attempt() == self.refused_attempt;
         if is_over { None } else { self.stored.place() }
     }
 
-    /// Whether there is nothing to ask a cloud for when it is deleted. A spec of a kind that nobody here reads may be somebody else's, and one
-    /// that cannot be read now may have been better when an instance was made: whoever made it has stored something.
+    /// Whether there is nothing to delete in the cloud. A spec that cannot be read now may have been valid
+    /// when an instance was created, but then something is stored. A spec of another kind may belong to
+    /// another controller.
     pub fn has_nothing_to_remove(&self) -> bool {
         let shape = self.machine.shape();
         let unreadable = matches!(shape, Err(SpecError::Missing | SpecError::Invalid { .. }));
@@ -250,7 +247,7 @@ impl View {
         self.is_untouched() || (unreadable && nothing_known)
     }
 
-    /// Whether a cloud has a part in what is to be decided next.
+    /// Whether the next decision needs the cloud.
     pub fn needs_cloud(&self) -> bool {
         let machine = &self.machine;
         let elsewhere = self.authority() != MachineAuthority::MachineApi;
@@ -264,24 +261,24 @@ impl View {
         !held && !self.is_gone() && !self.has_nothing_to_remove()
     }
 
-    /// Whether it says which cluster it belongs to.
+    /// Whether it has the cluster label.
     pub fn has_cluster_label(&self) -> bool {
         self.machine.cluster_label().is_some()
     }
 
-    /// Whether it is still being created: it was never running.
-    pub fn is_coming(&self) -> bool {
+    /// Whether it was never running.
+    pub fn is_provisioning(&self) -> bool {
         let phase = self.machine.status.phase;
         matches!(phase, None | Some(Phase::Provisioning | Phase::Provisioned))
     }
 
-    /// How long its creation may take before it fails for good, as it says itself, and in its words.
+    /// The Machine's own creation limit, parsed and as written.
     pub fn own_creation_limit(&self) -> Option<(SignedDuration, &str)> {
         let text = self.machine.annotations.get(ANNOTATION_CREATION_TIMEOUT)?;
         Some((text.parse().ok()?, text))
     }
 
-    /// When the instance was first seen, or if it was not, when the machine was created.
+    /// When the instance was first observed; the creation of the Machine before that.
     pub fn seen_since(&self) -> Timestamp {
         let exists = self.machine.condition(CONDITION_INSTANCE_EXISTS);
         let seen = exists.filter(|condition| condition.is_true());

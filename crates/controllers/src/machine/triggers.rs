@@ -1,4 +1,4 @@
-//! What brings a machine back besides its own changes: its Node, its Secret, its cluster's settings. And how to find these.
+//! Requeues Machines on changes of their Nodes, Secrets and cluster settings, and finds these objects.
 
 use std::sync::{Arc, OnceLock};
 
@@ -32,7 +32,7 @@ pub(super) struct Triggers {
     nodes_by_provider_id: Arc<Index>,
     access: CloudAccessResolver,
     released_secrets: Arc<ReleasedSecrets>,
-    /// Known when the driver subscribes; what is heard before is in the caches by then.
+    /// Set when the driver subscribes; earlier changes are in the caches by then.
     queue: Arc<OnceLock<Arc<Queue>>>,
 }
 
@@ -68,7 +68,7 @@ impl Triggers {
         }
     }
 
-    /// Brings machines back, once there is a queue.
+    /// Requeues Machines, once there is a queue.
     pub(super) fn requeue(&self) -> Requeue {
         let queue = Arc::clone(&self.queue);
         Arc::new(move |key| {
@@ -85,7 +85,7 @@ impl Triggers {
             let (before, after) =
                 (change.before.and_then(secret_of), change.after.and_then(secret_of));
             released_secrets.changed(change.key, before.as_ref(), after.as_ref());
-            // One that is gone is looked at once more, to let go of what only it needed.
+            // A deleted Machine is reconciled once more to release its Secrets.
             machines.add_changed(change.key, change);
         });
         let (queue, by_node) = (Arc::clone(queue), Arc::clone(&self.machines_by_node));
@@ -98,7 +98,7 @@ impl Triggers {
         });
     }
 
-    /// Whom to ask about a machine of this shape.
+    /// Account, region and credentials for a Machine of this shape.
     pub(super) async fn cloud_access(
         &self,
         namespace: &str,
@@ -107,16 +107,16 @@ impl Triggers {
         self.access.resolve(namespace, shape).await
     }
 
-    /// Closes the watches of Secrets that this machine was the last to name.
-    pub(super) fn let_go_of_secrets(&self, key: &ObjectKey) {
+    /// Closes the watches of Secrets that this Machine was the last to reference.
+    pub(super) fn release_secrets(&self, key: &ObjectKey) {
         for secret in self.released_secrets.take(key) {
             if self.machines_by_secret.get(&secret.to_string()).is_empty() {
-                self.access.let_go(&secret);
+                self.access.release(&secret);
             }
         }
     }
 
-    /// The Node of a machine: the one that it names, or one that says it runs on its instance.
+    /// The Node in `status.nodeRef`, or the one with the Machine's provider ID.
     pub(super) fn node_of(&self, machine: &Machine) -> Option<Arc<Node>> {
         if let Some(named) = &machine.status.node_ref {
             let node = self.node(&ObjectKey::new("", Arc::clone(&named.name)))?;
@@ -138,7 +138,7 @@ impl Triggers {
     }
 }
 
-/// Whether a change of a Node concerns its machine. Most are heartbeats.
+/// Whether a change of a Node matters to its Machine. Most changes are heartbeats.
 fn matters(change: &Change<'_, Node>) -> bool {
     let (Some(Entry::Known(before)), Some(Entry::Known(after))) = (change.before, change.after)
     else {

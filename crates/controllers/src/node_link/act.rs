@@ -1,4 +1,4 @@
-//! Carries a plan out: a patch of the Machine's status and a patch of its Node, neither of which needs the other.
+//! Carries out a plan: a patch of the Machine's status and a patch of its Node.
 
 use machinist_domain::retry::{Category, Classified};
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
@@ -14,17 +14,14 @@ pub(super) async fn act(
     plan: &Plan,
     writer: &Writer,
 ) -> Outcome {
-    let link = match plan {
-        Plan::Leave(_) => return Outcome::Left,
-        Plan::Refuse(refusal) => return Outcome::Refused(refusal.clone()),
-        Plan::Link(link) => link,
+    let (Plan::Link(link), Owner::Machine(machine)) = (plan, &snapshot.owner) else {
+        return Outcome::Done;
     };
-    let Owner::Machine(machine) = &snapshot.owner else { return Outcome::Left };
     let mut failures = Vec::new();
     if let Some(status) = &link.machine {
         let patch = json!({ "status": status });
         let cache = &controller.machines;
-        // Nothing of a list and nothing that others write: the uid is enough.
+        // Fields of this controller alone: the uid is enough.
         let done = writer.patch(cache, &machine.meta, Part::Status, Guard::Uid, patch, plan).await;
         failures.extend(done.err());
     }
@@ -38,12 +35,12 @@ pub(super) async fn act(
     outcome(&failures)
 }
 
-/// One of them may have been deleted since we looked: then nothing is left to link.
+/// An object that was deleted meanwhile needs no link.
 fn outcome(failures: &[WriteError]) -> Outcome {
     let gone = |error: &&WriteError| error.category() == Category::NotFound;
     match failures.iter().find(|error| !gone(error)) {
         Some(error) => Outcome::Failed(error.failure()),
         None if failures.is_empty() => Outcome::Linked,
-        None => Outcome::Left,
+        None => Outcome::Done,
     }
 }

@@ -1,7 +1,8 @@
-//! Whether a Machine may say that a Node is its own; pure.
+//! Whether a Node may be linked to a Machine.
 //!
-//! A provider id names one instance. An address is used again as soon as its instance is gone, and what is linked to a Machine goes with it: so
-//! an address speaks only for a Machine that can still have the instance, and never against what is known otherwise.
+//! A provider ID names one instance. An address is reused when its instance is gone, and a linked Node is
+//! deleted with its Machine. So an address counts only for a Machine that can still have the instance, and
+//! never against a provider ID.
 
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use machinist_domain::machine::Phase;
 
 use crate::kinds::{Machine, Node};
 
-/// Whether `node`, which has the provider id or the address of `machine`, may be its own. `is_there` says whether a Node of that name exists.
+/// Whether `node`, which has the provider ID or an address of `machine`, may be linked to it. `is_there`: a
+/// Node of that name exists.
 pub(super) fn is_claim(
     machine: &Machine,
     node: &Node,
@@ -54,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_speaks_only_for_a_machine_that_can_still_have_the_instance() {
+    fn matches_by_address_only_while_the_machine_can_have_the_instance() {
         let no_id = json!({"spec": {"providerID": null}});
         let failed = json!({"status": {"phase": "Failed"}});
         let deleting = json!({"metadata": {"deletionTimestamp": "2026-03-01T12:00:00Z"}});
@@ -71,11 +73,11 @@ mod tests {
         ] {
             assert_eq!(claims(&patch, &Value::Null), by_address, "{patch}");
         }
-        // Whoever names the same instance has it, however it is.
+        // The provider ID always decides.
         for patch in [json!({}), failed, deleting, linked("alive")] {
             assert!(claims(&patch, &json!("p:///1")), "{patch}");
             assert!(!claims(&patch, &json!("p:///2")), "{patch}");
         }
-        assert!(claims(&no_id, &json!("p:///2")), "it does not know its instance yet");
+        assert!(claims(&no_id, &json!("p:///2")), "it has no provider ID yet");
     }
 }

@@ -1,4 +1,4 @@
-//! Decides about a Node; pure.
+//! Decides what to do about a Node.
 
 use jiff::Timestamp;
 use machinist_domain::conditions::whole_seconds;
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 use super::error::Refusal;
 use super::metadata;
-use super::plan::{Link, Plan, Why};
+use super::plan::{Link, Plan, Reason};
 use super::snapshot::{Owner, Snapshot};
 use crate::kinds::{Machine, Node};
 
-/// Decides what to do.
+/// Decides.
 pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     let node = &*snapshot.node;
     if node.meta.deleting {
-        return Plan::Leave(Why::NodeDeleting);
+        return Plan::NoOp(Reason::NodeDeleting);
     }
     let machine = match &snapshot.owner {
-        Owner::Nobody => return Plan::Leave(Why::NoMachine),
+        Owner::None => return Plan::NoOp(Reason::NoMachine),
         Owner::Disputed(machines) => return Plan::Refuse(Refusal::Disputed(machines.clone())),
         Owner::Double { machine, others } => {
             let (machine, others) = (machine.clone(), others.clone());
@@ -27,16 +27,16 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
         Owner::Machine(machine) => &**machine,
     };
     if machine.meta.deleting {
-        return Plan::Leave(Why::MachineDeleting);
+        return Plan::NoOp(Reason::MachineDeleting);
     }
     let link = Link { machine: node_ref(machine, node, now), node: metadata::patch(machine, node) };
     if link.machine.is_none() && link.node.is_none() {
-        return Plan::Leave(Why::Linked);
+        return Plan::NoOp(Reason::Linked);
     }
     Plan::Link(link)
 }
 
-/// The Machine's status follows the Node's uid: another Node of the same name is another Node.
+/// Compares uids, too: a Node that registers again has the same name.
 fn node_ref(machine: &Machine, node: &Node, now: Timestamp) -> Option<Value> {
     let ObjectKey { name, .. } = &node.meta.key;
     let uid = &node.meta.uid;

@@ -1,4 +1,4 @@
-//! Who may belong to whom: Machines and Nodes by provider id and by address.
+//! Indexes of Machines and Nodes by provider ID and by address.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl Links {
     pub(super) fn new(machines: &Cache<Machines>, nodes: &Cache<Nodes>) -> Self {
         Self {
             nodes_by_provider_id: nodes_by_provider_id(nodes),
-            // The first address speaks for the Node; a Machine may be found by any of its own.
+            // Nodes by their first address, Machines by all of theirs.
             nodes_by_address: nodes
                 .index(|node| node.internal_ips.first().cloned().into_iter().collect()),
             machines_by_provider_id: machines
@@ -32,7 +32,7 @@ impl Links {
         }
     }
 
-    /// Machines that may be this Node's: by provider id, and only if there is none, by address.
+    /// Machines with this Node's provider ID; without one, those with its address.
     pub(super) fn machines_of(&self, node: &Node) -> Vec<ObjectKey> {
         let by_id = node.provider_id.as_deref().map(|id| self.machines_by_provider_id.get(id));
         let by_id = by_id.unwrap_or_default();
@@ -43,7 +43,7 @@ impl Links {
         address.map(|address| self.machines_by_address.get(address)).unwrap_or_default()
     }
 
-    /// Nodes that may have waited for this one to go: those of its instance, and those with its address.
+    /// Other Nodes with the instance or the address of this one.
     pub(super) fn nodes_beside(&self, node: &Node) -> Vec<ObjectKey> {
         let by_id = node.provider_id.as_deref().map(|id| self.nodes_by_provider_id.get(id));
         let mut beside = by_id.unwrap_or_default();
@@ -54,7 +54,7 @@ impl Links {
         beside
     }
 
-    /// Nodes that a change of this Machine may concern.
+    /// Nodes that a change of this Machine may affect.
     pub(super) fn nodes_of(&self, machine: &Machine) -> Vec<ObjectKey> {
         let mut nodes = Vec::new();
         if let Some(id) = &machine.provider_id {

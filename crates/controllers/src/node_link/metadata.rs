@@ -1,7 +1,7 @@
-//! What a Machine wants on its Node: labels, annotations and taints; pure.
+//! Labels, annotations and taints that a Machine sets on its Node.
 //!
-//! What is put there is remembered on the Node (`machinist.dev/node-metadata`), so that it can be taken off again when it leaves the Machine. What
-//! others put there stays: a label that is there already with the wanted value is theirs and is not remembered.
+//! `machinist.dev/node-metadata` on the Node records what was set, so that it can be removed again. What others have set stays: a
+//! label that has the wanted value already is not recorded.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,10 @@ use serde_json::{Map, Value, json};
 
 use crate::kinds::{Machine, Node};
 
-/// The form in which we remember. Where it stands in another, nothing but the Machine's name is put on the Node: what a newer machinist put
-/// there, it looks after.
+/// The version of the record. With another version, only the Machine's name is set: a newer machinist manages the rest.
 const FORM: u32 = 1;
 
-/// What was put on a Node from its Machine.
+/// What this controller has set on a Node.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Put {
     v: u32,
@@ -31,7 +30,7 @@ struct Put {
 }
 
 impl Put {
-    /// `None` if it is not ours to read.
+    /// `None` if the format is unknown.
     fn read(node: &Node) -> Option<Self> {
         let Some(stored) = node.annotations.get(ANNOTATION_NODE_METADATA) else {
             return Some(Self { v: FORM, ..Self::default() });
@@ -44,7 +43,7 @@ impl Put {
     }
 }
 
-/// A merge patch that makes the Node right; `None`: it is right. It is computed from this version of the Node and holds for no other.
+/// A merge patch of the Node, if it differs. It is valid for this version of the Node only.
 pub(super) fn patch(machine: &Machine, node: &Node) -> Option<Value> {
     let key = machine.meta.key.to_string();
     let named = node.annotations.get(ANNOTATION_MACHINE) == Some(&key);
@@ -86,7 +85,7 @@ pub(super) fn patch(machine: &Machine, node: &Node) -> Option<Value> {
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
-/// Changes that make `there` have what is wanted, and not what was wanted before. A merge patch removes what it says is null.
+/// Sets what is wanted and removes (null) what was set before and is not wanted any more.
 fn pairs(
     wanted: &Pairs,
     there: &Pairs,
@@ -94,7 +93,7 @@ fn pairs(
     after: &mut BTreeSet<String>,
 ) -> Map<String, Value> {
     let mut changes = Map::new();
-    // These two say who the Node is; a Machine that names them is not believed.
+    // A Machine cannot set the annotations of this controller.
     let ours = |name: &str| name == ANNOTATION_MACHINE || name == ANNOTATION_NODE_METADATA;
     for (name, value) in wanted.iter().filter(|(name, _)| !ours(name)) {
         let right = there.get(name) == Some(value);
@@ -113,14 +112,14 @@ fn pairs(
     changes
 }
 
-/// All taints that the Node should have; `None` if it has them. A patch replaces the list, so those of others are in it.
+/// All taints of the Node, if they differ. A merge patch replaces the list, so it includes those of others.
 fn taints(machine: &Machine, node: &Node, before: &Put, after: &mut Put) -> Option<Vec<Value>> {
     let ours = |taint: &Taint| before.taints.contains(&taint.to_string());
     let mut taints: Vec<Taint> = Vec::new();
     for taint in &node.taints {
         let wanted = machine.node_taints.iter().find(|wanted| wanted.is_same(taint));
         match wanted {
-            // Ours follows the Machine in its value; one of somebody else's is good enough whatever its value.
+            // The value of our own taint follows the Machine; a taint of others keeps its value.
             Some(wanted) if ours(taint) => {
                 taints.push(Taint { value: wanted.value.clone(), ..taint.clone() });
             }

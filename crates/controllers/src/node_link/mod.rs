@@ -1,10 +1,9 @@
-//! The nodelink controller: makes Machine and Node know of each other.
+//! The nodelink controller: links Machines and Nodes.
 //!
-//! Input: Nodes and Machines. A Node belongs to the Machine with the same provider id; where one of them has none, to the one with its
-//! address ([`claim`]). Output: `status.nodeRef` of the Machine; on the Node an annotation that names the Machine, and the labels, annotations and taints that the
-//! Machine wants there ([`metadata`]).
-//!
-//! It creates and deletes nothing. Not here: what a Machine's phase makes of its Node (`machine`).
+//! A Node belongs to the Machine with its provider ID; if one of them has none, to the Machine with its
+//! address ([`claim`]). Output: `status.nodeRef` of the Machine; on the Node an annotation with the Machine's
+//! name, and the labels, annotations and taints of the Machine ([`metadata`]). It creates and deletes
+//! nothing.
 
 mod act;
 mod claim;
@@ -12,6 +11,7 @@ mod decide;
 mod declaration;
 mod error;
 mod links;
+mod messages;
 mod metadata;
 mod observe;
 mod plan;
@@ -40,7 +40,7 @@ pub use self::decide::decide;
 pub use self::declaration::DECLARATION;
 pub use self::error::Refusal;
 use self::links::Links;
-pub use self::plan::{Link, Outcome, Plan, Why};
+pub use self::plan::{Link, Outcome, Plan, Reason};
 pub use self::report::report;
 pub use self::snapshot::{Owner, Snapshot};
 use crate::kinds::{Machines, Node, Nodes};
@@ -54,7 +54,7 @@ pub struct NodeLink {
 }
 
 impl NodeLink {
-    /// A controller that links Machines of the control cluster, read as `kind` does, with Nodes of the target cluster.
+    /// Links Machines of the control cluster with Nodes of the target cluster.
     pub fn new(shared: &Arc<Shared>, kind: Machines) -> Self {
         let machines = shared.caches.open(&shared.control, shared.scope.clone(), kind);
         let cluster = shared.target.as_ref().unwrap_or(&shared.control);
@@ -64,7 +64,7 @@ impl NodeLink {
     }
 }
 
-/// The Node that another one may have waited for, which is gone now, goes, or has become that of another instance.
+/// The old state of a Node that is deleted, or has another instance now: another Node may be linked instead.
 fn made_room<'a>(change: &Change<'a, Node>) -> Option<&'a Node> {
     let Some(Entry::Known(before)) = change.before else { return None };
     let stays = match change.after {
@@ -124,8 +124,8 @@ impl Controller for NodeLink {
         act::act(self, snapshot, plan, writer).await
     }
 
-    fn report(&self, _: &Snapshot, _: &Plan, outcome: &Outcome, _: Timestamp) -> Report {
-        report(outcome)
+    fn report(&self, _: &Snapshot, plan: &Plan, outcome: &Outcome, _: Timestamp) -> Report {
+        report(plan, outcome)
     }
 
     fn regarding<'a>(&self, snapshot: &'a Snapshot) -> Regarding<'a> {
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_makes_room_when_it_goes_and_not_when_it_says_that_it_lives() {
+    fn frees_the_link_on_deletion_and_not_on_other_changes() {
         let spec = json!({"providerID": "p:///1"});
         let here = Entry::Known(node(json!({}), spec.clone()));
         let labelled = Entry::Known(node(json!({"labels": {"a": "b"}}), spec.clone()));

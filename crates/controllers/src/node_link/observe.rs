@@ -1,4 +1,4 @@
-//! Gathers a snapshot from the caches: the Node, and the Machine that has its instance.
+//! Builds a snapshot from the caches: the Node, and the Machine with its instance.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ async fn owner(controller: &NodeLink, node: &Node) -> Result<Owner, ApiError> {
     }
     machines.retain(|machine| is_claim(machine, node, |name| is_there(controller, name)));
     let machine = match machines.as_slice() {
-        [] => return Ok(Owner::Nobody),
+        [] => return Ok(Owner::None),
         [machine] => Arc::clone(machine),
         several => {
             let mut keys: Vec<_> = several.iter().map(|one| one.meta.key.clone()).collect();
@@ -40,7 +40,7 @@ async fn owner(controller: &NodeLink, node: &Node) -> Result<Owner, ApiError> {
         }
     };
     let others = other_nodes(controller, node);
-    // The one that the Machine names stays its Node, whatever else turns up.
+    // A linked Node stays linked.
     let linked = machine.status.node_ref.as_ref();
     if others.is_empty() || linked.is_some_and(|linked| linked.uid == node.meta.uid) {
         return Ok(Owner::Machine(machine));
@@ -48,13 +48,13 @@ async fn owner(controller: &NodeLink, node: &Node) -> Result<Owner, ApiError> {
     Ok(Owner::Double { machine: machine.meta.key.clone(), others })
 }
 
-/// Whether there is a Node of this name that is not on its way out.
+/// Whether a Node of this name exists and is not being deleted.
 fn is_there(controller: &NodeLink, name: &Arc<str>) -> bool {
     let node = controller.nodes.get(&ObjectKey::new("", Arc::clone(name)));
     node.is_some_and(|node| !node.meta().deleting)
 }
 
-/// Other Nodes of the same instance that are not on their way out.
+/// Other Nodes with the same instance that are not being deleted.
 fn other_nodes(controller: &NodeLink, node: &Node) -> Vec<ObjectKey> {
     let Some(id) = &node.provider_id else { return Vec::new() };
     let mut others = controller.links.nodes_by_provider_id.get(id);

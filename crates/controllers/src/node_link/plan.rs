@@ -1,4 +1,4 @@
-//! What the nodelink controller is going to do, and what came of it, as data.
+//! The plan for a Node and its outcome, as data.
 
 use std::fmt;
 
@@ -11,45 +11,45 @@ use super::error::Refusal;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
     /// Nothing.
-    Leave(Why),
-    /// Nothing can be done.
+    NoOp(Reason),
+    /// The Node cannot be linked.
     Refuse(Refusal),
-    /// Make Machine and Node know of each other. Neither write depends on the other's result.
+    /// Write the link to Machine and Node. Neither write depends on the other's result.
     Link(Link),
 }
 
 /// Why there is nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum Reason {
     /// The Node is being deleted.
     NodeDeleting,
     /// No Machine has this instance.
     NoMachine,
-    /// The Machine is being deleted: its Node goes with it.
+    /// The Machine is being deleted, and its Node with it.
     MachineDeleting,
-    /// They know of each other already.
+    /// They are linked already.
     Linked,
 }
 
-/// The writes that make Machine and Node know of each other.
+/// The writes that link Machine and Node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// A merge patch of the Machine's status; `None`: it is right.
+    /// A merge patch of the Machine's status, if it differs.
     pub machine: Option<Value>,
-    /// A merge patch of the Node; `None`: it is right.
+    /// A merge patch of the Node, if it differs.
     pub node: Option<Value>,
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Leave(Why::NodeDeleting) => f.write_str("leave it: the node is being deleted"),
-            Self::Leave(Why::NoMachine) => f.write_str("leave it: no machine has this instance"),
-            Self::Leave(Why::MachineDeleting) => {
-                f.write_str("leave it: its machine is being deleted")
+            Self::NoOp(Reason::NodeDeleting) => f.write_str("no-op: the node is being deleted"),
+            Self::NoOp(Reason::NoMachine) => f.write_str("no-op: no Machine has this instance"),
+            Self::NoOp(Reason::MachineDeleting) => {
+                f.write_str("no-op: its Machine is being deleted")
             }
-            Self::Leave(Why::Linked) => f.write_str("leave it: machine and node are linked"),
-            Self::Refuse(refusal) => write!(f, "leave it: {refusal}"),
+            Self::NoOp(Reason::Linked) => f.write_str("no-op: Machine and Node are linked"),
+            Self::Refuse(refusal) => write!(f, "blocked: {refusal}"),
             Self::Link(link) => {
                 f.write_str("link:")?;
                 if let Some(patch) = &link.machine {
@@ -64,15 +64,13 @@ impl fmt::Display for Plan {
     }
 }
 
-/// What came of a plan.
+/// The outcome of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// There was nothing to do, or the object went away meanwhile.
-    Left,
-    /// Nothing can be done.
-    Refused(Refusal),
-    /// Machine and Node know of each other.
+    /// There was nothing to write, or an object is gone.
+    Done,
+    /// Machine and Node are linked.
     Linked,
-    /// Writing did not work.
+    /// A write failed.
     Failed(Failure),
 }

@@ -1,55 +1,59 @@
-//! What to tell people; pure.
+//! Reports a reconcile of a Node.
 
-use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
+use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
 use machinist_domain::retry::Classified;
 
-use super::plan::Outcome;
+use super::messages;
+use super::plan::{Outcome, Plan};
 
-/// Reports. That Machine and Node found each other is no news: the Machine's phase says it.
-pub fn report(outcome: &Outcome) -> Report {
-    match outcome {
-        Outcome::Left => Report::quiet(PassResult::Settled),
-        Outcome::Linked => Report::quiet(PassResult::Changed),
-        Outcome::Refused(refusal) => Report {
+/// Reports. A new link has no Event: the Machine's phase shows it.
+pub fn report(plan: &Plan, outcome: &Outcome) -> Report {
+    match (outcome, plan) {
+        (Outcome::Done, Plan::Refuse(refusal)) => Report {
             events: vec![not_linked(refusal.to_string())],
             retry: Some(refusal.retry()),
-            ..Report::quiet(PassResult::Refused)
+            ..Report::quiet(ReconcileResult::Refused)
         },
-        Outcome::Failed(failure) => Report {
-            events: if failure.category.is_for_people() {
-                vec![not_linked(failure.message.clone())]
-            } else {
-                Vec::new()
-            },
-            retry: Some(failure.retry),
-            ..Report::quiet(PassResult::Failed)
-        },
+        (Outcome::Done, _) => Report::quiet(ReconcileResult::Settled),
+        (Outcome::Linked, _) => Report::quiet(ReconcileResult::Changed),
+        (Outcome::Failed(failure), _) => {
+            let event = || not_linked(messages::write_failed(&failure.message));
+            Report {
+                events: failure.category.needs_attention().then(event).into_iter().collect(),
+                retry: Some(failure.retry),
+                ..Report::quiet(ReconcileResult::Failed)
+            }
+        }
     }
 }
 
 fn not_linked(note: String) -> EventNote {
-    let (event_type, reason) = (EventType::Warning, EventReason::NodeNotLinked);
-    EventNote { event_type, reason, action: "Link", note }
+    EventNote::warning(EventReason::NodeNotLinked, "Link", note)
 }
 
 #[cfg(test)]
 mod tests {
     use machinist_domain::retry::{Category, Failure, Retry};
 
+    use super::super::plan::Link;
     use super::*;
 
+    fn link() -> Plan {
+        Plan::Link(Link { machine: None, node: None })
+    }
+
     #[test]
-    fn a_write_that_is_not_taken_is_told_and_one_that_came_too_late_is_not() {
+    fn reports_writes_that_need_attention_and_no_conflicts() {
         let said = |category| {
             let failure = Failure { category, retry: Retry::Backoff, message: "no".to_owned() };
-            let Report { events, retry, status, .. } = report(&Outcome::Failed(failure));
+            let Report { events, retry, status, .. } = report(&link(), &Outcome::Failed(failure));
             assert_eq!((retry, status), (Some(Retry::Backoff), None));
             events.into_iter().map(|event| (event.reason, event.note)).collect::<Vec<_>>()
         };
-        let told = [(EventReason::NodeNotLinked, "no".to_owned())];
+        let told = [(EventReason::NodeNotLinked, messages::write_failed("no"))];
         assert_eq!(said(Category::InvalidConfiguration), told);
         assert_eq!(said(Category::Unauthorised), told);
-        assert_eq!(said(Category::Unexpected), told, "a webhook that fails");
+        assert_eq!(said(Category::Unexpected), told, "a failing webhook");
         for quiet in [Category::Conflict, Category::NotLeader, Category::Unavailable] {
             assert_eq!(said(quiet), []);
         }

@@ -1,4 +1,4 @@
-//! What the nodelink controller observed of one Node.
+//! The observed state of one Node.
 
 use std::sync::Arc;
 
@@ -6,25 +6,25 @@ use machinist_domain::key::ObjectKey;
 
 use crate::kinds::{Machine, Node};
 
-/// One Node and the Machine that it belongs to.
+/// One Node and its Machine.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     /// The Node.
     pub node: Arc<Node>,
-    /// Whose Node it is.
+    /// Its Machine.
     pub owner: Owner,
 }
 
-/// Whose Node it is.
+/// The Machine of a Node.
 #[derive(Debug, Clone)]
 pub enum Owner {
-    /// Nobody's that we know.
-    Nobody,
-    /// This Machine's.
+    /// No Machine matches.
+    None,
+    /// One Machine matches.
     Machine(Arc<Machine>),
-    /// Several Machines claim it: an instance belongs to one Machine, so something is wrong.
+    /// Several Machines match, but an instance belongs to one.
     Disputed(Vec<ObjectKey>),
-    /// The Machine that it would belong to has another Node of the same instance.
+    /// The Machine has another Node with the same instance.
     Double {
         /// The Machine.
         machine: ObjectKey,

@@ -1,7 +1,8 @@
-//! Which of the providers look after machines in this cluster.
+//! Selects the providers that are used in this cluster.
 //!
-//! By default that follows from the platform that OpenShift says the cluster runs on; elsewhere every Machine names its provider by the kind of
-//! its spec. A platform without a provider is no reason to stop: it is logged, counted and shown by `/readyz`, and Machines are left as they are.
+//! By default the platform of OpenShift's Infrastructure selects one; on other clusters the kind of each
+//! Machine's spec does. A platform without a provider is logged, exported as a metric and shown by `/readyz`,
+//! and Machines are not reconciled.
 
 use std::sync::Arc;
 
@@ -11,104 +12,102 @@ use parking_lot::Mutex;
 
 use super::ClusterPlatform;
 use super::metrics::PlatformMetrics;
+use crate::cloud_access::messages;
 
-/// OpenShift's word for a platform whose parts somebody else brings.
+/// OpenShift's name for a platform that it does not manage.
 const EXTERNAL: &str = "External";
 
-/// Which providers are wanted.
+/// The value of `--platform`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// The one of the platform that the cluster says it runs on; where it does not say, those that Machines name.
+    /// The provider of the cluster's platform; without one, the provider of each Machine's spec.
     Auto,
     /// This one.
     Only(Arc<str>),
     /// None.
-    Nobody,
+    NoProvider,
 }
 
-/// Which providers look after machines.
+/// The providers that are used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// Those that Machines name.
+pub enum Selection {
+    /// The provider of each Machine's spec.
     Any,
     /// This one.
     Only {
-        /// As the cluster or the user calls it.
+        /// Its name in the Infrastructure or the flag.
         platform: Arc<str>,
         /// The provider.
         provider: &'static str,
     },
     /// None.
-    Nobody {
-        /// As the cluster or the user calls it.
+    NoProvider {
+        /// Its name in the Infrastructure or the flag.
         platform: Arc<str>,
     },
 }
 
 impl Choice {
-    /// What follows, where the cluster says that it runs on `platform` and these providers are there.
-    pub fn judge(&self, platform: Option<&str>, providers: &[&'static str]) -> Verdict {
+    /// The providers that are used on `platform`.
+    pub fn select(&self, platform: Option<&str>, providers: &[&'static str]) -> Selection {
         let named = |platform: &str| {
             let mut providers = providers.iter().copied();
             match providers.find(|provider| provider.eq_ignore_ascii_case(platform)) {
-                Some(provider) => Verdict::Only { platform: platform.into(), provider },
-                None => Verdict::Nobody { platform: platform.into() },
+                Some(provider) => Selection::Only { platform: platform.into(), provider },
+                None => Selection::NoProvider { platform: platform.into() },
             }
         };
         match self {
-            Self::Nobody => Verdict::Nobody { platform: "none".into() },
+            Self::NoProvider => Selection::NoProvider { platform: "none".into() },
             Self::Only(platform) => named(platform),
-            Self::Auto => match platform.filter(|said| !said.is_empty() && *said != EXTERNAL) {
-                None => Verdict::Any,
+            Self::Auto => match platform.filter(|name| !name.is_empty() && *name != EXTERNAL) {
+                None => Selection::Any,
                 Some(platform) => named(platform),
             },
         }
     }
 }
 
-impl Verdict {
-    /// Why a provider does not look after its machines here; `None` if it does.
+impl Selection {
+    /// Why a provider is not used; `None` if it is.
     fn refusal(&self, provider: &str) -> Option<String> {
         match self {
             Self::Any => None,
             Self::Only { provider: only, .. } if *only == provider => None,
-            Self::Only { platform, provider: only } => Some(format!(
-                "the platform is {platform}: only provider {only} is used here, and not {provider}"
-            )),
-            Self::Nobody { platform } => {
-                Some(format!("the platform is {platform}: no provider is used here"))
+            Self::Only { platform, provider: only } => {
+                Some(messages::other_provider(platform, only, provider))
             }
+            Self::NoProvider { platform } => Some(messages::no_provider_used(platform)),
         }
     }
 }
 
-/// Finds out which providers look after machines, and says so once.
+/// Selects providers, and logs and exports the selection when it changes.
 #[derive(Debug)]
 pub struct PlatformRule {
     choice: Choice,
     providers: Vec<&'static str>,
     platform: ClusterPlatform,
     shared: Arc<Shared>,
-    said: Mutex<Option<Verdict>>,
+    reported: Mutex<Option<Selection>>,
 }
 
 impl PlatformRule {
     /// A rule for these providers.
     pub fn new(shared: &Arc<Shared>, choice: Choice, providers: Vec<&'static str>) -> Arc<Self> {
-        let (platform, said) = (ClusterPlatform::new(shared), Mutex::default());
-        Arc::new(Self { choice, providers, platform, shared: Arc::clone(shared), said })
+        let (platform, reported) = (ClusterPlatform::new(shared), Mutex::default());
+        Arc::new(Self { choice, providers, platform, shared: Arc::clone(shared), reported })
     }
 
-    /// Finds it out in the background, so that it is said although there may be no machine.
+    /// Selects in the background, so that the selection is reported even without Machines.
     pub fn start(self: &Arc<Self>) {
         let rule = Arc::clone(self);
         self.shared.tasks.spawn(async move {
             let stop = rule.shared.tasks.stopping();
             let find = async {
                 let mut attempts = 0;
-                while rule.verdict().await.is_err() {
+                while rule.selection().await.is_err() {
                     attempts += 1;
-                    // Nobody else does so at the same time.
                     let pause = rule.shared.timings.retry.delay(attempts, 1.0);
                     tokio::time::sleep(pause).await;
                 }
@@ -117,58 +116,59 @@ impl PlatformRule {
         });
     }
 
-    /// Whether machines of this provider are looked after, or why not.
+    /// Whether this provider is used, or why not.
     pub async fn admit(&self, provider: &str) -> Result<(), Failure> {
-        match self.verdict().await?.refusal(provider) {
+        match self.selection().await?.refusal(provider) {
             None => Ok(()),
             Some(message) => Err(Failure {
                 category: Category::InvalidConfiguration,
-                // A change of the Infrastructure brings every machine back.
+                // A change of the Infrastructure requeues every Machine.
                 retry: Retry::OnChange,
                 message,
             }),
         }
     }
 
-    async fn verdict(&self) -> Result<Verdict, Failure> {
+    async fn selection(&self) -> Result<Selection, Failure> {
         let infrastructure = match self.choice {
             Choice::Auto => self.platform.infrastructure().await?,
-            Choice::Only(_) | Choice::Nobody => None,
+            Choice::Only(_) | Choice::NoProvider => None,
         };
         let platform = infrastructure.as_ref().map(|object| &*object.platform);
-        let verdict = self.choice.judge(platform, &self.providers);
-        let is_news = self.said.lock().replace(verdict.clone()).as_ref() != Some(&verdict);
-        if is_news {
-            self.say(&verdict);
+        let selection = self.choice.select(platform, &self.providers);
+        let changed = self.reported.lock().replace(selection.clone()).as_ref() != Some(&selection);
+        if changed {
+            self.report(&selection);
         }
-        Ok(verdict)
+        Ok(selection)
     }
 
-    fn say(&self, verdict: &Verdict) {
-        let (platform, provider) = match verdict {
-            Verdict::Any => ("unknown", "any"),
-            Verdict::Only { platform, provider } => (&**platform, *provider),
-            Verdict::Nobody { platform } => (&**platform, "none"),
+    fn report(&self, selection: &Selection) {
+        let (platform, provider) = match selection {
+            Selection::Any => ("unknown", "any"),
+            Selection::Only { platform, provider } => (&**platform, *provider),
+            Selection::NoProvider { platform } => (&**platform, "none"),
         };
         self.shared.metrics.set::<PlatformMetrics>().show(platform, provider);
-        let said = match verdict {
-            Verdict::Any => {
-                "platform is not said by the cluster: machines name their providers".to_owned()
+        let text = match selection {
+            Selection::Any => {
+                "platform unknown: the provider spec of each Machine selects its provider"
+                    .to_owned()
             }
-            Verdict::Only { .. } => format!("platform {platform} has provider {provider}"),
-            Verdict::Nobody { .. } if self.choice == Choice::Nobody => {
-                "platform none was asked for: machines are left as they are".to_owned()
+            Selection::Only { .. } => format!("platform {platform} uses provider {provider}"),
+            Selection::NoProvider { .. } if self.choice == Choice::NoProvider => {
+                "--platform=none: Machines are not reconciled".to_owned()
             }
-            Verdict::Nobody { .. } => {
-                format!("platform {platform} has no provider here: machines are left as they are")
+            Selection::NoProvider { .. } => {
+                format!("platform {platform} has no provider: Machines are not reconciled")
             }
         };
-        if matches!(verdict, Verdict::Nobody { .. }) {
-            tracing::warn!("{said}");
+        if matches!(selection, Selection::NoProvider { .. }) {
+            tracing::warn!("{text}");
         } else {
-            tracing::info!("{said}");
+            tracing::info!("{text}");
         }
-        self.shared.readiness.platform(said);
+        self.shared.readiness.platform(text);
     }
 }
 
@@ -176,41 +176,41 @@ impl PlatformRule {
 mod tests {
     use super::*;
 
-    const HERE: [&str; 2] = ["aws", "sim"];
+    const PROVIDERS: [&str; 2] = ["cloud", "sim"];
 
-    fn only(platform: &str, provider: &'static str) -> Verdict {
-        Verdict::Only { platform: platform.into(), provider }
+    fn only(platform: &str, provider: &'static str) -> Selection {
+        Selection::Only { platform: platform.into(), provider }
     }
 
-    fn nobody(platform: &str) -> Verdict {
-        Verdict::Nobody { platform: platform.into() }
+    fn no_provider(platform: &str) -> Selection {
+        Selection::NoProvider { platform: platform.into() }
     }
 
     #[test]
-    fn the_platform_that_the_cluster_names_chooses_its_provider() {
-        let judge = |platform| Choice::Auto.judge(platform, &HERE);
-        assert_eq!(judge(Some("AWS")), only("AWS", "aws"));
-        assert_eq!(judge(Some("Azure")), nobody("Azure"));
-        assert_eq!(judge(Some("None")), nobody("None"));
+    fn selects_the_provider_of_the_platform() {
+        let select = |platform| Choice::Auto.select(platform, &PROVIDERS);
+        assert_eq!(select(Some("Cloud")), only("Cloud", "cloud"));
+        assert_eq!(select(Some("Azure")), no_provider("Azure"));
+        assert_eq!(select(Some("None")), no_provider("None"));
         for silent in [None, Some(""), Some("External")] {
-            assert_eq!(judge(silent), Verdict::Any, "{silent:?}");
+            assert_eq!(select(silent), Selection::Any, "{silent:?}");
         }
     }
 
     #[test]
-    fn what_the_user_says_wins() {
-        let judge = |choice: Choice| choice.judge(Some("Azure"), &HERE);
-        assert_eq!(judge(Choice::Only("aws".into())), only("aws", "aws"));
-        assert_eq!(judge(Choice::Only("other".into())), nobody("other"));
-        assert_eq!(judge(Choice::Nobody), nobody("none"));
+    fn the_flag_overrides_the_platform() {
+        let select = |choice: Choice| choice.select(Some("Azure"), &PROVIDERS);
+        assert_eq!(select(Choice::Only("cloud".into())), only("cloud", "cloud"));
+        assert_eq!(select(Choice::Only("other".into())), no_provider("other"));
+        assert_eq!(select(Choice::NoProvider), no_provider("none"));
     }
 
     #[test]
-    fn who_is_left_out_is_told_why() {
-        assert_eq!(Verdict::Any.refusal("sim"), None);
-        assert_eq!(only("AWS", "aws").refusal("aws"), None);
-        let refusal = only("AWS", "aws").refusal("sim").unwrap();
-        assert!(refusal.contains("AWS") && refusal.contains("not sim"), "{refusal}");
-        assert!(nobody("Azure").refusal("aws").unwrap().contains("Azure"));
+    fn explains_why_a_provider_is_not_used() {
+        assert_eq!(Selection::Any.refusal("sim"), None);
+        assert_eq!(only("Cloud", "cloud").refusal("cloud"), None);
+        let refusal = only("Cloud", "cloud").refusal("sim").unwrap();
+        assert!(refusal.contains("Cloud") && refusal.contains("not sim"), "{refusal}");
+        assert!(no_provider("Azure").refusal("cloud").unwrap().contains("Azure"));
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::drain::{Attempt, Termination};
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
@@ -13,6 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::drain::plan::Outcome;
 use crate::drain::snapshot::{StoredStep, Subject};
+use crate::drain::{Attempt, Termination};
 use crate::kinds::{Hook, NodeRef};
 
 const NOW: i64 = 1_000_000;
@@ -84,10 +84,10 @@ pub(in crate::drain) fn view(pods: Vec<Pod>) -> View {
         stored: None,
     };
     let mut view = View::new(subject, MachineTimings::default(), HashMap::new());
-    view.node = Sight::Known(Some(node()));
-    view.pods = Sight::Known(pods);
-    view.orphaned = Sight::Known(BTreeSet::new());
-    view.volumes = Sight::Known(Vec::new());
+    view.node = Observed::Present(node());
+    view.pods = Observed::Present(pods);
+    view.orphaned = Observed::Present(BTreeSet::new());
+    view.volumes = Observed::Present(Vec::new());
     view
 }
 
@@ -100,7 +100,7 @@ fn of_node(change: impl FnOnce(&mut Node)) -> View {
     with(view(Vec::new()), |view| {
         let mut seen = node();
         change(&mut seen);
-        view.node = Sight::Known(Some(seen));
+        view.node = Observed::Present(seen);
     })
 }
 
@@ -126,7 +126,7 @@ fn check(name: &str, view: &View, step: Step, wanted: &[&str], again: Option<u64
 }
 
 #[test]
-fn what_keeps_a_drain_from_beginning() {
+fn waits_or_skips_before_the_drain_begins() {
     let hook = Hook { name: "quorum".into(), owner: "etcd".into() };
     let hooked = |view: View| with(view, |view| view.subject.hooks = [hook.clone()].into());
     let excluded = with(view(Vec::new()), |view| view.subject.excluded = true);
@@ -142,14 +142,14 @@ fn what_keeps_a_drain_from_beginning() {
     }
     check("excluded", &excluded, Step::Skipped, &[], None);
     check("no node", &nodeless, Step::Skipped, &[], None);
-    let gone = with(view(Vec::new()), |view| view.node = Sight::Known(None));
+    let gone = with(view(Vec::new()), |view| view.node = Observed::Absent);
     check("gone", &gone, Step::NodeGone, &[], None);
-    let unknown = with(view(Vec::new()), |view| view.node = Sight::Unknown(failure()));
+    let unknown = with(view(Vec::new()), |view| view.node = Observed::Unknown(failure()));
     check("unknown", &unknown, Step::CannotLook, &[], Some(20));
 }
 
 #[test]
-fn a_node_is_cordoned_once_and_the_time_is_written_down() {
+fn cordons_and_marks_the_node_once() {
     let fresh = of_node(|node| (node.cordoned, node.mark) = (false, None));
     let at = now();
     let ours = format!("cordon v1 {at} cordoned");
@@ -163,7 +163,7 @@ fn a_node_is_cordoned_once_and_the_time_is_written_down() {
 }
 
 #[test]
-fn what_cannot_be_written_is_not_tried_in_a_loop() {
+fn does_not_requeue_at_once_without_a_write() {
     let fresh = of_node(|node| (node.cordoned, node.mark) = (false, None));
     let crowd = (0..100).map(|n| pod(&n.to_string())).collect();
     let forced = with(view(vec![pod("a")]), |view| view.subject.forced = true);
@@ -177,7 +177,7 @@ fn what_cannot_be_written_is_not_tried_in_a_loop() {
 }
 
 #[test]
-fn one_control_plane_node_at_a_time() {
+fn drains_one_control_plane_node_at_a_time() {
     let fresh = |change: fn(&mut Node)| {
         let fresh = of_node(|node| {
             (node.cordoned, node.mark, node.control_plane) = (false, None, true);
@@ -192,11 +192,11 @@ fn one_control_plane_node_at_a_time() {
     let alone = with(fresh(|_| {}), |view| view.cordoned_peers.clear());
     assert_eq!(step(&alone), Step::Cordoning, "no peer");
     let forced = with(fresh(|_| {}), |view| view.subject.forced = true);
-    assert_eq!(step(&forced), Step::Forced, "nobody is waited for");
+    assert_eq!(step(&forced), Step::Forced, "it does not wait");
 }
 
 #[test]
-fn pods_are_evicted_the_important_ones_first() {
+fn evicts_pods_by_priority() {
     let important = Pod { priority: 9, ..pod("z") };
     let mirror = Pod { mirror: true, ..pod("m") };
     let pods = vec![pod("b"), pod("a"), important, mirror, daemon("d"), leaving("l")];
@@ -205,7 +205,7 @@ fn pods_are_evicted_the_important_ones_first() {
 }
 
 #[test]
-fn who_was_refused_has_a_pause_of_its_own_and_holds_nobody_up() {
+fn a_refused_pod_has_its_own_delay() {
     let pods = vec![pod("a"), pod("b"), pod("c")];
     let refusing = with(view(pods), |view| {
         view.attempts =
@@ -222,18 +222,18 @@ fn who_was_refused_has_a_pause_of_its_own_and_holds_nobody_up() {
 }
 
 #[test]
-fn at_an_unreachable_node_grace_is_short_and_nobody_is_waited_for() {
+fn shortens_grace_periods_on_an_unreachable_node() {
     let over = Termination { ends: Timestamp::from_second(NOW - 5).ok(), grace: Some(30) };
     let over = Pod { termination: Some(over), ..pod("over") };
     let silent = |pods| {
         with(view(pods), |view| {
-            view.node = Sight::Known(Some(Node { unreachable: true, ..node() }));
+            view.node = Observed::Present(Node { unreachable: true, ..node() });
         })
     };
     let wanted = ["evict a Some(1)", "evict l Some(1)"];
     let pods = vec![pod("a"), leaving("l"), over.clone()];
     check("silent", &silent(pods), Step::Evicting, &wanted, Some(5));
-    check("nobody waits", &silent(vec![over]), Step::Succeeded, &[], None);
+    check("it does not wait", &silent(vec![over]), Step::Succeeded, &[], None);
     let budget = with(silent(vec![pod("a")]), |view| {
         view.attempts = HashMap::from([(Uid("a".into()), refused(0))]);
     });
@@ -241,10 +241,10 @@ fn at_an_unreachable_node_grace_is_short_and_nobody_is_waited_for() {
 }
 
 #[test]
-fn an_empty_node_is_drained_when_its_volumes_are_off_or_given_up_on() {
+fn waits_for_volumes_up_to_the_limit() {
     let attached = |stored| {
         with(view(vec![daemon("d")]), |view| {
-            view.volumes = Sight::Known(vec!["pv".into()]);
+            view.volumes = Observed::Present(vec!["pv".into()]);
             view.subject.stored = stored;
         })
     };
@@ -253,28 +253,28 @@ fn an_empty_node_is_drained_when_its_volumes_are_off_or_given_up_on() {
     check("attached", &attached(None), waiting, &[], Some(5));
     check("attached, for a while", &attached(Some(at_step(waiting, 118))), waiting, &[], Some(2));
     check("given up", &attached(Some(at_step(waiting, 120))), Step::VolumesLeft, &[], None);
-    let unknown = with(attached(None), |view| view.volumes = Sight::Unknown(failure()));
+    let unknown = with(attached(None), |view| view.volumes = Observed::Unknown(failure()));
     check("unknown", &unknown, waiting, &[], Some(5));
 }
 
 #[test]
-fn what_cannot_be_seen_is_not_empty() {
-    let pods = with(view(Vec::new()), |view| view.pods = Sight::Unknown(failure()));
+fn an_unreadable_node_is_not_empty() {
+    let pods = with(view(Vec::new()), |view| view.pods = Observed::Unknown(failure()));
     check("pods", &pods, Step::CannotLook, &[], Some(5));
-    let sets = with(view(vec![daemon("d")]), |view| view.orphaned = Sight::Unknown(failure()));
+    let sets = with(view(vec![daemon("d")]), |view| view.orphaned = Observed::Unknown(failure()));
     check("DaemonSets", &sets, Step::CannotLook, &[], Some(5));
     let orphans = with(view(vec![daemon("d")]), |view| {
-        view.orphaned = Sight::Known(BTreeSet::from([ObjectKey::new("ns", "set")]));
+        view.orphaned = Observed::Present(BTreeSet::from([ObjectKey::new("ns", "set")]));
     });
     check("orphaned", &orphans, Step::Evicting, &["evict d None"], Some(5));
 }
 
 #[test]
-fn after_the_deadline_nobody_is_asked_any_more() {
+fn forces_after_the_time_limit() {
     let late = |pods| {
         with(view(pods), |view| {
             let mark = Some(Mark { started: ago(7200), cordoned: true });
-            view.node = Sight::Known(Some(Node { mark, ..node() }));
+            view.node = Observed::Present(Node { mark, ..node() });
         })
     };
     let pods = vec![pod("a"), leaving("l"), daemon("d")];
@@ -296,7 +296,7 @@ fn after_the_deadline_nobody_is_asked_any_more() {
     check("failed often", &stubborn(FORCE_TRIES, 9), Step::Forced, &[], None);
     let blind = |category| {
         with(late(Vec::new()), |view| {
-            view.pods = Sight::Unknown(Failure { category, ..failure() });
+            view.pods = Observed::Unknown(Failure { category, ..failure() });
         })
     };
     check("blind for now", &blind(Category::Unavailable), Step::CannotLook, &[], Some(5));
@@ -304,16 +304,16 @@ fn after_the_deadline_nobody_is_asked_any_more() {
 }
 
 #[test]
-fn nothing_is_waited_for_beyond_the_deadline() {
+fn requeues_no_later_than_the_time_limit() {
     let nearly = with(view(vec![leaving("l")]), |view| {
         let mark = Some(Mark { started: ago(7198), cordoned: true });
-        view.node = Sight::Known(Some(Node { mark, ..node() }));
+        view.node = Observed::Present(Node { mark, ..node() });
     });
     check("nearly", &nearly, Step::Evicting, &[], Some(2));
 }
 
 #[test]
-fn the_deadline_counts_from_the_mark_or_from_where_it_cannot_be_written() {
+fn the_time_limit_counts_from_the_mark_or_the_first_cordon() {
     let unmarked = |stored| {
         with(of_node(|node| (node.cordoned, node.mark) = (false, None)), |view| {
             view.subject.stored = stored;
@@ -326,7 +326,7 @@ fn the_deadline_counts_from_the_mark_or_from_where_it_cannot_be_written() {
 }
 
 #[test]
-fn what_is_done_stays_done() {
+fn a_finished_drain_stays_finished() {
     for step in Step::ALL.into_iter().filter(|step| step.is_done()) {
         let outcome =
             with(view(vec![pod("a")]), |view| view.subject.stored = Some(at_step(step, 1)));
@@ -335,20 +335,20 @@ fn what_is_done_stays_done() {
 }
 
 #[test]
-fn every_look_waits_for_the_one_before() {
+fn reads_one_thing_after_the_other() {
     let mut view = View::new(view(Vec::new()).subject, MachineTimings::default(), HashMap::new());
     assert_eq!(next_query(&view, now()), Some(Query::Node));
-    view.node = Sight::Known(Some(Node { mark: None, ..node() }));
+    view.node = Observed::Present(Node { mark: None, ..node() });
     assert_eq!(next_query(&view, now()), None, "pods are not listed before the drain has begun");
-    view.node = Sight::Known(Some(node()));
+    view.node = Observed::Present(node());
     assert_eq!(next_query(&view, now()), Some(Query::Pods));
-    view.pods = Sight::Known(vec![pod("a"), daemon("d")]);
+    view.pods = Observed::Present(vec![pod("a"), daemon("d")]);
     assert_eq!(next_query(&view, now()), None, "DaemonSets matter only at the end");
-    view.pods = Sight::Known(vec![daemon("d")]);
+    view.pods = Observed::Present(vec![daemon("d")]);
     assert_eq!(next_query(&view, now()), Some(Query::DaemonSets));
-    view.orphaned = Sight::Known(BTreeSet::new());
+    view.orphaned = Observed::Present(BTreeSet::new());
     assert_eq!(next_query(&view, now()), Some(Query::Volumes));
-    view.volumes = Sight::Known(Vec::new());
+    view.volumes = Observed::Present(Vec::new());
     assert_eq!(next_query(&view, now()), None);
 }
 
@@ -378,21 +378,21 @@ fn any_pods() -> impl Strategy<Value = Vec<Pod>> {
     })
 }
 
-fn any_sight<T: std::fmt::Debug + Clone + 'static>(
+fn any_observed<T: std::fmt::Debug + Clone + 'static>(
     known: impl Strategy<Value = T> + 'static,
-) -> impl Strategy<Value = Sight<T>> {
+) -> impl Strategy<Value = Observed<T>> {
     prop_oneof![
-        8 => known.prop_map(Sight::Known),
-        1 => Just(Sight::Unknown(failure())),
-        1 => Just(Sight::NotAsked),
+        8 => known.prop_map(Observed::Present),
+        1 => Just(Observed::Unknown(failure())),
+        1 => Just(Observed::NotAsked),
     ]
 }
 
 prop_compose! {
     fn any_view()(
-        pods in any_sight(any_pods()),
-        orphaned in any_sight(proptest::collection::btree_set((0..3_u8).prop_map(|set| ObjectKey::new("ns", format!("set-{set}"))), 0..2)),
-        volumes in any_sight(proptest::collection::vec(Just(Arc::<str>::from("pv")), 0..2)),
+        pods in any_observed(any_pods()),
+        orphaned in any_observed(proptest::collection::btree_set((0..3_u8).prop_map(|set| ObjectKey::new("ns", format!("set-{set}"))), 0..2)),
+        volumes in any_observed(proptest::collection::vec(Just(Arc::<str>::from("pv")), 0..2)),
         flags in any::<[bool; 4]>(), forced in proptest::bool::weighted(0.1),
         started in proptest::option::weighted(0.9, 0..8000_i64),
         stored in proptest::option::of((0..9_usize, 0..8000_i64)),
@@ -402,7 +402,7 @@ prop_compose! {
         (view.pods, view.orphaned, view.volumes) = (pods, orphaned, volumes);
         let [cordoned, unreachable, control_plane, peer] = flags;
         let mark = started.map(|started| Mark { started: ago(started), cordoned: true });
-        view.node = Sight::Known(Some(Node { control_plane, cordoned, unreachable, mark, ..node() }));
+        view.node = Observed::Present(Node { control_plane, cordoned, unreachable, mark, ..node() });
         view.cordoned_peers = peer.then(|| "other".into()).into_iter().collect();
         view.subject.forced = forced;
         view.subject.stored = stored.map(|(at, since)| at_step(Step::ALL[at], since));
@@ -415,14 +415,14 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn whatever_is_seen(view in any_view()) {
+    fn every_plan_is_safe(view in any_view()) {
         prop_assume!(next_query(&view, now()).is_none());
         let plan = decide(&view, now());
         let actions: HashMap<_, _> = view.actions(now()).map(|(pod, action)| (pod.key.clone(), action)).collect();
         let pods: HashMap<_, _> = view.actions(now()).map(|(pod, _)| (pod.key.clone(), pod)).collect();
         // Bounded, and at most one effect on which the next pass depends.
         prop_assert!(plan.effects.len() <= PODS_PER_RECONCILE + 1);
-        let orphaned = view.orphaned.known().cloned().unwrap_or_default();
+        let orphaned = view.orphaned.present().cloned().unwrap_or_default();
         for effect in &plan.effects {
             let (Effect::Evict(removal) | Effect::Delete(removal)) = effect else { continue };
             let pod = pods[&removal.pod];
@@ -432,15 +432,15 @@ proptest! {
             prop_assert!(plan.force.is_some() || matches!(effect, Effect::Evict(_)), "budgets are honoured unless forced");
         }
         // Nothing goes out before the node is cordoned and the drain has begun.
-        let prepared = view.node.known().and_then(Option::as_ref).is_some_and(Node::is_prepared);
+        let prepared = view.node.present().is_some_and(Node::is_prepared);
         if !prepared && plan.force.is_none() {
             prop_assert!(!plan.effects.iter().any(|effect| !matches!(effect, Effect::Cordon(_))));
         }
         // A node is drained only if it is empty and its volumes are off.
         if plan.step == Step::Succeeded {
-            prop_assert!(view.pods.known().is_some());
+            prop_assert!(view.pods.present().is_some());
             prop_assert!(!actions.values().any(|action| action.blocks_drain()));
-            prop_assert_eq!(view.volumes.known().map(Vec::len), Some(0));
+            prop_assert_eq!(view.volumes.present().map(Vec::len), Some(0));
         }
         if plan.step == Step::VolumesLeft {
             prop_assert!(!actions.values().any(|action| action.blocks_drain()));
@@ -457,9 +457,9 @@ proptest! {
 
     /// If everything that is asked for happens, a drain ends, and it gets closer to its end with every pass.
     #[test]
-    fn a_drain_makes_progress(pods in any_pods(), unreachable: bool) {
+    fn every_drain_makes_progress(pods in any_pods(), unreachable: bool) {
         let mut view = view(pods);
-        view.node = Sight::Known(Some(Node { unreachable, ..node() }));
+        view.node = Observed::Present(Node { unreachable, ..node() });
         let mut left = usize::MAX;
         for _ in 0..10 {
             let plan = decide(&view, now());
@@ -470,7 +470,7 @@ proptest! {
                 Effect::Evict(removal) | Effect::Delete(removal) => Some(removal.pod.clone()),
                 Effect::Cordon(_) => None,
             }).collect();
-            if let Sight::Known(pods) = &mut view.pods {
+            if let Observed::Present(pods) = &mut view.pods {
                 pods.retain(|pod| !gone.contains(&pod.key) && pod.termination.is_none());
                 prop_assert!(pods.len() < left || pods.is_empty());
                 left = pods.len();

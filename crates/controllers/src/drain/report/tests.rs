@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::drain::Mark;
 use machinist_domain::conditions::Status;
 use machinist_domain::retry::Category;
 
 use super::*;
+use crate::drain::Mark;
 use crate::drain::decide::decide;
 use crate::drain::decide::tests::{at_step, failure, node, now, pod, refused, view, with};
 use crate::drain::snapshot::Node;
@@ -33,7 +33,7 @@ fn refusing(names: &[&str]) -> Outcome {
 }
 
 #[test]
-fn a_refusal_names_the_pod_and_the_budget_and_is_an_event_once() {
+fn reports_a_refused_eviction_with_one_event() {
     let there = view(vec![pod("a"), pod("web")]);
     let (step, message, events) =
         told(&there, &Outcome { accepted: accepted(&["a"]).accepted, ..refusing(&["web"]) });
@@ -47,15 +47,19 @@ fn a_refusal_names_the_pod_and_the_budget_and_is_an_event_once() {
         view.attempts = HashMap::from([(Uid("web".into()), refused(1))]);
     });
     let (again, same, events) = told(&known, &Outcome::default());
-    assert_eq!((again, events), (step, Vec::new()), "it was said");
+    assert_eq!((again, events), (step, Vec::new()), "no new step");
     let newcomer = with(known, |view| view.first_reconcile = true);
     let (_, _, events) = told(&newcomer, &Outcome::default());
-    assert_eq!(events, ["DrainProceeds", "DrainRequeued"], "who knows whether it was said");
+    assert_eq!(
+        events,
+        ["DrainProceeds", "DrainRequeued"],
+        "another process may not have written them"
+    );
     assert_eq!(same, "1 pod is still on the node: ns/web (the disruption budget web says no)");
 }
 
 #[test]
-fn a_refused_pod_that_goes_is_no_longer_said_to_be_refused() {
+fn forgets_the_refusal_of_an_evicted_pod() {
     let known = with(after(view(vec![pod("web")]), Step::EvictionBlocked), |view| {
         view.attempts = HashMap::from([(Uid("web".into()), refused(60))]);
     });
@@ -65,16 +69,16 @@ fn a_refused_pod_that_goes_is_no_longer_said_to_be_refused() {
 }
 
 #[test]
-fn pods_that_nobody_has_asked_yet_are_still_to_be_evicted() {
+fn evicts_until_every_pod_was_tried() {
     let there = view(vec![pod("a"), pod("b")]);
     assert_eq!(told(&there, &accepted(&["a"])).0, Step::Evicting);
     assert_eq!(told(&there, &accepted(&["a", "b"])).0, Step::WaitingForPods);
 }
 
 #[test]
-fn a_cordon_is_silent_unless_it_fails() {
+fn reports_a_cordon_only_if_it_fails() {
     let fresh = with(view(Vec::new()), |view| {
-        view.node = Sight::Known(Some(Node { cordoned: false, mark: None, ..node() }));
+        view.node = Observed::Present(Node { cordoned: false, mark: None, ..node() });
     });
     let plan = decide(&fresh, now());
     let cordoned = |cordon| Outcome { cordon: Some(cordon), ..Outcome::default() };
@@ -82,25 +86,25 @@ fn a_cordon_is_silent_unless_it_fails() {
     assert_eq!((quiet.condition, quiet.events.len()), (None, 0));
     let (step, message, events) = told(&fresh, &cordoned(CordonOutcome::Failed(failure())));
     assert_eq!((step, events), (Step::Cordoning, vec!["DrainRequeued"]));
-    assert!(message.contains("cannot be cordoned"), "{message}");
+    assert!(message.starts_with("Cannot cordon the node"), "{message}");
     let (step, message, events) =
         told(&fresh, &cordoned(CordonOutcome::Blocked(vec!["cp-2".into()])));
     assert_eq!((step, events), (Step::WaitingForControlPlane, vec!["DrainRequeued"]));
-    assert!(message.contains("cp-2 is cordoned"), "{message}");
+    assert!(message.ends_with("at a time): cp-2"), "{message}");
 }
 
 #[test]
-fn ends_are_true_and_say_how() {
+fn a_finished_drain_is_true_with_its_reason() {
     let late = Some(Mark { started: jiff::Timestamp::UNIX_EPOCH, cordoned: true });
     let skipped = with(view(Vec::new()), |view| view.subject.excluded = true);
-    let gone = with(view(Vec::new()), |view| view.node = Sight::Known(None));
+    let gone = with(view(Vec::new()), |view| view.node = Observed::Absent);
     let volumes = with(after(view(Vec::new()), Step::WaitingForVolumes), |view| {
         view.subject.stored = Some(at_step(Step::WaitingForVolumes, 1000));
-        view.volumes = Sight::Known(vec!["pv-1".into()]);
+        view.volumes = Observed::Present(vec!["pv-1".into()]);
     });
     let forced = with(view(Vec::new()), |view| view.subject.forced = true);
     let timed_out = with(view(Vec::new()), |view| {
-        view.node = Sight::Known(Some(Node { mark: late, ..node() }));
+        view.node = Observed::Present(Node { mark: late, ..node() });
     });
     let cases = [
         (view(Vec::new()), Step::Succeeded, "DrainSucceeded", "drained"),
@@ -108,7 +112,7 @@ fn ends_are_true_and_say_how() {
         (gone, Step::NodeGone, "DrainSucceeded", "does not exist"),
         (volumes, Step::VolumesLeft, "DrainForced", "pv-1"),
         (forced, Step::Forced, "DrainForced", "force-deletion"),
-        (timed_out, Step::Forced, "DrainForced", "too long"),
+        (timed_out, Step::Forced, "DrainForced", "time limit"),
     ];
     for (view, step, event, text) in cases {
         let told = report(&view, &decide(&view, now()), &Outcome::default(), now());
@@ -126,30 +130,30 @@ fn ends_are_true_and_say_how() {
 }
 
 #[test]
-fn what_is_settled_is_left_alone() {
+fn reports_nothing_after_the_end() {
     let outcome = after(view(Vec::new()), Step::Forced);
     let told = report(&outcome, &decide(&outcome, now()), &Outcome::default(), now());
     assert_eq!((told.condition, told.events.len()), (None, 0));
 }
 
 #[test]
-fn hooks_are_named() {
+fn names_the_hooks() {
     let hooked = with(view(Vec::new()), |view| {
         view.subject.hooks = [Hook { name: "quorum".into(), owner: "etcd".into() }].into();
     });
     let (step, message, events) = told(&hooked, &Outcome::default());
     assert_eq!((step, events), (Step::WaitingForHooks, vec!["DrainBlocked"]));
-    assert_eq!(message, "waits for preDrain hooks: quorum (etcd)");
+    assert_eq!(message, "Waiting for preDrain hooks: quorum (etcd)");
     assert_eq!(told(&after(hooked, step), &Outcome::default()).2, Vec::<&str>::new());
 }
 
 #[test]
-fn what_cannot_be_seen_says_why() {
+fn reports_why_the_node_is_unreadable() {
     let blind = with(view(Vec::new()), |view| {
         let category = Category::Unauthorised;
-        view.pods = Sight::Unknown(machinist_domain::retry::Failure { category, ..failure() });
+        view.pods = Observed::Unknown(machinist_domain::retry::Failure { category, ..failure() });
     });
     let (step, message, events) = told(&blind, &Outcome::default());
     assert_eq!((step, events), (Step::CannotLook, vec!["DrainRequeued"]));
-    assert!(message.starts_with("the pods of the node cannot be listed"), "{message}");
+    assert!(message.starts_with("Cannot list the pods of the node"), "{message}");
 }

@@ -1,7 +1,9 @@
-//! The way up: from a new object to an instance that is recorded on it.
+//! From a new Machine to a recorded instance.
 //!
-//! Nothing is created before what it needs is stored, and another attempt is begun only when nothing will ever come of the one before.
+//! The launch is stored before the instance is created. A new attempt starts only after the last one is known
+//! to have no instance.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,11 +14,11 @@ use machinist_provider::cloud::{Instance, InstanceState, Sighting};
 use serde_json::json;
 
 use super::super::error::{Fatal, Refusal};
-use super::super::plan::{Leave, Plan};
+use super::super::plan::{Plan, Reason};
 use super::super::snapshot::{Gate, View};
 use super::record;
 
-/// Decides about a machine that is to be there.
+/// Decides about a Machine that is not being deleted.
 pub(super) fn decide(view: &View, now: Timestamp) -> Plan {
     let machine = &view.machine;
     if machine.status.phase == Some(Phase::Failed) {
@@ -31,7 +33,7 @@ pub(super) fn decide(view: &View, now: Timestamp) -> Plan {
     if !view.has_cluster_label() {
         return Plan::Refuse(Refusal::NoClusterLabel);
     }
-    let Some(reach) = &view.reach else { return Plan::Look };
+    let Some(reach) = &view.reach else { return Plan::AwaitCloud };
     if let Err(refusal) = reach {
         let hopeless = refusal.is_terminal() && view.is_untouched();
         return if hopeless {
@@ -46,26 +48,26 @@ pub(super) fn decide(view: &View, now: Timestamp) -> Plan {
             Plan::Wait((*wait).min(view.rules.timings.poll))
         }
         Sighting::Unknown(failure) => Plan::Refuse(Refusal::CouldNotLook(failure.clone())),
-        Sighting::NotAsked if view.must_look() => Plan::Look,
-        Sighting::Absent if view.had_instance() => vanished(view, now),
+        Sighting::NotAsked if view.must_look() => Plan::AwaitCloud,
+        Sighting::Absent if view.had_instance() => missing(view, now),
         Sighting::NotAsked | Sighting::Absent => create(view),
     }
 }
 
-/// The instance of a machine that failed is nobody's business any more: what is said about it would only mislead.
+/// The instance of a failed Machine is not observed any more, so its recorded state becomes Unknown.
 fn failed(view: &View) -> Plan {
-    let said = view.machine.annotations.get(ANNOTATION_INSTANCE_STATE);
-    if said == Some(INSTANCE_STATE_UNKNOWN) || !view.had_instance() {
-        return Plan::Leave(Leave::Failed);
+    let state = view.machine.annotations.get(ANNOTATION_INSTANCE_STATE);
+    if state == Some(INSTANCE_STATE_UNKNOWN) || !view.had_instance() {
+        return Plan::NoOp(Reason::Failed);
     }
     let annotations = json!({ANNOTATION_INSTANCE_STATE: INSTANCE_STATE_UNKNOWN});
     Plan::Record(json!({"metadata": {"annotations": annotations}}))
 }
 
-/// Whether the machine says itself that its creation has taken too long.
+/// Whether the Machine's own creation limit is over.
 fn out_of_time(view: &View, now: Timestamp) -> Option<Fatal> {
     let (limit, text) = view.own_creation_limit()?;
-    if !view.is_coming() || now.duration_since(view.machine.created) < limit {
+    if !view.is_provisioning() || now.duration_since(view.machine.created) < limit {
         return None;
     }
     let joined = view.had_instance();
@@ -73,10 +75,10 @@ fn out_of_time(view: &View, now: Timestamp) -> Option<Fatal> {
     Some(if joined { Fatal::NotJoinedInTime(text) } else { Fatal::NotCreatedInTime(text) })
 }
 
-fn present(view: &View, instance: &std::sync::Arc<Instance>) -> Plan {
+fn present(view: &View, instance: &Arc<Instance>) -> Plan {
     if instance.state == InstanceState::Terminated {
-        let why = instance.state_reason.as_deref().unwrap_or("nobody says why");
-        return Plan::Fail(Fatal::Vanished(format!(": {} is terminated: {why}", instance.id)));
+        let (id, reason) = ((&*instance.id).into(), instance.state_reason.as_deref());
+        return Plan::Fail(Fatal::Terminated { id, reason: reason.map(Into::into) });
     }
     if let Some(patch) = record::difference(&view.machine, instance) {
         return Plan::Record(patch);
@@ -84,23 +86,21 @@ fn present(view: &View, instance: &std::sync::Arc<Instance>) -> Plan {
     let may_repair = view.unrepaired.as_ref().is_none_or(|last| last.wait.is_zero());
     match (&instance.drift, &view.gate) {
         (Some(drift), Gate::Open) if may_repair => Plan::Repair(drift.clone()),
-        _ => Plan::Tell(std::sync::Arc::clone(instance)),
+        _ => Plan::UpdateStatus(Arc::clone(instance)),
     }
 }
 
-/// The cloud says that there is no instance, and there was one. A young one may be invisible.
-fn vanished(view: &View, now: Timestamp) -> Plan {
+/// The instance existed and is not found. A young instance may not be visible yet.
+fn missing(view: &View, now: Timestamp) -> Plan {
     let age = Duration::try_from(now.duration_since(view.seen_since())).unwrap_or_default();
     let grace = view.rules.timings.consistency;
     if let Some(left) = grace.checked_sub(age).filter(|left| !left.is_zero()) {
         return Plan::Wait(left);
     }
-    let id = view.machine.provider_id.as_deref();
-    Plan::Fail(Fatal::Vanished(id.map(|id| format!(" {id}")).unwrap_or_default()))
+    Plan::Fail(Fatal::Missing(view.machine.provider_id.as_deref().map(Into::into)))
 }
 
-/// There is no instance, and there was none. An attempt that was refused for good was looked for before this; the next one waits only for what
-/// holds wherever it goes.
+/// There is no instance and there was none. `must_look` has made sure of that for a refused attempt.
 fn create(view: &View) -> Plan {
     if let Gate::Closed { wait, why } = &view.gate {
         return Plan::Pause { wait: *wait, why: why.clone() };

@@ -1,24 +1,25 @@
-//! The way down: drain, hooks, instance, Node, object, in this order. Each step is stored before the next one is taken.
+//! Deletes in this order: drain, hooks, instance, Node, finalizer. Each step is stored before the next one is taken.
 
 use jiff::Timestamp;
 use machinist_domain::retry::{Failure, Retry};
 use machinist_provider::cloud::Sighting;
 
 use super::super::error::Refusal;
-use super::super::plan::{Leave, Plan};
+use super::super::plan::{Plan, Reason};
 use super::super::snapshot::{Gate, View};
 use super::record;
 use crate::drain;
 
-/// Decides about a machine that is going. Neither a missing label nor a bad spec keeps it, unless something may be left in a cloud.
+/// Decides about a Machine that is being deleted. A missing label or an invalid spec blocks it only if
+/// something may be left in the cloud.
 pub(super) fn decide(view: &View, now: Timestamp) -> Plan {
     if !view.machine.has_finalizer() {
-        return Plan::Leave(Leave::Going);
+        return Plan::NoOp(Reason::Deleting);
     }
     if !view.is_drained() {
         return match &view.drain {
             Some(drained) => Plan::Drain(drain::decide(drained, now)),
-            None => Plan::Look,
+            None => Plan::AwaitCloud,
         };
     }
     if !view.machine.hooks.pre_terminate.is_empty() {
@@ -38,20 +39,20 @@ fn terminate(view: &View) -> Plan {
         return Plan::NothingToRemove;
     }
     match (&view.reach, &view.gate) {
-        (None, _) => Plan::Look,
+        (None, _) => Plan::AwaitCloud,
         (Some(Err(refusal)), _) => Plan::Refuse(refusal.clone()),
         (Some(Ok(_)), Gate::Closed { wait, why }) => Plan::Pause { wait: *wait, why: why.clone() },
         (Some(Ok(_)), Gate::Open) => identify(view).unwrap_or(Plan::Terminate),
     }
 }
 
-/// An instance whose creation was never answered is written down before it goes: its Node is known by it.
+/// Records an instance whose create request was not answered before deleting it: its Node is found by its id.
 fn identify(view: &View) -> Option<Plan> {
-    if !view.may_have_an_unknown_instance() {
+    if !view.may_have_unrecorded_instance() {
         return None;
     }
     match &view.sighting {
-        Sighting::NotAsked => Some(Plan::Look),
+        Sighting::NotAsked => Some(Plan::AwaitCloud),
         Sighting::Unknown(Failure { retry: Retry::Again(wait), .. }) => {
             Some(Plan::Wait((*wait).min(view.rules.timings.poll)))
         }

@@ -1,4 +1,4 @@
-//! What a machine's object says of its instance: provider id, labels, annotation, in one patch and only where it differs.
+//! The patch that records an instance on its Machine: provider ID, labels and annotation, where they differ.
 
 use machinist_api::names::{
     ANNOTATION_INSTANCE_STATE, LABEL_INTERRUPTIBLE, LABEL_MACHINE_INSTANCE_TYPE,
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::kinds::Machine;
 
-/// A merge patch of the object, or `None` where it says all of that already.
+/// A merge patch of the Machine; `None` if nothing differs.
 pub(super) fn difference(machine: &Machine, instance: &Instance) -> Option<Value> {
     let mut patch = Value::Null;
     if machine.provider_id.as_deref() != Some(&*instance.provider_id) {
@@ -30,14 +30,14 @@ pub(super) fn difference(machine: &Machine, instance: &Instance) -> Option<Value
     if let Some(annotations) = missing(&machine.annotations, &state) {
         patch["metadata"]["annotations"] = annotations;
     }
-    // The Node gets it too: the termination handler runs where it is.
+    // nodelink copies it to the Node, where the termination handler selects by it.
     if let Some(labels) = missing(&machine.node_labels, &[(LABEL_INTERRUPTIBLE, interruptible)]) {
         patch["spec"]["metadata"]["labels"] = labels;
     }
     (!patch.is_null()).then_some(patch)
 }
 
-/// The wanted pairs that are not there, or are there with another value.
+/// The wanted pairs that are missing or have another value.
 fn missing(current: &Pairs, wanted: &[(&str, Option<&str>)]) -> Option<Value> {
     let missing: Map<_, _> = wanted
         .iter()

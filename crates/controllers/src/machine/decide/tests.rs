@@ -43,14 +43,24 @@ fn the_way_up() {
         ("bare", bare, Sighting::NotAsked, Plan::AddFinalizer),
         ("new", json!({}), Sighting::NotAsked, Plan::Prepare { attempt: 1 }),
         ("prepared", launched(), Sighting::NotAsked, Plan::Create { attempt: 1 }),
-        ("recorded, not asked yet", recorded(), Sighting::NotAsked, Plan::Look),
-        ("recorded and seen", recorded(), running(), Plan::Tell(instance(InstanceState::Running))),
-        ("linked and seen", with_node, running(), Plan::Tell(instance(InstanceState::Running))),
+        ("recorded, not asked yet", recorded(), Sighting::NotAsked, Plan::AwaitCloud),
+        (
+            "recorded and seen",
+            recorded(),
+            running(),
+            Plan::UpdateStatus(instance(InstanceState::Running)),
+        ),
+        (
+            "linked and seen",
+            with_node,
+            running(),
+            Plan::UpdateStatus(instance(InstanceState::Running)),
+        ),
         (
             "begun by another controller",
             json!({"status": {"phase": "Provisioning"}}),
             Sighting::NotAsked,
-            Plan::Look,
+            Plan::AwaitCloud,
         ),
         (
             "begun by another controller that made nothing",
@@ -78,7 +88,7 @@ fn what_an_instance_is_is_recorded_in_one_patch_and_only_once() {
     ]);
     assert_eq!(patch, expected);
     let again = seen(&all(&[launched(), patch]), Sighting::Present(Arc::clone(&spot)));
-    assert_eq!(again, Plan::Tell(spot));
+    assert_eq!(again, Plan::UpdateStatus(spot));
 }
 
 #[test]
@@ -90,25 +100,25 @@ fn drift_is_repaired_unless_machines_like_this_one_pause() {
     let why = failure(Category::Throttled);
     let gate = Gate::Closed { wait: Duration::from_secs(3), why };
     let paused = plan(View { sighting: sighting.clone(), gate, ..view(&recorded()) });
-    assert!(matches!(paused, Plan::Tell(_)), "{paused}");
+    assert!(matches!(paused, Plan::UpdateStatus(_)), "{paused}");
     let after = |wait| {
         let unrepaired = Some(Unrepaired { wait, why: "it still differs".into() });
         plan(View { sighting: sighting.clone(), unrepaired, ..view(&recorded()) })
     };
     let early = after(Duration::from_secs(1));
-    assert!(matches!(early, Plan::Tell(_)), "{early}");
+    assert!(matches!(early, Plan::UpdateStatus(_)), "{early}");
     assert_eq!(after(Duration::ZERO), Plan::Repair("tag x".to_owned()));
 }
 
 #[test]
-fn whoever_pauses_is_asked_about_what_is_to_be_done() {
+fn the_gate_is_that_of_the_next_call() {
     let machines = [json!({}), launched(), recorded(), all(&[recorded(), deleting()])];
     let calls = machines.map(|machine| view(&machine).next_call());
     assert_eq!(calls, [Call::Create, Call::Create, Call::Update, Call::Delete]);
 }
 
 #[test]
-fn a_node_is_looked_for_once_more_where_nobody_here_may_have_seen_it() {
+fn looks_for_a_node_that_may_not_be_in_the_cache() {
     let linked = json!({"status": {"nodeRef": {"name": "n", "uid": "uid-n"}}});
     let gone = |drained: &str| {
         let drained = ("Drained", "True", drained);
@@ -119,17 +129,17 @@ fn a_node_is_looked_for_once_more_where_nobody_here_may_have_seen_it() {
         ])
     };
     let looks = |patches: &[Value]| view(&all(patches)).may_have_late_node();
-    assert!(looks(&[gone("Succeeded")]), "nobody has linked it");
-    assert!(looks(&[gone("Skipped"), linked.clone()]), "no drain has looked for it");
+    assert!(looks(&[gone("Succeeded")]), "it was never linked");
+    assert!(looks(&[gone("Skipped"), linked.clone()]), "no drain has read it");
     assert!(!looks(&[gone("Succeeded"), linked.clone()]), "it was drained, and deleted since");
     let seen = View { node: Some(node("True")), ..view(&all(&[gone("Skipped"), linked])) };
-    assert!(!seen.may_have_late_node(), "it is here");
+    assert!(!seen.may_have_late_node(), "it is in the cache");
 }
 
 #[test]
-fn another_attempt_follows_only_when_the_last_one_is_certain_to_be_nothing() {
+fn starts_another_attempt_only_after_the_last_one_is_certain_to_have_failed() {
     let refused = |sighting| plan(View { refused_attempt: Some(1), sighting, ..view(&launched()) });
-    assert_eq!(refused(Sighting::NotAsked), Plan::Look);
+    assert_eq!(refused(Sighting::NotAsked), Plan::AwaitCloud);
     let unknown = Sighting::Unknown(failure(Category::Unavailable));
     assert!(matches!(refused(unknown), Plan::Refuse(Refusal::CouldNotLook(_))));
     let early =
@@ -140,16 +150,16 @@ fn another_attempt_follows_only_when_the_last_one_is_certain_to_be_nothing() {
         refused(Sighting::Present(instance(InstanceState::Pending))),
         Plan::Record(_)
     ));
-    // One that was refused is not the one that is stored: that one may be tried.
+    // The stored attempt is another one.
     let later = View { refused_attempt: Some(7), ..view(&launched()) };
     assert_eq!(plan(later), Plan::Create { attempt: 1 });
 }
 
 #[test]
-fn only_what_cannot_mend_itself_is_given_up() {
+fn fails_only_for_what_cannot_recover() {
     let invalid = json!({"spec": {"providerSpec": {"value": {"zone": 7}}}});
     let bad = || SpecError::Invalid { reason: "zone is missing".to_owned() };
-    let fatal = Fatal::InvalidConfiguration(bad().to_string());
+    let fatal = Fatal::InvalidConfiguration(Refusal::BadSpec(bad()).to_string());
     assert_eq!(plan(view(&invalid)), Plan::Fail(fatal));
     let edited = all(&[launched(), invalid]);
     assert_eq!(
@@ -172,7 +182,7 @@ fn only_what_cannot_mend_itself_is_given_up() {
 }
 
 #[test]
-fn an_instance_that_vanished_is_believed_late_and_only_if_it_is_certain() {
+fn fails_for_a_missing_instance_late_and_only_if_certain() {
     let since = |time: &str| {
         let mut seen = conditions(&[("InstanceExists", "True", "")]);
         seen["status"]["conditions"][0]["lastTransitionTime"] = json!(time);
@@ -181,17 +191,14 @@ fn an_instance_that_vanished_is_believed_late_and_only_if_it_is_certain() {
     let young = since("2026-06-01T12:00:40Z");
     assert_eq!(seen(&young, Sighting::Absent), Plan::Wait(Duration::from_secs(40)));
     let old = since("2026-06-01T11:00:00Z");
-    let fatal = Fatal::Vanished(" p:///i-1".to_owned());
+    let fatal = Fatal::Missing(Some("p:///i-1".into()));
     assert_eq!(seen(&old, Sighting::Absent), Plan::Fail(fatal));
     let failure = failure(Category::Throttled);
     let unknown = seen(&old, Sighting::Unknown(failure.clone()));
     assert_eq!(unknown, Plan::Refuse(Refusal::CouldNotLook(failure)));
-    let Plan::Fail(Fatal::Vanished(text)) =
-        seen(&old, Sighting::Present(instance(InstanceState::Terminated)))
-    else {
-        panic!("a terminated instance does not come back");
-    };
-    assert!(text.contains("i-1") && text.contains("somebody wanted it"), "{text}");
+    let terminated = seen(&old, Sighting::Present(instance(InstanceState::Terminated)));
+    let fatal = Fatal::Terminated { id: "i-1".into(), reason: Some("user request".into()) };
+    assert_eq!(terminated, Plan::Fail(fatal));
     for state in [InstanceState::Stopped, InstanceState::Terminating] {
         let plan = seen(&old, Sighting::Present(instance(state)));
         assert!(matches!(plan, Plan::Record(_)), "{plan}");
@@ -199,7 +206,7 @@ fn an_instance_that_vanished_is_believed_late_and_only_if_it_is_certain() {
 }
 
 #[test]
-fn a_machine_may_say_itself_how_long_its_creation_may_take() {
+fn obeys_the_creation_timeout_annotation() {
     let timeout = |text| annotation("machinist.dev/creation-timeout", text);
     let cases = [
         ("50s", launched(), Some(Fatal::NotCreatedInTime("50s".to_owned()))),
@@ -215,21 +222,21 @@ fn a_machine_may_say_itself_how_long_its_creation_may_take() {
         }
     }
     let runs = all(&[recorded(), json!({"status": {"phase": "Running"}}), timeout("1s")]);
-    assert_eq!(plan(view(&runs)), Plan::Look, "it was created in time, once");
+    assert_eq!(plan(view(&runs)), Plan::AwaitCloud, "it was created in time, once");
 }
 
 #[test]
-fn a_machine_that_failed_is_left_alone() {
+fn leaves_failed_machines_alone() {
     let failed = json!({"status": {"phase": "Failed"}});
-    assert_eq!(plan(view(&failed)), Plan::Leave(Leave::Failed));
+    assert_eq!(plan(view(&failed)), Plan::NoOp(Reason::Failed));
     let had_one = all(&[recorded(), failed]);
-    assert!(matches!(plan(view(&had_one)), Plan::Record(_)), "its state is nobody's business");
+    assert!(matches!(plan(view(&had_one)), Plan::Record(_)), "its recorded state becomes Unknown");
     let told = all(&[had_one, annotation("machine.openshift.io/instance-state", "Unknown")]);
-    assert_eq!(plan(view(&told)), Plan::Leave(Leave::Failed));
+    assert_eq!(plan(view(&told)), Plan::NoOp(Reason::Failed));
 }
 
 #[test]
-fn machines_that_fail_together_wait_together() {
+fn waits_while_the_failure_domain_is_closed() {
     let why = failure(Category::CapacityExhausted);
     let wait = Duration::from_secs(3);
     let closed = || Gate::Closed { wait, why: why.clone() };
@@ -240,7 +247,7 @@ fn machines_that_fail_together_wait_together() {
 }
 
 #[test]
-fn an_attempt_waits_for_the_place_that_it_goes_to_and_not_for_the_one_that_refused_the_last() {
+fn an_attempt_waits_for_its_own_place() {
     let launch = json!({"attempt": 1, "zone": "a", "subnet": "s"});
     let prepared =
         json!({"status": {"phase": "Provisioning", "providerStatus": {"launch": launch}}});
@@ -251,14 +258,13 @@ fn an_attempt_waits_for_the_place_that_it_goes_to_and_not_for_the_one_that_refus
     assert_eq!(refused(7).next_place().as_deref(), Some("a/s"));
     let next = View { sighting: Sighting::Absent, ..refused(1) };
     assert_eq!(plan(next.clone()), Plan::Prepare { attempt: 2 });
-    // What holds everywhere holds for it, too.
     let (wait, why) = (Duration::from_secs(3), failure(Category::Throttled));
     let gate = Gate::Closed { wait, why: why.clone() };
     assert_eq!(plan(View { gate, ..next }), Plan::Pause { wait, why });
 }
 
 #[test]
-fn the_way_down() {
+fn deletes_in_order() {
     let going = |more: &[Value]| all(&[recorded(), deleting(), all(more)]);
     let drained = conditions(&[("Drained", "True", "Succeeded")]);
     let gone =
@@ -280,11 +286,11 @@ fn the_way_down() {
     let with_node = View { node: Some(node("True")), ..view(&going(&[gone])) };
     assert_eq!(plan(with_node), Plan::RemoveNode(node("True").meta.clone()));
     let free = all(&[deleting(), json!({"metadata": {"finalizers": ["others/f"]}})]);
-    assert_eq!(plan_of(&free), Plan::Leave(Leave::Going));
+    assert_eq!(plan_of(&free), Plan::NoOp(Reason::Deleting));
 }
 
 #[test]
-fn an_instance_that_nobody_has_named_is_looked_for_and_written_down_before_it_goes() {
+fn records_an_unrecorded_instance_before_deleting_it() {
     let drained = conditions(&[("Drained", "True", "Skipped")]);
     let going = all(&[launched(), deleting(), drained]);
     let again = |seconds| {
@@ -294,7 +300,7 @@ fn an_instance_that_nobody_has_named_is_looked_for_and_written_down_before_it_go
     let outage = failure(Category::Unavailable);
     let running = || Sighting::Present(instance(InstanceState::Running));
     for (sighting, expected) in [
-        (Sighting::NotAsked, Plan::Look),
+        (Sighting::NotAsked, Plan::AwaitCloud),
         (again(3), Plan::Wait(Duration::from_secs(3))),
         (again(600), Plan::Wait(Duration::from_secs(20))),
         (Sighting::Unknown(outage.clone()), Plan::Refuse(Refusal::CouldNotLook(outage))),
@@ -304,14 +310,14 @@ fn an_instance_that_nobody_has_named_is_looked_for_and_written_down_before_it_go
     }
     let Plan::Record(patch) = seen(&going, running()) else { panic!("it is not written down") };
     assert_eq!(patch["spec"]["providerID"], "p:///i-1");
-    // From then on it is known by name, and nobody has to be asked.
+    // From then on its id is recorded.
     let named = all(&[going, patch]);
     assert_eq!(seen(&named, Sighting::NotAsked), Plan::Terminate);
     assert_eq!(seen(&named, running()), Plan::Terminate);
 }
 
 #[test]
-fn nothing_that_is_missing_keeps_a_machine_unless_something_may_be_left() {
+fn missing_settings_block_a_deletion_only_if_something_may_be_left() {
     let drained = conditions(&[("Drained", "True", "Skipped")]);
     let going = |machine: &Value| plan(view(&all(&[machine.clone(), deleting(), drained.clone()])));
     let unlabelled = json!({"metadata": {"labels": null}});
@@ -324,24 +330,23 @@ fn nothing_that_is_missing_keeps_a_machine_unless_something_may_be_left() {
     let theirs = json!({"status": {"providerStatus": {"instanceId": "i-1"}}});
     let refused = going(&all(&[begun.clone(), theirs, invalid.clone()]));
     assert!(matches!(refused, Plan::Refuse(_)), "another controller has made one: {refused}");
-    let said = |message: &str| {
-        let said = |kind: &str, reason: &str| json!({"type": kind, "status": "False", "reason": reason, "message": message});
-        let list = [
-            said("Ready", "Unauthorised"),
-            said("InstanceExists", "InstanceNotCreated"),
-            json!({"type": "Drained", "status": "True"}),
-        ];
-        let machine = json!({"status": {"phase": "Provisioning", "conditions": list}});
-        plan(view(&all(&[deleting(), machine])))
+    let reported = |reason: &str| {
+        let list = conditions(&[
+            ("Ready", "False", "Unauthorised"),
+            ("InstanceExists", "False", reason),
+            ("Drained", "True", ""),
+        ]);
+        plan(view(&all(&[deleting(), json!({"status": {"phase": "Provisioning"}}), list])))
     };
-    assert_eq!(said("no instance was created yet"), Plan::NothingToRemove);
-    assert_eq!(said("other words"), Plan::Terminate, "another controller came after us");
+    assert_eq!(reported("InstanceNotRequested"), Plan::NothingToRemove);
+    let other = "another controller, or an older version";
+    assert_eq!(reported("InstanceNotCreated"), Plan::Terminate, "{other}");
     assert!(matches!(going(&all(&[launched(), invalid.clone()])), Plan::Refuse(_)));
     assert!(matches!(going(&all(&[recorded(), invalid])), Plan::Refuse(_)));
 }
 
 #[test]
-fn who_is_in_charge_comes_first() {
+fn the_authority_comes_first() {
     let obeying_on = |field, wanted: Value, authority: Value| {
         let said = json!({"spec": {"authoritativeAPI": wanted}, "status": {"authoritativeAPI": authority}});
         let mut view = view(&all(&[deleting(), said]));
@@ -350,18 +355,20 @@ fn who_is_in_charge_comes_first() {
         plan(view)
     };
     let obeying = |authority| obeying_on(Field::Unknown, json!(null), authority);
-    assert_eq!(obeying(json!("ClusterAPI")), Plan::Leave(Leave::Elsewhere));
-    assert_eq!(obeying(json!("Migrating")), Plan::Leave(Leave::Elsewhere));
-    assert_eq!(obeying(json!("Somebody")), Plan::Leave(Leave::UnknownAuthority));
-    assert_eq!(obeying(json!(null)), Plan::SettleAuthority);
+    assert_eq!(obeying(json!("ClusterAPI")), Plan::NoOp(Reason::ManagedElsewhere));
+    assert_eq!(obeying(json!("Migrating")), Plan::NoOp(Reason::ManagedElsewhere));
+    assert_eq!(obeying(json!("Other")), Plan::NoOp(Reason::UnknownAuthority));
+    assert_eq!(obeying(json!(null)), Plan::SetAuthority(MachineAuthority::MachineApi));
+    let wanted = obeying_on(Field::Unknown, json!("ClusterAPI"), json!(null));
+    assert_eq!(wanted, Plan::SetAuthority(MachineAuthority::ClusterApi));
     assert!(matches!(obeying(json!("MachineAPI")), Plan::Drain(_)));
-    let odd = obeying_on(Field::Served, json!("Somebody"), json!(null));
-    assert_eq!(odd, Plan::Leave(Leave::UnknownAuthority));
-    // A schema that cannot say who is in charge has no other API.
+    let odd = obeying_on(Field::Served, json!("Other"), json!(null));
+    assert_eq!(odd, Plan::NoOp(Reason::UnknownAuthority));
+    // Without the field in the schema there is no other API.
     let stock = |wanted| obeying_on(Field::Dropped, wanted, json!(null));
     assert!(matches!(stock(json!(null)), Plan::Drain(_)));
-    assert_eq!(stock(json!("ClusterAPI")), Plan::Leave(Leave::Elsewhere));
+    assert_eq!(stock(json!("ClusterAPI")), Plan::NoOp(Reason::ManagedElsewhere));
     let content = Content::Undecodable("odd".to_owned());
     let snapshot = Snapshot { meta: view(&json!({})).machine.meta.clone(), content };
-    assert_eq!(decide(&snapshot, now()), Plan::Leave(Leave::Undecodable("odd".to_owned())));
+    assert_eq!(decide(&snapshot, now()), Plan::NoOp(Reason::Undecodable("odd".to_owned())));
 }

@@ -1,4 +1,4 @@
-//! Who waits for whom.
+//! Pauses, probes and places.
 
 use std::sync::Arc;
 
@@ -9,18 +9,22 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-struct Bed {
+struct Fixture {
     domains: FailureDomains,
     clock: Arc<ManualClock>,
     woken: Arc<Mutex<Vec<String>>>,
 }
 
-fn bed() -> Bed {
+fn fixture() -> Fixture {
     let (clock, woken) = (Arc::<ManualClock>::default(), Arc::<Mutex<Vec<String>>>::default());
     let heard = Arc::clone(&woken);
     let requeue: Requeue = Arc::new(move |key: &ObjectKey| heard.lock().push(key.name.to_string()));
     let timings = MachineTimings::default();
-    Bed { domains: FailureDomains::new(clock.clone(), timings, 30 * SECOND, requeue), clock, woken }
+    Fixture {
+        domains: FailureDomains::new(clock.clone(), timings, 30 * SECOND, requeue),
+        clock,
+        woken,
+    }
 }
 
 fn group(spec: &str) -> Group {
@@ -46,30 +50,26 @@ fn waits(gate: &Gate) -> Option<Duration> {
 }
 
 #[test]
-fn one_refusal_closes_the_domain_for_all_and_one_of_them_tries_first() {
-    let Bed { domains, clock, woken } = bed();
+fn one_refusal_closes_the_domain_and_one_machine_probes() {
+    let Fixture { domains, clock, woken } = fixture();
     assert_eq!(domains.enter(group("x"), &key("a")), Gate::Open);
     domains.failed(group("x"), &full());
     let wait = waits(&domains.enter(group("x"), &key("b"))).unwrap();
     assert!(wait <= 5 * SECOND && wait > 3 * SECOND, "{wait:?}");
-    assert_eq!(
-        domains.gate(Group::new("ns", "x", Call::Delete)),
-        Gate::Open,
-        "deleting is no creation"
-    );
+    assert_eq!(domains.gate(Group::new("ns", "x", Call::Delete)), Gate::Open, "another call");
     assert_eq!(domains.gate(group("other")), Gate::Open);
 
     clock.advance(5 * SECOND);
     assert_eq!(domains.enter(group("x"), &key("b")), Gate::Open);
-    assert!(waits(&domains.enter(group("x"), &key("c"))).is_some(), "b tries for both");
+    assert!(waits(&domains.enter(group("x"), &key("c"))).is_some(), "b probes for both");
     domains.succeeded(group("x"));
     assert_eq!(*woken.lock(), ["c"]);
     assert_eq!(domains.enter(group("x"), &key("c")), Gate::Open);
 }
 
 #[test]
-fn pauses_double_and_calls_that_fail_together_count_once() {
-    let Bed { domains, clock, .. } = bed();
+fn doubles_pauses_and_counts_concurrent_failures_once() {
+    let Fixture { domains, clock, .. } = fixture();
     for _ in 0..32 {
         domains.failed(group("x"), &full());
     }
@@ -87,8 +87,8 @@ fn pauses_double_and_calls_that_fail_together_count_once() {
 }
 
 #[test]
-fn specs_that_share_a_domain_wait_together() {
-    let Bed { domains, .. } = bed();
+fn specs_share_a_domain() {
+    let Fixture { domains, .. } = fixture();
     domains.failed(group("x"), &full());
     domains.failed(group("y"), &full());
     assert!(waits(&domains.gate(group("y"))).is_some());
@@ -106,8 +106,8 @@ fn open_at(zone: &str) -> Group {
 }
 
 #[test]
-fn a_full_zone_holds_up_nobody_who_goes_elsewhere() {
-    let Bed { domains, .. } = bed();
+fn a_full_zone_blocks_only_its_own_place() {
+    let Fixture { domains, .. } = fixture();
     domains.failed(group("pinned"), &full());
     domains.failed(open_at("a"), &full_in("a"));
     assert!(waits(&domains.gate(open_at("a"))).is_some());
@@ -116,8 +116,8 @@ fn a_full_zone_holds_up_nobody_who_goes_elsewhere() {
 }
 
 #[test]
-fn a_success_opens_the_zone_that_it_was_reached_in_and_no_other() {
-    let Bed { domains, clock, woken } = bed();
+fn a_success_opens_its_zone_only() {
+    let Fixture { domains, clock, woken } = fixture();
     for _ in 0..6 {
         domains.failed(group("pinned"), &full());
         clock.advance(waits(&domains.gate(group("pinned"))).unwrap());
@@ -144,8 +144,8 @@ fn a_success_opens_the_zone_that_it_was_reached_in_and_no_other() {
 }
 
 #[test]
-fn where_every_zone_is_full_everybody_waits_and_pauses_grow() {
-    let Bed { domains, clock, .. } = bed();
+fn pauses_grow_while_every_zone_is_full() {
+    let Fixture { domains, clock, .. } = fixture();
     let mut calls = 0;
     for _ in 0..3600 {
         // One after the other, as attempts go round the zones.
@@ -167,12 +167,12 @@ fn where_every_zone_is_full_everybody_waits_and_pauses_grow() {
 }
 
 #[test]
-fn that_it_worked_elsewhere_long_ago_opens_nothing() {
-    let Bed { domains, clock, .. } = bed();
+fn an_old_success_elsewhere_opens_nothing() {
+    let Fixture { domains, clock, .. } = fixture();
     domains.failed(open_at("a"), &full_in("a"));
     domains.succeeded(open_at("b"));
     let mut calls = 0;
-    // Its subnet is gone: nobody gets to b any more.
+    // No attempt goes to b any more.
     for _ in 0..3600 {
         if domains.enter(open_at("a"), &key("m")) == Gate::Open {
             domains.failed(open_at("a"), &full_in("a"));
@@ -184,8 +184,8 @@ fn that_it_worked_elsewhere_long_ago_opens_nothing() {
 }
 
 #[test]
-fn what_holds_wherever_they_go_holds_up_every_place() {
-    let Bed { domains, .. } = bed();
+fn a_refusal_without_a_place_blocks_every_place() {
+    let Fixture { domains, .. } = fixture();
     domains.failed(open_at("a"), &full().within("account"));
     assert!(waits(&domains.gate(open_at("b"))).is_some());
     assert!(waits(&domains.gate(group("open"))).is_some());
@@ -195,14 +195,14 @@ fn what_holds_wherever_they_go_holds_up_every_place() {
 }
 
 #[test]
-fn whoever_is_past_the_account_and_finds_no_room_holds_nobody_up_in_the_account() {
-    let Bed { domains, clock, .. } = bed();
+fn a_full_zone_ends_the_probe_of_the_account() {
+    let Fixture { domains, clock, .. } = fixture();
     let account = || full().within("account");
     domains.failed(open_at("a"), &account());
     domains.failed(group("other"), &account());
     clock.advance(5 * SECOND);
     assert_eq!(domains.enter(open_at("a"), &key("m")), Gate::Open);
-    assert!(waits(&domains.gate(group("other"))).is_some(), "m tries for both");
+    assert!(waits(&domains.gate(group("other"))).is_some(), "m probes for both");
     domains.failed(open_at("a"), &full_in("a"));
     clock.advance(5 * SECOND);
     assert_eq!(domains.enter(open_at("b"), &key("m")), Gate::Open);
@@ -210,8 +210,8 @@ fn whoever_is_past_the_account_and_finds_no_room_holds_nobody_up_in_the_account(
 }
 
 #[test]
-fn nobody_waits_for_what_was_opened_since_they_looked() {
-    let Bed { domains, woken, .. } = bed();
+fn requeues_at_once_if_the_domain_opened_meanwhile() {
+    let Fixture { domains, woken, .. } = fixture();
     domains.failed(group("x"), &full());
     domains.failed(open_at("a"), &full_in("a"));
     domains.succeeded(open_at("b"));
@@ -222,16 +222,16 @@ fn nobody_waits_for_what_was_opened_since_they_looked() {
 }
 
 #[test]
-fn what_concerns_one_machine_alone_closes_nothing() {
-    let Bed { domains, .. } = bed();
+fn errors_of_one_machine_close_nothing() {
+    let Fixture { domains, .. } = fixture();
     domains.failed(group("x"), &CloudError::new(ErrorClass::Unauthorised, "no").within("account"));
     domains.failed(group("x"), &CloudError::new(ErrorClass::Throttled, "too fast"));
     assert_eq!(domains.gate(group("x")), Gate::Open);
 }
 
 #[test]
-fn somebody_who_tries_and_never_comes_back_does_not_keep_the_others_out() {
-    let Bed { domains, clock, .. } = bed();
+fn a_lost_probe_times_out() {
+    let Fixture { domains, clock, .. } = fixture();
     domains.failed(group("x"), &full());
     clock.advance(5 * SECOND);
     assert_eq!(domains.enter(group("x"), &key("a")), Gate::Open);
@@ -240,22 +240,22 @@ fn somebody_who_tries_and_never_comes_back_does_not_keep_the_others_out() {
 }
 
 #[test]
-fn the_cloud_may_ask_for_more_patience() {
-    let Bed { domains, .. } = bed();
+fn obeys_retry_after() {
+    let Fixture { domains, .. } = fixture();
     domains.failed(group("x"), &CloudError { retry_after: Some(60 * SECOND), ..full() });
     assert_eq!(waits(&domains.gate(group("x"))), Some(60 * SECOND));
 }
 
 #[test]
-fn the_cloud_cannot_ask_for_patience_without_end() {
-    let Bed { domains, .. } = bed();
+fn limits_retry_after() {
+    let Fixture { domains, .. } = fixture();
     domains.failed(group("x"), &CloudError { retry_after: Some(Duration::MAX), ..full() });
     assert_eq!(waits(&domains.gate(group("x"))), Some(3600 * SECOND));
 }
 
 #[test]
-fn a_failure_long_after_the_last_pause_is_the_first_of_its_kind() {
-    let Bed { domains, clock, .. } = bed();
+fn forgets_failures_after_a_while() {
+    let Fixture { domains, clock, .. } = fixture();
     for _ in 0..6 {
         domains.failed(group("x"), &full());
         clock.advance(waits(&domains.gate(group("x"))).unwrap());
@@ -271,8 +271,8 @@ fn a_failure_long_after_the_last_pause_is_the_first_of_its_kind() {
 }
 
 #[test]
-fn specs_and_domains_that_nobody_asks_for_any_more_are_forgotten() {
-    let Bed { domains, clock, .. } = bed();
+fn forgets_specs_and_domains_that_are_not_used() {
+    let Fixture { domains, clock, .. } = fixture();
     for number in 0..100 {
         let zone = full().within(format!("zone-{number}"));
         domains.failed(group(&number.to_string()), &zone);
@@ -284,8 +284,8 @@ fn specs_and_domains_that_nobody_asks_for_any_more_are_forgotten() {
 }
 
 #[test]
-fn machines_that_are_gone_do_not_wait_for_ever() {
-    let Bed { domains, clock, woken } = bed();
+fn drops_waiters_that_do_not_return() {
+    let Fixture { domains, clock, woken } = fixture();
     domains.failed(group("x"), &full());
     domains.wait(group("x"), &key("gone"));
     for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! Who is asked what, when, and what becomes of the answers.
+//! Batches, expiry and outdated answers.
 
 use machinist_domain::key::ObjectKey;
 use machinist_provider::Pending;
@@ -7,12 +7,13 @@ use machinist_provider::cloud::{
     CloudError, Deletion, InstanceState, Owned, ProviderStatus, Reach,
 };
 use machinist_runtime::clock::ManualClock;
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
 use super::*;
 
-/// A cloud that says "absent" to everything, when it is allowed to.
+/// A cloud without instances that answers when it is notified.
 #[derive(Debug, Default)]
 struct Slow {
     /// Whether the next call panics.
@@ -26,7 +27,7 @@ impl Cloud for Slow {
         Box::pin(async move {
             self.asked.lock().push(machines.len());
             let panics = std::mem::take(&mut *self.panics.lock());
-            assert!(!panics, "as the test wants it");
+            assert!(!panics, "requested by the test");
             self.go.notified().await;
             machines.iter().map(|_| Sighting::Absent).collect()
         })
@@ -53,7 +54,7 @@ impl Cloud for Slow {
     }
 }
 
-struct Bed {
+struct Fixture {
     instances: InstanceCache,
     cloud: Arc<Slow>,
     chosen: Chosen,
@@ -61,7 +62,7 @@ struct Bed {
     woken: Arc<Mutex<Vec<String>>>,
 }
 
-fn bed() -> Bed {
+fn fixture() -> Fixture {
     let (clock, woken) = (Arc::<ManualClock>::default(), Arc::<Mutex<Vec<String>>>::default());
     // Long after the start, so that something can be old.
     clock.advance(Duration::from_secs(3600));
@@ -72,7 +73,7 @@ fn bed() -> Bed {
     let instances = InstanceCache::new(Tasks::default(), clock.clone(), timings, patience, requeue);
     let cloud = Arc::<Slow>::default();
     let chosen = Chosen { provider: "slow", cloud: cloud.clone() };
-    Bed { instances, cloud, chosen, clock, woken }
+    Fixture { instances, cloud, chosen, clock, woken }
 }
 
 fn machine(name: &str, region: &str) -> MachineRef {
@@ -121,15 +122,15 @@ async fn settle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_are_asked_together_and_one_call_at_a_time() {
-    let Bed { instances, cloud, chosen, woken, .. } = bed();
+async fn queries_in_batches_with_one_call_at_a_time() {
+    let Fixture { instances, cloud, chosen, woken, .. } = fixture();
     for number in 0..450 {
         let machine = machine(&number.to_string(), "r");
         assert_eq!(instances.look(&chosen, &machine), Sighting::NotAsked);
-        assert_eq!(instances.look(&chosen, &machine), Sighting::NotAsked, "and asked once");
+        assert_eq!(instances.look(&chosen, &machine), Sighting::NotAsked, "one query");
     }
     settle().await;
-    assert_eq!(*cloud.asked.lock(), [200], "the others wait for the answer");
+    assert_eq!(*cloud.asked.lock(), [200], "one call at a time");
     for _ in 0..3 {
         cloud.go.notify_one();
         settle().await;
@@ -140,8 +141,8 @@ async fn questions_are_asked_together_and_one_call_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fleet_that_comes_back_one_by_one_is_asked_about_together() {
-    let Bed { instances, cloud, chosen, .. } = bed();
+async fn batches_machines_that_reconcile_one_by_one() {
+    let Fixture { instances, cloud, chosen, .. } = fixture();
     // Answers come at once, for as many calls as there may be.
     let ask = async {
         for number in 0..100 {
@@ -158,14 +159,14 @@ async fn a_fleet_that_comes_back_one_by_one_is_asked_about_together() {
     };
     tokio::select! { () = ask => {}, () = answer => {} }
     let asked = cloud.asked.lock();
-    assert_eq!(asked.iter().sum::<usize>(), 100, "nobody is left out");
+    assert_eq!(asked.iter().sum::<usize>(), 100, "all are queried");
     assert!(asked.len() <= 7, "ten seconds, and a call every two: {asked:?}");
-    assert_eq!(asked[0], 1, "the first one does not wait");
+    assert_eq!(asked[0], 1, "the first query does not wait");
 }
 
 #[tokio::test(start_paused = true)]
-async fn realms_do_not_wait_for_each_other() {
-    let Bed { instances, cloud, chosen, .. } = bed();
+async fn queries_accounts_independently() {
+    let Fixture { instances, cloud, chosen, .. } = fixture();
     instances.look(&chosen, &machine("a", "r"));
     instances.look(&chosen, &machine("b", "s"));
     settle().await;
@@ -173,8 +174,8 @@ async fn realms_do_not_wait_for_each_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_serves_for_a_while_and_is_then_forgotten() {
-    let Bed { instances, cloud, chosen, clock, .. } = bed();
+async fn answers_expire_and_are_swept() {
+    let Fixture { instances, cloud, chosen, clock, .. } = fixture();
     instances.look(&chosen, &machine("a", "r"));
     settle().await;
     cloud.go.notify_one();
@@ -183,30 +184,30 @@ async fn an_answer_serves_for_a_while_and_is_then_forgotten() {
     clock.advance(Duration::from_secs(31));
     assert_eq!(instances.look(&chosen, &machine("a", "r")), Sighting::NotAsked);
     tokio::time::sleep(Duration::from_secs(61)).await;
-    assert!(instances.inner.state.lock().seen.is_empty(), "nobody keeps what does not serve");
+    assert!(instances.cache.get_stale(&Uid("a".into())).is_none(), "it is swept");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_to_a_question_from_before_our_own_call_is_dropped() {
-    let Bed { instances, cloud, chosen, .. } = bed();
+async fn drops_answers_to_queries_from_before_an_own_call() {
+    let Fixture { instances, cloud, chosen, .. } = fixture();
     let a = machine("a", "r");
     instances.look(&chosen, &a);
     settle().await;
-    instances.saw(&a, &instance());
+    instances.insert(&a, &instance());
     cloud.go.notify_one();
     settle().await;
     assert_eq!(instances.look(&chosen, &a), Sighting::Present(instance()));
 
     instances.forget(&a.uid);
-    assert_eq!(instances.known(&a.uid), None);
+    assert_eq!(instances.get(&a.uid), Sighting::NotAsked);
     assert_eq!(instances.look(&chosen, &a), Sighting::NotAsked);
     settle().await;
-    assert_eq!(*cloud.asked.lock(), [1, 1], "it is asked anew");
+    assert_eq!(*cloud.asked.lock(), [1, 1], "it is queried again");
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_is_not_absence() {
-    let Bed { instances, chosen, .. } = bed();
+async fn a_timeout_is_unknown_and_not_absent() {
+    let Fixture { instances, chosen, .. } = fixture();
     instances.look(&chosen, &machine("a", "r"));
     tokio::time::sleep(Duration::from_secs(601)).await;
     let sighting = instances.look(&chosen, &machine("a", "r"));
@@ -214,15 +215,15 @@ async fn silence_is_not_absence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_panics_is_asked_again() {
-    let Bed { instances, cloud, chosen, clock, woken } = bed();
+async fn queries_again_after_a_provider_panicked() {
+    let Fixture { instances, cloud, chosen, clock, woken } = fixture();
     *cloud.panics.lock() = true;
     for number in 0..201 {
         instances.look(&chosen, &machine(&number.to_string(), "r"));
     }
     settle().await;
-    assert_eq!(*cloud.asked.lock(), [200, 1], "the lane goes on");
-    assert_eq!(woken.lock().len(), 200, "nobody waits for an answer that will not come");
+    assert_eq!(*cloud.asked.lock(), [200, 1], "the lane continues");
+    assert_eq!(woken.lock().len(), 200, "all are requeued");
     let sighting = instances.look(&chosen, &machine("0", "r"));
     assert!(matches!(sighting, Sighting::Unknown(_)), "{sighting:?}");
 
@@ -236,40 +237,40 @@ async fn a_provider_that_panics_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_answer_to_our_own_call_waits_for_the_pass_that_takes_it() {
-    let Bed { instances, clock, .. } = bed();
+async fn keeps_the_result_of_an_own_call_until_it_is_used() {
+    let Fixture { instances, clock, .. } = fixture();
     let a = machine("a", "r");
-    instances.saw(&a, &instance());
+    instances.insert(&a, &instance());
     tokio::time::sleep(Duration::from_secs(120)).await;
     clock.advance(Duration::from_secs(120));
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(instances.known(&a.uid), Some(Sighting::Present(instance())), "workers were busy");
-    assert_eq!(instances.known(&a.uid), None, "and it is old for everybody else");
+    assert_eq!(instances.get(&a.uid), Sighting::Present(instance()), "workers were busy");
+    assert_eq!(instances.get(&a.uid), Sighting::NotAsked, "it has expired after its use");
 
-    instances.saw(&a, &instance());
+    instances.insert(&a, &instance());
     clock.advance(Duration::from_secs(301));
-    assert_eq!(instances.known(&a.uid), None, "nobody came");
+    assert_eq!(instances.get(&a.uid), Sighting::NotAsked, "it was not used in time");
     tokio::time::sleep(Duration::from_secs(61)).await;
-    assert!(instances.inner.state.lock().seen.is_empty(), "and nobody keeps it");
+    assert!(instances.cache.get_stale(&Uid("a".into())).is_none(), "it is swept");
 }
 
 #[test]
-fn what_is_kept_is_what_was_seen() {
+fn expands_to_the_observed_instance() {
     let bare = Arc::new(Instance { status: ProviderStatus::default(), ..(*instance()).clone() });
     for sighting in [Sighting::Absent, Sighting::Present(instance()), Sighting::Present(bare)] {
-        assert_eq!(Kept::from(sighting.clone()).sighting(), sighting);
+        assert_eq!(CompactInstance::from(sighting.clone()).expand(), sighting);
     }
-    let kept = Kept::from(Sighting::Present(instance()));
+    let kept = CompactInstance::from(Sighting::Present(instance()));
     assert!(kept.is_running());
-    assert!(matches!(kept, Kept::Instance(bare, _) if bare.status.is_empty()));
+    assert!(matches!(kept, CompactInstance::Instance(bare, _) if bare.status.is_empty()));
 }
 
 #[test]
-fn a_machine_is_asked_about_as_it_was() {
+fn expands_to_the_queried_machine() {
     for status in [ProviderStatus::default(), instance().status.clone()] {
         let cluster_label = Some("their-name-of-it".into());
         let asked = MachineRef { status: status.clone(), cluster_label, ..machine("a", "r") };
-        let kept = KeptRef::new(&asked).whole();
+        let kept = CompactMachine::new(&asked).expand();
         assert_eq!((kept.status, kept.cluster_label), (status, asked.cluster_label));
     }
 }

@@ -1,82 +1,75 @@
-//! Events about a machine. Few: one when its instance is made, one when it is gone, and what is in the way.
+//! Events of a Machine: creation and deletion of the instance, and what prevents progress.
 
 use machinist_api::names::ANNOTATION_CREATION_TIMEOUT;
-use machinist_domain::report::{EventNote, EventReason, EventType};
+use machinist_domain::report::{EventNote, EventReason};
 use machinist_provider::cloud::Deletion;
 
 use super::super::error::Refusal;
-use super::super::plan::{Leave, Outcome};
+use super::super::messages::{self, capitalized};
+use super::super::plan::{Outcome, Plan, Reason};
 use super::super::snapshot::View;
-use super::facts::{Facts, TEXT_UNKNOWN_AUTHORITY};
+use super::facts::Facts;
 
-/// What is new.
-pub(super) fn events(view: &View, outcome: &Outcome, facts: &Facts) -> Vec<EventNote> {
+pub(super) fn events(view: &View, plan: &Plan, outcome: &Outcome, facts: &Facts) -> Vec<EventNote> {
     let mut events = facts.drain_events.clone();
     if let Some(fatal) = &facts.fatal {
-        events.push(warning(EventReason::MachineFailed, "Fail", fatal.to_string()));
+        events.push(EventNote::warning(EventReason::MachineFailed, "Fail", fatal.to_string()));
         return events;
     }
     if facts.is_late
         && let Some(ready) = facts.ready.as_ref().and_then(|ready| ready.message.as_deref())
     {
-        events.push(warning(EventReason::CreationTimedOut, "Create", ready.to_owned()));
+        events.push(EventNote::warning(EventReason::CreationTimedOut, "Create", ready));
     }
-    events.extend(of(outcome));
+    events.extend(of(plan, outcome));
     events.extend(bad_timeout(view));
     events
 }
 
-fn of(outcome: &Outcome) -> Option<EventNote> {
-    Some(match outcome {
-        Outcome::Created(instance) => {
-            normal(EventReason::Create, "Create", format!("instance {} is created", instance.id))
+fn of(plan: &Plan, outcome: &Outcome) -> Option<EventNote> {
+    Some(match (outcome, plan) {
+        (Outcome::Created(instance), _) => {
+            EventNote::normal(EventReason::Create, "Create", messages::created(instance))
         }
-        Outcome::Repaired(instance) => {
-            normal(EventReason::Update, "Update", format!("instance {} is repaired", instance.id))
+        (Outcome::Repaired(instance), _) => {
+            EventNote::normal(EventReason::Update, "Update", messages::updated(instance))
         }
-        Outcome::Terminating(Deletion::Gone) => {
-            normal(EventReason::Delete, "Delete", "the instance is gone".to_owned())
+        (Outcome::Terminating(Deletion::Gone), _) => {
+            EventNote::normal(EventReason::Delete, "Delete", messages::INSTANCE_DELETED)
         }
-        Outcome::Left(Leave::UnknownAuthority) => {
-            warning(EventReason::FailedValidate, "Validate", TEXT_UNKNOWN_AUTHORITY.to_owned())
+        (Outcome::NotCreated(error), _) => {
+            EventNote::warning(EventReason::FailedCreate, "Create", capitalized(&error.message))
         }
-        Outcome::NotCreated(error) => {
-            warning(EventReason::FailedCreate, "Create", error.message.clone())
+        (Outcome::NotRepaired(error), _) => {
+            EventNote::warning(EventReason::FailedUpdate, "Update", capitalized(&error.message))
         }
-        Outcome::NotRepaired(error) => {
-            warning(EventReason::FailedUpdate, "Update", error.message.clone())
+        (Outcome::NotTerminated(error), _) => {
+            EventNote::warning(EventReason::FailedDelete, "Delete", capitalized(&error.message))
         }
-        Outcome::NotTerminated(error) => {
-            warning(EventReason::FailedDelete, "Delete", error.message.clone())
+        (Outcome::Failed(failure), _) if failure.category.needs_attention() => EventNote::warning(
+            EventReason::ReconcileError,
+            "Write",
+            messages::write_failed(&failure.message),
+        ),
+        (Outcome::Done, Plan::NoOp(Reason::UnknownAuthority)) => {
+            EventNote::warning(EventReason::FailedValidate, "Validate", messages::UNKNOWN_AUTHORITY)
         }
-        Outcome::Refused(refusal) => {
+        (Outcome::Done, Plan::Refuse(refusal)) => {
             let reason = match refusal {
                 Refusal::NoClusterLabel | Refusal::BadSpec(_) => EventReason::FailedValidate,
                 Refusal::NoSecret(_) | Refusal::NotFoundOut(_) | Refusal::CouldNotLook(_) => {
                     EventReason::ReconcileError
                 }
             };
-            warning(reason, "Validate", refusal.to_string())
-        }
-        Outcome::Failed(failure) if failure.category.is_for_people() => {
-            warning(EventReason::ReconcileError, "Write", failure.message.clone())
+            EventNote::warning(reason, "Validate", refusal.to_string())
         }
         _ => return None,
     })
 }
 
-/// An annotation that nobody understands is as good as none, and whoever wrote it should know.
 fn bad_timeout(view: &View) -> Option<EventNote> {
     let text = view.machine.annotations.get(ANNOTATION_CREATION_TIMEOUT)?;
     let unreadable = text.parse::<jiff::SignedDuration>().is_err();
-    let note = format!("{ANNOTATION_CREATION_TIMEOUT}: {text:?} is no duration such as 30m");
-    unreadable.then(|| warning(EventReason::FailedValidate, "Validate", note))
-}
-
-fn normal(reason: EventReason, action: &'static str, note: String) -> EventNote {
-    EventNote { event_type: EventType::Normal, reason, action, note }
-}
-
-fn warning(reason: EventReason, action: &'static str, note: String) -> EventNote {
-    EventNote { event_type: EventType::Warning, reason, action, note }
+    let note = || messages::bad_creation_timeout(text);
+    unreadable.then(|| EventNote::warning(EventReason::FailedValidate, "Validate", note()))
 }

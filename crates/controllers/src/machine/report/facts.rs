@@ -1,113 +1,115 @@
-//! What a machine is like after a pass: everything that its status is to say.
+//! The state of a Machine after a reconcile, as its status is to show it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::drain::Step;
 use jiff::Timestamp;
 use machinist_api::names::{
-    CONDITION_INSTANCE_EXISTS, REASON_ERROR_CHECKING_PROVIDER, REASON_INSTANCE_MISSING,
-    REASON_INSTANCE_NOT_CREATED, SEVERITY_INFO, SEVERITY_WARNING,
+    CONDITION_INSTANCE_EXISTS, INSTANCE_STATE_UNKNOWN, REASON_ERROR_CHECKING_PROVIDER,
+    REASON_INSTANCE_MISSING, REASON_INSTANCE_NOT_CREATED, SEVERITY_INFO, SEVERITY_WARNING,
 };
 use machinist_domain::conditions::Condition;
-use machinist_domain::machine::{MachineAuthority, Phase};
+use machinist_domain::machine::Phase;
 use machinist_domain::report::EventNote;
 use machinist_provider::cloud::{
     CloudError, Deletion, Effect, ErrorClass, Instance, InstanceState, ProviderStatus, Sighting,
 };
 
 use super::super::error::Fatal;
-use super::super::plan::{Leave, Outcome};
-use super::super::snapshot::{REASON_INSTANCE_GONE, TEXT_NOT_CREATED, View};
+use super::super::messages;
+use super::super::plan::{Outcome, Plan, Reason};
+use super::super::snapshot::{REASON_INSTANCE_GONE, REASON_INSTANCE_NOT_REQUESTED, View};
 use super::ready;
-use crate::drain;
+use crate::drain::{self, Step};
 
-/// Whether a machine is kept off because of who is in charge of it.
+/// The condition `Paused`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paused {
-    /// It is not: we are in charge.
+    /// This controller manages the Machine.
     No,
-    /// Another machine API is in charge.
+    /// Another machine API manages it.
     Elsewhere,
-    /// Nobody here knows who is.
+    /// `authoritativeAPI` has an unknown value.
     Unclear,
 }
 
-/// What is said of a machine of which nobody knows who is in charge.
-pub(super) const TEXT_UNKNOWN_AUTHORITY: &str =
-    "nobody here knows who is in charge of this machine: authoritativeAPI has an unknown word";
-
-/// What a machine is like after a pass. `None` means that it stays as it is.
+/// The state after a reconcile. `None` means unchanged.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// How far it is; the same as before where it stays as it is.
     pub(super) phase: Option<Phase>,
-    /// Whether its instance exists.
     pub(super) instance_exists: Option<Condition>,
-    /// Whether its Node is drained.
     pub(super) drained: Option<Condition>,
-    /// Whether all is as it should be.
     pub(super) ready: Option<Condition>,
-    /// Why it failed for good in this pass.
+    /// Set if the Machine fails in this reconcile.
     pub(super) fatal: Option<Fatal>,
-    /// Its instance.
     pub(super) instance: Option<Arc<Instance>>,
-    /// What its provider stores.
+    /// `status.providerStatus`.
     pub(super) stored: Option<ProviderStatus>,
-    /// Who is in charge of it from now on.
-    pub(super) authority: Option<MachineAuthority>,
-    /// Whether it is kept off because of who is in charge of it; `None` where that is not to be said.
     pub(super) paused: Option<Paused>,
-    /// Whether nothing at all is to be said.
+    /// The status is not written at all.
     pub(super) is_silent: bool,
-    /// Whether its Node is about to be linked: what is to be said now would be out of date at once.
+    /// Its Node is about to be linked, which changes the status again: this write is saved.
     pub(super) is_settling: bool,
-    /// Whether its creation takes longer than it should, since just now.
+    /// The creation has exceeded its limit in this reconcile.
     pub(super) is_late: bool,
-    /// Where the drain is.
     pub(super) drain_step: Option<Step>,
-    /// What the drain has to say.
     pub(super) drain_events: Vec<EventNote>,
 }
 
 impl Facts {
-    pub(super) fn after(view: &View, outcome: &Outcome, now: Timestamp) -> Self {
+    pub(super) fn after(view: &View, plan: &Plan, outcome: &Outcome, now: Timestamp) -> Self {
         let phase = view.machine.status.phase;
         let mut facts = Self {
             phase: if view.machine.meta.deleting { Some(Phase::Deleting) } else { phase },
             paused: view.rules.obey_migration.then_some(Paused::No),
             ..Self::default()
         };
-        facts.learn(view, outcome, now);
-        facts.ready = ready::condition(view, outcome, &facts);
-        ready::mind_the_time(view, &mut facts, now);
+        match outcome {
+            Outcome::Done => facts.planned(view, plan, now),
+            outcome => facts.acted(view, plan, outcome, now),
+        }
+        facts.ready = ready::condition(view, plan, outcome, &facts);
+        ready::check_creation_limit(view, &mut facts, now);
         facts
     }
 
-    fn learn(&mut self, view: &View, outcome: &Outcome, now: Timestamp) {
+    /// The plan says it all.
+    fn planned(&mut self, view: &View, plan: &Plan, now: Timestamp) {
+        match plan {
+            Plan::NoOp(Reason::ManagedElsewhere) => self.managed_elsewhere(view, Paused::Elsewhere),
+            Plan::NoOp(Reason::UnknownAuthority) => self.managed_elsewhere(view, Paused::Unclear),
+            Plan::NoOp(Reason::Failed) => {}
+            Plan::Wait(_) => self.is_silent = !view.awaits_unrecorded_instance(),
+            Plan::Refuse(refusal) => self.refused(view, &refusal.to_string()),
+            Plan::Pause { .. } => self.creating(view),
+            Plan::Fail(fatal) => self.failed(view, fatal.clone()),
+            Plan::UpdateStatus(instance) => self.seen(view, instance, now),
+            Plan::AwaitHooks => self.untouched(view),
+            Plan::NothingToRemove => self.gone(),
+            Plan::NoOp(Reason::Undecodable(_) | Reason::Deleting)
+            | Plan::SetAuthority(_)
+            | Plan::AddFinalizer
+            | Plan::AwaitCloud
+            | Plan::Prepare { .. }
+            | Plan::Create { .. }
+            | Plan::Record(_)
+            | Plan::Repair(_)
+            | Plan::Drain(_)
+            | Plan::Terminate
+            | Plan::RemoveNode(_)
+            | Plan::Release => self.is_silent = true,
+        }
+    }
+
+    fn acted(&mut self, view: &View, plan: &Plan, outcome: &Outcome, now: Timestamp) {
         match outcome {
-            Outcome::Left(Leave::Elsewhere) => self.kept_off(view, Paused::Elsewhere),
-            Outcome::Left(Leave::UnknownAuthority) => self.kept_off(view, Paused::Unclear),
-            Outcome::Left(Leave::Undecodable(_) | Leave::Going)
-            | Outcome::Done
-            | Outcome::DryRun
-            | Outcome::Looking
-            | Outcome::Created(_) => self.is_silent = true,
-            Outcome::Waiting(_) => self.is_silent = !view.awaits_an_unknown_instance(),
-            Outcome::Failed(failure) => self.is_silent = !failure.category.is_for_people(),
-            Outcome::AuthoritySettled => {
-                let wanted = view.machine.wanted_authority;
-                let unsaid = wanted.as_str().is_none();
-                self.authority = Some(if unsaid { MachineAuthority::MachineApi } else { wanted });
-                (self.paused, self.phase) = (None, view.machine.status.phase);
-            }
-            Outcome::Refused(refusal) => self.not_asked(view, &refusal.to_string()),
+            Outcome::Done | Outcome::DryRun | Outcome::Created(_) => self.is_silent = true,
+            Outcome::Failed(failure) => self.is_silent = !failure.category.needs_attention(),
             Outcome::Paused { .. } => self.creating(view),
-            Outcome::GivenUp(fatal) => self.failed(view, fatal.clone()),
             Outcome::Prepared(stored) => {
                 self.creating(view);
-                // An attempt is prepared after a look that found nothing of the one before.
-                self.instance_exists = (!view.had_instance()).then(not_created);
+                // An attempt is prepared only after the previous one was looked for and not found.
+                self.instance_exists = (!view.had_instance()).then(|| not_created(stored));
                 self.stored = Some(stored.clone());
             }
             Outcome::NotCreated(error) => {
@@ -117,90 +119,88 @@ impl Facts {
                     self.failed(view, Fatal::InvalidConfiguration(error.message.clone()));
                 } else {
                     self.creating(view);
-                    if let Some(doubt) = doubt(view, error) {
-                        self.instance_exists = Some(doubt);
+                    if let Some(uncertain) = uncertain(view, error) {
+                        self.instance_exists = Some(uncertain);
                     }
                 }
             }
-            Outcome::Seen(instance) | Outcome::Repaired(instance) => self.seen(view, instance, now),
+            Outcome::Repaired(instance) => self.seen(view, instance, now),
             Outcome::NotRepaired(_) => {
                 if let Sighting::Present(instance) = &view.sighting {
                     self.seen(view, instance, now);
                 }
             }
-            Outcome::Drained(verdict, done) => {
-                if let Some(drained) = &view.drain {
-                    let told = drain::report(drained, verdict, done, now);
-                    self.drain_step = Some(told.step);
-                    self.drained = told.condition;
-                    self.drain_events = told.events;
+            Outcome::Drained(outcome) => {
+                if let (Some(drained), Plan::Drain(plan)) = (&view.drain, plan) {
+                    let report = drain::report(drained, plan, outcome, now);
+                    self.drain_step = Some(report.step);
+                    self.drained = report.condition;
+                    self.drain_events = report.events;
                 }
                 self.untouched(view);
             }
-            Outcome::AwaitingHooks => self.untouched(view),
-            Outcome::Left(Leave::Failed)
-            | Outcome::NotTerminated(_)
-            | Outcome::Terminating(Deletion::UnderWay(_)) => {}
-            Outcome::NothingLeft | Outcome::Terminating(Deletion::Gone) => {
-                self.instance_exists = Some(Condition::no(
-                    CONDITION_INSTANCE_EXISTS,
-                    SEVERITY_INFO,
-                    REASON_INSTANCE_GONE,
-                    "nothing of it is left in the cloud",
-                ));
-            }
+            Outcome::Terminating(Deletion::Gone) => self.gone(),
+            Outcome::NotTerminated(_) | Outcome::Terminating(Deletion::UnderWay(_)) => {}
         }
     }
 
-    /// Whether nothing is to be said but that it is kept off.
+    fn gone(&mut self) {
+        let (kind, reason) = (CONDITION_INSTANCE_EXISTS, REASON_INSTANCE_GONE);
+        let text = messages::NOTHING_LEFT;
+        self.instance_exists = Some(Condition::no(kind, SEVERITY_INFO, reason, text));
+    }
+
+    /// Whether only the condition `Paused` is reported.
     pub(super) fn is_paused(&self) -> bool {
         self.paused.is_some_and(|paused| paused != Paused::No)
     }
 
-    fn kept_off(&mut self, view: &View, paused: Paused) {
+    fn managed_elsewhere(&mut self, view: &View, paused: Paused) {
         self.paused = Some(paused);
         self.phase = view.machine.status.phase;
     }
 
-    /// Nobody can be asked about its instance. That nothing was ever made for it is known all the same.
-    fn not_asked(&mut self, view: &View, why: &str) {
+    /// The cloud cannot be called. It is still known whether anything was ever requested.
+    fn refused(&mut self, view: &View, why: &str) {
         if view.is_untouched() {
-            self.instance_exists = Some(not_created());
+            self.instance_exists = Some(not_created(&view.stored));
         } else if !view.is_gone() {
             let reason = REASON_ERROR_CHECKING_PROVIDER;
             self.instance_exists = Some(Condition::unknown(CONDITION_INSTANCE_EXISTS, reason, why));
         }
     }
 
-    /// A phase alone would look as if somebody else had begun: that nothing was ever asked for is said with it, so that no cloud is needed later.
+    /// A phase without `InstanceNotRequested` would look as if another controller had begun.
     fn untouched(&mut self, view: &View) {
         if view.is_untouched() {
-            self.instance_exists = Some(not_created());
+            self.instance_exists = Some(not_created(&view.stored));
         }
     }
 
-    /// Its instance is to be made. If one may have been made before, whether it exists stays what was last known.
+    /// If an earlier request may have created an instance, `InstanceExists` stays.
     fn creating(&mut self, view: &View) {
         if view.machine.meta.deleting {
             return;
         }
         self.phase = self.phase.or(Some(Phase::Provisioning));
         if is_not_created(view) {
-            self.instance_exists = Some(not_created());
+            self.instance_exists = Some(not_created(&view.stored));
         }
     }
 
     fn failed(&mut self, view: &View, fatal: Fatal) {
         self.phase = Some(Phase::Failed);
         self.instance_exists = match &fatal {
-            Fatal::Vanished(_) => Some(Condition::no(
+            Fatal::Missing(_) | Fatal::Terminated { .. } => Some(Condition::no(
                 CONDITION_INSTANCE_EXISTS,
                 SEVERITY_WARNING,
                 REASON_INSTANCE_MISSING,
                 fatal.to_string(),
             )),
-            Fatal::InvalidConfiguration(_) if is_not_created(view) => Some(not_created()),
-            Fatal::NotCreatedInTime(_) if view.is_untouched() => Some(not_created()),
+            Fatal::InvalidConfiguration(_) if is_not_created(view) => {
+                Some(not_created(&view.stored))
+            }
+            Fatal::NotCreatedInTime(_) if view.is_untouched() => Some(not_created(&view.stored)),
             _ => None,
         };
         self.stored = without_state(&view.stored);
@@ -216,7 +216,7 @@ impl Facts {
         self.is_settling = !linked && is_joining(view, instance, now);
     }
 
-    /// How long until its creation has taken too long, by anybody's measure; `None` where that does not matter (any more).
+    /// The time until a creation limit is over; `None` if none applies any more.
     pub(super) fn time_left(&self, view: &View, now: Timestamp) -> Option<Duration> {
         let coming = matches!(self.phase, None | Some(Phase::Provisioning | Phase::Provisioned));
         let age = Duration::try_from(now.duration_since(view.machine.created)).unwrap_or_default();
@@ -227,8 +227,8 @@ impl Facts {
     }
 }
 
-/// Whether a Node is expected to be linked any moment: its instance runs, and nothing was said since that was prepared. What would be said
-/// now is out of date at once, and a write is saved; if nobody links the two, it is said a little later.
+/// Whether a Node is expected to be linked shortly: the instance runs, and the status was written a moment
+/// ago. If no Node is linked, the status is written a little later.
 fn is_joining(view: &View, instance: &Instance, now: Timestamp) -> bool {
     let poll = view.rules.timings.poll;
     let patience = if view.node.is_some() { poll } else { poll / 4 };
@@ -239,41 +239,42 @@ fn is_joining(view: &View, instance: &Instance, now: Timestamp) -> bool {
         && quiet.is_some_and(|time| time < patience)
 }
 
-/// Whether no attempt is stored, so that nothing was asked of a cloud that could have made an instance, or one was looked for in vain.
+/// Whether no request can have created an instance: no launch is stored, or the instance was not found.
 fn is_not_created(view: &View) -> bool {
     let looked_for = matches!(view.sighting, Sighting::Absent);
     !view.had_instance() && (view.attempt().is_none() || looked_for)
 }
 
-/// What a call that did not make an instance leaves open about whether there is one; `None` where it says nothing about that.
-fn doubt(view: &View, error: &CloudError) -> Option<Condition> {
+/// What a failed create call leaves open about the instance; `None` if it leaves nothing open.
+fn uncertain(view: &View, error: &CloudError) -> Option<Condition> {
     if view.had_instance() {
         return None;
     }
     let text = match error.effect {
-        // Nothing about calls before it, whose answers may have been lost.
         Effect::None => return None,
-        // Nothing was made where there is no room.
         Effect::NoneForThisAttempt if error.class == ErrorClass::CapacityExhausted => return None,
-        // Maybe because an earlier call has used it up.
-        Effect::NoneForThisAttempt => "this attempt is over, and what has come of it is looked for",
-        Effect::Unclear => "it was asked for, and the answer is not clear",
+        Effect::NoneForThisAttempt => messages::CHECKING_EARLIER_REQUEST,
+        Effect::Unclear => messages::CHECKING_UNANSWERED_REQUEST,
     };
     let reason = REASON_ERROR_CHECKING_PROVIDER;
     Some(Condition::unknown(CONDITION_INSTANCE_EXISTS, reason, text))
 }
 
-fn not_created() -> Condition {
-    let (kind, reason) = (CONDITION_INSTANCE_EXISTS, REASON_INSTANCE_NOT_CREATED);
-    Condition::no(kind, SEVERITY_WARNING, reason, TEXT_NOT_CREATED)
+fn not_created(stored: &ProviderStatus) -> Condition {
+    let (reason, text) = if stored.is_empty() {
+        (REASON_INSTANCE_NOT_REQUESTED, messages::NOT_REQUESTED)
+    } else {
+        (REASON_INSTANCE_NOT_CREATED, messages::NOT_CREATED)
+    };
+    Condition::no(CONDITION_INSTANCE_EXISTS, SEVERITY_WARNING, reason, text)
 }
 
-/// What a provider stored of the state of an instance that nobody looks at any more, as OpenShift words it.
+/// The stored state of an instance that is not observed any more becomes Unknown, as in OpenShift.
 fn without_state(stored: &ProviderStatus) -> Option<ProviderStatus> {
     let mut changed = stored.clone();
     for name in ["instanceState", "vmState"] {
         if let Some(state) = changed.0.get_mut(name) {
-            *state = machinist_api::names::INSTANCE_STATE_UNKNOWN.into();
+            *state = INSTANCE_STATE_UNKNOWN.into();
         }
     }
     (changed != *stored).then_some(changed)

@@ -32,7 +32,7 @@ fn node_patch(plan: Plan) -> Value {
 }
 
 #[test]
-fn a_new_node_and_its_machine_learn_of_each_other() {
+fn links_a_new_node_and_its_machine() {
     let plan = plan(&machine(json!({}), Value::Null), node(json!({}), json!({})));
     let expected = Link {
         machine: Some(json!({
@@ -47,7 +47,7 @@ fn a_new_node_and_its_machine_learn_of_each_other() {
 }
 
 #[test]
-fn a_node_of_the_same_name_with_another_uid_is_another_node() {
+fn links_again_if_the_uid_differs() {
     let old = json!({"kind": "Node", "name": "n", "uid": "old"});
     let plan = plan(&machine(json!({}), old), node(json!({}), json!({})));
     let Plan::Link(Link { machine: Some(status), .. }) = plan else { panic!("{plan}") };
@@ -55,27 +55,27 @@ fn a_node_of_the_same_name_with_another_uid_is_another_node() {
 }
 
 #[test]
-fn what_is_linked_is_left() {
+fn leaves_linked_nodes_alone() {
     let node = node(json!({"annotations": {"machine.openshift.io/machine": "prod/m"}}), json!({}));
-    assert_eq!(plan(&machine(json!({}), linked()), node), Plan::Leave(Why::Linked));
+    assert_eq!(plan(&machine(json!({}), linked()), node), Plan::NoOp(Reason::Linked));
 }
 
 #[test]
-fn nothing_is_linked_that_is_on_its_way_out() {
+fn links_nothing_that_is_being_deleted() {
     let gone = json!({"deletionTimestamp": "2026-03-01T11:00:00Z"});
     let deleting = plan(&machine(json!({}), Value::Null), node(gone, json!({})));
-    assert_eq!(deleting, Plan::Leave(Why::NodeDeleting));
+    assert_eq!(deleting, Plan::NoOp(Reason::NodeDeleting));
 
     let mut machine = (*machine(json!({}), Value::Null)).clone();
     machine.meta.deleting = true;
     let plan = plan(&Arc::new(machine), node(json!({}), json!({})));
-    assert_eq!(plan, Plan::Leave(Why::MachineDeleting));
+    assert_eq!(plan, Plan::NoOp(Reason::MachineDeleting));
 }
 
 #[test]
-fn what_is_not_clear_is_refused() {
+fn refuses_ambiguous_links() {
     let snapshot = |owner| Snapshot { node: node(json!({}), json!({})), owner };
-    assert_eq!(decide(&snapshot(Owner::Nobody), now()), Plan::Leave(Why::NoMachine));
+    assert_eq!(decide(&snapshot(Owner::None), now()), Plan::NoOp(Reason::NoMachine));
     let two = vec![ObjectKey::new("a", "x"), ObjectKey::new("b", "y")];
     let disputed = decide(&snapshot(Owner::Disputed(two.clone())), now());
     assert_eq!(disputed, Plan::Refuse(Refusal::Disputed(two)));
@@ -83,12 +83,12 @@ fn what_is_not_clear_is_refused() {
 }
 
 #[test]
-fn the_node_gets_what_the_machine_wants_there_and_remembers_it() {
+fn sets_and_records_the_metadata_of_the_machine() {
     let spec = json!({
         "metadata": {"labels": {"tier": "gold", "zone": "a"}, "annotations": {"note": "x"}},
         "taints": [{"key": "dedicated", "value": "db", "effect": "NoSchedule"}],
     });
-    // Somebody else has put the same zone there before: it is theirs.
+    // The zone was set by another writer before.
     let node = node(
         json!({"labels": {"zone": "a"}, "annotations": {"machine.openshift.io/machine": "prod/m"}}),
         json!({"taints": [{"key": "other", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}]}),
@@ -110,7 +110,7 @@ fn the_node_gets_what_the_machine_wants_there_and_remembers_it() {
 }
 
 #[test]
-fn what_leaves_the_machine_leaves_the_node_and_what_others_put_there_stays() {
+fn removes_own_metadata_and_keeps_that_of_others() {
     let put = json!({"v": 1, "labels": ["tier"], "annotations": ["note"], "taints": ["dedicated:NoSchedule"]});
     let node = known(
         &put,
@@ -132,7 +132,7 @@ fn what_leaves_the_machine_leaves_the_node_and_what_others_put_there_stays() {
 }
 
 #[test]
-fn a_label_that_somebody_changed_is_put_right() {
+fn restores_a_label_that_was_changed() {
     let spec = json!({"metadata": {"labels": {"tier": "gold"}}});
     let node =
         known(&json!({"v": 1, "labels": ["tier"]}), json!({"labels": {"tier": "tin"}}), json!({}));
@@ -141,36 +141,36 @@ fn a_label_that_somebody_changed_is_put_right() {
 }
 
 #[test]
-fn a_taint_of_somebody_else_is_good_enough_whatever_its_value() {
+fn keeps_a_taint_of_another_writer_with_its_value() {
     let spec = json!({"taints": [{"key": "dedicated", "value": "db", "effect": "NoSchedule"}]});
     let node = node(
         json!({"annotations": {"machine.openshift.io/machine": "prod/m"}}),
         json!({"taints": [{"key": "dedicated", "value": "web", "effect": "NoSchedule"}]}),
     );
-    assert_eq!(plan(&machine(spec, linked()), node), Plan::Leave(Why::Linked));
+    assert_eq!(plan(&machine(spec, linked()), node), Plan::NoOp(Reason::Linked));
 }
 
 #[test]
-fn what_a_newer_version_remembered_is_not_taken_off() {
+fn keeps_metadata_recorded_by_a_newer_version() {
     let node =
         known(&json!({"v": 2, "labels": ["tier"]}), json!({"labels": {"tier": "gold"}}), json!({}));
     // Its note stays, too, whatever the machine wants: an older machinist ignores what it does not understand.
     let wants = json!({"metadata": {"labels": {"zone": "a"}}});
-    assert_eq!(plan(&machine(wants, linked()), node), Plan::Leave(Why::Linked));
+    assert_eq!(plan(&machine(wants, linked()), node), Plan::NoOp(Reason::Linked));
 }
 
 #[test]
-fn a_machine_cannot_say_that_its_node_is_anothers() {
+fn a_machine_cannot_set_the_annotations_of_the_controller() {
     let spec =
         json!({"metadata": {"annotations": {"machine.openshift.io/machine": "kube-system/x"}}});
     let node = node(json!({"annotations": {"machine.openshift.io/machine": "prod/m"}}), json!({}));
-    assert_eq!(plan(&machine(spec, linked()), node), Plan::Leave(Why::Linked));
+    assert_eq!(plan(&machine(spec, linked()), node), Plan::NoOp(Reason::Linked));
 }
 
 proptest::proptest! {
     /// Applying the patch leaves nothing more to do, and touches nothing that is not wanted or was put there before.
     #[test]
-    fn one_patch_settles_a_node(
+    fn one_patch_is_enough(
         wanted in proptest::collection::btree_map("[a-d]", "[x-z]", 0..4),
         there in proptest::collection::btree_map("[a-f]", "[x-z]", 0..5),
         put in proptest::collection::btree_set("[a-f]", 0..4),
@@ -203,7 +203,7 @@ proptest::proptest! {
         let after = known(&serde_json::from_str(&remembered).unwrap(), json!({"labels": labels}), json!({}));
         let again = plan(&machine, after);
         let settled = match &again {
-            Plan::Leave(Why::Linked) => true,
+            Plan::NoOp(Reason::Linked) => true,
             // An empty note is taken off rather than written.
             Plan::Link(Link { node: Some(patch), .. }) => patch["metadata"].get("labels").is_none(),
             _ => false,

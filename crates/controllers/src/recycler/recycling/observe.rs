@@ -114,7 +114,7 @@ fn remember(recycling: &Recycling, uid: &Uid, view: &drain::View, waits: Option<
     let mut volume_waits = recycling.volume_waits.lock();
     if verdict.step != Step::WaitingForVolumes {
         volume_waits.remove(uid);
-    } else if let Some(volumes) = view.volumes.known()
+    } else if let Some(volumes) = view.volumes.present()
         && waits.is_none_or(|waits| waits.volumes != *volumes)
     {
         volume_waits.insert(uid.clone(), VolumeWait { since: now, volumes: volumes.clone() });

@@ -106,7 +106,7 @@ async fn after_the_deadline_a_budget_no_longer_counts() -> Result<()> {
     let mut machine = Machine::of(&node)?;
     process.until_step(&mut machine, Step::EvictionBlocked).await?;
     process.until_step(&mut machine, Step::Forced).await?;
-    assert!(machine.message().contains("too long"), "{}", machine.message());
+    assert!(machine.message().contains("time limit"), "{}", machine.message());
     assert_eq!(machine.events.last(), Some(&"DrainForced"));
     assert_eq!(world.pod_names().await?, Vec::<String>::new());
     Ok(())
@@ -138,7 +138,7 @@ async fn volumes_are_waited_for() -> Result<()> {
     let process = Process::start(&world, patient).await?;
     let mut machine = Machine::of(&node)?;
     process.until_step(&mut machine, Step::WaitingForVolumes).await?;
-    assert_eq!(machine.message(), "volumes are still attached: vol-a");
+    assert_eq!(machine.message(), "Volumes are still attached: vol-a");
     world.detach(&here).await?;
     process.until_step(&mut machine, Step::Succeeded).await
 }

@@ -163,7 +163,7 @@ async fn a_node_that_was_registered_anew_is_drained_once_it_says_where_it_runs(
     world.patch("m", json!({"spec": {"lifecycleHooks": null}})).await?;
     let unclear = |machine: &_| condition(machine, "Drained") == "False/CannotLook";
     let machine = world.until("m", "it is not clear whose the node is", unclear).await?;
-    assert!(message(&machine, "Drained").contains("does not say on which instance"));
+    assert!(message(&machine, "Drained").contains("has no provider ID yet"));
     assert_eq!(world.cloud.live(), 1);
     let node = world.nodes().get(&name).await?;
     assert!(node.spec.is_none_or(|spec| spec.unschedulable.is_none()), "cordoned by its name");

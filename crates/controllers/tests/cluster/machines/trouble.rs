@@ -38,7 +38,7 @@ async fn a_spec_that_can_never_work_fails_and_can_be_deleted(world: World) -> Re
         assert_eq!(status["failureMessage"], status["errorMessage"]);
     }
     assert_eq!(condition(&machine, "Ready"), "False/Failed");
-    assert_eq!(condition(&machine, "InstanceExists"), "False/InstanceNotCreated");
+    assert_eq!(condition(&machine, "InstanceExists"), "False/InstanceNotRequested");
     assert_eq!(world.until_event("m", "Failed").await?, ["Failed"]);
     world.delete("m").await?;
     world.until_gone("m").await?;

@@ -130,7 +130,7 @@ async fn who_may_not_see_definitions_takes_the_cluster_for_plain_kubernetes() ->
     scene.says("set", VCPU, "2").await?;
     assert_eq!(cloud.front().calls_of(TYPES).len(), 1);
     assert!(scene.events("set", "CatalogueUsed").await?.is_empty());
-    assert!(annotator.log()?.contains("taking this for a cluster that is not OpenShift"));
+    assert!(annotator.log()?.contains("assuming that this cluster is not OpenShift"));
     Ok(())
 }
 

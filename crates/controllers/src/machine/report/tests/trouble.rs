@@ -1,10 +1,12 @@
-//! What is told when something is in the way, and what when it is in the way for good.
+//! Reports of errors, transient and final.
+
+use machinist_domain::report::EventType;
 
 use super::super::super::snapshot::Unrepaired;
 use super::*;
 
 #[test]
-fn what_the_cloud_refuses_is_said_and_tried_again() {
+fn reports_and_retries_refused_calls() {
     for (class, reason) in [
         (ErrorClass::CapacityExhausted, "CapacityExhausted"),
         (ErrorClass::Throttled, "Throttled"),
@@ -13,15 +15,15 @@ fn what_the_cloud_refuses_is_said_and_tried_again() {
         (ErrorClass::NotFound, "NotFound"),
         (ErrorClass::Unknown, "Unexpected"),
     ] {
-        let (report, status) = of(&launched(), &Outcome::NotCreated(error(class)));
+        let (report, status) = of(&launched(), &tried(Outcome::NotCreated(error(class))));
         assert_eq!(status["phase"], "Provisioning", "{class:?}");
         assert_eq!(condition(&status, "Ready"), format!("False/{reason}"));
         assert_eq!((reasons(&report), report.retry), (vec!["FailedCreate"], Some(Retry::Backoff)));
-        assert_eq!(report.result, PassResult::Failed);
+        assert_eq!(report.result, ReconcileResult::Failed);
     }
     let why = failure(Category::CapacityExhausted);
     let wait = Duration::from_secs(7);
-    let (report, status) = of(&json!({}), &Outcome::Paused { wait, why });
+    let (report, status) = of(&json!({}), &done(Plan::Pause { wait, why }));
     assert_eq!(
         (condition(&status, "Ready").as_str(), report.retry),
         ("False/CapacityExhausted", Some(Retry::Again(wait)))
@@ -29,87 +31,94 @@ fn what_the_cloud_refuses_is_said_and_tried_again() {
 }
 
 #[test]
-fn what_can_never_work_fails_in_both_places_where_people_look() {
+fn sets_both_error_fields_of_a_failed_machine() {
     let (report, status) =
-        of(&launched(), &Outcome::NotCreated(error(ErrorClass::InvalidConfiguration)));
+        of(&launched(), &tried(Outcome::NotCreated(error(ErrorClass::InvalidConfiguration))));
     assert_eq!(status["phase"], "Failed");
     for name in ["errorReason", "failureReason"] {
         assert_eq!(status[name], "InvalidConfiguration");
     }
     for name in ["errorMessage", "failureMessage"] {
-        assert_eq!(status[name], "no luck");
+        assert_eq!(status[name], "No luck");
     }
     assert_eq!((reasons(&report), report.retry), (vec!["Failed"], None));
-    assert_eq!(condition(&status, "InstanceExists"), "-/-", "an attempt is stored: nobody knows");
+    assert_eq!(condition(&status, "InstanceExists"), "-/-", "a launch is stored, so it is unknown");
 
     let mut stock = view(&launched());
     stock.rules.failure_fields = Field::Dropped;
-    let fatal = Outcome::GivenUp(Fatal::InvalidConfiguration("no".to_owned()));
+    let fatal = done(Plan::Fail(Fatal::InvalidConfiguration("no".to_owned())));
     let status = told(stock, &object(&launched()), &fatal).1;
-    assert_eq!((status.get("failureReason"), &status["errorMessage"]), (None, &json!("no")));
+    assert_eq!((status.get("failureReason"), &status["errorMessage"]), (None, &json!("No")));
 
     let unclear = CloudError { effect: Effect::Unclear, ..error(ErrorClass::InvalidConfiguration) };
-    let status = of(&launched(), &Outcome::NotCreated(unclear)).1;
-    assert_eq!(status["phase"], "Provisioning", "something may have come of it");
+    let status = of(&launched(), &tried(Outcome::NotCreated(unclear))).1;
+    assert_eq!(status["phase"], "Provisioning", "an instance may exist");
 }
 
 #[test]
-fn that_nothing_was_created_is_said_only_where_it_is_known() {
+fn reports_not_created_only_if_it_is_certain() {
     let none = conditions(&[("InstanceExists", "False", "InstanceNotCreated")]);
     let after = |patch: &Value, class, effect| {
-        let outcome = Outcome::NotCreated(CloudError { effect, ..error(class) });
-        condition(&of(patch, &outcome).1, "InstanceExists")
+        let step = tried(Outcome::NotCreated(CloudError { effect, ..error(class) }));
+        condition(&of(patch, &step).1, "InstanceExists")
     };
     let asked = all(&[launched(), none]);
     for class in [ErrorClass::InvalidConfiguration, ErrorClass::Throttled] {
-        assert_eq!(after(&json!({}), class, Effect::None), "False/InstanceNotCreated");
-        assert_eq!(after(&launched(), class, Effect::None), "-/-", "an answer may have been lost");
+        assert_eq!(after(&json!({}), class, Effect::None), "False/InstanceNotRequested");
+        assert_eq!(
+            after(&launched(), class, Effect::None),
+            "-/-",
+            "an earlier request may be unanswered"
+        );
         assert_eq!(after(&asked, class, Effect::Unclear), "Unknown/ErrorCheckingProvider");
         let lost = conditions(&[("InstanceExists", "Unknown", "ErrorCheckingProvider")]);
         let lost = after(&all(&[launched(), lost]), class, Effect::None);
-        assert_eq!(lost, "Unknown/ErrorCheckingProvider", "a later refusal does not undo it");
+        assert_eq!(lost, "Unknown/ErrorCheckingProvider", "a later refusal does not change it");
     }
     let why = failure(Category::Throttled);
-    let paused = Outcome::Paused { wait: Duration::from_secs(7), why };
+    let paused = done(Plan::Pause { wait: Duration::from_secs(7), why });
     assert_eq!(condition(&of(&launched(), &paused).1, "InstanceExists"), "-/-");
-    // A token that was used up may have made one that is not shown yet.
+    // An instance of a used token may not be visible yet.
     let over = after(&asked, ErrorClass::Unavailable, Effect::NoneForThisAttempt);
-    assert_eq!(over, "Unknown/ErrorCheckingProvider", "it is looked for first");
+    assert_eq!(over, "Unknown/ErrorCheckingProvider", "the instance is looked for first");
     let full = after(&asked, ErrorClass::CapacityExhausted, Effect::NoneForThisAttempt);
-    assert_eq!(full, "False/InstanceNotCreated", "zones that are full are no doubt");
+    assert_eq!(full, "False/InstanceNotCreated", "a full zone is certain");
     let hopeless = after(&asked, ErrorClass::InvalidConfiguration, Effect::NoneForThisAttempt);
-    assert_eq!(hopeless, "False/InstanceNotCreated", "nobody looks any more");
+    assert_eq!(hopeless, "False/InstanceNotCreated", "it is final");
 }
 
 #[test]
-fn that_an_instance_was_looked_for_in_vain_is_said() {
+fn reports_an_instance_that_was_not_found() {
     let unknown = conditions(&[("InstanceExists", "Unknown", "ErrorCheckingProvider")]);
     let looked = all(&[launched(), unknown]);
-    let after = |outcome: &Outcome| {
+    let after = |step: &Step| {
         let view = View { sighting: Sighting::Absent, ..view(&looked) };
-        condition(&told(view, &object(&looked), outcome).1, "InstanceExists")
+        condition(&told(view, &object(&looked), step).1, "InstanceExists")
     };
-    let refused = |class| Outcome::NotCreated(CloudError { effect: Effect::None, ..error(class) });
+    let refused =
+        |class| tried(Outcome::NotCreated(CloudError { effect: Effect::None, ..error(class) }));
     let paused =
-        Outcome::Paused { wait: Duration::from_secs(7), why: failure(Category::Throttled) };
-    for outcome in
-        [paused, refused(ErrorClass::Throttled), refused(ErrorClass::InvalidConfiguration)]
+        done(Plan::Pause { wait: Duration::from_secs(7), why: failure(Category::Throttled) });
+    for step in [paused, refused(ErrorClass::Throttled), refused(ErrorClass::InvalidConfiguration)]
     {
-        assert_eq!(after(&outcome), "False/InstanceNotCreated", "{outcome:?}");
+        assert_eq!(after(&step), "False/InstanceNotCreated", "{step:?}");
     }
     assert_eq!(
-        after(&Outcome::NotCreated(error(ErrorClass::Unavailable))),
+        after(&tried(Outcome::NotCreated(error(ErrorClass::Unavailable)))),
         "Unknown/ErrorCheckingProvider"
     );
 }
 
 #[test]
-fn an_instance_that_vanished_leaves_no_state_behind() {
+fn sets_the_state_of_a_missing_instance_to_unknown() {
     let stored = json!({"status": {"providerStatus": {"instanceState": "running"}}});
-    let outcome = Outcome::GivenUp(Fatal::Vanished(" p:///i-1".to_owned()));
-    let (report, status) = of(&all(&[linked(), stored]), &outcome);
+    let step = done(Plan::Fail(Fatal::Missing(Some("p:///i-1".into()))));
+    let (report, status) = of(&all(&[linked(), stored]), &step);
     assert_eq!(condition(&status, "InstanceExists"), "False/InstanceMissing");
-    assert_eq!(status["errorMessage"], "can't find created instance p:///i-1");
+    assert_eq!(
+        status["errorMessage"],
+        "Instance p:///i-1 does not exist any more; delete this Machine to replace it"
+    );
     assert_eq!(status.get("errorReason"), None);
     assert_eq!(
         status["providerStatus"],
@@ -117,27 +126,28 @@ fn an_instance_that_vanished_leaves_no_state_behind() {
     );
     assert_eq!(reasons(&report), ["Failed"]);
     let failed = json!({"status": status});
-    assert_eq!(of(&failed, &Outcome::Left(Leave::Failed)).0.status, None, "and it stays like this");
+    assert_eq!(of(&failed, &done(Plan::NoOp(Reason::Failed))).0.status, None, "unchanged");
 }
 
 #[test]
-fn that_nobody_could_be_asked_is_not_absence() {
+fn an_unknown_instance_is_not_absent() {
     let unknown = Refusal::CouldNotLook(failure(Category::Unavailable));
-    let (report, status) = of(&linked(), &Outcome::Refused(unknown));
+    let (report, status) = of(&linked(), &done(Plan::Refuse(unknown)));
     assert_eq!(condition(&status, "InstanceExists"), "Unknown/ErrorCheckingProvider");
     assert_eq!(condition(&status, "Ready"), "False/Unavailable");
     assert_eq!((&status["phase"], report.retry), (&json!("Provisioned"), Some(Retry::Backoff)));
     assert_eq!(reasons(&report), ["ReconcileError"]);
-    let (report, status) = of(&json!({}), &Outcome::Refused(Refusal::BadSpec(SpecError::Missing)));
-    assert_eq!(condition(&status, "InstanceExists"), "False/InstanceNotCreated");
+    let (report, status) =
+        of(&json!({}), &done(Plan::Refuse(Refusal::BadSpec(SpecError::Missing))));
+    assert_eq!(condition(&status, "InstanceExists"), "False/InstanceNotRequested");
     assert_eq!(reasons(&report), ["FailedValidate"]);
     assert_eq!(status.get("phase"), None);
-    // An edit brings it back; that its time is over does not, so somebody has to look.
+    // The creation limit needs a requeue.
     assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(19 * 60))));
 }
 
 #[test]
-fn what_was_not_repaired_is_said_and_the_instance_is_shown_all_the_same() {
+fn reports_a_failed_repair_and_the_instance() {
     let drifted =
         Instance { drift: Some("tag".to_owned()), ..(*instance(InstanceState::Running)).clone() };
     let view = View {
@@ -146,7 +156,7 @@ fn what_was_not_repaired_is_said_and_the_instance_is_shown_all_the_same() {
         ..view(&linked())
     };
     let (report, status) =
-        told(view, &object(&linked()), &Outcome::NotRepaired(error(ErrorClass::Throttled)));
+        told(view, &object(&linked()), &tried(Outcome::NotRepaired(error(ErrorClass::Throttled))));
     assert_eq!(
         (reasons(&report), condition(&status, "Ready")),
         (vec!["FailedUpdate"], "False/UpdateFailed".to_owned())
@@ -155,20 +165,21 @@ fn what_was_not_repaired_is_said_and_the_instance_is_shown_all_the_same() {
 }
 
 #[test]
-fn a_duration_that_is_none_is_named() {
+fn reports_an_invalid_creation_timeout() {
     let odd = json!({"metadata": {"annotations": {"machinist.dev/creation-timeout": "soon"}}});
-    let report = of(&odd, &Outcome::Prepared(launch(1))).0;
+    let report = of(&odd, &tried(Outcome::Prepared(launch(1)))).0;
     assert_eq!(reasons(&report), ["FailedValidate"]);
     let undecodable = Snapshot {
         meta: view(&odd).machine.meta.clone(),
         content: Content::Undecodable("odd".to_owned()),
     };
-    let report = super::report(&undecodable, &Outcome::Done, now());
+    let plan = Plan::NoOp(Reason::Undecodable("odd".to_owned()));
+    let report = super::super::report(&undecodable, &plan, &Outcome::Done, now());
     assert_eq!((reasons(&report), report.retry), (vec!["ReconcileError"], Some(Retry::OnChange)));
 }
 
 #[test]
-fn what_is_to_be_repaired_again_and_again_is_said_once_and_has_time() {
+fn pauses_between_repairs_of_the_same_drift() {
     let drifted = Arc::new(Instance {
         drift: Some("tag x".to_owned()),
         ..(*instance(InstanceState::Running)).clone()
@@ -177,31 +188,32 @@ fn what_is_to_be_repaired_again_and_again_is_said_once_and_has_time() {
     let seen = |ready: &str, wait| {
         let unrepaired = Some(Unrepaired { wait, why: "it still differs: tag x".into() });
         let view = View { unrepaired, node: Some(node(ready)), ..view(&linked()) };
-        told(view, &object(&linked()), &Outcome::Seen(Arc::clone(&drifted)))
+        told(view, &object(&linked()), &done(Plan::UpdateStatus(Arc::clone(&drifted))))
     };
     let (report, status) = seen("True", wait);
     assert_eq!(condition(&status, "Ready"), "False/UpdateFailed");
     assert!(message(&status, "Ready").contains("it still differs: tag x"), "{status}");
-    assert_eq!(report.retry, Some(Retry::Again(wait)), "nobody else would try again");
+    assert_eq!(report.retry, Some(Retry::Again(wait)), "the repair is retried");
     let unrepaired = Some(Unrepaired { wait, why: "load balancer lb: none".into() });
     let alone = View { unrepaired, ..view(&recorded()) };
-    let status = told(alone, &object(&recorded()), &Outcome::Seen(Arc::clone(&drifted))).1;
+    let status =
+        told(alone, &object(&recorded()), &done(Plan::UpdateStatus(Arc::clone(&drifted)))).1;
     assert_eq!(condition(&status, "Ready"), "False/WaitingForNode");
-    assert!(message(&status, "Ready").contains("lb: none"), "that may be why: {status}");
+    assert!(message(&status, "Ready").contains("lb: none"), "{status}");
     let (report, status) = seen("False", wait);
-    assert_eq!(condition(&status, "Ready"), "False/NodeNotReady", "that matters more");
+    assert_eq!(condition(&status, "Ready"), "False/NodeNotReady", "this is worse");
     assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(20))));
-    // It may be tried, but machines like this one pause: not in a loop.
+    // Not in a loop while the failure domain is closed.
     let (report, _) = seen("True", Duration::ZERO);
     assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(20))));
-    let well = Outcome::Seen(instance(InstanceState::Running));
+    let well = done(Plan::UpdateStatus(instance(InstanceState::Running)));
     let unrepaired = Some(Unrepaired { wait, why: "it still differs".into() });
-    let mended = View { unrepaired, node: Some(node("True")), ..view(&linked()) };
-    let (report, status) = told(mended, &object(&linked()), &well);
+    let repaired = View { unrepaired, node: Some(node("True")), ..view(&linked()) };
+    let (report, status) = told(repaired, &object(&linked()), &well);
     assert_eq!((condition(&status, "Ready"), report.retry), ("True/-".to_owned(), None));
 }
 
-/// Invariant (j): whatever is not done, and why, is on the object and in an Event.
+/// Everything that is not done has a reason in a condition and an Event.
 #[test]
 fn every_refusal_is_a_condition_and_an_event() {
     let spec = SpecError::Invalid { reason: "zone is missing".to_owned() };
@@ -215,26 +227,26 @@ fn every_refusal_is_a_condition_and_an_event() {
     ];
     let unwritten =
         [Category::InvalidConfiguration, Category::Unauthorised, Category::Unexpected].map(failure);
-    let refused = refusals.into_iter().map(Outcome::Refused);
-    let refused = refused.chain(unwritten.map(Outcome::Failed));
+    let refused = refusals.into_iter().map(|it| done(Plan::Refuse(it)));
+    let refused = refused.chain(unwritten.map(|it| tried(Outcome::Failed(it))));
     let classes = ErrorClass::ALL.into_iter();
-    let not_created = classes.clone().map(|class| Outcome::NotCreated(error(class)));
-    let not_terminated = classes.map(|class| Outcome::NotTerminated(error(class)));
-    for outcome in refused.clone().chain(not_created) {
-        let (report, status) = of(&launched(), &outcome);
-        is_told(&outcome, &report, &status);
+    let not_created = classes.clone().map(|class| tried(Outcome::NotCreated(error(class))));
+    let not_terminated = classes.map(|class| tried(Outcome::NotTerminated(error(class))));
+    for step in refused.clone().chain(not_created) {
+        let (report, status) = of(&launched(), &step);
+        is_told(&step, &report, &status);
     }
     let going = all(&[linked(), deleting()]);
-    for outcome in refused.chain(not_terminated) {
-        let (report, status) = of(&going, &outcome);
-        is_told(&outcome, &report, &status);
+    for step in refused.chain(not_terminated) {
+        let (report, status) = of(&going, &step);
+        is_told(&step, &report, &status);
     }
 }
 
-fn is_told(outcome: &Outcome, report: &Report, status: &Value) {
+fn is_told(step: &Step, report: &Report, status: &Value) {
     let ready = condition(status, "Ready");
-    assert!(ready.starts_with("False/") && !ready.ends_with("/-"), "{outcome:?}: {ready}");
-    assert!(!message(status, "Ready").is_empty(), "{outcome:?}");
+    assert!(ready.starts_with("False/") && !ready.ends_with("/-"), "{step:?}: {ready}");
+    assert!(!message(status, "Ready").is_empty(), "{step:?}");
     let warned = report.events.iter().any(|event| event.event_type == EventType::Warning);
-    assert!(warned, "{outcome:?}: no warning");
+    assert!(warned, "{step:?}: no warning");
 }

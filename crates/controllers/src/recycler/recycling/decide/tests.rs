@@ -22,7 +22,7 @@ use super::super::samples::*;
 use super::super::snapshot::{Node, Settings};
 use super::*;
 use crate::drain;
-use crate::drain::snapshot::Sight as Seen;
+use machinist_domain::observed::Observed;
 
 pub(super) const THREE: [&str; 3] = ["i-1", "i-2", "i-3"];
 pub(super) const ALL: [Strategy; 3] =
@@ -82,17 +82,17 @@ pub(super) fn drain_view(snapshot: &mut Snapshot, id: &str, pods: Vec<Pod>) {
         name: node.meta.key.name.clone(),
         uid: node.meta.uid.clone(),
     });
-    view.node = Seen::Known(Some(drain::snapshot::Node {
+    view.node = Observed::Present(drain::snapshot::Node {
         meta: node.meta.clone(),
         control_plane: false,
         cordoned: true,
         unreachable: false,
         mark: node.mark,
         volumes_attached: Box::default(),
-    }));
-    view.pods = Seen::Known(pods);
-    view.orphaned = Seen::Known(std::collections::BTreeSet::new());
-    view.volumes = Seen::Known(Vec::new());
+    });
+    view.pods = Observed::Present(pods);
+    view.orphaned = Observed::Present(std::collections::BTreeSet::new());
+    view.volumes = Observed::Present(Vec::new());
     snapshot.drains.insert(key, view);
 }
 

@@ -1,34 +1,34 @@
-//! What is kept of instances and questions: the provider's part of them as text. As a tree of JSON values it takes six times as much, and a thousand
-//! machines that come up together are asked about and seen within the same half minute.
+//! Compact forms of observations and queries: the provider status as JSON text. A tree of JSON values takes
+//! six times as much memory, and a thousand Machines may be queried within half a minute.
 
 use std::sync::Arc;
 
+use machinist_domain::key::ObjectKey;
 use machinist_provider::cloud::{Instance, InstanceState, MachineRef, ProviderStatus, Sighting};
 use serde_json::value::RawValue;
 
-/// A sighting, as small as it gets.
-pub(super) enum Kept {
-    /// An instance without its provider status, and that.
+/// A compact observation.
+#[derive(Clone)]
+pub(super) enum CompactInstance {
+    /// An instance without its provider status, and the text of that.
     Instance(Arc<Instance>, Box<RawValue>),
-    /// Nothing is seen, or nothing is to be gained.
-    AsItIs(Sighting),
+    /// No provider status.
+    Plain(Sighting),
 }
 
-impl Kept {
-    /// Whether it is an instance that runs.
+impl CompactInstance {
     pub(super) fn is_running(&self) -> bool {
         match self {
-            Self::Instance(instance, _) | Self::AsItIs(Sighting::Present(instance)) => {
+            Self::Instance(instance, _) | Self::Plain(Sighting::Present(instance)) => {
                 instance.state == InstanceState::Running
             }
-            Self::AsItIs(Sighting::NotAsked | Sighting::Unknown(_) | Sighting::Absent) => false,
+            Self::Plain(Sighting::NotAsked | Sighting::Unknown(_) | Sighting::Absent) => false,
         }
     }
 
-    /// What was seen.
-    pub(super) fn sighting(&self) -> Sighting {
+    pub(super) fn expand(&self) -> Sighting {
         match self {
-            Self::AsItIs(sighting) => sighting.clone(),
+            Self::Plain(sighting) => sighting.clone(),
             Self::Instance(instance, status) => {
                 let status = ProviderStatus::read(Some(status));
                 Sighting::Present(Arc::new(Instance { status, ..Instance::clone(instance) }))
@@ -37,28 +37,28 @@ impl Kept {
     }
 }
 
-impl From<Sighting> for Kept {
+impl From<Sighting> for CompactInstance {
     fn from(sighting: Sighting) -> Self {
-        let Sighting::Present(instance) = sighting else { return Self::AsItIs(sighting) };
+        let Sighting::Present(instance) = sighting else { return Self::Plain(sighting) };
         match serde_json::value::to_raw_value(&instance.status.0) {
             Ok(text) if !instance.status.is_empty() => {
                 let mut bare = Arc::unwrap_or_clone(instance);
                 bare.status = ProviderStatus::default();
                 Self::Instance(Arc::new(bare), text)
             }
-            _ => Self::AsItIs(Sighting::Present(instance)),
+            _ => Self::Plain(Sighting::Present(instance)),
         }
     }
 }
 
-/// A machine that somebody is going to ask about.
-pub(super) struct KeptRef {
-    /// Without its provider status, where there is a text of it.
+/// A compact query.
+pub(super) struct CompactMachine {
+    /// Without its provider status, if `status` has it.
     machine: MachineRef,
     status: Option<Box<RawValue>>,
 }
 
-impl KeptRef {
+impl CompactMachine {
     pub(super) fn new(machine: &MachineRef) -> Self {
         let text = serde_json::value::to_raw_value(&machine.status.0).ok();
         let Some(status) = text.filter(|_| !machine.status.is_empty()) else {
@@ -79,12 +79,15 @@ impl KeptRef {
         Self { machine, status: Some(status) }
     }
 
-    /// The machine as it was.
-    pub(super) fn whole(self) -> MachineRef {
-        let Self { machine, status } = self;
-        match status {
+    pub(super) fn key(&self) -> &ObjectKey {
+        &self.machine.key
+    }
+
+    pub(super) fn expand(&self) -> MachineRef {
+        let machine = self.machine.clone();
+        match &self.status {
             None => machine,
-            Some(status) => MachineRef { status: ProviderStatus::read(Some(&status)), ..machine },
+            Some(status) => MachineRef { status: ProviderStatus::read(Some(status)), ..machine },
         }
     }
 }

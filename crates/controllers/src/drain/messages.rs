@@ -1,0 +1,147 @@
+//! Texts of a drain: the condition `Drained`, and its Events.
+//!
+//! A message does not change while nothing changes: it has no times and no counts of attempts, and names a
+//! few pods in a fixed order.
+
+use std::fmt::Display;
+
+use machinist_api::names::{ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION};
+
+use super::blockers::{Blocker, sentence};
+use super::snapshot::Force;
+use crate::kinds::Hook;
+
+pub(super) const DRAINING: &str = "Draining the node";
+pub(super) const CORDONING: &str = "Cordoning the node";
+pub(super) const NO_NODE: &str = "Not drained: the Machine has no node";
+pub(super) const NODE_GONE: &str = "The node does not exist";
+pub(super) const VOLUMES_NOT_LISTED: &str = "Attached volumes were not listed yet";
+pub(super) const NOT_READ: &str = "The node was not read yet";
+
+pub(super) fn waiting_for_hooks(hooks: &[Hook]) -> String {
+    let hooks: Vec<_> =
+        hooks.iter().map(|hook| Blocker { name: &hook.name, why: &hook.owner }).collect();
+    format!("Waiting for preDrain hooks: {}", sentence(&hooks))
+}
+
+pub(super) fn waiting_for_control_plane<N: Display>(peers: &[N]) -> String {
+    format!("Waiting for cordoned control-plane nodes (one is drained at a time): {}", names(peers))
+}
+
+pub(super) fn not_cordoned(error: &str) -> String {
+    format!("Cannot cordon the node: {error}")
+}
+
+pub(super) fn pods_left<N: Display>(pods: &[Blocker<'_, N>]) -> String {
+    let count = match pods.len() {
+        1 => "1 pod is".to_owned(),
+        many => format!("{many} pods are"),
+    };
+    format!("{count} still on the node: {}", sentence(pods))
+}
+
+pub(super) fn volumes_attached<N: Display>(volumes: &[N]) -> String {
+    format!("Volumes are still attached: {}", names(volumes))
+}
+
+pub(super) fn volumes_unknown(error: &str) -> String {
+    format!("Cannot list attached volumes: {error}")
+}
+
+pub(super) fn node_unreadable(error: &str) -> String {
+    format!("Cannot read the node: {error}")
+}
+
+pub(super) fn pods_unreadable(error: &str) -> String {
+    format!("Cannot list the pods of the node: {error}")
+}
+
+pub(super) fn daemon_sets_unreadable(error: &str) -> String {
+    format!("Cannot read the DaemonSets of the node's pods: {error}")
+}
+
+pub(super) fn node_undecodable(error: &str) -> String {
+    format!("the Node cannot be decoded: {error}")
+}
+
+pub(super) fn node_not_identified(node: &str) -> String {
+    format!("node {node} was registered again and has no provider ID yet")
+}
+
+pub(super) fn excluded() -> String {
+    format!("Not drained: the Machine has annotation {ANNOTATION_EXCLUDE_DRAINING}")
+}
+
+pub(super) fn drained<N: Display>(left: &[N]) -> String {
+    if left.is_empty() {
+        return "The node is drained".to_owned();
+    }
+    format!(
+        "The node is drained; it is unreachable, so these pods were not waited for: {}",
+        names(left)
+    )
+}
+
+pub(super) fn forced<N: Display>(force: Option<Force>, left: &[N]) -> String {
+    let why = match force {
+        Some(Force::TimedOut) => "its time limit is over".to_owned(),
+        Some(Force::Asked) | None => {
+            format!("the Machine has annotation {ANNOTATION_FORCE_DELETION}")
+        }
+    };
+    if left.is_empty() {
+        return format!("The drain was forced: {why}");
+    }
+    format!("The drain was forced: {why}; still on the node: {}", names(left))
+}
+
+fn names<N: Display>(names: &[N]) -> String {
+    let blockers: Vec<_> = names.iter().map(|name| Blocker { name, why: "" }).collect();
+    sentence(&blockers)
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_domain::message_table::message_table;
+
+    use super::*;
+
+    #[test]
+    fn messages() {
+        let hooks = [Hook { name: "backup".into(), owner: "team-a".into() }];
+        let why = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let refused = Blocker { name: "ns/db-0", why };
+        let slow = Blocker { name: "ns/web-1", why: "" };
+        let (pods, none) = (["ns/db-0", "ns/web-1"], [] as [&str; 0]);
+        let error = "the API server answered 403 Forbidden";
+        let (not, done) = ("condition Drained=False", "condition Drained=True");
+        let texts = |text: &str| text.to_owned();
+        let rows = [
+            ("Event Normal", "DrainProceeds", texts(DRAINING)),
+            (not, "WaitingForHooks", waiting_for_hooks(&hooks)),
+            (not, "WaitingForControlPlane", waiting_for_control_plane(&["master-1"])),
+            (not, "Cordoning", texts(CORDONING)),
+            (not, "Cordoning", not_cordoned(error)),
+            (not, "Evicting", pods_left(&[slow])),
+            (not, "EvictionBlocked", pods_left(&[refused, slow])),
+            (not, "WaitingForVolumes", volumes_attached(&["pv-1"])),
+            (not, "WaitingForVolumes", volumes_unknown(error)),
+            (not, "WaitingForVolumes", texts(VOLUMES_NOT_LISTED)),
+            (not, "CannotLook", texts(NOT_READ)),
+            (not, "CannotLook", node_unreadable(error)),
+            (not, "CannotLook", node_unreadable(&node_undecodable("spec: invalid type"))),
+            (not, "CannotLook", node_unreadable(&node_not_identified("worker-1"))),
+            (not, "CannotLook", pods_unreadable(error)),
+            (not, "CannotLook", daemon_sets_unreadable(error)),
+            (done, "Skipped", texts(NO_NODE)),
+            (done, "Skipped", excluded()),
+            (done, "NodeGone", texts(NODE_GONE)),
+            (done, "Succeeded", drained(&none)),
+            (done, "Succeeded", drained(&pods)),
+            (done, "VolumesLeft", volumes_attached(&["pv-1"])),
+            (done, "Forced", forced(Some(Force::TimedOut), &pods)),
+            (done, "Forced", forced(Some(Force::Asked), &none)),
+        ];
+        insta::assert_snapshot!("messages", message_table(&rows));
+    }
+}

@@ -1,0 +1,262 @@
+//! Texts of the machine controller: conditions and Events of Machines.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use machinist_api::names::ANNOTATION_CREATION_TIMEOUT;
+use machinist_provider::cloud::Instance;
+
+use crate::drain::Step;
+use crate::kinds::Hook;
+
+pub(super) const CREATING: &str = "Creating the instance";
+pub(super) const INSTANCE_DELETED: &str = "The instance is deleted";
+pub(super) const NOTHING_LEFT: &str = "The instance and everything created with it are deleted";
+pub(super) const NOT_REQUESTED: &str = "No instance was requested yet";
+pub(super) const NOT_CREATED: &str = "No instance was created yet";
+pub(super) const CHECKING_EARLIER_REQUEST: &str =
+    "The create request was refused; checking whether an earlier request created the instance";
+pub(super) const CHECKING_UNANSWERED_REQUEST: &str =
+    "The create request was not answered; checking whether the instance was created";
+pub(super) const NO_ANSWER_FOR_MACHINE: &str = "the provider returned no answer for this Machine";
+pub(super) const PROVIDER_PANICKED: &str = "the provider panicked; see the log of the controller";
+pub(super) const WAITING_FOR_NODE: &str = "Waiting for the node to register";
+pub(super) const MANAGED_HERE: &str = "Managed by the Machine API";
+pub(super) const MANAGED_ELSEWHERE: &str =
+    "Managed by another machine API: status.authoritativeAPI is not MachineAPI";
+pub(super) const UNKNOWN_AUTHORITY: &str = "The value of authoritativeAPI is unknown; set spec.authoritativeAPI to MachineAPI or ClusterAPI";
+
+pub(super) fn undecodable(error: &str) -> String {
+    format!("The Machine cannot be decoded: {error}")
+}
+
+pub(super) fn created(instance: &Instance) -> String {
+    format!("Created instance {}", instance.id)
+}
+
+pub(super) fn updated(instance: &Instance) -> String {
+    format!("Updated instance {}", instance.id)
+}
+
+pub(super) fn write_failed(error: &str) -> String {
+    format!("Write to the Kubernetes API failed: {error}")
+}
+
+pub(super) fn not_deleted(error: &str) -> String {
+    format!("Cannot delete the instance: {error}")
+}
+
+pub(super) fn drift(why: &str) -> String {
+    format!("The instance differs from its spec: {why}")
+}
+
+pub(super) fn waiting_for_node_with_drift(why: &str) -> String {
+    format!("{WAITING_FOR_NODE}; the instance differs from its spec: {why}")
+}
+
+pub(super) fn drift_remains(drift: &str) -> String {
+    format!("drift remains after update: {drift}")
+}
+
+pub(super) fn creation_timed_out(limit: Duration, last: &str) -> String {
+    format!("Not running after {}; still retrying: {last}", text(limit))
+}
+
+pub(super) fn bad_creation_timeout(value: &str) -> String {
+    format!(
+        "Annotation {ANNOTATION_CREATION_TIMEOUT} must be a duration such as 30m (got {value:?})"
+    )
+}
+
+pub(super) fn no_answer_in_time(timeout: Duration) -> String {
+    format!("no answer from the cloud within {}", text(timeout))
+}
+
+pub(super) fn earlier_request_unanswered(error: &str) -> String {
+    format!("{error}; checking whether an earlier create request was successful")
+}
+
+pub(super) fn pending(instance: &Instance) -> String {
+    format!("Instance {} is pending", instance.id)
+}
+
+pub(super) fn stopped(instance: &Instance) -> String {
+    let id = &instance.id;
+    format!(
+        "Instance {id} is stopped{}; start it, or delete this Machine to replace it",
+        why(instance)
+    )
+}
+
+pub(super) fn terminating(instance: &Instance) -> String {
+    format!("Instance {} is being terminated{}", instance.id, why(instance))
+}
+
+fn why(instance: &Instance) -> String {
+    instance.state_reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default()
+}
+
+pub(super) fn node_not_ready(node: &dyn Display) -> String {
+    format!("Node {node} is not ready")
+}
+
+pub(super) fn node_unknown(node: &dyn Display) -> String {
+    format!("Node {node} does not report its status")
+}
+
+pub(super) fn node_missing(node: &dyn Display) -> String {
+    format!("Node {node} does not exist")
+}
+
+pub(super) fn waiting_for_hooks(hooks: &[Hook]) -> String {
+    format!("Waiting for preTerminate hooks: {}", list(hooks))
+}
+
+pub(super) fn drain_blocked(hooks: &[Hook]) -> String {
+    format!("The drain is blocked by preDrain hooks: {}", list(hooks))
+}
+
+pub(super) fn termination_blocked(hooks: &[Hook]) -> String {
+    format!("The termination is blocked by preTerminate hooks: {}", list(hooks))
+}
+
+fn list(hooks: &[Hook]) -> String {
+    let names: Vec<_> =
+        hooks.iter().map(|hook| format!("{} ({})", hook.name, hook.owner)).collect();
+    names.join(", ")
+}
+
+/// The progress of the drain in `Ready`; the condition `Drained` has the details.
+pub(super) fn draining(step: Step) -> &'static str {
+    match step {
+        Step::WaitingForHooks => "Waiting for preDrain hooks",
+        Step::WaitingForControlPlane => "Waiting for the drain of another control-plane node",
+        Step::Cordoning
+        | Step::Evicting
+        | Step::EvictionBlocked
+        | Step::WaitingForPods
+        | Step::WaitingForVolumes
+        | Step::Forcing => "Draining the node",
+        Step::CannotLook => "The node or its pods cannot be read; retrying",
+        Step::Skipped => "The drain is skipped",
+        Step::NodeGone => "The node does not exist",
+        Step::Succeeded | Step::VolumesLeft | Step::Forced => "The node is drained",
+    }
+}
+
+/// Begins an error text of a provider or the API server as conditions do. Field paths and identifiers stay as they are.
+pub(super) fn capitalized(text: &str) -> String {
+    let first = text.split(|c: char| !c.is_alphanumeric() && !"._-/".contains(c)).next();
+    let is_word = first.is_some_and(|word| word.chars().all(|c| c.is_ascii_lowercase()));
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(letter) if is_word => letter.to_uppercase().chain(letters).collect(),
+        _ => text.to_owned(),
+    }
+}
+
+fn text(time: Duration) -> String {
+    let time = jiff::SignedDuration::try_from(time).unwrap_or(jiff::SignedDuration::MAX);
+    format!("{time:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_domain::key::ObjectKey;
+    use machinist_domain::message_table::message_table;
+    use machinist_domain::retry::{Category, Failure};
+    use machinist_provider::cloud::InstanceState;
+    use machinist_provider::spec::SpecError;
+
+    use super::super::error::{Fatal, Refusal};
+    use super::super::samples::{failure, instance};
+    use super::*;
+
+    #[test]
+    fn capitalizes_words_but_not_field_paths() {
+        assert_eq!(capitalized("subnet s-1 is full"), "Subnet s-1 is full");
+        assert_eq!(capitalized("ami.id: is missing"), "ami.id: is missing");
+        assert_eq!(capitalized("i-123 is gone"), "i-123 is gone");
+        assert_eq!(capitalized("EC2 refused"), "EC2 refused");
+        assert_eq!(capitalized(""), "");
+    }
+
+    #[test]
+    fn messages() {
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        let running = instance(InstanceState::Running);
+        let hooks = [Hook { name: "backup".into(), owner: "team-a".into() }];
+        let stopped_instance = instance(InstanceState::Stopped);
+        let lost = || failure(Category::Unavailable);
+        let limit = || "30m".to_owned();
+        let secret = ObjectKey::new("ns", "aws");
+        let ready = "condition Ready=False";
+        let exists = "condition InstanceExists=False";
+        let unknown = "condition InstanceExists=Unknown";
+        let paused = "condition Paused";
+        let warning = "Event Warning";
+        let failed = [
+            Fatal::InvalidConfiguration("placement.region: is missing".to_owned()),
+            Fatal::Missing(Some("aws:///us-east-1a/i-1".into())),
+            Fatal::Missing(None),
+            Fatal::Terminated { id: "i-1".into(), reason: Some("host failed".into()) },
+            Fatal::Terminated { id: "i-1".into(), reason: None },
+            Fatal::NotCreatedInTime(limit()),
+            Fatal::NotJoinedInTime(limit()),
+        ];
+        let refused = [
+            Refusal::NoClusterLabel,
+            Refusal::BadSpec(SpecError::Missing),
+            Refusal::NoSecret(secret),
+            Refusal::NotFoundOut(lost()),
+            Refusal::CouldNotLook(lost()),
+            Refusal::CouldNotLook(Failure { message: NO_ANSWER_FOR_MACHINE.to_owned(), ..lost() }),
+            Refusal::CouldNotLook(Failure { message: PROVIDER_PANICKED.to_owned(), ..lost() }),
+        ];
+        let mut rows = vec![
+            (ready, "Creating", CREATING.to_owned()),
+            (ready, "InstancePending", pending(&running)),
+            (ready, "InstanceStopped", stopped(&stopped_instance)),
+            (ready, "InstanceTerminating", terminating(&running)),
+            (ready, "WaitingForNode", WAITING_FOR_NODE.to_owned()),
+            (ready, "WaitingForNode", waiting_for_node_with_drift("tag x is missing")),
+            (ready, "UpdateFailed", drift("tag x is missing")),
+            (ready, "UpdateFailed", drift(&drift_remains("tag x is missing"))),
+            (ready, "NodeNotReady", node_not_ready(&"worker-1")),
+            (ready, "NodeNotReady", node_unknown(&"worker-1")),
+            (ready, "NodeMissing", node_missing(&"worker-1")),
+            (ready, "CreationTimedOut", creation_timed_out(minutes(20), "No capacity in zone a")),
+            (ready, "Unavailable", capitalized(&no_answer_in_time(minutes(1)))),
+            (ready, "Unavailable", earlier_request_unanswered("Parameter x is invalid")),
+            (ready, "Unauthorised", write_failed("403 Forbidden")),
+            (ready, "WaitingForHooks", waiting_for_hooks(&hooks)),
+            (ready, "Deleting", CHECKING_UNANSWERED_REQUEST.to_owned()),
+            (ready, "Deleting", INSTANCE_DELETED.to_owned()),
+            (ready, "DeletionFailed", not_deleted("Access denied")),
+        ];
+        for step in Step::ALL {
+            rows.push((ready, "Deleting", draining(step).to_owned()));
+        }
+        rows.dedup();
+        rows.extend(failed.iter().map(|fatal| (ready, "Failed", fatal.to_string())));
+        rows.extend(refused.iter().map(|refusal| (ready, "the category", refusal.to_string())));
+        rows.extend([
+            (exists, "InstanceNotRequested", NOT_REQUESTED.to_owned()),
+            (exists, "InstanceNotCreated", NOT_CREATED.to_owned()),
+            (exists, "InstanceGone", NOTHING_LEFT.to_owned()),
+            (unknown, "ErrorCheckingProvider", CHECKING_EARLIER_REQUEST.to_owned()),
+            (unknown, "ErrorCheckingProvider", CHECKING_UNANSWERED_REQUEST.to_owned()),
+            ("condition Drainable=False", "HookPresent", drain_blocked(&hooks)),
+            ("condition Terminable=False", "HookPresent", termination_blocked(&hooks)),
+            (paused, "AuthoritativeAPIMachineAPI", MANAGED_HERE.to_owned()),
+            (paused, "AuthoritativeAPINotMachineAPI", MANAGED_ELSEWHERE.to_owned()),
+            (paused, "AuthoritativeAPINotMachineAPI", UNKNOWN_AUTHORITY.to_owned()),
+            ("Event Normal", "Create", created(&running)),
+            ("Event Normal", "Update", updated(&running)),
+            ("Event Normal", "Delete", INSTANCE_DELETED.to_owned()),
+            (warning, "ReconcileError", undecodable("spec.taints: invalid type")),
+            (warning, "FailedValidate", bad_creation_timeout("soon")),
+        ]);
+        insta::assert_snapshot!("messages", message_table(&rows));
+    }
+}
