@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;
 use machinist_domain::shape::Shape;
-use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_runtime::cache::kind::Kind;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{Cache, Scope};
@@ -100,7 +100,11 @@ impl CloudAccessResolver {
     }
 
     /// The cloud access for a Machine of this shape in this namespace.
-    pub async fn resolve(&self, namespace: &str, shape: &Shape) -> Result<Realm, CloudAccessError> {
+    pub async fn resolve(
+        &self,
+        namespace: &str,
+        shape: &Shape,
+    ) -> Result<CloudAccess, CloudAccessError> {
         let region = shape.region.clone().ok_or(CloudAccessError::NoRegion)?;
         let credentials = match &shape.credentials_secret {
             None => Credentials::Ambient,
@@ -110,7 +114,7 @@ impl CloudAccessResolver {
             None => (None, None),
             Some(settings) => (self.endpoint(&settings).await?, self.ca_bundle(&settings).await?),
         };
-        Ok(Realm { region, credentials, endpoint, ca_bundle })
+        Ok(CloudAccess { region, credentials, endpoint, ca_bundle })
     }
 
     /// Closes the watch of a Secret that is not referenced any more.

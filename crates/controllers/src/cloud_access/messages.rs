@@ -64,7 +64,7 @@ mod tests {
             row("Unexpected", undecodable(&infrastructure, &"spec: invalid type")),
             row("Unexpected", NO_INFRASTRUCTURE_NAME.to_owned()),
             row("Unexpected", NO_KUBE_SYSTEM.to_owned()),
-            row(invalid, other_provider("AWS", "aws", "sim")),
+            row(invalid, other_provider("Cloud", "cloud", "sim")),
             row(invalid, no_provider_used("Azure")),
         ];
         insta::assert_snapshot!("messages", message_table(&rows));

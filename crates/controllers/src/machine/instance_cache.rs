@@ -14,9 +14,10 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use machinist_domain::key::Uid;
 use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::observed::Observed;
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::access::CloudAccess;
-use machinist_provider::cloud::{Cloud, Instance, MachineRef, Sighting};
+use machinist_provider::cloud::{Cloud, Instance, MachineRef, ObservedInstance};
 use machinist_runtime::batch_cache::{BatchCache, BatchSource, BatchTimings};
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::tasks::Tasks;
@@ -80,7 +81,7 @@ impl InstanceCache {
     }
 
     /// The instance of a Machine. If it is not cached, the cloud is queried in the background.
-    pub(super) fn look(&self, chosen: &Chosen, machine: &MachineRef) -> Sighting {
+    pub(super) fn look(&self, chosen: &Chosen, machine: &MachineRef) -> ObservedInstance {
         let lane = (chosen.provider, machine.access.clone());
         let query =
             || Query { machine: CompactMachine::new(machine), cloud: Arc::clone(&chosen.cloud) };
@@ -89,12 +90,12 @@ impl InstanceCache {
     }
 
     /// The instance of a Machine, if it is cached.
-    pub(super) fn get(&self, uid: &Uid) -> Sighting {
+    pub(super) fn get(&self, uid: &Uid) -> ObservedInstance {
         self.used(uid, self.cache.get(uid))
     }
 
-    fn used(&self, uid: &Uid, entry: Option<Entry>) -> Sighting {
-        let Some(Entry { instance, unused }) = entry else { return Sighting::NotAsked };
+    fn used(&self, uid: &Uid, entry: Option<Entry>) -> ObservedInstance {
+        let Some(Entry { instance, unused }) = entry else { return Observed::NotAsked };
         if unused {
             self.cache.update(uid, |entry| entry.unused = false);
         }
@@ -103,7 +104,7 @@ impl InstanceCache {
 
     /// Stores the result of an own call.
     pub(super) fn insert(&self, machine: &MachineRef, instance: &Arc<Instance>) {
-        let instance = Sighting::Present(Arc::clone(instance)).into();
+        let instance = Observed::Present(Arc::clone(instance)).into();
         self.cache.insert(machine.uid.clone(), Entry { instance, unused: true });
         (self.requeue)(&machine.key);
     }
@@ -136,8 +137,8 @@ impl BatchSource for Source {
                 Err(_) => (Vec::new(), messages::no_answer_in_time(self.call_timeout)),
             };
             let missing = machines.len().saturating_sub(answers.len());
-            let unknown = std::iter::repeat_n(Sighting::Unknown(unavailable(error)), missing);
-            let entry = |seen: Sighting| Entry { instance: seen.into(), unused: false };
+            let unknown = std::iter::repeat_n(Observed::Unknown(unavailable(error)), missing);
+            let entry = |seen: ObservedInstance| Entry { instance: seen.into(), unused: false };
             answers.into_iter().chain(unknown).map(entry).collect()
         })
     }

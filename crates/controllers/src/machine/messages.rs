@@ -189,7 +189,7 @@ mod tests {
         let stopped_instance = instance(InstanceState::Stopped);
         let lost = || failure(Category::Unavailable);
         let limit = || "30m".to_owned();
-        let secret = ObjectKey::new("ns", "aws");
+        let secret = ObjectKey::new("ns", "keys");
         let ready = "condition Ready=False";
         let exists = "condition InstanceExists=False";
         let unknown = "condition InstanceExists=Unknown";
@@ -197,7 +197,7 @@ mod tests {
         let warning = "Event Warning";
         let failed = [
             Fatal::InvalidConfiguration("placement.region: is missing".to_owned()),
-            Fatal::Missing(Some("aws:///us-east-1a/i-1".into())),
+            Fatal::Missing(Some("cloud:///zone-a/i-1".into())),
             Fatal::Missing(None),
             Fatal::Terminated { id: "i-1".into(), reason: Some("host failed".into()) },
             Fatal::Terminated { id: "i-1".into(), reason: None },

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;
+use machinist_domain::observed::Observed;
 use machinist_domain::retry::Classified as _;
 use machinist_domain::shape::Shape;
-use machinist_provider::cloud::{MachineRef, ProviderStatus, Sighting};
+use machinist_provider::cloud::{MachineRef, ProviderStatus};
 use machinist_provider::spec::SpecError;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
@@ -44,7 +45,7 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
     let mut view = View {
         stored: ProviderStatus::read(machine.status.provider_status.as_deref()),
         reach: None,
-        sighting: Sighting::NotAsked,
+        observed: Observed::NotAsked,
         refused_attempt: controller.refused.lock().get(&machine.meta.uid).copied(),
         gate: Gate::Open,
         node: controller.triggers.node_of(&machine),
@@ -73,11 +74,11 @@ async fn look(controller: &MachineController, view: &mut View) {
     if let Ok(machine) = &reach {
         view.gate = controller.failure_domains.gate(group(view, machine, view.next_call()));
         let chosen = controller.clouds.choose(&machine.spec).ok();
-        view.sighting = match chosen {
+        view.observed = match chosen {
             Some(chosen) if view.must_look() => controller.instances.look(&chosen, machine),
             // The result of an own call is in the cache.
             Some(_) if !view.machine.meta.deleting => controller.instances.get(&machine.uid),
-            _ => Sighting::NotAsked,
+            _ => Observed::NotAsked,
         };
     }
     view.reach = Some(reach);
@@ -116,8 +117,8 @@ async fn reach(
     let (spec, shape) = readable(&controller.clouds, machine)?;
     let cluster = controller.identity.get().await;
     let cluster = cluster.map_err(|error| Refusal::NotFoundOut(error.failure()))?;
-    let realm = controller.triggers.cloud_access(&machine.meta.key.namespace, shape).await;
-    let realm = realm.map_err(|error| match error {
+    let access = controller.triggers.cloud_access(&machine.meta.key.namespace, shape).await;
+    let access = access.map_err(|error| match error {
         CloudAccessError::NoRegion => {
             Refusal::BadSpec(SpecError::Invalid { reason: error.to_string() })
         }
@@ -134,7 +135,7 @@ async fn reach(
         attempt: stored.attempt().unwrap_or(1),
         cluster_label: label.map(Arc::from),
         cluster,
-        access: realm,
+        access,
         spec: Arc::clone(&spec.raw),
         provider_id: machine.provider_id.clone(),
         status: stored.clone(),
@@ -160,7 +161,7 @@ mod tests {
 
     impl Provider for Aws {
         fn name(&self) -> &'static str {
-            "aws"
+            machinist_aws_spec::PROVIDER
         }
 
         fn specs(&self) -> Arc<dyn SpecHalf> {

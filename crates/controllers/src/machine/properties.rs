@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use machinist_domain::observed::Observed;
 use machinist_domain::retry::Category;
 use machinist_provider::cloud::{
-    CloudError, Deletion, Effect, ErrorClass, Instance, InstanceState, Sighting,
+    CloudError, Deletion, Effect, ErrorClass, Instance, InstanceState, ObservedInstance,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -89,7 +90,7 @@ struct World {
     now: Timestamp,
     refused: Option<u32>,
     /// The result of the last own call.
-    known: Option<Sighting>,
+    known: Option<ObservedInstance>,
     /// Whether the instance was terminated, or the spec refused for good.
     may_fail: bool,
     drifted: bool,
@@ -120,24 +121,24 @@ impl World {
             view.gate = Gate::Closed { wait, why };
         }
         if view.needs_cloud() && view.must_look() {
-            view.sighting = match step {
-                Step::Blind => Sighting::Unknown(failure(Category::Unavailable)),
+            view.observed = match step {
+                Step::Blind => Observed::Unknown(failure(Category::Unavailable)),
                 Step::Refused(ErrorClass::Throttled) => {
-                    Sighting::Unknown(failure(Category::Throttled))
+                    Observed::Unknown(failure(Category::Throttled))
                 }
-                _ => self.sighting(),
+                _ => self.observed(),
             };
         } else if let (true, Some(known)) = (view.needs_cloud(), &self.known) {
-            view.sighting = known.clone();
+            view.observed = known.clone();
         }
         view
     }
 
-    fn sighting(&self) -> Sighting {
+    fn observed(&self) -> ObservedInstance {
         let existing = self.cloud.iter().rev().find(|(_, state)| state.exists());
         match existing.or_else(|| self.cloud.last_key_value()) {
-            Some((attempt, state)) => Sighting::Present(self.instance(*attempt, *state)),
-            None => Sighting::Absent,
+            Some((attempt, state)) => Observed::Present(self.instance(*attempt, *state)),
+            None => Observed::Absent,
         }
     }
 
@@ -189,7 +190,7 @@ impl World {
             "an unknown instance is reported as not created"
         );
         let mut again = self.view(step);
-        again.sighting = view.sighting.clone();
+        again.observed = view.observed.clone();
         again.drain = view.drain.clone();
         let later = self.now + Duration::from_millis(1);
         let again = report(&snapshot(again), &plan, &outcome, later);
@@ -280,7 +281,7 @@ impl World {
             _ => {
                 self.drifted = false;
                 self.known = None;
-                let Sighting::Present(instance) = self.sighting() else {
+                let Observed::Present(instance) = self.observed() else {
                     panic!("an instance that was never there is repaired")
                 };
                 return Outcome::Repaired(instance);
@@ -322,7 +323,7 @@ impl World {
                     return error(ErrorClass::Unavailable, Effect::Unclear);
                 }
                 let instance = self.instance(attempt, state);
-                self.known = Some(Sighting::Present(instance.clone()));
+                self.known = Some(Observed::Present(instance.clone()));
                 Outcome::Created(instance)
             }
         }

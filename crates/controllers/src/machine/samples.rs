@@ -6,11 +6,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::observed::Observed;
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_domain::shape::Shape;
-use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::cloud::{
-    Address, AddressKind, Instance, InstanceState, MachineRef, ProviderStatus, Sighting,
+    Address, AddressKind, Instance, InstanceState, MachineRef, ProviderStatus,
 };
 use machinist_provider::spec::{SpecError, SpecHalf};
 use machinist_runtime::cache::kind::Kind as _;
@@ -79,7 +80,7 @@ pub(super) fn view_of(object: &Value) -> View {
     };
     let mut view = View {
         reach: None,
-        sighting: Sighting::NotAsked,
+        observed: Observed::NotAsked,
         refused_attempt: None,
         gate: Gate::Open,
         node: None,
@@ -117,7 +118,7 @@ fn reach(view: &View) -> Result<MachineRef, Refusal> {
         attempt: view.attempt().unwrap_or(1),
         cluster: "c".into(),
         cluster_label: None,
-        access: Realm {
+        access: CloudAccess {
             region: "r".into(),
             credentials: Credentials::Ambient,
             endpoint: None,

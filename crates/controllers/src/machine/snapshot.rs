@@ -13,7 +13,7 @@ use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
-use machinist_provider::cloud::{MachineRef, ProviderStatus, Sighting};
+use machinist_provider::cloud::{MachineRef, ObservedInstance, ProviderStatus};
 use machinist_provider::spec::SpecError;
 
 use super::error::Refusal;
@@ -92,7 +92,7 @@ pub struct View {
     /// The reference for cloud calls; `None` if no call is needed.
     pub reach: Option<Result<MachineRef, Refusal>>,
     /// The instance.
-    pub sighting: Sighting,
+    pub observed: ObservedInstance,
     /// The attempt that the cloud refused for good.
     pub refused_attempt: Option<u32>,
     /// Whether the next cloud call may be made.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::shape::Shape;
-use machinist_provider::capacity::Realm;
+use machinist_provider::access::CloudAccess;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::index::Index;
 use machinist_runtime::cache::store::{Change, Entry};
@@ -103,7 +103,7 @@ impl Triggers {
         &self,
         namespace: &str,
         shape: &Shape,
-    ) -> Result<Realm, CloudAccessError> {
+    ) -> Result<CloudAccess, CloudAccessError> {
         self.access.resolve(namespace, shape).await
     }
 

@@ -3,7 +3,10 @@
 use machinist_domain::key::ObjectKey;
 
 pub(super) fn disputed(machines: &[ObjectKey]) -> String {
-    format!("Several Machines match this Node: {}; delete all but one", list(machines))
+    format!(
+        "Several Machines match this Node: {}; correct spec.providerID of all but one",
+        list(machines)
+    )
 }
 
 pub(super) fn double(machine: &ObjectKey, nodes: &[ObjectKey]) -> String {

@@ -9,8 +9,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use machinist_api::names::{ANNOTATION_INSTANCE_STATE, INSTANCE_STATE_UNKNOWN};
 use machinist_domain::machine::Phase;
+use machinist_domain::observed::Observed;
 use machinist_domain::retry::{Failure, Retry};
-use machinist_provider::cloud::{Instance, InstanceState, Sighting};
+use machinist_provider::cloud::{Instance, InstanceState};
 use serde_json::json;
 
 use super::super::error::{Fatal, Refusal};
@@ -42,15 +43,15 @@ pub(super) fn decide(view: &View, now: Timestamp) -> Plan {
             Plan::Refuse(refusal.clone())
         };
     }
-    match &view.sighting {
-        Sighting::Present(instance) => present(view, instance),
-        Sighting::Unknown(Failure { retry: Retry::Again(wait), .. }) => {
+    match &view.observed {
+        Observed::Present(instance) => present(view, instance),
+        Observed::Unknown(Failure { retry: Retry::Again(wait), .. }) => {
             Plan::Wait((*wait).min(view.rules.timings.poll))
         }
-        Sighting::Unknown(failure) => Plan::Refuse(Refusal::CouldNotLook(failure.clone())),
-        Sighting::NotAsked if view.must_look() => Plan::AwaitCloud,
-        Sighting::Absent if view.had_instance() => missing(view, now),
-        Sighting::NotAsked | Sighting::Absent => create(view),
+        Observed::Unknown(failure) => Plan::Refuse(Refusal::CouldNotLook(failure.clone())),
+        Observed::NotAsked if view.must_look() => Plan::AwaitCloud,
+        Observed::Absent if view.had_instance() => missing(view, now),
+        Observed::NotAsked | Observed::Absent => create(view),
     }
 }
 

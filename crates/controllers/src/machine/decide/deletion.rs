@@ -1,8 +1,8 @@
 //! Deletes in this order: drain, hooks, instance, Node, finalizer. Each step is stored before the next one is taken.
 
 use jiff::Timestamp;
+use machinist_domain::observed::Observed;
 use machinist_domain::retry::{Failure, Retry};
-use machinist_provider::cloud::Sighting;
 
 use super::super::error::Refusal;
 use super::super::plan::{Plan, Reason};
@@ -51,15 +51,15 @@ fn identify(view: &View) -> Option<Plan> {
     if !view.may_have_unrecorded_instance() {
         return None;
     }
-    match &view.sighting {
-        Sighting::NotAsked => Some(Plan::AwaitCloud),
-        Sighting::Unknown(Failure { retry: Retry::Again(wait), .. }) => {
+    match &view.observed {
+        Observed::NotAsked => Some(Plan::AwaitCloud),
+        Observed::Unknown(Failure { retry: Retry::Again(wait), .. }) => {
             Some(Plan::Wait((*wait).min(view.rules.timings.poll)))
         }
-        Sighting::Unknown(failure) => Some(Plan::Refuse(Refusal::CouldNotLook(failure.clone()))),
-        Sighting::Present(instance) => {
+        Observed::Unknown(failure) => Some(Plan::Refuse(Refusal::CouldNotLook(failure.clone()))),
+        Observed::Present(instance) => {
             record::difference(&view.machine, instance).map(Plan::Record)
         }
-        Sighting::Absent => None,
+        Observed::Absent => None,
     }
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_domain::key::ObjectKey;
+use machinist_domain::observed::Observed;
 use machinist_domain::retry::{Category, Failure, Retry};
-use machinist_provider::cloud::{Instance, InstanceState, Sighting};
+use machinist_provider::cloud::{Instance, InstanceState, ObservedInstance};
 use machinist_provider::spec::SpecError;
 use serde_json::{Value, json};
 
@@ -21,8 +22,8 @@ fn plan(view: View) -> Plan {
     decide(&snapshot(view), now())
 }
 
-fn seen(patch: &Value, sighting: Sighting) -> Plan {
-    plan(View { sighting, ..view(patch) })
+fn seen(patch: &Value, observed: ObservedInstance) -> Plan {
+    plan(View { observed, ..view(patch) })
 }
 
 fn launched() -> Value {
@@ -35,15 +36,15 @@ fn annotation(name: &str, value: &str) -> Value {
 
 #[test]
 fn the_way_up() {
-    let running = || Sighting::Present(instance(InstanceState::Running));
+    let running = || Observed::Present(instance(InstanceState::Running));
     let with_node =
         all(&[recorded(), json!({"status": {"nodeRef": {"name": "n", "uid": "uid-n"}}})]);
     let bare = json!({"metadata": {"finalizers": null}});
     let cases = [
-        ("bare", bare, Sighting::NotAsked, Plan::AddFinalizer),
-        ("new", json!({}), Sighting::NotAsked, Plan::Prepare { attempt: 1 }),
-        ("prepared", launched(), Sighting::NotAsked, Plan::Create { attempt: 1 }),
-        ("recorded, not asked yet", recorded(), Sighting::NotAsked, Plan::AwaitCloud),
+        ("bare", bare, Observed::NotAsked, Plan::AddFinalizer),
+        ("new", json!({}), Observed::NotAsked, Plan::Prepare { attempt: 1 }),
+        ("prepared", launched(), Observed::NotAsked, Plan::Create { attempt: 1 }),
+        ("recorded, not asked yet", recorded(), Observed::NotAsked, Plan::AwaitCloud),
         (
             "recorded and seen",
             recorded(),
@@ -59,18 +60,18 @@ fn the_way_up() {
         (
             "begun by another controller",
             json!({"status": {"phase": "Provisioning"}}),
-            Sighting::NotAsked,
+            Observed::NotAsked,
             Plan::AwaitCloud,
         ),
         (
             "begun by another controller that made nothing",
             json!({"status": {"phase": "Provisioning"}}),
-            Sighting::Absent,
+            Observed::Absent,
             Plan::Prepare { attempt: 1 },
         ),
     ];
-    for (name, machine, sighting, expected) in cases {
-        assert_eq!(seen(&machine, sighting), expected, "{name}");
+    for (name, machine, observed, expected) in cases {
+        assert_eq!(seen(&machine, observed), expected, "{name}");
     }
 }
 
@@ -78,7 +79,7 @@ fn the_way_up() {
 fn what_an_instance_is_is_recorded_in_one_patch_and_only_once() {
     let spot =
         Arc::new(Instance { interruptible: true, ..(*instance(InstanceState::Running)).clone() });
-    let Plan::Record(patch) = seen(&launched(), Sighting::Present(Arc::clone(&spot))) else {
+    let Plan::Record(patch) = seen(&launched(), Observed::Present(Arc::clone(&spot))) else {
         panic!("nothing is recorded");
     };
     let interruptible = json!({"machine.openshift.io/interruptible-instance": ""});
@@ -87,7 +88,7 @@ fn what_an_instance_is_is_recorded_in_one_patch_and_only_once() {
         json!({"metadata": {"labels": interruptible}, "spec": {"metadata": {"labels": interruptible}}}),
     ]);
     assert_eq!(patch, expected);
-    let again = seen(&all(&[launched(), patch]), Sighting::Present(Arc::clone(&spot)));
+    let again = seen(&all(&[launched(), patch]), Observed::Present(Arc::clone(&spot)));
     assert_eq!(again, Plan::UpdateStatus(spot));
 }
 
@@ -95,15 +96,15 @@ fn what_an_instance_is_is_recorded_in_one_patch_and_only_once() {
 fn drift_is_repaired_unless_machines_like_this_one_pause() {
     let drifted =
         Instance { drift: Some("tag x".to_owned()), ..(*instance(InstanceState::Running)).clone() };
-    let sighting = Sighting::Present(Arc::new(drifted));
-    assert_eq!(seen(&recorded(), sighting.clone()), Plan::Repair("tag x".to_owned()));
+    let observed = Observed::Present(Arc::new(drifted));
+    assert_eq!(seen(&recorded(), observed.clone()), Plan::Repair("tag x".to_owned()));
     let why = failure(Category::Throttled);
     let gate = Gate::Closed { wait: Duration::from_secs(3), why };
-    let paused = plan(View { sighting: sighting.clone(), gate, ..view(&recorded()) });
+    let paused = plan(View { observed: observed.clone(), gate, ..view(&recorded()) });
     assert!(matches!(paused, Plan::UpdateStatus(_)), "{paused}");
     let after = |wait| {
         let unrepaired = Some(Unrepaired { wait, why: "it still differs".into() });
-        plan(View { sighting: sighting.clone(), unrepaired, ..view(&recorded()) })
+        plan(View { observed: observed.clone(), unrepaired, ..view(&recorded()) })
     };
     let early = after(Duration::from_secs(1));
     assert!(matches!(early, Plan::UpdateStatus(_)), "{early}");
@@ -138,16 +139,16 @@ fn looks_for_a_node_that_may_not_be_in_the_cache() {
 
 #[test]
 fn starts_another_attempt_only_after_the_last_one_is_certain_to_have_failed() {
-    let refused = |sighting| plan(View { refused_attempt: Some(1), sighting, ..view(&launched()) });
-    assert_eq!(refused(Sighting::NotAsked), Plan::AwaitCloud);
-    let unknown = Sighting::Unknown(failure(Category::Unavailable));
+    let refused = |observed| plan(View { refused_attempt: Some(1), observed, ..view(&launched()) });
+    assert_eq!(refused(Observed::NotAsked), Plan::AwaitCloud);
+    let unknown = Observed::Unknown(failure(Category::Unavailable));
     assert!(matches!(refused(unknown), Plan::Refuse(Refusal::CouldNotLook(_))));
     let early =
         Failure { retry: Retry::Again(Duration::from_secs(3)), ..failure(Category::Unavailable) };
-    assert_eq!(refused(Sighting::Unknown(early)), Plan::Wait(Duration::from_secs(3)));
-    assert_eq!(refused(Sighting::Absent), Plan::Prepare { attempt: 2 });
+    assert_eq!(refused(Observed::Unknown(early)), Plan::Wait(Duration::from_secs(3)));
+    assert_eq!(refused(Observed::Absent), Plan::Prepare { attempt: 2 });
     assert!(matches!(
-        refused(Sighting::Present(instance(InstanceState::Pending))),
+        refused(Observed::Present(instance(InstanceState::Pending))),
         Plan::Record(_)
     ));
     // The stored attempt is another one.
@@ -189,18 +190,18 @@ fn fails_for_a_missing_instance_late_and_only_if_certain() {
         all(&[recorded(), seen])
     };
     let young = since("2026-06-01T12:00:40Z");
-    assert_eq!(seen(&young, Sighting::Absent), Plan::Wait(Duration::from_secs(40)));
+    assert_eq!(seen(&young, Observed::Absent), Plan::Wait(Duration::from_secs(40)));
     let old = since("2026-06-01T11:00:00Z");
     let fatal = Fatal::Missing(Some("p:///i-1".into()));
-    assert_eq!(seen(&old, Sighting::Absent), Plan::Fail(fatal));
+    assert_eq!(seen(&old, Observed::Absent), Plan::Fail(fatal));
     let failure = failure(Category::Throttled);
-    let unknown = seen(&old, Sighting::Unknown(failure.clone()));
+    let unknown = seen(&old, Observed::Unknown(failure.clone()));
     assert_eq!(unknown, Plan::Refuse(Refusal::CouldNotLook(failure)));
-    let terminated = seen(&old, Sighting::Present(instance(InstanceState::Terminated)));
+    let terminated = seen(&old, Observed::Present(instance(InstanceState::Terminated)));
     let fatal = Fatal::Terminated { id: "i-1".into(), reason: Some("user request".into()) };
     assert_eq!(terminated, Plan::Fail(fatal));
     for state in [InstanceState::Stopped, InstanceState::Terminating] {
-        let plan = seen(&old, Sighting::Present(instance(state)));
+        let plan = seen(&old, Observed::Present(instance(state)));
         assert!(matches!(plan, Plan::Record(_)), "{plan}");
     }
 }
@@ -256,7 +257,7 @@ fn an_attempt_waits_for_its_own_place() {
     let refused = |attempt| View { refused_attempt: Some(attempt), ..view(&prepared) };
     assert_eq!(refused(1).next_place(), None, "the next one may go anywhere");
     assert_eq!(refused(7).next_place().as_deref(), Some("a/s"));
-    let next = View { sighting: Sighting::Absent, ..refused(1) };
+    let next = View { observed: Observed::Absent, ..refused(1) };
     assert_eq!(plan(next.clone()), Plan::Prepare { attempt: 2 });
     let (wait, why) = (Duration::from_secs(3), failure(Category::Throttled));
     let gate = Gate::Closed { wait, why: why.clone() };
@@ -295,24 +296,24 @@ fn records_an_unrecorded_instance_before_deleting_it() {
     let going = all(&[launched(), deleting(), drained]);
     let again = |seconds| {
         let retry = Retry::Again(Duration::from_secs(seconds));
-        Sighting::Unknown(Failure { retry, ..failure(Category::Unavailable) })
+        Observed::Unknown(Failure { retry, ..failure(Category::Unavailable) })
     };
     let outage = failure(Category::Unavailable);
-    let running = || Sighting::Present(instance(InstanceState::Running));
-    for (sighting, expected) in [
-        (Sighting::NotAsked, Plan::AwaitCloud),
+    let running = || Observed::Present(instance(InstanceState::Running));
+    for (observed, expected) in [
+        (Observed::NotAsked, Plan::AwaitCloud),
         (again(3), Plan::Wait(Duration::from_secs(3))),
         (again(600), Plan::Wait(Duration::from_secs(20))),
-        (Sighting::Unknown(outage.clone()), Plan::Refuse(Refusal::CouldNotLook(outage))),
-        (Sighting::Absent, Plan::Terminate),
+        (Observed::Unknown(outage.clone()), Plan::Refuse(Refusal::CouldNotLook(outage))),
+        (Observed::Absent, Plan::Terminate),
     ] {
-        assert_eq!(seen(&going, sighting.clone()), expected, "{sighting:?}");
+        assert_eq!(seen(&going, observed.clone()), expected, "{observed:?}");
     }
     let Plan::Record(patch) = seen(&going, running()) else { panic!("it is not written down") };
     assert_eq!(patch["spec"]["providerID"], "p:///i-1");
     // From then on its id is recorded.
     let named = all(&[going, patch]);
-    assert_eq!(seen(&named, Sighting::NotAsked), Plan::Terminate);
+    assert_eq!(seen(&named, Observed::NotAsked), Plan::Terminate);
     assert_eq!(seen(&named, running()), Plan::Terminate);
 }
 

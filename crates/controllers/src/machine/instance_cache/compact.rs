@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;
-use machinist_provider::cloud::{Instance, InstanceState, MachineRef, ProviderStatus, Sighting};
+use machinist_domain::observed::Observed;
+use machinist_provider::cloud::{
+    Instance, InstanceState, MachineRef, ObservedInstance, ProviderStatus,
+};
 use serde_json::value::RawValue;
 
 /// A compact observation.
@@ -13,40 +16,40 @@ pub(super) enum CompactInstance {
     /// An instance without its provider status, and the text of that.
     Instance(Arc<Instance>, Box<RawValue>),
     /// No provider status.
-    Plain(Sighting),
+    Plain(ObservedInstance),
 }
 
 impl CompactInstance {
     pub(super) fn is_running(&self) -> bool {
         match self {
-            Self::Instance(instance, _) | Self::Plain(Sighting::Present(instance)) => {
+            Self::Instance(instance, _) | Self::Plain(Observed::Present(instance)) => {
                 instance.state == InstanceState::Running
             }
-            Self::Plain(Sighting::NotAsked | Sighting::Unknown(_) | Sighting::Absent) => false,
+            Self::Plain(Observed::NotAsked | Observed::Unknown(_) | Observed::Absent) => false,
         }
     }
 
-    pub(super) fn expand(&self) -> Sighting {
+    pub(super) fn expand(&self) -> ObservedInstance {
         match self {
-            Self::Plain(sighting) => sighting.clone(),
+            Self::Plain(observed) => observed.clone(),
             Self::Instance(instance, status) => {
                 let status = ProviderStatus::read(Some(status));
-                Sighting::Present(Arc::new(Instance { status, ..Instance::clone(instance) }))
+                Observed::Present(Arc::new(Instance { status, ..Instance::clone(instance) }))
             }
         }
     }
 }
 
-impl From<Sighting> for CompactInstance {
-    fn from(sighting: Sighting) -> Self {
-        let Sighting::Present(instance) = sighting else { return Self::Plain(sighting) };
+impl From<ObservedInstance> for CompactInstance {
+    fn from(observed: ObservedInstance) -> Self {
+        let Observed::Present(instance) = observed else { return Self::Plain(observed) };
         match serde_json::value::to_raw_value(&instance.status.0) {
             Ok(text) if !instance.status.is_empty() => {
                 let mut bare = Arc::unwrap_or_clone(instance);
                 bare.status = ProviderStatus::default();
                 Self::Instance(Arc::new(bare), text)
             }
-            _ => Self::Plain(Sighting::Present(instance)),
+            _ => Self::Plain(Observed::Present(instance)),
         }
     }
 }

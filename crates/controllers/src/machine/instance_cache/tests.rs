@@ -1,6 +1,7 @@
 //! Batches, expiry and outdated answers.
 
 use machinist_domain::key::ObjectKey;
+use machinist_domain::observed::Observed;
 use machinist_provider::Pending;
 use machinist_provider::capacity::Credentials;
 use machinist_provider::cloud::{
@@ -23,13 +24,13 @@ struct Slow {
 }
 
 impl Cloud for Slow {
-    fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<Sighting>> {
+    fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<ObservedInstance>> {
         Box::pin(async move {
             self.asked.lock().push(machines.len());
             let panics = std::mem::take(&mut *self.panics.lock());
             assert!(!panics, "requested by the test");
             self.go.notified().await;
-            machines.iter().map(|_| Sighting::Absent).collect()
+            machines.iter().map(|_| Observed::Absent).collect()
         })
     }
 
@@ -83,7 +84,7 @@ fn machine(name: &str, region: &str) -> MachineRef {
         attempt: 1,
         cluster: "c".into(),
         cluster_label: None,
-        access: Realm {
+        access: CloudAccess {
             region: region.into(),
             credentials: Credentials::Ambient,
             endpoint: None,
@@ -126,8 +127,8 @@ async fn queries_in_batches_with_one_call_at_a_time() {
     let Fixture { instances, cloud, chosen, woken, .. } = fixture();
     for number in 0..450 {
         let machine = machine(&number.to_string(), "r");
-        assert_eq!(instances.look(&chosen, &machine), Sighting::NotAsked);
-        assert_eq!(instances.look(&chosen, &machine), Sighting::NotAsked, "one query");
+        assert_eq!(instances.look(&chosen, &machine), Observed::NotAsked);
+        assert_eq!(instances.look(&chosen, &machine), Observed::NotAsked, "one query");
     }
     settle().await;
     assert_eq!(*cloud.asked.lock(), [200], "one call at a time");
@@ -137,7 +138,7 @@ async fn queries_in_batches_with_one_call_at_a_time() {
     }
     assert_eq!(*cloud.asked.lock(), [200, 200, 50]);
     assert_eq!(woken.lock().len(), 450);
-    assert_eq!(instances.look(&chosen, &machine("7", "r")), Sighting::Absent);
+    assert_eq!(instances.look(&chosen, &machine("7", "r")), Observed::Absent);
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,9 +181,9 @@ async fn answers_expire_and_are_swept() {
     settle().await;
     cloud.go.notify_one();
     settle().await;
-    assert_eq!(instances.look(&chosen, &machine("a", "r")), Sighting::Absent);
+    assert_eq!(instances.look(&chosen, &machine("a", "r")), Observed::Absent);
     clock.advance(Duration::from_secs(31));
-    assert_eq!(instances.look(&chosen, &machine("a", "r")), Sighting::NotAsked);
+    assert_eq!(instances.look(&chosen, &machine("a", "r")), Observed::NotAsked);
     tokio::time::sleep(Duration::from_secs(61)).await;
     assert!(instances.cache.get_stale(&Uid("a".into())).is_none(), "it is swept");
 }
@@ -196,11 +197,11 @@ async fn drops_answers_to_queries_from_before_an_own_call() {
     instances.insert(&a, &instance());
     cloud.go.notify_one();
     settle().await;
-    assert_eq!(instances.look(&chosen, &a), Sighting::Present(instance()));
+    assert_eq!(instances.look(&chosen, &a), Observed::Present(instance()));
 
     instances.forget(&a.uid);
-    assert_eq!(instances.get(&a.uid), Sighting::NotAsked);
-    assert_eq!(instances.look(&chosen, &a), Sighting::NotAsked);
+    assert_eq!(instances.get(&a.uid), Observed::NotAsked);
+    assert_eq!(instances.look(&chosen, &a), Observed::NotAsked);
     settle().await;
     assert_eq!(*cloud.asked.lock(), [1, 1], "it is queried again");
 }
@@ -210,8 +211,8 @@ async fn a_timeout_is_unknown_and_not_absent() {
     let Fixture { instances, chosen, .. } = fixture();
     instances.look(&chosen, &machine("a", "r"));
     tokio::time::sleep(Duration::from_secs(601)).await;
-    let sighting = instances.look(&chosen, &machine("a", "r"));
-    assert!(matches!(sighting, Sighting::Unknown(_)), "{sighting:?}");
+    let observed = instances.look(&chosen, &machine("a", "r"));
+    assert!(matches!(observed, Observed::Unknown(_)), "{observed:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,8 +225,8 @@ async fn queries_again_after_a_provider_panicked() {
     settle().await;
     assert_eq!(*cloud.asked.lock(), [200, 1], "the lane continues");
     assert_eq!(woken.lock().len(), 200, "all are requeued");
-    let sighting = instances.look(&chosen, &machine("0", "r"));
-    assert!(matches!(sighting, Sighting::Unknown(_)), "{sighting:?}");
+    let observed = instances.look(&chosen, &machine("0", "r"));
+    assert!(matches!(observed, Observed::Unknown(_)), "{observed:?}");
 
     cloud.go.notify_one();
     clock.advance(Duration::from_secs(31));
@@ -233,7 +234,7 @@ async fn queries_again_after_a_provider_panicked() {
     settle().await;
     cloud.go.notify_one();
     settle().await;
-    assert_eq!(instances.look(&chosen, &machine("0", "r")), Sighting::Absent);
+    assert_eq!(instances.look(&chosen, &machine("0", "r")), Observed::Absent);
 }
 
 #[tokio::test(start_paused = true)]
@@ -244,12 +245,12 @@ async fn keeps_the_result_of_an_own_call_until_it_is_used() {
     tokio::time::sleep(Duration::from_secs(120)).await;
     clock.advance(Duration::from_secs(120));
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(instances.get(&a.uid), Sighting::Present(instance()), "workers were busy");
-    assert_eq!(instances.get(&a.uid), Sighting::NotAsked, "it has expired after its use");
+    assert_eq!(instances.get(&a.uid), Observed::Present(instance()), "workers were busy");
+    assert_eq!(instances.get(&a.uid), Observed::NotAsked, "it has expired after its use");
 
     instances.insert(&a, &instance());
     clock.advance(Duration::from_secs(301));
-    assert_eq!(instances.get(&a.uid), Sighting::NotAsked, "it was not used in time");
+    assert_eq!(instances.get(&a.uid), Observed::NotAsked, "it was not used in time");
     tokio::time::sleep(Duration::from_secs(61)).await;
     assert!(instances.cache.get_stale(&Uid("a".into())).is_none(), "it is swept");
 }
@@ -257,10 +258,10 @@ async fn keeps_the_result_of_an_own_call_until_it_is_used() {
 #[test]
 fn expands_to_the_observed_instance() {
     let bare = Arc::new(Instance { status: ProviderStatus::default(), ..(*instance()).clone() });
-    for sighting in [Sighting::Absent, Sighting::Present(instance()), Sighting::Present(bare)] {
-        assert_eq!(CompactInstance::from(sighting.clone()).expand(), sighting);
+    for observed in [Observed::Absent, Observed::Present(instance()), Observed::Present(bare)] {
+        assert_eq!(CompactInstance::from(observed.clone()).expand(), observed);
     }
-    let kept = CompactInstance::from(Sighting::Present(instance()));
+    let kept = CompactInstance::from(Observed::Present(instance()));
     assert!(kept.is_running());
     assert!(matches!(kept, CompactInstance::Instance(bare, _) if bare.status.is_empty()));
 }

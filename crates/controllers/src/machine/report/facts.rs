@@ -10,9 +10,10 @@ use machinist_api::names::{
 };
 use machinist_domain::conditions::Condition;
 use machinist_domain::machine::Phase;
+use machinist_domain::observed::Observed;
 use machinist_domain::report::EventNote;
 use machinist_provider::cloud::{
-    CloudError, Deletion, Effect, ErrorClass, Instance, InstanceState, ProviderStatus, Sighting,
+    CloudError, Deletion, Effect, ErrorClass, Instance, InstanceState, ProviderStatus,
 };
 
 use super::super::error::Fatal;
@@ -126,7 +127,7 @@ impl Facts {
             }
             Outcome::Repaired(instance) => self.seen(view, instance, now),
             Outcome::NotRepaired(_) => {
-                if let Sighting::Present(instance) = &view.sighting {
+                if let Observed::Present(instance) = &view.observed {
                     self.seen(view, instance, now);
                 }
             }
@@ -241,7 +242,7 @@ fn is_joining(view: &View, instance: &Instance, now: Timestamp) -> bool {
 
 /// Whether no request can have created an instance: no launch is stored, or the instance was not found.
 fn is_not_created(view: &View) -> bool {
-    let looked_for = matches!(view.sighting, Sighting::Absent);
+    let looked_for = matches!(view.observed, Observed::Absent);
     !view.had_instance() && (view.attempt().is_none() || looked_for)
 }
 

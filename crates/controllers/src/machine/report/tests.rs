@@ -6,7 +6,7 @@ use std::time::Duration;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::ReconcileResult;
 use machinist_domain::retry::Category;
-use machinist_provider::cloud::{CloudError, Effect, ErrorClass, Instance, Sighting};
+use machinist_provider::cloud::{CloudError, Effect, ErrorClass, Instance};
 use machinist_provider::spec::SpecError;
 use serde_json::{Value, json};
 
@@ -46,14 +46,14 @@ fn reported(view: View, (plan, outcome): &Step, now: Timestamp) -> Report {
 
 /// Reports, and checks that a second report changes nothing.
 fn told(view: View, object: &Value, step: &Step) -> (Report, Value) {
-    let (node, rules, sighting) = (view.node.clone(), view.rules, view.sighting.clone());
+    let (node, rules, observed) = (view.node.clone(), view.rules, view.observed.clone());
     let unrepaired = view.unrepaired.clone();
     let report = reported(view, step, now());
     let mut after = object.clone();
     if let Some(status) = &report.status {
         assert!(status.get("lastUpdated").is_some(), "{status}");
         merge(&mut after["status"], status);
-        let again = View { sighting, node, unrepaired, rules, ..view_of(&after) };
+        let again = View { observed, node, unrepaired, rules, ..view_of(&after) };
         let again = reported(again, step, now() + Duration::from_secs(100));
         assert_eq!(again.status, None, "reported twice");
     }

@@ -1,5 +1,6 @@
 //! Reports of errors, transient and final.
 
+use machinist_domain::observed::Observed;
 use machinist_domain::report::EventType;
 
 use super::super::super::snapshot::Unrepaired;
@@ -92,7 +93,7 @@ fn reports_an_instance_that_was_not_found() {
     let unknown = conditions(&[("InstanceExists", "Unknown", "ErrorCheckingProvider")]);
     let looked = all(&[launched(), unknown]);
     let after = |step: &Step| {
-        let view = View { sighting: Sighting::Absent, ..view(&looked) };
+        let view = View { observed: Observed::Absent, ..view(&looked) };
         condition(&told(view, &object(&looked), step).1, "InstanceExists")
     };
     let refused =
@@ -151,7 +152,7 @@ fn reports_a_failed_repair_and_the_instance() {
     let drifted =
         Instance { drift: Some("tag".to_owned()), ..(*instance(InstanceState::Running)).clone() };
     let view = View {
-        sighting: Sighting::Present(Arc::new(drifted)),
+        observed: Observed::Present(Arc::new(drifted)),
         node: Some(node("True")),
         ..view(&linked())
     };
