@@ -4,6 +4,7 @@ pub mod catalogue;
 pub mod config;
 pub mod ec2_names;
 mod provider_config;
+pub mod provider_id;
 mod type_facts;
 
 pub use provider_config::AwsSpecs;

@@ -25,4 +25,3 @@ pub mod retry;
 pub mod selector;
 pub mod shape;
 pub mod taint;
-pub mod window;

@@ -46,6 +46,9 @@ pub struct EventRecyclerStatus {
     /// Events that are not mapped to a node group yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmapped: Option<Unmapped>,
+    /// Node groups (region/name) that reached the threshold and cannot be recycled, with the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<BTreeMap<String, String>>,
 }
 
 /// A recycle that has ended.

@@ -1,55 +1,52 @@
-//! From what is known of an EventRecycler to what is done: what counts, which group is recycled next, and the next step of those that are.
+//! Decides what counts, which recycle begins, and the next step of every recycle in progress.
 //!
-//! A recycle begins only for a group that has too many events, is recycled by nobody, was not recycled for as long as the cool-down says, while fewer are
-//! under way than may be, and at a time that the schedule allows. Of several groups the one with most events is first; where it is refused, it is the
-//! next one's turn. One begins in a pass.
+//! A recycle begins for a group that reached the threshold, that no EventRecycler recycles, whose cool-down is over, while fewer than
+//! `maxConcurrent` recycles are in progress and the schedule is open. The group with the most events comes first; where it cannot be recycled,
+//! the next one is considered. A group is described before its recycle begins. At most one recycle begins per reconcile.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinist_api::names::FINALIZER_RECYCLER;
 use machinist_domain::key::Version;
+use machinist_domain::observed::Observed;
 use machinist_provider::node_groups::GroupRef;
 
-use super::detection::counting::{Leads, News};
+use super::abandoned;
+use super::detection::counting::{Located, Target};
 use super::detection::spent::Spent;
+use super::error::Refusal;
 use super::history::{self, Past};
-use super::plan::{Begin, Counted, Finalizer, Hold, Plan};
+use super::messages;
+use super::plan::{Begin, Blocked, BlockedBy, Candidate, Cause, Counted, Finalizer, Hold, Plan};
 use super::recycling::{self, group_of};
 use super::settings::Settings;
-use super::snapshot::{Content, Deed, Facts, Snapshot};
+use super::snapshot::{Activity, Content, Facts, Snapshot};
 
-/// From so many on, what leads nowhere is stored as counted, so that it is not looked at again and again.
+/// From this many occurrences on, those that are ignored are stored as counted, so that they are not located again.
 const MANY_NEWS: usize = 500;
 
-/// Decides.
+/// Decides what to do about an EventRecycler.
 pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
-    let nothing = Plan {
-        refusal: None,
-        counted: None,
-        steps: Vec::new(),
-        finalizer: None,
-        begin: Vec::new(),
-        recover: Vec::new(),
-        pretend: Vec::new(),
-        held: Vec::new(),
-    };
     let facts = match &snapshot.content {
         Content::Undecodable(why) => {
-            let refusal = Some(super::error::Refusal::Undecodable(why.clone()));
-            return Plan { refusal, ..nothing };
+            return Plan { refusal: Some(Refusal::Undecodable(why.clone())), ..Plan::default() };
         }
         Content::Read(facts) => facts,
     };
     let steps = facts.recycles.iter().map(|recycle| recycling::decide(recycle, now)).collect();
-    let mut plan = Plan { steps, ..nothing };
+    let mut plan = Plan { steps, ..Plan::default() };
     match &facts.settings {
         Err(refusal) => plan.refusal = Some(refusal.clone()),
         Ok(settings) => {
             let counted = count(facts, settings, now);
             if !snapshot.meta.deleting {
                 choose(facts, settings, &counted, now, &mut plan);
-                plan.recover = if settings.dry_run { Vec::new() } else { facts.unseen.clone() };
+                if !settings.dry_run {
+                    resume(facts, now, &mut plan);
+                    begin(snapshot, facts, settings, now, &mut plan);
+                }
             }
             plan.counted = Some(counted);
         }
@@ -58,18 +55,19 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     plan
 }
 
-/// An object that recycles something must not go: what its status says is needed to end it. Nobody can put a finalizer on what is going already.
+/// The object must stay while its status is needed to finish a recycle. A finalizer cannot be added during deletion.
 fn finalizer(snapshot: &Snapshot, facts: &Facts, plan: &Plan) -> Option<Finalizer> {
     let has = facts.finalizers.iter().any(|name| name == FINALIZER_RECYCLER);
-    let needs = !plan.begin.is_empty() || !facts.recycles.is_empty();
-    match (needs, has) {
+    let begins = plan.begin.is_some() || !plan.candidates.is_empty();
+    match (begins || !facts.recycles.is_empty(), has) {
         (true, false) if !snapshot.meta.deleting => Some(Finalizer::Add),
-        (false, true) => Some(Finalizer::Remove),
+        // A group that is about to be described may begin its recycle next.
+        (false, true) if plan.describe.is_empty() => Some(Finalizer::Remove),
         _ => None,
     }
 }
 
-/// Counts what has happened since the mark. The mark moves with the counts, and only with them: nothing is stored because time passes elsewhere.
+/// Counts what happened since the mark. The mark moves only with the counts, so that nothing is written because Events of no concern arrive.
 fn count(facts: &Facts, settings: &Settings, now: Timestamp) -> Counted {
     let is_new = facts.counting.mark == Version::default();
     let mut counting = facts.counting.clone();
@@ -80,7 +78,7 @@ fn count(facts: &Facts, settings: &Settings, now: Timestamp) -> Counted {
     let news = facts.news.iter().filter(|one| !(is_new && spent.has_minute_of(one)));
     counting.take(news, settings, now);
     let changed = counting != facts.counting || facts.news.len() > MANY_NEWS || is_new;
-    // Where the cluster was restored from a backup, the mark lies in its future.
+    // After a restore from a backup, the mark is ahead of the cluster.
     if changed || facts.position < counting.mark {
         counting.mark = facts.position;
     }
@@ -89,15 +87,15 @@ fn count(facts: &Facts, settings: &Settings, now: Timestamp) -> Counted {
 }
 
 fn example(facts: &Facts) -> Option<String> {
-    let open = facts.news.iter().chain(&facts.reopened).filter_map(|news| match &news.leads {
-        Leads::Open(why) => Some((news, why)),
-        Leads::To(_) | Leads::Nowhere => None,
+    let open = facts.news.iter().chain(&facts.reopened).filter_map(|news| match &news.target {
+        Target::Unresolved(why) => Some((news, why)),
+        Target::Group(_) | Target::Ignored => None,
     });
-    let newest: Option<(&News, &String)> = open.max_by_key(|(news, _)| news.occurrence.minute);
-    newest.map(|(news, why)| format!("{}: {why}", news.occurrence.told()))
+    let newest: Option<(&Located, &String)> = open.max_by_key(|(news, _)| news.occurrence.minute);
+    newest.map(|(news, why)| messages::unmapped(&news.occurrence.whom, why))
 }
 
-/// Chooses the groups that may be recycled next.
+/// Sorts the groups that reached the threshold into candidates, pretended and held ones.
 fn choose(facts: &Facts, settings: &Settings, counted: &Counted, now: Timestamp, plan: &mut Plan) {
     let mut groups: Vec<_> =
         counted.counts.iter().filter(|(_, count)| **count >= settings.threshold).collect();
@@ -106,11 +104,11 @@ fn choose(facts: &Facts, settings: &Settings, counted: &Counted, now: Timestamp,
         many.cmp(few).then_with(names)
     });
     for (group, events) in groups {
-        let begin = Begin { group: group.clone(), events: *events };
+        let candidate = Candidate { group: group.clone(), events: *events };
         match hold(facts, settings, group, now) {
             Some(hold) => plan.held.push((group.clone(), hold)),
-            None if settings.dry_run => plan.pretend.push(begin),
-            None => plan.begin.push(begin),
+            None if settings.dry_run => plan.pretend.push(candidate),
+            None => plan.candidates.push(candidate),
         }
     }
 }
@@ -119,12 +117,11 @@ fn hold(facts: &Facts, settings: &Settings, group: &GroupRef, now: Timestamp) ->
     if facts.recycles.iter().any(|one| group_of(&one.recycle) == *group) {
         return Some(Hold::Active);
     }
-    let elsewhere = facts.elsewhere.iter().filter(|one| one.is_about(group));
     let mut last = history::last(&facts.status, group, settings.dry_run);
-    for one in elsewhere {
-        match &one.what {
-            Deed::Recycles(_) => return Some(Hold::Elsewhere(Arc::clone(&one.recycler))),
-            Deed::Recycled(at) => last = last.max(Some(Past(*at))),
+    for one in facts.others.iter().filter(|one| one.is_about(group)) {
+        match &one.activity {
+            Activity::Recycles(_) => return Some(Hold::Elsewhere(Arc::clone(&one.recycler))),
+            Activity::Recycled(at) => last = last.max(Some(Past(*at))),
         }
     }
     if let Some(Past(at)) = last {
@@ -137,6 +134,71 @@ fn hold(facts: &Facts, settings: &Settings, group: &GroupRef, now: Timestamp) ->
         return Some(Hold::Schedule(schedule.opens(now)));
     }
     (facts.recycles.len() >= settings.max_concurrent).then_some(Hold::Concurrency)
+}
+
+/// Resumes a recycle that left its group at size zero.
+fn resume(facts: &Facts, now: Timestamp, plan: &mut Plan) {
+    for group in &facts.unchecked {
+        match facts.groups.get(group).map(|view| &view.group) {
+            None | Some(Observed::NotAsked) => plan.describe.push(group.clone()),
+            Some(Observed::Unknown(failure)) => {
+                plan.unreachable.push((group.clone(), failure.clone()));
+            }
+            Some(Observed::Absent) => {}
+            Some(Observed::Present(found)) => {
+                let mark = abandoned::left_at_zero(found);
+                let mark = mark.filter(|mark| !facts.is_active(&mark.id));
+                if let Some(mark) = mark.filter(|_| plan.begin.is_none()) {
+                    let recycle = abandoned::resume(&mark, group, now);
+                    plan.begin = Some(Begin { recycle, cause: Cause::LeftAtZero });
+                }
+            }
+        }
+    }
+}
+
+/// Begins the recycle of the first candidate that can be recycled. Where one group of a region cannot be described, the others are not tried.
+fn begin(snapshot: &Snapshot, facts: &Facts, settings: &Settings, now: Timestamp, plan: &mut Plan) {
+    let is_active = |id: &str| facts.is_active(id);
+    let mut unreachable = BTreeSet::new();
+    for candidate in &plan.candidates {
+        let group = &candidate.group;
+        if plan.begin.is_some() {
+            return;
+        }
+        if unreachable.contains(&group.region) {
+            continue;
+        }
+        let Some(view) = facts.groups.get(group) else {
+            plan.describe.push(group.clone());
+            continue;
+        };
+        let by = match &view.group {
+            Observed::NotAsked => {
+                plan.describe.push(group.clone());
+                continue;
+            }
+            Observed::Absent => BlockedBy::NotFound,
+            Observed::Unknown(failure) => {
+                unreachable.insert(Arc::clone(&group.region));
+                BlockedBy::Unreachable(failure.clone())
+            }
+            // A group with more events is not described yet.
+            Observed::Present(_) if !plan.describe.is_empty() => continue,
+            Observed::Present(found) => {
+                let request = candidate.request(&snapshot.meta.uid, settings);
+                let own_node = facts.own_node.as_deref();
+                match recycling::begin(&request, found, &view.nodes, own_node, is_active, now) {
+                    Ok(recycle) => {
+                        plan.begin = Some(Begin { recycle, cause: Cause::Threshold });
+                        continue;
+                    }
+                    Err(refusal) => BlockedBy::Refused(refusal),
+                }
+            }
+        };
+        plan.blocked.push(Blocked { group: group.clone(), by });
+    }
 }
 
 #[cfg(test)]

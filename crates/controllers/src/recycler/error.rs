@@ -1,56 +1,44 @@
-//! What can be wrong with an EventRecycler. The schema refuses most of it, but not for objects that are older than the schema.
+//! Why the spec of an EventRecycler is invalid. The schema rejects most of this, but not for objects that are older than the schema.
 
 use machinist_domain::retry::{Category, Classified, Retry};
 
-/// Why nothing is counted for an EventRecycler.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// Why the spec of an EventRecycler is invalid. The texts are in `messages`.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// It has no spec, or one that says nothing.
-    #[error("neither searchTerms nor match say which events are meant")]
+    /// Neither `searchTerms` nor `match` select any event.
     NothingToLookFor,
-    /// Every event there is would count.
-    #[error(
-        "an empty search term is in every message; to count all events of a type, say match.type"
-    )]
+    /// An empty search term would match every message.
     EmptyTerm,
-    /// A duration that is none.
-    #[error("{field} is not a duration such as 90s or 1h30m: {text:?}")]
+    /// A duration cannot be parsed.
     Duration {
         /// Which field.
         field: &'static str,
-        /// What it says.
+        /// Its value.
         text: String,
     },
-    /// A number that is too small.
-    #[error("{field} must be at least 1, not {number}")]
+    /// A number is too small.
     Number {
         /// Which field.
         field: &'static str,
-        /// What it says.
+        /// Its value.
         number: i32,
     },
-    /// A threshold that is never reached: no more different ones are counted.
-    #[error(
-        "threshold {threshold} is never reached: of pods or nodes of a group at most {most} are counted"
-    )]
+    /// The threshold exceeds what is counted.
     Unreachable {
-        /// What it says.
+        /// Its value.
         threshold: u32,
-        /// How many are counted.
+        /// The highest count.
         most: usize,
     },
-    /// A regular expression that is none.
-    #[error("match.message: {0:?} is not a regular expression")]
+    /// An entry of `match.message` is invalid.
     Pattern(String),
-    /// A time of day or a time zone that is none.
-    #[error(
-        "schedule: {0:?} is neither a time of day such as 07:30 nor UTC nor an offset such as +02:00"
-    )]
+    /// A time of day or a time zone is invalid.
     Schedule(String),
-    /// It cannot be read at all.
-    #[error("it cannot be read: {0}")]
+    /// The object cannot be decoded.
     Undecodable(String),
 }
+
+impl std::error::Error for Refusal {}
 
 impl Classified for Refusal {
     fn category(&self) -> Category {

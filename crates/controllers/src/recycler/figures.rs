@@ -1,4 +1,4 @@
-//! What the stored status of an EventRecycler comes to in metrics.
+//! Metrics of the stored status of an EventRecycler.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use machinist_runtime::cache::store::{Change, Entry};
 use super::metrics::{RecyclerFigures, RecyclerMetrics};
 use crate::kinds::EventRecycler;
 
-/// Tells metrics of a change.
-pub(super) fn tell(metrics: &RecyclerMetrics, change: &Change<'_, EventRecycler>) {
+/// Updates the metrics after a change.
+pub(super) fn update(metrics: &RecyclerMetrics, change: &Change<'_, EventRecycler>) {
     let name = &*change.key.name;
     let before = change.before.and_then(known);
     let figures_before = before.map(figures).unwrap_or_default();
@@ -20,7 +20,7 @@ pub(super) fn tell(metrics: &RecyclerMetrics, change: &Change<'_, EventRecycler>
         return;
     };
     metrics.changed(name, &figures_before, &figures(after));
-    // What a list brings has ended before our time.
+    // Recycles in the first list ended before this process started.
     let Some(before) = before else { return };
     let past = |status: &EventRecyclerStatus| status.recycle_history.clone().unwrap_or_default();
     let known = past(before);
@@ -39,7 +39,7 @@ fn known(entry: &Entry<EventRecycler>) -> Option<&EventRecyclerStatus> {
 
 fn figures(status: &EventRecyclerStatus) -> RecyclerFigures {
     let events = status.event_counts.iter().flatten();
-    // Both lists have the same order; the names tell groups apart that have one name.
+    // Both lists have the same order; names are unique.
     let names = status.active_recycles.iter().flatten();
     let recycles = names.zip(status.recycles.iter().flatten());
     RecyclerFigures {

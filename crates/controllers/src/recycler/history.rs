@@ -1,4 +1,4 @@
-//! What was recycled, as the status keeps it: the newest last, bounded, and for as long as a cool-down depends on it.
+//! The history of recycles in the status: the newest last, bounded, and kept while a cool-down depends on it.
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::event_recycler::EventRecyclerStatus;
@@ -7,22 +7,22 @@ use machinist_api::event_recycler::status::PastRecycle;
 use machinist_domain::conditions::whole_seconds;
 use machinist_provider::node_groups::GroupRef;
 
-use super::plan::Begin;
+use super::plan::Candidate;
 
-/// How many are kept.
+/// The most entries.
 const MOST: usize = 20;
-/// How many are kept where a cool-down depends on them.
+/// The most entries that a cool-down depends on.
 const MOST_COOLING: usize = 100;
 
 const SUCCEEDED: &str = "Succeeded";
 const FAILED: &str = "Failed";
 const DRY_RUN: &str = "DryRun";
 
-/// When something ended.
+/// The end of a recycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Past(pub(super) Timestamp);
 
-/// When a group was last recycled. What was only pretended counts where it is only pretended again.
+/// When a group was last recycled. Entries of `dryRun` count only in `dryRun`.
 pub(super) fn last(
     status: &EventRecyclerStatus,
     group: &GroupRef,
@@ -34,13 +34,13 @@ pub(super) fn last(
     entries.filter_map(ended).map(Past).max()
 }
 
-/// Whether it was this group. Entries from before regions were written down are about every group of the name.
+/// Whether it was this group. Old entries have no region and match every group of the name.
 fn is_about(entry: &PastRecycle, group: &GroupRef) -> bool {
     let here = entry.region.as_deref().is_none_or(|region| *region == *group.region);
     here && entry.node_group.as_deref() == Some(&*group.name.0)
 }
 
-/// Whether it was more than pretended.
+/// Whether it was no dry run.
 pub(super) fn was_done(entry: &PastRecycle) -> bool {
     entry.status.as_deref() != Some(DRY_RUN)
 }
@@ -64,19 +64,19 @@ pub(super) fn entry(recycle: &Recycle, now: Timestamp) -> PastRecycle {
     }
 }
 
-/// A recycle that was only pretended.
-pub(super) fn pretended(begin: &Begin, now: Timestamp) -> PastRecycle {
+/// A recycle that `dryRun` prevented.
+pub(super) fn pretended(candidate: &Candidate, now: Timestamp) -> PastRecycle {
     PastRecycle {
-        node_group: Some(begin.group.name.to_string()),
-        region: Some(begin.group.region.to_string()),
+        node_group: Some(candidate.group.name.to_string()),
+        region: Some(candidate.group.region.to_string()),
         timestamp: Some(whole_seconds(now).to_string()),
-        event_count: i64::try_from(begin.events).ok(),
+        event_count: i64::try_from(candidate.events).ok(),
         status: Some(DRY_RUN.to_owned()),
         ..PastRecycle::default()
     }
 }
 
-/// Leaves out what is too much: the oldest first, and last those that a cool-down depends on.
+/// Drops surplus entries: the oldest first, and those that a cool-down depends on last.
 pub(super) fn bound(history: &mut Vec<PastRecycle>, cool_down: SignedDuration, now: Timestamp) {
     let cools = |entry: &PastRecycle| {
         ended(entry).is_some_and(|at| at.saturating_add(cool_down).is_ok_and(|until| until > now))
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_the_same_name_in_another_region_is_another_one() {
+    fn groups_of_two_regions_with_one_name_differ() {
         let mut past = PastRecycle { region: Some("r1".to_owned()), ..entry(1, 5) };
         let status = |past: &PastRecycle| EventRecyclerStatus {
             recycle_history: Some(vec![past.clone()]),
@@ -115,11 +115,11 @@ mod tests {
         };
         assert!(last(&past, "r1", "1") && !last(&past, "r2", "1") && !last(&past, "r1", "2"));
         past.region = None;
-        assert!(last(&past, "r1", "1") && last(&past, "r2", "1"), "nobody knows which it was");
+        assert!(last(&past, "r1", "1") && last(&past, "r2", "1"), "the region is not stored");
     }
 
     #[test]
-    fn it_is_bounded_and_a_cool_down_outlives_the_bound() {
+    fn history_is_bounded_and_kept_during_a_cool_down() {
         let cool_down = SignedDuration::from_secs(100);
         let now = Timestamp::from_second(1000).unwrap();
         let mut history: Vec<_> = (0..30).map(|number| entry(number, 0)).collect();

@@ -1,18 +1,12 @@
-//! The recycler: sees in Events that nodes are bad, and recycles the node groups behind them.
+//! The recycler: counts Events per node group, and recycles a group that reaches the threshold.
 //!
-//! Input: EventRecyclers, Events, Pods and Nodes from the caches, and what the cloud says of instances and groups. Output: the status of
-//! EventRecyclers, recycled groups, Events.
+//! Input: EventRecyclers, Events, Pods and Nodes from the caches; instances and groups from the cloud. Output: the status of EventRecyclers,
+//! recycled groups, Events. [`detection`] leads from Events to counts, [`recycling`] recycles one group step by step; they meet in the status.
 //!
-//! * [`detection`]: from Events to counts per group. [`recycling`]: recycles one group, step by step.
-//! * [`settings`], [`schedule`], `history`: what an EventRecycler asks for, when a recycle may begin, and what was recycled.
-//! * [`naming`]: how groups are called. `leftovers`: groups that somebody left at zero.
-//!
-//! The two parts meet in the status. `decide` begins a recycle when a group has too many events; that is stored, in one write that names the
-//! version it was decided on, and nothing else happens in that pass. From then on every pass asks each stored recycle for its next step.
-//!
-//! Invariants: an occurrence of an event counts once, whoever leads and however often that changes; a group is recycled by one EventRecycler at a
-//! time; what means nothing in one object is in nobody else's way; without news nothing is read, written or looked at.
+//! Invariants: an occurrence of an Event counts once, across leaders and restarts. A group is recycled by one EventRecycler at a time. An invalid
+//! EventRecycler does not affect others. Without changes nothing is read or written.
 
+mod abandoned;
 mod act;
 pub mod decide;
 mod declaration;
@@ -20,7 +14,7 @@ pub mod detection;
 pub mod error;
 mod figures;
 mod history;
-mod leftovers;
+mod messages;
 pub mod metrics;
 pub mod naming;
 mod observe;
@@ -56,12 +50,12 @@ use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::{Value, json};
 
+use self::abandoned::AbandonedGroups;
 pub use self::decide::decide;
 pub use self::declaration::DECLARATION;
-use self::detection::belongings::Belongings;
-use self::detection::place::Places;
-use self::detection::watchers::Watchers;
-use self::leftovers::Leftovers;
+use self::detection::event_tracker::EventTracker;
+use self::detection::group_membership::GroupMembership;
+use self::detection::locator::Locator;
 use self::metrics::RecyclerMetrics;
 pub use self::plan::{Outcome, Plan};
 pub use self::recycling::Recycling;
@@ -70,14 +64,14 @@ pub use self::snapshot::Snapshot;
 pub use self::timings::RecyclerTimings;
 use crate::kinds::{EventRecyclers, Events, Node, Nodes, Pod, Pods};
 
-/// How to look after EventRecyclers.
+/// What wiring passes to the recycler.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Who is asked about groups, and told to change them.
+    /// The node groups of the cloud.
     pub groups: Arc<dyn NodeGroups>,
-    /// The region that this process is in, if it knows.
+    /// The region of this process, if it is known.
     pub region: Option<Arc<str>>,
-    /// The Node that this process runs on, if it knows.
+    /// The Node that this process runs on, if it is known.
     pub own_node: Option<Arc<str>>,
     /// The durations that no EventRecycler sets.
     pub timings: RecyclerTimings,
@@ -88,39 +82,41 @@ pub struct Settings {
 pub struct RecyclerController {
     recyclers: Arc<Cache<EventRecyclers>>,
     events: Arc<Cache<Events>>,
-    watchers: Arc<Watchers>,
-    places: Places,
+    event_tracker: Arc<EventTracker>,
+    locator: Locator,
     recycling: Recycling,
-    leftovers: Arc<Leftovers>,
+    abandoned: Arc<AbandonedGroups>,
     timings: RecyclerTimings,
     metrics: Arc<RecyclerMetrics>,
 }
 
 impl RecyclerController {
-    /// A recycler for the groups that `settings` knows. Events, Pods and Nodes are those of the target cluster.
+    /// A recycler. Events, Pods and Nodes are those of the target cluster.
     pub fn new(shared: &Arc<Shared>, settings: Settings) -> Self {
         let Settings { groups, region, own_node, timings } = settings;
         let target = shared.target.as_ref().unwrap_or(&shared.control);
         let caches = &shared.caches;
         let nodes = caches.open(target, Scope::All, Nodes::default());
-        let watchers = Arc::new(Watchers::new(shared.clock.clone(), timings.machines.gather));
-        let wake = Arc::clone(&watchers);
-        let belongings = Belongings::new(
+        let event_tracker =
+            Arc::new(EventTracker::new(shared.clock.clone(), timings.machines.gather));
+        let tracker = Arc::clone(&event_tracker);
+        let group_membership = GroupMembership::new(
             Arc::clone(&groups),
             shared.tasks.clone(),
             shared.clock.clone(),
             shared.timings,
             timings.machines,
-            move || wake.wake_waiting(),
+            move || tracker.requeue_unresolved(),
         );
         Self {
             recyclers: caches.open(&shared.control, Scope::All, EventRecyclers),
             events: caches.open(target, Scope::All, Events::default()),
-            watchers,
-            places: Places {
+            event_tracker,
+            locator: Locator {
                 pods: caches.open(target, Scope::All, Pods::default()),
                 nodes: Arc::clone(&nodes),
-                belongings,
+                cloud: Arc::clone(&groups),
+                group_membership,
                 region,
             },
             recycling: Recycling::new(
@@ -132,7 +128,7 @@ impl RecyclerController {
                 timings.machines,
                 own_node,
             ),
-            leftovers: Arc::default(),
+            abandoned: Arc::default(),
             timings,
             metrics: shared.metrics.set(),
         }
@@ -150,39 +146,40 @@ impl Controller for RecyclerController {
         vec![
             self.recyclers.clone(),
             self.events.clone(),
-            self.places.pods.clone(),
-            self.places.nodes.clone(),
+            self.locator.pods.clone(),
+            self.locator.nodes.clone(),
         ]
     }
 
     fn subscribe(&self, queue: &Arc<Queue>) {
-        self.watchers.wake(queue);
-        let watchers = Arc::clone(&self.watchers);
-        self.events.attend(move |before, after, position| watchers.told(before, after, position));
-        let (watchers, events) = (Arc::clone(&self.watchers), Arc::clone(&self.events));
+        self.event_tracker.set_queue(queue);
+        let tracker = Arc::clone(&self.event_tracker);
+        self.events
+            .attend(move |before, after, position| tracker.event_changed(before, after, position));
+        let (tracker, events) = (Arc::clone(&self.event_tracker), Arc::clone(&self.events));
         let (keys, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
-        let leftovers = Arc::clone(&self.leftovers);
+        let abandoned = Arc::clone(&self.abandoned);
         self.recyclers.subscribe(move |change| {
-            figures::tell(&metrics, change);
+            figures::update(&metrics, change);
             match change.after {
-                Some(Entry::Known(recycler)) => watchers.follow(recycler, &*events),
+                Some(Entry::Known(recycler)) => tracker.track(recycler, &*events),
                 Some(Entry::Undecodable(_)) | None => {
-                    watchers.forget(change.key);
-                    leftovers.forget(change.key);
+                    tracker.forget(change.key);
+                    abandoned.forget(change.key);
                 }
             }
             keys.add_changed(change.key, change);
         });
-        let watchers = Arc::clone(&self.watchers);
-        self.places.pods.subscribe(move |change| {
-            if pod_is_placed(change.before, change.after) {
-                watchers.wake_waiting();
+        let tracker = Arc::clone(&self.event_tracker);
+        self.locator.pods.subscribe(move |change| {
+            if pod_got_node(change.before, change.after) {
+                tracker.requeue_unresolved();
             }
         });
-        let watchers = Arc::clone(&self.watchers);
-        self.places.nodes.subscribe(move |change| {
-            if node_is_known(change.before, change.after) {
-                watchers.wake_waiting();
+        let tracker = Arc::clone(&self.event_tracker);
+        self.locator.nodes.subscribe(move |change| {
+            if node_got_instance(change.before, change.after) {
+                tracker.requeue_unresolved();
             }
         });
     }
@@ -202,11 +199,11 @@ impl Controller for RecyclerController {
     fn report(
         &self,
         snapshot: &Snapshot,
-        _plan: &Plan,
+        plan: &Plan,
         outcome: &Outcome,
         now: Timestamp,
     ) -> Report {
-        report::report(snapshot, outcome, now)
+        report::report(snapshot, plan, outcome, now)
     }
 
     async fn write_status(
@@ -216,7 +213,7 @@ impl Controller for RecyclerController {
         status: &Value,
         writer: &Writer,
     ) -> Result<Option<Meta>, WriteError> {
-        // Counts and mark follow from what was read: if anything has changed since, they must be made anew.
+        // Counts and mark follow from this version. After any other change they have to be computed again.
         let (patch, guard) = (json!({ "status": status }), Guard::Version);
         writer.patch(&self.recyclers, &snapshot.meta, Part::Status, guard, patch, plan).await
     }
@@ -226,8 +223,8 @@ impl Controller for RecyclerController {
     }
 }
 
-/// Whether it is known since then where the pod runs.
-fn pod_is_placed(before: Option<&Entry<Pod>>, after: Option<&Entry<Pod>>) -> bool {
+/// Whether the change sets the Node of the pod.
+fn pod_got_node(before: Option<&Entry<Pod>>, after: Option<&Entry<Pod>>) -> bool {
     let node = |entry: Option<&Entry<Pod>>| match entry {
         Some(Entry::Known(pod)) => pod.node.clone(),
         Some(Entry::Undecodable(_)) | None => None,
@@ -235,8 +232,8 @@ fn pod_is_placed(before: Option<&Entry<Pod>>, after: Option<&Entry<Pod>>) -> boo
     node(after).is_some() && node(before) != node(after)
 }
 
-/// Whether it is known since then which instance the node is.
-fn node_is_known(before: Option<&Entry<Node>>, after: Option<&Entry<Node>>) -> bool {
+/// Whether the change sets the instance of the Node.
+fn node_got_instance(before: Option<&Entry<Node>>, after: Option<&Entry<Node>>) -> bool {
     let instance = |entry: Option<&Entry<Node>>| match entry {
         Some(Entry::Known(node)) => node.provider_id.clone(),
         Some(Entry::Undecodable(_)) | None => None,

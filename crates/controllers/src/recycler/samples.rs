@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::recycler::detection::window::minute_of;
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_api::event_recycler::recycle::Recycle;
@@ -10,15 +11,15 @@ use machinist_api::event_recycler::status::PastRecycle;
 use machinist_api::names::FINALIZER_RECYCLER;
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
-use machinist_domain::window::minute_of;
+use machinist_domain::observed::Observed;
 use machinist_provider::node_groups::{Group, GroupName, GroupRef, Lifecycle, Member, Sizes};
 use serde_json::{Value, json};
 
-use super::detection::counting::{Counting, Leads, News};
+use super::detection::counting::{Counting, Located, Target};
 use super::detection::occurrence::Occurrence;
-use super::recycling::{self, Sight};
+use super::recycling::{self, GroupState};
 use super::settings::Settings;
-use super::snapshot::{Content, Deed, Elsewhere, Facts, Snapshot};
+use super::snapshot::{Activity, Content, Facts, GroupView, OtherActivity, Snapshot};
 use super::timings::RecyclerTimings;
 use crate::kinds::Whom;
 
@@ -32,7 +33,7 @@ pub(super) fn ago(minutes: i64) -> Timestamp {
     now() - SignedDuration::from_mins(minutes)
 }
 
-/// An EventRecycler that has counted nothing, as far as it is known.
+/// An EventRecycler without counts.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
     pub(super) facts: Facts,
@@ -40,7 +41,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// One that asks for `more` than a search term.
+    /// One with `more` than a search term.
     pub(super) fn new(more: &Value) -> Self {
         let mut spec = json!({"searchTerms": ["bad"], "threshold": 3});
         for (name, value) in more.as_object().unwrap() {
@@ -58,11 +59,13 @@ impl Sample {
             counting: Counting { mark: Version(10), ..Counting::default() },
             position: Version(20),
             news: Vec::new(),
-            ahead: false,
+            incomplete: false,
             reopened: Vec::new(),
-            elsewhere: Vec::new(),
+            others: Vec::new(),
             recycles: Vec::new(),
-            unseen: Vec::new(),
+            unchecked: Vec::new(),
+            groups: BTreeMap::new(),
+            own_node: None,
             timings: RecyclerTimings::default(),
         };
         let meta = Meta {
@@ -76,8 +79,8 @@ impl Sample {
 
     /// The same for a group of another region.
     pub(super) fn news_in(mut self, region: &str, group: &str, times: u32) -> Self {
-        let leads = Leads::To(GroupRef::new(region, group));
-        self.facts.news.push(News { leads, ..news(group, "p", times, 0) });
+        let target = Target::Group(GroupRef::new(region, group));
+        self.facts.news.push(Located { target, ..news(group, "p", times, 0) });
         self
     }
 
@@ -87,10 +90,10 @@ impl Sample {
         self
     }
 
-    /// One that leads nowhere yet.
+    /// One without a group yet.
     pub(super) fn unmapped(mut self, pod: &str) -> Self {
-        let leads = Leads::Open("no node".to_owned());
-        self.facts.news.push(News { leads, node: None, ..news("", pod, 1, 0) });
+        let target = Target::Unresolved("no node".to_owned());
+        self.facts.news.push(Located { target, node: None, ..news("", pod, 1, 0) });
         self
     }
 
@@ -106,17 +109,17 @@ impl Sample {
         self
     }
 
-    pub(super) fn elsewhere(mut self, group: &str, what: Deed) -> Self {
-        self.facts.elsewhere.push(Elsewhere {
+    pub(super) fn elsewhere(mut self, group: &str, activity: Activity) -> Self {
+        self.facts.others.push(OtherActivity {
             recycler: "other".into(),
             group: group.into(),
             region: Some(REGION.into()),
-            what,
+            activity,
         });
         self
     }
 
-    /// A recycle under way, of whose group nobody can say anything.
+    /// A recycle in progress whose group cannot be described.
     pub(super) fn active(mut self, group: &str) -> Self {
         let recycle = recycle(group, "Replacing");
         let status = Arc::make_mut(&mut self.facts.status);
@@ -126,7 +129,7 @@ impl Sample {
             recycle,
             owner: "er".into(),
             settings: recycling::Settings::default(),
-            group: Sight::Unknown(machinist_domain::retry::Failure {
+            group: Observed::Unknown(machinist_domain::retry::Failure {
                 category: machinist_domain::retry::Category::Unavailable,
                 retry: machinist_domain::retry::Retry::Backoff,
                 message: "no answer".to_owned(),
@@ -136,6 +139,13 @@ impl Sample {
             own_node: None,
             cancelled: false,
         });
+        self
+    }
+
+    /// With this description of a group.
+    pub(super) fn described(mut self, region: &str, group: &str, state: GroupState) -> Self {
+        let view = GroupView { group: state, nodes: BTreeMap::new() };
+        self.facts.groups.insert(GroupRef::new(region, group), view);
         self
     }
 
@@ -154,13 +164,13 @@ pub(super) fn recycle(group: &str, step: &str) -> Recycle {
     serde_json::from_value(value).unwrap()
 }
 
-pub(super) fn news(group: &str, pod: &str, times: u32, minutes: i64) -> News {
+pub(super) fn news(group: &str, pod: &str, times: u32, minutes: i64) -> Located {
     let whom = Whom::Pod { namespace: "ns".into(), name: pod.into(), uid: None };
     let minute = minute_of(ago(minutes));
-    News {
+    Located {
         occurrence: Occurrence { minute, times, whom, host: None },
         node: Some(format!("node-of-{pod}").into()),
-        leads: Leads::To(GroupRef::new(REGION, group)),
+        target: Target::Group(GroupRef::new(REGION, group)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! When a recycle may begin: hours of the day, on days of the week. Pure: the time is an argument.
+//! When a recycle may begin: hours of the day, on days of the week.
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::event_recycler::spec::{self, Day};
@@ -11,29 +11,29 @@ const DAY: i64 = 24 * 60 * MINUTE;
 /// When a recycle may begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// How far ahead of UTC the clock is, in seconds.
+    /// The offset from UTC, in seconds.
     offset: i64,
-    /// From this second of the day on.
+    /// The second of the day at which it opens.
     from: i64,
-    /// For so many seconds.
+    /// For how many seconds it is open.
     length: i64,
-    /// On which days it begins, Monday first.
+    /// The days on which it opens, Monday first.
     days: [bool; 7],
 }
 
 impl Schedule {
-    /// Reads what the spec says.
-    pub fn read(said: &spec::Schedule) -> Result<Self, Refusal> {
+    /// Reads the spec.
+    pub fn read(schedule: &spec::Schedule) -> Result<Self, Refusal> {
         let time = |text: &Option<String>, default| match text {
             None => Ok(default),
             Some(text) => time_of_day(text).ok_or_else(|| Refusal::Schedule(text.clone())),
         };
-        let (from, to) = (time(&said.from, 0)?, time(&said.to, DAY)?);
-        let offset = match said.time_zone.as_deref() {
+        let (from, to) = (time(&schedule.from, 0)?, time(&schedule.to, DAY)?);
+        let offset = match schedule.time_zone.as_deref() {
             None | Some("UTC") => 0,
             Some(text) => offset(text).ok_or_else(|| Refusal::Schedule(text.to_owned()))?,
         };
-        let days = said.days.as_deref().filter(|days| !days.is_empty());
+        let days = schedule.days.as_deref().filter(|days| !days.is_empty());
         let days = days.map_or([true; 7], |days| WEEK.map(|day| days.contains(&day)));
         let length = if to > from { to - from } else { to - from + DAY };
         Ok(Self { offset, from, length, days })
@@ -42,7 +42,7 @@ impl Schedule {
     /// Whether a recycle may begin now.
     pub fn is_open(&self, now: Timestamp) -> bool {
         let local = now.as_second().saturating_add(self.offset);
-        // The hours may have begun yesterday.
+        // It may have opened yesterday.
         let (day, second) = (local.div_euclid(DAY), local.rem_euclid(DAY));
         let today = second >= self.from && second < self.from + self.length && self.is_on(day);
         let since_yesterday = second + DAY < self.from + self.length && self.is_on(day - 1);

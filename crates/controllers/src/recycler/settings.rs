@@ -1,17 +1,17 @@
-//! What an EventRecycler asks for, read and checked, with the defaults filled in.
+//! The spec of an EventRecycler, validated and with its defaults.
 //!
-//! The schema checks the same, but objects may be older than the schema. One that cannot be read is refused, and nobody else suffers. Recycles that
-//! it has begun go on: for them every field that cannot be read has its default ([`for_recycles`]).
+//! The schema checks the same, but objects may be older than the schema. An invalid spec stops counting; its recycles in progress continue with
+//! the default of every invalid field ([`for_recycles`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::recycler::detection::window::{MOST_SUBJECTS, Window};
 use jiff::SignedDuration;
 use machinist_api::event_recycler::EventRecyclerSpec;
 use machinist_api::event_recycler::spec::{CountBy, NodeGroupSelector, Strategy};
 use machinist_domain::pairs::Pairs;
-use machinist_domain::window::{MOST_SUBJECTS, Window};
 
 use super::detection::pattern::Pattern;
 use super::error::Refusal;
@@ -24,32 +24,32 @@ const WINDOW: Duration = Duration::from_secs(10 * 60);
 const COOL_DOWN: Duration = Duration::from_secs(60 * 60);
 const THRESHOLD: i32 = 5;
 
-/// What an EventRecycler asks for.
+/// The spec of an EventRecycler.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Which events count.
     pub pattern: Pattern,
     /// The longest time between two evaluations.
     pub watch_interval: Duration,
-    /// How many within the window are too many.
+    /// The count at which a group is recycled.
     pub threshold: u64,
     /// How far back events count.
     pub window: Window,
     /// What is counted.
     pub count_by: CountBy,
-    /// Only say what would be done.
+    /// Whether recycles are only reported.
     pub dry_run: bool,
-    /// Where the groups are, if it says so.
+    /// The region of the groups, if it is set.
     pub region: Option<Arc<str>>,
     /// Which groups may be recycled.
     pub groups: GroupSelector,
-    /// For how long a group is left alone after a recycle.
+    /// The time after a recycle in which the group is not recycled again.
     pub cool_down: SignedDuration,
-    /// How many groups are recycled at once.
+    /// The most recycles in progress.
     pub max_concurrent: usize,
     /// How a group is recycled.
     pub strategy: Strategy,
-    /// When a recycle may begin; `None` means at any time.
+    /// When a recycle may begin; always if `None`.
     pub schedule: Option<Schedule>,
 }
 
@@ -67,17 +67,17 @@ impl GroupSelector {
         Self { names, labels: said.match_labels.unwrap_or_default() }
     }
 
-    /// The groups that it names.
+    /// The names in the spec.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().flatten().map(String::as_str)
     }
 
-    /// Whether a group of this name may be.
+    /// Whether a group of this name may be recycled.
     pub fn has_name(&self, name: &str) -> bool {
         self.names.as_ref().is_none_or(|names| names.contains(name))
     }
 
-    /// Whether a group that has a Node with these labels may be.
+    /// Whether a group that has a Node with these labels may be recycled.
     pub fn has_labels(&self, labels: &Pairs) -> bool {
         self.labels.iter().all(|(name, value)| labels.get(name) == Some(value.as_str()))
     }
@@ -88,7 +88,7 @@ impl Settings {
     pub fn read(spec: Option<&EventRecyclerSpec>) -> Result<Self, Refusal> {
         let spec = spec.ok_or(Refusal::NothingToLookFor)?;
         let cool_down = duration("coolDown", spec.cool_down.as_deref(), COOL_DOWN)?;
-        // What only recycles use is checked here, too: a refusal says more than a default that nobody asked for.
+        // Fields that only recycles use are checked as well: an error is better than a silent default.
         for (field, text) in [
             ("pollInterval", &spec.poll_interval),
             ("recycleTimeout", &spec.recycle_timeout),
@@ -121,7 +121,7 @@ impl Settings {
     }
 }
 
-/// How recycles are done. What cannot be read has its default: whatever was begun must be ended.
+/// How to recycle. An invalid field has its default, because a recycle that has begun must end.
 pub fn for_recycles(
     spec: Option<&EventRecyclerSpec>,
     timings: &RecyclerTimings,
@@ -143,7 +143,7 @@ pub fn for_recycles(
     }
 }
 
-/// A duration in Go's words. Nothing, and nothing at all (`0`), are the default, as in kaws.
+/// A Go duration. An empty text and zero are the default, as in kaws.
 fn duration(
     field: &'static str,
     text: Option<&str>,
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_as_in_kaws() {
+    fn defaults_are_those_of_kaws() {
         let settings = Settings::read(Some(&spec())).unwrap();
         assert_eq!((settings.threshold, settings.watch_interval), (5, WATCH_INTERVAL));
         assert_eq!((settings.dry_run, settings.max_concurrent), (false, 1));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_in_gos_words() {
+    fn durations_have_the_go_syntax() {
         for (text, seconds) in [("90s", 90), ("1h30m", 5400), ("1.5h", 5400), ("0", 60), ("", 60)] {
             let spec = EventRecyclerSpec { watch_interval: Some(text.to_owned()), ..spec() };
             let read = Settings::read(Some(&spec)).unwrap().watch_interval;
@@ -198,9 +198,9 @@ mod tests {
         assert_eq!(for_recycles(Some(&spec), &quick).poll, Duration::from_millis(50));
     }
 
-    /// Such objects may be stored, from before there was a schema that refuses them.
+    /// Such objects may be stored: they are older than the schema.
     #[test]
-    fn a_bad_duration_is_refused_and_recycles_take_the_default() {
+    fn an_invalid_duration_is_refused_and_recycles_use_the_default() {
         for text in ["abc", "15", "-20m"] {
             let bad = || Some(text.to_owned());
             for spec in [
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_for_nothing_or_for_everything_is_refused() {
+    fn selecting_nothing_or_everything_is_refused() {
         assert_eq!(Settings::read(None).unwrap_err(), Refusal::NothingToLookFor);
         let empty = EventRecyclerSpec::default();
         assert_eq!(Settings::read(Some(&empty)).unwrap_err(), Refusal::NothingToLookFor);
@@ -230,14 +230,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_begin_with_one() {
+    fn numbers_are_at_least_one() {
         let spec = EventRecyclerSpec { threshold: Some(0), ..spec() };
         let refusal = Settings::read(Some(&spec)).unwrap_err();
         assert_eq!(refusal, Refusal::Number { field: "threshold", number: 0 });
     }
 
     #[test]
-    fn a_threshold_that_is_never_reached_is_refused() {
+    fn an_unreachable_threshold_is_refused() {
         let many = EventRecyclerSpec { threshold: Some(1001), ..spec() };
         assert_eq!(Settings::read(Some(&many)).unwrap().threshold, 1001, "of events");
         let pods = EventRecyclerSpec { count_by: Some(CountBy::Pods), ..many };

@@ -1,8 +1,8 @@
-//! What the decision about one EventRecycler may look at.
+//! Input of the decision about one EventRecycler.
 //!
-//! A recycle that is under way is a part with stages of its own (`recycling`): here are its snapshots, one for each that is
-//! stored. A recycle begins by being stored, and from then on it is asked for its next step in every pass.
+//! A recycle in progress has stages of its own (`recycling`): there is one snapshot of it for each recycle in the status.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,61 +10,74 @@ use jiff::Timestamp;
 use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_domain::key::Version;
 use machinist_domain::meta::Meta;
-use machinist_provider::node_groups::GroupRef;
+use machinist_provider::node_groups::{GroupRef, InstanceId};
 
-use super::detection::counting::{Counting, News};
+use super::detection::counting::{Counting, Located};
 use super::error::Refusal;
-use super::recycling;
+use super::recycling::{self, GroupState};
 use super::settings::Settings;
 use super::timings::RecyclerTimings;
 
-/// What the decision about one EventRecycler may look at.
+/// Input of the decision about one EventRecycler.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     /// Identity and version.
     pub meta: Meta,
-    /// What is in it.
+    /// The content.
     pub content: Content,
 }
 
-/// What is in an EventRecycler.
+/// The content of an EventRecycler.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// Nobody can tell, because of this.
+    /// It cannot be decoded, because of this.
     Undecodable(String),
-    /// This.
+    /// It was decoded.
     Read(Box<Facts>),
 }
 
 /// What is known of an EventRecycler.
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// Counts the changes of the spec.
+    /// The generation of the spec.
     pub generation: i64,
-    /// Who wants to do something before it goes.
+    /// The finalizers of the object.
     pub finalizers: Box<[String]>,
-    /// What it asks for, or why that means nothing.
+    /// The spec, or why it is invalid.
     pub settings: Result<Arc<Settings>, Refusal>,
-    /// What its status says.
+    /// The stored status.
     pub status: Arc<EventRecyclerStatus>,
-    /// What was counted, as it is stored; nothing where that was for another spec.
+    /// The stored counts; empty where they belong to another generation.
     pub counting: Counting,
     /// Events are known up to this version.
     pub position: Version,
-    /// What has happened beyond the mark, up to the position.
-    pub news: Vec<News>,
-    /// Whether more has happened, beyond the position, which moves in a moment.
-    pub ahead: bool,
-    /// What led to no group when it was stored, looked at again.
-    pub reopened: Vec<News>,
-    /// What other EventRecyclers do and have done.
-    pub elsewhere: Vec<Elsewhere>,
-    /// The recycles under way.
+    /// Occurrences after the mark, up to the position.
+    pub news: Vec<Located>,
+    /// Whether occurrences beyond the position are known: the list that brings them is not complete.
+    pub incomplete: bool,
+    /// Occurrences that had no group when they were stored, located again.
+    pub reopened: Vec<Located>,
+    /// What other EventRecyclers do and did.
+    pub others: Vec<OtherActivity>,
+    /// The recycles in progress.
     pub recycles: Vec<recycling::Snapshot>,
-    /// Groups that it names and that nobody has looked at yet: one may have been left at zero.
-    pub unseen: Vec<GroupRef>,
+    /// Groups that an interrupted recycle may have left at size zero, and that were not checked yet.
+    pub unchecked: Vec<GroupRef>,
+    /// Groups that were described recently.
+    pub groups: BTreeMap<GroupRef, GroupView>,
+    /// The Node that this process runs on.
+    pub own_node: Option<Arc<str>>,
     /// The durations that no EventRecycler sets.
     pub timings: RecyclerTimings,
+}
+
+/// A group and the Nodes of its instances.
+#[derive(Debug, Clone)]
+pub struct GroupView {
+    /// The group.
+    pub group: GroupState,
+    /// The Nodes of its instances.
+    pub nodes: BTreeMap<InstanceId, recycling::snapshot::Node>,
 }
 
 impl Facts {
@@ -74,40 +87,46 @@ impl Facts {
         Some(settings.watch_interval.max(self.timings.shortest_interval))
     }
 
-    /// Whether the recycle of this id is stored anywhere.
+    /// How long the description of a group that may be recycled is cached.
+    pub fn group_age(&self) -> Duration {
+        self.watch_interval().unwrap_or_default().min(self.timings.group_age)
+    }
+
+    /// Whether a recycle with this id is stored in any EventRecycler.
     pub fn is_active(&self, id: &str) -> bool {
         let here = self.recycles.iter().any(|one| one.recycle.id == id);
-        let there = |deed: &Deed| matches!(deed, Deed::Recycles(other) if other == id);
-        here || self.elsewhere.iter().any(|one| there(&one.what))
+        let there =
+            |activity: &Activity| matches!(activity, Activity::Recycles(other) if other == id);
+        here || self.others.iter().any(|one| there(&one.activity))
     }
 }
 
-/// What another EventRecycler does to a group, or has done.
+/// What another EventRecycler does to a group, or did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Elsewhere {
+pub struct OtherActivity {
     /// Its name.
     pub recycler: Arc<str>,
-    /// What the group is called.
+    /// The name of the group.
     pub group: Arc<str>,
-    /// Where it is; what was written down earlier may not say it.
+    /// The region of the group; old history entries have none.
     pub region: Option<Arc<str>>,
-    /// What it does or has done.
-    pub what: Deed,
+    /// What it does or did.
+    pub activity: Activity,
 }
 
-impl Elsewhere {
-    /// Whether it is this group.
+impl OtherActivity {
+    /// Whether it concerns this group.
     pub fn is_about(&self, group: &GroupRef) -> bool {
         self.region.as_ref().is_none_or(|region| *region == group.region)
             && self.group == group.name.0
     }
 }
 
-/// What an EventRecycler does to a group, or has done.
+/// What an EventRecycler does to a group, or did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deed {
-    /// It recycles it: the recycle of this id.
+pub enum Activity {
+    /// A recycle with this id is in progress.
     Recycles(String),
-    /// It has done so until then.
+    /// A recycle ended then.
     Recycled(Timestamp),
 }

@@ -13,12 +13,13 @@ mod errors;
 use std::fmt;
 use std::sync::Arc;
 
+use machinist_aws_spec::provider_id;
 use machinist_provider::Pending;
 use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::cloud::{CloudError, ErrorClass};
 use machinist_provider::node_groups::{
-    Group, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId, NodeGroups, RefreshId,
-    RefreshPreferences, Sizes, mark,
+    Group, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId, InstanceLocation,
+    NodeGroups, RefreshId, RefreshPreferences, Sizes, mark,
 };
 use machinist_provider::parts::Parts;
 
@@ -87,6 +88,15 @@ impl Caller {
 }
 
 impl NodeGroups for AutoScaling {
+    fn provider(&self) -> &'static str {
+        "aws"
+    }
+
+    fn locate(&self, provider_id: &str) -> Option<InstanceLocation> {
+        let id = provider_id::instance_of(provider_id)?.into();
+        Some(InstanceLocation { id, region: provider_id::region_of(provider_id).map(Arc::from) })
+    }
+
     fn instances<'a>(
         &'a self,
         region: &'a str,

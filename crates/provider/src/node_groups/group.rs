@@ -12,6 +12,15 @@ use crate::cloud::InstanceState;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceId(pub Arc<str>);
 
+/// What a provider ID says about its instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstanceLocation {
+    /// Which instance.
+    pub id: InstanceId,
+    /// Its region, if the provider ID names one.
+    pub region: Option<Arc<str>>,
+}
+
 /// A group name. It is unique within a region: see [`GroupRef`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupName(pub Arc<str>);

@@ -18,8 +18,8 @@ use std::fmt::Debug;
 
 pub use self::error::GroupError;
 pub use self::group::{
-    Group, GroupName, GroupRef, Hook, InstanceFacts, InstanceId, Lifecycle, Member, Process, Sizes,
-    Transition, WarmPool,
+    Group, GroupName, GroupRef, Hook, InstanceFacts, InstanceId, InstanceLocation, Lifecycle,
+    Member, Process, Sizes, Transition, WarmPool,
 };
 pub use self::none::NoGroups;
 pub use self::refresh::{Refresh, RefreshId, RefreshPreferences, RefreshStatus};
@@ -28,6 +28,12 @@ use crate::cloud::CloudError;
 
 /// Manages node groups, with the credentials of this process. Implementations are shared by all workers.
 pub trait NodeGroups: Debug + Send + Sync {
+    /// The name of the provider, for audit lines and metrics.
+    fn provider(&self) -> &'static str;
+
+    /// The instance that the provider ID of a Node names, if it is one of this cloud.
+    fn locate(&self, provider_id: &str) -> Option<InstanceLocation>;
+
     /// These instances; unknown ones are omitted.
     fn instances<'a>(
         &'a self,

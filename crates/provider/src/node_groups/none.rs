@@ -1,8 +1,8 @@
 //! The node groups of a binary whose providers have none.
 
 use super::{
-    Group, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId, NodeGroups, RefreshId,
-    RefreshPreferences, Sizes,
+    Group, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId, InstanceLocation,
+    NodeGroups, RefreshId, RefreshPreferences, Sizes,
 };
 use crate::Pending;
 use crate::cloud::{CloudError, ErrorClass};
@@ -20,6 +20,16 @@ fn refused<'a, T: Send + 'a, E: From<CloudError> + Send + 'a>() -> Pending<'a, R
 macro_rules! refuse {
     ($($name:ident($($argument:ty),*) -> $result:ty;)*) => {
         impl NodeGroups for NoGroups {
+            fn provider(&self) -> &'static str {
+                "none"
+            }
+
+            /// Every Node has an instance here, so that the status of an EventRecycler shows why its group is unknown.
+            fn locate(&self, provider_id: &str) -> Option<InstanceLocation> {
+                let id = provider_id.rsplit('/').next()?.into();
+                Some(InstanceLocation { id, region: Some("".into()) })
+            }
+
             $(fn $name<'a>(&'a self, $(_: $argument),*) -> Pending<'a, $result> {
                 refused()
             })*

@@ -1,4 +1,4 @@
-//! What holds for any history of events and recycles.
+//! Properties for any history of events and recycles.
 
 use std::collections::BTreeMap;
 
@@ -27,26 +27,25 @@ fn happening() -> impl Strategy<Value = Happening> {
     })
 }
 
-fn told(sample: Sample, happenings: &[Happening]) -> Sample {
+fn with(sample: Sample, happenings: &[Happening]) -> Sample {
     happenings.iter().fold(sample, |sample, one| {
         sample.news(&format!("g{}", one.group), &format!("p{}", one.pod), one.times, one.minutes)
     })
 }
 
 proptest! {
-    /// However the events come in pieces, and whoever counts them, the counts are those of all events at once.
     #[test]
     fn counting_in_pieces_is_counting_at_once(
         list in prop::collection::vec(happening(), 0..40), cuts in prop::collection::vec(any::<bool>(), 40),
         by in prop::sample::select(vec!["Events", "Pods", "Nodes"]),
     ) {
         let sample = Sample::new(&json!({ "countBy": by }));
-        let at_once = decide(&told(sample.clone(), &list).snapshot(), now()).counted.unwrap();
+        let at_once = decide(&with(sample.clone(), &list).snapshot(), now()).counted.unwrap();
         let mut piecewise = sample;
         for (one, cut) in list.iter().zip(cuts) {
-            piecewise = told(piecewise, std::slice::from_ref(one));
+            piecewise = with(piecewise, std::slice::from_ref(one));
             if cut {
-                // As it is stored, and read by whoever comes next.
+                // Stored, and read by the next leader.
                 let counted = decide(&piecewise.snapshot(), now()).counted.unwrap();
                 piecewise.facts.counting = Counting::read(Some(&counted.counting.write()));
                 piecewise.facts.news.clear();
@@ -57,14 +56,13 @@ proptest! {
         prop_assert_eq!(counted.counting.groups, at_once.counting.groups);
     }
 
-    /// Nothing begins without cause, and nothing that has one is forgotten: it begins or it is said why not.
     #[test]
-    fn whoever_has_too_many_events_begins_or_is_held(
+    fn a_group_that_reached_the_threshold_is_a_candidate_or_held(
         list in prop::collection::vec(happening(), 0..40), threshold in 1u64..12, concurrent in 1usize..4,
         active in prop::collection::btree_set(0u8..4, 0..3), cooling in prop::collection::btree_set(0u8..4, 0..3),
     ) {
         let spec = json!({"threshold": threshold, "maxConcurrent": concurrent});
-        let mut sample = told(Sample::new(&spec), &list);
+        let mut sample = with(Sample::new(&spec), &list);
         for group in &active {
             sample = sample.active(&format!("g{group}"));
         }
@@ -75,12 +73,12 @@ proptest! {
         let counts = plan.counted.clone().unwrap().counts;
         let held: BTreeMap<_, _> = plan.held.iter().cloned().collect();
         for (group, count) in &counts {
-            let begins = plan.begin.iter().any(|begin| begin.group == *group);
+            let begins = plan.candidates.iter().any(|one| one.group == *group);
             prop_assert_eq!(begins || held.contains_key(group), *count >= threshold, "{}", group);
             prop_assert!(!(begins && held.contains_key(group)));
         }
-        prop_assert!(plan.begin.is_sorted_by_key(|begin| std::cmp::Reverse(begin.events)));
-        for begin in &plan.begin {
+        prop_assert!(plan.candidates.is_sorted_by_key(|one| std::cmp::Reverse(one.events)));
+        for begin in &plan.candidates {
             let number: u8 = begin.group.name.0[1..].parse().unwrap();
             prop_assert!(!active.contains(&number) && !cooling.contains(&number));
             prop_assert!(active.len() < concurrent);
@@ -88,12 +86,11 @@ proptest! {
         }
     }
 
-    /// What is stored is bounded, whatever happens, and is read as it was.
     #[test]
-    fn what_is_stored_is_bounded_and_read_as_it_was(
+    fn stored_counts_are_bounded_and_read_back(
         list in prop::collection::vec(happening(), 0..60), open in 0usize..600,
     ) {
-        let mut sample = told(Sample::new(&json!({"countBy": "Pods"})), &list);
+        let mut sample = with(Sample::new(&json!({"countBy": "Pods"})), &list);
         for number in 0..open {
             sample = sample.unmapped(&format!("u{number}"));
         }
@@ -102,10 +99,9 @@ proptest! {
         prop_assert_eq!(Counting::read(Some(&counting.write())), counting);
     }
 
-    /// A pass that follows at once has nothing to add.
     #[test]
     fn deciding_again_changes_nothing(list in prop::collection::vec(happening(), 0..40)) {
-        let mut sample = told(Sample::new(&json!({"threshold": 1000})), &list);
+        let mut sample = with(Sample::new(&json!({"threshold": 1000})), &list);
         let first = decide(&sample.snapshot(), now()).counted.unwrap();
         sample.facts.counting = first.counting.clone();
         sample.facts.news.clear();
@@ -115,9 +111,8 @@ proptest! {
     }
 }
 
-/// Time alone takes counts away and never adds any.
 #[test]
-fn counts_go_with_the_window() {
+fn counts_shrink_with_time() {
     let mut sample = Sample::new(&json!({}));
     sample.facts.news = (0..10).map(|minutes| news("g", "p", 1, minutes)).collect();
     let mut last = u64::MAX;

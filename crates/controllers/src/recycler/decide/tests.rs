@@ -1,15 +1,17 @@
-//! What is decided about an EventRecycler, case by case.
+//! Decisions about an EventRecycler, case by case.
 
 use machinist_domain::key::Version;
+use machinist_domain::retry::{Category, Failure, Retry};
+use machinist_provider::node_groups::Group;
 use serde_json::json;
 
 use super::*;
-use crate::recycler::error::Refusal;
-use crate::recycler::samples::{REGION, Sample, ago, now};
+use crate::recycler::recycling::GroupState;
+use crate::recycler::samples::{REGION, Sample, ago, group, now};
 
 fn begins(sample: &Sample) -> Option<(String, u64)> {
     let plan = decide(&sample.snapshot(), now());
-    plan.begin.first().map(|begin| {
+    plan.candidates.first().map(|begin| {
         assert_eq!(&*begin.group.region, REGION);
         (begin.group.name.to_string(), begin.events)
     })
@@ -37,7 +39,7 @@ fn only_the_window_counts() {
 }
 
 #[test]
-fn what_was_stored_and_what_is_new_count_together() {
+fn stored_and_new_occurrences_count_together() {
     let mut sample = Sample::new(&json!({})).news("a", "p", 2, 2);
     let stored = decide(&sample.snapshot(), now()).counted.unwrap().counting;
     assert_eq!(stored.mark, Version(20));
@@ -57,16 +59,16 @@ fn pods_and_nodes_count_once_each() {
 }
 
 #[test]
-fn the_worst_group_is_first_and_the_next_follows_where_it_is_refused() {
+fn the_group_with_the_most_events_is_first() {
     let sample = Sample::new(&json!({}));
     let sample = sample.news("a", "p", 3, 0).news("b", "q", 8, 0).news("c", "r", 8, 0);
     let order = |sample: &Sample| -> Vec<String> {
-        let begin = decide(&sample.snapshot(), now()).begin;
-        begin.iter().map(|begin| begin.group.name.to_string()).collect()
+        let candidates = decide(&sample.snapshot(), now()).candidates;
+        candidates.iter().map(|begin| begin.group.name.to_string()).collect()
     };
     assert_eq!(order(&sample), ["b", "c", "a"]);
     assert!(held(&sample).is_empty());
-    // Whoever is held back is in nobody's way either.
+    // A group that is held does not block others.
     assert_eq!(order(&sample.past("b", "Failed", 1)), ["c", "a"]);
 }
 
@@ -77,33 +79,33 @@ fn groups_of_one_name_in_two_regions_are_two_groups() {
     assert_eq!(begins(&here), None, "neither has three");
     let far = sample.news_in("us-east-1", "a", 3).news("a", "p", 2, 0);
     let plan = decide(&far.snapshot(), now());
-    assert_eq!(plan.begin.len(), 1);
-    assert_eq!(plan.begin[0].group, GroupRef::new("us-east-1", "a"));
+    assert_eq!(plan.candidates.len(), 1);
+    assert_eq!(plan.candidates[0].group, GroupRef::new("us-east-1", "a"));
     let counts: Vec<_> = plan.counted.unwrap().counts.into_values().collect();
     assert_eq!(counts, [2, 3]);
     // What is done to the one here is not done to the one there.
     for busy in [
         far.clone().past("a", "Succeeded", 5),
         far.clone().active("a"),
-        far.clone().elsewhere("a", Deed::Recycles("x".to_owned())),
-        far.elsewhere("a", Deed::Recycled(ago(5))),
+        far.clone().elsewhere("a", Activity::Recycles("x".to_owned())),
+        far.elsewhere("a", Activity::Recycled(ago(5))),
     ] {
         let busy = busy.news("a", "p", 9, 0);
         let plan = decide(&busy.snapshot(), now());
-        assert_eq!(plan.begin.len(), 1, "{plan}");
-        assert_eq!(&*plan.begin[0].group.region, "us-east-1");
+        assert_eq!(plan.candidates.len(), 1, "{plan}");
+        assert_eq!(&*plan.candidates[0].group.region, "us-east-1");
         assert_eq!(plan.held.len(), 1, "{plan}");
     }
 }
 
 #[test]
-fn groups_that_may_have_been_left_at_zero_are_looked_at_unless_nothing_may_be_done() {
+fn unchecked_groups_are_described_unless_nothing_may_be_done() {
     let unseen = |more: &serde_json::Value| {
         let mut sample = Sample::new(more);
-        sample.facts.unseen = vec![GroupRef::new(REGION, "a")];
+        sample.facts.unchecked = vec![GroupRef::new(REGION, "a")];
         sample
     };
-    let looks = |sample: &Sample| !decide(&sample.snapshot(), now()).recover.is_empty();
+    let looks = |sample: &Sample| !decide(&sample.snapshot(), now()).describe.is_empty();
     assert!(looks(&unseen(&json!({}))));
     assert!(!looks(&unseen(&json!({"dryRun": true}))));
     let mut going = unseen(&json!({}));
@@ -112,7 +114,7 @@ fn groups_that_may_have_been_left_at_zero_are_looked_at_unless_nothing_may_be_do
 }
 
 #[test]
-fn a_group_is_left_alone_for_as_long_as_the_cool_down_says() {
+fn a_group_is_held_during_its_cool_down() {
     let sample = Sample::new(&json!({"coolDown": "30m"})).news("a", "p", 5, 0);
     for (status, minutes, left) in
         [("Succeeded", 29, true), ("Failed", 29, true), ("Succeeded", 31, false)]
@@ -127,17 +129,17 @@ fn a_group_is_left_alone_for_as_long_as_the_cool_down_says() {
 }
 
 #[test]
-fn what_another_recycler_does_counts() {
+fn recycles_of_other_event_recyclers_hold_a_group() {
     let sample = Sample::new(&json!({})).news("a", "p", 5, 0);
-    let recycles = sample.clone().elsewhere("a", Deed::Recycles("x".to_owned()));
+    let recycles = sample.clone().elsewhere("a", Activity::Recycles("x".to_owned()));
     assert_eq!(held(&recycles), [("a".to_owned(), Hold::Elsewhere("other".into()))]);
-    assert_eq!(begins(&sample.clone().elsewhere("a", Deed::Recycled(ago(5)))), None);
-    assert!(begins(&sample.clone().elsewhere("a", Deed::Recycled(ago(100)))).is_some());
-    assert!(begins(&sample.elsewhere("b", Deed::Recycles("x".to_owned()))).is_some());
+    assert_eq!(begins(&sample.clone().elsewhere("a", Activity::Recycled(ago(5)))), None);
+    assert!(begins(&sample.clone().elsewhere("a", Activity::Recycled(ago(100)))).is_some());
+    assert!(begins(&sample.elsewhere("b", Activity::Recycles("x".to_owned()))).is_some());
 }
 
 #[test]
-fn no_more_groups_at_once_than_may_be() {
+fn no_more_recycles_than_max_concurrent() {
     let sample = Sample::new(&json!({})).active("b").news("a", "p", 5, 0);
     assert_eq!(held(&sample), [("a".to_owned(), Hold::Concurrency)]);
     let sample = Sample::new(&json!({"maxConcurrent": 2})).active("b").news("a", "p", 5, 0);
@@ -157,10 +159,10 @@ fn a_recycle_begins_when_the_schedule_allows() {
 }
 
 #[test]
-fn a_dry_run_pretends_once_for_each_cool_down_and_in_earnest_begins_at_once() {
+fn a_dry_run_pretends_once_per_cool_down() {
     let sample = Sample::new(&json!({"dryRun": true})).news("a", "p", 5, 0).news("b", "q", 5, 0);
     let plan = decide(&sample.snapshot(), now());
-    assert_eq!((plan.begin.len(), plan.pretend.len()), (0, 2));
+    assert_eq!((plan.candidates.len(), plan.pretend.len()), (0, 2));
     let said = sample.past("a", "DryRun", 5).past("b", "DryRun", 5);
     assert!(decide(&said.snapshot(), now()).pretend.is_empty());
     let earnest = Sample::new(&json!({})).news("a", "p", 5, 0).past("a", "DryRun", 5);
@@ -168,7 +170,7 @@ fn a_dry_run_pretends_once_for_each_cool_down_and_in_earnest_begins_at_once() {
 }
 
 #[test]
-fn what_leads_nowhere_yet_is_kept_and_counts_when_it_does() {
+fn open_occurrences_are_kept_and_count_once_they_have_a_group() {
     let mut sample = Sample::new(&json!({})).unmapped("p").unmapped("p").unmapped("q");
     let plan = decide(&sample.snapshot(), now());
     let counted = plan.counted.unwrap();
@@ -181,10 +183,10 @@ fn what_leads_nowhere_yet_is_kept_and_counts_when_it_does() {
         .open
         .iter()
         .cloned()
-        .map(|occurrence| News {
+        .map(|occurrence| Located {
             occurrence,
             node: Some("n".into()),
-            leads: Leads::To(GroupRef::new(REGION, "a")),
+            target: Target::Group(GroupRef::new(REGION, "a")),
         })
         .collect();
     sample.facts.counting = counted.counting;
@@ -208,20 +210,20 @@ fn the_mark_stays_where_nothing_counts() {
 }
 
 #[test]
-fn what_means_nothing_counts_nothing_and_recycles_go_on() {
+fn an_invalid_spec_counts_nothing_and_recycles_continue() {
     let mut sample = Sample::new(&json!({})).active("b").news("a", "p", 9, 0);
     let refusal = Refusal::Duration { field: "window", text: "abc".to_owned() };
     sample.facts.settings = Err(refusal.clone());
     let plan = decide(&sample.snapshot(), now());
     assert_eq!((plan.refusal, plan.steps.len()), (Some(refusal), 1));
-    assert!(plan.begin.is_empty() && plan.counted.is_none());
+    assert!(plan.candidates.is_empty() && plan.counted.is_none());
 }
 
 #[test]
-fn the_finalizer_is_there_before_anything_begins_and_goes_when_all_is_over() {
+fn the_finalizer_is_added_before_a_recycle_and_removed_after_it() {
     let finalizer = |sample: &Sample| decide(&sample.snapshot(), now()).finalizer;
     let mut without = Sample::new(&json!({}));
-    without.facts.finalizers = ["somebody/else".to_owned()].into();
+    without.facts.finalizers = ["example.com/other".to_owned()].into();
     assert_eq!(finalizer(&without), None);
     let begins = without.clone().news("a", "p", 5, 0);
     assert_eq!(finalizer(&begins), Some(Finalizer::Add));
@@ -243,20 +245,76 @@ fn nothing_begins_for_what_is_being_deleted() {
 }
 
 #[test]
-fn a_plan_says_all_of_it_also_where_the_finalizer_is_first() {
+fn a_plan_shows_what_follows_the_finalizer() {
     let mut sample = Sample::new(&json!({})).news("a", "p", 5, 0).news("b", "q", 4, 0);
     sample.facts.finalizers = Box::default();
     let said = decide(&sample.snapshot(), now()).to_string();
-    let all = "put our finalizer on, and then: recycle eu-west-3/a for 5 events, or if it is refused recycle eu-west-3/b for 4 events";
+    let all = "add the finalizer; then recycle eu-west-3/a for 5 events once it is described; \
+               recycle eu-west-3/b for 4 events once it is described; begin no recycle";
     assert_eq!(said, all);
 }
 
 #[test]
-fn a_dry_run_that_is_deleted_leaves_at_once() {
+fn a_deleted_dry_run_has_no_finalizer() {
     let mut sample =
         Sample::new(&json!({"dryRun": true})).news("a", "p", 5, 0).past("a", "DryRun", 5);
     sample.meta.deleting = true;
     let plan = decide(&sample.snapshot(), now());
     assert_eq!(plan.finalizer, Some(Finalizer::Remove));
-    assert!(plan.steps.is_empty() && plan.begin.is_empty() && plan.pretend.is_empty(), "{plan}");
+    assert!(
+        plan.steps.is_empty() && plan.candidates.is_empty() && plan.pretend.is_empty(),
+        "{plan}"
+    );
+}
+
+fn present(group: Group) -> GroupState {
+    Observed::Present(Box::new(group))
+}
+
+fn unreachable() -> GroupState {
+    Observed::Unknown(Failure {
+        category: Category::Unauthorised,
+        retry: Retry::Backoff,
+        message: "not allowed".to_owned(),
+    })
+}
+
+/// The groups to describe, the group whose recycle begins, and those that are blocked.
+fn next(sample: &Sample) -> (Vec<String>, Option<String>, Vec<String>) {
+    let plan = decide(&sample.snapshot(), now());
+    let describe = plan.describe.iter().map(ToString::to_string).collect();
+    let blocked = plan.blocked.iter().map(|one| format!("{} {}", one.group.name, one.by.reason()));
+    (describe, plan.begin.map(|begin| begin.recycle.group), blocked.collect())
+}
+
+#[test]
+fn groups_are_described_before_a_recycle_begins() {
+    let sample = Sample::new(&json!({})).news("a", "p", 5, 0).news("b", "q", 8, 0);
+    let both = vec!["eu-west-3/b".to_owned(), "eu-west-3/a".to_owned()];
+    assert_eq!(next(&sample), (both, None, Vec::new()));
+    // The group with the most events is not described yet.
+    let one = sample.clone().described(REGION, "a", present(group(2)));
+    assert_eq!(next(&one), (vec!["eu-west-3/b".to_owned()], None, Vec::new()));
+    let two = one.described(REGION, "b", present(group(2)));
+    assert_eq!(next(&two), (Vec::new(), Some("b".to_owned()), Vec::new()));
+}
+
+#[test]
+fn the_next_group_is_recycled_where_the_first_is_refused() {
+    let sample = Sample::new(&json!({})).news("a", "p", 5, 0).news("b", "q", 8, 0);
+    for (state, reason) in [(present(group(0)), "b Empty"), (Observed::Absent, "b NotFound")] {
+        let sample = sample.clone().described(REGION, "b", state);
+        let sample = sample.described(REGION, "a", present(group(2)));
+        assert_eq!(next(&sample), (Vec::new(), Some("a".to_owned()), vec![reason.to_owned()]));
+    }
+}
+
+#[test]
+fn a_region_that_cannot_be_reached_for_one_group_is_not_tried_for_the_next() {
+    let sample = Sample::new(&json!({})).news("a", "p", 5, 0).news("b", "q", 8, 0);
+    let sample = sample.news_in("us-east-1", "c", 3).described(REGION, "b", unreachable());
+    let blocked = vec!["b Unreachable".to_owned()];
+    assert_eq!(next(&sample), (vec!["us-east-1/c".to_owned()], None, blocked.clone()));
+    let sample = sample.described("us-east-1", "c", present(group(2)));
+    assert_eq!(next(&sample), (Vec::new(), Some("c".to_owned()), blocked));
 }

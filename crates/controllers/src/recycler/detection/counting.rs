@@ -1,35 +1,35 @@
-//! What was counted for one EventRecycler, as it is stored in its status; pure.
+//! The counts of one EventRecycler, as they are stored in its status; pure.
 //!
-//! Mark and counts are true of the same moment: what happened up to the mark is in the counts or among what is open, and nothing else is. What is
-//! stored is bounded: groups by those that have something in the window and by [`MOST_COUNTED_TEXT`], what is open by [`MOST_OPEN`].
+//! Mark and counts belong together: every occurrence up to the mark is counted or open, and no other one is. The size is bounded: groups by the
+//! window and by [`MOST_COUNTED_TEXT`], open occurrences by [`MOST_OPEN`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::recycler::detection::window::{self, Tally};
 use jiff::Timestamp;
 use machinist_api::event_recycler::spec::CountBy;
 use machinist_api::event_recycler::status;
 use machinist_domain::key::Version;
-use machinist_domain::window::{self, Tally};
 use machinist_provider::node_groups::GroupRef;
 
 use super::occurrence::{Occurrence, subject_of_node};
 use crate::recycler::naming::Names;
 use crate::recycler::settings::Settings;
 
-/// How what follows is written. Whoever does not know it begins anew.
+/// The stored format. Counts of an unknown format are ignored.
 const FORMAT: i64 = 1;
 
-/// How many occurrences without a group are kept; the oldest go first.
+/// The most occurrences without a group; the oldest are dropped first.
 pub const MOST_OPEN: usize = 256;
 
-/// How much text they may come to, in bytes: an object as a whole may have a megabyte and a half.
+/// The most text of open occurrences, in bytes: an object may have a megabyte and a half.
 const MOST_OPEN_TEXT: usize = 128 * 1024;
 
-/// How much text the counts of all groups may come to, in bytes. Where that is not enough, the groups with the fewest go: others are recycled first anyway.
+/// The most text of the counts of all groups, in bytes. Groups with the lowest counts are dropped first.
 pub const MOST_COUNTED_TEXT: usize = 512 * 1024;
 
-/// What stands between names and counts, at most.
+/// The separators between names and counts, at most.
 const BETWEEN: usize = 8;
 
 /// What was counted.
@@ -37,43 +37,53 @@ const BETWEEN: usize = 8;
 pub struct Counting {
     /// Events up to this version are counted.
     pub mark: Version,
-    /// What was counted for each group.
+    /// The counts of each group.
     pub groups: BTreeMap<GroupRef, Tally>,
-    /// What leads to no group yet.
+    /// Occurrences without a group.
     pub open: Vec<Occurrence>,
 }
 
-/// Something that happened, and where it leads.
+/// An occurrence and its group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct News {
-    /// What happened.
+pub struct Located {
+    /// The occurrence.
     pub occurrence: Occurrence,
-    /// The node, if it is known.
+    /// Its node, if it is known.
     pub node: Option<Arc<str>>,
-    /// To which group.
-    pub leads: Leads,
+    /// Its group.
+    pub target: Target,
 }
 
-/// Where something that happened leads.
+/// The group that an occurrence counts for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Leads {
-    /// To this group.
-    To(GroupRef),
-    /// To none that may be recycled.
-    Nowhere,
-    /// That is not known yet, because of this.
-    Open(String),
+pub enum Target {
+    /// This group.
+    Group(GroupRef),
+    /// None that may be recycled.
+    Ignored,
+    /// Not known yet, because of this.
+    Unresolved(String),
+}
+
+impl Located {
+    /// The group, if it is known.
+    pub fn group(&self) -> Option<&GroupRef> {
+        match &self.target {
+            Target::Group(group) => Some(group),
+            Target::Ignored | Target::Unresolved(_) => None,
+        }
+    }
 }
 
 impl Counting {
-    /// Reads what is stored. What cannot be read is as good as nothing: then the events of the window count.
+    /// Reads the stored counts. Without valid ones, all events of the window are counted again.
     pub fn read(stored: Option<&status::Counting>) -> Self {
         let Some(stored) = stored.filter(|stored| stored.format == FORMAT) else {
             return Self::default();
         };
         let groups = stored.groups.iter().flatten().filter_map(|(key, text)| {
             let (region, tally) = text.split_once(' ')?;
-            // No name has a colon in it.
+            // Names have no colon.
             let name = key.rsplit_once(':').map_or(key.as_str(), |(_, name)| name);
             Some((GroupRef::new(region, name), tally.parse().ok()?))
         });
@@ -81,7 +91,7 @@ impl Counting {
         Self { mark: Version::parse(&stored.mark), groups: groups.collect(), open: open.collect() }
     }
 
-    /// What is to be stored.
+    /// The stored form.
     pub fn write(&self) -> status::Counting {
         let names = Names::among(self.groups.keys());
         let groups = self.groups.iter().map(|(GroupRef { region, name }, tally)| {
@@ -98,21 +108,21 @@ impl Counting {
         }
     }
 
-    /// Counts what happened; all of it is in the counts, or open, or of no concern afterwards.
+    /// Counts occurrences.
     pub fn take<'a>(
         &mut self,
-        news: impl IntoIterator<Item = &'a News>,
+        news: impl IntoIterator<Item = &'a Located>,
         settings: &Settings,
         now: Timestamp,
     ) {
-        for News { occurrence, node, leads } in news {
+        for Located { occurrence, node, target } in news {
             if !settings.window.has(settings.window.bucket(occurrence.minute), now) {
                 continue;
             }
-            match leads {
-                Leads::Nowhere => {}
-                Leads::Open(_) => self.leave_open(occurrence),
-                Leads::To(group) => {
+            match target {
+                Target::Ignored => {}
+                Target::Unresolved(_) => self.leave_open(occurrence),
+                Target::Group(group) => {
                     let subject = match settings.count_by {
                         CountBy::Events => None,
                         CountBy::Pods => Some(occurrence.subject()),
@@ -127,7 +137,7 @@ impl Counting {
         self.expire(settings, now);
     }
 
-    /// How many count now, for each group that has any.
+    /// The counts of the groups that have any.
     pub fn counts(&self, settings: &Settings, now: Timestamp) -> BTreeMap<GroupRef, u64> {
         let by = counted_by(settings);
         let counts = self.groups.iter();
@@ -136,12 +146,12 @@ impl Counting {
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Forgets what was counted for a group: it is another one from now on.
+    /// Drops the counts of a group.
     pub fn forget(&mut self, group: &GroupRef) {
         self.groups.remove(group);
     }
 
-    /// How many occurrences are open.
+    /// The number of open occurrences.
     pub fn unmapped(&self) -> u64 {
         self.open.iter().map(|one| u64::from(one.times)).sum()
     }
@@ -159,7 +169,7 @@ impl Counting {
             tally.expire(window, now);
         }
         self.groups.retain(|_, tally| !tally.is_empty());
-        // The region stands before the name and before the counts.
+        // The region is stored before the name and before the counts.
         let besides = |group: &GroupRef| 2 * group.region.len() + group.name.0.len() + BETWEEN;
         let by = counted_by(settings);
         let count = |tally: &Tally| tally.count(window, by, now);
@@ -187,14 +197,14 @@ fn counted_by(settings: &Settings) -> window::CountBy {
 
 #[cfg(test)]
 mod tests {
-    use machinist_domain::window::minute_of;
+    use crate::recycler::detection::window::minute_of;
     use serde_json::json;
 
     use super::*;
     use crate::kinds::Whom;
 
     #[test]
-    fn groups_of_one_name_are_told_apart_and_stored_by_name_where_that_is_enough() {
+    fn groups_are_stored_by_name_and_with_the_region_where_names_are_equal() {
         let group = |region: &str, times| {
             let mut tally = Tally::default();
             tally.add(window::Window::new(std::time::Duration::from_secs(60)), 1, times, None);
@@ -215,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_stays_small_and_the_groups_with_the_most_stay() {
+    fn counts_are_bounded_and_the_groups_with_the_most_stay() {
         let spec = json!({"searchTerms": ["bad"], "countBy": "Pods"});
         let settings = Settings::read(Some(&serde_json::from_value(spec).unwrap())).unwrap();
         let now: Timestamp = "2026-11-16T02:00:00Z".parse().unwrap();
@@ -226,7 +236,7 @@ mod tests {
                 let whom = Whom::Pod { namespace: "n".into(), name, uid: None };
                 let minute = minute_of(now) - i64::from(pod % 10 == 0);
                 let occurrence = Occurrence { minute, times: 1, whom, host: None };
-                News { occurrence, node: None, leads: Leads::To(group(number)) }
+                Located { occurrence, node: None, target: Target::Group(group(number)) }
             })
         };
         let mut counting = Counting::default();
@@ -242,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_stays_small_and_the_newest_stay() {
+    fn open_occurrences_are_bounded_and_the_newest_stay() {
         let spec = json!({"searchTerms": ["bad"], "window": "1h"});
         let settings = Settings::read(Some(&serde_json::from_value(spec).unwrap())).unwrap();
         let now: Timestamp = "2026-11-16T02:00:00Z".parse().unwrap();
@@ -252,7 +262,7 @@ mod tests {
             let minute = minute_of(now) - i64::from(number < 400);
             let host = Some("h".repeat(253).into());
             let occurrence = Occurrence { minute, times: 1, whom, host };
-            News { occurrence, node: None, leads: Leads::Open(String::new()) }
+            Located { occurrence, node: None, target: Target::Unresolved(String::new()) }
         };
         let news: Vec<_> = (0..500).map(of).collect();
         let mut counting = Counting::default();

@@ -1,19 +1,16 @@
 //! Detection: from Events to counts per node group.
 //!
-//! * [`pattern`]: which events count. [`watchers`]: what has happened for which EventRecycler, noted when it happens; nothing is searched.
-//! * [`place`]: from an event to a node, an instance and its group; [`belongings`]: which instance is in which group, asked in batches.
-//! * [`counting`]: what was counted, as it is stored; pure. [`occurrence`]: something that happened, as text where it leads to no group yet.
-//!   `spent`: what does not count any more, because the group was recycled since; pure.
+//! [`event_tracker`] notes matching Events ([`pattern`]) when they arrive. [`locator`] finds their node, instance and group. [`counting`] has the
+//! counts as they are stored, per [`window`].
 //!
-//! What is counted is what is stored (up to a version, the *mark*), and what has happened since. Whoever leads stores both together, so a
-//! process that dies, or follows, goes on from there: events up to the mark are counted, all others are not.
-//!
+//! The leader stores the counts together with the version up to which Events are counted (the *mark*), so another process continues from there.
 //! Not here: what follows from the counts (`decide`).
 
-pub mod belongings;
 pub mod counting;
+pub mod event_tracker;
+pub mod group_membership;
+pub mod locator;
 pub mod occurrence;
 pub mod pattern;
-pub mod place;
 pub(super) mod spent;
-pub mod watchers;
+pub mod window;

@@ -1,42 +1,42 @@
-//! Something that happened, until it is known to which group. As text it is stored: `29500000:3:p:ns/name:1f:node` or `29500000:3:n:node`.
+//! Occurrences of Events. Open ones are stored as text: `29500000:3:p:ns/name:1f:node` or `29500000:3:n:node`.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::recycler::detection::window::Minute;
 use machinist_domain::hash::fnv1a;
-use machinist_domain::window::Minute;
 
 use crate::kinds::Whom;
 
-/// What stands for nothing.
+/// The text for no value.
 const NOTHING: &str = "-";
 
-/// Something that happened.
+/// Occurrences of an Event in one minute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Occurrence {
     /// When.
     pub minute: Minute,
     /// How often.
     pub times: u32,
-    /// To whom.
+    /// The pod or node concerned.
     pub whom: Whom,
-    /// Where whoever saw it runs.
+    /// The host of the reporting component.
     pub host: Option<Arc<str>>,
 }
 
-/// A text that is no occurrence.
+/// The text is not an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an occurrence")]
 pub struct NotAnOccurrence;
 
 impl Occurrence {
-    /// Whether both are the same but for how often.
+    /// Whether both differ in their number at most.
     pub fn is_same(&self, other: &Self) -> bool {
         self.minute == other.minute && self.whom == other.whom && self.host == other.host
     }
 
-    /// A hash of the pod, or of the node where it is about one.
+    /// A hash of the pod, or of the node without one.
     pub fn subject(&self) -> u32 {
         match &self.whom {
             Whom::Pod { uid: Some(uid), .. } => short(&uid.to_be_bytes()),
@@ -44,14 +44,6 @@ impl Occurrence {
                 short(format!("{namespace}/{name}").as_bytes())
             }
             Whom::Node(name) => subject_of_node(name),
-        }
-    }
-
-    /// For people: to whom.
-    pub fn told(&self) -> String {
-        match &self.whom {
-            Whom::Pod { namespace, name, .. } => format!("pod {namespace}/{name}"),
-            Whom::Node(name) => format!("node {name}"),
         }
     }
 }
@@ -121,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_read_as_it_was() {
+    fn stored_occurrences_are_read_back() {
         let node = Occurrence { whom: Whom::Node("n1".into()), ..pod(None, None) };
         for one in [pod(Some(31), Some("ip-10-0-0-1.internal")), pod(None, None), node] {
             assert_eq!(one.to_string().parse(), Ok(one));
@@ -130,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_occurrence_is_refused() {
+    fn invalid_texts_are_rejected() {
         for text in [
             "",
             "1",
@@ -147,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_are_told_apart_by_uid() {
+    fn pods_are_distinguished_by_uid() {
         assert_ne!(pod(Some(1), None).subject(), pod(Some(2), None).subject());
         assert_eq!(pod(Some(1), None).subject(), pod(Some(1), Some("n")).subject());
     }

@@ -1,4 +1,4 @@
-//! Which events count. Pure, and compiled once for each spec.
+//! Which Events count; compiled once per spec.
 
 use machinist_api::event_recycler::EventRecyclerSpec;
 use machinist_api::event_recycler::spec::{EventKind, EventMatch, InvolvedKind, MessagePattern};
@@ -7,13 +7,13 @@ use regex_lite::{Regex, RegexBuilder};
 use crate::kinds::{About, Whom};
 use crate::recycler::error::Refusal;
 
-/// The largest that a compiled expression may become.
+/// The largest compiled expression, in bytes.
 const LARGEST: usize = 1 << 20;
 
 /// Which events count.
 #[derive(Debug, Clone)]
 pub struct Pattern {
-    /// The message contains one of these; empty where nobody asks.
+    /// The message contains one of these.
     terms: Vec<String>,
     messages: Vec<Message>,
     reasons: Vec<String>,
@@ -29,13 +29,13 @@ enum Message {
 }
 
 impl Pattern {
-    /// Reads what the spec looks for.
+    /// Reads the spec.
     pub fn read(spec: &EventRecyclerSpec) -> Result<Self, Refusal> {
         let terms = spec.search_terms.clone().unwrap_or_default();
         if terms.iter().any(String::is_empty) {
             return Err(Refusal::EmptyTerm);
         }
-        if terms.is_empty() && spec.matching.as_ref().is_none_or(says_nothing) {
+        if terms.is_empty() && spec.matching.as_ref().is_none_or(is_empty) {
             return Err(Refusal::NothingToLookFor);
         }
         let said = spec.matching.clone().unwrap_or_default();
@@ -59,7 +59,7 @@ impl Pattern {
             Whom::Pod { namespace, .. } => (InvolvedKind::Pod, &**namespace),
             Whom::Node(_) => (InvolvedKind::Node, ""),
         };
-        // What costs least comes first.
+        // The cheapest checks come first.
         self.kind.is_none_or(|kind| *event.kind == *kind)
             && is_one_of(&self.involved, |one| *one == involved)
             && is_one_of(&self.reasons, |one| **one == *event.reason)
@@ -72,13 +72,13 @@ impl Pattern {
     }
 }
 
-/// Whether one entry holds; a list without entries asks for nothing.
+/// Whether one entry holds; an empty list always does.
 fn is_one_of<T>(list: &[T], holds: impl Fn(&T) -> bool) -> bool {
     list.is_empty() || list.iter().any(holds)
 }
 
-fn says_nothing(said: &EventMatch) -> bool {
-    let EventMatch { message, reason, kind, involved_kinds, namespaces } = said;
+fn is_empty(matching: &EventMatch) -> bool {
+    let EventMatch { message, reason, kind, involved_kinds, namespaces } = matching;
     let empty = |list: Option<usize>| list.unwrap_or_default() == 0;
     empty(message.as_ref().map(Vec::len))
         && empty(reason.as_ref().map(Vec::len))
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_term_is_part_of_the_message_and_nothing_else() {
+    fn a_term_matches_a_part_of_the_message() {
         let pattern = pattern(json!({"searchTerms": ["no space", "PID"]})).unwrap();
         for (message, fits) in
             [("no space left", true), ("out of PIDs", true), ("No Space", false), ("", false)]
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_said_must_hold() {
+    fn all_criteria_must_hold() {
         let pattern = pattern(json!({
             "searchTerms": ["disk"],
             "match": {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_or_cannot_be_compiled_is_refused() {
+    fn empty_and_invalid_patterns_are_refused() {
         for spec in [json!({}), json!({"match": {}}), json!({"match": {"reason": []}})] {
             assert_eq!(pattern(spec).unwrap_err(), Refusal::NothingToLookFor);
         }

@@ -1,27 +1,22 @@
-//! Carries a plan out: one effect, through the gateway.
+//! Executes a plan: one effect, through the gateway.
 //!
-//! Directly before the cloud is changed, whoever wants the recycle and the Node that is concerned are read live, and before an instance is
-//! terminated its group too: what is known may be old, and an instance that is gone does not come back. The text on a group is written by one worker at a time, so that two recyclers that want
-//! the same group do not both get it.
+//! Directly before the cloud is changed, the owner and the Node concerned are read live, and the group before an instance is terminated: caches
+//! may be stale, and a termination cannot be undone.
 
 use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
-use machinist_domain::retry::{Category, Classified, Failure};
-use machinist_provider::cloud::ErrorClass;
+use machinist_domain::retry::{Category, Classified};
 use machinist_provider::node_groups::{GroupError, GroupRef, InstanceId};
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::writer::{CloudCall, CloudWriteError, Guard, Part, Writer};
 use serde_json::{Value, json};
 
 use super::mark::Mark;
-use super::plan::{Departure, Effect, Outcome, Plan};
-use super::snapshot::{Sight, Snapshot, group_of, is_spared, member, obstacle};
-use super::{Owner, Recycling, instance_of};
+use super::plan::{Effect, Outcome, Plan, Termination};
+use super::snapshot::{Snapshot, group_of, is_spared, member, obstacle};
+use super::{Owner, Recycling};
 use crate::drain;
-
-/// Whose groups these are, in audit lines and metrics.
-const PROVIDER: &str = "aws";
 
 pub(super) async fn act(
     recycling: &Recycling,
@@ -35,25 +30,25 @@ pub(super) async fn act(
         Plan::Store(_) | Plan::Wait { .. } | Plan::Over => return Outcome::Nothing,
     };
     let group = group_of(&snapshot.recycle);
-    let act = Act { recycling, snapshot, group: &group, effect, writer };
+    let executor = Executor { recycling, snapshot, group: &group, effect, writer };
     if !effect.changes_cloud() {
         return match effect {
-            Effect::Release { node, uncordon } => act.release(node, *uncordon).await,
-            Effect::Drain(drains) => act.drain(drains).await,
+            Effect::Release { node, uncordon } => executor.release(node, *uncordon).await,
+            Effect::Drain(drains) => executor.drain(drains).await,
             _ => Outcome::Nothing,
         };
     }
     match owner.still_wants(&snapshot.recycle).await {
         Ok(true) => {}
-        Ok(false) => return Outcome::Overtaken("the recycle is not stored as it was".to_owned()),
+        Ok(false) => return Outcome::Outdated,
         Err(failure) => return Outcome::Failed(failure),
     }
-    let outcome = act.change(&owner.key()).await;
-    recycling.looks.forget(&group);
+    let outcome = executor.change(&owner.key()).await;
+    recycling.forget(&group);
     outcome
 }
 
-struct Act<'a> {
+struct Executor<'a> {
     recycling: &'a Recycling,
     snapshot: &'a Snapshot,
     group: &'a GroupRef,
@@ -61,25 +56,23 @@ struct Act<'a> {
     writer: &'a Writer,
 }
 
-impl Act<'_> {
+impl Executor<'_> {
     async fn change(&self, key: &ObjectKey) -> Outcome {
         let (groups, group) = (&self.recycling.groups, self.group);
         match self.effect {
             Effect::Mark(text) => {
                 let _alone = self.recycling.marking.lock().await;
-                match self.recycling.looks.look_now(group).await {
-                    Sight::There(found) if self.is_free(found.mark.as_deref()) => {
+                match self.recycling.describe_live(group).await {
+                    Ok(Some(found)) if self.is_free(found.mark.as_deref()) => {
                         self.call(key, groups.mark(group, text)).await
                     }
-                    Sight::There(_) | Sight::Gone => {
-                        Outcome::Overtaken("the group is gone, or somebody else's".to_owned())
-                    }
-                    Sight::Unknown(failure) => Outcome::Failed(failure),
+                    Ok(_) => Outcome::Outdated,
+                    Err(failure) => Outcome::Failed(failure),
                 }
             }
             Effect::Unmark => self.call(key, groups.unmark(group)).await,
             Effect::Resize { from, to } => self.call(key, groups.resize(group, *from, *to)).await,
-            Effect::Terminate(departure) => self.terminate(key, departure).await,
+            Effect::Terminate(termination) => self.terminate(key, termination).await,
             Effect::StartRefresh(with) => self.call(key, groups.start_refresh(group, *with)).await,
             Effect::CancelRefresh => self.call(key, groups.cancel_refresh(group)).await,
             Effect::Drain(_) | Effect::Release { .. } => Outcome::Nothing,
@@ -91,36 +84,35 @@ impl Act<'_> {
         text.is_none_or(ours)
     }
 
-    async fn terminate(&self, key: &ObjectKey, departure: &Departure) -> Outcome {
-        let Departure { instance, node, drained } = departure;
+    async fn terminate(&self, key: &ObjectKey, termination: &Termination) -> Outcome {
+        let Termination { instance, node, drained } = termination;
         if let Some(name) = node {
             let node = ObjectKey::new("", name.clone());
             let node = match self.recycling.nodes.read_live(&node).await {
                 Ok(Some(Entry::Known(node))) => node,
-                Ok(_) => return Outcome::Overtaken(format!("node {name} is gone")),
+                Ok(_) => return Outcome::Outdated,
                 Err(error) => return Outcome::Failed(error.failure()),
             };
-            let own = node.provider_id.as_deref().and_then(instance_of) == Some(&*instance.0);
-            if !own || (*drained && !node.unschedulable) {
-                return Outcome::Overtaken(format!("node {name} is not as it was left"));
+            let provider_id = node.provider_id.as_deref();
+            let found = provider_id.and_then(|id| self.recycling.groups.locate(id));
+            let same = found.is_some_and(|found| found.id == *instance);
+            if !same || (*drained && !node.unschedulable) {
+                return Outcome::Outdated;
             }
         }
-        match self.recycling.looks.look_now(self.group).await {
-            Sight::There(group) => {
+        match self.recycling.describe_live(self.group).await {
+            Ok(Some(group)) => {
                 let spared = member(&group, &instance.0).is_some_and(is_spared);
-                if let Some(why) = obstacle(&group) {
-                    return Outcome::Overtaken(why);
-                }
-                if spared {
-                    return Outcome::Overtaken(format!("somebody wants to keep {instance}"));
+                if spared || obstacle(&group).is_some() {
+                    return Outcome::Outdated;
                 }
             }
-            Sight::Gone => return Outcome::Overtaken("the group is gone".to_owned()),
-            Sight::Unknown(failure) => return Outcome::Failed(failure),
+            Ok(None) => return Outcome::Outdated,
+            Err(failure) => return Outcome::Failed(failure),
         }
         let call = self.recycling.groups.terminate(self.group, instance);
         match self.call(key, call).await {
-            // Somebody else was faster.
+            // It is no member any more.
             Outcome::Failed(failure) if failure.category == Category::NotFound => Outcome::Done,
             outcome => outcome,
         }
@@ -131,15 +123,21 @@ impl Act<'_> {
         key: &ObjectKey,
         work: impl Future<Output = Result<T, E>>,
     ) -> Outcome {
-        let call = CloudCall { provider: PROVIDER, verb: self.effect.verb(), key };
+        let provider = self.recycling.groups.provider();
+        let call = CloudCall { provider, verb: self.effect.verb(), key };
         let plan = format!("{}: {}", self.group, self.effect);
         match self.writer.change_cloud(call, &plan, work).await {
             Ok(Some(_)) => Outcome::Done,
-            Ok(None) => Outcome::LeftOut,
+            Ok(None) => Outcome::DryRun,
             Err(error) => {
                 let failure = error.failure();
                 match error {
-                    CloudWriteError::Cloud(error) => refused(error.into(), failure),
+                    CloudWriteError::Cloud(error) => match error.into() {
+                        GroupError::Changed { .. } | GroupError::RefreshRunning => {
+                            Outcome::Outdated
+                        }
+                        GroupError::Cloud(_) => Outcome::Failed(failure),
+                    },
                     CloudWriteError::NotLeader { .. } | CloudWriteError::TimedOut(_) => {
                         Outcome::Failed(failure)
                     }
@@ -159,7 +157,7 @@ impl Act<'_> {
         Outcome::Drained(all)
     }
 
-    /// Takes the mark of a drain off a Node, and the cordon if it was ours.
+    /// Removes the annotation of a drain from a Node, and its cordon if the drain set it.
     async fn release(&self, node: &Meta, uncordon: bool) -> Outcome {
         let mut patch = json!({"metadata": {"annotations": {ANNOTATION_DRAIN: Value::Null}}});
         if uncordon {
@@ -169,21 +167,10 @@ impl Act<'_> {
         let writer = self.writer.target();
         match writer.patch(nodes, node, Part::Object, Guard::Uid, patch, plan).await {
             Ok(Some(_)) => Outcome::Done,
-            Ok(None) => Outcome::LeftOut,
+            Ok(None) => Outcome::DryRun,
             Err(error) if error.not_found() => Outcome::Done,
             Err(error) => Outcome::Failed(error.failure()),
         }
-    }
-}
-
-/// What somebody else did is looked at; everything else is a failure.
-fn refused(error: GroupError, failure: Failure) -> Outcome {
-    match error {
-        GroupError::Changed { .. } | GroupError::RefreshRunning => {
-            Outcome::Overtaken(failure.message)
-        }
-        GroupError::Cloud(error) if error.class == ErrorClass::NotFound => Outcome::Failed(failure),
-        GroupError::Cloud(_) => Outcome::Failed(failure),
     }
 }
 

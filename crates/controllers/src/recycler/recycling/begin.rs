@@ -1,7 +1,7 @@
-//! Whether a group can be recycled at all, and the plan to begin with.
+//! Whether a group can be recycled, and the recycle to begin with.
 //!
-//! In: what is asked for, the group as described, the Nodes. Out: a recycle to be stored, or why not. Nothing is written for a group that
-//! is refused. The same rules are looked at once more before the tag is written, because the group may have changed.
+//! Input: a request, the description of the group, the Nodes. Output: a recycle to store, or a refusal. The rules are checked again before the
+//! group is marked, because it may have changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,63 +15,66 @@ use machinist_provider::node_groups::{Group, GroupRef, InstanceId, Process};
 use super::mark::Mark;
 use super::snapshot::{Node, is_spared, stored, takes_back};
 
-/// What is asked for.
+/// A request to recycle a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The group.
     pub group: GroupRef,
-    /// Who asks: the uid of an EventRecycler.
-    pub asked_by: Uid,
-    /// How.
+    /// The uid of the EventRecycler.
+    pub requested_by: Uid,
+    /// The strategy.
     pub strategy: Strategy,
-    /// How many events led to it.
+    /// The count of the group.
     pub events: i64,
 }
 
-/// Why a group is not recycled.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// Why a group cannot be recycled. The texts are in `messages`.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is nothing in it.
-    #[error("the group has no instances")]
+    /// It has no instances.
     Empty,
-    /// It is going.
-    #[error("the group is being deleted")]
+    /// It is being deleted.
     Deleting,
-    /// Somebody told it not to do what a recycle relies on.
-    #[error("the process {0} of the group is suspended, so its instances would not be replaced")]
+    /// A process that a recycle relies on is suspended.
     Suspended(Process),
-    /// What goes would come back.
-    #[error(
-        "the warm pool of the group takes instances back instead of terminating them; use the strategy InstanceRefresh"
-    )]
+    /// Its warm pool takes instances back.
     WarmPool,
-    /// Somebody does not want these to go, and this strategy cannot leave them out.
-    #[error(
-        "{0} is protected from scale-in; with the strategy Replace such instances are left alone"
-    )]
+    /// An instance is protected, and the strategy cannot skip it.
     Protected(InstanceId),
-    /// Somebody has taken these out of use, and what is done to all does not reach them.
-    #[error(
-        "{0} is in Standby or being detached; with the strategy Replace such instances are left alone"
-    )]
-    OutOfUse(InstanceId),
-    /// Its sizes are EKS's.
-    #[error("EKS keeps the sizes of the group; use the strategy Replace or InstanceRefresh")]
+    /// An instance is not in service, and the strategy does not reach it.
+    OutOfService(InstanceId),
+    /// EKS manages its sizes.
     ManagedByEks,
-    /// This process would go with all the others, and nobody could bring the group back.
-    #[error(
-        "machinist itself runs on {0}, which is in the group; use the strategy Replace, which leaves it to the end"
-    )]
+    /// This process runs on that Node of the group, and the strategy replaces all Nodes at once.
     OwnNode(Arc<str>),
-    /// Somebody else recycles it.
-    #[error("the group is being recycled already: {0}")]
+    /// Another recycle has marked it.
     Busy(String),
-    /// AWS replaces its instances already.
-    #[error("an instance refresh of the group is running already")]
+    /// An instance refresh is in progress.
     RefreshRunning,
 }
 
-/// The plan to begin with, or why none is begun: what [`objection`] says.
+impl std::error::Error for Refusal {}
+
+impl Refusal {
+    /// The reason as it is stored. Reasons are never renamed.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Empty => "Empty",
+            Self::Deleting => "Deleting",
+            Self::Suspended(_) => "Suspended",
+            Self::WarmPool => "WarmPool",
+            Self::Protected(_) => "Protected",
+            Self::OutOfService(_) => "OutOfService",
+            Self::ManagedByEks => "ManagedByEks",
+            Self::OwnNode(_) => "OwnNode",
+            Self::Busy(_) => "Busy",
+            Self::RefreshRunning => "RefreshRunning",
+        }
+    }
+}
+
+/// The recycle to begin with. `is_active` is whether the recycle with an id is stored anywhere: a mark of an EventRecycler that belongs to none
+/// is resumed.
 pub fn begin(
     request: &Request,
     group: &Group,
@@ -80,15 +83,21 @@ pub fn begin(
     is_active: impl Fn(&str) -> bool,
     now: Timestamp,
 ) -> Result<Recycle, Refusal> {
-    if let Some(refusal) = objection(request, group, nodes, own_node, is_active) {
-        return Err(refusal);
+    if group.deleting {
+        return Err(Refusal::Deleting);
     }
     let GroupRef { region, name } = &request.group;
-    if let Some(mark) = group.mark.as_deref().and_then(Mark::read) {
+    if let Some(text) = &group.mark {
+        let abandoned = |mark: &Mark| mark.is_of_a_recycler() && !is_active(&mark.id);
+        let mark = Mark::read(text).filter(abandoned);
+        let mark = mark.ok_or_else(|| Refusal::Busy(text.clone()))?;
         return Ok(mark.resume(region, &name.0, request.events, now));
     }
+    if let Some(refusal) = refusal(request.strategy, group, nodes, own_node) {
+        return Err(refusal);
+    }
     Ok(Recycle {
-        id: id(&request.asked_by, now),
+        id: id(&request.requested_by, now),
         group: name.to_string(),
         region: region.to_string(),
         strategy: request.strategy,
@@ -104,27 +113,7 @@ pub fn begin(
     })
 }
 
-/// Why no recycle of the group is begun, if none is. `is_active` says whether the recycle of some id is stored anywhere: a text on the
-/// group that belongs to none is taken up again, whoever began it.
-pub fn objection(
-    request: &Request,
-    group: &Group,
-    nodes: &BTreeMap<InstanceId, Node>,
-    own_node: Option<&str>,
-    is_active: impl Fn(&str) -> bool,
-) -> Option<Refusal> {
-    if group.deleting {
-        return Some(Refusal::Deleting);
-    }
-    let Some(text) = &group.mark else {
-        return refusal(request.strategy, group, nodes, own_node);
-    };
-    let abandoned = |mark: Mark| mark.is_of_a_recycler() && !is_active(&mark.id);
-    let busy = !Mark::read(text).is_some_and(abandoned);
-    busy.then(|| Refusal::Busy(text.clone()))
-}
-
-/// Why a group cannot be recycled in this way, if it cannot.
+/// Why a group cannot be recycled with this strategy.
 pub fn refusal(
     strategy: Strategy,
     group: &Group,
@@ -151,7 +140,7 @@ pub fn refusal(
     if group.refresh.as_ref().is_some_and(|refresh| refresh.status.is_running()) {
         return Some(Refusal::RefreshRunning);
     }
-    // What AWS replaces by itself does not go back into the pool.
+    // Instances that a refresh replaces do not go back into the pool.
     if strategy != Strategy::InstanceRefresh && takes_back(group) {
         return Some(Refusal::WarmPool);
     }
@@ -161,7 +150,7 @@ pub fn refusal(
     if let Some(member) = going.find(|member| is_spared(member)) {
         let id = member.id.clone();
         let protected = member.protected_from_scale_in;
-        return Some(if protected { Refusal::Protected(id) } else { Refusal::OutOfUse(id) });
+        return Some(if protected { Refusal::Protected(id) } else { Refusal::OutOfService(id) });
     }
     let own = group.members.iter().filter_map(|member| nodes.get(&member.id));
     let own = own.map(|node| &node.meta.key.name).find(|name| Some(&***name) == own_node);
@@ -171,7 +160,7 @@ pub fn refusal(
     (strategy == Strategy::ScaleToZero && group.managed_by_eks).then_some(Refusal::ManagedByEks)
 }
 
-/// What is in the group now and is not going anyway.
+/// The instances of the group that are not leaving it.
 pub(super) fn instances(
     group: &Group,
     nodes: &BTreeMap<InstanceId, Node>,
@@ -187,8 +176,8 @@ pub(super) fn instances(
         .collect()
 }
 
-/// One recycler begins at most one recycle of a group in a second, so this is unique for the group.
-fn id(asked_by: &Uid, now: Timestamp) -> String {
-    let uid: String = asked_by.0.chars().filter(char::is_ascii_alphanumeric).take(12).collect();
+/// Unique for the group: an EventRecycler begins at most one recycle of a group per second.
+fn id(requested_by: &Uid, now: Timestamp) -> String {
+    let uid: String = requested_by.0.chars().filter(char::is_ascii_alphanumeric).take(12).collect();
     format!("{uid}-{}", now.as_second())
 }

@@ -1,16 +1,11 @@
-//! From what is known of a recycle to its next single step.
+//! Decides the next single step of a recycle.
 //!
-//! Two kinds of passes take turns. One stores how far the recycle is and does nothing else; the other does one thing, as it is stored,
-//! and stores nothing. What came of that is never remembered but looked at, so an answer that was lost is no loss: every step first
-//! asks the group whether it has been taken already.
+//! One reconcile stores the step and does nothing else; the next one executes the stored step and stores nothing. The result is never remembered
+//! but observed: every step first checks whether the group shows its effect already, so a lost answer is harmless.
 //!
-//! * [`replace`]: instance by instance. [`refresh`]: AWS does it. [`scale`]: to zero and back.
-//! * [`finish`]: taking back what was begun, and the tag.
-//!
-//! Invariants: the group always ends with the sizes that it had, or that somebody else has given it meanwhile; the plan is stored in the
-//! status and on the group before anything else is changed; no Node stays cordoned that a recycle has cordoned and whose instance stays.
-//! Waits have an end, reckoned from stored times, but for those that put things right, and those for a cloud that cannot be asked: there only
-//! a replacement is given up, because it holds cordons, and these go without the cloud.
+//! Invariants: the group ends with its original sizes, or with those that a user sets meanwhile. The plan is stored in the status and on the group
+//! before anything else is changed. No Node stays cordoned whose instance stays. Every wait ends after a stored time, except roll-backs, and
+//! waits for a cloud that does not answer: there only a replacement is given up, because it holds cordons, which are removed without the cloud.
 
 mod finish;
 mod refresh;
@@ -22,13 +17,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
 use machinist_api::event_recycler::spec::Strategy;
+use machinist_domain::observed::Observed;
 use machinist_provider::node_groups::Group;
 
 use super::begin::{Refusal, instances, refusal};
+use super::messages;
 use super::plan::{Effect, Plan};
-use super::snapshot::{Marked, Settings, Sight, Snapshot, stored};
+use super::snapshot::{Marked, Settings, Snapshot, stored};
 
-/// Decides.
+/// Decides the next step.
 pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     let recycle = &snapshot.recycle;
     if recycle.step.is_over() {
@@ -39,13 +36,14 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
             return plan;
         }
     } else if snapshot.settings.dry_run {
-        return wait(snapshot, "dryRun is set: the recycle rests where it is");
+        return wait(snapshot, messages::paused());
     }
     let group = match &snapshot.group {
-        Sight::Unknown(failure) => return finish::unseen(snapshot, failure, now),
-        Sight::Gone => return finish::missing(snapshot, now),
-        Sight::There(group) if group.deleting => return finish::without_group(snapshot, now),
-        Sight::There(group) => group,
+        Observed::NotAsked => return wait(snapshot, messages::maybe_gone()),
+        Observed::Unknown(failure) => return finish::unreachable(snapshot, failure, now),
+        Observed::Absent => return finish::missing(snapshot, now),
+        Observed::Present(group) if group.deleting => return finish::without_group(snapshot, now),
+        Observed::Present(group) => group,
     };
     match recycle.step {
         Step::Planned => begin(snapshot, group, now),
@@ -82,10 +80,10 @@ fn begin(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     if let Some(refusal) = refusal(recycle.strategy, group, &snapshot.nodes, own) {
         return give_up(snapshot, RecycleFailure::Refused, refusal.to_string(), now);
     }
-    if let Some(plan) = timed_out(snapshot, "the plan cannot be stored on the group", now) {
+    if let Some(plan) = timed_out(snapshot, messages::MARK_FAILS, now) {
         return plan;
     }
-    // Nothing is begun yet: what is there now is what will be put back.
+    // Nothing has begun yet, so the present state is the original one.
     let (original, present) = (stored(group.sizes), instances(group, &snapshot.nodes));
     let ids = |list: &[_]| -> Vec<String> { list.iter().map(id_of).collect() };
     if recycle.original != original || ids(&recycle.instances) != ids(&present) {
@@ -98,14 +96,13 @@ fn id_of(instance: &machinist_api::event_recycler::recycle::RecycledInstance) ->
     instance.id.clone()
 }
 
-/// What must be done about the text on the group before anything else is, if anything.
+/// Marks the group before anything else, where the mark is missing or outdated.
 fn keep_marked(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Option<Plan> {
     match snapshot.marked(group) {
         Marked::Ours => None,
         Marked::No | Marked::Outdated => Some(Plan::Do(Effect::Mark(snapshot.text()))),
         Marked::Foreign => {
-            let why = "somebody else has begun to recycle the group".to_owned();
-            Some(give_up(snapshot, RecycleFailure::Busy, why, now))
+            Some(give_up(snapshot, RecycleFailure::Busy, messages::taken_over(), now))
         }
     }
 }
@@ -117,7 +114,7 @@ fn at(snapshot: &Snapshot, step: Step, now: Timestamp) -> Plan {
     Plan::Store(Box::new(Recycle { step, step_since: now, message, ..recycle }))
 }
 
-/// Stores that the recycle is given up, and goes back as far as it has come.
+/// Stores that the recycle is given up, at the step that rolls back what was done.
 fn give_up(snapshot: &Snapshot, failure: RecycleFailure, why: String, now: Timestamp) -> Plan {
     let recycle = snapshot.recycle.clone();
     let step = match (recycle.step, failure) {
@@ -130,25 +127,25 @@ fn give_up(snapshot: &Snapshot, failure: RecycleFailure, why: String, now: Times
     Plan::Store(Box::new(Recycle { step, step_since: now, failure, message, ..recycle }))
 }
 
-/// Gives the recycle up if the step has lasted too long.
+/// Gives up the recycle if the step has timed out.
 fn timed_out(snapshot: &Snapshot, waited_for: &str, now: Timestamp) -> Option<Plan> {
     let timeout = snapshot.settings.timeout;
     (snapshot.lasted(now) >= timeout).then(|| {
-        let why = format!("gave up after {}: {waited_for}", span(timeout));
+        let why = messages::timed_out(timeout, waited_for);
         give_up(snapshot, RecycleFailure::TimedOut, why, now)
     })
 }
 
-/// How long nothing need be heard of the group before the step is given up.
-fn patience(snapshot: &Snapshot) -> Duration {
+/// How long the group may be unknown before the step is given up.
+fn unknown_timeout(snapshot: &Snapshot) -> Duration {
     let Settings { timeout, drain_timeout, .. } = snapshot.settings;
     let mut instances = snapshot.recycle.instances.iter();
     let drains = instances.any(|instance| instance.state == InstanceState::Draining);
-    // A drain does not get on in steps that are stored.
+    // A drain makes no progress that is stored.
     if drains { timeout.max(drain_timeout) } else { timeout }
 }
 
-/// Waits for the cloud, or gives the recycle up.
+/// Waits, or gives up the recycle.
 fn wait_or_give_up(snapshot: &Snapshot, why: &str, now: Timestamp) -> Plan {
     timed_out(snapshot, why, now).unwrap_or_else(|| {
         let left = snapshot.settings.timeout.saturating_sub(snapshot.lasted(now));
@@ -156,21 +153,12 @@ fn wait_or_give_up(snapshot: &Snapshot, why: &str, now: Timestamp) -> Plan {
     })
 }
 
-fn wait(snapshot: &Snapshot, why: &str) -> Plan {
-    Plan::Wait { pause: snapshot.settings.poll, why: why.to_owned() }
-}
-
-/// A time as people write it.
-fn span(time: Duration) -> String {
-    match time.as_secs() {
-        seconds if seconds > 0 && seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
-        0 => format!("{time:?}"),
-        seconds => format!("{seconds}s"),
-    }
+fn wait(snapshot: &Snapshot, why: String) -> Plan {
+    Plan::Wait { pause: snapshot.settings.poll, why }
 }
 
 #[cfg(test)]
-mod mishaps;
+mod faults;
 #[cfg(test)]
 mod model;
 #[cfg(test)]

@@ -1,9 +1,7 @@
-//! The text that is stored on a group while it is recycled: the plan, as short as it can be, for whoever finds nothing but the group.
+//! The mark: the plan of a recycle as a short text in the tags of its group, so that the recycle can be resumed from the group alone.
 //!
-//! In: a stored recycle and whose it is. Out: text, and from text the same recycle, at its beginning. Every step finds out by itself
-//! how far the group is, so the step need not be in the text, and the text does not change while the sizes do not.
-//!
-//! A text of a version that is not known is somebody's all the same: such a group is left alone.
+//! Input: a stored recycle and its owner. Output: text, and from text the same recycle at its first step. Every step detects by itself how far the
+//! group is, so the mark has no step and changes only with the sizes. A mark of an unknown version belongs to another recycle.
 
 use std::fmt::Write as _;
 
@@ -13,6 +11,8 @@ use machinist_api::event_recycler::recycle::{
 };
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_provider::node_groups::mark::fits;
+
+use super::messages;
 
 const VERSION: &str = "v1";
 
@@ -110,7 +110,7 @@ impl Mark {
             step_since: now,
             events,
             failure: None,
-            message: Some("taken up again from the tag on the group".to_owned()),
+            message: Some(messages::resumed()),
         }
     }
 }

@@ -1,19 +1,19 @@
-//! Recycles one node group: a part of the recycler, with the same stages as the whole.
+//! Recycles one node group: a part of the recycler with stages of its own.
 //!
-//! Input: a stored recycle, the group as the cloud describes it, the Nodes of its instances. Output: what to store next, changes to the group,
-//! cordons and evictions ([`drain`](crate::drain) does them), Events.
+//! Input: a stored recycle, the description of the group, the Nodes of its instances. Output: the recycle to store next, changes to the group,
+//! cordons and evictions (by [`drain`](crate::drain)), Events.
 //!
-//! * [`mod@begin`]: whether a group can be recycled, and the plan to begin with. [`mark`]: the same plan as a text on the group.
-//! * [`mod@decide`]: the next single step. [`act`] carries it out, [`mod@report`] says what came of it.
+//! [`mod@begin`] has the conditions for a recycle, [`mark`] the plan as it is stored in the tags of the group. [`mod@decide`] chooses the next
+//! single step. What must survive a crash is in the status of the EventRecycler and on the group before it is acted upon.
 //!
-//! What must survive a crash is in the status of the EventRecycler and on the group, before it is acted upon. Not here: which
-//! groups are recycled and when (`detection`), and the writing of the status.
+//! Not here: which groups are recycled and when (`detection`), and writes of the status.
 
 mod act;
 pub mod begin;
 pub mod decide;
-mod looks;
+mod group_cache;
 pub mod mark;
+pub(super) mod messages;
 mod observe;
 pub mod owner;
 pub mod plan;
@@ -24,28 +24,32 @@ pub mod snapshot;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
 use machinist_domain::key::Uid;
 use machinist_domain::machine_timings::MachineTimings;
-use machinist_provider::node_groups::{GroupRef, NodeGroups};
+use machinist_domain::retry::Failure;
+use machinist_provider::node_groups::{Group, GroupRef, NodeGroups};
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::index::Index;
+use machinist_runtime::cache::store::Entry;
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::cluster::{ApiError, Session};
 use machinist_runtime::writer::Writer;
 use parking_lot::Mutex;
 
-pub use self::begin::{Refusal, Request, begin, objection};
+pub use self::begin::{Refusal, Request, begin};
 pub use self::decide::decide;
-use self::looks::Looks;
+use self::group_cache::GroupCache;
 use self::observe::VolumeWait;
 pub use self::owner::Owner;
 pub use self::plan::{Effect, Outcome, Plan};
-pub use self::report::{Told, report};
-pub use self::snapshot::{Settings, Sight, Snapshot, group_of};
+pub use self::report::{RecycleReport, report};
+pub use self::snapshot::{GroupState, Settings, Snapshot, group_of};
 use crate::drain::Drainer;
-use crate::kinds::{Node, Nodes};
+use crate::kinds::Nodes;
 
 /// Recycles node groups.
 #[derive(Debug)]
@@ -54,8 +58,8 @@ pub struct Recycling {
     nodes: Arc<Cache<Nodes>>,
     by_instance: Arc<Index>,
     drainer: Drainer,
-    looks: Looks,
-    /// Held while a text is written on a group.
+    group_cache: GroupCache,
+    /// Held while a group is marked, so that two EventRecyclers do not both get it.
     marking: tokio::sync::Mutex<()>,
     volume_waits: Mutex<HashMap<Uid, VolumeWait>>,
     clock: SharedClock,
@@ -63,22 +67,28 @@ pub struct Recycling {
 }
 
 impl Recycling {
-    /// Recycles `groups`, whose Nodes are in `nodes`; `session` reads what is on them. `own_node` is the Node that this process runs on.
+    /// Recycles `groups`, whose Nodes are in `nodes`; `session` reads their pods. `own_node` is the Node that this process runs on.
     pub fn new(
         groups: Arc<dyn NodeGroups>,
         nodes: Arc<Cache<Nodes>>,
         session: Session,
         clock: SharedClock,
-        cloud_call: std::time::Duration,
+        cloud_call: Duration,
         drain: MachineTimings,
         own_node: Option<Arc<str>>,
     ) -> Self {
-        // A drain that takes too long is the recycle's failure: nobody is evicted by force for its sake.
-        let patient = MachineTimings { drain: std::time::Duration::MAX, ..drain };
+        // A drain that takes too long fails the recycle; pods are never removed by force.
+        let patient = MachineTimings { drain: Duration::MAX, ..drain };
+        let cloud = Arc::clone(&groups);
+        let by_instance = nodes.index_entries(move |entry| {
+            let Entry::Known(node) = entry else { return Vec::new() };
+            let found = node.provider_id.as_deref().and_then(|id| cloud.locate(id));
+            found.into_iter().map(|found| found.id.0).collect()
+        });
         Self {
-            by_instance: nodes.index(instances_of),
+            by_instance,
             drainer: Drainer::new(Arc::clone(&nodes), session, clock.clone(), patient),
-            looks: Looks::new(Arc::clone(&groups), clock.clone(), cloud_call),
+            group_cache: GroupCache::new(Arc::clone(&groups), clock.clone(), cloud_call),
             groups,
             nodes,
             marking: tokio::sync::Mutex::default(),
@@ -88,22 +98,31 @@ impl Recycling {
         }
     }
 
-    /// The Node that this process runs on, if it knows.
+    /// The Node that this process runs on, if it is known.
     pub fn own_node(&self) -> Option<&str> {
         self.own_node.as_deref()
     }
 
-    /// What the group is like at this moment; for the beginning of a recycle.
-    pub async fn look(&self, group: &GroupRef) -> Sight {
-        self.looks.look_now(group).await
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
-    /// What the group is like, not older than `age`; for a group that may be looked at again and again before it can be recycled.
-    pub async fn look_lately(&self, group: &GroupRef, age: std::time::Duration) -> Sight {
-        self.looks.look(group, age).await
+    /// The group at this moment.
+    pub async fn describe_live(&self, group: &GroupRef) -> Result<Option<Box<Group>>, Failure> {
+        self.group_cache.describe_live(group).await
     }
 
-    /// Looks at what the recycle needs to know next. `owner` is what the text on the group calls whoever wants it.
+    /// The cached description of a group.
+    pub(super) fn cached(&self, group: &GroupRef) -> GroupState {
+        self.group_cache.cached(group)
+    }
+
+    /// Describes groups and caches the result for `ttl`.
+    pub(super) async fn describe(&self, groups: &[GroupRef], ttl: Duration) {
+        self.group_cache.fill(groups, ttl).await;
+    }
+
+    /// Builds the snapshot of a recycle. `owner` is the owner as it is stored in the tags of the group.
     pub async fn observe(
         &self,
         recycle: &Recycle,
@@ -113,7 +132,7 @@ impl Recycling {
         observe::observe(self, recycle, owner, settings).await
     }
 
-    /// Carries a plan out.
+    /// Executes a plan.
     pub async fn act(
         &self,
         snapshot: &Snapshot,
@@ -124,18 +143,8 @@ impl Recycling {
         act::act(self, snapshot, plan, owner, writer).await
     }
 
-    /// Forgets a group that nobody recycles any more.
+    /// Drops the cached description of a group.
     pub fn forget(&self, group: &GroupRef) {
-        self.looks.forget(group);
+        self.group_cache.forget(group);
     }
-}
-
-fn instances_of(node: &Node) -> Vec<Arc<str>> {
-    node.provider_id.as_deref().and_then(instance_of).map(Arc::from).into_iter().collect()
-}
-
-/// The instance in a provider id: its last part, if that is an instance's.
-pub fn instance_of(provider_id: &str) -> Option<&str> {
-    let last = provider_id.rsplit('/').next()?;
-    (provider_id.starts_with("aws://") && last.starts_with("i-") && last.len() > 2).then_some(last)
 }

@@ -1,4 +1,4 @@
-//! Gathers what the decision about one recycle looks at: the group from the cloud, Nodes from the cache, and what their drains see.
+//! Builds the snapshot of a recycle: the group from the cloud, Nodes from the cache, and the drains in progress.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::Recycling;
-use super::snapshot::{Node, Settings, Sight, Snapshot, group_of};
+use super::snapshot::{Node, Settings, Snapshot, group_of};
 use crate::drain::snapshot::StoredStep;
 use crate::drain::{self, Subject};
 use crate::kinds::{self, NodeRef};
 
-/// Since when a drain has waited for these volumes: as long as volumes come off, the time begins anew.
+/// Since when a drain waits for these volumes. Each volume that is detached restarts the timeout.
 #[derive(Debug, Clone)]
 pub(super) struct VolumeWait {
     since: jiff::Timestamp,
@@ -30,12 +30,11 @@ pub(super) async fn observe(
     settings: Settings,
 ) -> Result<Snapshot, ApiError> {
     let group = group_of(recycle);
-    let group = recycling.looks.look(&group, settings.poll).await;
+    let group = recycling.group_cache.get(&group, settings.poll).await;
     let mut ids: Vec<_> =
         recycle.instances.iter().map(|instance| InstanceId::from(instance.id.as_str())).collect();
-    if let Sight::There(group) = &group {
-        ids.extend(group.members.iter().map(|member| member.id.clone()));
-    }
+    let members = group.present().into_iter().flat_map(|group| &group.members);
+    ids.extend(members.map(|member| member.id.clone()));
     let (mut nodes, mut drains) = (BTreeMap::new(), BTreeMap::new());
     for id in ids {
         if let Some(node) = recycling.node_of(&id).await? {
@@ -49,7 +48,7 @@ pub(super) async fn observe(
             && !settings.dry_run
             && let Some(node) = nodes.get(&id)
         {
-            drains.insert(id, look_at_drain(recycling, node).await);
+            drains.insert(id, observe_drain(recycling, node).await);
         }
     }
     let nodes = nodes.into_iter().map(|(id, node)| (id, Node::of(&node))).collect();
@@ -60,7 +59,7 @@ pub(super) async fn observe(
 }
 
 impl Recycling {
-    /// The Node of an instance. Where the answer to a write about it was lost, it is read anew.
+    /// The Node of an instance, by a live read where the answer to a write was lost.
     async fn node_of(&self, instance: &InstanceId) -> Result<Option<Arc<kinds::Node>>, ApiError> {
         for key in self.by_instance.get(&instance.0) {
             if let Some(Entry::Known(node)) = self.nodes.get_certain(&key).await? {
@@ -87,7 +86,7 @@ impl Recycling {
     }
 }
 
-async fn look_at_drain(recycling: &Recycling, node: &kinds::Node) -> drain::View {
+async fn observe_drain(recycling: &Recycling, node: &kinds::Node) -> drain::View {
     let uid = &node.meta.uid;
     let waits = recycling.volume_waits.lock().get(uid).cloned();
     let stored = waits
@@ -107,7 +106,7 @@ async fn look_at_drain(recycling: &Recycling, node: &kinds::Node) -> drain::View
     view
 }
 
-/// Remembers since when volumes are waited for. What a restart loses is patience.
+/// Remembers since when volumes are waited for. A restart extends the wait.
 fn remember(recycling: &Recycling, uid: &Uid, view: &drain::View, waits: Option<VolumeWait>) {
     let now = recycling.clock.now();
     let verdict = drain::decide(view, now);

@@ -1,4 +1,4 @@
-//! Whoever wants a recycle: an EventRecycler, or somebody who recycles by hand.
+//! The owner of a recycle: an EventRecycler, or the user of `machinist recycle`.
 
 use std::fmt::Debug;
 
@@ -7,11 +7,11 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Failure;
 use machinist_provider::Pending;
 
-/// Whoever wants a recycle.
+/// The owner of a recycle.
 pub trait Owner: Debug + Send + Sync {
-    /// Who that is, for audit lines.
+    /// Its key, for audit lines.
     fn key(&self) -> ObjectKey;
 
-    /// Whether it still wants exactly this, read live. Asked directly before the cloud is changed.
+    /// Whether it still has exactly this recycle, by a live read directly before the cloud is changed.
     fn still_wants<'a>(&'a self, recycle: &'a Recycle) -> Pending<'a, Result<bool, Failure>>;
 }

@@ -1,4 +1,4 @@
-//! What a recycle does next, and what came of it, as data.
+//! The next step of a recycle and its result, as data.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,90 +11,90 @@ use machinist_provider::node_groups::{InstanceId, RefreshPreferences, Sizes};
 
 use crate::drain;
 
-/// What a recycle does next.
+/// The next step of a recycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
-    /// Store this, and do nothing else: what follows relies on its being there.
+    /// Store this, and do nothing else in the same reconcile.
     Store(Box<Recycle>),
-    /// Do this, as it is stored. What came of it, the next look tells.
+    /// Execute this effect of the stored step.
     Do(Effect),
-    /// Look again after this time.
+    /// Requeue after this time.
     Wait {
         /// How long.
         pause: Duration,
-        /// For what, for people. Without times and counts of tries, so that it does not change while nothing changes.
+        /// What is waited for. Without times and counts, so that it changes only with the cause.
         why: String,
     },
-    /// Nothing: it is over.
+    /// The recycle is over.
     Over,
 }
 
 /// One change, to the cloud or to Nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Store this text on the group, unless somebody else's is there.
+    /// Store this mark on the group, unless it has that of another recycle.
     Mark(String),
-    /// Take the text off the group.
+    /// Remove the mark from the group.
     Unmark,
     /// Set the sizes of the group.
     Resize {
-        /// What they must be before.
+        /// The expected sizes.
         from: Sizes,
-        /// What they shall be.
+        /// The new sizes.
         to: Sizes,
     },
     /// Terminate an instance; the group launches another.
-    Terminate(Departure),
-    /// Have AWS replace all instances.
+    Terminate(Termination),
+    /// Start an instance refresh.
     StartRefresh(RefreshPreferences),
-    /// Stop what AWS does.
+    /// Cancel the instance refresh.
     CancelRefresh,
-    /// Go on with the drains of these instances' Nodes, which do not depend on each other.
+    /// Continue the drains of these instances' Nodes.
     Drain(Vec<(InstanceId, drain::Plan)>),
-    /// Take back what a drain has written on a Node.
+    /// Remove the annotation and the cordon of a drain from a Node.
     Release {
         /// Which Node.
         node: Meta,
-        /// Whether the cordon is ours.
+        /// Whether the drain set the cordon.
         uncordon: bool,
     },
 }
 
-/// An instance that is to be terminated.
+/// The termination of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Departure {
+pub struct Termination {
     /// Which.
     pub instance: InstanceId,
-    /// The Node that must still be its own directly before; `None` where it has none.
+    /// The Node that must still belong to the instance; `None` where it has none.
     pub node: Option<Arc<str>>,
-    /// Whether that Node must still be cordoned.
+    /// Whether the Node must still be cordoned.
     pub drained: bool,
 }
 
-/// What came of a plan.
+/// The result of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// There was nothing to do.
     Nothing,
-    /// It was done.
+    /// Done.
     Done,
-    /// It was left out, because this is a dry run.
-    LeftOut,
-    /// Something is not as it was when this was decided: look again.
-    Overtaken(String),
-    /// It went wrong.
+    /// Skipped in a dry run.
+    DryRun,
+    /// The state changed since the decision; requeue.
+    Outdated,
+    /// It failed.
     Failed(Failure),
-    /// What came of the drains.
+    /// The results of the drains.
     Drained(Vec<(InstanceId, drain::Outcome)>),
 }
 
 impl Effect {
-    /// Whether the cloud is changed by it.
+    /// Whether it changes the cloud.
     pub fn changes_cloud(&self) -> bool {
         !matches!(self, Self::Drain(_) | Self::Release { .. })
     }
 
-    /// What the audit line and the metric call it.
+    /// Its verb in audit lines and metrics.
     pub fn verb(&self) -> &'static str {
         match self {
             Self::Mark(_) => "mark-group",
@@ -112,14 +112,14 @@ impl Effect {
 impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Mark(_) => f.write_str("store the plan on the group"),
-            Self::Unmark => f.write_str("take the plan off the group"),
-            Self::Resize { from, to } => write!(f, "set the group from {from} to {to}"),
-            Self::Terminate(departure) => write!(f, "terminate {}", departure.instance),
+            Self::Mark(_) => f.write_str("mark the group"),
+            Self::Unmark => f.write_str("unmark the group"),
+            Self::Resize { from, to } => write!(f, "resize the group from {from} to {to}"),
+            Self::Terminate(termination) => write!(f, "terminate {}", termination.instance),
             Self::StartRefresh(with) => {
                 write!(f, "start an instance refresh, {}% healthy", with.min_healthy)
             }
-            Self::CancelRefresh => f.write_str("stop the instance refresh"),
+            Self::CancelRefresh => f.write_str("cancel the instance refresh"),
             Self::Drain(drains) => {
                 let mut between = "";
                 for (instance, verdict) in drains {
@@ -141,7 +141,7 @@ impl fmt::Display for Plan {
             }
             Self::Do(effect) => effect.fmt(f),
             Self::Wait { why, .. } => write!(f, "wait: {why}"),
-            Self::Over => f.write_str("nothing: it is over"),
+            Self::Over => f.write_str("the recycle is over"),
         }
     }
 }

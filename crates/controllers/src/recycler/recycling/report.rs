@@ -1,4 +1,4 @@
-//! What a pass over a recycle has to say: what is to be stored, Events, and when to come back.
+//! Reports a reconcile of a recycle: what to store, Events, and when to requeue.
 
 use std::time::Duration;
 
@@ -8,55 +8,67 @@ use machinist_domain::report::{EventNote, EventReason, EventType};
 use machinist_domain::retry::Retry;
 use machinist_provider::node_groups::InstanceId;
 
-use super::plan::{Outcome, Plan};
+use super::messages;
+use super::plan::{Effect, Outcome, Plan};
 use super::snapshot::Snapshot;
 use crate::drain;
 
-/// What a pass has to say.
+/// The report of a reconcile.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
-    /// The recycle as it is to be stored. When its step is over, it belongs to the history.
+pub struct RecycleReport {
+    /// The recycle to store. One that is over belongs to the history.
     pub recycle: Recycle,
-    /// What is new.
+    /// Events.
     pub events: Vec<EventNote>,
-    /// What is in the way at present, for a condition.
+    /// What blocks the recycle now, for a condition.
     pub trouble: Option<String>,
-    /// When to come back; `None` when it is over.
+    /// When to requeue; `None` when it is over.
     pub retry: Option<Retry>,
 }
 
-/// Says what came of a pass.
-pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestamp) -> Told {
+/// Reports a reconcile.
+pub fn report(
+    snapshot: &Snapshot,
+    plan: &Plan,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> RecycleReport {
     let before = &snapshot.recycle;
     let poll = snapshot.settings.poll;
-    let quiet = |retry| Told { recycle: before.clone(), events: Vec::new(), trouble: None, retry };
+    let quiet =
+        |retry| RecycleReport { recycle: before.clone(), events: Vec::new(), trouble: None, retry };
     match (plan, outcome) {
         (Plan::Store(after), _) => {
             let retry = (!after.step.is_over()).then_some(Retry::Again(Duration::ZERO));
-            Told { events: events(before, after), recycle: (**after).clone(), ..quiet(retry) }
+            RecycleReport {
+                events: events(before, after),
+                recycle: (**after).clone(),
+                ..quiet(retry)
+            }
         }
         (Plan::Over, _) => quiet(None),
         (Plan::Wait { pause, why }, _) => {
             let why = draining(snapshot, now).unwrap_or_else(|| why.clone());
-            saying(before, why, quiet(Some(Retry::Again(*pause))))
+            with_message(before, why, quiet(Some(Retry::Again(*pause))))
         }
         (Plan::Do(_), Outcome::Failed(failure)) => {
             let trouble = Some(failure.message.clone());
-            let told = Told { trouble, ..quiet(Some(once_more(snapshot, failure.retry, now))) };
-            saying(before, failure.message.clone(), told)
+            let report =
+                RecycleReport { trouble, ..quiet(Some(retry_of(snapshot, failure.retry, now))) };
+            with_message(before, failure.message.clone(), report)
         }
-        (Plan::Do(_), Outcome::Overtaken(_)) => quiet(Some(Retry::Soon)),
-        (Plan::Do(_), Outcome::LeftOut) => quiet(Some(Retry::Again(poll))),
+        (Plan::Do(_), Outcome::Outdated) => quiet(Some(Retry::Soon)),
+        (Plan::Do(_), Outcome::DryRun) => quiet(Some(Retry::Again(poll))),
         (Plan::Do(effect), Outcome::Drained(done)) => {
             let verdicts = match effect {
-                super::plan::Effect::Drain(verdicts) => verdicts.as_slice(),
+                Effect::Drain(verdicts) => verdicts.as_slice(),
                 _ => &[],
             };
             let (why, again) = drained(snapshot, verdicts, done, now);
-            let told = quiet(Some(Retry::Again(again.unwrap_or(poll))));
+            let report = quiet(Some(Retry::Again(again.unwrap_or(poll))));
             match why {
-                Some(why) => saying(before, why, told),
-                None => told,
+                Some(why) => with_message(before, why, report),
+                None => report,
             }
         }
         (Plan::Do(effect), Outcome::Done | Outcome::Nothing) => {
@@ -70,37 +82,37 @@ pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestam
     }
 }
 
-/// When a change that failed is tried again: soon at first, later as often as the group is looked at, whatever else is waited for. What was begun
-/// must be ended, and a group that refuses a change now may not in a moment, without anybody's telling.
-fn once_more(snapshot: &Snapshot, asked: Retry, now: Timestamp) -> Retry {
-    match asked {
+/// A failed change is retried soon at first, and later with every poll. A group that rejects a change now may accept it later without any
+/// notification.
+fn retry_of(snapshot: &Snapshot, retry: Retry, now: Timestamp) -> Retry {
+    match retry {
         Retry::Backoff | Retry::OnChange => {
             let pause = snapshot.lasted(now) / 4;
             Retry::Again(pause.max(snapshot.settings.settle).min(snapshot.settings.poll))
         }
-        Retry::After(_) | Retry::Soon | Retry::Again(_) => asked,
+        Retry::After(_) | Retry::Soon | Retry::Again(_) => retry,
     }
 }
 
-/// What is waited for goes into the message, unless it says already why the recycle was given up.
-fn saying(before: &Recycle, why: String, told: Told) -> Told {
+/// Sets the message, unless it has the reason why the recycle is given up.
+fn with_message(before: &Recycle, why: String, report: RecycleReport) -> RecycleReport {
     if before.failure.is_some() {
-        return told;
+        return report;
     }
-    Told { recycle: Recycle { message: Some(why), ..told.recycle }, ..told }
+    RecycleReport { recycle: Recycle { message: Some(why), ..report.recycle }, ..report }
 }
 
-/// What the drains wait for, where some are under way.
+/// What the drains in progress wait for.
 fn draining(snapshot: &Snapshot, now: Timestamp) -> Option<String> {
     let active = snapshot.recycle.instances.iter();
     let active = active.filter(|instance| instance.state == InstanceState::Draining);
-    let said = active.filter_map(|instance| {
+    let messages = active.filter_map(|instance| {
         let view = snapshot.drains.get(&InstanceId::from(instance.id.as_str()))?;
         let verdict = drain::decide(view, now);
-        sentence(snapshot, &instance.id, view, &verdict, &drain::Outcome::default(), now)
+        drain_message(snapshot, &instance.id, view, &verdict, &drain::Outcome::default(), now)
     });
-    let said: Vec<_> = said.collect();
-    (!said.is_empty()).then(|| said.join("; "))
+    let messages: Vec<_> = messages.collect();
+    (!messages.is_empty()).then(|| messages.join("; "))
 }
 
 fn drained(
@@ -109,22 +121,22 @@ fn drained(
     done: &[(InstanceId, drain::Outcome)],
     now: Timestamp,
 ) -> (Option<String>, Option<Duration>) {
-    let (mut said, mut again) = (Vec::new(), None::<Duration>);
+    let (mut messages, mut again) = (Vec::new(), None::<Duration>);
     for (id, verdict) in verdicts {
         let (Some((_, done)), Some(view)) =
             (done.iter().find(|(of, _)| of == id), snapshot.drains.get(id))
         else {
             continue;
         };
-        said.extend(sentence(snapshot, &id.0, view, verdict, done, now));
+        messages.extend(drain_message(snapshot, &id.0, view, verdict, done, now));
         if let Some(pause) = verdict.again(done) {
             again = Some(again.map_or(pause, |again| again.min(pause)));
         }
     }
-    ((!said.is_empty()).then(|| said.join("; ")), again)
+    ((!messages.is_empty()).then(|| messages.join("; ")), again)
 }
 
-fn sentence(
+fn drain_message(
     snapshot: &Snapshot,
     instance: &str,
     view: &drain::View,
@@ -139,51 +151,37 @@ fn sentence(
 }
 
 fn events(before: &Recycle, after: &Recycle) -> Vec<EventNote> {
-    let group = &after.group;
+    let (group, why) = (after.group.as_str(), after.message.as_deref());
     let event =
         |event_type, reason, note| EventNote { event_type, reason, action: "Recycle", note };
     let proceeds = |text| event(EventType::Normal, EventReason::RecycleProceeds, text);
+    let warns = |text| event(EventType::Warning, EventReason::RecycleProceeds, text);
     let mut events = Vec::new();
     for instance in &after.instances {
         let former = before.instances.iter().find(|one| one.id == instance.id);
         if former.is_some_and(|former| former.state == instance.state) {
             continue;
         }
-        let (id, node) = (&instance.id, instance.node.as_deref().unwrap_or("no node"));
         events.extend(match instance.state {
             InstanceState::Waiting | InstanceState::Gone => None,
-            InstanceState::Draining => {
-                Some(proceeds(format!("{group}: {id} ({node}) is being drained")))
-            }
-            InstanceState::Terminating => {
-                Some(proceeds(format!("{group}: {id} ({node}) is being terminated")))
-            }
-            InstanceState::Kept => Some(event(
-                EventType::Warning,
-                EventReason::RecycleProceeds,
-                format!("{group}: {id} ({node}) is left alone: it is protected or not in use"),
-            )),
+            InstanceState::Draining => Some(proceeds(messages::drains(group, instance))),
+            InstanceState::Terminating => Some(proceeds(messages::terminates(group, instance))),
+            InstanceState::Kept => Some(warns(messages::skips(group, instance))),
         });
     }
     if before.step == after.step {
         return events;
     }
-    let why = after.message.as_deref().unwrap_or("no reason is known");
     events.push(match (after.step, after.failure) {
         (Step::Succeeded, _) => {
-            event(EventType::Normal, EventReason::Recycled, format!("{group} is recycled"))
+            event(EventType::Normal, EventReason::Recycled, messages::recycled(group))
         }
         (Step::Failed, failure) => {
-            let word = failure.map_or("unknown", |failure| failure.as_str());
-            let text = format!("{group} is not recycled ({word}): {why}");
+            let text = messages::failed(group, failure, why);
             event(EventType::Warning, EventReason::RecycleFailed, text)
         }
-        (step, None) => proceeds(format!("{group}: {}", step.as_str())),
-        (step, Some(_)) => event(
-            EventType::Warning,
-            EventReason::RecycleProceeds,
-            format!("{group}: {}, because {why}", step.as_str()),
-        ),
+        (step, None) => proceeds(messages::at_step(group, step)),
+        (step, Some(_)) => warns(messages::gives_up(group, step, why)),
     });
     events
 }

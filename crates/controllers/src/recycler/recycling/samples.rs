@@ -12,9 +12,10 @@ use machinist_api::event_recycler::recycle::{
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
+use machinist_domain::observed::Observed;
 use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member, Sizes};
 
-use super::snapshot::{Node, Settings, Sight, Snapshot};
+use super::snapshot::{Node, Settings, Snapshot};
 
 pub(super) fn now() -> Timestamp {
     "2026-11-16T02:00:00Z".parse().unwrap()
@@ -99,7 +100,7 @@ pub(super) fn snapshot(strategy: Strategy, step: Step, ids: &[&str]) -> Snapshot
         recycle,
         owner: "recycler/bad-nodes".into(),
         settings: Settings::default(),
-        group: Sight::Gone,
+        group: Observed::Absent,
         nodes: BTreeMap::new(),
         drains: BTreeMap::new(),
         own_node: None,
@@ -107,7 +108,7 @@ pub(super) fn snapshot(strategy: Strategy, step: Step, ids: &[&str]) -> Snapshot
     };
     let mark = Some(snapshot.text());
     snapshot.nodes = ids.iter().map(|id| (InstanceId::from(*id), node(id))).collect();
-    snapshot.group = Sight::There(Box::new(Group { mark, ..group(ids) }));
+    snapshot.group = Observed::Present(Box::new(Group { mark, ..group(ids) }));
     snapshot
 }
 
@@ -118,7 +119,7 @@ pub(super) fn drain_mark(cordoned: bool) -> DrainMark {
 impl Snapshot {
     pub(super) fn group_mut(&mut self) -> &mut Group {
         match &mut self.group {
-            Sight::There(group) => group,
+            Observed::Present(group) => group,
             _ => unreachable!("the samples have a group"),
         }
     }

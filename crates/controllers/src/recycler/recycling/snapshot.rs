@@ -1,4 +1,4 @@
-//! What the decision about one recycle may look at: what is stored, the group as last described, and the Nodes of its instances.
+//! Input of the decision about one recycle: what is stored, the description of the group, and the Nodes of its instances.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,51 +9,52 @@ use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{self, InstanceState, Recycle, RecycledInstance};
 use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::meta::Meta;
-use machinist_domain::retry::Failure;
+use machinist_domain::observed::Observed;
 use machinist_provider::node_groups::{
     Group, GroupRef, InstanceId, Lifecycle, Member, Process, Sizes,
 };
 
 use super::begin::Refusal;
 use super::mark::Mark;
+use super::messages;
 use crate::drain;
 use crate::kinds;
 
-/// What the decision about one recycle may look at.
+/// Input of the decision about one recycle.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// The recycle, as it is stored.
+    /// The stored recycle.
     pub recycle: Recycle,
-    /// Whose it is, as the tag says it.
+    /// Its owner, as the tags of the group name it.
     pub owner: Arc<str>,
-    /// How it is to be done.
+    /// How to recycle.
     pub settings: Settings,
     /// The group.
-    pub group: Sight,
-    /// Nodes, by the instance that they run on: of what is in the group, and of what is to go.
+    pub group: GroupState,
+    /// Nodes by instance: of the members, and of the instances to replace.
     pub nodes: BTreeMap<InstanceId, Node>,
-    /// What the drains see that are under way, by instance.
+    /// The drains in progress, by instance.
     pub drains: BTreeMap<InstanceId, drain::View>,
-    /// The Node that this process runs on, if it knows.
+    /// The Node that this process runs on.
     pub own_node: Option<Arc<str>>,
-    /// Whether nobody wants the recycle any more: what was begun is put right, also where nothing may be changed otherwise.
+    /// Whether the EventRecycler is being deleted. The recycle is rolled back then, even with `dryRun`.
     pub cancelled: bool,
 }
 
-/// How a recycle is to be done: what the spec says, with the defaults filled in.
+/// How to recycle: the spec with its defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Between two looks at the group.
+    /// The time between two descriptions of the group.
     pub poll: Duration,
-    /// How long a step may take without getting on.
+    /// How long a step may take without progress.
     pub timeout: Duration,
     /// Whether Nodes are drained.
     pub drain: bool,
     /// How long the drain of one Node may take.
     pub drain_timeout: Duration,
-    /// How many instances of the group may be missing at once; at least one.
+    /// How many instances may be unavailable at once; at least one.
     pub max_unavailable: u32,
-    /// Whether nothing may be changed at present.
+    /// Whether the recycle is paused.
     pub dry_run: bool,
     /// The shortest time between a change of the group and the next request about it.
     pub settle: Duration,
@@ -74,45 +75,37 @@ impl Default for Settings {
     }
 }
 
-/// What is known of the group.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sight {
-    /// Nobody could say.
-    Unknown(Failure),
-    /// It does not exist.
-    Gone,
-    /// This.
-    There(Box<Group>),
-}
+/// What is known of a group.
+pub type GroupState = Observed<Box<Group>>;
 
-/// A Node, as far as a recycle looks at it.
+/// What a recycle needs of a Node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// Identity and version.
     pub meta: Meta,
-    /// Whether its kubelet says that it is well.
+    /// Whether it is ready.
     pub ready: bool,
-    /// Whether it is cordoned, by whomever.
+    /// Whether it is unschedulable.
     pub cordoned: bool,
-    /// What a drain has written on it.
+    /// The annotation of a drain.
     pub mark: Option<DrainMark>,
 }
 
-/// Whose text is on the group.
+/// The mark on the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marked {
-    /// There is none.
+    /// None.
     No,
-    /// Ours, and it says what it should.
+    /// That of this recycle.
     Ours,
-    /// Ours, from before something was changed in the plan.
+    /// That of this recycle, with other sizes.
     Outdated,
-    /// Somebody else's.
+    /// That of another recycle.
     Foreign,
 }
 
 impl Node {
-    /// What a recycle looks at.
+    /// What a recycle needs of this Node.
     pub fn of(node: &kinds::Node) -> Self {
         Self {
             meta: node.meta.clone(),
@@ -124,17 +117,17 @@ impl Node {
 }
 
 impl Snapshot {
-    /// The text that should be on the group.
+    /// The mark to store on the group.
     pub fn text(&self) -> String {
         super::mark::write(&self.recycle, &self.owner)
     }
 
-    /// Whose text is on `group`.
+    /// The mark on `group`.
     pub fn marked(&self, group: &Group) -> Marked {
         let Some(text) = &group.mark else { return Marked::No };
         match Mark::read(text) {
             Some(mark) if mark.id == self.recycle.id => {
-                // Who wrote it does not matter: it may have been taken over.
+                // The owner is not compared: another EventRecycler may have resumed the recycle.
                 let same = mark.original == self.recycle.original;
                 if same { Marked::Ours } else { Marked::Outdated }
             }
@@ -147,7 +140,7 @@ impl Snapshot {
         self.nodes.get(&InstanceId::from(instance))
     }
 
-    /// Whether a member can be relied on: it is in use, and its Node is ready and takes pods.
+    /// Whether a member is in service, and its Node is ready and schedulable.
     pub fn is_available(&self, member: &Member) -> bool {
         let node = self.nodes.get(&member.id);
         member.lifecycle == Lifecycle::InService
@@ -155,13 +148,13 @@ impl Snapshot {
             && node.is_some_and(|node| node.ready && !node.cordoned)
     }
 
-    /// Whether the instance is the one that this process runs on.
+    /// Whether this process runs on the instance.
     pub fn is_own(&self, instance: &RecycledInstance) -> bool {
         let node = self.node(&instance.id).map(|node| &*node.meta.key.name);
         self.own_node.is_some() && node.or(instance.node.as_deref()) == self.own_node.as_deref()
     }
 
-    /// For how long the present step has lasted.
+    /// The time since the present step began.
     pub fn lasted(&self, now: Timestamp) -> Duration {
         Duration::try_from(now.duration_since(self.recycle.step_since)).unwrap_or_default()
     }
@@ -172,59 +165,58 @@ pub fn group_of(recycle: &Recycle) -> GroupRef {
     GroupRef::new(recycle.region.as_str(), recycle.group.as_str())
 }
 
-/// The member of this id.
+/// The member with this id.
 pub fn member<'a>(group: &'a Group, id: &str) -> Option<&'a Member> {
     group.members.iter().find(|member| &*member.id.0 == id)
 }
 
-/// Whether the instance is neither gone from the group nor on its way out.
+/// Whether the instance is a member and not leaving.
 pub fn stays(group: &Group, instance: &RecycledInstance) -> bool {
     member(group, &instance.id).is_some_and(|member| !member.lifecycle.is_leaving())
 }
 
-/// Whether the member makes up a part of the group's size. One that is in Standby, or is being detached, does not: the size was made smaller, or
-/// another instance has come in its place.
+/// Whether the member counts towards the desired size. One that is in Standby or being detached does not.
 pub fn has_a_place(member: &Member) -> bool {
     matches!(member.lifecycle, Lifecycle::Pending | Lifecycle::InService)
 }
 
-/// How much of the group's size these make up together.
+/// The total weight of members.
 pub fn weight<'a>(members: impl Iterator<Item = &'a Member>) -> u32 {
     members.fold(0, |sum, member| sum.saturating_add(member.weight))
 }
 
-/// Whether somebody does not want the member to go.
+/// Whether the member is protected or out of service, and so must not be terminated.
 pub fn is_spared(member: &Member) -> bool {
     member.protected_from_scale_in
         || matches!(member.lifecycle, Lifecycle::Standby | Lifecycle::Other(_))
 }
 
-/// Why an instance that goes would not be replaced by a new one, if it would not.
+/// Why a terminated instance would not be replaced by a new one.
 pub fn obstacle(group: &Group) -> Option<String> {
     let mut needed = [Process::Launch, Process::Terminate].into_iter();
     if let Some(process) = needed.find(|process| group.suspended.contains(process)) {
-        return Some(format!("the process {process} of the group is suspended"));
+        return Some(messages::suspended(&process));
     }
     takes_back(group).then(|| Refusal::WarmPool.to_string())
 }
 
-/// Whether members that are taken out of use may come back from the warm pool, as bad as they were.
+/// Whether terminated members go back to the warm pool and may return from there.
 pub fn takes_back(group: &Group) -> bool {
     group.warm_pool.as_ref().is_some_and(|pool| pool.reuses)
 }
 
-/// Whether nothing more will be done about the instance.
+/// Whether nothing is left to do about the instance.
 pub fn settled(instance: &RecycledInstance) -> bool {
     matches!(instance.state, InstanceState::Gone | InstanceState::Kept)
 }
 
-/// Sizes as they are stored.
+/// Sizes in their stored form.
 pub fn stored(sizes: Sizes) -> recycle::Sizes {
     let Sizes { min, max, desired } = sizes;
     recycle::Sizes { min, max, desired }
 }
 
-/// Sizes as the cloud takes them.
+/// Sizes in the form of the provider.
 pub fn wanted(sizes: recycle::Sizes) -> Sizes {
     let recycle::Sizes { min, max, desired } = sizes;
     Sizes { min, max, desired }

@@ -1,4 +1,4 @@
-//! The status of an EventRecycler, as a patch of what differs from what it says now.
+//! The status of an EventRecycler, as a merge patch against the stored one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,25 +16,27 @@ use serde_json::{Map, Value, json};
 use crate::recycler::error::Refusal;
 use crate::recycler::history;
 use crate::recycler::naming::Names;
-use crate::recycler::plan::{Begin, Counted};
+use crate::recycler::plan::{Blocked, Candidate, Counted};
 use crate::recycler::recycling::group_of;
 use crate::recycler::snapshot::Facts;
 
-/// What changes with every event. Where nothing else has changed, it waits for a moment.
-const RESTLESS: [&str; 3] = ["counting", "eventCounts", "unmapped"];
+/// Fields that change with every Event. Where nothing else has changed, they are stored after a pause.
+const FREQUENT: [&str; 3] = ["counting", "eventCounts", "unmapped"];
 
-/// Why, where the object is not valid.
+/// The field that follows from the conditions, so it is never stored alone. A CRD without it cannot cause endless writes.
+const REFUSED: &str = "refused";
+
 const REASON_INVALID: &str = "InvalidConfiguration";
 
-/// Whether anything is recycled.
+/// The condition `Recycling`.
 pub(super) enum Recycling {
-    /// These groups, or what is in their way.
+    /// True, with a message.
     Yes(String),
-    /// No, in one word and for people.
+    /// False, with a reason and a message.
     No(&'static str, String),
 }
 
-/// A status in the making.
+/// A new status.
 pub(super) struct Draft<'a> {
     facts: &'a Facts,
     status: EventRecyclerStatus,
@@ -48,7 +50,7 @@ impl<'a> Draft<'a> {
         Self { facts, status, now }
     }
 
-    /// The recycles under way; those that are over become history.
+    /// The recycles in progress; those that are over become history.
     pub(super) fn recycles(&mut self, told: &[Recycle], begun: Option<&Recycle>, called: &Names) {
         let (over, active): (Vec<_>, Vec<_>) =
             told.iter().chain(begun).partition(|recycle| recycle.step.is_over());
@@ -61,12 +63,21 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A recycle that was only pretended.
-    pub(super) fn pretended(&mut self, begin: &Begin) {
-        self.remember(history::pretended(begin, self.now));
+    /// Recycles that `dryRun` prevents become history.
+    pub(super) fn pretended(&mut self, candidates: &[Candidate]) {
+        for candidate in candidates {
+            self.remember(history::pretended(candidate, self.now));
+        }
     }
 
-    /// What was counted. A group that begins or ends to be recycled is another one from then on.
+    /// The candidates that cannot be recycled, with the reason.
+    pub(super) fn blocked(&mut self, blocked: &[Blocked]) {
+        let refused = blocked.iter().map(|one| (one.group.to_string(), one.by.reason().to_owned()));
+        self.status.refused =
+            Some(refused.collect()).filter(|all: &BTreeMap<_, _>| !all.is_empty());
+    }
+
+    /// What was counted. The counts of a group are dropped when its recycle begins and when it ends.
     pub(super) fn counted<'r>(
         &mut self,
         counted: &Counted,
@@ -89,15 +100,15 @@ impl<'a> Draft<'a> {
             .iter()
             .map(|(group, count)| (called.of(group), i64::try_from(*count).unwrap_or(i64::MAX)));
         let counts: BTreeMap<_, _> = counts.collect();
-        let was_said = self.status.event_counts.is_some();
-        self.status.event_counts = Some(counts).filter(|counts| was_said || !counts.is_empty());
+        let was_stored = self.status.event_counts.is_some();
+        self.status.event_counts = Some(counts).filter(|counts| was_stored || !counts.is_empty());
         self.status.unmapped = (unmapped > 0).then(|| Unmapped {
             count: i64::try_from(unmapped).unwrap_or(i64::MAX),
             example: counted.example.clone(),
         });
     }
 
-    /// Whether it works, and whether anything is recycled.
+    /// The conditions `Ready` and `Recycling`.
     pub(super) fn conditions(&mut self, refusal: Option<&Refusal>, recycling: &Recycling) {
         let ready = match refusal {
             None => Condition::yes(CONDITION_READY),
@@ -116,26 +127,28 @@ impl<'a> Draft<'a> {
         };
         let current: Vec<_> = self.status.conditions.iter().flatten().map(read).collect();
         if let Some(list) = conditions::set(&current, [ready, recycling], self.now) {
-            // The same names on both sides: what the one writes the other reads.
             self.status.conditions = serde_json::from_value(conditions::to_json(&list)).ok();
         }
     }
 
-    /// What differs from what is stored, and when to come back for what is not stored yet.
+    /// The changes, and the pause after which changes that are not stored yet are.
     pub(super) fn patch(mut self) -> (Option<Value>, Option<Duration>) {
         let stored = json!(*self.facts.status);
         let Some(Value::Object(changed)) = difference(&stored, &json!(self.status)) else {
             return (None, None);
         };
-        let restless = changed.keys().all(|name| RESTLESS.contains(&name.as_str()));
-        if let Some(wait) = self.recently_stored().filter(|_| restless) {
+        if changed.keys().all(|name| name == REFUSED) {
+            return (None, None);
+        }
+        let frequent = changed.keys().all(|name| FREQUENT.contains(&name.as_str()));
+        if let Some(wait) = self.recently_stored().filter(|_| frequent) {
             return (None, Some(wait));
         }
         self.status.last_check_time = Some(whole_seconds(self.now).to_string());
         (difference(&stored, &json!(self.status)), None)
     }
 
-    /// For how long counts alone are not stored, if they were a moment ago.
+    /// For how long counts alone are not stored.
     fn recently_stored(&self) -> Option<Duration> {
         let last: Timestamp = self.facts.status.last_check_time.as_deref()?.parse().ok()?;
         let age = Duration::try_from(self.now.duration_since(last)).ok()?;
@@ -151,9 +164,9 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// A list; nothing where it is empty and nobody has ever said anything.
-fn or_nothing<T>(list: Vec<T>, said: Option<&Vec<T>>) -> Option<Vec<T>> {
-    Some(list).filter(|list| said.is_some() || !list.is_empty())
+/// A list; `None` where it is empty and was never stored.
+fn or_nothing<T>(list: Vec<T>, stored: Option<&Vec<T>>) -> Option<Vec<T>> {
+    Some(list).filter(|list| stored.is_some() || !list.is_empty())
 }
 
 fn read(condition: &parts::Condition) -> Condition {
@@ -167,7 +180,7 @@ fn read(condition: &parts::Condition) -> Condition {
     })
 }
 
-/// The merge patch that makes `new` of `old`; `None` where they are the same.
+/// The merge patch from `old` to `new`; `None` where they are equal.
 fn difference(old: &Value, new: &Value) -> Option<Value> {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
@@ -193,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_says_what_is_new_and_what_is_gone_and_nothing_else() {
+    fn difference_has_new_and_removed_fields_only() {
         let old = json!({"a": 1, "b": {"x": 1, "y": 2}, "c": [1], "d": {"z": 1}});
         let new = json!({"a": 1, "b": {"x": 3}, "c": [1, 2], "e": {}});
         let patch = json!({"b": {"x": 3, "y": null}, "c": [1, 2], "d": null, "e": {}});

@@ -1,4 +1,4 @@
-//! A cloud that says what a test has put there, and remembers what it was asked and told; and what is needed to carry plans out there.
+//! A fake cloud that records its calls, and what is needed to execute plans there.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::Pending;
 use machinist_provider::cloud::CloudError;
 use machinist_provider::node_groups::{
-    Group, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId, NodeGroups, RefreshId,
-    RefreshPreferences, Sizes,
+    Group, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId, InstanceLocation,
+    NodeGroups, RefreshId, RefreshPreferences, Sizes,
 };
 use machinist_runtime::cache::Scope;
 use machinist_runtime::cache::registry::Caches;
@@ -37,12 +37,12 @@ pub(in crate::recycler) struct FakeCloud {
 }
 
 impl FakeCloud {
-    /// From now on the group is like this, or cannot be looked at.
+    /// Sets the description of a group, or the error of describing it.
     pub(in crate::recycler) fn put(&self, group: GroupRef, answer: Result<Group, CloudError>) {
         self.groups.lock().insert(group, answer);
     }
 
-    /// What it was asked and told since this was last called.
+    /// The calls since this was last called.
     pub(in crate::recycler) fn calls(&self) -> Vec<String> {
         std::mem::take(&mut *self.calls.lock())
     }
@@ -58,6 +58,15 @@ impl FakeCloud {
 }
 
 impl NodeGroups for FakeCloud {
+    fn provider(&self) -> &'static str {
+        "fake"
+    }
+
+    fn locate(&self, provider_id: &str) -> Option<InstanceLocation> {
+        let (region, id) = provider_id.strip_prefix("fake://")?.split_once('/')?;
+        Some(InstanceLocation { id: id.into(), region: Some(region.into()) })
+    }
+
     fn instances<'a>(
         &'a self,
         region: &'a str,
@@ -132,7 +141,7 @@ impl NodeGroups for FakeCloud {
     }
 }
 
-/// Recycles groups of the cloud, in a cluster that nobody answers for.
+/// Recycles groups of the cloud, in a cluster that does not answer.
 pub(in crate::recycler) fn recycling(
     cloud: &Arc<FakeCloud>,
     clock: SharedClock,

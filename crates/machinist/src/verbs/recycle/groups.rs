@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use anyhow::{Context, bail};
+use machinist_aws_spec::provider_id::is_instance_id;
 use machinist_provider::node_groups::{InstanceFacts, InstanceId};
 use machinist_provider::provider::Providers;
 use serde::Serialize;
 
 use super::arguments::{GroupsArguments, RecycleArguments};
 use super::table::table;
-use super::{around, instance, region, show};
+use super::{environment, messages, region, show};
 use crate::exit::Usage;
 
-/// An instance as programs see it.
+/// An instance in JSON and YAML.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {
@@ -26,7 +27,7 @@ struct Shown {
     state: String,
 }
 
-/// Shows groups.
+/// Runs `machinist recycle groups`.
 pub(super) async fn main(
     common: &RecycleArguments,
     arguments: &GroupsArguments,
@@ -34,26 +35,26 @@ pub(super) async fn main(
 ) -> anyhow::Result<()> {
     let ids = ids(&arguments.ids)?;
     let region = region::required(common.region.as_deref())?;
-    let cloud = around::node_groups(providers)?;
+    let cloud = environment::node_groups(providers)?;
     let found = cloud.instances(&region, &ids).await.context("EC2")?;
     let found: BTreeMap<InstanceId, InstanceFacts> =
         found.into_iter().map(|facts| (facts.id.clone(), facts)).collect();
     let wanted = |facts: &&InstanceFacts| {
         arguments.cluster.is_none() || facts.cluster.as_deref() == arguments.cluster.as_deref()
     };
-    // In the order in which they were asked for.
+    // In the order of the arguments.
     let shown: Vec<_> =
         ids.iter().filter_map(|id| found.get(id)).filter(wanted).map(Shown::of).collect();
     show(arguments.output, &shown, || as_table(&shown))?;
     let missing: Vec<_> =
         ids.iter().filter(|id| !found.contains_key(*id)).map(ToString::to_string).collect();
     if !missing.is_empty() {
-        bail!("EC2 does not know them in {region}: {}", missing.join(", "));
+        bail!(messages::unknown_instances(&region, &missing));
     }
     Ok(())
 }
 
-/// The ids that were named, each once.
+/// The IDs, each once.
 fn ids(arguments: &[String]) -> anyhow::Result<Vec<InstanceId>> {
     let mut text = String::new();
     if arguments.iter().any(|argument| argument == "-") {
@@ -62,8 +63,8 @@ fn ids(arguments: &[String]) -> anyhow::Result<Vec<InstanceId>> {
     let named = arguments.iter().map(String::as_str).filter(|&argument| argument != "-");
     let mut ids: Vec<InstanceId> = Vec::new();
     for id in named.chain(text.split_whitespace()) {
-        if !instance::is_id(id) {
-            return Err(anyhow::anyhow!("{id:?} is not the id of an instance").context(Usage));
+        if !is_instance_id(id) {
+            return Err(anyhow::anyhow!(messages::not_an_instance(id)).context(Usage));
         }
         let id = InstanceId::from(id);
         if !ids.contains(&id) {

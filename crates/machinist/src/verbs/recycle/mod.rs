@@ -1,4 +1,4 @@
-//! `machinist recycle`: from Events to instances to node groups, and recycling these, by hand.
+//! `machinist recycle`: finds Events, their instances and node groups, and recycles groups from the command line.
 //!
 //! | verb | reads | writes |
 //! |---|---|---|
@@ -7,15 +7,13 @@
 //! | `run` | Auto Scaling, Nodes, Pods | the group, its tag, cordons and evictions |
 //! | `watch` | as all of them | as `run` |
 //!
-//! Exit codes: 0 done; 1 something went wrong, was not found, or was given up (the group is at its size again); 2 bad usage, nothing was
-//! done; 130 stopped by Ctrl-C in the middle of a recycle, which the same command takes up again.
-//!
-//! Not here: what is done in which order (`controllers::recycler`), which these verbs share with the controller.
+//! Exit codes: 0 done; 1 failed or not found (the group is at its size again); 2 usage error; 130 interrupted by Ctrl-C, the same
+//! command resumes. The steps of a recycle are in `controllers::recycler`.
 
 pub mod arguments;
-mod around;
+mod environment;
 mod groups;
-mod instance;
+mod messages;
 mod region;
 mod run;
 mod search;
@@ -32,13 +30,13 @@ use self::arguments::{Format, RecycleArguments, RecycleCommand};
 use crate::cli::Logging;
 use crate::logging;
 
-/// Does what the command line says.
+/// Runs `machinist recycle`.
 pub fn main(
     arguments: &RecycleArguments,
     log: Logging,
     providers: &Providers,
 ) -> anyhow::Result<()> {
-    // What these verbs have to say they print.
+    // These verbs print their results themselves.
     logging::start(log, "error");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(async {
@@ -49,12 +47,12 @@ pub fn main(
             RecycleCommand::Watch(watch) => watch::main(arguments, watch, providers).await,
         }
     });
-    // A name look-up that hangs must not hold up the exit.
+    // A DNS lookup that hangs must not delay the exit.
     runtime.shutdown_background();
     result
 }
 
-/// Prints values for programs, or the table for people.
+/// Prints values in JSON or YAML, or the table.
 fn show<T: Serialize>(
     format: Format,
     values: &[T],
@@ -68,8 +66,7 @@ fn show<T: Serialize>(
     super::print(&text).context("stdout")
 }
 
-/// A line for people, on stderr.
+/// Prints a line to stderr.
 fn say(line: &str) {
-    // Where stderr is closed, the exit code has to do.
     drop(writeln!(std::io::stderr(), "{line}"));
 }

@@ -1,6 +1,6 @@
 //! `machinist recycle search`: Events by their message, with the Nodes that they happened on.
 //!
-//! An Event about a pod happened on the pod's node, if it is the same pod still (its uid tells), else on the host that the Event names.
+//! An Event about a pod belongs to the pod's Node, if the uid of the pod is the same, else to the host that the Event names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use jiff::Timestamp;
 use machinist_api::resource::{CORE_EVENTS, NODES, PODS};
 use machinist_api::wire::{Event, Node, PlacedPod};
+use machinist_aws_spec::provider_id;
 use machinist_runtime::cluster::Session;
 use machinist_runtime::timings::Timings;
 use machinist_runtime::user_agent::UserAgent;
@@ -15,13 +16,13 @@ use serde::Serialize;
 
 use super::arguments::{RecycleArguments, SearchArguments};
 use super::table::{age, cut, table};
-use super::{around, instance, show};
+use super::{environment, messages, show};
 
-/// What people see of a message in a table, and what is left of it beside an instance.
+/// The most characters of a message in the table, without and with a column for instances.
 const MESSAGE: usize = 70;
 const SHORT_MESSAGE: usize = 60;
 
-/// An Event as programs see it.
+/// An Event in JSON and YAML.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {
@@ -40,12 +41,12 @@ struct Shown {
     message: String,
 }
 
-/// Searches.
+/// Runs `machinist recycle search`.
 pub(super) async fn main(
     common: &RecycleArguments,
     arguments: &SearchArguments,
 ) -> anyhow::Result<()> {
-    let cluster = around::cluster(common, &Timings::default()).await?;
+    let cluster = environment::cluster(common, &Timings::default()).await?;
     let session = cluster.session(UserAgent::of("recycle"));
     let namespace = arguments.namespace.as_deref();
     let events: Vec<Event> =
@@ -55,24 +56,24 @@ pub(super) async fn main(
         .filter(|event| arguments.search.iter().any(|term| event.message.contains(term)))
         .collect();
     events.sort_by_key(last_seen);
-    let places = Places::of(&session, &events, arguments.show_instance_id).await?;
-    let shown: Vec<_> = events.into_iter().map(|event| places.shown(event)).collect();
+    let placement = Placement::of(&session, &events, arguments.show_instance_id).await?;
+    let shown: Vec<_> = events.into_iter().map(|event| placement.shown(event)).collect();
     if shown.is_empty() {
-        bail!("no Event has {:?} in its message", arguments.search);
+        bail!(messages::no_event(&arguments.search));
     }
     show(arguments.output, &shown, || as_table(&shown, arguments.show_instance_id))
 }
 
-/// Where pods run, and on which instances Nodes do.
-struct Places {
+/// The Nodes of pods and the instances of Nodes.
+struct Placement {
     /// Node by namespace, name and uid of the pod.
     pods: BTreeMap<(String, String, String), String>,
-    /// Provider id by Node; empty where nobody wants to know.
+    /// Provider ID by Node; empty unless instances are shown.
     nodes: BTreeMap<String, String>,
 }
 
-impl Places {
-    /// Pods are read for the namespaces that have Events only: there may be many more of them.
+impl Placement {
+    /// Pods are listed only in namespaces with Events.
     async fn of(session: &Session, events: &[Event], with_nodes: bool) -> anyhow::Result<Self> {
         let about_pods = events.iter().filter(|event| event.involved_object.kind == "Pod");
         let namespaces: BTreeSet<_> =
@@ -112,10 +113,10 @@ impl Places {
 
     fn shown(&self, event: Event) -> Shown {
         let node = self.node(&event);
-        let provider_id = node.as_ref().and_then(|node| self.nodes.get(node));
+        let found = node.as_ref().and_then(|node| self.nodes.get(node));
         Shown {
             node,
-            instance_id: provider_id.and_then(|id| instance::id_of(id)).map(str::to_owned),
+            instance_id: found.and_then(|id| provider_id::instance_of(id)).map(str::to_owned),
             count: count(&event),
             last_seen: last_seen(&event),
             namespace: event.metadata.namespace,

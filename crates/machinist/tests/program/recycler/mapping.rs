@@ -51,7 +51,7 @@ fn events_about_pods_count_for_their_node_as_often_as_they_happen() -> Result<()
         write(world, "mapped-late", &about_pod("late", uid.as_deref()), json!({})).await?;
         let unmapped = |status: &EventRecyclerStatus| status.unmapped.clone();
         let unmapped = world.until(NAME, "an event that leads nowhere yet", unmapped).await?;
-        assert!(unmapped.example.unwrap_or_default().contains("no node yet"));
+        assert!(unmapped.example.unwrap_or_default().contains("not scheduled yet"));
         let binding = json!({
             "apiVersion": "v1", "kind": "Binding", "metadata": {"name": "late"},
             "target": {"apiVersion": "v1", "kind": "Node", "name": nodes[0]},

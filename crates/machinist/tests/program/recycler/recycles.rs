@@ -59,7 +59,7 @@ fn a_self_managed_group_is_replaced_instance_by_instance() -> Result<()> {
             born.extend(nodes.get(id).await?.metadata.creation_timestamp.map(|time| time.0));
         }
         assert!(calls[2].at >= *born.iter().min().unwrap(), "{born:?} {calls:#?}");
-        for (text, count) in [("is being drained", 2), ("is being terminated", 2)] {
+        for (text, count) in [("Draining node", 2), ("Terminating instance", 2)] {
             let told = world.told(name, "RecycleProceeds").await?;
             let told: Vec<_> = told.iter().filter(|note| note.contains(text)).collect();
             assert_eq!(told.len(), count, "{told:?}");

@@ -1,11 +1,12 @@
-//! What is looked at directly before something is done, whatever was known when it was decided.
+//! Live reads directly before an effect.
 
 use std::sync::Arc;
 
 use machinist_api::event_recycler::recycle::{Recycle, Step};
 use machinist_api::event_recycler::spec::Strategy;
+use machinist_domain::retry::Failure;
 use machinist_provider::Pending;
-use machinist_provider::cloud::CloudError;
+use machinist_provider::cloud::{CloudError, ErrorClass};
 use machinist_provider::node_groups::{Group, Lifecycle, Process, WarmPool};
 use machinist_runtime::clock::ManualClock;
 
@@ -28,15 +29,14 @@ impl Owner for Wants {
     }
 }
 
-/// What a group is like now.
+/// The group at this moment.
 enum Now {
     Like(Box<Group>),
     Gone,
     Unknown(CloudError),
 }
 
-/// Carries `effect` out on a group of which everything was fine when it was decided, and which is like this now. What came of it, and
-/// what the cloud was asked and told.
+/// Executes `effect` on a group that has changed like this since the decision. Returns the outcome and the calls to the cloud.
 async fn done(effect: Effect, now: Now, wanted: bool) -> (Outcome, Vec<String>) {
     let cloud = Arc::<FakeCloud>::default();
     let group = GroupRef::new("r", "workers");
@@ -51,9 +51,9 @@ async fn done(effect: Effect, now: Now, wanted: bool) -> (Outcome, Vec<String>) 
     (outcome, cloud.calls())
 }
 
-fn departure(node: Option<&str>) -> Effect {
+fn termination(node: Option<&str>) -> Effect {
     let node = node.map(Arc::from);
-    Effect::Terminate(Departure { instance: "i-1".into(), node, drained: true })
+    Effect::Terminate(Termination { instance: "i-1".into(), node, drained: true })
 }
 
 /// The group as it was, but for this.
@@ -64,21 +64,21 @@ fn changed(change: impl FnOnce(&mut Group)) -> Now {
 }
 
 #[tokio::test]
-async fn a_group_is_looked_at_directly_before_an_instance_goes() {
-    let (outcome, calls) = done(departure(None), changed(|_| {}), true).await;
+async fn a_group_is_described_directly_before_a_termination() {
+    let (outcome, calls) = done(termination(None), changed(|_| {}), true).await;
     assert_eq!(outcome, Outcome::Done);
     assert_eq!(calls, ["describe r/workers", "terminate r/workers i-1"]);
 }
 
 #[tokio::test]
-async fn what_has_changed_since_it_was_decided_keeps_an_instance() {
+async fn a_changed_group_prevents_a_termination() {
     type Change = fn(&mut Group);
     let cases: [(Change, &str); 6] = [
         (|group| group.suspended = [Process::Launch].into(), "Launch"),
         (|group| group.suspended = [Process::Terminate].into(), "Terminate"),
-        (|group| group.members[0].protected_from_scale_in = true, "keep i-1"),
-        (|group| group.members[0].lifecycle = Lifecycle::Standby, "keep i-1"),
-        (|group| group.members[0].lifecycle = Lifecycle::Other("Detaching".into()), "keep i-1"),
+        (|group| group.members[0].protected_from_scale_in = true, "spared"),
+        (|group| group.members[0].lifecycle = Lifecycle::Standby, "spared"),
+        (|group| group.members[0].lifecycle = Lifecycle::Other("Detaching".into()), "spared"),
         (
             |group| {
                 let state = "Stopped".into();
@@ -88,39 +88,38 @@ async fn what_has_changed_since_it_was_decided_keeps_an_instance() {
         ),
     ];
     for (change, why) in cases {
-        let (outcome, calls) = done(departure(None), changed(change), true).await;
-        let Outcome::Overtaken(said) = outcome else { panic!("{why}: {outcome:?}") };
-        assert!(said.contains(why), "{said}");
-        assert_eq!(calls, ["describe r/workers"], "{why}: nothing was terminated");
+        let (outcome, calls) = done(termination(None), changed(change), true).await;
+        assert_eq!(outcome, Outcome::Outdated, "{why}");
+        assert_eq!(calls, ["describe r/workers"], "{why}");
     }
-    // What happens to another instance is its own affair.
+    // A change of another instance does not matter.
     let protected = changed(|group| group.members[1].protected_from_scale_in = true);
-    assert_eq!(done(departure(None), protected, true).await.0, Outcome::Done);
+    assert_eq!(done(termination(None), protected, true).await.0, Outcome::Done);
 }
 
 #[tokio::test]
-async fn a_group_that_is_gone_or_cannot_be_asked_loses_no_instance() {
-    let (outcome, calls) = done(departure(None), Now::Gone, true).await;
-    assert!(matches!(outcome, Outcome::Overtaken(_)), "{outcome:?}");
+async fn a_group_that_is_gone_or_unknown_prevents_a_termination() {
+    let (outcome, calls) = done(termination(None), Now::Gone, true).await;
+    assert_eq!(outcome, Outcome::Outdated);
     assert_eq!(calls.len(), 1);
     let denied = CloudError::new(ErrorClass::Unauthorised, "no");
-    let (outcome, calls) = done(departure(None), Now::Unknown(denied), true).await;
+    let (outcome, calls) = done(termination(None), Now::Unknown(denied), true).await;
     assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
     assert_eq!(calls.len(), 1);
 }
 
 #[tokio::test]
-async fn a_node_that_cannot_be_read_keeps_its_instance_and_so_does_an_owner_who_does_not_want_it() {
-    let (outcome, calls) = done(departure(Some("node-of-i-1")), changed(|_| {}), true).await;
+async fn an_unreadable_node_or_an_owner_without_the_recycle_prevents_a_termination() {
+    let (outcome, calls) = done(termination(Some("node-of-i-1")), changed(|_| {}), true).await;
     assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
     assert!(calls.is_empty(), "{calls:?}");
-    let (outcome, calls) = done(departure(None), changed(|_| {}), false).await;
-    assert!(matches!(outcome, Outcome::Overtaken(_)), "{outcome:?}");
+    let (outcome, calls) = done(termination(None), changed(|_| {}), false).await;
+    assert_eq!(outcome, Outcome::Outdated);
     assert!(calls.is_empty(), "{calls:?}");
 }
 
 #[tokio::test]
-async fn a_text_is_written_only_where_there_is_none_but_ours() {
+async fn a_group_with_the_mark_of_another_recycle_is_not_marked() {
     let mark = || Effect::Mark("text".to_owned());
     let ours = changed(|_| {});
     let none = changed(|group| group.mark = None);
@@ -128,8 +127,8 @@ async fn a_text_is_written_only_where_there_is_none_but_ours() {
         let (outcome, calls) = done(mark(), free, true).await;
         assert_eq!((outcome, calls.len()), (Outcome::Done, 2));
     }
-    let theirs = changed(|group| group.mark = Some("v1 somebody".to_owned()));
+    let theirs = changed(|group| group.mark = Some("v1 other".to_owned()));
     let (outcome, calls) = done(mark(), theirs, true).await;
-    assert!(matches!(outcome, Outcome::Overtaken(_)), "{outcome:?}");
+    assert_eq!(outcome, Outcome::Outdated);
     assert_eq!(calls, ["describe r/workers"]);
 }

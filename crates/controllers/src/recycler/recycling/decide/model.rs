@@ -15,7 +15,7 @@ use proptest::strategy::Strategy as _;
 
 use super::super::begin::{Request, begin};
 use super::super::samples::{group, member, node, now};
-use super::super::snapshot::{Settings, Sight, Snapshot};
+use super::super::snapshot::{Settings, Snapshot};
 use super::*;
 
 /// What may happen between two passes.
@@ -50,7 +50,7 @@ impl World {
         let nodes = ids.iter().map(|id| (InstanceId::from(*id), node(id))).collect();
         let request = Request {
             group: GroupRef::new("r", "workers"),
-            asked_by: Uid("u".into()),
+            requested_by: Uid("u".into()),
             strategy,
             events: 1,
         };
@@ -61,7 +61,7 @@ impl World {
             recycle,
             owner: "recycler/x".into(),
             settings,
-            group: Sight::There(Box::new(group)),
+            group: Observed::Present(Box::new(group)),
             nodes,
             drains: std::collections::BTreeMap::new(),
             own_node: None,
@@ -80,11 +80,11 @@ impl World {
                     group.sizes = *to;
                 }
             }
-            Effect::Terminate(departure) => {
-                let found = group.members.iter_mut().find(|one| one.id == departure.instance);
+            Effect::Terminate(termination) => {
+                let found = group.members.iter_mut().find(|one| one.id == termination.instance);
                 if let Some(member) = found {
                     member.lifecycle = Lifecycle::Terminating;
-                    self.terminated.push(departure.instance.clone());
+                    self.terminated.push(termination.instance.clone());
                 }
             }
             Effect::StartRefresh(_) => {
@@ -108,7 +108,7 @@ impl World {
     /// The cloud gets on: what is leaving goes, what is missing comes, a refresh replaces one.
     fn get_on(&mut self) {
         let (made, nodes) = (&mut self.made, &mut self.snapshot.nodes);
-        let Sight::There(group) = &mut self.snapshot.group else { return };
+        let Observed::Present(group) = &mut self.snapshot.group else { return };
         group.members.retain(|member| !member.lifecycle.is_leaving());
         nodes.retain(|id, _| group.members.iter().any(|member| member.id == *id));
         let mut launch = |members: &mut Vec<Member>| {
@@ -134,7 +134,7 @@ impl World {
     }
 
     fn count_missing(&mut self) {
-        let Sight::There(group) = &self.snapshot.group else { return };
+        let Observed::Present(group) = &self.snapshot.group else { return };
         let stay = group.members.iter().filter(|one| !one.lifecycle.is_leaving()).count();
         let missing = group.sizes.desired.saturating_sub(u32::try_from(stay).unwrap());
         self.missing_most = self.missing_most.max(missing);
@@ -148,7 +148,7 @@ impl World {
             Plan::Store(recycle) => self.snapshot.recycle = *recycle,
             Plan::Do(effect) => {
                 if !matches!(effect, Effect::Mark(_)) && effect.changes_cloud() {
-                    let Sight::There(group) = &self.snapshot.group else { unreachable!() };
+                    let Observed::Present(group) = &self.snapshot.group else { unreachable!() };
                     assert!(group.mark.is_some(), "{effect} before the plan was on the group");
                 }
                 self.obey(&effect);
@@ -169,15 +169,15 @@ impl World {
     fn seen(&self, turn: Turn) -> Snapshot {
         let mut seen = self.snapshot.clone();
         match turn {
-            Turn::Gone => seen.group = Sight::Gone,
-            Turn::Blind => seen.group = Sight::Unknown(unavailable()),
+            Turn::Gone => seen.group = Observed::Absent,
+            Turn::Blind => seen.group = Observed::Unknown(unavailable()),
             Turn::Quiet | Turn::Dies | Turn::Forgets | Turn::Slow => {}
         }
         seen
     }
 
     fn forget(&mut self, at: Timestamp) {
-        let Sight::There(group) = &self.snapshot.group else { return };
+        let Observed::Present(group) = &self.snapshot.group else { return };
         let mark = group.mark.as_deref().and_then(super::super::mark::Mark::read);
         if let Some(mark) = mark {
             self.snapshot.recycle = mark.resume("r", "workers", 1, at);
@@ -222,7 +222,7 @@ proptest! {
             world.pass(turn, at);
         }
         prop_assert!(world.snapshot.recycle.step.is_over(), "{:?}", world.snapshot.recycle);
-        let Sight::There(group) = &world.snapshot.group else { unreachable!() };
+        let Observed::Present(group) = &world.snapshot.group else { unreachable!() };
         prop_assert_eq!(group.sizes, original);
         prop_assert_eq!(&group.mark, &None);
         if strategy == Strategy::Replace {
@@ -248,7 +248,7 @@ fn unavailable() -> Failure {
 
 fn wanted_sizes(world: &World) -> Sizes {
     match &world.snapshot.group {
-        Sight::There(group) => group.sizes,
+        Observed::Present(group) => group.sizes,
         _ => Sizes::ZERO,
     }
 }

@@ -1,10 +1,11 @@
-//! AWS replaces the instances by itself. It drains nothing, and goes on when this process does not.
+//! Strategy InstanceRefresh: AWS replaces the instances by itself, without drains, and continues without this process.
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
 use machinist_provider::node_groups::{Group, RefreshPreferences, RefreshStatus};
 
 use super::{at, give_up, keep_marked, timed_out, wait_or_give_up};
+use crate::recycler::recycling::messages;
 use crate::recycler::recycling::plan::{Effect, Plan};
 use crate::recycler::recycling::snapshot::{Snapshot, member};
 
@@ -18,15 +19,14 @@ pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
     match &refresh.status {
         RefreshStatus::Successful => at(snapshot, Step::Refilling, now),
         RefreshStatus::Failed | RefreshStatus::Cancelled | RefreshStatus::Cancelling => {
-            let reason = refresh.reason.as_deref().unwrap_or("no reason is given");
-            let why = format!("the instance refresh {} did not succeed: {reason}", refresh.id);
+            let why = messages::refresh_failed(&refresh.id, refresh.reason.as_deref());
             give_up(snapshot, RecycleFailure::RefreshFailed, why, now)
         }
         RefreshStatus::Pending | RefreshStatus::InProgress | RefreshStatus::Other(_) => {
             if let Some(further) = progress(recycle, group, now) {
                 return Plan::Store(Box::new(further));
             }
-            let why = format!("the instance refresh {} is at {}%", refresh.id, refresh.percentage);
+            let why = messages::refreshing(&refresh.id, refresh.percentage);
             wait_or_give_up(snapshot, &why, now)
         }
     }
@@ -36,10 +36,10 @@ fn start(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     let desired = group.sizes.desired;
     let any = snapshot.recycle.instances.iter();
     if !any.into_iter().any(|instance| member(group, &instance.id).is_some()) {
-        // Nothing of what was to be replaced is left.
+        // All instances are replaced already.
         return at(snapshot, Step::Refilling, now);
     }
-    if let Some(plan) = timed_out(snapshot, "the instance refresh cannot be started", now) {
+    if let Some(plan) = timed_out(snapshot, messages::REFRESH_FAILS, now) {
         return plan;
     }
     if let Some(plan) = keep_marked(snapshot, group, now) {
@@ -51,7 +51,7 @@ fn start(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     Plan::Do(Effect::StartRefresh(RefreshPreferences { min_healthy }))
 }
 
-/// The recycle with the instances that are gone since: as long as some go, the time of the step begins anew.
+/// The recycle with the instances that are gone now. Each of them restarts the timeout of the step.
 fn progress(recycle: &Recycle, group: &Group, now: Timestamp) -> Option<Recycle> {
     let mut further = Recycle { step_since: now, ..recycle.clone() };
     let mut any = false;

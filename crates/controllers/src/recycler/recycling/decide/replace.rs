@@ -1,7 +1,7 @@
-//! Instance by instance: drain its Node, terminate it, wait until the group is whole again, next.
+//! Strategy Replace: drain a Node, terminate its instance, wait until the group is complete again, then the next one.
 //!
-//! The sizes of the group are never touched, so whatever somebody else does to them holds. Every place of the group that has neither an
-//! instance whose turn has not come nor a new one that is ready is in use, and there are never more of them than may be missing.
+//! The sizes of the group are never changed. At most `max_unavailable` places of the group have neither an old instance that waits nor a new one
+//! that is ready.
 
 use std::time::Duration;
 
@@ -11,23 +11,24 @@ use machinist_api::event_recycler::recycle::{
 };
 use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member};
 
-use super::finish::leftover;
-use super::{at, give_up, keep_marked, span, timed_out, wait_or_give_up};
+use super::finish::release_node;
+use super::{at, give_up, keep_marked, timed_out, wait_or_give_up};
 use crate::drain;
-use crate::recycler::recycling::plan::{Departure, Effect, Plan};
+use crate::recycler::recycling::messages;
+use crate::recycler::recycling::plan::{Effect, Plan, Termination};
 use crate::recycler::recycling::snapshot::{
     Snapshot, has_a_place, is_spared, member, obstacle, settled, stays, weight,
 };
 
 pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     let recycle = &snapshot.recycle;
-    if let Some(further) = follow(recycle, group, now) {
+    if let Some(further) = progress(recycle, group, now) {
         return Plan::Store(Box::new(further));
     }
     if let Some(plan) = keep_marked(snapshot, group, now) {
-        return timed_out(snapshot, "the plan cannot be stored on the group", now).unwrap_or(plan);
+        return timed_out(snapshot, messages::MARK_FAILS, now).unwrap_or(plan);
     }
-    if let Some(plan) = leftover(snapshot, Some(group), |state| state == InstanceState::Kept) {
+    if let Some(plan) = release_node(snapshot, Some(group), |state| state == InstanceState::Kept) {
         return plan;
     }
     let replacing = Replacing { snapshot, group, now };
@@ -37,32 +38,30 @@ pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
     if let Some(plan) = replacing.terminate() {
         return plan;
     }
-    if recycle.instances.iter().all(settled) && replacing.is_whole() {
+    if recycle.instances.iter().all(settled) && replacing.is_complete() {
         return at(snapshot, Step::Unmarking, now);
     }
     match replacing.next() {
         Ok(Some(instance)) => replacing.begin(instance),
-        Ok(None) => {
-            replacing.drain_or_wait("the group is not whole yet: a new instance is not ready")
-        }
+        Ok(None) => replacing.drain_or_wait(messages::NOT_READY),
         Err(why) => replacing.drain_or_wait(&why),
     }
 }
 
-/// The recycle as the group tells it: who is gone, who is going, and who is to be left alone.
-fn follow(recycle: &Recycle, group: &Group, now: Timestamp) -> Option<Recycle> {
+/// The recycle with the states that the group shows: instances that are gone, terminating, or to be skipped.
+fn progress(recycle: &Recycle, group: &Group, now: Timestamp) -> Option<Recycle> {
     let mut further = Recycle { step_since: now, ..recycle.clone() };
     let mut any = false;
     for instance in further.instances.iter_mut().filter(|instance| !settled(instance)) {
         let state = match member(group, &instance.id) {
-            // Nobody has terminated it for us: somebody took it out of the group, and its Node may have a future.
+            // It was detached and not terminated, so its Node stays in use.
             None if instance.state == InstanceState::Draining => InstanceState::Kept,
             None => InstanceState::Gone,
             Some(member) if member.lifecycle == Lifecycle::Terminated => InstanceState::Gone,
             Some(member) if member.lifecycle == Lifecycle::Terminating => {
                 InstanceState::Terminating
             }
-            // Also in the middle of its drain: what is terminated does not come back.
+            // Also during its drain: a termination cannot be undone.
             Some(member) if is_spared(member) => InstanceState::Kept,
             Some(_) => instance.state,
         };
@@ -85,7 +84,7 @@ impl<'a> Replacing<'a> {
         instances.filter(move |instance| instance.state == state)
     }
 
-    /// A drain that is over, one way or the other.
+    /// Ends a drain that is complete or has timed out.
     fn end_drains(&self) -> Option<Plan> {
         for instance in self.at(InstanceState::Draining) {
             let verdict = self.verdict(instance);
@@ -95,15 +94,15 @@ impl<'a> Replacing<'a> {
             let timeout = self.snapshot.settings.drain_timeout;
             if self.lasted(instance) >= timeout {
                 let node = instance.node.as_deref().unwrap_or(&instance.id);
-                let said = self.snapshot.recycle.message.as_deref().unwrap_or("it is not empty");
-                let why = format!("{node} could not be drained within {}: {said}", span(timeout));
+                let why = self.snapshot.recycle.message.as_deref();
+                let why = messages::not_drained(node, timeout, why);
                 return Some(give_up(self.snapshot, RecycleFailure::DrainTimedOut, why, self.now));
             }
         }
         None
     }
 
-    /// The termination of an instance that the group does not know of yet.
+    /// Terminates an instance that the group does not show as leaving yet.
     fn terminate(&self) -> Option<Plan> {
         let instance =
             self.at(InstanceState::Terminating).find(|instance| stays(self.group, instance))?;
@@ -113,21 +112,20 @@ impl<'a> Replacing<'a> {
         let node = self.snapshot.node(&instance.id);
         let drains = self.snapshot.settings.drain;
         if drains && node.is_some_and(|node| !node.cordoned) {
-            // It came late, or somebody has let pods in again.
+            // The Node registered late, or a user uncordoned it.
             return Some(self.store(instance, InstanceState::Draining));
         }
-        let late = "an instance cannot be terminated";
-        if let Some(plan) = timed_out(self.snapshot, late, self.now) {
+        if let Some(plan) = timed_out(self.snapshot, messages::TERMINATE_FAILS, self.now) {
             return Some(plan);
         }
-        Some(Plan::Do(Effect::Terminate(Departure {
+        Some(Plan::Do(Effect::Terminate(Termination {
             instance: InstanceId::from(instance.id.as_str()),
             node: node.map(|node| node.meta.key.name.clone()),
             drained: drains,
         })))
     }
 
-    /// The next instance to go, if one may; why none may, where that is not the cloud's doing.
+    /// The next instance to replace, if one may be replaced now; an error where the group prevents it.
     fn next(&self) -> Result<Option<&'a RecycledInstance>, String> {
         let mut waiting: Vec<_> = self.at(InstanceState::Waiting).collect();
         if waiting.is_empty() || self.in_use() >= self.snapshot.settings.max_unavailable {
@@ -140,7 +138,7 @@ impl<'a> Replacing<'a> {
             let member = member(self.group, &instance.id);
             !member.is_some_and(|member| self.snapshot.is_available(member))
         };
-        // What does not work anyway goes first, and the node under this process last.
+        // Unavailable instances come first, and the one of this process last.
         waiting.sort_by_key(|instance| (self.snapshot.is_own(instance), !unavailable(instance)));
         let Some(first) = waiting.first() else { return Ok(None) };
         let alone =
@@ -173,14 +171,12 @@ impl<'a> Replacing<'a> {
         }
         match again {
             Some(_) if !drains.is_empty() => Plan::Do(Effect::Drain(drains)),
-            Some(pause) if draining => {
-                Plan::Wait { pause, why: "a node is being drained".to_owned() }
-            }
+            Some(pause) if draining => Plan::Wait { pause, why: messages::DRAINING.to_owned() },
             _ => wait_or_give_up(self.snapshot, why, self.now),
         }
     }
 
-    /// What the drain of an instance's Node does next; `None` where there is nothing to drain.
+    /// The next step of the drain of an instance's Node; `None` where there is nothing to drain.
     fn verdict(&self, instance: &RecycledInstance) -> Option<drain::Plan> {
         if !self.snapshot.settings.drain {
             return None;
@@ -194,7 +190,7 @@ impl<'a> Replacing<'a> {
         Duration::try_from(self.now.duration_since(since)).unwrap_or_default()
     }
 
-    /// Stores that an instance has come further.
+    /// Stores a new state of an instance.
     fn store(&self, instance: &RecycledInstance, state: InstanceState) -> Plan {
         let now = self.now;
         let mut further =
@@ -207,7 +203,7 @@ impl<'a> Replacing<'a> {
         Plan::Store(Box::new(further))
     }
 
-    /// How many places of the group have neither an instance whose turn has not come nor one that works.
+    /// How many locator of the group have neither an instance whose turn has not come nor one that works.
     fn in_use(&self) -> u32 {
         let occupied = self.group.members.iter().filter(|member| match self.state(member) {
             Some(InstanceState::Waiting | InstanceState::Kept) => has_a_place(member),
@@ -217,7 +213,7 @@ impl<'a> Replacing<'a> {
         self.group.sizes.desired.saturating_sub(weight(occupied))
     }
 
-    /// How many places of the group have nothing that works, apart from those that somebody keeps as they are.
+    /// How many locator of the group have nothing that works, apart from those that somebody keeps as they are.
     fn missing(&self) -> u32 {
         let fine = self.group.members.iter().filter(|member| {
             let kept = self.state(member) == Some(InstanceState::Kept) && has_a_place(member);
@@ -231,8 +227,8 @@ impl<'a> Replacing<'a> {
         instances.find(|instance| *instance.id == *member.id.0).map(|instance| instance.state)
     }
 
-    /// Whether the group has what it wants, apart from those that somebody keeps.
-    fn is_whole(&self) -> bool {
+    /// Whether all places of the group are filled, apart from skipped instances.
+    fn is_complete(&self) -> bool {
         self.in_use() == 0
     }
 }

@@ -17,7 +17,7 @@ use machinist_provider::node_groups::{
 };
 
 use super::super::begin::{Request, begin as begin_recycle};
-use super::super::plan::Departure;
+use super::super::plan::Termination;
 use super::super::samples::*;
 use super::super::snapshot::{Node, Settings};
 use super::*;

@@ -1,4 +1,4 @@
-//! The command that goes on with a recycle that was stopped: the same one, with every flag that matters, for the groups that are left.
+//! The command that resumes an interrupted recycle: the same flags, for the groups that are left.
 
 use std::time::Duration;
 
@@ -30,14 +30,14 @@ pub(in super::super) fn of(
     words.join(" ")
 }
 
-/// What else `run` was told.
+/// The output flags of `run`.
 pub(super) fn how_to_print(arguments: &RunArguments) -> String {
     let yes = if arguments.yes { " --yes" } else { "" };
     let format = arguments.output.to_possible_value();
     format.map_or_else(|| yes.to_owned(), |format| format!("{yes} --output {}", format.get_name()))
 }
 
-/// A time as flags take it.
+/// A duration in the form of flags.
 fn time(time: Duration) -> String {
     let milliseconds = time.as_millis();
     if milliseconds.is_multiple_of(1000) {
@@ -47,7 +47,7 @@ fn time(time: Duration) -> String {
     }
 }
 
-/// A word as a shell takes it. Names of groups may have blanks in them.
+/// A word, quoted for a shell. Names of groups may have blanks.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -73,13 +73,13 @@ mod tests {
         Line::try_parse_from(words).unwrap().recycle
     }
 
-    fn told(line: &RecycleArguments, groups: &[&str]) -> String {
+    fn command(line: &RecycleArguments, groups: &[&str]) -> String {
         let RecycleCommand::Run(run) = &line.command else { panic!("no run") };
         of(line, "eu-west-3", &run.how, groups) + &how_to_print(run)
     }
 
     #[test]
-    fn it_says_every_flag_again_and_reads_as_the_same() {
+    fn the_command_has_every_flag() {
         for flags in [
             "",
             "--strategy scale-to-zero --timeout 1m30s --yes -o json --kubeconfig /k",
@@ -88,7 +88,7 @@ mod tests {
             let words = format!("recycle run a b --region eu-west-3 {flags}");
             let words: Vec<_> = words.split_whitespace().collect();
             let line = read(&words);
-            let again = told(&line, &["b"]);
+            let again = command(&line, &["b"]);
             let again: Vec<_> = again.split(' ').skip(1).collect();
             let expected: Vec<_> = words.iter().copied().filter(|word| *word != "a").collect();
             assert_eq!(format!("{:?}", read(&again)), format!("{:?}", read(&expected)));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_quoted_where_a_shell_would_take_them_apart() {
+    fn names_are_quoted_for_a_shell() {
         for (word, shown) in
             [("workers-1", "workers-1"), ("my group", "'my group'"), ("it's", r"'it'\''s'")]
         {

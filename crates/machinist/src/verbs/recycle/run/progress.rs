@@ -1,28 +1,28 @@
-//! Progress of one group on stderr: on a terminal a few lines that are drawn anew, elsewhere a line whenever something has changed.
+//! Progress of one group on stderr: lines that are redrawn on a terminal, elsewhere a line per change.
 
 use std::io::{IsTerminal as _, Write as _};
 
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle};
-use machinist_controllers::recycler::recycling::{Sight, Snapshot};
+use machinist_controllers::recycler::recycling::Snapshot;
 use machinist_provider::node_groups::Lifecycle;
 
-/// What was shown last.
+/// The last progress shown.
 #[derive(Debug)]
 pub(in super::super) struct Progress {
     on_terminal: bool,
-    /// What stands on the terminal.
+    /// The lines on the terminal.
     lines: Vec<String>,
-    /// What was said last, elsewhere.
-    said: String,
+    /// The last line without a terminal.
+    last: String,
 }
 
 impl Progress {
     pub(in super::super) fn new() -> Self {
         let on_terminal = std::io::stderr().is_terminal();
-        Self { on_terminal, lines: Vec::new(), said: String::new() }
+        Self { on_terminal, lines: Vec::new(), last: String::new() }
     }
 
-    /// Shows how far it is.
+    /// Shows the progress.
     pub(in super::super) fn show(
         &mut self,
         recycle: &Recycle,
@@ -39,27 +39,26 @@ impl Progress {
         }
     }
 
-    /// Shows what is in the way.
+    /// Shows a problem.
     pub(in super::super) fn trouble(&mut self, trouble: &str) {
         if self.on_terminal {
             let mut lines = self.lines.clone();
-            lines.push(format!("  trouble: {trouble}"));
+            lines.push(format!("  problem: {trouble}"));
             self.draw(lines);
             self.lines.pop();
         } else {
-            self.say(format!("trouble: {trouble}"));
+            self.say(format!("problem: {trouble}"));
         }
     }
 
     fn say(&mut self, line: String) {
-        if line != self.said {
+        if line != self.last {
             super::super::say(&line);
-            self.said = line;
+            self.last = line;
         }
     }
 
-    /// Draws over what stands there: up to its first line, and each line to its end. What is too long is cut by the terminal, which must not wrap it
-    /// meanwhile: one line is one line.
+    /// Redraws the lines. Line wrap is off meanwhile, so that the terminal cuts long lines.
     fn draw(&mut self, lines: Vec<String>) {
         if lines == self.lines {
             return;
@@ -72,7 +71,6 @@ impl Progress {
             text.extend(["\r", line, "\x1b[K\n"]);
         }
         text.push_str("\x1b[J\x1b[?7h");
-        // Where stderr is closed, nobody looks.
         drop(std::io::stderr().write_all(text.as_bytes()));
         self.lines = lines;
     }
@@ -90,7 +88,7 @@ fn head(recycle: &Recycle, trouble: Option<&str>) -> String {
     line
 }
 
-/// A line for every instance that was there, and for every one that came.
+/// A line for every old and new instance.
 fn members(recycle: &Recycle, snapshot: &Snapshot) -> Vec<String> {
     let mut lines = Vec::new();
     let row = |id: &str, node: Option<&str>, state: &str| {
@@ -102,19 +100,19 @@ fn members(recycle: &Recycle, snapshot: &Snapshot) -> Vec<String> {
             InstanceState::Draining => "draining",
             InstanceState::Terminating => "terminating",
             InstanceState::Gone => "gone",
-            InstanceState::Kept => "left alone",
+            InstanceState::Kept => "skipped",
         };
         lines.push(row(&instance.id, instance.node.as_deref(), state));
     }
-    if let Sight::There(group) = &snapshot.group {
+    if let Some(group) = snapshot.group.present() {
         let is_old = |id: &str| recycle.instances.iter().any(|instance| instance.id == id);
         for member in group.members.iter().filter(|member| !is_old(&member.id.0)) {
             let node = snapshot.nodes.get(&member.id);
             let state = match (&member.lifecycle, node.map(|node| node.ready)) {
                 (Lifecycle::InService, Some(true)) => "new, ready",
                 (Lifecycle::InService, _) => "new, waiting for its node",
-                (Lifecycle::Pending, _) => "new, coming",
-                _ => "new, going",
+                (Lifecycle::Pending, _) => "new, pending",
+                _ => "new, terminating",
             };
             lines.push(row(&member.id.0, node.map(|node| &*node.meta.key.name), state));
         }

@@ -1,29 +1,26 @@
-//! `machinist recycle watch`: counts Events and recycles the node groups behind them, without an EventRecycler in the cluster.
+//! `machinist recycle watch`: counts Events and recycles their node groups, without an EventRecycler in the cluster.
 //!
-//! In: what to look for, as flags. Out: lines on stdout that say what was counted and done. What counts, and which group is next, is decided
-//! as the controller does it ([`lookout`]); a group is recycled as `run` does it, one at a time.
-//!
-//! What happened before the start does not count: there is no status in which it could stand that it was counted already. Ctrl-C ends
-//! it; a recycle that is under way is left as `run` leaves it.
+//! Input: flags. Output: lines on stdout. Events are counted as the controller does ([`detector`]); a group is recycled as `run` does, one at a time.
+//! Events before the start do not count, because no status records whether they were counted. Ctrl-C ends it as it ends `run`.
 
-mod lookout;
+mod detector;
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{Recycle, Step};
 use machinist_api::event_recycler::status::PastRecycle;
 use machinist_controllers::recycler::naming::Names;
-use machinist_controllers::recycler::plan::Begin;
+use machinist_controllers::recycler::plan::Candidate;
 use machinist_provider::node_groups::GroupRef;
 use machinist_provider::provider::Providers;
 use machinist_runtime::shutdown;
 
-use self::lookout::Lookout;
+use self::detector::Detector;
 use super::arguments::{RecycleArguments, WatchArguments};
 use super::run::drive::{self, End};
+use super::run::preview::PreviewError;
 use super::run::progress::Progress;
-use super::run::prospect::Objection;
-use super::run::{Bench, command, prospect, resumption};
-use super::say;
+use super::run::{RecycleContext, command, preview};
+use super::{messages, say};
 use crate::exit::Stopped;
 
 /// Watches until Ctrl-C.
@@ -33,106 +30,99 @@ pub(super) async fn main(
     providers: &Providers,
 ) -> anyhow::Result<()> {
     let stop = shutdown::on_signal()?;
-    let bench = Bench::new(common, providers, arguments.how, stop.clone()).await?;
-    let mut lookout = Lookout::new(&bench, common.region.as_deref(), arguments).await?;
-    let terms = arguments.search.join("\", \"");
+    let context = RecycleContext::new(common, providers, arguments.how, stop.clone()).await?;
+    let mut detector = Detector::new(&context, common.region.as_deref(), arguments).await?;
     let (threshold, window) = (arguments.threshold, arguments.window);
-    tell(&bench, &format!("watching for \"{terms}\": {threshold} within {window:?} are too many"))?;
+    print(&context, &messages::watching(&arguments.search, threshold, window))?;
     let mut counted = String::new();
     while !stop.is_cancelled() {
-        let plan = lookout.look(bench.clock.now());
+        let plan = detector.look(context.clock.now());
         if let Some(found) = &plan.counted {
             let names = Names::among(found.counts.keys());
             let counts = found.counts.iter();
             let counts = counts.map(|(group, count)| format!("{}: {count}", names.of(group)));
             let counts: Vec<_> = counts.collect();
-            let mut line = counts.join(", ");
-            if let Some(example) = &found.example {
-                line.extend(["; leads nowhere yet: ", example]);
-            }
+            let line = messages::counts(&counts, found.example.as_deref());
             if line != counted && !line.is_empty() {
-                tell(&bench, &line)?;
+                print(&context, &line)?;
             }
             counted = line;
         }
-        for Begin { group, events } in &plan.pretend {
-            tell(&bench, &format!("{events} events: would recycle {group} (dry run)"))?;
-            let entry = past(group, *events, "DryRun", None, bench.clock.now());
-            lookout.settle(group, entry);
+        for Candidate { group, events } in &plan.pretend {
+            print(&context, &messages::would_recycle(group, *events))?;
+            let entry = past(group, *events, "DryRun", None, context.clock.now());
+            detector.settle(group, entry);
         }
-        if let Some((group, entry)) = first(&bench, &plan.begin, common, arguments).await? {
-            lookout.settle(group, entry);
+        if let Some((group, entry)) = first(&context, &plan.candidates, common, arguments).await? {
+            detector.settle(group, entry);
             continue;
         }
         tokio::select! {
             () = tokio::time::sleep(arguments.watch_interval) => {}
-            () = lookout.news() => {}
+            () = detector.news() => {}
             () = stop.cancelled() => {}
         }
     }
     Ok(())
 }
 
-/// Recycles the first group that anything can be said about; what became of it.
+/// Recycles the first group that can be described, and returns the result.
 async fn first<'a>(
-    bench: &Bench,
-    groups: &'a [Begin],
+    context: &RecycleContext,
+    candidates: &'a [Candidate],
     common: &RecycleArguments,
     arguments: &WatchArguments,
 ) -> anyhow::Result<Option<(&'a GroupRef, PastRecycle)>> {
-    for begin in groups {
-        if let Some(entry) = recycle(bench, begin, common, arguments).await? {
-            return Ok(Some((&begin.group, entry)));
+    for candidate in candidates {
+        if let Some(entry) = recycle(context, candidate, common, arguments).await? {
+            return Ok(Some((&candidate.group, entry)));
         }
     }
     Ok(None)
 }
 
-/// Recycles a group; what became of it, for the cool-down. Nothing where it cannot be looked at: it is tried again, and what was counted for it stays.
+/// Recycles a group and returns the result for the cool-down; `None` where the group cannot be described, and its counts stay.
 async fn recycle(
-    bench: &Bench,
-    begin: &Begin,
+    context: &RecycleContext,
+    candidate: &Candidate,
     common: &RecycleArguments,
     arguments: &WatchArguments,
 ) -> anyhow::Result<Option<PastRecycle>> {
-    let Begin { group, events } = begin;
-    tell(bench, &format!("{events} events: recycling {group}"))?;
-    let prospect = match prospect::of(bench, group, arguments.how.strategy).await {
-        Ok(prospect) => prospect,
-        Err(unseen @ Objection::Unseen { .. }) => {
-            tell(bench, &format!("{unseen}; it is tried again"))?;
+    let Candidate { group, events } = candidate;
+    print(context, &messages::recycling(group, *events))?;
+    let preview = match preview::of(context, group, arguments.how.strategy).await {
+        Ok(preview) => preview,
+        Err(error @ PreviewError::Unreachable { .. }) => {
+            print(context, &messages::retried(error))?;
             return Ok(None);
         }
-        Err(Objection::Refused(why)) => {
-            tell(bench, &format!("{group} is left alone: {why}"))?;
-            return Ok(Some(past(group, *events, "Failed", Some(why), bench.clock.now())));
+        Err(error) => {
+            let why = error.to_string();
+            print(context, &why)?;
+            return Ok(Some(past(group, *events, "Failed", Some(why), context.clock.now())));
         }
     };
     let mut progress = Progress::new();
-    let end = drive::drive(bench, prospect.recycle, &mut progress).await;
+    let end = drive::drive(context, preview.recycle, &mut progress).await;
     match end {
         End::Stopped(recycle) => {
             let groups = [recycle.group.as_str()];
             let go_on = command::of(common, &recycle.region, &arguments.how, &groups);
-            say(&resumption(&recycle, &go_on));
-            let problem = anyhow::anyhow!("stopped while {} was recycled", recycle.group);
-            Err(problem.context(Stopped))
+            say(&messages::resumption(&recycle, &go_on));
+            Err(anyhow::anyhow!(messages::interrupted(&recycle.group)).context(Stopped))
         }
         End::Over(recycle, now) => {
-            tell(bench, &told(&recycle))?;
+            print(context, &result(&recycle))?;
             let message = recycle.message.clone().filter(|_| recycle.step == Step::Failed);
             Ok(Some(past(group, *events, recycle.step.as_str(), message, now)))
         }
     }
 }
 
-fn told(recycle: &Recycle) -> String {
+fn result(recycle: &Recycle) -> String {
     match recycle.failure {
-        None => format!("{} is recycled", recycle.group),
-        Some(failure) => {
-            let why = recycle.message.as_deref().unwrap_or_default();
-            format!("{} was given up ({}): {why}", recycle.group, failure.as_str())
-        }
+        None => messages::recycled(&recycle.group),
+        Some(failure) => messages::failed(&recycle.group, failure, recycle.message.as_deref()),
     }
 }
 
@@ -154,8 +144,8 @@ fn past(
     }
 }
 
-/// A line on stdout, with the time.
-fn tell(bench: &Bench, line: &str) -> std::io::Result<()> {
-    let now = bench.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ");
+/// Prints a line with the time to stdout.
+fn print(context: &RecycleContext, line: &str) -> std::io::Result<()> {
+    let now = context.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ");
     super::super::print(&format!("{now} {line}\n"))
 }

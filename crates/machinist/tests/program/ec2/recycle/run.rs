@@ -78,7 +78,7 @@ async fn what_cannot_be_recycled_is_refused_with_a_reason_before_anything_happen
     let (group, _) = yard.group([0, 2, 1]).await?;
     let missing = yard.recycle(&["run", "missing", "-y"]).await?;
     assert_eq!(missing.code, Some(1), "{missing:?}");
-    assert!(missing.stderr.contains("there is no Auto Scaling group missing"), "{missing:?}");
+    assert!(missing.stderr.contains("no Auto Scaling group missing"), "{missing:?}");
     yard.estate.suspend(&group, "Launch").await?;
     let suspended = yard.recycle(&["run", &group, "-y"]).await?;
     assert_eq!(suspended.code, Some(1), "{suspended:?}");

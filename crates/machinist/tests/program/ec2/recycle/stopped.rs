@@ -90,7 +90,7 @@ async fn what_somebody_else_has_finished_meanwhile_is_not_recycled_again() -> Re
     yard.front().clock().advance(Duration::from_hours(2));
     let both = ended(both).await?;
     assert_eq!(both.code, Some(1), "{both:?}");
-    assert!(both.stderr.contains("somebody else has finished its recycle"), "{both:?}");
+    assert!(both.stderr.contains("another command has finished its recycle"), "{both:?}");
     let results = both.json()?;
     assert_eq!((&results[0]["group"], &results[0]["result"]), (&json!(first), &json!("Succeeded")));
     assert_eq!(results.as_array().map(Vec::len), Some(1), "{results}");

@@ -47,7 +47,7 @@ async fn events_after_the_start_have_their_group_recycled_once() -> Result<()> {
     until("it to watch", async || said("watching for").await).await?;
     trouble(&yard, &members[0], "first", 3).await?;
     trouble(&yard, &members[0], "second", 4).await?;
-    until("it to say so", async || said("7 events: would recycle").await).await?;
+    until("it to say so", async || said("(7 events); would recycle").await).await?;
     interrupt(&pretending)?;
     let pretended = ended(pretending).await?;
     assert_eq!(pretended.code, Some(0), "{pretended:?}");
@@ -57,7 +57,7 @@ async fn events_after_the_start_have_their_group_recycled_once() -> Result<()> {
     let watching = start(&[])?;
     until("it to watch", async || said("watching for").await).await?;
     trouble(&yard, &members[0], "third", 5).await?;
-    let over = format!("{group} is recycled\n");
+    let over = format!("recycled {group}\n");
     until("the group to be recycled", async || said(&over).await).await?;
     let after = yard.truth(&group).await?;
     assert_eq!((after.sizes, after.members.len()), ([0, 2, 1], 1));
@@ -94,10 +94,10 @@ async fn a_group_that_cannot_be_looked_at_is_tried_again_and_does_not_cool_down(
     };
     until("it to watch", async || said("watching for", 1).await).await?;
     trouble(&yard, &members[0], "first", 5).await?;
-    until("it to try again", async || said("it is tried again", 2).await).await?;
+    until("it to try again", async || said("; retrying", 2).await).await?;
     assert!(yard.changes().is_empty(), "{:?}", yard.changes());
     yard.front().clear_rules();
-    let over = format!("{group} is recycled\n");
+    let over = format!("recycled {group}\n");
     until("the group to be recycled", async || said(&over, 1).await).await?;
     interrupt(&watching)?;
     let watched = ended(watching).await?;

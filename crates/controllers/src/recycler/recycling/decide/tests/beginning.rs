@@ -5,7 +5,7 @@ use super::*;
 fn request(strategy: Strategy) -> Request {
     Request {
         group: machinist_provider::node_groups::GroupRef::new("r", "workers"),
-        asked_by: machinist_domain::key::Uid("0a1b2c3d-4e5f-6071".into()),
+        requested_by: machinist_domain::key::Uid("0a1b2c3d-4e5f-6071".into()),
         strategy,
         events: 5,
     }
@@ -80,7 +80,7 @@ fn what_only_some_strategies_can_do_is_refused_to_the_others() {
         assert_eq!(refuses(strategy, protected), Some(Refusal::Protected("i-2".into())));
         assert_eq!(refuses(strategy, own), Some(Refusal::OwnNode("node-of-i-2".into())));
         for change in [standby as fn(&mut Snapshot), detached] {
-            assert_eq!(refuses(strategy, change), Some(Refusal::OutOfUse("i-2".into())));
+            assert_eq!(refuses(strategy, change), Some(Refusal::OutOfService("i-2".into())));
         }
     }
     assert_eq!(refuses(ScaleToZero, managed), Some(Refusal::ManagedByEks));

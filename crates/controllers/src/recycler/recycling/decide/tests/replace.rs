@@ -17,19 +17,19 @@ fn one_instance_after_the_other_is_drained_terminated_and_replaced() {
     base.recycle = stored_plan(decide(&base, after(5)));
     assert_eq!(base.recycle.instances[0].state, InstanceState::Terminating);
     let gone =
-        Departure { instance: "i-1".into(), node: Some("node-of-i-1".into()), drained: true };
+        Termination { instance: "i-1".into(), node: Some("node-of-i-1".into()), drained: true };
     assert_eq!(decide(&base, after(6)), Plan::Do(Effect::Terminate(gone)));
     base.group_mut().members[0].lifecycle = Lifecycle::Terminating;
-    assert!(waits_for(&decide(&base, after(7))).contains("not whole"));
+    assert!(waits_for(&decide(&base, after(7))).contains("not ready"));
     base.group_mut().members.remove(0);
     base.nodes.remove(&InstanceId::from("i-1"));
     base.recycle = stored_plan(decide(&base, after(8)));
     assert_eq!(base.recycle.instances[0].state, InstanceState::Gone);
     // The new one comes, and is waited for until its Node is ready.
     base.group_mut().members.push(member("i-4"));
-    assert!(waits_for(&decide(&base, after(9))).contains("not whole"));
+    assert!(waits_for(&decide(&base, after(9))).contains("not ready"));
     base.nodes.insert("i-4".into(), Node { ready: false, ..node("i-4") });
-    assert!(waits_for(&decide(&base, after(10))).contains("not whole"));
+    assert!(waits_for(&decide(&base, after(10))).contains("not ready"));
     base.nodes.insert("i-4".into(), node("i-4"));
     let next = stored_plan(decide(&base, after(11)));
     assert_eq!(next.instances[1].state, InstanceState::Draining);
@@ -43,7 +43,7 @@ fn when_all_are_gone_and_the_group_is_whole_the_text_comes_off() {
         set(&mut base, id, InstanceState::Gone);
     }
     base.group_mut().members.clear();
-    assert!(waits_for(&decide(&base, now())).contains("not whole"));
+    assert!(waits_for(&decide(&base, now())).contains("not ready"));
     for id in ["i-4", "i-5", "i-6"] {
         base.group_mut().members.push(member(id));
         base.nodes.insert(id.into(), node(id));
@@ -100,7 +100,7 @@ fn somebody_elses_trouble_is_waited_for() {
     // Not one of ours: it came while we were at it, and is not ready.
     base.group_mut().sizes.desired = 4;
     base.group_mut().members.push(member("i-9"));
-    assert!(waits_for(&decide(&base, now())).contains("not whole"));
+    assert!(waits_for(&decide(&base, now())).contains("not ready"));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn the_node_under_this_process_is_the_last() {
     for member in &mut base.group_mut().members[1..] {
         member.lifecycle = Lifecycle::Terminating;
     }
-    assert!(waits_for(&decide(&base, now())).contains("not whole"));
+    assert!(waits_for(&decide(&base, now())).contains("not ready"));
     for (id, new) in [("i-2", "i-5"), ("i-3", "i-6")] {
         set(&mut base, id, InstanceState::Gone);
         base.group_mut().members.pop();
@@ -209,7 +209,7 @@ fn sizes_that_somebody_else_sets_meanwhile_hold() {
     // Larger: the new ones are waited for.
     let mut base = replacing();
     base.group_mut().sizes.desired = 5;
-    assert!(waits_for(&decide(&base, now())).contains("not whole"));
+    assert!(waits_for(&decide(&base, now())).contains("not ready"));
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn what_is_in_standby_is_no_part_of_the_groups_size() {
     // Another instance came in its place, and is not ready yet: one is missing.
     base.group_mut().members.push(member("i-5"));
     base.nodes.insert("i-5".into(), Node { ready: false, ..node("i-5") });
-    assert!(waits_for(&decide(&base, now())).contains("not whole"));
+    assert!(waits_for(&decide(&base, now())).contains("not ready"));
     base.nodes.insert("i-5".into(), node("i-5"));
     let next = stored_plan(decide(&base, now()));
     assert_eq!(next.instances[0].state, InstanceState::Draining);
@@ -294,7 +294,7 @@ fn what_is_in_standby_is_no_part_of_the_groups_size() {
     }
     base.group_mut().members.retain(|member| member.lifecycle == Lifecycle::Standby);
     base.group_mut().sizes.desired = 1;
-    assert!(waits_for(&decide(&base, now())).contains("not whole"));
+    assert!(waits_for(&decide(&base, now())).contains("not ready"));
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn a_new_node_that_never_comes_ends_the_recycle_from_the_stored_time() {
     let mut base = replacing();
     set(&mut base, "i-1", InstanceState::Gone);
     base.group_mut().members.remove(0);
-    assert!(waits_for(&decide(&base, after(20 * 60 - 1))).contains("not whole"));
+    assert!(waits_for(&decide(&base, after(20 * 60 - 1))).contains("not ready"));
     let (step, failure, why) = failed(decide(&base, after(20 * 60)));
     assert_eq!((step, failure), (Step::Releasing, RecycleFailure::TimedOut));
     assert!(why.contains("after 20m"), "{why}");

@@ -10,7 +10,7 @@ fn to_zero_and_back() {
     base.group_mut().sizes = Sizes::ZERO;
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(base.recycle.step, Step::Emptying);
-    assert!(waits_for(&decide(&base, now())).contains("still going"));
+    assert!(waits_for(&decide(&base, now())).contains("still terminating"));
     base.group_mut().hooks.push(machinist_provider::node_groups::Hook {
         name: "h".into(),
         transition: machinist_provider::node_groups::Transition::Terminating,
@@ -141,7 +141,7 @@ fn what_somebody_puts_into_standby_at_zero_is_not_waited_for() {
     base.group_mut().members[1].lifecycle = Lifecycle::Standby;
     assert_eq!(step(decide(&base, now())), Step::Restoring);
     base.group_mut().members[1].lifecycle = Lifecycle::Terminating;
-    assert!(waits_for(&decide(&base, now())).contains("still going"));
+    assert!(waits_for(&decide(&base, now())).contains("still terminating"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! An occurrence counts once, whoever leads, whoever follows, and whenever they change places.
+//! An occurrence counts once, whoever target, whoever follows, and whenever they change locator.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::kinds::Whom;
-use crate::recycler::detection::counting::{Counting, Leads, News};
+use crate::recycler::detection::counting::{Counting, Located, Target};
 
 /// A cluster: its Events in order, and one EventRecycler.
 struct Cluster {
@@ -23,7 +23,7 @@ struct Cluster {
 
 /// A process: what it knows, and how far.
 struct Replica {
-    watchers: Watchers,
+    event_tracker: EventTracker,
     seen: Vec<Arc<Event>>,
     position: Version,
     /// Whether its watch is broken.
@@ -35,10 +35,10 @@ struct Replica {
 impl Replica {
     /// One that has just listed everything.
     fn new(cluster: &Cluster) -> Self {
-        let watchers = watchers();
-        watchers.follow(&cluster.recycler, &cluster.events);
+        let event_tracker = event_tracker();
+        event_tracker.track(&cluster.recycler, &cluster.events);
         let (seen, position) = (cluster.events.clone(), Version(cluster.version));
-        Self { watchers, seen, position, deaf: false, knows_all: false }
+        Self { event_tracker, seen, position, deaf: false, knows_all: false }
     }
 
     /// Its watch tells of an Event.
@@ -67,7 +67,7 @@ impl Replica {
         }
         let before = place.map(|place| Entry::Known(Arc::clone(&self.seen[place])));
         let after = Entry::Known(Arc::clone(event));
-        self.watchers.told(before.as_ref(), Some(&after), self.position);
+        self.event_tracker.event_changed(before.as_ref(), Some(&after), self.position);
         match place {
             Some(place) => self.seen[place] = Arc::clone(event),
             None => self.seen.push(Arc::clone(event)),
@@ -90,8 +90,8 @@ fn meta(name: &str, version: u64) -> Meta {
     }
 }
 
-fn watchers() -> Watchers {
-    Watchers::new(Arc::new(SystemClock), Duration::ZERO)
+fn event_tracker() -> EventTracker {
+    EventTracker::new(Arc::new(SystemClock), Duration::ZERO)
 }
 
 impl Cluster {
@@ -126,13 +126,13 @@ impl Cluster {
     }
 
     /// An Event is written, and everybody who watches hears of it.
-    fn write(&mut self, event: Arc<Event>, watching: &[&Watchers]) {
+    fn write(&mut self, event: Arc<Event>, watching: &[&EventTracker]) {
         let key = &event.meta.key;
         let place = self.events.iter().position(|one| one.meta.key == *key);
         let before = place.map(|place| Entry::Known(Arc::clone(&self.events[place])));
         let after = Entry::Known(Arc::clone(&event));
-        for watchers in watching {
-            watchers.told(before.as_ref(), Some(&after), event.meta.version);
+        for event_tracker in watching {
+            event_tracker.event_changed(before.as_ref(), Some(&after), event.meta.version);
         }
         match place {
             Some(place) => self.events[place] = event,
@@ -140,18 +140,19 @@ impl Cluster {
         }
     }
 
-    /// What has happened as far as `watchers` know: what is stored, and what is noted beyond.
-    fn counted(&self, watchers: &Watchers) -> Counting {
+    /// What has happened as far as `event_tracker` know: what is stored, and what is noted beyond.
+    fn counted(&self, event_tracker: &EventTracker) -> Counting {
         let mut counting = crate::recycler::observe::counting(&self.recycler);
         let until = Version(self.version);
-        let known = watchers.known(&self.recycler.meta.key, counting.mark, until).unwrap();
+        let known =
+            event_tracker.occurrences(&self.recycler.meta.key, counting.mark, until).unwrap();
         let news: Vec<_> = known
-            .noted
+            .occurrences
             .into_iter()
-            .map(|occurrence| News {
+            .map(|occurrence| Located {
                 occurrence,
                 node: None,
-                leads: Leads::To(GroupRef::new("r", "g")),
+                target: Target::Group(GroupRef::new("r", "g")),
             })
             .collect();
         counting.take(&news, &known.settings.unwrap(), self.now);
@@ -159,9 +160,9 @@ impl Cluster {
         counting
     }
 
-    fn count(&self, watchers: &Watchers) -> u64 {
+    fn count(&self, event_tracker: &EventTracker) -> u64 {
         let settings = Settings::read(self.recycler.spec.as_deref()).unwrap();
-        let counts = self.counted(watchers).counts(&settings, self.now);
+        let counts = self.counted(event_tracker).counts(&settings, self.now);
         counts.get(&GroupRef::new("r", "g")).copied().unwrap_or_default()
     }
 
@@ -174,23 +175,23 @@ impl Cluster {
     }
 
     /// `leader` stores what it has counted, and everybody hears of it.
-    fn store(&mut self, leader: &Watchers, watching: &[&Watchers]) {
+    fn store(&mut self, leader: &EventTracker, watching: &[&EventTracker]) {
         let counting = self.counted(leader).write();
         self.recycler.status = Arc::new(EventRecyclerStatus {
             counting: Some(counting),
             observed_generation: Some(self.recycler.generation),
             ..EventRecyclerStatus::default()
         });
-        for watchers in watching {
-            watchers.follow(&self.recycler, &self.events);
+        for event_tracker in watching {
+            event_tracker.track(&self.recycler, &self.events);
         }
     }
 }
 
 #[test]
 fn an_event_counts_by_its_occurrences() {
-    let (mut cluster, watchers) = (Cluster::new(), watchers());
-    watchers.follow(&cluster.recycler, &cluster.events);
+    let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
+    event_tracker.track(&cluster.recycler, &cluster.events);
     for (name, count, message, total) in [
         ("a", 1, "bad", 1),
         ("a", 4, "bad", 4),
@@ -199,27 +200,27 @@ fn an_event_counts_by_its_occurrences() {
         ("c", 3, "bad", 7),
     ] {
         let event = cluster.event(name, count, message, 0);
-        cluster.write(event, &[&watchers]);
-        assert_eq!(cluster.count(&watchers), total, "{name} {count}");
+        cluster.write(event, &[&event_tracker]);
+        assert_eq!(cluster.count(&event_tracker), total, "{name} {count}");
     }
 }
 
 #[test]
 fn an_old_event_under_a_new_uid_counts_once() {
-    let (mut cluster, watchers) = (Cluster::new(), watchers());
-    watchers.follow(&cluster.recycler, &cluster.events);
+    let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
+    event_tracker.track(&cluster.recycler, &cluster.events);
     let event = cluster.event("a", 51, "bad", 2 * 3600);
-    cluster.write(event, &[&watchers]);
-    assert_eq!(cluster.count(&watchers), 1);
+    cluster.write(event, &[&event_tracker]);
+    assert_eq!(cluster.count(&event_tracker), 1);
     let event = cluster.event("b", 51, "bad", 60);
-    cluster.write(event, &[&watchers]);
-    assert_eq!(cluster.count(&watchers), 52);
+    cluster.write(event, &[&event_tracker]);
+    assert_eq!(cluster.count(&event_tracker), 52);
 }
 
 #[test]
 fn after_a_restart_what_is_stored_does_not_count_again() {
-    let (mut cluster, first) = (Cluster::new(), watchers());
-    first.follow(&cluster.recycler, &cluster.events);
+    let (mut cluster, first) = (Cluster::new(), event_tracker());
+    first.track(&cluster.recycler, &cluster.events);
     for name in ["a", "b"] {
         let event = cluster.event(name, 3, "bad", 0);
         cluster.write(event, &[&first]);
@@ -230,67 +231,67 @@ fn after_a_restart_what_is_stored_does_not_count_again() {
     cluster.write(again, &[]);
     let new = cluster.event("c", 2, "bad", 0);
     cluster.write(new, &[]);
-    let second = watchers();
-    second.follow(&cluster.recycler, &cluster.events);
+    let second = event_tracker();
+    second.track(&cluster.recycler, &cluster.events);
     assert_eq!(cluster.count(&second), 6 + 1 + 2);
 }
 
 #[test]
 fn a_new_recycler_sees_the_events_of_its_window() {
-    let (mut cluster, watchers) = (Cluster::new(), watchers());
+    let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
     for (name, first) in [("a", 0), ("b", 120), ("c", 3 * 3600)] {
         let event = cluster.event(name, 5, "bad", first);
         cluster.write(event, &[]);
     }
-    watchers.follow(&cluster.recycler, &cluster.events);
-    assert_eq!(cluster.count(&watchers), 5 + 5 + 1);
+    event_tracker.track(&cluster.recycler, &cluster.events);
+    assert_eq!(cluster.count(&event_tracker), 5 + 5 + 1);
 }
 
 #[test]
 fn another_spec_begins_anew() {
-    let (mut cluster, watchers) = (Cluster::new(), watchers());
+    let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
     for (name, message) in [("a", "bad"), ("b", "worse"), ("c", "worse")] {
         let event = cluster.event(name, 1, message, 0);
         cluster.write(event, &[]);
     }
-    watchers.follow(&cluster.recycler, &cluster.events);
-    cluster.store(&watchers, &[&watchers]);
-    assert_eq!(cluster.count(&watchers), 1);
+    event_tracker.track(&cluster.recycler, &cluster.events);
+    cluster.store(&event_tracker, &[&event_tracker]);
+    assert_eq!(cluster.count(&event_tracker), 1);
     let spec = serde_json::json!({"searchTerms": ["worse"]});
     cluster.recycler.spec = Some(Arc::new(serde_json::from_value(spec).unwrap()));
     cluster.recycler.generation = 2;
-    watchers.follow(&cluster.recycler, &cluster.events);
-    assert_eq!(cluster.count(&watchers), 2);
+    event_tracker.track(&cluster.recycler, &cluster.events);
+    assert_eq!(cluster.count(&event_tracker), 2);
 }
 
 #[test]
 fn recyclers_do_not_see_each_other() {
-    let (mut cluster, watchers) = (Cluster::new(), watchers());
-    watchers.follow(&cluster.recycler, &cluster.events);
+    let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
+    event_tracker.track(&cluster.recycler, &cluster.events);
     let mut other = cluster.recycler.clone();
     other.meta = meta("other", 2);
-    watchers.follow(&other, &cluster.events);
+    event_tracker.track(&other, &cluster.events);
     let event = cluster.event("a", 2, "bad", 0);
-    cluster.write(event, &[&watchers]);
+    cluster.write(event, &[&event_tracker]);
     for key in [&cluster.recycler.meta.key, &other.meta.key] {
-        let known = watchers.known(key, Version(0), Version(cluster.version)).unwrap();
-        assert_eq!(known.noted.len(), 1, "{key}");
+        let known = event_tracker.occurrences(key, Version(0), Version(cluster.version)).unwrap();
+        assert_eq!(known.occurrences.len(), 1, "{key}");
     }
-    watchers.forget(&other.meta.key);
-    assert!(watchers.known(&other.meta.key, Version(0), Version(99)).is_none());
+    event_tracker.forget(&other.meta.key);
+    assert!(event_tracker.occurrences(&other.meta.key, Version(0), Version(99)).is_none());
 }
 
 #[test]
 fn what_is_old_is_not_noted_and_what_is_noted_is_bounded() {
-    let (mut cluster, watchers) = (Cluster::new(), watchers());
-    watchers.follow(&cluster.recycler, &cluster.events);
+    let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
+    event_tracker.track(&cluster.recycler, &cluster.events);
     cluster.now -= SignedDuration::from_hours(2);
     for number in 0..3 * MANY {
         let event = cluster.event(&number.to_string(), 1, "bad", 0);
         let version = event.meta.version;
-        watchers.told(None, Some(&Entry::Known(event)), version);
+        event_tracker.event_changed(None, Some(&Entry::Known(event)), version);
     }
-    assert!(watchers.followed.lock().values().all(|one| one.noted.is_empty()));
+    assert!(event_tracker.tracked.lock().values().all(|one| one.noted.is_empty()));
 }
 
 /// An Event goes from three to five and nine; somebody has stored a mark, and a list brings the nine.
@@ -315,8 +316,12 @@ fn what_a_list_brings_counts_once_where_the_mark_is_in_its_middle() {
             cluster.write(event, &[]);
         }
         replica.list(&cluster);
-        let known = replica.watchers.known(&cluster.recycler.meta.key, Version(mark), Version(99));
-        let counted: u32 = known.unwrap().noted.iter().map(|one| one.times).sum();
+        let known = replica.event_tracker.occurrences(
+            &cluster.recycler.meta.key,
+            Version(mark),
+            Version(99),
+        );
+        let counted: u32 = known.unwrap().occurrences.iter().map(|one| one.times).sum();
         assert_eq!(counted, counts, "{missed} {mark}");
     }
 }
@@ -331,8 +336,12 @@ fn what_a_list_brings_that_was_never_heard_of_counts_once_if_it_may_be_stored() 
         let event = cluster.event("a", 9, "bad", first);
         cluster.write(event, &[]);
         replica.list(&cluster);
-        let known = replica.watchers.known(&cluster.recycler.meta.key, Version(mark), Version(99));
-        let counted: u32 = known.unwrap().noted.iter().map(|one| one.times).sum();
+        let known = replica.event_tracker.occurrences(
+            &cluster.recycler.meta.key,
+            Version(mark),
+            Version(99),
+        );
+        let counted: u32 = known.unwrap().occurrences.iter().map(|one| one.times).sum();
         assert_eq!(counted, counts, "{first} {mark}");
     }
 }
@@ -343,7 +352,7 @@ enum Step {
     Again(usize, u32),
     Store,
     ChangePlaces,
-    /// The leader dies, the follower leads, and another one begins to follow.
+    /// The leader dies, the follower target, and another one begins to follow.
     Die,
     /// The watch of the follower breaks.
     Break,
@@ -365,19 +374,19 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[test]
 fn what_a_list_tells_before_its_end_is_known_to_be_ahead() {
-    let (mut cluster, watchers) = (Cluster::new(), watchers());
-    watchers.follow(&cluster.recycler, &cluster.events);
+    let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
+    event_tracker.track(&cluster.recycler, &cluster.events);
     let before = Version(cluster.version);
     let event = cluster.event("e", 1, "bad", 0);
-    cluster.write(event, &[&watchers]);
+    cluster.write(event, &[&event_tracker]);
     let key = &cluster.recycler.meta.key;
     for (mark, until, noted, ahead) in [
         (Version(0), before, 0, true),
         (Version(0), Version(cluster.version), 1, false),
         (Version(cluster.version), before, 0, false),
     ] {
-        let known = watchers.known(key, mark, until).unwrap();
-        assert_eq!((known.noted.len(), known.ahead), (noted, ahead));
+        let known = event_tracker.occurrences(key, mark, until).unwrap();
+        assert_eq!((known.occurrences.len(), known.incomplete), (noted, ahead));
     }
 }
 
@@ -405,8 +414,8 @@ proptest! {
                 }
                 Step::Store => {
                     // From now on this is what has happened, whoever knows better.
-                    total = cluster.count(&leader.watchers);
-                    cluster.store(&leader.watchers, &[&leader.watchers, &follower.watchers]);
+                    total = cluster.count(&leader.event_tracker);
+                    cluster.store(&leader.event_tracker, &[&leader.event_tracker, &follower.event_tracker]);
                     (leader.knows_all, follower.knows_all) = (true, true);
                     None
                 }
@@ -434,7 +443,7 @@ proptest! {
                 cluster.write(event, &[]);
             }
             // Of an event that has happened again, only those know how often who saw it before: from all others it counts once.
-            let count = cluster.count(&leader.watchers);
+            let count = cluster.count(&leader.event_tracker);
             prop_assert!(count <= total && count >= cluster.at_least(), "{count} of {total}");
             if leader.knows_all {
                 prop_assert_eq!(count, total);
@@ -444,8 +453,8 @@ proptest! {
 
     #[test]
     fn events_that_happen_once_survive_any_restart(steps in prop::collection::vec(0u8..4, 0..60)) {
-        let (mut cluster, mut leader) = (Cluster::new(), watchers());
-        leader.follow(&cluster.recycler, &cluster.events);
+        let (mut cluster, mut leader) = (Cluster::new(), event_tracker());
+        leader.track(&cluster.recycler, &cluster.events);
         let mut total = 0;
         for step in steps {
             match step {
@@ -453,18 +462,18 @@ proptest! {
                     // Whether or not anybody runs at the moment.
                     let name = cluster.events.len().to_string();
                     let event = cluster.event(&name, 1, "bad", 0);
-                    let watching: &[&Watchers] = if step == 0 { &[&leader] } else { &[] };
+                    let watching: &[&EventTracker] = if step == 0 { &[&leader] } else { &[] };
                     cluster.write(event, watching);
                     total += 1;
                     if step == 1 {
-                        leader = watchers();
-                        leader.follow(&cluster.recycler, &cluster.events);
+                        leader = event_tracker();
+                        leader.track(&cluster.recycler, &cluster.events);
                     }
                 }
                 2 => cluster.store(&leader, &[&leader]),
                 _ => {
-                    leader = watchers();
-                    leader.follow(&cluster.recycler, &cluster.events);
+                    leader = event_tracker();
+                    leader.track(&cluster.recycler, &cluster.events);
                 }
             }
             prop_assert_eq!(cluster.count(&leader), total);

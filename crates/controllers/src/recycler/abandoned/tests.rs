@@ -35,11 +35,12 @@ fn workers() -> BTreeSet<GroupRef> {
 
 #[test]
 fn every_group_is_looked_at_once_until_the_object_or_its_status_is_another() {
-    let leftovers = Leftovers::default();
+    let abandoned = AbandonedGroups::default();
     let key = ObjectKey::new("", "er");
-    let unseen = |recycler: &EventRecycler| leftovers.unseen(recycler, workers(), |_| false).len();
+    let unseen =
+        |recycler: &EventRecycler| abandoned.unchecked(recycler, workers(), |_| false).len();
     let first = recycler("u1", 1, true);
-    assert_eq!((unseen(&first), unseen(&first)), (1, 1), "nobody has looked yet");
+    assert_eq!((unseen(&first), unseen(&first)), (1, 1), "not checked yet");
     for next in [
         recycler("u1", 1, true),
         recycler("u1", 2, true),
@@ -48,21 +49,21 @@ fn every_group_is_looked_at_once_until_the_object_or_its_status_is_another() {
     ] {
         let is_same = next.meta.uid == Uid("u2".into()) && next.status.counting.is_some();
         assert_eq!(unseen(&next), usize::from(!is_same), "{next:?}");
-        leftovers.saw(&key, workers().first().unwrap());
+        abandoned.set_checked(&key, workers().first().unwrap());
         assert_eq!(unseen(&next), 0);
     }
     assert_eq!(unseen(&recycler("u2", 2, false)), 1, "its status was lost");
-    leftovers.saw(&key, workers().first().unwrap());
-    leftovers.forget(&key);
+    abandoned.set_checked(&key, workers().first().unwrap());
+    abandoned.forget(&key);
     assert_eq!(unseen(&recycler("u2", 2, false)), 1);
 }
 
 #[test]
 fn what_is_being_recycled_is_not_looked_at_afterwards() {
-    let leftovers = Leftovers::default();
+    let abandoned = AbandonedGroups::default();
     let recycler = recycler("u1", 1, true);
-    assert!(leftovers.unseen(&recycler, workers(), |_| true).is_empty());
-    assert!(leftovers.unseen(&recycler, workers(), |_| false).is_empty());
+    assert!(abandoned.unchecked(&recycler, workers(), |_| true).is_empty());
+    assert!(abandoned.unchecked(&recycler, workers(), |_| false).is_empty());
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn only_what_a_recycler_has_set_to_zero_is_brought_back_and_nothing_is_made_smal
     let text = recycling::mark::write(&plan, "recycler/gone");
     let zero = Group { sizes: Sizes::ZERO, mark: Some(text.clone()), ..group(0) };
     let mark = left_at_zero(&zero).unwrap();
-    let resumed = go_on(&mark, &GroupRef::new(REGION, "a"), now());
+    let resumed = resume(&mark, &GroupRef::new(REGION, "a"), now());
     assert_eq!((resumed.step, resumed.original), (Step::Emptying, plan.original));
     assert_eq!((resumed.id, resumed.step_since), (plan.id.clone(), now()));
     let by_hand = recycling::mark::write(&plan, "by-hand/me");

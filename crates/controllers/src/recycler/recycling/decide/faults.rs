@@ -1,10 +1,10 @@
-//! A group that cannot be seen, an owner that is deleted, and instances that somebody else takes or keeps in the middle of their drain.
+//! A group that cannot be described, an owner that is deleted, and instances that are detached or protected during their drain.
 
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::node_groups::{InstanceId, Lifecycle, RefreshStatus, Sizes};
 
 use super::super::samples::*;
-use super::super::snapshot::Node;
+use super::super::snapshot::{GroupState, Node};
 use super::tests::{
     ALL, THREE, drain_view, failed, pod, refresh, replacing, set, step, stored_plan, waits_for,
 };
@@ -12,9 +12,9 @@ use super::*;
 
 const TIMEOUT: u64 = 20 * 60;
 
-fn unknown(retry: Retry) -> Sight {
+fn unknown(retry: Retry) -> GroupState {
     let message = "slow down".into();
-    Sight::Unknown(Failure { category: Category::Throttled, retry, message })
+    Observed::Unknown(Failure { category: Category::Throttled, retry, message })
 }
 
 /// The release of the Node of an instance.
@@ -33,9 +33,9 @@ fn a_group_that_stays_gone_ends_the_recycle() {
     for strategy in ALL {
         for step in [Step::Replacing, Step::Emptying, Step::Restoring, Step::Refilling] {
             let mut base = snapshot(strategy, step, &THREE);
-            base.group = Sight::Gone;
+            base.group = Observed::Absent;
             for early in [0, TIMEOUT - 1] {
-                assert!(waits_for(&decide(&base, after(early))).contains("does not exist"));
+                assert!(waits_for(&decide(&base, after(early))).contains("not found"));
             }
             let (_, failure, _) = failed(decide(&base, after(TIMEOUT)));
             assert_eq!(failure, RecycleFailure::GroupGone);
@@ -43,7 +43,7 @@ fn a_group_that_stays_gone_ends_the_recycle() {
                 base.recycle = stored_plan(decide(&base, after(TIMEOUT)));
                 assert_eq!(base.recycle.step, expected);
             }
-            assert!(waits_for(&decide(&base, after(2 * TIMEOUT - 1))).contains("asked again"));
+            assert!(waits_for(&decide(&base, after(2 * TIMEOUT - 1))).contains("checking again"));
             assert_eq!(super::tests::step(decide(&base, after(2 * TIMEOUT))), Step::Failed);
         }
     }

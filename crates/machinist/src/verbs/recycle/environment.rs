@@ -1,4 +1,4 @@
-//! What these verbs have around them: a cluster to look at, and a cloud to ask.
+//! The cluster and the cloud of these verbs.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,9 +18,10 @@ use machinist_runtime::cluster::config::{self, ClusterFlags, Environment};
 use machinist_runtime::timings::Timings;
 
 use super::arguments::RecycleArguments;
+use super::messages;
 use crate::exit::Usage;
 
-/// The cluster, found as kubectl finds it. Nothing is sent yet.
+/// The cluster, as kubectl resolves it. No request is sent.
 pub(super) async fn cluster(
     arguments: &RecycleArguments,
     timings: &Timings,
@@ -33,7 +34,7 @@ pub(super) async fn cluster(
     Cluster::new(choice.control, timings).context("cluster")
 }
 
-/// The cloud that has groups of nodes.
+/// The node groups of the first provider that has any.
 pub(super) fn node_groups(providers: &Providers) -> anyhow::Result<Arc<dyn NodeGroups>> {
     let start = Instant::now();
     let parts = Parts {
@@ -45,12 +46,10 @@ pub(super) fn node_groups(providers: &Providers) -> anyhow::Result<Arc<dyn NodeG
         timings: CloudTimings::default(),
     };
     let found = providers.iter().find_map(|provider| provider.node_groups(&parts));
-    found.ok_or_else(|| {
-        anyhow::anyhow!("none of this binary's providers has node groups").context(Usage)
-    })
+    found.ok_or_else(|| anyhow::anyhow!(messages::no_node_groups()).context(Usage))
 }
 
-/// Whoever calls has credentials of his own.
+/// The user has credentials of their own, so no Secret is read.
 struct NoSecrets;
 
 impl SecretReader for NoSecrets {
@@ -58,7 +57,7 @@ impl SecretReader for NoSecrets {
         Box::pin(std::future::ready(Err(Failure {
             category: Category::NotFound,
             retry: Retry::OnChange,
-            message: "no Secret is read here".to_owned(),
+            message: messages::no_secrets(),
         })))
     }
 }

@@ -1,54 +1,60 @@
-//! What will happen to a group, before anything does: for the question on the terminal, and for `--dry-run`.
+//! What will happen to a group: for the confirmation prompt, and for `--dry-run`.
 //!
-//! Between the look at the group and the beginning there may be hours: a question that stands open, other groups that come first. So the group is
-//! looked at once more when its turn comes ([`Prospect::in_turn`]), and where that shows that somebody else was faster, nothing is begun. A plan whose tag
-//! is gone would be taken for a new one, and every instance of the group would go a second time.
+//! Time may pass between the preview and the recycle, so the group is described again before its recycle begins ([`Preview::start`]). Where another
+//! command has finished the recycle meanwhile, nothing is begun: without its mark, every instance would be replaced a second time.
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_controllers::recycler::recycling::mark::Mark;
-use machinist_controllers::recycler::recycling::{Refusal, Request, Sight, begin, group_of};
+use machinist_controllers::recycler::recycling::{Refusal, Request, begin, group_of};
 use machinist_domain::key::Uid;
 use machinist_provider::node_groups::{Group, GroupRef};
 use serde::Serialize;
 
 use super::super::arguments::StrategyName;
-use super::bench::{BY_HAND, Bench};
+use super::super::messages;
+use super::context::{BY_HAND, RecycleContext};
 use super::drive::rest;
 use super::progress::Progress;
 
 /// What will happen to a group.
 #[derive(Debug)]
-pub(in super::super) struct Prospect {
+pub(in super::super) struct Preview {
     pub(in super::super) recycle: Recycle,
-    /// There if it is taken up again.
+    /// Set where a recycle is resumed.
     resumed: Option<Resumed>,
-    /// What people should know about the group.
+    /// Notes about the group.
     remarks: Vec<String>,
 }
 
-/// A recycle that somebody has begun.
+/// A recycle that was begun before.
 #[derive(Debug, Clone)]
 struct Resumed {
-    /// Who, and when.
+    /// Its owner and start.
     by: String,
-    /// The text on the group.
+    /// The mark on the group.
     text: String,
 }
 
-/// Why a group is not recycled.
-#[derive(Debug, thiserror::Error)]
-pub(in super::super) enum Objection {
-    /// Nobody can say what it is like.
-    #[error("{group} cannot be looked at: {why}")]
-    Unseen { group: GroupRef, why: String },
-    /// It is known what it is like, and that speaks against it.
-    #[error("{0}")]
-    Refused(String),
+/// Why a group is not recycled. The texts are in `messages`.
+#[derive(Debug)]
+pub(in super::super) enum PreviewError {
+    /// The group cannot be described.
+    Unreachable { group: GroupRef, why: String },
+    /// The group does not exist.
+    NotFound(GroupRef),
+    /// Another owner recycles it.
+    Busy { group: GroupRef, owner: String },
+    /// The group cannot be recycled.
+    Refused { group: GroupRef, refusal: Refusal },
+    /// The group has changed since the preview.
+    Changed { group: GroupRef, change: &'static str },
 }
 
-/// The same for programs.
+impl std::error::Error for PreviewError {}
+
+/// The preview in JSON and YAML.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Shown<'a> {
@@ -70,21 +76,20 @@ struct ShownInstance<'a> {
     node: Option<&'a str>,
 }
 
-/// Looks at a group and says what will happen, or why nothing will.
+/// Describes a group and previews its recycle.
 pub(in super::super) async fn of(
-    bench: &Bench,
+    context: &RecycleContext,
     group: &GroupRef,
     strategy: StrategyName,
-) -> Result<Prospect, Objection> {
-    let found = look(bench, group).await?;
-    let now = bench.clock.now();
-    let nodes = bench.recycling.nodes_of(found.members.iter().map(|member| &member.id));
+) -> Result<Preview, PreviewError> {
+    let found = describe(context, group).await?;
+    let now = context.clock.now();
+    let nodes = context.recycling.nodes_of(found.members.iter().map(|member| &member.id));
     let remarks = remarks(&found);
     let mark = found.mark.as_deref().and_then(|text| Some((Mark::read(text)?, text)));
     if let Some((mark, text)) = mark {
         if !mark.owner.starts_with(BY_HAND) {
-            let why = format!("{group} is being recycled already, by {}", mark.owner);
-            return Err(Objection::Refused(why));
+            return Err(PreviewError::Busy { group: group.clone(), owner: mark.owner });
         }
         let mut recycle = mark.resume(&group.region, &group.name.0, 0, now);
         for instance in &mut recycle.instances {
@@ -93,33 +98,26 @@ pub(in super::super) async fn of(
         }
         let by = format!("{} at {}", mark.owner, mark.started);
         let resumed = Some(Resumed { by, text: text.to_owned() });
-        return Ok(Prospect { recycle, resumed, remarks });
+        return Ok(Preview { recycle, resumed, remarks });
     }
     let request = Request {
         group: group.clone(),
-        asked_by: Uid(format!("hand{:08x}", fastrand::u32(..)).into()),
+        requested_by: Uid(format!("hand{:08x}", fastrand::u32(..)).into()),
         strategy: strategy.into(),
         events: 0,
     };
-    let own = bench.recycling.own_node();
-    let recycle = begin(&request, &found, &nodes, own, |_| true, now).map_err(|refusal| {
-        Objection::Refused(match refusal {
-            Refusal::Empty => format!("{group}: {refusal}; there is nothing to recycle"),
-            _ => format!("{group} cannot be recycled: {refusal}"),
-        })
-    })?;
-    Ok(Prospect { recycle, resumed: None, remarks })
+    let own = context.recycling.own_node();
+    let recycle = begin(&request, &found, &nodes, own, |_| true, now)
+        .map_err(|refusal| PreviewError::Refused { group: group.clone(), refusal })?;
+    Ok(Preview { recycle, resumed: None, remarks })
 }
 
-async fn look(bench: &Bench, group: &GroupRef) -> Result<Box<Group>, Objection> {
-    match bench.recycling.look(group).await {
-        Sight::There(found) => Ok(found),
-        Sight::Gone => {
-            let GroupRef { region, name } = group;
-            Err(Objection::Refused(format!("there is no Auto Scaling group {name} in {region}")))
-        }
-        Sight::Unknown(failure) => {
-            Err(Objection::Unseen { group: group.clone(), why: failure.message })
+async fn describe(context: &RecycleContext, group: &GroupRef) -> Result<Box<Group>, PreviewError> {
+    match context.recycling.describe_live(group).await {
+        Ok(Some(found)) => Ok(found),
+        Ok(None) => Err(PreviewError::NotFound(group.clone())),
+        Err(failure) => {
+            Err(PreviewError::Unreachable { group: group.clone(), why: failure.message })
         }
     }
 }
@@ -134,7 +132,7 @@ impl From<StrategyName> for Strategy {
     }
 }
 
-/// What is out of the ordinary but in nobody's way.
+/// Notes about the group that do not prevent a recycle.
 fn remarks(group: &Group) -> Vec<String> {
     let mut remarks = Vec::new();
     if group.managed_by_eks {
@@ -154,53 +152,49 @@ fn remarks(group: &Group) -> Vec<String> {
     remarks
 }
 
-impl Prospect {
-    /// The recycle, whose turn has come, if the group is still what was shown. Where nobody can say, it is asked until somebody can, or until Ctrl-C.
-    pub(super) async fn in_turn(
+impl Preview {
+    /// The recycle, if the group has not changed since the preview. A group that cannot be described is retried until Ctrl-C.
+    pub(super) async fn start(
         self,
-        bench: &Bench,
+        context: &RecycleContext,
         progress: &mut Progress,
-    ) -> Result<Recycle, Objection> {
+    ) -> Result<Recycle, PreviewError> {
         let group = group_of(&self.recycle);
-        while !bench.hand.stop.is_cancelled() {
-            match look(bench, &group).await {
-                Err(unseen @ Objection::Unseen { .. }) => {
-                    progress.trouble(&unseen.to_string());
-                    rest(bench, bench.settings.poll).await;
+        while !context.owner.stop.is_cancelled() {
+            match describe(context, &group).await {
+                Err(error @ PreviewError::Unreachable { .. }) => {
+                    progress.trouble(&error.to_string());
+                    rest(context, context.settings.poll).await;
                 }
-                Err(refused) => return Err(refused),
-                Ok(found) => match self.overtaken(&found) {
+                Err(error) => return Err(error),
+                Ok(found) => match self.change_of(&found) {
                     None => break,
-                    Some(why) => {
-                        let why =
-                            format!("{group} is left alone, because since it was shown {why}");
-                        return Err(Objection::Refused(why));
-                    }
+                    Some(change) => return Err(PreviewError::Changed { group, change }),
                 },
             }
         }
-        Ok(self.beginning(bench.clock.now()))
+        Ok(self.started(context.clock.now()))
     }
 
-    /// What somebody else has done to the group since it was shown, if that leaves nothing to do.
-    fn overtaken(&self, found: &Group) -> Option<&'static str> {
+    /// A change of the group since the preview that leaves nothing to do.
+    fn change_of(&self, found: &Group) -> Option<&'static str> {
         match &self.resumed {
-            Some(_) if found.mark.is_none() => Some("somebody else has finished its recycle"),
+            Some(_) if found.mark.is_none() => Some(messages::FINISHED_ELSEWHERE),
             Some(resumed) if found.mark.as_ref() != Some(&resumed.text) => {
-                Some("somebody else has changed the plan in its tags")
+                Some(messages::PLAN_CHANGED)
             }
             Some(_) => None,
             None => {
                 let is_there = |id: &str| found.members.iter().any(|member| &*member.id.0 == id);
                 let left = self.recycle.instances.iter().any(|instance| is_there(&instance.id));
-                (!left).then_some("every one of its instances has gone")
+                (!left).then_some(messages::ALL_REPLACED)
             }
         }
     }
 
-    /// Its times begin now, however long it stood behind others.
-    fn beginning(self, now: Timestamp) -> Recycle {
-        // What was begun before began then.
+    /// The recycle with times that begin now.
+    fn started(self, now: Timestamp) -> Recycle {
+        // A resumed recycle keeps its start.
         let started = if self.resumed.is_some() { self.recycle.started } else { now };
         Recycle { started, step_since: now, ..self.recycle }
     }
@@ -225,10 +219,10 @@ impl Prospect {
     }
 }
 
-/// For people.
-pub(super) fn as_text(prospects: &[Prospect]) -> String {
+/// The preview as text.
+pub(super) fn as_text(previews: &[Preview]) -> String {
     let mut text = String::new();
-    for Prospect { recycle, resumed, remarks } in prospects {
+    for Preview { recycle, resumed, remarks } in previews {
         let Recycle { group, region, original, .. } = recycle;
         let mut line = |line: String| {
             text.push_str(&line);
@@ -240,15 +234,15 @@ pub(super) fn as_text(prospects: &[Prospect]) -> String {
             }
             Strategy::InstanceRefresh => "AWS replaces every instance, by an instance refresh",
             Strategy::ScaleToZero => {
-                "ALL its instances are terminated AT ONCE, without a drain; then it comes back"
+                "ALL instances are terminated AT ONCE, without a drain; then the group is scaled up again"
             }
         };
         line(format!("{group} ({region}): {how}"));
         if let Some(Resumed { by, .. }) = resumed {
-            line(format!("  taken up again: it was begun by {by}"));
+            line(format!("  resumed: it was started by {by}"));
         }
         let (min, max, desired) = (original.min, original.max, original.desired);
-        line(format!("  it is left with min {min}, max {max}, desired {desired}"));
+        line(format!("  final size: min {min}, max {max}, desired {desired}"));
         for instance in &recycle.instances {
             let node = instance.node.as_deref().unwrap_or("no node");
             line(format!("  {}  {node}", instance.id));
@@ -268,9 +262,9 @@ mod tests {
 
     use super::*;
 
-    fn prospect(resumed: Option<&str>) -> Prospect {
+    fn preview(resumed: Option<&str>) -> Preview {
         let recycle: Recycle = serde_json::from_value(serde_json::json!({
-            "id": "hand-1", "group": "b", "region": "eu-west-3", "strategy": "Replace",
+            "id": "owner-1", "group": "b", "region": "eu-west-3", "strategy": "Replace",
             "step": "Planned", "original": {"min": 1, "max": 4, "desired": 3}, "events": 0,
             "instances": [{"id": "i-1", "state": "Waiting"}, {"id": "i-2", "state": "Waiting"}],
             "started": "2026-11-16T01:00:00Z", "stepSince": "2026-11-16T01:00:00Z",
@@ -278,7 +272,7 @@ mod tests {
         .unwrap();
         let resumed = resumed
             .map(|text| Resumed { by: "by-hand/a@b at noon".to_owned(), text: text.to_owned() });
-        Prospect { recycle, resumed, remarks: Vec::new() }
+        Preview { recycle, resumed, remarks: Vec::new() }
     }
 
     fn group(mark: Option<&str>, members: &[&str]) -> Group {
@@ -306,24 +300,24 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_has_finished_or_changed_meanwhile_is_not_begun_again() {
-        let resumed = prospect(Some("v1 one"));
-        // Somebody else may be at it: both do the same.
-        assert_eq!(resumed.overtaken(&group(Some("v1 one"), &["i-2", "i-3"])), None);
-        assert!(resumed.overtaken(&group(None, &["i-1", "i-2"])).is_some());
-        assert!(resumed.overtaken(&group(Some("v1 two"), &["i-1", "i-2"])).is_some());
-        let new = prospect(None);
-        assert_eq!(new.overtaken(&group(None, &["i-2", "i-3"])), None);
-        assert!(new.overtaken(&group(None, &["i-3", "i-4"])).is_some());
+    fn a_recycle_that_another_command_finished_or_changed_is_not_started() {
+        let resumed = preview(Some("v1 one"));
+        // Another command may run the same recycle: both do the same.
+        assert_eq!(resumed.change_of(&group(Some("v1 one"), &["i-2", "i-3"])), None);
+        assert!(resumed.change_of(&group(None, &["i-1", "i-2"])).is_some());
+        assert!(resumed.change_of(&group(Some("v1 two"), &["i-1", "i-2"])).is_some());
+        let new = preview(None);
+        assert_eq!(new.change_of(&group(None, &["i-2", "i-3"])), None);
+        assert!(new.change_of(&group(None, &["i-3", "i-4"])).is_some());
     }
 
     #[test]
-    fn times_begin_when_its_turn_comes_and_what_was_begun_before_began_then() {
+    fn times_begin_at_the_start_and_a_resumed_recycle_keeps_its_start() {
         let now: Timestamp = "2026-11-16T02:00:00Z".parse().unwrap();
         for (resumed, began_before) in [(None, false), (Some("v1"), true)] {
-            let prospect = prospect(resumed);
-            let shown = prospect.recycle.started;
-            let begun = prospect.beginning(now);
+            let preview = preview(resumed);
+            let shown = preview.recycle.started;
+            let begun = preview.started(now);
             let started = if began_before { shown } else { now };
             assert_eq!((begun.started, begun.step_since), (started, now));
         }

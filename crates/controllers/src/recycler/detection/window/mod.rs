@@ -49,6 +49,11 @@ impl Window {
         }
     }
 
+    /// Its length.
+    pub fn length(self) -> Duration {
+        Duration::from_secs(self.seconds.unsigned_abs())
+    }
+
     /// How many minutes one bucket holds.
     pub fn width(self) -> i64 {
         let minutes = self.seconds.div_euclid(60) + i64::from(self.seconds % 60 > 0);

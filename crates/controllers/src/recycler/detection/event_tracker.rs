@@ -1,21 +1,19 @@
-//! What has happened for which EventRecycler, noted when it happens.
+//! Notes matching Events per EventRecycler when they arrive, so that nothing is searched later.
 //!
-//! Input: every change of the cache of Events, exactly once, and the EventRecyclers. Output: for each of them what counts and is beyond the mark that
-//! its status has; and its key in the queue. An Event counts by how often it happened since it was last told. Where that is not known, an
-//! Event that is new in the window counts as often as it says, any other once.
+//! Input: every change of the Event cache, exactly once, and the EventRecyclers. Output: the occurrences after the mark of each EventRecycler, and
+//! its key in the queue. An Event counts by how much its count grew. Where that is unknown, an Event that is new in the window counts in full, and any
+//! other one once. Followers note the same. Occurrences up to a newly stored mark are dropped. After a relist the mark may lie within
+//! the growth of an Event: that growth counts once.
 //!
-//! A follower notes the same. When somebody stores a further mark, what lies before it is forgotten here. Where a watch broke and a list was read, the
-//! mark may lie in the middle of what an Event has added: how much of that is stored nobody knows here, and it counts once.
-//!
-//! Events are told while their store is locked, so this never reads a cache while it holds its own lock.
+//! Events arrive while their store is locked, so no cache is read while the lock of this module is held.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crate::recycler::detection::window::minute_of;
 use jiff::Timestamp;
 use machinist_domain::key::{ObjectKey, Uid, Version};
-use machinist_domain::window::minute_of;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::clock::SharedClock;
@@ -28,24 +26,24 @@ use crate::recycler::error::Refusal;
 use crate::recycler::observe::mark;
 use crate::recycler::settings::Settings;
 
-/// From so many on, what is out of the window is looked for and forgotten.
+/// From this many notes on, those out of the window are removed.
 const MANY: usize = 4096;
 
 /// The version before all others.
 const NOTHING: Version = Version(0);
 
-/// What has happened for which EventRecycler.
-pub struct Watchers {
-    followed: Mutex<HashMap<ObjectKey, Followed>>,
+/// The occurrences of each EventRecycler.
+pub struct EventTracker {
+    tracked: Mutex<HashMap<ObjectKey, Tracked>>,
     queue: OnceLock<Arc<Queue>>,
     clock: SharedClock,
-    /// How long events are collected for whoever was looked at a moment ago.
+    /// How long Events are collected for an EventRecycler that was just reconciled.
     gather: Duration,
 }
 
-/// The Events that are there.
+/// The Events in the cache.
 pub trait EventList {
-    /// Shows them, while none can come or change.
+    /// Calls `look` with them, while none can change.
     fn show(&self, look: &mut dyn FnMut(&mut dyn Iterator<Item = &Event>));
 }
 
@@ -60,76 +58,75 @@ impl EventList for Cache<Events> {
     }
 }
 
-/// An EventRecycler, and what has happened for it.
-struct Followed {
+/// An EventRecycler and its occurrences.
+struct Tracked {
     uid: Uid,
     generation: i64,
     settings: Result<Arc<Settings>, Refusal>,
     mark: Version,
-    /// Whether events that were there before it have been looked at. Until then nothing is noted.
+    /// Whether the Events in the cache were noted. Until then, changes are not.
     seeded: bool,
-    /// Whether it has something that leads to no group yet.
-    waits: bool,
-    /// When it was last looked at.
-    looked: Option<Duration>,
+    /// Whether it has occurrences without a group.
+    unresolved: bool,
+    /// When it was last observed.
+    observed: Option<Duration>,
     noted: Vec<Note>,
-    /// From so many on, what is out of the window is forgotten.
+    /// From this many notes on, those out of the window are removed.
     most: usize,
 }
 
-/// Something that has happened, as an Event of this version tells it.
+/// An occurrence, from this version of an Event.
 struct Note {
     version: Version,
-    /// The last version at which the Event is known not to have told it. The watch tells every version: there it is the same one.
+    /// The last version of the Event that is known not to include it.
     since: Version,
     occurrence: Occurrence,
 }
 
 impl Note {
-    /// What of it is beyond this mark, where the last of it is.
+    /// The part of it after this mark.
     fn beyond(&self, mark: Version) -> Occurrence {
         let times = if self.since < mark { 1 } else { self.occurrence.times };
         Occurrence { times, ..self.occurrence.clone() }
     }
 }
 
-impl std::fmt::Debug for Watchers {
+impl std::fmt::Debug for EventTracker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watchers")
-            .field("followed", &self.followed.lock().len())
+        f.debug_struct("EventTracker")
+            .field("tracked", &self.tracked.lock().len())
             .finish_non_exhaustive()
     }
 }
 
-/// What is known of an EventRecycler.
+/// What is known for an EventRecycler.
 #[derive(Debug, Clone)]
 pub struct Known {
-    /// What it asks for.
+    /// Its spec, or why it is invalid.
     pub settings: Result<Arc<Settings>, Refusal>,
-    /// What has happened beyond its mark, up to the version that was asked for.
-    pub noted: Vec<Occurrence>,
-    /// Whether more has happened, beyond that version. A list tells events one by one, and how far it goes at its end.
-    pub ahead: bool,
+    /// The occurrences after its mark, up to the requested version.
+    pub occurrences: Vec<Occurrence>,
+    /// Whether there are occurrences beyond that version: a list has not ended yet.
+    pub incomplete: bool,
 }
 
-impl Watchers {
-    /// Nobody is followed yet. The first event is looked at when it comes; those that follow at once are collected for as long as `gather`.
+impl EventTracker {
+    /// An empty tracker. The first Event is handled at once; those that follow are collected for `gather`.
     pub fn new(clock: SharedClock, gather: Duration) -> Self {
-        Self { followed: Mutex::default(), queue: OnceLock::new(), clock, gather }
+        Self { tracked: Mutex::default(), queue: OnceLock::new(), clock, gather }
     }
 
-    /// From now on keys go into this queue.
-    pub fn wake(&self, queue: &Arc<Queue>) {
-        // A second queue would be a second controller, and there is none.
+    /// Sets the queue for keys of EventRecyclers.
+    pub fn set_queue(&self, queue: &Arc<Queue>) {
         drop(self.queue.set(Arc::clone(queue)));
     }
 
-    /// Takes note of an EventRecycler, new or changed. Where it looks for something else than before, the events that are there are looked at.
-    pub fn follow(&self, recycler: &EventRecycler, events: &dyn EventList) {
+    /// Tracks an EventRecycler, new or changed. After a change of its spec, the Events in the cache are noted again.
+    pub fn track(&self, recycler: &EventRecycler, events: &dyn EventList) {
         let mark = mark(recycler);
         {
-            let mut followed = self.followed.lock();
-            let known = followed.get_mut(&recycler.meta.key);
+            let mut tracked = self.tracked.lock();
+            let known = tracked.get_mut(&recycler.meta.key);
             if let Some(known) = known.filter(|known| known.uid == recycler.meta.uid)
                 && known.generation >= recycler.generation
             {
@@ -137,29 +134,29 @@ impl Watchers {
                 return;
             }
             let settings = Settings::read(recycler.spec.as_deref()).map(Arc::new);
-            let new = Followed {
+            let new = Tracked {
                 uid: recycler.meta.uid.clone(),
                 generation: recycler.generation,
                 settings,
                 mark,
                 seeded: false,
-                waits: true,
-                looked: None,
+                unresolved: true,
+                observed: None,
                 noted: Vec::new(),
                 most: MANY,
             };
-            followed.insert(recycler.meta.key.clone(), new);
+            tracked.insert(recycler.meta.key.clone(), new);
         }
         self.seed(&recycler.meta.key, events);
     }
 
     /// Forgets an EventRecycler.
     pub fn forget(&self, key: &ObjectKey) {
-        self.followed.lock().remove(key);
+        self.tracked.lock().remove(key);
     }
 
-    /// An Event has changed. Up to `position` everything was told before; what the watch tells is at the position itself.
-    pub fn told(
+    /// Notes a change of an Event. All changes up to `position` are noted; a change from a watch is at the position itself.
+    pub fn event_changed(
         &self,
         before: Option<&Entry<Event>>,
         after: Option<&Entry<Event>>,
@@ -176,13 +173,13 @@ impl Watchers {
         }
         let since = match former {
             None if about.first == about.last => event.meta.version,
-            // The watch has passed it by: nothing is certain but what was there before.
+            // A relist: only the previous version is certain.
             _ if position > event.meta.version => former.map_or(NOTHING, |it| it.meta.version),
             _ => position,
         };
         let (now, uptime) = (self.clock.now(), self.clock.uptime());
-        let mut followed = self.followed.lock();
-        for (key, one) in &mut *followed {
+        let mut tracked = self.tracked.lock();
+        for (key, one) in &mut *tracked {
             let Ok(settings) = &one.settings else { continue };
             if !one.seeded || !settings.pattern.fits(about) {
                 continue;
@@ -193,7 +190,7 @@ impl Watchers {
             };
             one.note(event, about, (times, since), now);
             let Some(queue) = self.queue.get() else { continue };
-            let due = one.looked.map(|looked| looked + self.gather);
+            let due = one.observed.map(|observed| observed + self.gather);
             match due.and_then(|due| due.checked_sub(uptime)) {
                 Some(wait) if !wait.is_zero() => queue.add_after(key, wait),
                 _ => queue.add(key),
@@ -201,51 +198,51 @@ impl Watchers {
         }
     }
 
-    /// What is known of an EventRecycler whose status has this mark, up to the version `until`.
-    pub fn known(&self, key: &ObjectKey, mark: Version, until: Version) -> Option<Known> {
-        let mut followed = self.followed.lock();
-        let one = followed.get_mut(key)?;
-        one.looked = Some(self.clock.uptime());
+    /// The occurrences of an EventRecycler after this mark, up to the version `until`.
+    pub fn occurrences(&self, key: &ObjectKey, mark: Version, until: Version) -> Option<Known> {
+        let mut tracked = self.tracked.lock();
+        let one = tracked.get_mut(key)?;
+        one.observed = Some(self.clock.uptime());
         let beyond_mark = one.noted.iter().filter(|note| note.version > mark);
         let (noted, later): (Vec<_>, Vec<_>) = beyond_mark.partition(|note| note.version <= until);
         let now = self.clock.now();
-        // What is out of the window is waited for by nobody: after a restore from a backup its version may never come.
-        let ahead = one.settings.as_ref().is_ok_and(|settings| {
+        // After a restore from a backup the version may never come, so occurrences out of the window are not waited for.
+        let incomplete = one.settings.as_ref().is_ok_and(|settings| {
             let window = settings.window;
             later.iter().any(|note| window.has(window.bucket(note.occurrence.minute), now))
         });
-        let noted = noted.into_iter().map(|note| note.beyond(mark)).collect();
-        Some(Known { settings: one.settings.clone(), noted, ahead })
+        let occurrences = noted.into_iter().map(|note| note.beyond(mark)).collect();
+        Some(Known { settings: one.settings.clone(), occurrences, incomplete })
     }
 
-    /// Whether the EventRecycler has something that leads to no group yet.
-    pub fn waits(&self, key: &ObjectKey, waits: bool) {
-        if let Some(one) = self.followed.lock().get_mut(key) {
-            one.waits = waits;
+    /// Sets whether the EventRecycler has occurrences without a group.
+    pub fn set_unresolved(&self, key: &ObjectKey, unresolved: bool) {
+        if let Some(one) = self.tracked.lock().get_mut(key) {
+            one.unresolved = unresolved;
         }
     }
 
-    /// Something is known that was not: those that wait for it look again.
-    pub fn wake_waiting(&self) {
+    /// Requeues EventRecyclers with unresolved occurrences: the group of one may be known now.
+    pub fn requeue_unresolved(&self) {
         let Some(queue) = self.queue.get() else { return };
-        for (key, _) in self.followed.lock().iter().filter(|(_, one)| one.waits) {
+        for (key, _) in self.tracked.lock().iter().filter(|(_, one)| one.unresolved) {
             queue.add(key);
         }
     }
 
-    /// Looks at the events that are there, while none can come.
+    /// GroupCache at the events that are there, while none can come.
     fn seed(&self, key: &ObjectKey, events: &dyn EventList) {
         let now = self.clock.now();
         events.show(&mut |events| {
-            let mut followed = self.followed.lock();
-            let Some(one) = followed.get_mut(key).filter(|one| !one.seeded) else { return };
+            let mut tracked = self.tracked.lock();
+            let Some(one) = tracked.get_mut(key).filter(|one| !one.seeded) else { return };
             one.seeded = true;
             let Ok(settings) = one.settings.clone() else { return };
             for event in events {
                 let Some(about) = &event.about else { continue };
                 if event.meta.version > one.mark && settings.pattern.fits(about) {
                     let times = times_of_new(event, about, &settings, now);
-                    // Of one that has happened again, nobody knows how much was counted before.
+                    // How much of an Event that has grown was counted before is unknown.
                     let is_new = about.first == about.last;
                     let since = if is_new { event.meta.version } else { NOTHING };
                     one.note(event, about, (times, since), now);
@@ -255,8 +252,8 @@ impl Watchers {
     }
 }
 
-impl Followed {
-    /// Notes what an Event tells: how often it happened, and since when.
+impl Tracked {
+    /// Notes occurrences of an Event: how many, and since which version.
     fn note(
         &mut self,
         event: &Event,
@@ -265,7 +262,7 @@ impl Followed {
         now: Timestamp,
     ) {
         let Ok(settings) = &self.settings else { return };
-        // Clocks differ, and some events say no time: nothing has happened in the future.
+        // Clocks differ, and some Events have no time.
         let last = Timestamp::from_second(about.last).unwrap_or(now).min(now);
         let last = if about.last == 0 { now } else { last };
         if !settings.window.has_moment(last, now) {
@@ -284,7 +281,7 @@ impl Followed {
         }
     }
 
-    /// Somebody has stored what happened up to `mark`.
+    /// Drops occurrences up to a newly stored mark.
     fn advance(&mut self, mark: Version) {
         if mark > self.mark {
             self.mark = mark;
@@ -294,7 +291,7 @@ impl Followed {
     }
 }
 
-/// How often an Event that has just appeared happened. One whose first time is long ago was there before, under another uid.
+/// How often a new Event counts. One whose first time is out of the window existed before with another uid.
 fn times_of_new(event: &Event, about: &About, settings: &Settings, now: Timestamp) -> u32 {
     let first = Timestamp::from_second(about.first).unwrap_or(now);
     let is_new = about.first == about.last || settings.window.has_moment(first, now);

@@ -1,5 +1,6 @@
-//! Counts Events as the controller does, for an EventRecycler that is in no cluster: its spec comes from flags, its status is in memory.
+//! Counts Events as the controller does, with a spec from flags and a status in memory.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
@@ -7,10 +8,10 @@ use jiff::Timestamp;
 use machinist_api::event_recycler::status::PastRecycle;
 use machinist_api::event_recycler::{EventRecyclerSpec, EventRecyclerStatus};
 use machinist_controllers::kinds::{EventRecycler, Events, Pods};
-use machinist_controllers::recycler::detection::belongings::Belongings;
 use machinist_controllers::recycler::detection::counting::Counting;
-use machinist_controllers::recycler::detection::place::Places;
-use machinist_controllers::recycler::detection::watchers::Watchers;
+use machinist_controllers::recycler::detection::event_tracker::EventTracker;
+use machinist_controllers::recycler::detection::group_membership::GroupMembership;
+use machinist_controllers::recycler::detection::locator::Locator;
 use machinist_controllers::recycler::snapshot::{Content, Facts, Snapshot};
 use machinist_controllers::recycler::{Plan, RecyclerTimings, decide};
 use machinist_domain::key::{ObjectKey, Uid, Version};
@@ -23,76 +24,79 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use super::super::arguments::WatchArguments;
-use super::super::run::Bench;
+use super::super::messages;
+use super::super::run::RecycleContext;
 use crate::exit::Usage;
 
 const GENERATION: i64 = 1;
 
 /// Counts Events.
 #[derive(Debug)]
-pub(super) struct Lookout {
+pub(super) struct Detector {
     recycler: EventRecycler,
     events: Arc<Cache<Events>>,
-    watchers: Arc<Watchers>,
-    places: Places,
-    /// Rung when it is known where something leads.
+    event_tracker: Arc<EventTracker>,
+    locator: Locator,
+    /// Notified after groups of instances are looked up.
     news: Arc<Notify>,
 }
 
-impl Lookout {
-    /// Reads Events and Pods once and follows them from then on.
+impl Detector {
+    /// Lists and watches Events and Pods.
     pub(super) async fn new(
-        bench: &Bench,
+        context: &RecycleContext,
         region: Option<&str>,
         arguments: &WatchArguments,
     ) -> anyhow::Result<Self> {
         let scope = arguments.namespace.clone().map_or(Scope::All, Scope::Namespace);
-        let events = bench.caches.open(&bench.cluster, scope.clone(), Events::default());
-        let pods = bench.caches.open(&bench.cluster, scope, Pods::default());
+        let events = context.caches.open(&context.cluster, scope.clone(), Events::default());
+        let pods = context.caches.open(&context.cluster, scope, Pods::default());
         synced(&events).await?;
         synced(&pods).await?;
         let news = Arc::new(Notify::new());
         let ring = Arc::clone(&news);
-        let belongings = Belongings::new(
-            Arc::clone(&bench.groups),
-            bench.tasks.clone(),
-            bench.clock.clone(),
-            bench.timings,
+        let group_membership = GroupMembership::new(
+            Arc::clone(&context.groups),
+            context.tasks.clone(),
+            context.clock.clone(),
+            context.timings,
             MachineTimings::default(),
             move || ring.notify_one(),
         );
-        let watchers =
-            Arc::new(Watchers::new(bench.clock.clone(), MachineTimings::default().gather));
-        let told = Arc::clone(&watchers);
-        events.attend(move |before, after, position| told.told(before, after, position));
-        // What happened before does not count.
+        let event_tracker =
+            Arc::new(EventTracker::new(context.clock.clone(), MachineTimings::default().gather));
+        let tracker = Arc::clone(&event_tracker);
+        events
+            .attend(move |before, after, position| tracker.event_changed(before, after, position));
+        // Earlier Events do not count.
         let mark = events.survey(|position, _| position);
         let recycler = recycler(spec(region, arguments)?, mark);
-        watchers.follow(&recycler, &*events);
-        let known = watchers.known(&recycler.meta.key, mark, mark);
+        event_tracker.track(&recycler, &*events);
+        let known = event_tracker.occurrences(&recycler.meta.key, mark, mark);
         if let Some(Err(refusal)) = known.map(|known| known.settings) {
             return Err(anyhow::Error::from(refusal).context(Usage));
         }
-        let places = Places {
+        let locator = Locator {
             pods,
-            nodes: Arc::clone(&bench.nodes),
-            belongings,
-            region: Some(bench.region.as_str().into()),
+            nodes: Arc::clone(&context.nodes),
+            cloud: Arc::clone(&context.groups),
+            group_membership,
+            region: Some(context.region.as_str().into()),
         };
-        Ok(Self { recycler, events, watchers, places, news })
+        Ok(Self { recycler, events, event_tracker, locator, news })
     }
 
-    /// Counts what has happened, and decides what is to be done about it.
+    /// Counts Events and decides what to recycle.
     pub(super) fn look(&mut self, now: Timestamp) -> Plan {
         let (recycler, key) = (&self.recycler, &self.recycler.meta.key);
         let counting = Counting::read(recycler.status.counting.as_ref());
         let position = self.events.survey(|position, _| position);
-        let known = self.watchers.known(key, counting.mark, position);
+        let known = self.event_tracker.occurrences(key, counting.mark, position);
         let (mut news, mut reopened) = (Vec::new(), Vec::new());
         let settings = known.map(|known| {
             if let Ok(settings) = &known.settings {
-                let locate = |one| self.places.locate(one, settings);
-                news = known.noted.into_iter().map(locate).collect();
+                let locate = |one| self.locator.locate(one, settings);
+                news = known.occurrences.into_iter().map(locate).collect();
                 reopened = counting.open.iter().cloned().map(locate).collect();
             }
             known.settings
@@ -106,11 +110,13 @@ impl Lookout {
             counting,
             position,
             news,
-            ahead: false,
+            incomplete: false,
             reopened,
-            elsewhere: Vec::new(),
+            others: Vec::new(),
             recycles: Vec::new(),
-            unseen: Vec::new(),
+            unchecked: Vec::new(),
+            groups: BTreeMap::new(),
+            own_node: None,
             timings: RecyclerTimings::default(),
         };
         let content = Content::Read(Box::new(facts));
@@ -121,7 +127,7 @@ impl Lookout {
         plan
     }
 
-    /// A group was recycled, or would have been: what was counted for it is used up.
+    /// Notes the recycle of a group and drops its counts.
     pub(super) fn settle(&mut self, group: &GroupRef, entry: PastRecycle) {
         let mut counting = Counting::read(self.recycler.status.counting.as_ref());
         counting.forget(group);
@@ -131,15 +137,15 @@ impl Lookout {
         });
     }
 
-    /// Returns when it has become known where something leads.
+    /// Returns after groups of instances were looked up.
     pub(super) async fn news(&self) {
         self.news.notified().await;
     }
 
-    /// Changes the status; what is counted is not noted any more.
+    /// Changes the status. Counted occurrences are dropped.
     fn store(&mut self, change: impl FnOnce(&mut EventRecyclerStatus)) {
         change(Arc::make_mut(&mut self.recycler.status));
-        self.watchers.follow(&self.recycler, &*self.events);
+        self.event_tracker.track(&self.recycler, &*self.events);
     }
 }
 
@@ -163,7 +169,7 @@ fn recycler(spec: EventRecyclerSpec, mark: Version) -> EventRecycler {
     }
 }
 
-/// The flags, as an EventRecycler would say them.
+/// The flags as a spec.
 fn spec(region: Option<&str>, arguments: &WatchArguments) -> anyhow::Result<EventRecyclerSpec> {
     let time = |time: std::time::Duration| format!("{}ms", time.as_millis());
     let spec = json!({
@@ -181,6 +187,6 @@ fn spec(region: Option<&str>, arguments: &WatchArguments) -> anyhow::Result<Even
 async fn synced<K: Kind>(cache: &Cache<K>) -> anyhow::Result<()> {
     match cache.wait_synced_or_trouble().await {
         None => Ok(()),
-        Some(trouble) => bail!("{} cannot be read: {trouble}", K::RESOURCE.plural),
+        Some(trouble) => bail!(messages::not_listed(K::RESOURCE.plural, trouble)),
     }
 }

@@ -1,4 +1,4 @@
-//! What a recycle by hand is done with: the cloud, the Nodes of the cluster, the one writer, and whoever does it.
+//! What a recycle from the command line needs: the cloud, the Nodes of the cluster, the writer, and the owner.
 
 use std::sync::Arc;
 
@@ -26,40 +26,40 @@ use machinist_runtime::writer::{Gateway, Writer};
 use tokio_util::sync::CancellationToken;
 
 use super::super::arguments::{How, RecycleArguments};
-use super::super::{around, region};
+use super::super::{environment, messages, region};
 
-/// As whom the gateway writes.
+/// The party in audit lines.
 const PARTY: &str = "recycle";
 
-/// What stands before the name of whoever recycles by hand.
+/// The prefix of owners in marks of this verb.
 pub(super) const BY_HAND: &str = "by-hand/";
 
-/// What a recycle by hand is done with.
+/// What a recycle from the command line needs.
 #[derive(Debug)]
-pub(in super::super) struct Bench {
+pub(in super::super) struct RecycleContext {
     pub(in super::super) recycling: Recycling,
     pub(in super::super) writer: Writer,
     pub(in super::super) settings: Settings,
     pub(in super::super) region: String,
     pub(in super::super) clock: SharedClock,
-    pub(in super::super) hand: Hand,
+    pub(in super::super) owner: CliOwner,
     pub(in super::super) groups: Arc<dyn NodeGroups>,
     pub(in super::super) nodes: Arc<Cache<Nodes>>,
     pub(in super::super) cluster: Cluster,
     pub(in super::super) tasks: Tasks,
     pub(in super::super) timings: Timings,
-    /// Open for as long as this is there.
+    /// Keeps the caches open.
     pub(in super::super) caches: Caches,
 }
 
-/// Whoever recycles by hand. The plan is on the group alone, so nobody else can have changed it; only Ctrl-C takes the wish back.
+/// The user of the command. The plan is only on the group, so only Ctrl-C ends the recycle.
 #[derive(Debug)]
-pub(in super::super) struct Hand {
+pub(in super::super) struct CliOwner {
     pub(in super::super) name: Arc<str>,
     pub(in super::super) stop: CancellationToken,
 }
 
-impl Owner for Hand {
+impl Owner for CliOwner {
     fn key(&self) -> ObjectKey {
         ObjectKey::new("", &*self.name)
     }
@@ -69,8 +69,8 @@ impl Owner for Hand {
     }
 }
 
-impl Bench {
-    /// Reads the Nodes once and keeps them.
+impl RecycleContext {
+    /// Lists and watches the Nodes.
     pub(in super::super) async fn new(
         common: &RecycleArguments,
         providers: &Providers,
@@ -78,17 +78,16 @@ impl Bench {
         stop: CancellationToken,
     ) -> anyhow::Result<Self> {
         let timings = Timings::default();
-        let groups = around::node_groups(providers)?;
+        let groups = environment::node_groups(providers)?;
         let named = region::named(common.region.as_deref());
-        let cluster = around::cluster(common, &timings).await?;
+        let cluster = environment::cluster(common, &timings).await?;
         let clock: SharedClock = Arc::new(SystemClock);
         let metrics = Arc::new(Metrics::default());
         let tasks = Tasks::default();
         let caches = Caches::new(clock.clone(), timings, Arc::clone(&metrics), tasks.clone());
         let nodes = caches.open(&cluster, Scope::All, Nodes::default());
-        // Whoever waits at a terminal is told what is in the way.
         if let Some(trouble) = nodes.wait_synced_or_trouble().await {
-            bail!("the Nodes of the cluster cannot be read: {trouble}");
+            bail!(messages::not_listed("nodes", trouble));
         }
         let region = match named {
             Some(region) => region,
@@ -115,14 +114,14 @@ impl Bench {
             max_unavailable: how.max_unavailable,
             ..Settings::default()
         };
-        let hand = Hand { name: name().into(), stop };
+        let owner = CliOwner { name: name().into(), stop };
         Ok(Self {
             recycling,
             writer,
             settings,
             region,
             clock,
-            hand,
+            owner,
             groups,
             nodes,
             cluster,
@@ -141,7 +140,7 @@ fn provider_ids(nodes: &Cache<Nodes>) -> Vec<Arc<str>> {
     nodes.keys().iter().filter_map(known).collect()
 }
 
-/// User and host, in the characters that a tag takes.
+/// User and host, in characters that are allowed in tags.
 fn name() -> String {
     let user = std::env::var("USER").unwrap_or_default();
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();

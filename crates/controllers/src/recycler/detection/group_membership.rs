@@ -1,0 +1,106 @@
+//! Which group an instance is in, looked up in the background and in batches per region.
+//!
+//! A region that does not answer delays no other one. An instance stays in its group, so that answer is cached for long; all others expire soon.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::observed::Observed;
+use machinist_provider::node_groups::{InstanceId, NodeGroups};
+use machinist_runtime::batch_cache::{BatchCache, BatchSource, BatchTimings};
+use machinist_runtime::clock::SharedClock;
+use machinist_runtime::tasks::Tasks;
+use machinist_runtime::timings::Timings;
+
+use crate::recycler::messages;
+
+/// The group of an instance: absent where it is in none or does not exist.
+pub type Membership = Observed<Arc<str>, String>;
+
+/// Which group an instance is in.
+#[derive(Debug, Clone)]
+pub struct GroupMembership(BatchCache<Source>);
+
+struct Source {
+    groups: Arc<dyn NodeGroups>,
+    timings: Timings,
+    machines: MachineTimings,
+    notify: Box<dyn Fn() + Send + Sync>,
+}
+
+impl GroupMembership {
+    /// An empty cache. `notify` is called after every batch, and must not block.
+    pub fn new(
+        groups: Arc<dyn NodeGroups>,
+        tasks: Tasks,
+        clock: SharedClock,
+        timings: Timings,
+        machines: MachineTimings,
+        notify: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        let batches = BatchTimings {
+            gather: machines.gather,
+            pause: machines.gather,
+            sweep: timings.sync_period,
+            size: usize::MAX,
+        };
+        let source = Source { groups, timings, machines, notify: Box::new(notify) };
+        Self(BatchCache::new(source, tasks, clock, batches))
+    }
+
+    /// The group of an instance. An answer that expired is used until there is a new one.
+    pub fn get(&self, region: &Arc<str>, instance: &InstanceId) -> Membership {
+        let key = (Arc::clone(region), instance.clone());
+        let fresh = self.0.look(region, &key, || instance.clone());
+        fresh.or_else(|| self.0.get_stale(&key)).unwrap_or_default()
+    }
+}
+
+impl BatchSource for Source {
+    type Lane = Arc<str>;
+    type Key = (Arc<str>, InstanceId);
+    type Query = InstanceId;
+    type Answer = Membership;
+
+    fn fetch<'a>(
+        &'a self,
+        region: &'a Arc<str>,
+        instances: &'a [InstanceId],
+    ) -> BoxFuture<'a, Vec<Membership>> {
+        Box::pin(async move {
+            let request = self.groups.groups_of(region, instances);
+            let result = match tokio::time::timeout(self.timings.cloud_call, request).await {
+                Ok(result) => result.map_err(|error| error.to_string()),
+                Err(_) => Err(messages::no_answer(self.timings.cloud_call)),
+            };
+            if let Err(error) = &result {
+                let instances = instances.len();
+                tracing::warn!(%error, %region, instances, "cannot look up the groups of instances");
+            }
+            let of = |instance| match &result {
+                Err(error) => Observed::Unknown(error.clone()),
+                Ok(found) => match found.get(instance) {
+                    Some(Some(group)) => Observed::Present(Arc::clone(&group.0)),
+                    Some(None) | None => Observed::Absent,
+                },
+            };
+            instances.iter().map(of).collect()
+        })
+    }
+
+    fn ttl(&self, membership: &Membership) -> Duration {
+        match membership {
+            Observed::Present(_) => self.timings.sync_period,
+            Observed::NotAsked | Observed::Unknown(_) | Observed::Absent => self.machines.sighting,
+        }
+    }
+
+    fn fetched(&self, _: &[InstanceId]) {
+        (self.notify)();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! From an occurrence to a Node, an instance and its group, by caches alone. Never waits.
+
+use std::sync::Arc;
+
+use machinist_domain::key::ObjectKey;
+use machinist_domain::observed::Observed;
+use machinist_provider::node_groups::{GroupRef, NodeGroups};
+use machinist_runtime::cache::Cache;
+use machinist_runtime::cache::store::Entry;
+
+use super::counting::{Located, Target};
+use super::group_membership::GroupMembership;
+use super::occurrence::Occurrence;
+use crate::kinds::{Node, Nodes, Pods, Whom, hash_of};
+use crate::recycler::messages;
+use crate::recycler::settings::Settings;
+
+const LABEL_REGION: &str = "topology.kubernetes.io/region";
+
+/// Finds the groups of occurrences.
+#[derive(Debug)]
+pub struct Locator {
+    /// The Nodes of pods.
+    pub pods: Arc<Cache<Pods>>,
+    /// The instances of Nodes.
+    pub nodes: Arc<Cache<Nodes>>,
+    /// Reads provider IDs.
+    pub cloud: Arc<dyn NodeGroups>,
+    /// The groups of instances.
+    pub group_membership: GroupMembership,
+    /// The region of this process, if it is known.
+    pub region: Option<Arc<str>>,
+}
+
+impl Locator {
+    /// Finds the group of an occurrence.
+    pub fn locate(&self, occurrence: Occurrence, settings: &Settings) -> Located {
+        let (node, target) = match self.node_of(&occurrence) {
+            Ok(node) => {
+                let target = self.group_of(&node, settings).unwrap_or_else(Target::Unresolved);
+                (Some(node), target)
+            }
+            Err(why) => (None, Target::Unresolved(why)),
+        };
+        Located { occurrence, node, target }
+    }
+
+    fn node_of(&self, occurrence: &Occurrence) -> Result<Arc<str>, String> {
+        let (namespace, name, uid) = match &occurrence.whom {
+            Whom::Node(name) => return Ok(Arc::clone(name)),
+            Whom::Pod { namespace, name, uid } => (namespace, name, uid),
+        };
+        let key = ObjectKey { namespace: Arc::clone(namespace), name: Arc::clone(name) };
+        if let Some(Entry::Known(pod)) = self.pods.get(&key)
+            && uid.is_none_or(|uid| uid == hash_of(&pod.meta.uid.0))
+        {
+            return pod.node.clone().ok_or_else(messages::pod_without_node);
+        }
+        // The pod is gone. A kubelet that reported the event runs on the same Node.
+        let host = occurrence.host.as_ref().filter(|host| self.node(host).is_some());
+        host.cloned().ok_or_else(messages::pod_not_found)
+    }
+
+    fn node(&self, name: &Arc<str>) -> Option<Arc<Node>> {
+        let key = ObjectKey { namespace: "".into(), name: Arc::clone(name) };
+        match self.nodes.get(&key)? {
+            Entry::Known(node) => Some(node),
+            Entry::Undecodable(_) => None,
+        }
+    }
+
+    fn group_of(&self, name: &Arc<str>, settings: &Settings) -> Result<Target, String> {
+        let node = self.node(name).ok_or_else(|| messages::node_not_found(name))?;
+        if !settings.groups.has_labels(&node.labels) {
+            return Ok(Target::Ignored);
+        }
+        let provider_id = node.provider_id.as_deref();
+        let provider_id = provider_id.ok_or_else(|| messages::no_provider_id(name))?;
+        let Some(instance) = self.cloud.locate(provider_id) else { return Ok(Target::Ignored) };
+        let region = settings.region.clone().or_else(|| self.region.clone());
+        let region = region.or_else(|| node.labels.get(LABEL_REGION).map(Arc::from));
+        let region = region.or(instance.region).ok_or_else(|| messages::no_region(name))?;
+        let id = &*instance.id.0;
+        match self.group_membership.get(&region, &instance.id) {
+            Observed::Present(group) if settings.groups.has_name(&group) => {
+                Ok(Target::Group(GroupRef::new(region, group)))
+            }
+            Observed::Present(_) => Ok(Target::Ignored),
+            Observed::Absent => Err(messages::no_group(id)),
+            Observed::NotAsked => Err(messages::group_pending(id)),
+            Observed::Unknown(why) => Err(messages::group_unknown(id, &why)),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Texts that users meet: Events, conditions and `status` of EventRecyclers. `recycling::messages` has those of one recycle.
+
+use std::fmt;
+use std::time::Duration;
+
+use machinist_api::event_recycler::spec::CountBy;
+use machinist_domain::retry::Failure;
+
+use super::error::Refusal;
+use super::plan::{BlockedBy, Hold};
+use super::snapshot::Facts;
+use crate::kinds::Whom;
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NothingToLookFor => {
+                f.write_str("spec.searchTerms and spec.match are empty; set at least one of them")
+            }
+            Self::EmptyTerm => f.write_str(
+                "spec.searchTerms has an empty term, which matches every message; \
+                 to count all events of a type, set spec.match.type",
+            ),
+            Self::Duration { field, text } => {
+                write!(f, "spec.{field} must be a duration such as 90s or 1h30m (got {text:?})")
+            }
+            Self::Number { field, number } => {
+                write!(f, "spec.{field} must be at least 1 (got {number})")
+            }
+            Self::Unreachable { threshold, most } => write!(
+                f,
+                "spec.threshold must not exceed {most} where pods or nodes are counted (got {threshold})"
+            ),
+            Self::Pattern(text) => {
+                write!(
+                    f,
+                    "spec.match.message must be a text or a regular expression (got {text:?})"
+                )
+            }
+            Self::Schedule(text) => write!(
+                f,
+                "spec.schedule must have times such as 07:30 and a time zone such as UTC or +02:00 (got {text:?})"
+            ),
+            Self::Undecodable(why) => write!(f, "EventRecycler cannot be decoded: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for BlockedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => f.write_str("Auto Scaling group not found"),
+            Self::Unreachable(failure) => f.write_str(&failure.message),
+            Self::Refused(refusal) => refusal.fmt(f),
+        }
+    }
+}
+
+/// What was counted: `5 events in 10m`.
+fn counted(count: impl fmt::Display, facts: &Facts) -> String {
+    let Ok(settings) = &facts.settings else { return format!("{count} events") };
+    let unit = match settings.count_by {
+        CountBy::Events => "events",
+        CountBy::Pods => "pods",
+        CountBy::Nodes => "nodes",
+    };
+    format!("{count} {unit} in {}", span(settings.window.length()))
+}
+
+/// A duration such as `90s`, `10m` or `2h`.
+pub(super) fn span(time: Duration) -> String {
+    match time.as_secs() {
+        0 => format!("{time:?}"),
+        seconds if seconds.is_multiple_of(3600) => format!("{}h", seconds / 3600),
+        seconds if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        seconds => format!("{seconds}s"),
+    }
+}
+
+pub(super) fn no_answer(timeout: Duration) -> String {
+    format!("no answer from the cloud within {}", span(timeout))
+}
+
+pub(super) fn begins(group: &str, count: i64, facts: &Facts) -> String {
+    format!("Threshold reached for {group} ({}); recycling", counted(count, facts))
+}
+
+pub(super) fn would_recycle(group: &str, count: u64, facts: &Facts) -> String {
+    let counted = counted(count, facts);
+    format!("Threshold reached for {group} ({counted}); not recycling because spec.dryRun is set")
+}
+
+pub(super) fn resumes(group: &str) -> String {
+    format!("Resuming the interrupted recycle of {group}, which left its size at zero")
+}
+
+pub(super) fn cannot_recycle(group: &str, by: &BlockedBy) -> String {
+    format!("Cannot recycle {group}: {by}")
+}
+
+pub(super) fn in_group(group: &str, why: &str) -> String {
+    format!("{group}: {why}")
+}
+
+pub(super) fn joined(parts: &[String]) -> String {
+    parts.join("; ")
+}
+
+pub(super) fn in_progress(groups: &[String], trouble: &[String]) -> String {
+    let mut parts = vec![format!("Recycling {}", groups.join(", "))];
+    parts.extend(trouble.iter().cloned());
+    joined(&parts)
+}
+
+pub(super) fn dry_run(group: &str) -> String {
+    format!("{group} would be recycled, but spec.dryRun is set")
+}
+
+pub(super) fn held(group: &str, hold: &Hold) -> String {
+    match hold {
+        Hold::Active => format!("{group} is being recycled"),
+        Hold::Elsewhere(recycler) => {
+            format!("{group} is being recycled by EventRecycler {recycler}")
+        }
+        Hold::CoolDown(until) => format!("{group} was recycled; its cool-down ends at {until}"),
+        Hold::Concurrency => {
+            format!("{group} waits: spec.maxConcurrent recycles are in progress")
+        }
+        Hold::Schedule(Some(next)) => format!("{group} waits: spec.schedule opens at {next}"),
+        Hold::Schedule(None) => format!("{group} waits: spec.schedule does not open within a week"),
+    }
+}
+
+pub(super) fn finalizer_not_written(failure: &Failure) -> String {
+    format!("Cannot update the finalizer: {}", failure.message)
+}
+
+pub(super) fn recycle_not_stored(failure: &Failure) -> String {
+    format!("Cannot store the recycle in the status: {}", failure.message)
+}
+
+/// `status.unmapped.example`.
+pub(super) fn unmapped(whom: &Whom, why: &str) -> String {
+    match whom {
+        Whom::Pod { namespace, name, .. } => format!("pod {namespace}/{name}: {why}"),
+        Whom::Node(name) => format!("node {name}: {why}"),
+    }
+}
+
+pub(super) fn pod_without_node() -> String {
+    "the pod is not scheduled yet".to_owned()
+}
+
+pub(super) fn pod_not_found() -> String {
+    "the pod does not exist, and the event names no node".to_owned()
+}
+
+pub(super) fn node_not_found(node: &str) -> String {
+    format!("node {node} does not exist")
+}
+
+pub(super) fn no_provider_id(node: &str) -> String {
+    format!("node {node} has no spec.providerID yet")
+}
+
+pub(super) fn no_region(node: &str) -> String {
+    format!("the region of node {node} is unknown; set spec.awsRegion")
+}
+
+pub(super) fn no_group(instance: &str) -> String {
+    format!("instance {instance} is in no Auto Scaling group")
+}
+
+pub(super) fn group_pending(instance: &str) -> String {
+    format!("the group of instance {instance} is being looked up")
+}
+
+pub(super) fn group_unknown(instance: &str, why: &str) -> String {
+    format!("the group of instance {instance} cannot be looked up: {why}")
+}
+
+#[cfg(test)]
+mod tests;

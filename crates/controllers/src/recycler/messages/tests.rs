@@ -1,0 +1,73 @@
+//! All messages of the recycler, for the snapshot.
+
+use machinist_domain::message_table::message_table;
+use machinist_domain::retry::{Category, Retry};
+use serde_json::json;
+
+use super::*;
+use crate::recycler::recycling;
+use crate::recycler::samples::{Sample, now};
+
+fn failure() -> Failure {
+    Failure {
+        category: Category::Unauthorised,
+        retry: Retry::Backoff,
+        message: "not allowed to describe Auto Scaling groups".to_owned(),
+    }
+}
+
+#[test]
+fn all_messages() {
+    let facts = Sample::new(&json!({})).facts;
+    let text = str::to_owned;
+    let mut rows = vec![
+        ("Event Normal", "RecycleBegins", begins("workers", 5, &facts)),
+        ("Event Normal", "RecycleBegins", resumes("workers")),
+        ("Event Normal", "WouldRecycle", would_recycle("workers", 5, &facts)),
+        ("Event Warning", "ReconcileError", finalizer_not_written(&failure())),
+        ("Event Warning", "ReconcileError", recycle_not_stored(&failure())),
+        ("condition Recycling=True", "InProgress", in_progress(&[text("workers")], &[])),
+        ("condition Recycling=False", "DryRun", dry_run("workers")),
+    ];
+    let blocked = [BlockedBy::NotFound, BlockedBy::Unreachable(failure())];
+    let refused = recycling::messages::refusals().into_iter().map(BlockedBy::Refused);
+    for by in blocked.into_iter().chain(refused) {
+        rows.push(("Event Warning", "RecycleRefused", cannot_recycle("workers", &by)));
+    }
+    for hold in [
+        Hold::Active,
+        Hold::Elsewhere("night-shift".into()),
+        Hold::CoolDown(now()),
+        Hold::Concurrency,
+        Hold::Schedule(Some(now())),
+        Hold::Schedule(None),
+    ] {
+        rows.push(("condition Recycling=False", hold.reason(), held("workers", &hold)));
+    }
+    for refusal in [
+        Refusal::NothingToLookFor,
+        Refusal::EmptyTerm,
+        Refusal::Duration { field: "window", text: text("abc") },
+        Refusal::Number { field: "threshold", number: 0 },
+        Refusal::Unreachable { threshold: 1001, most: 1000 },
+        Refusal::Pattern(text("(")),
+        Refusal::Schedule(text("25:00")),
+        Refusal::Undecodable(text("invalid type: string, expected i32")),
+    ] {
+        rows.push(("condition Ready=False", "InvalidConfiguration", refusal.to_string()));
+    }
+    let pod = Whom::Pod { namespace: "ns".into(), name: "web".into(), uid: None };
+    for why in [
+        pod_without_node(),
+        pod_not_found(),
+        node_not_found("n1"),
+        no_provider_id("n1"),
+        no_region("n1"),
+        no_group("i-1"),
+        group_pending("i-1"),
+        group_unknown("i-1", &failure().message),
+    ] {
+        rows.push(("status.unmapped", "", unmapped(&pod, &why)));
+    }
+    insta::assert_snapshot!("messages", message_table(&rows));
+}

@@ -1,0 +1,215 @@
+//! Texts that users meet about one recycle: Events, `status.recycles[].message`, and refusals.
+
+use std::fmt;
+use std::time::Duration;
+
+use machinist_api::event_recycler::recycle::{RecycleFailure, RecycledInstance, Step};
+use machinist_provider::node_groups::{Process, RefreshId};
+
+use super::begin::Refusal;
+use crate::recycler::messages::span;
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the group has no instances"),
+            Self::Deleting => f.write_str("the group is being deleted"),
+            Self::Suspended(process) => f.write_str(&suspended(process)),
+            Self::WarmPool => f.write_str(
+                "the warm pool of the group reuses instances instead of terminating them; \
+                 use strategy InstanceRefresh",
+            ),
+            Self::Protected(id) => write!(
+                f,
+                "instance {id} is protected from scale-in; use strategy Replace, which skips such instances"
+            ),
+            Self::OutOfService(id) => write!(
+                f,
+                "instance {id} is in Standby or being detached; use strategy Replace, which skips such instances"
+            ),
+            Self::ManagedByEks => f.write_str(
+                "EKS manages the size of the group; use strategy Replace or InstanceRefresh",
+            ),
+            Self::OwnNode(node) => write!(
+                f,
+                "machinist runs on node {node} of the group; use strategy Replace, which replaces that node last"
+            ),
+            Self::Busy(mark) => write!(f, "another recycle of the group is in progress ({mark})"),
+            Self::RefreshRunning => f.write_str("an instance refresh of the group is in progress"),
+        }
+    }
+}
+
+pub(super) fn suspended(process: &Process) -> String {
+    format!("process {process} of the group is suspended; resume it")
+}
+
+pub(super) fn resumed() -> String {
+    "Resumed from the tags of the group".to_owned()
+}
+
+pub(super) fn paused() -> String {
+    "Paused because spec.dryRun is set".to_owned()
+}
+
+pub(super) fn owner_deleted() -> String {
+    "the EventRecycler was deleted".to_owned()
+}
+
+pub(super) fn not_described(why: &str) -> String {
+    format!("the group cannot be described: {why}")
+}
+
+pub(super) fn maybe_gone() -> String {
+    "the group was not found; checking again".to_owned()
+}
+
+pub(super) fn gone() -> String {
+    "the group no longer exists".to_owned()
+}
+
+pub(super) fn taken_over() -> String {
+    "another recycle has taken over the group".to_owned()
+}
+
+pub(super) fn timed_out(after: Duration, waited_for: &str) -> String {
+    format!("timed out after {}: {waited_for}", span(after))
+}
+
+pub(super) const MARK_FAILS: &str = "the plan cannot be stored in the tags of the group";
+pub(super) const TERMINATE_FAILS: &str = "an instance cannot be terminated";
+pub(super) const REFRESH_FAILS: &str = "the instance refresh cannot be started";
+pub(super) const SCALE_DOWN_FAILS: &str = "the group cannot be scaled to zero";
+pub(super) const NOT_READY: &str = "new instances of the group are not ready yet";
+pub(super) const DRAINING: &str = "draining a node";
+
+pub(super) fn not_drained(node: &str, within: Duration, why: Option<&str>) -> String {
+    let why = why.unwrap_or("it still has pods");
+    format!("node {node} could not be drained within {}: {why}", span(within))
+}
+
+pub(super) fn refresh_failed(id: &RefreshId, reason: Option<&str>) -> String {
+    format!("instance refresh {id} did not succeed: {}", reason.unwrap_or("no reason given"))
+}
+
+pub(super) fn refreshing(id: &RefreshId, percentage: impl fmt::Display) -> String {
+    format!("instance refresh {id} is at {percentage}%")
+}
+
+pub(super) fn terminating(has_hooks: bool) -> String {
+    let hooks = if has_hooks { "; lifecycle hooks of the group may delay this" } else { "" };
+    format!("instances of the group are still terminating{hooks}")
+}
+
+fn node_of(instance: &RecycledInstance) -> &str {
+    instance.node.as_deref().unwrap_or("none")
+}
+
+pub(super) fn drains(group: &str, instance: &RecycledInstance) -> String {
+    format!("Draining node {} of instance {} in {group}", node_of(instance), instance.id)
+}
+
+pub(super) fn terminates(group: &str, instance: &RecycledInstance) -> String {
+    format!("Terminating instance {} (node {}) in {group}", instance.id, node_of(instance))
+}
+
+pub(super) fn skips(group: &str, instance: &RecycledInstance) -> String {
+    let (id, node) = (&instance.id, node_of(instance));
+    format!(
+        "Skipping instance {id} (node {node}) in {group}: it is protected from scale-in or out of service"
+    )
+}
+
+pub(super) fn at_step(group: &str, step: Step) -> String {
+    format!("Recycle of {group} is at step {}", step.as_str())
+}
+
+pub(super) fn gives_up(group: &str, step: Step, why: Option<&str>) -> String {
+    let why = why.unwrap_or("no reason given");
+    format!("Giving up the recycle of {group} (step {}): {why}", step.as_str())
+}
+
+pub(super) fn recycled(group: &str) -> String {
+    format!("Recycled {group}")
+}
+
+pub(super) fn failed(group: &str, failure: Option<RecycleFailure>, why: Option<&str>) -> String {
+    let reason = failure.map_or("Unknown", RecycleFailure::as_str);
+    format!("Recycle of {group} failed ({reason}): {}", why.unwrap_or("no reason given"))
+}
+
+/// One of each refusal, for snapshots.
+#[cfg(test)]
+pub(in crate::recycler) fn refusals() -> Vec<Refusal> {
+    vec![
+        Refusal::Empty,
+        Refusal::Deleting,
+        Refusal::Suspended(Process::Launch),
+        Refusal::WarmPool,
+        Refusal::Protected("i-1".into()),
+        Refusal::OutOfService("i-1".into()),
+        Refusal::ManagedByEks,
+        Refusal::OwnNode("n1".into()),
+        Refusal::Busy("v1 a1 recycler/night-shift Replace 1/4/3".to_owned()),
+        Refusal::RefreshRunning,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_api::event_recycler::recycle::InstanceState;
+    use machinist_domain::message_table::message_table;
+
+    use super::*;
+
+    #[test]
+    fn all_messages() {
+        let instance = RecycledInstance {
+            id: "i-1".to_owned(),
+            node: Some("n1".to_owned()),
+            state: InstanceState::Draining,
+            since: None,
+        };
+        let (group, refresh) = ("workers", RefreshId("r-1".into()));
+        let why = timed_out(Duration::from_secs(300), NOT_READY);
+        let mut rows = vec![
+            ("Event Normal", "RecycleProceeds", drains(group, &instance)),
+            ("Event Normal", "RecycleProceeds", terminates(group, &instance)),
+            ("Event Warning", "RecycleProceeds", skips(group, &instance)),
+            ("Event Normal", "RecycleProceeds", at_step(group, Step::Replacing)),
+            ("Event Warning", "RecycleProceeds", gives_up(group, Step::Releasing, Some(&why))),
+            ("Event Normal", "Recycled", recycled(group)),
+            (
+                "Event Warning",
+                "RecycleFailed",
+                failed(group, Some(RecycleFailure::TimedOut), Some(&why)),
+            ),
+        ];
+        for (reason, text) in [
+            ("", crate::recycler::messages::no_answer(Duration::from_secs(60))),
+            ("", resumed()),
+            ("", paused()),
+            ("", not_described("access denied")),
+            ("", maybe_gone()),
+            ("", MARK_FAILS.to_owned()),
+            ("", suspended(&Process::Launch)),
+            ("", NOT_READY.to_owned()),
+            ("", DRAINING.to_owned()),
+            ("", refreshing(&refresh, 40)),
+            ("", terminating(false)),
+            ("", terminating(true)),
+            ("Cancelled", owner_deleted()),
+            ("GroupGone", gone()),
+            ("Busy", taken_over()),
+            ("TimedOut", why),
+            ("TimedOut", timed_out(Duration::from_secs(90), TERMINATE_FAILS)),
+            ("TimedOut", timed_out(Duration::from_secs(90), REFRESH_FAILS)),
+            ("TimedOut", timed_out(Duration::from_secs(90), SCALE_DOWN_FAILS)),
+            ("DrainTimedOut", not_drained("n1", Duration::from_secs(1200), None)),
+            ("RefreshFailed", refresh_failed(&refresh, None)),
+        ] {
+            rows.push(("status.recycles[].message", reason, text));
+        }
+        insta::assert_snapshot!("messages", message_table(&rows));
+    }
+}
