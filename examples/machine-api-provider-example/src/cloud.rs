@@ -1,4 +1,4 @@
-//! The cloud half: the contract of `machinist_provider::cloud`, in the words of the hypervisor.
+//! The cloud half: implements `machinist_provider::cloud` with calls to the hypervisor.
 //!
 //! Three things make it safe, and every provider needs them: the token comes from the Machine's uid and attempt, what
 //! is created was stored before, and "not found" is believed only after a while.
@@ -58,13 +58,13 @@ impl ExampleCloud {
             let error = CloudError::new(ErrorClass::Unknown, message);
             return Err(CloudError { effect: Effect::None, ..error });
         };
-        // What was not found until now may be there from now on.
+        // The guest may appear from now on.
         self.absences.forget(&machine.uid);
         let guest = self.hypervisor.create(token, flavour, tags(machine)).map_err(error)?;
         Ok(instance(&guest, Some(machine)))
     }
 
-    /// The guests that have this tag, to the last page.
+    /// All guests with this tag, from all pages.
     fn guests(&self, tag: (&str, &str)) -> Result<Vec<Guest>, CloudError> {
         let mut all = Vec::new();
         let mut cursor = Some(0);
@@ -85,7 +85,7 @@ impl ExampleCloud {
             Ok(guests) => guests,
             Err(error) => return ObservedInstance::Unknown(error.failure()),
         };
-        // One that exists, or what became of the present attempt.
+        // A guest that exists, or the removed one of the current attempt.
         let exists = guests.iter().rev().find(|guest| guest.exists);
         let current = exists.or_else(|| guests.iter().find(|guest| is_last(guest, machine)));
         if let Some(guest) = current {
@@ -101,9 +101,9 @@ impl ExampleCloud {
         }
     }
 
-    /// For how long something may still appear that was asked for; `None`: nothing will.
+    /// How long a requested guest may still appear; `None` if none can.
     fn patience_left(&self, machine: &MachineRef, found: &[Guest]) -> Option<Duration> {
-        // Without a stored launch nothing was ever asked for.
+        // Without a stored launch no guest was requested.
         machine.status.attempt()?;
         if found.iter().any(|guest| is_last(guest, machine)) {
             self.absences.forget(&machine.uid);
@@ -158,7 +158,7 @@ impl Cloud for ExampleCloud {
         Box::pin(async { self.create_now(machine) })
     }
 
-    // A real provider asks for all of them in one request.
+    // A real provider describes all of them in one request.
     fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<ObservedInstance>> {
         Box::pin(async { machines.iter().map(|machine| self.observe(machine)).collect() })
     }
@@ -181,12 +181,12 @@ fn launch<'a>(machine: &'a MachineRef, name: &str) -> Option<&'a str> {
     machine.status.0.get("launch")?.get(name)?.as_str()
 }
 
-/// Whether this guest is what the machine asked for last.
+/// Whether this guest belongs to the machine's last attempt.
 fn is_last(guest: &Guest, machine: &MachineRef) -> bool {
     launch(machine, "token") == Some(guest.token.as_str())
 }
 
-/// What is written on a machine's guest.
+/// The tags of a machine's guest.
 fn tags(machine: &MachineRef) -> BTreeMap<String, String> {
     let tags = Ownership::of(machine).tags();
     tags.into_iter().map(|(tag, value)| (tag.to_owned(), value.to_string())).collect()
@@ -223,7 +223,7 @@ fn instance(guest: &Guest, machine: Option<&MachineRef>) -> Instance {
     }
 }
 
-/// The hypervisor's refusals, as the contract classes them.
+/// The hypervisor's errors in the classes of the contract.
 fn error(refusal: Refusal) -> CloudError {
     let class = match refusal {
         Refusal::BadRequest => ErrorClass::InvalidConfiguration,
@@ -233,8 +233,8 @@ fn error(refusal: Refusal) -> CloudError {
         Refusal::Timeout => ErrorClass::Unavailable,
         Refusal::Gibberish => ErrorClass::Unknown,
     };
-    let error = CloudError::new(class, format!("the hypervisor says {refusal:?}"));
-    // All machines of the hypervisor wait together.
+    let error = CloudError::new(class, format!("the hypervisor returned {refusal:?}"));
+    // These errors concern all machines of the hypervisor.
     match class {
         ErrorClass::CapacityExhausted | ErrorClass::Throttled => error.within("example"),
         _ => error,

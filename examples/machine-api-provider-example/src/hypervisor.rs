@@ -17,10 +17,10 @@ struct Inner {
     mood: Mood,
 }
 
-/// How the hypervisor behaves.
+/// How the hypervisor behaves; set by tests.
 #[derive(Debug, Clone, Default)]
 pub struct Mood {
-    /// What every call gets instead of an answer.
+    /// The error of every call.
     pub refuses: Option<Refusal>,
     /// Whether there is no room for another guest.
     pub full: bool,
@@ -45,7 +45,7 @@ pub enum Refusal {
     Forbidden,
     /// No answer came.
     Timeout,
-    /// An answer came, and nobody understands it.
+    /// The answer cannot be parsed.
     Gibberish,
 }
 
@@ -54,20 +54,20 @@ pub enum Refusal {
 pub struct Guest {
     /// Its name at the hypervisor.
     pub id: String,
-    /// What made its request repeatable.
+    /// The token of its request.
     pub token: String,
     /// Its size.
     pub flavour: String,
     /// Its address.
     pub address: String,
-    /// What is written on it.
+    /// Its tags.
     pub tags: BTreeMap<String, String>,
-    /// Whether it is there.
+    /// Whether it exists.
     pub exists: bool,
     shown: Instant,
 }
 
-/// Where a list goes on.
+/// Where the next page begins.
 pub type Cursor = usize;
 
 impl Hypervisor {
@@ -75,17 +75,17 @@ impl Hypervisor {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Behaves like this from now on.
+    /// Changes the behaviour.
     pub fn set_mood(&self, mood: Mood) {
         self.inner().mood = mood;
     }
 
-    /// Every guest that ever was, also those that are not shown.
+    /// All guests, including removed and hidden ones.
     pub fn truth(&self) -> Vec<Guest> {
         self.inner().guests.clone()
     }
 
-    /// Takes a tag off every guest, as somebody might do by hand.
+    /// Removes a tag from every guest, as a user might do by hand.
     pub fn lose_tag(&self, tag: &str) {
         for guest in &mut self.inner().guests {
             guest.tags.remove(tag);
@@ -100,7 +100,7 @@ impl Hypervisor {
         }
     }
 
-    /// Makes a guest, or returns the one that the same token made.
+    /// Creates a guest, or returns the one that was created with the same token.
     pub fn create(
         &self,
         token: &str,

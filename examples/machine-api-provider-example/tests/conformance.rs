@@ -1,4 +1,4 @@
-//! The suite that every provider passes. This file is all that a provider has to write for it.
+//! The conformance suite. This file is all that a provider has to write for it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,12 +1,12 @@
 //! Decides the next step for one MachineSet. Pure: no client, no clock.
 //!
-//! Every Machine is created under an ordinal, a number that is never reused. The set's annotation
-//! `machinist.dev/ordinals: from..next` is the *window*: ordinals that are reserved and whose Machines may not be in
-//! the cache yet. So each wanted Machine is in exactly one of three states, and none is created twice even if the
-//! cache is stale or the process restarts: a Machine exists (`members`), its ordinal is reserved but no Machine has
-//! its name (`open_ordinals`), or no ordinal is reserved yet.
+//! `replicas − existing` would create too many Machines while the cache is stale or after a crash. So every Machine has
+//! an *ordinal* in its name, a number that is never reused, and ordinals are reserved before they are used: the set's
+//! annotation `machinist.dev/ordinals: from..next` is the *window* of reserved ordinals. A reserved ordinal without a
+//! Machine is *open*; creating its Machine twice is harmless, because the name is the same. Missing are
+//! `replicas − existing − open`.
 //!
-//! One step per reconcile, in this order: adopt and release → reserve ordinals → create → close the window → delete.
+//! One step per reconcile, in this order: adopt or release, reserve ordinals, create, close the window, delete.
 
 mod deletion_order;
 

@@ -349,12 +349,16 @@ fn anything() -> impl Strategy<Value = Event> {
     prop_oneof![9 => disturbance(), 1 => (0..12).prop_map(Event::Scale)]
 }
 
+fn many(event: impl Strategy<Value = Event>) -> impl Strategy<Value = Vec<Event>> {
+    proptest::collection::vec(event, 0..80)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// Never more Machines than were ever desired, and in the end the desired number.
     #[test]
-    fn reaches_the_desired_number_and_never_exceeds_it(replicas in 0..12, events in proptest::collection::vec(anything(), 0..80)) {
+    fn reaches_the_desired_number_and_never_exceeds_it(replicas in 0..12, events in many(anything())) {
         let mut world = World::new(replicas);
         for event in events {
             world.happen(event);
@@ -366,7 +370,11 @@ proptest! {
 
     /// Without a scale-down nothing is deleted, so no Machine was ever one too many.
     #[test]
-    fn deletes_nothing_without_a_scale_down(replicas in 0..12, more in 0..6, events in proptest::collection::vec(disturbance(), 0..80)) {
+    fn deletes_nothing_without_a_scale_down(
+        replicas in 0..12,
+        more in 0..6,
+        events in many(disturbance()),
+    ) {
         let mut world = World::new(replicas);
         let half = events.len() / 2;
         for (at, event) in events.into_iter().enumerate() {

@@ -170,7 +170,8 @@ fn removes_errors_when_they_are_fixed_and_keeps_other_conditions() {
         {"type": "Theirs", "status": "True"},
     ]);
     let report = run_plan(&set, members(3), SETTLED);
-    let expected = json!({"errorReason": null, "errorMessage": null, "conditions": [{"type": "Theirs", "status": "True"}]});
+    let theirs = json!([{"type": "Theirs", "status": "True"}]);
+    let expected = json!({"errorReason": null, "errorMessage": null, "conditions": theirs});
     assert_eq!(report.status, Some(expected));
 }
 

@@ -12,16 +12,16 @@ fn order(policy: DeletePolicy, machines: &[(&str, Value)]) -> Vec<String> {
     chosen.iter().map(|machine| machine.meta.key.name.to_string()).collect()
 }
 
-fn made(time: &str) -> Value {
+fn created(time: &str) -> Value {
     json!({"metadata": {"creationTimestamp": time}, "status": {"nodeRef": {"name": "n"}}})
 }
 
 #[test]
 fn newest_and_oldest_sort_by_age() {
     let machines = [
-        ("middle", made("2026-05-01T00:00:00Z")),
-        ("old", made("2020-05-01T00:00:00Z")),
-        ("young", made("2026-06-01T11:59:00Z")),
+        ("middle", created("2026-05-01T00:00:00Z")),
+        ("old", created("2020-05-01T00:00:00Z")),
+        ("young", created("2026-06-01T11:59:00Z")),
     ];
     assert_eq!(order(DeletePolicy::Oldest, &machines), ["old", "middle", "young"]);
     assert_eq!(order(DeletePolicy::Newest, &machines), ["young", "middle", "old"]);
@@ -30,7 +30,7 @@ fn newest_and_oldest_sort_by_age() {
 #[test]
 fn no_or_a_future_creation_time_counts_as_new() {
     for odd in ["2030-01-01T00:00:00Z", "", "yesterday"] {
-        let machines = [("odd", made(odd)), ("old", made("2026-05-01T00:00:00Z"))];
+        let machines = [("odd", created(odd)), ("old", created("2026-05-01T00:00:00Z"))];
         assert_eq!(order(DeletePolicy::Oldest, &machines), ["old", "odd"], "{odd}");
         assert_eq!(order(DeletePolicy::Newest, &machines), ["odd", "old"], "{odd}");
     }
@@ -40,12 +40,12 @@ fn no_or_a_future_creation_time_counts_as_new() {
 fn marked_machines_go_first_then_failed_ones_then_those_without_a_node() {
     let node = json!({"name": "n", "uid": "u"});
     let marked = |annotation: &str, value: &str| {
-        let mut machine = made("2026-05-02T00:00:00Z");
+        let mut machine = created("2026-05-02T00:00:00Z");
         machine["metadata"]["annotations"] = json!({annotation: value});
         machine
     };
     let failed = |status: Value| {
-        let mut machine = made("2026-05-02T00:00:00Z");
+        let mut machine = created("2026-05-02T00:00:00Z");
         machine["status"] = status;
         machine
     };
@@ -60,8 +60,8 @@ fn marked_machines_go_first_then_failed_ones_then_those_without_a_node() {
         ] {
             for policy in [DeletePolicy::Random, DeletePolicy::Newest, DeletePolicy::Oldest] {
                 let machines = [
-                    ("oldest", made("2020-01-01T00:00:00Z")),
-                    ("newest", made("2026-06-01T11:59:59Z")),
+                    ("oldest", created("2020-01-01T00:00:00Z")),
+                    ("newest", created("2026-06-01T11:59:59Z")),
                     ("bare", json!({"metadata": {"creationTimestamp": "2026-05-02T00:00:00Z"}})),
                     ("failed", second.clone()),
                     ("marked", first.clone()),
@@ -78,9 +78,9 @@ fn marked_machines_go_first_then_failed_ones_then_those_without_a_node() {
 
 #[test]
 fn ignores_an_empty_mark() {
-    let mut marked = made("2026-05-02T00:00:00Z");
+    let mut marked = created("2026-05-02T00:00:00Z");
     marked["metadata"]["annotations"] = json!({"machine.openshift.io/delete-machine": ""});
-    let machines = [("marked", marked), ("old", made("2020-01-01T00:00:00Z"))];
+    let machines = [("marked", marked), ("old", created("2020-01-01T00:00:00Z"))];
     assert_eq!(order(DeletePolicy::Oldest, &machines), ["old", "marked"]);
 }
 
@@ -88,7 +88,7 @@ fn ignores_an_empty_mark() {
 fn random_follows_the_uid_and_not_name_or_age() {
     let names: Vec<String> = (0..20).map(|n| format!("m{n:02}")).collect();
     let machines: Vec<_> =
-        names.iter().map(|name| (name.as_str(), made("2026-05-01T00:00:00Z"))).collect();
+        names.iter().map(|name| (name.as_str(), created("2026-05-01T00:00:00Z"))).collect();
     let chosen = order(DeletePolicy::Random, &machines);
     assert_ne!(chosen, names);
     let reversed: Vec<_> = machines.iter().rev().cloned().collect();
