@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 use kube::api::ListParams;
 use machinist_testbed::poll;
+use serde_json::json;
 
 use crate::ec2::support::annotator::Launch;
 use crate::ec2::support::cloud::{TYPES, cloud, types_of};
@@ -178,5 +179,22 @@ async fn a_type_that_ec2_does_not_list_is_unknown() -> Result<()> {
         let events = scene.events(&instance_type[..2], "FailedUpdate").await?;
         assert_eq!(events.len(), 1, "{events:?}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn machine_sets_of_another_provider_cause_no_call_to_ec2_and_need_no_secret() -> Result<()> {
+    let (scene, cloud) = (Scene::plain("foreign").await?, cloud().await?);
+    let _annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
+    let machine = json!({
+        "apiVersion": "sim.machinist.dev/v1beta1",
+        "kind": "SimMachineProviderConfig",
+        "instanceType": "sim.medium",
+        "credentialsSecret": {"name": "missing"},
+    });
+    scene.create("set", machine).await?;
+    scene.says("set", VCPU, "4").await?;
+    assert!(cloud.front().calls_of(TYPES).is_empty());
+    assert!(scene.events("set", "CatalogueUsed").await?.is_empty());
     Ok(())
 }
