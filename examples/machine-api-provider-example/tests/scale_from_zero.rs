@@ -8,18 +8,32 @@ use kube::api::{ApiResource, DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt};
 use machinist_control_plane::{ControlPlane, children};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_machine-api-provider-example");
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn machine_set(name: &str, flavour: &str) -> Result<DynamicObject> {
-    let spec = json!({
+/// The provider spec of a machine on the hypervisor.
+fn example(flavour: &str) -> Value {
+    json!({
         "apiVersion": "example.com/v1",
         "kind": "ExampleMachineProviderConfig",
         "flavour": flavour,
-    });
+    })
+}
+
+/// The provider spec of a machine on AWS, whose provider is not part of this binary.
+fn aws(instance_type: &str) -> Value {
+    json!({
+        "apiVersion": "machine.openshift.io/v1beta1",
+        "kind": "AWSMachineProviderConfig",
+        "instanceType": instance_type,
+        "placement": {"region": "eu-west-1"},
+    })
+}
+
+fn machine_set(name: &str, spec: &Value) -> Result<DynamicObject> {
     Ok(serde_json::from_value(json!({
         "apiVersion": "machine.openshift.io/v1beta1",
         "kind": "MachineSet",
@@ -63,10 +77,13 @@ async fn machine_sets_of_this_provider_are_annotated() -> Result<()> {
     let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "MachineSet");
     let kind = ApiResource::from_gvk_with_plural(&kind, "machinesets");
     let sets = Api::namespaced_with(control_plane.client()?, "default", &kind);
-    for flavour in ["small", "large"] {
-        sets.create(&PostParams::default(), &machine_set(flavour, flavour)?).await?;
-    }
-    for (set, cpus, memory) in [("small", "2", "4096"), ("large", "8", "32768")] {
+    for (set, spec, cpus, memory) in [
+        ("small", example("small"), "2", "4096"),
+        ("large", example("large"), "8", "32768"),
+        // From the built-in catalogue.
+        ("aws", aws("m5.large"), "2", "8192"),
+    ] {
+        sets.create(&PostParams::default(), &machine_set(set, &spec)?).await?;
         assert_eq!(annotation(&sets, set, "machine.openshift.io/vCPU").await?, cpus);
         assert_eq!(annotation(&sets, set, "machine.openshift.io/memoryMb").await?, memory);
         let upstream = "capacity.cluster-autoscaler.kubernetes.io/cpu";
