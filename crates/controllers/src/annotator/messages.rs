@@ -40,7 +40,7 @@ pub(super) fn user_value_kept(keys: &[&str]) -> String {
 pub(super) fn catalogue_used(failure: &Failure) -> String {
     let category = failure.category.as_str();
     let cause: String = failure.message.chars().take(MESSAGE_LENGTH).collect();
-    format!("Used the built-in catalogue because the cloud could not be asked: {category}: {cause}")
+    format!("Used the built-in catalogue because the cloud failed ({category}): {cause}")
 }
 
 pub(super) fn write_failed(failure: &Failure) -> String {
@@ -63,7 +63,7 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
             format!("Secret {key} does not exist; create it or correct credentialsSecret")
         }
         Refusal::NoAccess(failure) | Refusal::CloudFailed(failure) => {
-            format!("The cloud could not be asked for capacities: {}", failure.message)
+            format!("Cannot read capacities from the cloud: {}", failure.message)
         }
     }
 }

@@ -128,7 +128,7 @@ mod tests {
         let expected = ["Annotated", "ArchitectureReplaced", "UserValueKept", "CatalogueUsed"];
         assert_eq!(reasons(&report), expected);
         assert!(!report.events[2].note.contains("x/memory"));
-        assert!(report.events[3].note.ends_with("Throttled: no"));
+        assert!(report.events[3].note.ends_with("(Throttled): no"));
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
             (
                 Refusal::CloudFailed(failure(Category::Unauthorised)),
                 EventReason::ReconcileError,
-                "could not be asked",
+                "Cannot read capacities",
             ),
         ];
         for (refusal, reason, text) in cases {

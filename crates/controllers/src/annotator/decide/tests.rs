@@ -112,7 +112,7 @@ fn the_catalogue_is_the_fallback_when_the_cloud_cannot_be_asked() {
 #[test]
 fn bad_credentials_and_bad_specs_never_fall_back() {
     let bad = plan(unknown(Category::InvalidConfiguration), Some(LISTED));
-    assert_eq!(bad, "no-op: The cloud could not be asked for capacities: no luck");
+    assert_eq!(bad, "no-op: Cannot read capacities from the cloud: no luck");
     let gone = plan(CloudAnswer::NoSecret(ObjectKey::new("ns", "aws")), Some(LISTED));
     assert_eq!(gone, "no-op: Secret ns/aws does not exist; create it or correct credentialsSecret");
     let nowhere = plan(CloudAnswer::NoRegion, Some(LISTED));
@@ -130,7 +130,7 @@ fn unreadable_credentials_are_reported_and_retried() {
     let alone = decide_with(cloud.clone(), None);
     assert_eq!(
         alone.to_string(),
-        "no-op: The cloud could not be asked for capacities: secrets ns/aws cannot be looked at"
+        "no-op: Cannot read capacities from the cloud: secrets ns/aws cannot be looked at"
     );
     match decide_with(cloud, Some(LISTED)) {
         Plan::Annotate(Annotation { fallback: Some(_), retry: Some(Retry::Backoff), .. }) => {}
@@ -142,7 +142,7 @@ fn unreadable_credentials_are_reported_and_retried() {
 fn waits_for_the_first_answer() {
     assert_eq!(plan(answered(Answer::NotAsked), Some(LISTED)), "no-op: waiting for the cloud");
     let none = plan(unknown(Category::Unavailable), None);
-    assert_eq!(none, "no-op: The cloud could not be asked for capacities: no luck");
+    assert_eq!(none, "no-op: Cannot read capacities from the cloud: no luck");
 }
 
 #[test]

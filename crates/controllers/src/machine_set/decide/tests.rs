@@ -89,7 +89,7 @@ fn a_lost_window_starts_above_the_existing_machines() {
 #[test]
 fn refuses_invalid_sets_with_the_field() {
     for (pointer, value, text) in [
-        ("/spec/selector", json!({}), "spec.selector is empty"),
+        ("/spec/selector", json!({}), "spec.selector must not be empty"),
         (
             "/spec/selector/matchLabels/a",
             json!("x"),

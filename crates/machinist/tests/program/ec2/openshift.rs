@@ -41,7 +41,7 @@ async fn a_private_ca_is_trusted_from_the_moment_that_the_cluster_does() -> Resu
     let launch = Launch::new(&scene)?.flag("--instance-types=ec2");
     let annotator = launch.start().await?;
     scene.create("set", machine("m5.large")).await?;
-    scene.hears("set", "ReconcileError", "could not be asked").await?;
+    scene.hears("set", "ReconcileError", "Cannot read capacities").await?;
     assert!(!scene.annotations("set").await?.contains_key(VCPU));
     assert!(annotator.log()?.to_lowercase().contains("certificate"));
     assert!(cloud.front().calls().is_empty());
