@@ -18,9 +18,9 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::{Map, Value, json};
 
 use super::MachineSetController;
+use super::memory::Skip;
 use super::messages;
 use super::observe::child;
-use super::ownership::Skip;
 use super::plan::{Executed, Outcome, Plan};
 use super::snapshot::{Content, Snapshot};
 use crate::kinds::{Machine, MachineSetSpec, MachineSetState};

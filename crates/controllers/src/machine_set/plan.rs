@@ -100,10 +100,9 @@ impl fmt::Display for Plan {
 }
 
 /// The outcome of a plan.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub enum Outcome {
     /// The plan needs no write.
-    #[default]
     Nothing,
     /// The set was deleted or changed after it was observed: the plan was dropped.
     Outdated,

@@ -69,13 +69,13 @@ struct ReportBuilder<'a> {
 impl ReportBuilder<'_> {
     fn report(&self, plan: &Plan, outcome: &Outcome) -> Report {
         let quiet = |result| Report::quiet(result);
-        let executed = match (plan, outcome) {
-            (_, Outcome::Outdated) => {
+        let executed = match outcome {
+            Outcome::Outdated => {
                 return Report { retry: Some(Retry::Soon), ..quiet(ReconcileResult::Waiting) };
             }
-            (_, Outcome::DryRun) => return quiet(ReconcileResult::Settled),
-            (_, Outcome::Nothing) => &Executed::default(),
-            (_, Outcome::Executed(executed)) => executed,
+            Outcome::DryRun => return quiet(ReconcileResult::Settled),
+            Outcome::Nothing => &Executed::default(),
+            Outcome::Executed(executed) => executed,
         };
         let failure = executed.failure.as_ref();
         match plan {
@@ -84,8 +84,9 @@ impl ReportBuilder<'_> {
             Plan::Claim { adopt, .. } => {
                 let is_adopted =
                     |key: &&ObjectKey| adopt.iter().any(|machine| machine.meta.key == **key);
-                let (adopted, released) = executed.machines.iter().partition(is_adopted);
-                self.claimed(adopted, released, failure)
+                let (adopted, released): (Vec<_>, Vec<_>) =
+                    executed.machines.iter().partition(is_adopted);
+                self.claimed(&adopted, &released, failure)
             }
             // The set changes with the window, which requeues it.
             Plan::MoveWindow { .. } => match failure {
@@ -153,8 +154,8 @@ impl ReportBuilder<'_> {
 
     fn claimed(
         &self,
-        adopted: Vec<&ObjectKey>,
-        released: Vec<&ObjectKey>,
+        adopted: &[&ObjectKey],
+        released: &[&ObjectKey],
         failure: Option<&Failure>,
     ) -> Report {
         let mut report = match failure {
@@ -170,11 +171,11 @@ impl ReportBuilder<'_> {
             None => Report::quiet(ReconcileResult::Changed),
         };
         if !adopted.is_empty() {
-            let text = messages::adopted(names(&adopted));
+            let text = messages::adopted(names(adopted));
             report.events.insert(0, normal(EventReason::Adopted, text));
         }
         if !released.is_empty() {
-            let text = messages::released(names(&released));
+            let text = messages::released(names(released));
             report.events.insert(0, normal(EventReason::Released, text));
         }
         report
