@@ -17,7 +17,9 @@ use machinist_controllers::kinds::{MachineSets, NoState};
 use machinist_domain::capacity_annotations;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::ReconcileResult;
-use machinist_provider::capacity::{Answer, Capacities, CapacitySource, Listener, Question};
+use machinist_provider::capacity::{
+    Capacities, CapacitySource, Listener, ObservedCapacity, Question,
+};
 use machinist_provider::provider::Providers;
 use machinist_runtime::cache::Scope;
 use machinist_runtime::clock::{Clock, SystemClock};
@@ -88,8 +90,9 @@ pub(crate) async fn per_settled_pass(config: kube::Config, namespace: &str) -> R
 struct Settled;
 
 impl CapacitySource for Settled {
-    fn look(&self, question: &Question) -> Answer {
-        catalogue::capacity(&question.instance_type).map_or(Answer::Absent, Answer::Present)
+    fn look(&self, question: &Question) -> ObservedCapacity {
+        catalogue::capacity(&question.instance_type)
+            .map_or(ObservedCapacity::Absent, ObservedCapacity::Present)
     }
 
     fn forget(&self, _: &ObjectKey) {}

@@ -6,7 +6,7 @@ use machinist_aws_spec::AwsSpecs;
 use machinist_aws_spec::catalogue;
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::retry::{Category, Failure, Retry};
-use machinist_provider::capacity::Answer;
+use machinist_provider::capacity::ObservedCapacity;
 use machinist_runtime::cache::kind::Kind as _;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -83,8 +83,8 @@ fn clouds() -> [CloudAnswer; 5] {
         CloudAnswer::NotUsed,
         CloudAnswer::NoRegion,
         CloudAnswer::NoAccess(failure.clone()),
-        CloudAnswer::Answered(Answer::Absent),
-        CloudAnswer::Answered(Answer::Unknown(failure)),
+        CloudAnswer::Answered(ObservedCapacity::Absent),
+        CloudAnswer::Answered(ObservedCapacity::Unknown(failure)),
     ]
 }
 

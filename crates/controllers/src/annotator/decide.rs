@@ -3,7 +3,7 @@
 use machinist_domain::capacity_annotations::assess;
 use machinist_domain::retry::{Category, Failure};
 use machinist_domain::shape::Capacity;
-use machinist_provider::capacity::Answer;
+use machinist_provider::capacity::ObservedCapacity;
 use machinist_provider::spec::SpecError;
 
 use super::error::Refusal;
@@ -79,10 +79,10 @@ fn known_capacity(set: &Decoded) -> Known {
             Some(capacity) => Known::Now(capacity, Some(failure.clone())),
             None => Known::Never(Refusal::NoAccess(failure.clone())),
         },
-        CloudAnswer::Answered(Answer::NotAsked) => Known::Pending,
-        CloudAnswer::Answered(Answer::Absent) => Known::NoSuchType,
-        CloudAnswer::Answered(Answer::Present(capacity)) => Known::Now(*capacity, None),
-        CloudAnswer::Answered(Answer::Unknown(failure)) => match set.catalogue {
+        CloudAnswer::Answered(ObservedCapacity::NotAsked) => Known::Pending,
+        CloudAnswer::Answered(ObservedCapacity::Absent) => Known::NoSuchType,
+        CloudAnswer::Answered(ObservedCapacity::Present(capacity)) => Known::Now(*capacity, None),
+        CloudAnswer::Answered(ObservedCapacity::Unknown(failure)) => match set.catalogue {
             Some(capacity) if failure.category != Category::InvalidConfiguration => {
                 Known::Now(capacity, Some(failure.clone()))
             }

@@ -7,7 +7,7 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
 use machinist_domain::shape::{Capacity, Shape};
-use machinist_provider::capacity::Answer;
+use machinist_provider::capacity::ObservedCapacity;
 use machinist_provider::spec::SpecError;
 
 use crate::kinds::Authority;
@@ -65,5 +65,5 @@ pub enum CloudAnswer {
     /// Credentials or endpoint could not be read from the cluster.
     NoAccess(Failure),
     /// The cloud's answer, as far as it is known.
-    Answered(Answer),
+    Answered(ObservedCapacity),
 }

@@ -68,18 +68,18 @@ fn plan(cloud: CloudAnswer, catalogue: Option<Capacity>) -> String {
     decide_with(cloud, catalogue).to_string()
 }
 
-fn answered(answer: Answer) -> CloudAnswer {
+fn answered(answer: ObservedCapacity) -> CloudAnswer {
     CloudAnswer::Answered(answer)
 }
 
 fn unknown(category: Category) -> CloudAnswer {
     let retry = Retry::Backoff;
-    answered(Answer::Unknown(Failure { category, retry, message: "no luck".to_owned() }))
+    answered(ObservedCapacity::Unknown(Failure { category, retry, message: "no luck".to_owned() }))
 }
 
 #[test]
 fn the_cloud_takes_precedence_over_the_catalogue() {
-    let plan = plan(answered(Answer::Present(CAPACITY)), Some(LISTED));
+    let plan = plan(answered(ObservedCapacity::Present(CAPACITY)), Some(LISTED));
     let expected = [
         r#"annotate: capacity.cluster-autoscaler.kubernetes.io/labels="kubernetes.io/arch=arm64""#,
         r#"machine.openshift.io/GPU="0""#,
@@ -91,7 +91,7 @@ fn the_cloud_takes_precedence_over_the_catalogue() {
 
 #[test]
 fn a_type_that_the_cloud_does_not_list_is_unknown_even_if_the_catalogue_has_it() {
-    assert!(plan(answered(Answer::Absent), Some(LISTED)).starts_with(UNKNOWN));
+    assert!(plan(answered(ObservedCapacity::Absent), Some(LISTED)).starts_with(UNKNOWN));
     assert!(plan(CloudAnswer::NotUsed, None).starts_with(UNKNOWN));
 }
 
@@ -140,7 +140,10 @@ fn unreadable_credentials_are_reported_and_retried() {
 
 #[test]
 fn waits_for_the_first_answer() {
-    assert_eq!(plan(answered(Answer::NotAsked), Some(LISTED)), "no-op: waiting for the cloud");
+    assert_eq!(
+        plan(answered(ObservedCapacity::NotAsked), Some(LISTED)),
+        "no-op: waiting for the cloud"
+    );
     let none = plan(unknown(Category::Unavailable), None);
     assert_eq!(none, "no-op: Cannot read capacities from the cloud: no luck");
 }
