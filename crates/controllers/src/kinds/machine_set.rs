@@ -2,8 +2,7 @@
 //!
 //! The provider spec is parsed when the object arrives and only the result is stored; a spec that cannot be parsed is
 //! stored as an error for the controllers to report. `S` is what a process stores beyond that: [`MachineSetState`]
-//! where the MachineSet controller runs, [`NoState`] where only the annotator does, which saves two thirds of the
-//! memory.
+//! where the MachineSet controller runs, [`NoState`] where only the annotator does, to save memory.
 
 mod state;
 
