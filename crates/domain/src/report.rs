@@ -185,9 +185,6 @@ impl EventNote {
     }
 }
 
-/// The former name of [`ReconcileResult`].
-pub type PassResult = ReconcileResult;
-
 /// How a reconcile ended, the label `result` of `machinist_reconcile_total`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReconcileResult {

@@ -70,11 +70,6 @@ impl Category {
         }
     }
 
-    /// The former name of [`needs_attention`](Self::needs_attention).
-    pub fn is_for_people(self) -> bool {
-        self.needs_attention()
-    }
-
     /// The name in metrics, Events and logs.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
-use machinist_domain::report::{EventNote, EventReason, EventType, PassResult, Report};
+use machinist_domain::report::{EventNote, EventReason, EventType, ReconcileResult, Report};
 use machinist_domain::retry::{Classified as _, Failure, Retry};
 use machinist_provider::node_groups::GroupRef;
 use serde_json::Value;
@@ -27,17 +27,17 @@ pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestam
     match &outcome.written {
         Some(Ok(true)) if plan.finalizer.is_some() => Report {
             retry: Some(Retry::Again(Duration::ZERO)),
-            ..Report::quiet(PassResult::Changed)
+            ..Report::quiet(ReconcileResult::Changed)
         },
         // A dry run of the whole process.
         Some(Ok(false)) => Report {
             retry: facts.watch_interval().map(Retry::Again),
-            ..Report::quiet(PassResult::Settled)
+            ..Report::quiet(ReconcileResult::Settled)
         },
         Some(Err(failure)) => not_written(plan, failure),
         Some(Ok(true)) => {
             let builder = ReportBuilder::new(facts, plan, &[], now);
-            Report { status: None, result: PassResult::Changed, ..builder.build() }
+            Report { status: None, result: ReconcileResult::Changed, ..builder.build() }
         }
         None => ReportBuilder::new(facts, plan, &outcome.steps, now).build(),
     }
@@ -55,7 +55,7 @@ fn undecodable(plan: &Plan) -> Report {
     Report {
         events: events.collect(),
         retry: Some(Retry::OnChange),
-        ..Report::quiet(PassResult::Refused)
+        ..Report::quiet(ReconcileResult::Refused)
     }
 }
 
@@ -64,11 +64,11 @@ fn not_written(plan: &Plan, failure: &Failure) -> Report {
         Some(_) => messages::finalizer_not_written(failure),
         None => messages::recycle_not_stored(failure),
     };
-    let tells = failure.category.is_for_people();
+    let tells = failure.category.needs_attention();
     Report {
         events: tells.then(|| warning(EventReason::ReconcileError, text)).into_iter().collect(),
         retry: Some(failure.retry),
-        ..Report::quiet(PassResult::Failed)
+        ..Report::quiet(ReconcileResult::Failed)
     }
 }
 
@@ -133,11 +133,11 @@ impl<'a> ReportBuilder<'a> {
             self.requeue(Retry::Again(pause));
         }
         let result = match (&status, &self.plan.refusal, self.failed) {
-            (_, Some(_), _) => PassResult::Refused,
-            (_, _, true) => PassResult::Failed,
-            (Some(_), ..) => PassResult::Changed,
-            (None, ..) if self.facts.recycles.is_empty() => PassResult::Settled,
-            (None, ..) => PassResult::Waiting,
+            (_, Some(_), _) => ReconcileResult::Refused,
+            (_, _, true) => ReconcileResult::Failed,
+            (Some(_), ..) => ReconcileResult::Changed,
+            (None, ..) if self.facts.recycles.is_empty() => ReconcileResult::Settled,
+            (None, ..) => ReconcileResult::Waiting,
         };
         Report { result, status, events: self.events, retry: self.retry }
     }

@@ -66,7 +66,7 @@ fn a_reconcile_without_news_writes_nothing_after_the_first() {
     assert_eq!(condition(&status, "Ready")["status"], "True");
     assert_eq!(condition(&status, "Recycling")["reason"], "Idle");
     let second = reconcile(&written(sample, &status), None);
-    assert_eq!(second, Report::quiet(PassResult::Settled));
+    assert_eq!(second, Report::quiet(ReconcileResult::Settled));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn an_invalid_spec_is_a_condition_and_an_event() {
     let status = report.status.unwrap();
     assert_eq!(condition(&status, "Ready")["status"], "False");
     assert_eq!(condition(&status, "Ready")["reason"], "InvalidConfiguration");
-    assert_eq!((report.result, report.retry), (PassResult::Refused, Some(Retry::OnChange)));
+    assert_eq!((report.result, report.retry), (ReconcileResult::Refused, Some(Retry::OnChange)));
     assert_eq!(report.events[0].reason, EventReason::FailedValidate);
 }
 
@@ -315,7 +315,7 @@ fn a_rejected_finalizer_is_an_event_where_users_can_act() {
             (EventReason::ReconcileError, EventType::Warning)
         );
         assert_eq!(event.note, "Cannot update the finalizer: denied by x");
-        assert_eq!((report.result, report.retry), (PassResult::Failed, Some(Retry::Backoff)));
+        assert_eq!((report.result, report.retry), (ReconcileResult::Failed, Some(Retry::Backoff)));
     }
     assert_eq!(refused(Category::Conflict).events, []);
 }
