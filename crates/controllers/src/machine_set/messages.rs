@@ -9,31 +9,32 @@ use super::error::Refusal;
 const NAMES_SHOWN: usize = 5;
 
 /// The name of one Machine; or how many there are, and the first names.
-pub(super) fn machine_names<'a>(mut names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let count = names.len();
-    if count == 1 {
-        return names.next().unwrap_or_default().to_owned();
+pub(super) fn machine_names(names: &[&str]) -> String {
+    match names {
+        [one] => (*one).to_owned(),
+        names => {
+            let first = &names[..names.len().min(NAMES_SHOWN)];
+            let rest = if names.len() > first.len() { ", …" } else { "" };
+            format!("{} Machines ({}{rest})", names.len(), first.join(", "))
+        }
     }
-    let first: Vec<_> = names.take(NAMES_SHOWN).collect();
-    let rest = if count > first.len() { ", …" } else { "" };
-    format!("{count} Machines ({}{rest})", first.join(", "))
 }
 
-pub(super) fn adopted<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+pub(super) fn adopted(names: &[&str]) -> String {
     let labels = if names.len() == 1 { "its labels match" } else { "their labels match" };
     format!("Adopted {}: {labels} the selector", machine_names(names))
 }
 
-pub(super) fn released<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+pub(super) fn released(names: &[&str]) -> String {
     let labels = if names.len() == 1 { "its labels" } else { "their labels" };
     format!("Released {}: {labels} no longer match the selector", machine_names(names))
 }
 
-pub(super) fn created<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+pub(super) fn created(names: &[&str]) -> String {
     format!("Created {}", machine_names(names))
 }
 
-pub(super) fn deleted<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+pub(super) fn deleted(names: &[&str]) -> String {
     format!("Deleted {}", machine_names(names))
 }
 
@@ -123,15 +124,14 @@ mod tests {
     #[test]
     fn all_messages() {
         let (one, many) = (["fleet-s84c-1"], ["a", "b", "c", "d", "e", "f"]);
-        let (one, many) = (|| one.into_iter(), || many.into_iter());
         let cause = "machines ns/fleet-s84c-1: 403 Forbidden";
         let mut rows = vec![
-            (NORMAL, EventReason::Adopted.as_str(), adopted(one())),
-            (NORMAL, EventReason::Adopted.as_str(), adopted(many())),
-            (NORMAL, EventReason::Released.as_str(), released(one())),
-            (NORMAL, EventReason::Released.as_str(), released(many())),
-            (NORMAL, EventReason::Scaled.as_str(), created(many())),
-            (NORMAL, EventReason::Scaled.as_str(), deleted(one())),
+            (NORMAL, EventReason::Adopted.as_str(), adopted(&one)),
+            (NORMAL, EventReason::Adopted.as_str(), adopted(&many)),
+            (NORMAL, EventReason::Released.as_str(), released(&one)),
+            (NORMAL, EventReason::Released.as_str(), released(&many)),
+            (NORMAL, EventReason::Scaled.as_str(), created(&many)),
+            (NORMAL, EventReason::Scaled.as_str(), deleted(&one)),
             (FAILURE, EventReason::ReconcileError.as_str(), claim_failed(cause)),
             (FAILURE, EventReason::ReconcileError.as_str(), list_failed(cause)),
             (FAILURE, EventReason::ReconcileError.as_str(), window_failed(cause)),

@@ -66,7 +66,8 @@ pub enum Reason {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |machines: &[Arc<Machine>]| {
-            machine_names(machines.iter().map(|machine| &*machine.meta.key.name))
+            let names: Vec<_> = machines.iter().map(|machine| &*machine.meta.key.name).collect();
+            machine_names(&names)
         };
         match self {
             Self::NoOp(Reason::Settled) => f.write_str("no-op: all Machines exist"),

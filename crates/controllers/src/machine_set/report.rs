@@ -2,6 +2,7 @@
 
 mod status;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -18,6 +19,7 @@ use super::error::Refusal;
 use super::messages;
 use super::plan::{Executed, Outcome, Plan, Reason};
 use super::snapshot::{Content, Snapshot, View};
+use crate::kinds::Machine;
 
 /// Added to the time of availability, because a Machine is available only *after* `minReadySeconds`.
 const A_MOMENT: SignedDuration = SignedDuration::from_millis(1);
@@ -60,6 +62,16 @@ fn undecodable(plan: &Plan) -> Report {
     }
 }
 
+/// A step that may fail: the reason and the message of its failure.
+#[derive(Clone, Copy)]
+struct Step(EventReason, fn(&str) -> String);
+
+const CLAIM: Step = Step(EventReason::ReconcileError, messages::claim_failed);
+const MOVE_WINDOW: Step = Step(EventReason::ReconcileError, messages::window_failed);
+const LIST: Step = Step(EventReason::ReconcileError, messages::list_failed);
+const CREATE: Step = Step(EventReason::FailedCreate, messages::create_failed);
+const DELETE: Step = Step(EventReason::FailedDelete, messages::delete_failed);
+
 struct ReportBuilder<'a> {
     view: &'a View,
     obey_migration: bool,
@@ -77,35 +89,30 @@ impl ReportBuilder<'_> {
             Outcome::Nothing => &Executed::default(),
             Outcome::Executed(executed) => executed,
         };
-        let failure = executed.failure.as_ref();
         match plan {
             Plan::NoOp(reason) => self.no_op(*reason),
             Plan::Refuse(refusal) => self.refused(refusal),
-            Plan::Claim { adopt, .. } => {
-                let is_adopted =
-                    |key: &&ObjectKey| adopt.iter().any(|machine| machine.meta.key == **key);
-                let (adopted, released): (Vec<_>, Vec<_>) =
-                    executed.machines.iter().partition(is_adopted);
-                self.claimed(&adopted, &released, failure)
-            }
+            Plan::Claim { adopt, .. } => self.claimed(adopt, executed),
             // The set changes with the window, which requeues it.
-            Plan::MoveWindow { .. } => match failure {
+            Plan::MoveWindow { .. } => match &executed.failure {
                 None => quiet(ReconcileResult::Changed),
-                Some(failure) => {
-                    self.failed(EventReason::ReconcileError, messages::window_failed, failure)
-                }
+                Some(failure) => self.failed(failure, MOVE_WINDOW, Changes::default()),
             },
-            Plan::List => match failure {
-                None => Report {
-                    retry: Some(Retry::Again(Duration::ZERO)),
-                    ..quiet(ReconcileResult::Waiting)
-                },
-                Some(failure) => {
-                    self.failed(EventReason::ReconcileError, messages::list_failed, failure)
+            Plan::List => match &executed.failure {
+                None => {
+                    let retry = Some(Retry::Again(Duration::ZERO));
+                    Report { retry, ..quiet(ReconcileResult::Waiting) }
                 }
+                Some(failure) => self.failed(failure, LIST, Changes::default()),
             },
-            Plan::Create(_) => self.created(executed),
-            Plan::Delete(_) => self.deleted(executed),
+            Plan::Create(_) => {
+                let changes = Changes { created: executed.machines.len(), deleted: &[] };
+                self.scaled(executed, CREATE, changes, messages::created)
+            }
+            Plan::Delete(_) => {
+                let changes = Changes { created: 0, deleted: &executed.machines };
+                self.scaled(executed, DELETE, changes, messages::deleted)
+            }
         }
     }
 
@@ -152,16 +159,10 @@ impl ReportBuilder<'_> {
         }
     }
 
-    fn claimed(
-        &self,
-        adopted: &[&ObjectKey],
-        released: &[&ObjectKey],
-        failure: Option<&Failure>,
-    ) -> Report {
-        let mut report = match failure {
+    fn claimed(&self, adopt: &[Arc<Machine>], executed: &Executed) -> Report {
+        let mut report = match &executed.failure {
             Some(failure) => {
-                let report =
-                    self.failed(EventReason::ReconcileError, messages::claim_failed, failure);
+                let report = self.failed(failure, CLAIM, Changes::default());
                 // The Machine is skipped from now on, so the set can be scaled.
                 let skipped = failure.category.needs_attention();
                 let retry = if skipped { Some(Retry::Soon) } else { report.retry };
@@ -170,84 +171,53 @@ impl ReportBuilder<'_> {
             // The change of the Machines requeues the set.
             None => Report::quiet(ReconcileResult::Changed),
         };
+        let is_adopted = |key: &&ObjectKey| adopt.iter().any(|machine| machine.meta.key == **key);
+        let (adopted, released): (Vec<_>, Vec<_>) = executed.machines.iter().partition(is_adopted);
         if !adopted.is_empty() {
-            let text = messages::adopted(names(adopted));
+            let text = messages::adopted(&names(adopted));
             report.events.insert(0, normal(EventReason::Adopted, text));
         }
         if !released.is_empty() {
-            let text = messages::released(names(released));
+            let text = messages::released(&names(released));
             report.events.insert(0, normal(EventReason::Released, text));
-        }
-        report
-    }
-
-    fn created(&self, executed: &Executed) -> Report {
-        let Executed { machines, already_exist, failure } = executed;
-        let changes = Changes { created: machines.len(), deleted: &[] };
-        let (reason, message) = (EventReason::FailedCreate, messages::create_failed);
-        let mut report = self.scaled(changes, failure.as_ref(), reason, message);
-        if *already_exist > 0 && report.retry.is_none() {
-            report.retry = Some(Retry::Soon);
-        }
-        if !machines.is_empty() {
-            let text = messages::created(machines.iter().map(|key| &*key.name));
-            report.events.insert(0, normal(EventReason::Scaled, text));
-        }
-        report
-    }
-
-    fn deleted(&self, executed: &Executed) -> Report {
-        let Executed { machines, already_exist: _, failure } = executed;
-        let changes = Changes { created: 0, deleted: machines };
-        let (reason, message) = (EventReason::FailedDelete, messages::delete_failed);
-        let mut report = self.scaled(changes, failure.as_ref(), reason, message);
-        if !machines.is_empty() {
-            let text = messages::deleted(machines.iter().map(|key| &*key.name));
-            report.events.insert(0, normal(EventReason::Scaled, text));
         }
         report
     }
 
     fn scaled(
         &self,
+        executed: &Executed,
+        step: Step,
         changes: Changes<'_>,
-        failure: Option<&Failure>,
-        reason: EventReason,
-        message: fn(&str) -> String,
+        done: fn(&[&str]) -> String,
     ) -> Report {
-        match failure {
-            Some(failure) => self.failed_with(changes, reason, message, failure),
+        let mut report = match &executed.failure {
+            Some(failure) => self.failed(failure, step, changes),
             None => Report {
                 result: ReconcileResult::Changed,
                 status: self.status_without_failure(changes),
                 events: Vec::new(),
                 retry: self.requeue(),
             },
+        };
+        if executed.already_exist > 0 && report.retry.is_none() {
+            report.retry = Some(Retry::Soon);
         }
+        if !executed.machines.is_empty() {
+            let text = done(&names(&executed.machines));
+            report.events.insert(0, normal(EventReason::Scaled, text));
+        }
+        report
     }
 
-    fn failed(
-        &self,
-        reason: EventReason,
-        message: fn(&str) -> String,
-        failure: &Failure,
-    ) -> Report {
-        self.failed_with(Changes::default(), reason, message, failure)
-    }
-
-    fn failed_with(
-        &self,
-        changes: Changes<'_>,
-        reason: EventReason,
-        message: fn(&str) -> String,
-        failure: &Failure,
-    ) -> Report {
+    fn failed(&self, failure: &Failure, step: Step, changes: Changes<'_>) -> Report {
         let report =
             Report { retry: Some(failure.retry), ..Report::quiet(ReconcileResult::Failed) };
         if !failure.category.needs_attention() {
             let status = self.status(changes, Problem::Unchanged);
             return Report { status, ..report };
         }
+        let Step(reason, message) = step;
         let message = message(&failure.message);
         let problem = Problem::Failure { reason: reason.as_str(), message: &message };
         let status = self.status(changes, problem);
@@ -294,8 +264,8 @@ impl ReportBuilder<'_> {
     }
 }
 
-fn names<'a>(keys: &'a [&ObjectKey]) -> impl ExactSizeIterator<Item = &'a str> {
-    keys.iter().map(|key| &*key.name)
+fn names<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> Vec<&'a str> {
+    keys.into_iter().map(|key| &*key.name).collect()
 }
 
 fn warning(reason: EventReason, text: String) -> EventNote {
