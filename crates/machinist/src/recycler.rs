@@ -1,4 +1,4 @@
-//! Ties the recycler to the provider that has node groups.
+//! Wires the recycler to the provider that has node groups.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use machinist_runtime::controller::start::Shared;
 
 use crate::parts;
 
-/// Where the process is, as the AWS tools find it.
+/// The region of the process, as AWS tools read it.
 const REGION: [&str; 2] = ["AWS_REGION", "AWS_DEFAULT_REGION"];
-/// The node that the process runs on, as its manifest tells it.
+/// The Node of the process, set by its manifest.
 const NODE_NAME: &str = "NODE_NAME";
 
-/// What the recycler is made of.
+/// The settings of the recycler.
 pub(crate) fn settings(providers: &Providers, shared: &Arc<Shared>, time_scale: f64) -> Settings {
     let timings = RecyclerTimings::default().scaled(time_scale);
     let parts = parts::of(shared, &timings.machines);
     let groups = providers.iter().find_map(|provider| provider.node_groups(&parts));
     Settings {
-        // Without any, Events are counted and lead nowhere; the status says why.
+        // Without node groups, `status.unmapped` shows why Events have no group.
         groups: groups.unwrap_or_else(|| Arc::new(NoGroups)),
         region: REGION.into_iter().find_map(variable),
         own_node: variable(NODE_NAME),

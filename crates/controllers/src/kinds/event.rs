@@ -29,12 +29,12 @@ pub struct Event {
     /// The number of occurrences.
     pub count: u32,
     /// Its content; `None` if it concerns neither a Pod nor a Node.
-    pub about: Option<Box<About>>,
+    pub about: Option<Box<EventDetails>>,
 }
 
 /// The content of an Event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct About {
+pub struct EventDetails {
     /// Its message.
     pub message: Box<str>,
     /// Its reason.
@@ -42,7 +42,7 @@ pub struct About {
     /// Normal or Warning.
     pub kind: Arc<str>,
     /// The involved object.
-    pub whom: Whom,
+    pub involved: Involved,
     /// The host of the reporter: the Node's name, for a kubelet.
     pub host: Option<Arc<str>>,
     /// Its first occurrence, in seconds since the epoch.
@@ -53,7 +53,7 @@ pub struct About {
 
 /// The involved object of an Event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Whom {
+pub enum Involved {
     /// A Pod.
     Pod {
         /// Its namespace.
@@ -100,29 +100,29 @@ impl Kind for Events {
         meta.key.namespace = self.names.name(&*meta.key.namespace);
         let series = wire.series.as_ref().map(|series| series.count);
         let count = series.max(wire.count).unwrap_or(1).max(1);
-        let about = self.whom(&wire.involved_object).map(|whom| self.about(wire, whom));
+        let about = self.involved(&wire.involved_object).map(|involved| self.about(wire, involved));
         Event { meta, count: count.unsigned_abs(), about: about.map(Box::new) }
     }
 }
 
 impl Events {
-    fn whom(&self, involved: &wire::InvolvedObject) -> Option<Whom> {
+    fn involved(&self, involved: &wire::InvolvedObject) -> Option<Involved> {
         let longest = involved.name.len().max(involved.namespace.len());
         if involved.name.is_empty() || longest > LONGEST_NAME {
             return None;
         }
         match involved.kind.as_str() {
-            "Pod" => Some(Whom::Pod {
+            "Pod" => Some(Involved::Pod {
                 namespace: self.names.name(&involved.namespace),
                 name: involved.name.as_str().into(),
                 uid: Some(&involved.uid).filter(|uid| !uid.is_empty()).map(|uid| hash_of(uid)),
             }),
-            "Node" => Some(Whom::Node(self.names.name(&involved.name))),
+            "Node" => Some(Involved::Node(self.names.name(&involved.name))),
             _ => None,
         }
     }
 
-    fn about(&self, wire: wire::Event, whom: Whom) -> About {
+    fn about(&self, wire: wire::Event, involved: Involved) -> EventDetails {
         // New kubelets have the Node's name in `reportingInstance`.
         let host =
             [wire.source.host, wire.reporting_instance].into_iter().find(|it| !it.is_empty());
@@ -132,11 +132,11 @@ impl Events {
         let first = wire.first_timestamp.or(wire.event_time);
         let last = [observed, wire.last_timestamp, first, created].into_iter().flatten().max();
         let seconds = |time: Option<Timestamp>| time.map_or(0, Timestamp::as_second);
-        About {
+        EventDetails {
             message: beginning(&wire.message, LONGEST_MESSAGE).into(),
             reason: self.names.name(beginning(&wire.reason, LONGEST_NAME)),
             kind: self.names.name(beginning(&wire.kind, LONGEST_NAME)),
-            whom,
+            involved,
             host: host.map(|host| self.names.name(host)),
             first: seconds(first.or(last)),
             last: seconds(last),
@@ -170,7 +170,7 @@ mod tests {
         Events::default().project(serde_json::from_value(object).unwrap())
     }
 
-    fn about(more: &Value) -> About {
+    fn about(more: &Value) -> EventDetails {
         *read(more).about.unwrap()
     }
 
@@ -209,7 +209,7 @@ mod tests {
             assert_eq!(read(&json!({ "involvedObject": involved })).about, None);
         }
         let node = about(&json!({"involvedObject": {"kind": "Node", "name": "n1", "uid": "n1"}}));
-        assert_eq!(node.whom, Whom::Node("n1".into()));
+        assert_eq!(node.involved, Involved::Node("n1".into()));
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod node;
 mod pod;
 
 pub use cloud::{Certificates, Infrastructure, Infrastructures, Lease, Leases, Secrets};
-pub use event::{About, Event, Events, Whom, hash_of};
+pub use event::{Event, EventDetails, Events, Involved, hash_of};
 pub use event_recycler::{EventRecycler, EventRecyclers};
 pub use machine::{Hook, Hooks, Machine, MachineStatus, Machines, NodeRef, Owner, ProviderSpec};
 pub use machine_set::{

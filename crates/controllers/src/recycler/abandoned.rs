@@ -1,8 +1,9 @@
-//! Groups that an interrupted recycle left at size zero, and that only their tags tell of: the status was lost, or the EventRecycler was
-//! deleted by force. No events lead there, because a group at size zero has no nodes.
+//! Groups that an interrupted recycle left at size zero, and that only their tags tell of: the status was lost, or the
+//! EventRecycler was deleted by force. No events lead there, because a group at size zero has no nodes.
 //!
-//! Input: the groups that an EventRecycler names in its spec and in its history. Each is checked once per process and spec, and again when the
-//! status was lost, so a settled cluster costs no requests. Output: groups to check, and the recycle to resume.
+//! Input: the groups that an EventRecycler names in its spec and in its history. Each is checked once per process and
+//! spec, and again when the status was lost, so a settled cluster costs no requests. Output: groups to check, and the
+//! recycle to resume.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

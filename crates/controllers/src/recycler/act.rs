@@ -1,7 +1,7 @@
 //! Executes a plan: one write to the EventRecycler, or the next step of every recycle in progress.
 //!
-//! What the next step relies on (the finalizer, a recycle that begins or changes its step) is written in a reconcile of its own, guarded by the
-//! version that was decided on. So no effect runs before the recycle that needs it is stored.
+//! What the next step relies on (the finalizer, a recycle that begins or changes its step) is written in a reconcile of
+//! its own, guarded by the version that was decided on. So no effect runs before the recycle that needs it is stored.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::names::FINALIZER_RECYCLER;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
+use machinist_domain::patch::finalizers;
 use machinist_domain::retry::{Classified as _, Failure};
 use machinist_provider::Pending;
 use machinist_runtime::cache::Cache;
@@ -31,7 +32,10 @@ pub(super) async fn act(
 ) -> Outcome {
     let Content::Read(facts) = &snapshot.content else { return Outcome::default() };
     let patch = match plan.finalizer {
-        Some(finalizer) => Some((Part::Object, finalizers(facts, finalizer))),
+        Some(change) => {
+            let present = change == Finalizer::Add;
+            Some((Part::Object, finalizers(&facts.finalizers, FINALIZER_RECYCLER, present)))
+        }
         None => stored(controller, facts, plan),
     };
     if let Some((part, patch)) = patch {
@@ -41,16 +45,6 @@ pub(super) async fn act(
     let steps = steps(controller, snapshot, facts, plan, writer).await;
     controller.recycling.describe(&plan.describe, facts.group_age()).await;
     Outcome { steps, written: None }
-}
-
-/// The finalizers with or without that of the recycler; all others stay.
-fn finalizers(facts: &Facts, change: Finalizer) -> Value {
-    let others = facts.finalizers.iter().map(String::as_str);
-    let mut list: Vec<_> = others.filter(|name| *name != FINALIZER_RECYCLER).collect();
-    if change == Finalizer::Add {
-        list.push(FINALIZER_RECYCLER);
-    }
-    json!({"metadata": {"finalizers": list}})
 }
 
 /// The status with the recycles of the plan, where it changes them.

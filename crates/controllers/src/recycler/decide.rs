@@ -1,8 +1,9 @@
 //! Decides what counts, which recycle begins, and the next step of every recycle in progress.
 //!
-//! A recycle begins for a group that reached the threshold, that no EventRecycler recycles, whose cool-down is over, while fewer than
-//! `maxConcurrent` recycles are in progress and the schedule is open. The group with the most events comes first; where it cannot be recycled,
-//! the next one is considered. A group is described before its recycle begins. At most one recycle begins per reconcile.
+//! A recycle begins for a group that reached the threshold, that no EventRecycler recycles, whose cool-down is over,
+//! while fewer than `maxConcurrent` recycles are in progress and the schedule is open. The group with the most events
+//! comes first; where it cannot be recycled, the next one is considered. A group is described before its recycle
+//! begins. At most one recycle begins per reconcile.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -67,7 +68,8 @@ fn finalizer(snapshot: &Snapshot, facts: &Facts, plan: &Plan) -> Option<Finalize
     }
 }
 
-/// Counts what happened since the mark. The mark moves only with the counts, so that nothing is written because Events of no concern arrive.
+/// Counts what happened since the mark. The mark moves only with the counts, so that nothing is written because Events
+/// of no concern arrive.
 fn count(facts: &Facts, settings: &Settings, now: Timestamp) -> Counted {
     let is_new = facts.counting.mark == Version::default();
     let mut counting = facts.counting.clone();
@@ -92,7 +94,7 @@ fn example(facts: &Facts) -> Option<String> {
         Target::Group(_) | Target::Ignored => None,
     });
     let newest: Option<(&Located, &String)> = open.max_by_key(|(news, _)| news.occurrence.minute);
-    newest.map(|(news, why)| messages::unmapped(&news.occurrence.whom, why))
+    newest.map(|(news, why)| messages::unmapped(&news.occurrence.involved, why))
 }
 
 /// Sorts the groups that reached the threshold into candidates, pretended and held ones.
@@ -157,7 +159,8 @@ fn resume(facts: &Facts, now: Timestamp, plan: &mut Plan) {
     }
 }
 
-/// Begins the recycle of the first candidate that can be recycled. Where one group of a region cannot be described, the others are not tried.
+/// Begins the recycle of the first candidate that can be recycled. Where one group of a region cannot be described, the
+/// others are not tried.
 fn begin(snapshot: &Snapshot, facts: &Facts, settings: &Settings, now: Timestamp, plan: &mut Plan) {
     let is_active = |id: &str| facts.is_active(id);
     let mut unreachable = BTreeSet::new();

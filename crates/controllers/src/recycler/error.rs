@@ -1,4 +1,5 @@
-//! Why the spec of an EventRecycler is invalid. The schema rejects most of this, but not for objects that are older than the schema.
+//! Why the spec of an EventRecycler is invalid. The schema rejects most of this, but not for objects that are older
+//! than the schema.
 
 use machinist_domain::retry::{Category, Classified, Retry};
 

@@ -1,4 +1,5 @@
-//! Texts that users meet: Events, conditions and `status` of EventRecyclers. `recycling::messages` has those of one recycle.
+//! Texts that users meet: Events, conditions and `status` of EventRecyclers. `recycling::messages` has those of one
+//! recycle.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use machinist_domain::retry::Failure;
 use super::error::Refusal;
 use super::plan::{BlockedBy, Hold};
 use super::snapshot::Facts;
-use crate::kinds::Whom;
+use crate::kinds::Involved;
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,10 +141,10 @@ pub(super) fn recycle_not_stored(failure: &Failure) -> String {
 }
 
 /// `status.unmapped.example`.
-pub(super) fn unmapped(whom: &Whom, why: &str) -> String {
-    match whom {
-        Whom::Pod { namespace, name, .. } => format!("pod {namespace}/{name}: {why}"),
-        Whom::Node(name) => format!("node {name}: {why}"),
+pub(super) fn unmapped(involved: &Involved, why: &str) -> String {
+    match involved {
+        Involved::Pod { namespace, name, .. } => format!("pod {namespace}/{name}: {why}"),
+        Involved::Node(name) => format!("node {name}: {why}"),
     }
 }
 

@@ -1,10 +1,12 @@
 //! The recycler: counts Events per node group, and recycles a group that reaches the threshold.
 //!
-//! Input: EventRecyclers, Events, Pods and Nodes from the caches; instances and groups from the cloud. Output: the status of EventRecyclers,
-//! recycled groups, Events. [`detection`] leads from Events to counts, [`recycling`] recycles one group step by step; they meet in the status.
+//! Input: EventRecyclers, Events, Pods and Nodes from the caches; instances and groups from the cloud. Output: the
+//! status of EventRecyclers, recycled groups, Events. [`detection`] leads from Events to counts, [`recycling`] recycles
+//! one group step by step; they meet in the status.
 //!
-//! Invariants: an occurrence of an Event counts once, across leaders and restarts. A group is recycled by one EventRecycler at a time. An invalid
-//! EventRecycler does not affect others. Without changes nothing is read or written.
+//! Invariants: an occurrence of an Event counts once, across leaders and restarts. A group is recycled by one
+//! EventRecycler at a time. An invalid EventRecycler does not affect others. Without changes nothing is read or
+//! written.
 
 mod abandoned;
 mod act;

@@ -1,5 +1,5 @@
-//! Names of groups in texts and in the status: the plain name as in kaws, with the region (`eu-west-3/workers`) where two groups have the
-//! same name.
+//! Names of groups in texts and in the status: the plain name as in kaws, with the region (`eu-west-3/workers`) where
+//! two groups have the same name.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Builds the snapshot: the EventRecycler from the cache, its occurrences, and what is known of the groups that it recycles or may recycle.
+//! Builds the snapshot: the EventRecycler from the cache, its occurrences, and what is known of the groups that it
+//! recycles or may recycle.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

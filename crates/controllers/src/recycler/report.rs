@@ -1,7 +1,8 @@
 //! Reports a reconcile of an EventRecycler: its status, Events, and when to requeue it.
 //!
-//! Counts and mark are stored together, in one write that is guarded by the version they were made from. Counts alone are stored every other
-//! second at most: what is not stored yet is in memory, and after a crash the Events bring it again. Without a change nothing is written.
+//! Counts and mark are stored together, in one write that is guarded by the version they were made from. Counts alone
+//! are stored every other second at most: what is not stored yet is in memory, and after a crash the Events bring it
+//! again. Without a change nothing is written.
 
 mod status;
 
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
-use machinist_domain::report::{EventNote, EventReason, EventType, ReconcileResult, Report};
+use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
 use machinist_domain::retry::{Classified as _, Failure, Retry};
 use machinist_provider::node_groups::GroupRef;
 use serde_json::Value;
@@ -20,6 +21,9 @@ use super::naming::Names;
 use super::plan::{Begin, Blocked, BlockedBy, Cause, Hold, Outcome, Plan};
 use super::recycling::{self, RecycleReport, group_of};
 use super::snapshot::{Content, Facts, Snapshot};
+
+/// The action of Events.
+pub(super) const ACTION: &str = "Recycle";
 
 /// Reports a reconcile.
 pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestamp) -> Report {
@@ -274,15 +278,11 @@ fn sooner(one: Retry, other: Retry) -> Retry {
 }
 
 fn warning(reason: EventReason, text: String) -> EventNote {
-    note(EventType::Warning, reason, text)
+    EventNote::warning(reason, ACTION, text)
 }
 
 fn normal(reason: EventReason, text: String) -> EventNote {
-    note(EventType::Normal, reason, text)
-}
-
-fn note(event_type: EventType, reason: EventReason, note: String) -> EventNote {
-    EventNote { event_type, reason, action: "Recycle", note }
+    EventNote::normal(reason, ACTION, text)
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use super::recycling::{self, GroupState};
 use super::settings::Settings;
 use super::snapshot::{Activity, Content, Facts, GroupView, OtherActivity, Snapshot};
 use super::timings::RecyclerTimings;
-use crate::kinds::Whom;
+use crate::kinds::Involved;
 
 pub(super) const REGION: &str = "eu-west-3";
 
@@ -165,10 +165,10 @@ pub(super) fn recycle(group: &str, step: &str) -> Recycle {
 }
 
 pub(super) fn news(group: &str, pod: &str, times: u32, minutes: i64) -> Located {
-    let whom = Whom::Pod { namespace: "ns".into(), name: pod.into(), uid: None };
+    let involved = Involved::Pod { namespace: "ns".into(), name: pod.into(), uid: None };
     let minute = minute_of(ago(minutes));
     Located {
-        occurrence: Occurrence { minute, times, whom, host: None },
+        occurrence: Occurrence { minute, times, involved, host: None },
         node: Some(format!("node-of-{pod}").into()),
         target: Target::Group(GroupRef::new(REGION, group)),
     }

@@ -1,7 +1,7 @@
 //! The spec of an EventRecycler, validated and with its defaults.
 //!
-//! The schema checks the same, but objects may be older than the schema. An invalid spec stops counting; its recycles in progress continue with
-//! the default of every invalid field ([`for_recycles`]).
+//! The schema checks the same, but objects may be older than the schema. An invalid spec stops counting; its recycles
+//! in progress continue with the default of every invalid field ([`for_recycles`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

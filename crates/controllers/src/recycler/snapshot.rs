@@ -1,6 +1,7 @@
 //! Input of the decision about one EventRecycler.
 //!
-//! A recycle in progress has stages of its own (`recycling`): there is one snapshot of it for each recycle in the status.
+//! A recycle in progress has stages of its own (`recycling`): there is one snapshot of it for each recycle in the
+//! status.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is looked at, how often, and what is gone on with.
+//! Which groups are checked, how often, and what is resumed.
 
 use machinist_api::event_recycler::status;
 use machinist_api::event_recycler::status::PastRecycle;
@@ -89,7 +89,7 @@ fn groups_are_named_by_the_spec_and_by_the_history() {
     };
     let any = json!({"searchTerms": ["x"]});
     assert_eq!(all(any.clone(), Some("r")), ["r/old", "us-east-1/far"]);
-    assert_eq!(all(any, None), ["us-east-1/far"], "nobody says where");
+    assert_eq!(all(any, None), ["us-east-1/far"], "no default region");
     let some = json!({"searchTerms": ["x"], "nodeGroups": {"names": ["a", "old"]}});
     assert_eq!(all(some.clone(), Some("r")), ["r/a", "r/old"]);
     let mut far = some;

@@ -1,7 +1,7 @@
 //! The counts of one EventRecycler, as they are stored in its status; pure.
 //!
-//! Mark and counts belong together: every occurrence up to the mark is counted or open, and no other one is. The size is bounded: groups by the
-//! window and by [`MOST_COUNTED_TEXT`], open occurrences by [`MOST_OPEN`].
+//! Mark and counts belong together: every occurrence up to the mark is counted or open, and no other one is. The size
+//! is bounded: groups by the window and by [`MOST_COUNTED_TEXT`], open occurrences by [`MOST_OPEN`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -201,7 +201,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::kinds::Whom;
+    use crate::kinds::Involved;
 
     #[test]
     fn groups_are_stored_by_name_and_with_the_region_where_names_are_equal() {
@@ -233,9 +233,9 @@ mod tests {
         let pods = |number: usize| {
             (0..700 + number).map(move |pod| {
                 let name = format!("{number}-{pod}").into();
-                let whom = Whom::Pod { namespace: "n".into(), name, uid: None };
+                let involved = Involved::Pod { namespace: "n".into(), name, uid: None };
                 let minute = minute_of(now) - i64::from(pod % 10 == 0);
-                let occurrence = Occurrence { minute, times: 1, whom, host: None };
+                let occurrence = Occurrence { minute, times: 1, involved, host: None };
                 Located { occurrence, node: None, target: Target::Group(group(number)) }
             })
         };
@@ -258,10 +258,10 @@ mod tests {
         let now: Timestamp = "2026-11-16T02:00:00Z".parse().unwrap();
         let of = |number: usize| {
             let name = format!("{number:0>253}").into();
-            let whom = Whom::Pod { namespace: "n".repeat(253).into(), name, uid: None };
+            let involved = Involved::Pod { namespace: "n".repeat(253).into(), name, uid: None };
             let minute = minute_of(now) - i64::from(number < 400);
             let host = Some("h".repeat(253).into());
-            let occurrence = Occurrence { minute, times: 1, whom, host };
+            let occurrence = Occurrence { minute, times: 1, involved, host };
             Located { occurrence, node: None, target: Target::Unresolved(String::new()) }
         };
         let news: Vec<_> = (0..500).map(of).collect();

@@ -1,9 +1,10 @@
 //! Notes matching Events per EventRecycler when they arrive, so that nothing is searched later.
 //!
-//! Input: every change of the Event cache, exactly once, and the EventRecyclers. Output: the occurrences after the mark of each EventRecycler, and
-//! its key in the queue. An Event counts by how much its count grew. Where that is unknown, an Event that is new in the window counts in full, and any
-//! other one once. Followers note the same. Occurrences up to a newly stored mark are dropped. After a relist the mark may lie within
-//! the growth of an Event: that growth counts once.
+//! Input: every change of the Event cache, exactly once, and the EventRecyclers. Output: the occurrences after the mark
+//! of each EventRecycler, and its key in the queue. An Event counts by how much its count grew. Where that is unknown,
+//! an Event that is new in the window counts in full, and any other one once. Followers note the same. Occurrences up
+//! to a newly stored mark are dropped. After a relist the mark may lie within the growth of an Event: that growth
+//! counts once.
 //!
 //! Events arrive while their store is locked, so no cache is read while the lock of this module is held.
 
@@ -21,7 +22,7 @@ use machinist_runtime::queue::Queue;
 use parking_lot::Mutex;
 
 use super::occurrence::Occurrence;
-use crate::kinds::{About, Event, EventRecycler, Events};
+use crate::kinds::{Event, EventDetails, EventRecycler, Events};
 use crate::recycler::error::Refusal;
 use crate::recycler::observe::mark;
 use crate::recycler::settings::Settings;
@@ -155,7 +156,8 @@ impl EventTracker {
         self.tracked.lock().remove(key);
     }
 
-    /// Notes a change of an Event. All changes up to `position` are noted; a change from a watch is at the position itself.
+    /// Notes a change of an Event. All changes up to `position` are noted; a change from a watch is at the position
+    /// itself.
     pub fn event_changed(
         &self,
         before: Option<&Entry<Event>>,
@@ -206,7 +208,8 @@ impl EventTracker {
         let beyond_mark = one.noted.iter().filter(|note| note.version > mark);
         let (noted, later): (Vec<_>, Vec<_>) = beyond_mark.partition(|note| note.version <= until);
         let now = self.clock.now();
-        // After a restore from a backup the version may never come, so occurrences out of the window are not waited for.
+        // After a restore from a backup the version may never come, so occurrences out of the window are not waited
+        // for.
         let incomplete = one.settings.as_ref().is_ok_and(|settings| {
             let window = settings.window;
             later.iter().any(|note| window.has(window.bucket(note.occurrence.minute), now))
@@ -257,7 +260,7 @@ impl Tracked {
     fn note(
         &mut self,
         event: &Event,
-        about: &About,
+        about: &EventDetails,
         (times, since): (u32, Version),
         now: Timestamp,
     ) {
@@ -269,8 +272,8 @@ impl Tracked {
             return;
         }
         let minute = minute_of(last);
-        let (whom, host) = (about.whom.clone(), about.host.clone());
-        let occurrence = Occurrence { minute, times, whom, host };
+        let (involved, host) = (about.involved.clone(), about.host.clone());
+        let occurrence = Occurrence { minute, times, involved, host };
         self.noted.push(Note { version: event.meta.version, since, occurrence });
         if self.noted.len() > self.most {
             let (window, mark) = (settings.window, self.mark);
@@ -292,7 +295,7 @@ impl Tracked {
 }
 
 /// How often a new Event counts. One whose first time is out of the window existed before with another uid.
-fn times_of_new(event: &Event, about: &About, settings: &Settings, now: Timestamp) -> u32 {
+fn times_of_new(event: &Event, about: &EventDetails, settings: &Settings, now: Timestamp) -> u32 {
     let first = Timestamp::from_second(about.first).unwrap_or(now);
     let is_new = about.first == about.last || settings.window.has_moment(first, now);
     if is_new { event.count } else { 1 }

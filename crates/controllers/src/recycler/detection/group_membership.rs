@@ -1,6 +1,7 @@
 //! Which group an instance is in, looked up in the background and in batches per region.
 //!
-//! A region that does not answer delays no other one. An instance stays in its group, so that answer is cached for long; all others expire soon.
+//! A region that does not answer delays no other one. An instance stays in its group, so that answer is cached for
+//! long; all others expire soon.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -11,7 +11,7 @@ use machinist_runtime::cache::store::Entry;
 use super::counting::{Located, Target};
 use super::group_membership::GroupMembership;
 use super::occurrence::Occurrence;
-use crate::kinds::{Node, Nodes, Pods, Whom, hash_of};
+use crate::kinds::{Involved, Node, Nodes, Pods, hash_of};
 use crate::recycler::messages;
 use crate::recycler::settings::Settings;
 
@@ -46,9 +46,9 @@ impl Locator {
     }
 
     fn node_of(&self, occurrence: &Occurrence) -> Result<Arc<str>, String> {
-        let (namespace, name, uid) = match &occurrence.whom {
-            Whom::Node(name) => return Ok(Arc::clone(name)),
-            Whom::Pod { namespace, name, uid } => (namespace, name, uid),
+        let (namespace, name, uid) = match &occurrence.involved {
+            Involved::Node(name) => return Ok(Arc::clone(name)),
+            Involved::Pod { namespace, name, uid } => (namespace, name, uid),
         };
         let key = ObjectKey { namespace: Arc::clone(namespace), name: Arc::clone(name) };
         if let Some(Entry::Known(pod)) = self.pods.get(&key)

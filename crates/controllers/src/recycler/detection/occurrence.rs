@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::recycler::detection::window::Minute;
 use machinist_domain::hash::fnv1a;
 
-use crate::kinds::Whom;
+use crate::kinds::Involved;
 
 /// The text for no value.
 const NOTHING: &str = "-";
@@ -20,7 +20,7 @@ pub struct Occurrence {
     /// How often.
     pub times: u32,
     /// The pod or node concerned.
-    pub whom: Whom,
+    pub involved: Involved,
     /// The host of the reporting component.
     pub host: Option<Arc<str>>,
 }
@@ -33,17 +33,17 @@ pub struct NotAnOccurrence;
 impl Occurrence {
     /// Whether both differ in their number at most.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.minute == other.minute && self.whom == other.whom && self.host == other.host
+        self.minute == other.minute && self.involved == other.involved && self.host == other.host
     }
 
     /// A hash of the pod, or of the node without one.
     pub fn subject(&self) -> u32 {
-        match &self.whom {
-            Whom::Pod { uid: Some(uid), .. } => short(&uid.to_be_bytes()),
-            Whom::Pod { namespace, name, uid: None } => {
+        match &self.involved {
+            Involved::Pod { uid: Some(uid), .. } => short(&uid.to_be_bytes()),
+            Involved::Pod { namespace, name, uid: None } => {
                 short(format!("{namespace}/{name}").as_bytes())
             }
-            Whom::Node(name) => subject_of_node(name),
+            Involved::Node(name) => subject_of_node(name),
         }
     }
 }
@@ -61,8 +61,8 @@ fn short(bytes: &[u8]) -> u32 {
 impl fmt::Display for Occurrence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:", self.minute, self.times)?;
-        match &self.whom {
-            Whom::Pod { namespace, name, uid } => {
+        match &self.involved {
+            Involved::Pod { namespace, name, uid } => {
                 write!(f, "p:{namespace}/{name}:")?;
                 match uid {
                     Some(uid) => write!(f, "{uid:x}:")?,
@@ -70,7 +70,7 @@ impl fmt::Display for Occurrence {
                 }
                 f.write_str(self.host.as_deref().unwrap_or(NOTHING))
             }
-            Whom::Node(name) => write!(f, "n:{name}"),
+            Involved::Node(name) => write!(f, "n:{name}"),
         }
     }
 }
@@ -86,7 +86,7 @@ impl FromStr for Occurrence {
 fn read(text: &str) -> Option<Occurrence> {
     let mut fields = text.split(':');
     let (minute, times) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    let (whom, host) = match fields.next()? {
+    let (involved, host) = match fields.next()? {
         "p" => {
             let (namespace, name) = fields.next()?.split_once('/')?;
             let uid = match fields.next()? {
@@ -94,13 +94,13 @@ fn read(text: &str) -> Option<Occurrence> {
                 hash => Some(u64::from_str_radix(hash, 16).ok()?),
             };
             let host = Some(fields.next()?).filter(|host| *host != NOTHING);
-            let whom = Whom::Pod { namespace: namespace.into(), name: name.into(), uid };
-            (whom, host.map(Arc::from))
+            let involved = Involved::Pod { namespace: namespace.into(), name: name.into(), uid };
+            (involved, host.map(Arc::from))
         }
-        "n" => (Whom::Node(fields.next()?.into()), None),
+        "n" => (Involved::Node(fields.next()?.into()), None),
         _ => return None,
     };
-    fields.next().is_none().then_some(Occurrence { minute, times, whom, host })
+    fields.next().is_none().then_some(Occurrence { minute, times, involved, host })
 }
 
 #[cfg(test)]
@@ -108,13 +108,13 @@ mod tests {
     use super::*;
 
     fn pod(uid: Option<u64>, host: Option<&str>) -> Occurrence {
-        let whom = Whom::Pod { namespace: "ns".into(), name: "p-1".into(), uid };
-        Occurrence { minute: 29_500_000, times: 3, whom, host: host.map(Arc::from) }
+        let involved = Involved::Pod { namespace: "ns".into(), name: "p-1".into(), uid };
+        Occurrence { minute: 29_500_000, times: 3, involved, host: host.map(Arc::from) }
     }
 
     #[test]
     fn stored_occurrences_are_read_back() {
-        let node = Occurrence { whom: Whom::Node("n1".into()), ..pod(None, None) };
+        let node = Occurrence { involved: Involved::Node("n1".into()), ..pod(None, None) };
         for one in [pod(Some(31), Some("ip-10-0-0-1.internal")), pod(None, None), node] {
             assert_eq!(one.to_string().parse(), Ok(one));
         }

@@ -4,7 +4,7 @@ use machinist_api::event_recycler::EventRecyclerSpec;
 use machinist_api::event_recycler::spec::{EventKind, EventMatch, InvolvedKind, MessagePattern};
 use regex_lite::{Regex, RegexBuilder};
 
-use crate::kinds::{About, Whom};
+use crate::kinds::{EventDetails, Involved};
 use crate::recycler::error::Refusal;
 
 /// The largest compiled expression, in bytes.
@@ -54,10 +54,10 @@ impl Pattern {
     }
 
     /// Whether an event counts.
-    pub fn fits(&self, event: &About) -> bool {
-        let (involved, namespace) = match &event.whom {
-            Whom::Pod { namespace, .. } => (InvolvedKind::Pod, &**namespace),
-            Whom::Node(_) => (InvolvedKind::Node, ""),
+    pub fn fits(&self, event: &EventDetails) -> bool {
+        let (involved, namespace) = match &event.involved {
+            Involved::Pod { namespace, .. } => (InvolvedKind::Pod, &**namespace),
+            Involved::Node(_) => (InvolvedKind::Node, ""),
         };
         // The cheapest checks come first.
         self.kind.is_none_or(|kind| *event.kind == *kind)
@@ -108,22 +108,22 @@ mod tests {
         Pattern::read(&serde_json::from_value(spec).unwrap())
     }
 
-    fn event(message: &str, reason: &str, kind: &str, namespace: &str) -> About {
-        let whom = Whom::Pod { namespace: namespace.into(), name: "p".into(), uid: None };
+    fn event(message: &str, reason: &str, kind: &str, namespace: &str) -> EventDetails {
+        let involved = Involved::Pod { namespace: namespace.into(), name: "p".into(), uid: None };
         let message = message.into();
-        About {
+        EventDetails {
             message,
             reason: reason.into(),
             kind: kind.into(),
-            whom,
+            involved,
             host: None,
             first: 0,
             last: 0,
         }
     }
 
-    fn on_node(message: &str) -> About {
-        About { whom: Whom::Node("n".into()), ..event(message, "R", "Warning", "") }
+    fn on_node(message: &str) -> EventDetails {
+        EventDetails { involved: Involved::Node("n".into()), ..event(message, "R", "Warning", "") }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Occurrences that a recycle has made obsolete, because the group has new instances since.
 //!
-//! When a recycle ends, the counts of its group are dropped. They must not return with the Events of the window, which are counted again after
-//! every change of the spec, nor with open occurrences. A recycle in `dryRun` makes nothing obsolete.
+//! When a recycle ends, the counts of its group are dropped. They must not return with the Events of the window, which
+//! are counted again after every change of the spec, nor with open occurrences. A recycle in `dryRun` makes nothing
+//! obsolete.
 
 use std::collections::BTreeMap;
 

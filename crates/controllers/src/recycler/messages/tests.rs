@@ -56,7 +56,7 @@ fn all_messages() {
     ] {
         rows.push(("condition Ready=False", "InvalidConfiguration", refusal.to_string()));
     }
-    let pod = Whom::Pod { namespace: "ns".into(), name: "web".into(), uid: None };
+    let pod = Involved::Pod { namespace: "ns".into(), name: "web".into(), uid: None };
     for why in [
         pod_without_node(),
         pod_not_found(),

@@ -1,7 +1,7 @@
 //! Executes a plan: one effect, through the gateway.
 //!
-//! Directly before the cloud is changed, the owner and the Node concerned are read live, and the group before an instance is terminated: caches
-//! may be stale, and a termination cannot be undone.
+//! Directly before the cloud is changed, the owner and the Node concerned are read live, and the group before an
+//! instance is terminated: caches may be stale, and a termination cannot be undone.
 
 use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::key::ObjectKey;

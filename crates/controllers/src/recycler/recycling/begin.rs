@@ -1,7 +1,7 @@
 //! Whether a group can be recycled, and the recycle to begin with.
 //!
-//! Input: a request, the description of the group, the Nodes. Output: a recycle to store, or a refusal. The rules are checked again before the
-//! group is marked, because it may have changed.
+//! Input: a request, the description of the group, the Nodes. Output: a recycle to store, or a refusal. The rules are
+//! checked again before the group is marked, because it may have changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -73,8 +73,8 @@ impl Refusal {
     }
 }
 
-/// The recycle to begin with. `is_active` is whether the recycle with an id is stored anywhere: a mark of an EventRecycler that belongs to none
-/// is resumed.
+/// The recycle to begin with. `is_active` is whether the recycle with an id is stored anywhere: a mark of an
+/// EventRecycler that belongs to none is resumed.
 pub fn begin(
     request: &Request,
     group: &Group,

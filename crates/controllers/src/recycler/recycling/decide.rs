@@ -1,11 +1,13 @@
 //! Decides the next single step of a recycle.
 //!
-//! One reconcile stores the step and does nothing else; the next one executes the stored step and stores nothing. The result is never remembered
-//! but observed: every step first checks whether the group shows its effect already, so a lost answer is harmless.
+//! One reconcile stores the step and does nothing else; the next one executes the stored step and stores nothing. The
+//! result is never remembered but observed: every step first checks whether the group shows its effect already, so a
+//! lost answer is harmless.
 //!
-//! Invariants: the group ends with its original sizes, or with those that a user sets meanwhile. The plan is stored in the status and on the group
-//! before anything else is changed. No Node stays cordoned whose instance stays. Every wait ends after a stored time, except roll-backs, and
-//! waits for a cloud that does not answer: there only a replacement is given up, because it holds cordons, which are removed without the cloud.
+//! Invariants: the group ends with its original sizes, or with those that a user sets meanwhile. The plan is stored in
+//! the status and on the group before anything else is changed. No Node stays cordoned whose instance stays. Every wait
+//! ends after a stored time, except roll-backs, and waits for a cloud that does not answer: there only a replacement is
+//! given up, because it holds cordons, which are removed without the cloud.
 
 mod finish;
 mod refresh;

@@ -1,7 +1,9 @@
-//! The mark: the plan of a recycle as a short text in the tags of its group, so that the recycle can be resumed from the group alone.
+//! The mark: the plan of a recycle as a short text in the tags of its group, so that the recycle can be resumed from
+//! the group alone.
 //!
-//! Input: a stored recycle and its owner. Output: text, and from text the same recycle at its first step. Every step detects by itself how far the
-//! group is, so the mark has no step and changes only with the sizes. A mark of an unknown version belongs to another recycle.
+//! Input: a stored recycle and its owner. Output: text, and from text the same recycle at its first step. Every step
+//! detects by itself how far the group is, so the mark has no step and changes only with the sizes. A mark of an
+//! unknown version belongs to another recycle.
 
 use std::fmt::Write as _;
 
@@ -24,7 +26,7 @@ const RECYCLER: &str = "recycler/";
 pub struct Mark {
     /// Which recycle.
     pub id: String,
-    /// Whose: `recycler/NAME`, or whoever recycles by hand.
+    /// Its owner: `recycler/NAME`, or `by-hand/USER@HOST`.
     pub owner: String,
     /// How.
     pub strategy: Strategy,
@@ -43,7 +45,7 @@ pub fn owner_of(recycler: &str) -> String {
     format!("{RECYCLER}{recycler}")
 }
 
-/// The text for a recycle of `owner`. Instances for which there is no room are left out: whoever has only the text leaves them alone.
+/// The mark of a recycle. Instances beyond the size limit are left out, and are not replaced after a resume.
 pub fn write(recycle: &Recycle, owner: &str) -> String {
     let Recycle { id, strategy, original: Sizes { min, max, desired }, started, .. } = recycle;
     let strategy = word(*strategy);
@@ -84,7 +86,7 @@ impl Mark {
         Some(Self { id, owner, strategy, original, started, refresh_before, instances })
     }
 
-    /// Whether it was written for an EventRecycler, and not for somebody who recycles by hand.
+    /// Whether its owner is an EventRecycler.
     pub fn is_of_a_recycler(&self) -> bool {
         self.owner.starts_with(RECYCLER)
     }
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_begins_the_same_recycle_anew() {
+    fn a_recycle_is_resumed_from_its_mark() {
         for strategy in [Strategy::Replace, Strategy::InstanceRefresh, Strategy::ScaleToZero] {
             for before in [None, Some("r-1".to_owned())] {
                 let mut stored = recycle(strategy, &["i-1", "i-2"]);
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_group_is_cut_and_what_is_not_understood_is_nobodys_plan() {
+    fn a_mark_is_cut_to_its_limit_and_an_unknown_one_is_not_read() {
         let ids: Vec<_> = (0..300).map(|n| format!("i-0123456789abcd{n:03}")).collect();
         let ids: Vec<_> = ids.iter().map(String::as_str).collect();
         let text = write(&recycle(Strategy::Replace, &ids), "recycler/x");

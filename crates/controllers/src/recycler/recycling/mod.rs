@@ -1,10 +1,11 @@
 //! Recycles one node group: a part of the recycler with stages of its own.
 //!
-//! Input: a stored recycle, the description of the group, the Nodes of its instances. Output: the recycle to store next, changes to the group,
-//! cordons and evictions (by [`drain`](crate::drain)), Events.
+//! Input: a stored recycle, the description of the group, the Nodes of its instances. Output: the recycle to store
+//! next, changes to the group, cordons and evictions (by [`drain`](crate::drain)), Events.
 //!
-//! [`mod@begin`] has the conditions for a recycle, [`mark`] the plan as it is stored in the tags of the group. [`mod@decide`] chooses the next
-//! single step. What must survive a crash is in the status of the EventRecycler and on the group before it is acted upon.
+//! [`mod@begin`] has the conditions for a recycle, [`mark`] the plan as it is stored in the tags of the group.
+//! [`mod@decide`] chooses the next single step. What must survive a crash is in the status of the EventRecycler and on
+//! the group before it is acted upon.
 //!
 //! Not here: which groups are recycled and when (`detection`), and writes of the status.
 
@@ -67,7 +68,8 @@ pub struct Recycling {
 }
 
 impl Recycling {
-    /// Recycles `groups`, whose Nodes are in `nodes`; `session` reads their pods. `own_node` is the Node that this process runs on.
+    /// Recycles `groups`, whose Nodes are in `nodes`; `session` reads their pods. `own_node` is the Node that this
+    /// process runs on.
     pub fn new(
         groups: Arc<dyn NodeGroups>,
         nodes: Arc<Cache<Nodes>>,

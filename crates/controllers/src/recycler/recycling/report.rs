@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, Step};
-use machinist_domain::report::{EventNote, EventReason, EventType};
+use machinist_domain::report::{EventNote, EventReason};
 use machinist_domain::retry::Retry;
 use machinist_provider::node_groups::InstanceId;
 
@@ -12,6 +12,7 @@ use super::messages;
 use super::plan::{Effect, Outcome, Plan};
 use super::snapshot::Snapshot;
 use crate::drain;
+use crate::recycler::report::ACTION;
 
 /// The report of a reconcile.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,8 +83,8 @@ pub fn report(
     }
 }
 
-/// A failed change is retried soon at first, and later with every poll. A group that rejects a change now may accept it later without any
-/// notification.
+/// A failed change is retried soon at first, and later with every poll. A group that rejects a change now may accept it
+/// later without any notification.
 fn retry_of(snapshot: &Snapshot, retry: Retry, now: Timestamp) -> Retry {
     match retry {
         Retry::Backoff | Retry::OnChange => {
@@ -152,10 +153,8 @@ fn drain_message(
 
 fn events(before: &Recycle, after: &Recycle) -> Vec<EventNote> {
     let (group, why) = (after.group.as_str(), after.message.as_deref());
-    let event =
-        |event_type, reason, note| EventNote { event_type, reason, action: "Recycle", note };
-    let proceeds = |text| event(EventType::Normal, EventReason::RecycleProceeds, text);
-    let warns = |text| event(EventType::Warning, EventReason::RecycleProceeds, text);
+    let proceeds = |text| EventNote::normal(EventReason::RecycleProceeds, ACTION, text);
+    let warns = |text| EventNote::warning(EventReason::RecycleProceeds, ACTION, text);
     let mut events = Vec::new();
     for instance in &after.instances {
         let former = before.instances.iter().find(|one| one.id == instance.id);
@@ -174,11 +173,11 @@ fn events(before: &Recycle, after: &Recycle) -> Vec<EventNote> {
     }
     events.push(match (after.step, after.failure) {
         (Step::Succeeded, _) => {
-            event(EventType::Normal, EventReason::Recycled, messages::recycled(group))
+            EventNote::normal(EventReason::Recycled, ACTION, messages::recycled(group))
         }
         (Step::Failed, failure) => {
             let text = messages::failed(group, failure, why);
-            event(EventType::Warning, EventReason::RecycleFailed, text)
+            EventNote::warning(EventReason::RecycleFailed, ACTION, text)
         }
         (step, None) => proceeds(messages::at_step(group, step)),
         (step, Some(_)) => warns(messages::gives_up(group, step, why)),

@@ -1,4 +1,5 @@
-//! Input of the decision about one recycle: what is stored, the description of the group, and the Nodes of its instances.
+//! Input of the decision about one recycle: what is stored, the description of the group, and the Nodes of its
+//! instances.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

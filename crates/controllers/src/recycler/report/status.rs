@@ -11,6 +11,7 @@ use machinist_api::names::{CONDITION_READY, CONDITION_RECYCLING, SEVERITY_ERROR,
 use machinist_api::parts;
 use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition, whole_seconds};
+use machinist_domain::patch::difference;
 use serde_json::{Map, Value, json};
 
 use crate::recycler::error::Refusal;
@@ -23,7 +24,8 @@ use crate::recycler::snapshot::Facts;
 /// Fields that change with every Event. Where nothing else has changed, they are stored after a pause.
 const FREQUENT: [&str; 3] = ["counting", "eventCounts", "unmapped"];
 
-/// The field that follows from the conditions, so it is never stored alone. A CRD without it cannot cause endless writes.
+/// The field that follows from the conditions, so it is never stored alone. A CRD without it cannot cause endless
+/// writes.
 const REFUSED: &str = "refused";
 
 const REASON_INVALID: &str = "InvalidConfiguration";
@@ -133,8 +135,8 @@ impl<'a> Draft<'a> {
 
     /// The changes, and the pause after which changes that are not stored yet are.
     pub(super) fn patch(mut self) -> (Option<Value>, Option<Duration>) {
-        let stored = json!(*self.facts.status);
-        let Some(Value::Object(changed)) = difference(&stored, &json!(self.status)) else {
+        let stored = fields(&self.facts.status);
+        let Some(Value::Object(changed)) = difference(&stored, &fields(&self.status)) else {
             return (None, None);
         };
         if changed.keys().all(|name| name == REFUSED) {
@@ -145,7 +147,7 @@ impl<'a> Draft<'a> {
             return (None, Some(wait));
         }
         self.status.last_check_time = Some(whole_seconds(self.now).to_string());
-        (difference(&stored, &json!(self.status)), None)
+        (difference(&stored, &fields(&self.status)), None)
     }
 
     /// For how long counts alone are not stored.
@@ -164,6 +166,13 @@ impl<'a> Draft<'a> {
     }
 }
 
+fn fields(status: &EventRecyclerStatus) -> Map<String, Value> {
+    match json!(status) {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
 /// A list; `None` where it is empty and was never stored.
 fn or_nothing<T>(list: Vec<T>, stored: Option<&Vec<T>>) -> Option<Vec<T>> {
     Some(list).filter(|list| stored.is_some() || !list.is_empty())
@@ -178,39 +187,4 @@ fn read(condition: &parts::Condition) -> Condition {
         message: condition.message.clone(),
         last_transition_time: condition.last_transition_time.parse().ok(),
     })
-}
-
-/// The merge patch from `old` to `new`; `None` where they are equal.
-fn difference(old: &Value, new: &Value) -> Option<Value> {
-    match (old, new) {
-        (Value::Object(old), Value::Object(new)) => {
-            let mut patch = Map::new();
-            for (name, value) in new {
-                let former = old.get(name).unwrap_or(&Value::Null);
-                if let Some(changed) = difference(former, value) {
-                    patch.insert(name.clone(), changed);
-                }
-            }
-            for name in old.keys().filter(|name| !new.contains_key(*name)) {
-                patch.insert(name.clone(), Value::Null);
-            }
-            (!patch.is_empty()).then_some(Value::Object(patch))
-        }
-        (old, new) if old == new => None,
-        (_, new) => Some(new.clone()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn difference_has_new_and_removed_fields_only() {
-        let old = json!({"a": 1, "b": {"x": 1, "y": 2}, "c": [1], "d": {"z": 1}});
-        let new = json!({"a": 1, "b": {"x": 3}, "c": [1, 2], "e": {}});
-        let patch = json!({"b": {"x": 3, "y": null}, "c": [1, 2], "d": null, "e": {}});
-        assert_eq!(difference(&old, &new), Some(patch));
-        assert_eq!(difference(&old, &old), None);
-    }
 }

@@ -1,6 +1,7 @@
 //! Reports, case by case.
 
 use machinist_domain::observed::Observed;
+use machinist_domain::report::EventType;
 use machinist_domain::retry::Category;
 use machinist_provider::node_groups::{Group, Sizes};
 use serde_json::{Value, json};
@@ -11,7 +12,8 @@ use crate::recycler::plan::Finalizer;
 use crate::recycler::recycling::GroupState;
 use crate::recycler::samples::{REGION, Sample, group, now, recycle};
 
-/// A reconcile in which the candidates have these descriptions, in their order. Its report has the status that `act` writes, too.
+/// A reconcile in which the candidates have these descriptions, in their order. Its report has the status that `act`
+/// writes, too.
 fn reconcile_with(sample: &Sample, groups: Vec<GroupState>) -> Report {
     let candidates = decide(&sample.snapshot(), now()).candidates;
     let mut sample = sample.clone();

@@ -13,10 +13,10 @@ pub struct RecycleArguments {
     /// What to do.
     #[command(subcommand)]
     pub command: RecycleCommand,
-    /// The cluster to look at: a path; by default it is found as kubectl finds it.
+    /// Path of the kubeconfig file; by default it is resolved as kubectl does.
     #[arg(long, global = true, value_name = "PATH")]
     pub kubeconfig: Option<String>,
-    /// The AWS region; by default $AWS_REGION, $AWS_DEFAULT_REGION, or what the zones of the Nodes say.
+    /// The AWS region; by default $AWS_REGION, $AWS_DEFAULT_REGION, or the region of the Nodes.
     #[arg(long, short, global = true, value_name = "REGION")]
     pub region: Option<String>,
 }
@@ -28,7 +28,8 @@ pub enum RecycleCommand {
     Search(SearchArguments),
     /// Show which node groups instances belong to. Exit 1 if one of them is unknown.
     Groups(GroupsArguments),
-    /// Replace every instance of node groups, one group after the other. Stopped, it is taken up again by the same command.
+    /// Replace every instance of node groups, one group after the other. Stopped, it is taken up again by the same
+    /// command.
     Run(RunArguments),
     /// Watch Events and recycle the node groups behind them, without an EventRecycler in the cluster, until Ctrl-C.
     Watch(WatchArguments),
@@ -37,16 +38,16 @@ pub enum RecycleCommand {
 /// Flags of `machinist recycle search`.
 #[derive(Debug, Clone, Args)]
 pub struct SearchArguments {
-    /// Show Events whose message has this text in it. May be said several times: one of them is enough.
+    /// Show Events whose message has this text in it. Can be repeated; one match is enough.
     #[arg(long, short, required = true, value_parser = NonEmptyStringValueParser::new(), value_name = "TERM")]
     pub search: Vec<String>,
-    /// Look at one namespace only.
+    /// Only this namespace.
     #[arg(long, short, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
     /// Show the instance of each Node.
     #[arg(long)]
     pub show_instance_id: bool,
-    /// How to print.
+    /// Output format.
     #[arg(long, short, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
     pub output: Format,
 }
@@ -60,7 +61,7 @@ pub struct GroupsArguments {
     /// Show instances of this cluster only.
     #[arg(long, short, value_name = "NAME")]
     pub cluster: Option<String>,
-    /// How to print.
+    /// Output format.
     #[arg(long, short, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
     pub output: Format,
 }
@@ -74,13 +75,13 @@ pub struct RunArguments {
     /// How to do it.
     #[command(flatten)]
     pub how: How,
-    /// Print what would be done, and write nothing.
+    /// Print what would be done, and change nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Do not ask before it begins.
+    /// Do not ask for confirmation.
     #[arg(long, short)]
     pub yes: bool,
-    /// How to print what came of it. Progress goes to stderr.
+    /// Output format of the results. Progress goes to stderr.
     #[arg(long, short, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
     pub output: Format,
 }
@@ -91,10 +92,10 @@ pub struct How {
     /// How instances are replaced.
     #[arg(long, value_enum, default_value_t = StrategyName::Replace, value_name = "STRATEGY")]
     pub strategy: StrategyName,
-    /// How long between two looks at a group.
+    /// The time between two descriptions of a group.
     #[arg(long, short, default_value = "15s", value_parser = some_time, value_name = "DURATION")]
     pub poll_interval: Duration,
-    /// How long a step may take before the group is given up and left at its size.
+    /// How long a step may take before the recycle fails and the group is left at its size.
     #[arg(long, default_value = "20m", value_parser = some_time, value_name = "DURATION")]
     pub timeout: Duration,
     /// How long the drain of one Node may take; by default as long as a step.
@@ -103,7 +104,7 @@ pub struct How {
     /// Terminate instances without draining their Nodes.
     #[arg(long)]
     pub no_drain: bool,
-    /// How many instances may be missing at once.
+    /// How many instances may be unavailable at once.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     pub max_unavailable: u32,
 }
@@ -111,7 +112,7 @@ pub struct How {
 /// Flags of `machinist recycle watch`.
 #[derive(Debug, Clone, Args)]
 pub struct WatchArguments {
-    /// Count Events whose message has this text in it. May be said several times, or with commas.
+    /// Count Events whose message has this text in it. Can be repeated or comma-separated.
     #[arg(
         long,
         value_delimiter = ',',
@@ -119,25 +120,25 @@ pub struct WatchArguments {
         value_name = "TERM"
     )]
     pub search: Vec<String>,
-    /// How many occurrences within the window make a node group ill.
+    /// The number of occurrences within the window at which a node group is recycled.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     pub threshold: u32,
     /// How long occurrences count.
     #[arg(long, default_value = "10m", value_parser = some_time, value_name = "DURATION")]
     pub window: Duration,
-    /// How often Events are looked at.
+    /// The time between two evaluations.
     #[arg(long, default_value = "60s", value_parser = some_time, value_name = "DURATION")]
     pub watch_interval: Duration,
-    /// How long a group is left alone after it was recycled.
+    /// The time after a recycle in which the group is not recycled again.
     #[arg(long, default_value = "1h", value_parser = some_time, value_name = "DURATION")]
     pub cool_down: Duration,
-    /// Look at one namespace only.
+    /// Only this namespace.
     #[arg(long, short, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
     /// How to recycle.
     #[command(flatten)]
     pub how: How,
-    /// Say what would be recycled, and write nothing.
+    /// Print what would be recycled, and change nothing.
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -1,6 +1,7 @@
 //! `machinist recycle search`: Events by their message, with the Nodes that they happened on.
 //!
-//! An Event about a pod belongs to the pod's Node, if the uid of the pod is the same, else to the host that the Event names.
+//! An Event about a pod belongs to the pod's Node, if the uid of the pod is the same, else to the host that the Event
+//! names.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! An occurrence counts once, whoever target, whoever follows, and whenever they change locator.
+//! An occurrence counts once, across leaders, followers and changes of the leader.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use machinist_runtime::clock::{Clock as _, SystemClock};
 use proptest::prelude::*;
 
 use super::*;
-use crate::kinds::Whom;
+use crate::kinds::Involved;
 use crate::recycler::detection::counting::{Counting, Located, Target};
 
 /// A cluster: its Events in order, and one EventRecycler.
@@ -28,7 +28,7 @@ struct Replica {
     position: Version,
     /// Whether its watch is broken.
     deaf: bool,
-    /// Whether it has seen every single change since somebody stored the last mark.
+    /// Whether it has seen every single change since the last mark was stored.
     knows_all: bool,
 }
 
@@ -113,11 +113,11 @@ impl Cluster {
         Arc::new(Event {
             meta: meta(name, self.version),
             count,
-            about: Some(Box::new(About {
+            about: Some(Box::new(EventDetails {
                 message: message.into(),
                 reason: "R".into(),
                 kind: "Warning".into(),
-                whom: Whom::Node("n".into()),
+                involved: Involved::Node("n".into()),
                 host: None,
                 first: last - first,
                 last,
@@ -226,7 +226,7 @@ fn after_a_restart_what_is_stored_does_not_count_again() {
         cluster.write(event, &[&first]);
     }
     cluster.store(&first, &[&first]);
-    // While nobody runs, one happens again, by an unknown number, and another one is new.
+    // While no process runs, one Event grows by an unknown number, and another one is new.
     let again = cluster.event("b", 9, "bad", 60);
     cluster.write(again, &[]);
     let new = cluster.event("c", 2, "bad", 0);
@@ -294,11 +294,11 @@ fn what_is_old_is_not_noted_and_what_is_noted_is_bounded() {
     assert!(event_tracker.tracked.lock().values().all(|one| one.noted.is_empty()));
 }
 
-/// An Event goes from three to five and nine; somebody has stored a mark, and a list brings the nine.
+/// An Event grows from three to five and nine; a mark is stored, and a list brings the nine.
 #[test]
 fn what_a_list_brings_counts_once_where_the_mark_is_in_its_middle() {
     for (missed, mark, counts) in [
-        // Nobody has stored anything since it was known: all of it is new.
+        // No mark was stored since it was known: all of it is new.
         (0, 13, 6),
         // The five are stored, and how much of the six that is cannot be seen.
         (0, 14, 1),
@@ -352,7 +352,7 @@ enum Step {
     Again(usize, u32),
     Store,
     ChangePlaces,
-    /// The leader dies, the follower target, and another one begins to follow.
+    /// The leader dies, the follower leads, and a new follower starts.
     Die,
     /// The watch of the follower breaks.
     Break,
@@ -413,14 +413,14 @@ proptest! {
                     })
                 }
                 Step::Store => {
-                    // From now on this is what has happened, whoever knows better.
+                    // The count of the new leader is the reference from now on.
                     total = cluster.count(&leader.event_tracker);
                     cluster.store(&leader.event_tracker, &[&leader.event_tracker, &follower.event_tracker]);
                     (leader.knows_all, follower.knows_all) = (true, true);
                     None
                 }
                 Step::ChangePlaces | Step::Die => {
-                    // Whoever begins to lead lists first.
+                    // A new leader lists first.
                     follower.list(&cluster);
                     std::mem::swap(&mut leader, &mut follower);
                     if matches!(step, Step::Die) {
@@ -442,7 +442,8 @@ proptest! {
                 follower.hear(&event);
                 cluster.write(event, &[]);
             }
-            // Of an event that has happened again, only those know how often who saw it before: from all others it counts once.
+            // Of an event that has happened again, only those know how often who saw it before: from all others it
+            // counts once.
             let count = cluster.count(&leader.event_tracker);
             prop_assert!(count <= total && count >= cluster.at_least(), "{count} of {total}");
             if leader.knows_all {

@@ -1,11 +1,11 @@
-//! Many tallies together, kept within what can be stored: an object of Kubernetes has an end.
+//! Bounds the size of many tallies together.
 
 use std::collections::BTreeMap;
 
 use super::Tally;
 
-/// Leaves out whole tallies, those with the fewest first, until the texts of all that stay, with what `besides` says of their keys, come to no more
-/// than `most` bytes. `count` says how many a tally counts: whoever has many of them is wanted most.
+/// Drops the tallies with the lowest `count` until the texts of all, with `besides` bytes for each key, fit into `most`
+/// bytes.
 pub fn bound<K: Ord + Clone>(
     tallies: &mut BTreeMap<K, Tally>,
     most: usize,

@@ -1,11 +1,10 @@
 //! Counting over a sliding window, in minutes.
 //!
-//! * [`Window`]: how far back something counts, and into which bucket it goes.
-//! * [`Tally`]: how many in which bucket, for one group; as text it is stored in a status. [`bound()`]: many of them together.
+//! [`Window`] is how far back something counts. [`Tally`] has the counts of one group per bucket; it is stored as text.
 //!
-//! A bucket is a minute, or several where the window is long: there are never more than [`MOST_BUCKETS`] of them, and [`MOST_SUBJECTS`] subjects in
-//! all of them together, so that what is stored stays small, whatever comes. What is in a bucket counts for as long as any moment of the bucket is in the window: for the whole window at least, and for one
-//! bucket longer at most. Time is an argument everywhere.
+//! A bucket is a minute, or several where the window is long. There are at most [`MOST_BUCKETS`] buckets and
+//! [`MOST_SUBJECTS`] subjects, so that the stored text is bounded. A bucket counts while any moment of it is in the
+//! window.
 
 mod bound;
 mod tally;
@@ -21,10 +20,10 @@ pub use self::bound::bound;
 pub use self::tally::{Bucket, CountBy, Tally};
 pub use self::text::NotATally;
 
-/// The most buckets that one group has at a time, apart from the one that is just passing out of the window.
+/// The most buckets of one group, apart from one that is leaving the window.
 pub const MOST_BUCKETS: i64 = 60;
 
-/// How many different subjects one group has at most; the newest stay. Whoever has a higher threshold than that counts occurrences.
+/// The most subjects of one group; the newest stay.
 pub const MOST_SUBJECTS: usize = 1000;
 
 /// A minute, counted from the epoch.

@@ -1,7 +1,7 @@
-//! How many in which bucket.
+//! Counts per bucket.
 //!
-//! A tally is bounded by itself, whatever is added: it has few buckets, and every subject once, in its newest bucket; there it counts for as long as it
-//! would in all of them. What is too much goes, the oldest first.
+//! A tally is bounded: it has few buckets, and every subject once, in its newest bucket. The oldest entries are dropped
+//! first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,9 @@ use jiff::Timestamp;
 
 use super::{MOST_BUCKETS, MOST_SUBJECTS, Minute, Window};
 
-/// The longest text of a bucket without its subjects: two numbers of 64 bits, and what stands between.
+/// The longest text of a bucket without its subjects: two 64-bit numbers and separators.
 const LONGEST_BUCKET: usize = 42;
-/// The longest text of a subject: 32 bits, and what stands before.
+/// The longest text of a subject: 32 bits and a separator.
 const LONGEST_SUBJECT: usize = 9;
 
 /// What is counted.
@@ -34,12 +34,12 @@ pub struct Tally {
 pub struct Bucket {
     /// How often it happened.
     pub occurrences: u64,
-    /// To whom it happened, as hashes; empty where nobody asks.
+    /// The subjects, as hashes; empty where occurrences are counted.
     pub subjects: BTreeSet<u32>,
 }
 
 impl Tally {
-    /// Counts something that happened `times` in that minute. `subject` says to whom, where that is asked.
+    /// Counts `times` occurrences in that minute, with their subject where subjects are counted.
     pub fn add(&mut self, window: Window, minute: Minute, times: u64, subject: Option<u32>) {
         if times > 0 {
             self.put(window.bucket(minute), times, subject);

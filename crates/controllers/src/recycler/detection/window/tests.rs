@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One thing that happened: when, how often, to whom.
+/// One thing that happened: when, how often, to involved.
 type Happening = (i64, u64, u32);
 
 const BASE: i64 = 1_790_000_000;

@@ -1,4 +1,5 @@
-//! A tally as text, to be stored: `29500000:7 29500001:2:9f3c1a20,b1`. Minutes and counts are decimal, subjects hexadecimal.
+//! A tally as text, to be stored: `29500000:7 29500001:2:9f3c1a20,b1`. Minutes and counts are decimal, subjects
+//! hexadecimal.
 
 use std::fmt;
 use std::str::FromStr;

@@ -36,7 +36,8 @@ enum Now {
     Unknown(CloudError),
 }
 
-/// Executes `effect` on a group that has changed like this since the decision. Returns the outcome and the calls to the cloud.
+/// Executes `effect` on a group that has changed like this since the decision. Returns the outcome and the calls to the
+/// cloud.
 async fn done(effect: Effect, now: Now, wanted: bool) -> (Outcome, Vec<String>) {
     let cloud = Arc::<FakeCloud>::default();
     let group = GroupRef::new("r", "workers");

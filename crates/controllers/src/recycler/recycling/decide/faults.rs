@@ -1,4 +1,5 @@
-//! A group that cannot be described, an owner that is deleted, and instances that are detached or protected during their drain.
+//! A group that cannot be described, an owner that is deleted, and instances that are detached or protected during
+//! their drain.
 
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::node_groups::{InstanceId, Lifecycle, RefreshStatus, Sizes};
@@ -148,7 +149,7 @@ fn a_node_whose_instance_somebody_took_out_of_the_group_is_released_before_the_e
         base.recycle.step = end;
         assert_eq!(decide(&base, now()), release_of(&base, "i-1"));
     }
-    // A drain that began before this recycle is somebody else's.
+    // A drain that began before this recycle belongs to another owner.
     base.recycle.started = after(5);
     assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
     base.recycle.started = now();
@@ -239,7 +240,7 @@ fn what_was_only_planned_is_cancelled_in_a_dry_run_without_a_change() {
         let mut base = snapshot(strategy, Step::Planned, &THREE);
         (base.cancelled, base.settings.dry_run) = (true, true);
         base.group_mut().mark = None;
-        // Somebody else is at work: what they do is none of ours.
+        // The mark of another recycle: nothing is released.
         base.nodes.insert("i-1".into(), cordoned("i-1"));
         base.group_mut().refresh = Some(refresh("r-9", RefreshStatus::InProgress));
         for expected in [Step::Unmarking, Step::Failed] {
@@ -265,7 +266,7 @@ fn taken_up_again_and_given_up_at_once_no_cordon_and_no_refresh_is_left_behind()
         base.recycle.failure = Some(RecycleFailure::Cancelled);
         base.nodes.insert("i-1".into(), cordoned("i-1"));
         assert_eq!(decide(&base, now()), release_of(&base, "i-1"), "its turn had come before");
-        // Its instance was terminated before: it stays as it is. And a drain from before is somebody else's.
+        // Its instance was terminated before, so it stays. An earlier drain belongs to another owner.
         base.group_mut().members.remove(0);
         let goes_on =
             |base: &Snapshot| !matches!(decide(base, now()), Plan::Do(Effect::Release { .. }));

@@ -1,4 +1,5 @@
-//! The end of a recycle: rolls back what was begun and is no longer wanted, and removes the mark. This is never given up.
+//! The end of a recycle: rolls back what was begun and is no longer wanted, and removes the mark. This is never given
+//! up.
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
@@ -42,8 +43,8 @@ pub(super) fn unreachable(snapshot: &Snapshot, failure: &Failure, now: Timestamp
     Plan::Wait { pause, why }
 }
 
-/// The next step where the group is not found. The cloud may be wrong for a while, so the group counts as gone after the timeout of a step, and
-/// its mark after another one.
+/// The next step where the group is not found. The cloud may be wrong for a while, so the group counts as gone after
+/// the timeout of a step, and its mark after another one.
 pub(super) fn missing(snapshot: &Snapshot, now: Timestamp) -> Plan {
     let left = unknown_timeout(snapshot).saturating_sub(snapshot.lasted(now));
     if snapshot.recycle.step == Step::Releasing || left.is_zero() {
@@ -86,7 +87,8 @@ fn is_refreshed(recycle: &Recycle, group: &Group) -> bool {
     recycle.strategy == Strategy::InstanceRefresh && group.refresh.as_ref().is_some_and(ours)
 }
 
-/// Releases a Node that this recycle cordoned and whose instance is not terminating: it stays, or was detached from the group.
+/// Releases a Node that this recycle cordoned and whose instance is not terminating: it stays, or was detached from the
+/// group.
 pub(super) fn release_node(
     snapshot: &Snapshot,
     group: Option<&Group>,
@@ -100,7 +102,8 @@ pub(super) fn release_node(
     recycle.instances.iter().filter(|instance| states(instance.state)).find_map(|instance| {
         let member = group.and_then(|group| member(group, &instance.id));
         let goes = member.is_some_and(|member| member.lifecycle.is_leaving());
-        // A resumed recycle has lost the states of its instances: the mark on the group and the annotation on the Node replace them.
+        // A resumed recycle has lost the states of its instances: the mark on the group and the annotation on the Node
+        // replace them.
         let resumed = || member.is_some() && group.is_some_and(|group| is_marked(snapshot, group));
         let begun = instance.state != InstanceState::Waiting || resumed();
         let node = snapshot.node(&instance.id)?;
@@ -119,7 +122,8 @@ fn may_be_begun(state: InstanceState) -> bool {
     state != InstanceState::Gone
 }
 
-/// Whether this recycle scaled the group to zero and not back: the group was taken for gone, or the recycle was resumed and given up.
+/// Whether this recycle scaled the group to zero and not back: the group was taken for gone, or the recycle was resumed
+/// and given up.
 fn is_left_at_zero(snapshot: &Snapshot, group: &Group) -> bool {
     let recycle = &snapshot.recycle;
     recycle.strategy == Strategy::ScaleToZero

@@ -1,7 +1,9 @@
-//! Whatever a recycle starts from, and whenever it is interrupted: with a cloud that obeys, it ends, and the group has its sizes.
+//! Whatever a recycle starts from, and whenever it is interrupted: with a cloud that obeys, it ends, and the group has
+//! its sizes.
 //!
-//! The cloud of this model does what it is told, some of it later. Every pass may be the last of a process: then the effect has happened and
-//! nothing was stored. Sometimes the status is lost altogether, and only the text on the group is left.
+//! The cloud of this model does what it is told, some of it later. Every pass may be the last of a process: then the
+//! effect has happened and nothing was stored. Sometimes the status is lost altogether, and only the text on the group
+//! is left.
 
 use machinist_domain::key::Uid;
 use machinist_domain::retry::{Category, Failure, Retry};

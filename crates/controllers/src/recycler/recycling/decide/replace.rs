@@ -1,7 +1,7 @@
 //! Strategy Replace: drain a Node, terminate its instance, wait until the group is complete again, then the next one.
 //!
-//! The sizes of the group are never changed. At most `max_unavailable` places of the group have neither an old instance that waits nor a new one
-//! that is ready.
+//! The sizes of the group are never changed. At most `max_unavailable` places of the group have neither an old instance
+//! that waits nor a new one that is ready.
 
 use std::time::Duration;
 
@@ -203,7 +203,7 @@ impl<'a> Replacing<'a> {
         Plan::Store(Box::new(further))
     }
 
-    /// How many locator of the group have neither an instance whose turn has not come nor one that works.
+    /// How many places of the group have neither an old instance that waits nor an available one.
     fn in_use(&self) -> u32 {
         let occupied = self.group.members.iter().filter(|member| match self.state(member) {
             Some(InstanceState::Waiting | InstanceState::Kept) => has_a_place(member),
@@ -213,7 +213,7 @@ impl<'a> Replacing<'a> {
         self.group.sizes.desired.saturating_sub(weight(occupied))
     }
 
-    /// How many locator of the group have nothing that works, apart from those that somebody keeps as they are.
+    /// How many places of the group have no available instance, apart from skipped ones.
     fn missing(&self) -> u32 {
         let fine = self.group.members.iter().filter(|member| {
             let kept = self.state(member) == Some(InstanceState::Kept) && has_a_place(member);

@@ -1,6 +1,8 @@
-//! Strategy ScaleToZero, as kaws does it: to zero and back, without drains, because all instances are terminated at once.
+//! Strategy ScaleToZero, as kaws does it: to zero and back, without drains, because all instances are terminated at
+//! once.
 //!
-//! Sizes that a user sets meanwhile stay: before the scale-down they are the new original ones, afterwards each size that is not zero.
+//! Sizes that a user sets meanwhile stay: before the scale-down they are the new original ones, afterwards each size
+//! that is not zero.
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{Recycle, Step};

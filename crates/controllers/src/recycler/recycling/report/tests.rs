@@ -2,6 +2,7 @@
 
 use machinist_api::event_recycler::recycle::RecycleFailure;
 use machinist_api::event_recycler::spec::Strategy;
+use machinist_domain::report::EventType;
 use machinist_domain::retry::{Category, Failure};
 
 use super::super::plan::Effect;

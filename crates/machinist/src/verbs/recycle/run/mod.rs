@@ -1,9 +1,10 @@
 //! `machinist recycle run`: recycles node groups one after the other, by the stages of the controller.
 //!
-//! Input: names of groups. Output: a confirmation prompt ([`preview`]), progress on stderr ([`progress`]), and results on stdout.
+//! Input: names of groups. Output: a confirmation prompt ([`preview`]), progress on stderr ([`progress`]), and results
+//! on stdout.
 //!
-//! The plan is stored only in the tags of the group. The same command resumes from there: after Ctrl-C, after a crash, on another machine. The
-//! first group that fails ends the run.
+//! The plan is stored only in the tags of the group. The same command resumes from there: after Ctrl-C, after a crash,
+//! on another machine. The first group that fails ends the run.
 
 pub(super) mod command;
 mod context;

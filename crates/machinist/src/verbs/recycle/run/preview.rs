@@ -1,7 +1,8 @@
 //! What will happen to a group: for the confirmation prompt, and for `--dry-run`.
 //!
-//! Time may pass between the preview and the recycle, so the group is described again before its recycle begins ([`Preview::start`]). Where another
-//! command has finished the recycle meanwhile, nothing is begun: without its mark, every instance would be replaced a second time.
+//! Time may pass between the preview and the recycle, so the group is described again before its recycle begins
+//! ([`Preview::start`]). Where another command has finished the recycle meanwhile, nothing is begun: without its mark,
+//! every instance would be replaced a second time.
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
@@ -153,7 +154,8 @@ fn remarks(group: &Group) -> Vec<String> {
 }
 
 impl Preview {
-    /// The recycle, if the group has not changed since the preview. A group that cannot be described is retried until Ctrl-C.
+    /// The recycle, if the group has not changed since the preview. A group that cannot be described is retried until
+    /// Ctrl-C.
     pub(super) async fn start(
         self,
         context: &RecycleContext,

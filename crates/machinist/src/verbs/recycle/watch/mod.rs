@@ -1,7 +1,8 @@
 //! `machinist recycle watch`: counts Events and recycles their node groups, without an EventRecycler in the cluster.
 //!
-//! Input: flags. Output: lines on stdout. Events are counted as the controller does ([`detector`]); a group is recycled as `run` does, one at a time.
-//! Events before the start do not count, because no status records whether they were counted. Ctrl-C ends it as it ends `run`.
+//! Input: flags. Output: lines on stdout. Events are counted as the controller does ([`detector`]); a group is recycled
+//! as `run` does, one at a time. Events before the start do not count, because no status records whether they were
+//! counted. Ctrl-C ends it as it ends `run`.
 
 mod detector;
 
@@ -81,7 +82,8 @@ async fn first<'a>(
     Ok(None)
 }
 
-/// Recycles a group and returns the result for the cool-down; `None` where the group cannot be described, and its counts stay.
+/// Recycles a group and returns the result for the cool-down; `None` where the group cannot be described, and its
+/// counts stay.
 async fn recycle(
     context: &RecycleContext,
     candidate: &Candidate,

@@ -140,9 +140,9 @@ fn a_text_that_belongs_to_no_stored_recycle_is_taken_up_again() {
 }
 
 #[test]
-fn somebody_who_recycles_by_hand_is_not_overtaken() {
+fn a_mark_of_the_command_line_is_not_taken_over() {
     let mut base = snapshot(Strategy::Replace, Step::Planned, &THREE);
-    let text = super::super::super::mark::write(&base.recycle, "somebody@somewhere");
+    let text = super::super::super::mark::write(&base.recycle, "by-hand/user@host");
     base.group_mut().mark = Some(text);
     let group = base.group_mut().clone();
     let request = request(Strategy::Replace);

@@ -33,7 +33,7 @@ fn one_instance_after_the_other_is_drained_terminated_and_replaced() {
     base.nodes.insert("i-4".into(), node("i-4"));
     let next = stored_plan(decide(&base, after(11)));
     assert_eq!(next.instances[1].state, InstanceState::Draining);
-    assert_eq!(next.step_since, after(11), "the time begins anew with every instance");
+    assert_eq!(next.step_since, after(11), "every instance restarts the timeout");
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn a_cordon_that_was_there_before_stays() {
         Node { cordoned: true, mark: Some(drain_mark(false)), ..node("i-1") },
     );
     assert!(matches!(decide(&base, now()), Plan::Do(Effect::Release { uncordon: false, .. })));
-    // Nor is a Node touched whose instance goes, or that somebody else drained before.
+    // A Node is not released if its instance is terminating, or if another drain cordoned it.
     let started = base.recycle.started - Duration::from_secs(1);
     let theirs = crate::drain::Mark { started, cordoned: true };
     base.nodes.insert("i-2".into(), Node { cordoned: true, mark: Some(theirs), ..node("i-2") });

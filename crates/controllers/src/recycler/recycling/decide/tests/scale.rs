@@ -48,7 +48,7 @@ fn sizes_that_somebody_sets_before_or_while_the_group_is_at_zero_are_kept() {
     let mut base = snapshot(Strategy::ScaleToZero, Step::Emptying, &THREE);
     base.group_mut().sizes = Sizes { min: 0, max: 2, desired: 2 };
     base.recycle = stored_plan(decide(&base, now()));
-    assert_eq!(base.recycle.step, Step::Restoring, "somebody has brought it back already");
+    assert_eq!(base.recycle.step, Step::Restoring, "the sizes are restored already");
     let cases = [
         // found, set back to (original 1/5/3)
         ((0, 0, 0), (1, 5, 3)),
