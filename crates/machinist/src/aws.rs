@@ -6,13 +6,13 @@ use machinist_aws_spec::TypeFacts;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::Pending;
-use machinist_provider::capacity::{Credentials, Realm};
+use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::secret::{SecretData, SecretReader};
 use machinist_provider_aws::all_types;
 
 /// Every instance type of a region, with credentials and endpoint from the environment, as the AWS CLI has them.
 pub(crate) fn listed_types(region: &str) -> anyhow::Result<Vec<TypeFacts>> {
-    let realm = Realm {
+    let realm = CloudAccess {
         region: region.into(),
         credentials: Credentials::Ambient,
         endpoint: None,

@@ -85,15 +85,17 @@ fn listing_region(region: &str) -> &'static str {
     partition.map_or("us-east-1", |(_, listing)| listing)
 }
 
+type List = Result<Arc<[RegionFacts]>, AwsError>;
+
 /// The regions of a partition, per identity.
 #[derive(Debug)]
 pub(crate) struct Regions {
-    lists: Lookups<(Credentials, &'static str), Result<Arc<[RegionFacts]>, AwsError>>,
+    lists: Lookups<(Credentials, &'static str), List>,
 }
 
 impl Regions {
     pub(crate) fn new(clock: &Clock) -> Self {
-        let ttl = |list: &Result<_, _>| if list.is_ok() { KEEP } else { Duration::ZERO };
+        let ttl = |list: &List| if list.is_ok() { KEEP } else { Duration::ZERO };
         Self { lists: Lookups::new(clock, ttl) }
     }
 

@@ -11,12 +11,9 @@ use machinist_domain::observed::Observed;
 use machinist_domain::shape::Capacity;
 
 use crate::access::CloudAccess;
-pub use crate::access::{CloudAccess as Realm, Credentials};
 
 /// The capacity of an instance type. `Unknown` is retried by the source, unless the failure waits for a change.
 pub type ObservedCapacity = Observed<Capacity>;
-/// The former name.
-pub type Answer = ObservedCapacity;
 
 /// One query.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

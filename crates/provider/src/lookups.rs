@@ -44,34 +44,38 @@ impl<K: Eq + Hash, V: Clone> Lookups<K, V> {
     }
 
     /// The stored result, or that of `lookup`.
-    pub async fn get(&self, key: K, lookup: impl Future<Output = V>) -> V {
-        self.get_within(key, self.ttl, lookup).await
+    pub fn get(&self, key: K, lookup: impl Future<Output = V>) -> impl Future<Output = V> {
+        self.get_within(key, self.ttl, lookup)
     }
 
     /// As [`get`](Self::get), with a time to live for this caller.
-    pub async fn get_within(
+    pub fn get_within(
         &self,
         key: K,
         ttl: impl Fn(&V) -> Duration,
         lookup: impl Future<Output = V>,
-    ) -> V {
-        let now = (self.clock)();
-        let slot = {
-            let new = || Arc::new(Slot { completed: AtomicU64::new(0), last: None.into() });
-            Arc::clone(self.slots.lock().touch(key, now, IDLE, new))
-        };
-        let before = slot.completed.load(Ordering::Relaxed);
-        let mut last = slot.last.lock().await;
-        let has_waited = slot.completed.load(Ordering::Relaxed) != before;
-        if let Some((at, value)) = last.as_ref()
-            && (has_waited || now.saturating_sub(*at) < ttl(value))
-        {
-            return value.clone();
+    ) -> impl Future<Output = V> {
+        // Boxed, because the futures of an SDK call take tens of kilobytes.
+        let lookup = Box::pin(lookup);
+        async move {
+            let now = (self.clock)();
+            let slot = {
+                let new = || Arc::new(Slot { completed: AtomicU64::new(0), last: None.into() });
+                Arc::clone(self.slots.lock().touch(key, now, IDLE, new))
+            };
+            let before = slot.completed.load(Ordering::Relaxed);
+            let mut last = slot.last.lock().await;
+            let has_waited = slot.completed.load(Ordering::Relaxed) != before;
+            if let Some((at, value)) = last.as_ref()
+                && (has_waited || now.saturating_sub(*at) < ttl(value))
+            {
+                return value.clone();
+            }
+            let value = lookup.await;
+            slot.completed.fetch_add(1, Ordering::Relaxed);
+            *last = Some((now, value.clone()));
+            value
         }
-        let value = lookup.await;
-        slot.completed.fetch_add(1, Ordering::Relaxed);
-        *last = Some((now, value.clone()));
-        value
     }
 
     /// Removes the result for a key. A lookup that is in flight is not stored for later callers.

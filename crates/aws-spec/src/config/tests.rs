@@ -61,7 +61,7 @@ fn check_problems(name: &str, cases: impl IntoIterator<Item = (Value, impl Into<
     let mut rows = Vec::new();
     for (extra, path) in cases {
         let (path, problems) = (path.into(), with(&extra).problems());
-        assert_eq!(paths(&extra), [path.clone()], "{extra}");
+        assert_eq!(paths(&extra), std::slice::from_ref(&path), "{extra}");
         rows.extend(problems.into_iter().map(|one| ("provider spec", path.clone(), one.message)));
     }
     insta::assert_snapshot!(name, message_table(&rows));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use machinist_domain::key::{ObjectKey, Version};
-use machinist_provider::capacity::Credentials;
+use machinist_provider::access::Credentials;
 use machinist_provider::cloud::{
     Cloud, Deletion, Effect, ErrorClass, InstanceState, MachineRef, ObservedInstance,
 };

@@ -14,9 +14,7 @@ pub mod ownership;
 use std::fmt::Debug;
 
 pub use self::error::{CloudError, Effect, ErrorClass, FailureDomain};
-pub use self::instance::{
-    Address, AddressKind, Instance, InstanceState, ObservedInstance, ObservedInstance as Sighting,
-};
+pub use self::instance::{Address, AddressKind, Instance, InstanceState, ObservedInstance};
 pub use self::machine::{MachineRef, ProviderStatus};
 use crate::Pending;
 

@@ -3,7 +3,7 @@
 use machinist_domain::key::ObjectKey;
 use machinist_domain::observed::Observed;
 use machinist_provider::Pending;
-use machinist_provider::capacity::Credentials;
+use machinist_provider::access::Credentials;
 use machinist_provider::cloud::{
     CloudError, Deletion, InstanceState, Owned, ProviderStatus, Reach,
 };
