@@ -145,9 +145,9 @@ impl Installation {
     }
 
     fn lease_role(&self) -> String {
-        let leases: String =
-            self.controllers.iter().map(|one| format!("      - {}\n", one.lease_name())).collect();
-        self.fill(include_str!("role-leases.yaml")).replace("      - $LEASES\n", &leases)
+        let line = |one: &&Declaration| format!("      - {}\n", one.lease_name());
+        let leases: Vec<_> = self.controllers.iter().map(line).collect();
+        self.fill(include_str!("role-leases.yaml")).replace("      - $LEASES\n", &leases.concat())
     }
 
     fn fill(&self, template: &str) -> String {

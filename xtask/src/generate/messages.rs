@@ -10,7 +10,7 @@ const INTRODUCTION: &str = "Events, conditions and errors of the command line, w
 
 pub(super) fn page(repo: &Repo) -> Result<String> {
     let mut text = heading("Messages", "the snapshots of messages", INTRODUCTION);
-    for file in repo.files_below("crates", |name| name.ends_with("messages.snap"))? {
+    for file in repo.files_below("crates", |name| name.ends_with("__messages.snap"))? {
         let content = repo.read(&file)?;
         let table = content.splitn(3, "---\n").nth(2);
         let table = table.with_context(|| format!("{file} is not a snapshot of insta"))?;
