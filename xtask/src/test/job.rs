@@ -46,20 +46,17 @@ impl Job {
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default();
         let (mut passed, mut failed) = count(&output);
-        match status {
-            Ok(status) if status.success() => {
-                // A test with a `main` of its own prints no counts.
-                passed += usize::from(!output.contains(" passed;"));
-            }
-            Ok(status) => {
-                output.push_str(&format!("ended with {status}\n"));
-                failed = failed.max(1);
-            }
-            Err(error) => {
-                output.push_str(&format!("{error:#}\n"));
-                failed = failed.max(1);
-            }
+        let problem = match status {
+            Ok(status) if status.success() => None,
+            Ok(status) => Some(format!("ended with {status}\n")),
+            Err(error) => Some(format!("{error:#}\n")),
+        };
+        match &problem {
+            // A test with a `main` of its own prints no counts.
+            None => passed += usize::from(!output.contains(" passed;")),
+            Some(_) => failed = failed.max(1),
         }
+        output.extend(problem);
         Outcome { name: self.name, passed, failed, took: started.elapsed(), log, output }
     }
 
