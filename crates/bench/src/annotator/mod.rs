@@ -1,7 +1,7 @@
 //! The annotator: how long it takes over many MachineSets, with how much memory and how many requests.
 //!
-//! * [`live`]: a run of the real program; [`recording`]: its writes, replayed by a bare client; [`series`]: both by
-//! turns, at one size; [`figures`]: from measurements to the report.
+//! - [`live`]: a run of the real program; [`recording`]: its writes, replayed by a bare client; [`series`]: both by
+//!   turns, at one size; [`figures`]: from measurements to the report.
 //!
 //! What takes long and needs no comparison (counting requests of the settled program) comes last.
 

@@ -1,8 +1,8 @@
 //! Machines on EC2 (moto): how long they take from nothing to Provisioned, against the same launches by a bare SDK;
 //! with how much memory and how many calls.
 //!
-//! * [`stage`]: an API server, a moto and an estate, fresh for every run; [`live`]: a run of the real program;
-//! [`launches`]: the limit; [`figures`]: from measurements to the report.
+//! - [`stage`]: an API server, a moto and an estate, fresh for every run; [`live`]: a run of the real program;
+//!   [`launches`]: the limit; [`figures`]: from measurements to the report.
 //!
 //! moto does one thing at a time, so both sides wait for it most of the time. What is measured is what machinist adds:
 //! look-ups, descriptions, and its own writes to Kubernetes.

@@ -147,8 +147,8 @@ async fn an_instance_that_dies_makes_its_machine_fail_and_an_outage_does_not(
     let touches = AtomicU32::new(0);
     // What was seen a moment ago serves for a while, so the machine is touched until the cache has expired.
     let machine = eventually(PATIENCE, "an unknown state", || async {
-        let touched = touches.fetch_add(1, Ordering::Relaxed).to_string();
-        let touch = json!({"metadata": {"annotations": {"touched": touched}}});
+        let number = touches.fetch_add(1, Ordering::Relaxed).to_string();
+        let touch = json!({"metadata": {"annotations": {"touched": number}}});
         world.patch("m", touch).await?;
         let machine = world.machines().get("m").await?;
         let says = condition(&machine, "InstanceExists");
