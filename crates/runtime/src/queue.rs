@@ -70,7 +70,7 @@ impl Queue {
 
     /// Enqueues `key` after `delay`, at most an hour. An earlier due time is kept.
     pub fn add_after(&self, key: &ObjectKey, delay: Duration) {
-        self.request(key, due_after(delay), None);
+        self.request(key, Some(due_after(delay)), None);
     }
 
     /// Enqueues `key` because of `change`. Subscribers of kinds that the controller writes must use this one: the queue
@@ -86,7 +86,7 @@ impl Queue {
         change: &Change<'_, T>,
         delay: Duration,
     ) {
-        self.request(key, due_after(delay), change.revision());
+        self.request(key, Some(due_after(delay)), change.revision());
     }
 
     fn request(&self, key: &ObjectKey, at: Option<Instant>, cause: Option<Revision>) {
@@ -195,8 +195,8 @@ impl Queue {
     }
 }
 
-fn due_after(delay: Duration) -> Option<Instant> {
-    Some(Instant::now() + delay.min(LONGEST_DELAY))
+fn due_after(delay: Duration) -> Instant {
+    Instant::now() + delay.min(LONGEST_DELAY)
 }
 
 impl State {

@@ -220,7 +220,7 @@ async fn delayed_request_during_a_reconcile_keeps_its_delay() {
     queue.add(&key("a"));
     queue.take().await;
     let cause = Some(Revision::of(&meta(1)));
-    queue.request(&key("a"), due_after(Duration::from_secs(5)), cause);
+    queue.request(&key("a"), Some(due_after(Duration::from_secs(5))), cause);
     queue.done(&key("a"));
     assert!(nothing_within(&queue, Duration::from_secs(4)).await);
     assert_eq!(queue.take().await, key("a"));
