@@ -290,7 +290,7 @@ impl Ec2Machines {
                     if error.category() == Category::Unauthorised
                         && matches!(*targets, Targets::Classic(_)) =>
                 {
-                    tracing::warn!(%error, name = balancer.name, "cannot deregister the instance from the classic load balancer");
+                    tracing::warn!(%error, name = balancer.name, "cannot deregister the instance");
                 }
                 Err(error) if !is_missing(&error) => return Err(classified(error)),
                 _ => {}
