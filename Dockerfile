@@ -15,7 +15,7 @@ COPY . .
 # The caches survive between builds on one machine; the binary is copied out because the cache is not part of the layer.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    cargo build --release --locked -p machinist --no-default-features \
+    cargo build --release --locked -p machinist --no-default-features --features aws \
  && cp target/release/machinist /machinist
 
 FROM ${RUNTIME}
