@@ -23,7 +23,8 @@ use anyhow::{Result, bail};
 
 use crate::repo::Repo;
 
-const USAGE: &str = "usage: xtask check [NAME ...] | generate | image [ARG ...] | test [CARGO ARG ...] [-- TEST ARG ...]";
+const USAGE: &str = "usage: xtask check [NAME ...] | generate | image [ARG ...] \
+    | test [CARGO ARG ...] [-- TEST ARG ...]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -15,7 +15,8 @@ pub(crate) struct Repo {
 }
 
 impl Repo {
-    /// Walks up from the current folder. Not from a path known at compile time: that would put a machine's path into the binary.
+    /// Walks up from the current folder. Not from a path known at compile time: that would put a machine's path into
+    /// the binary.
     pub(crate) fn find() -> Result<Self> {
         let here = std::env::current_dir().context("no current folder")?;
         for folder in here.ancestors() {

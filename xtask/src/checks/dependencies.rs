@@ -1,8 +1,8 @@
 //! Bans, licences and sources of `deny.toml`, as far as `cargo tree` and the lock file show them.
 //!
-//! cargo-deny reads the same file and does more (advisories, every SPDX expression). It takes minutes to compile, so the
-//! gate does not run it; CONTRIBUTING.md says who does. `cargo tree` and not the lock file lists the crates: the lock
-//! file also has optional dependencies that no feature enables.
+//! cargo-deny reads the same file and does more (advisories, every SPDX expression). It takes minutes to compile, so
+//! the gate does not run it; CONTRIBUTING.md says who does. `cargo tree` and not the lock file lists the crates: the
+//! lock file also has optional dependencies that no feature enables.
 
 use std::collections::BTreeSet;
 
@@ -64,8 +64,11 @@ pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
 
 fn inspect(policy: &Policy, tree: &str, lock: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let lines: BTreeSet<&str> =
-        tree.lines().map(|line| line.trim_end_matches("(*)").trim_end()).collect();
+    let lines: BTreeSet<&str> = tree
+        .lines()
+        .map(|line| line.trim_end_matches("(*)").trim_end())
+        .filter(|line| !line.is_empty())
+        .collect();
     for line in lines {
         let (package, licence) = line.split_once('\t').unwrap_or((line, ""));
         let name = package.split(' ').next().unwrap_or_default();
@@ -111,7 +114,7 @@ mod tests {
         let advice = |tree: &str, lock: &str| -> Vec<String> {
             inspect(&policy, tree, lock).into_iter().map(|finding| finding.advice).collect()
         };
-        assert!(advice("a v1\tMIT\na v1\tMIT (*)\nb v1 (proc-macro)\tISC", lock).is_empty());
+        assert!(advice("a v1\tMIT\na v1\tMIT (*)\n\nb v1 (proc-macro)\tISC", lock).is_empty());
         assert!(advice("chrono v0.4\tMIT", lock)[0].contains("use jiff"));
         assert_eq!(advice("a v1\tGPL-3.0\nb v1\t\n", lock).len(), 2);
         assert_eq!(advice("", "source = \"git+https://a\"\n").len(), 1);

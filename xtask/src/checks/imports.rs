@@ -1,7 +1,7 @@
 //! Names that only some folders may mention: pure stages stay pure, and writes leave through the writer.
 //!
-//! Compares text line by line, without comments and tests. It finds honest mistakes, not hidden calls. What crate boundaries
-//! (`layers`) or clippy (`disallowed-methods`: clocks, bare spawns) enforce is not repeated here.
+//! Compares text line by line, without comments and tests. It finds honest mistakes, not hidden calls. What crate
+//! boundaries (`layers`) or clippy (`disallowed-methods`: clocks, bare spawns) enforce is not repeated here.
 
 use anyhow::Result;
 

@@ -1,5 +1,5 @@
-//! Dependencies between crates point one way. The table is the picture in docs/internals/architecture.md; a new arrow is a
-//! change of the architecture.
+//! Dependencies between crates point one way. The table is the picture in docs/internals/architecture.md; a new arrow
+//! is a change of the architecture.
 
 use anyhow::Result;
 
@@ -39,7 +39,8 @@ const LIGHT: &[&str] =
 const HEAVY: &[&str] =
     &["tokio", "kube-client", "kube-runtime", "hyper", "hyper-*", "rustls", "aws-*"];
 
-/// External crates that a crate must not name outside of its tests. Controllers without a client cannot write past the gateway.
+/// External crates that a crate must not name outside of its tests. Controllers without a client cannot write past the
+/// gateway.
 const FORBIDDEN: &[(&str, &[&str])] =
     &[("controllers", &["kube", "kube-*", "http", "hyper", "axum"])];
 const SDK: &[&str] = &["aws-config", "aws-sdk-*"];

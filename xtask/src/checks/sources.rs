@@ -1,4 +1,5 @@
-//! Rules for every Rust file: length, width of lines, module names, and words that Kubernetes documentation does not use.
+//! Rules for every Rust file: length, width of lines, module names, and words that Kubernetes documentation does not
+//! use.
 
 use anyhow::Result;
 

@@ -48,7 +48,7 @@ fn nearly_right() -> impl Strategy<Value = Value> {
             "instanceType": "m5.large",
             "placement": {"region": "eu-west-1", "availabilityZone": "eu-west-1a"},
             "blockDevices": [{"ebs": {"volumeSize": 120}}],
-            "credentialsSecret": {"name": "aws"},
+            "credentialsSecret": {"name": "credentials"},
         });
         for (field, value) in wrong {
             spec[field] = value;
@@ -100,7 +100,7 @@ proptest! {
                 meta: set.meta.clone(),
                 content: Content::Decoded(Decoded {
                     authority: set.authority,
-                    provider: Some("aws"),
+                    provider: Some("example"),
                     shape: set.shape.clone(),
                     annotations: Arc::clone(&set.annotations),
                     cloud,

@@ -1,11 +1,13 @@
-//! Texts about cluster settings that cloud calls need. They appear in conditions and Events of Machines and MachineSets.
+//! Texts about cluster settings that cloud calls need. They appear in conditions and Events of Machines and
+//! MachineSets.
 
 use std::fmt::Display;
 
 use machinist_domain::key::ObjectKey;
 
 pub(crate) const NO_REGION: &str = "placement.region is missing";
-pub(crate) const NO_INFRASTRUCTURE_NAME: &str = "Infrastructure cluster has no status.infrastructureName; set --cluster-id if it never gets one";
+pub(crate) const NO_INFRASTRUCTURE_NAME: &str = "Infrastructure cluster has no status.infrastructureName; \
+    set --cluster-id if it never gets one";
 pub(crate) const NO_KUBE_SYSTEM: &str =
     "namespace kube-system does not exist, so the cluster has no id; set --cluster-id";
 

@@ -24,7 +24,8 @@ pub(super) const WAITING_FOR_NODE: &str = "Waiting for the node to register";
 pub(super) const MANAGED_HERE: &str = "Managed by the Machine API";
 pub(super) const MANAGED_ELSEWHERE: &str =
     "Managed by another machine API: status.authoritativeAPI is not MachineAPI";
-pub(super) const UNKNOWN_AUTHORITY: &str = "The value of authoritativeAPI is unknown; set spec.authoritativeAPI to MachineAPI or ClusterAPI";
+pub(super) const UNKNOWN_AUTHORITY: &str = "The value of authoritativeAPI is unknown; \
+    set spec.authoritativeAPI to MachineAPI or ClusterAPI";
 
 pub(super) fn undecodable(error: &str) -> String {
     format!("The Machine cannot be decoded: {error}")

@@ -1,5 +1,6 @@
-//! Properties of a reconcile under faults: nothing is created before its launch is stored, the finalizer stays while an instance exists,
-//! no outage fails a Machine, and nothing is reported twice. The model has one object and one cloud; `decide` and `report` are real.
+//! Properties of a reconcile under faults: nothing is created before its launch is stored, the finalizer stays while an
+//! instance exists, no outage fails a Machine, and nothing is reported twice. The model has one object and one cloud;
+//! `decide` and `report` are real.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -189,7 +189,10 @@ pub(super) fn deleting() -> Value {
 
 /// Status conditions of a machine, each `(type, status, reason)`.
 pub(super) fn conditions(list: &[(&str, &str, &str)]) -> Value {
-    let one = |(kind, status, reason): &(&str, &str, &str)| json!({"type": kind, "status": status, "reason": reason, "lastTransitionTime": "2026-06-01T12:00:10Z"});
+    let one = |(kind, status, reason): &(&str, &str, &str)| {
+        let time = "2026-06-01T12:00:10Z";
+        json!({"type": kind, "status": status, "reason": reason, "lastTransitionTime": time})
+    };
     json!({"status": {"conditions": list.iter().map(one).collect::<Vec<_>>()}})
 }
 

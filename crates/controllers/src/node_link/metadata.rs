@@ -1,7 +1,7 @@
 //! Labels, annotations and taints that a Machine sets on its Node.
 //!
-//! `machinist.dev/node-metadata` on the Node records what was set, so that it can be removed again. What others have set stays: a
-//! label that has the wanted value already is not recorded.
+//! `machinist.dev/node-metadata` on the Node records what was set, so that it can be removed again. What others have
+//! set stays: a label that has the wanted value already is not recorded.
 
 use std::collections::BTreeSet;
 

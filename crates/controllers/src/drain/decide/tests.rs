@@ -391,7 +391,9 @@ fn any_observed<T: std::fmt::Debug + Clone + 'static>(
 prop_compose! {
     fn any_view()(
         pods in any_observed(any_pods()),
-        orphaned in any_observed(proptest::collection::btree_set((0..3_u8).prop_map(|set| ObjectKey::new("ns", format!("set-{set}"))), 0..2)),
+        orphaned in any_observed(proptest::collection::btree_set(
+            (0..3_u8).prop_map(|set| ObjectKey::new("ns", format!("set-{set}"))), 0..2
+        )),
         volumes in any_observed(proptest::collection::vec(Just(Arc::<str>::from("pv")), 0..2)),
         flags in any::<[bool; 4]>(), forced in proptest::bool::weighted(0.1),
         started in proptest::option::weighted(0.9, 0..8000_i64),
@@ -429,7 +431,8 @@ proptest! {
             prop_assert!(!pod.mirror, "a mirror pod is left alone");
             let lives = pod.daemon_set.as_ref().is_some_and(|set| !orphaned.contains(set));
             prop_assert!(!lives || pod.finished, "a pod that its DaemonSet would start again is left alone");
-            prop_assert!(plan.force.is_some() || matches!(effect, Effect::Evict(_)), "budgets are honoured unless forced");
+            let evicts = matches!(effect, Effect::Evict(_));
+            prop_assert!(plan.force.is_some() || evicts, "budgets are honoured unless forced");
         }
         // Nothing goes out before the node is cordoned and the drain has begun.
         let prepared = view.node.present().is_some_and(Node::is_prepared);

@@ -7,8 +7,8 @@
 //! | `run` | Auto Scaling, Nodes, Pods | the group, its tag, cordons and evictions |
 //! | `watch` | as all of them | as `run` |
 //!
-//! Exit codes: 0 done; 1 failed or not found (the group is at its size again); 2 usage error; 130 interrupted by Ctrl-C, the same
-//! command resumes. The steps of a recycle are in `controllers::recycler`.
+//! Exit codes: 0 done; 1 failed or not found (the group is at its size again); 2 usage error; 130 interrupted by
+//! Ctrl-C, the same command resumes. The steps of a recycle are in `controllers::recycler`.
 
 pub mod arguments;
 mod environment;

@@ -236,7 +236,9 @@ proptest! {
         if world.snapshot.recycle.step == Step::Succeeded {
             let old = group.members.iter().filter(|one| !one.id.0.starts_with("i-new")).count();
             prop_assert_eq!(old, 0, "everything was replaced");
-            let settled = |one: &machinist_api::event_recycler::recycle::RecycledInstance| one.state == InstanceState::Gone;
+            let settled = |one: &machinist_api::event_recycler::recycle::RecycledInstance| {
+                one.state == InstanceState::Gone
+            };
             if strategy == Strategy::Replace {
                 prop_assert!(world.snapshot.recycle.instances.iter().all(settled));
             }
