@@ -53,7 +53,8 @@ impl Repo {
 
     /// Every `.rs` file below a folder, sorted; none if the folder does not exist.
     pub(crate) fn rust_files(&self, folder: &str) -> Result<Vec<String>> {
-        self.files_below(folder, |name| name.ends_with(".rs"))
+        let is_rust = |name: &str| Path::new(name).extension().is_some_and(|it| it == "rs");
+        self.files_below(folder, is_rust)
     }
 
     /// Every file below a folder whose path matches, sorted, without `target`; none if the folder does not exist.

@@ -34,7 +34,7 @@ pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
 
 fn rules(dockerfile: &str, manifest: &str) -> Vec<Finding> {
     let lines = dockerfile.lines().filter(|line| !line.trim_start().starts_with('#'));
-    let steps: String = lines.map(|line| format!("{line}\n")).collect();
+    let steps = lines.collect::<Vec<_>>().join("\n") + "\n";
     let value = |prefix: &str| steps.lines().rev().find_map(|line| line.strip_prefix(prefix));
     let number = |text: &str| text.parse::<u32>().is_ok_and(|id| id > 0);
     let mut findings = Vec::new();
