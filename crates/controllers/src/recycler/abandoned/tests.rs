@@ -59,7 +59,7 @@ fn every_group_is_looked_at_once_until_the_object_or_its_status_is_another() {
 }
 
 #[test]
-fn what_is_being_recycled_is_not_looked_at_afterwards() {
+fn a_group_that_is_recycled_counts_as_checked() {
     let abandoned = AbandonedGroups::default();
     let recycler = recycler("u1", 1, true);
     assert!(abandoned.unchecked(&recycler, workers(), |_| true).is_empty());

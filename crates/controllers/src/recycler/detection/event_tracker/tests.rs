@@ -282,7 +282,7 @@ fn recyclers_do_not_see_each_other() {
 }
 
 #[test]
-fn what_is_old_is_not_noted_and_what_is_noted_is_bounded() {
+fn old_events_are_not_noted_and_notes_are_bounded() {
     let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
     event_tracker.track(&cluster.recycler, &cluster.events);
     cluster.now -= SignedDuration::from_hours(2);
@@ -296,7 +296,7 @@ fn what_is_old_is_not_noted_and_what_is_noted_is_bounded() {
 
 /// An Event grows from three to five and nine; a mark is stored, and a list brings the nine.
 #[test]
-fn what_a_list_brings_counts_once_where_the_mark_is_in_its_middle() {
+fn growth_from_a_list_counts_once_where_the_mark_is_within_it() {
     for (missed, mark, counts) in [
         // No mark was stored since it was known: all of it is new.
         (0, 13, 6),
@@ -327,7 +327,7 @@ fn what_a_list_brings_counts_once_where_the_mark_is_in_its_middle() {
 }
 
 #[test]
-fn what_a_list_brings_that_was_never_heard_of_counts_once_if_it_may_be_stored() {
+fn an_unknown_event_from_a_list_counts_once_if_it_may_be_stored() {
     for (first, mark, counts) in [(60, 0, 9), (60, 20, 1), (0, 20, 9)] {
         let mut cluster = Cluster::new();
         let mut replica = Replica::new(&cluster);
@@ -373,7 +373,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 #[test]
-fn what_a_list_tells_before_its_end_is_known_to_be_ahead() {
+fn events_of_an_unfinished_list_are_incomplete() {
     let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
     event_tracker.track(&cluster.recycler, &cluster.events);
     let before = Version(cluster.version);

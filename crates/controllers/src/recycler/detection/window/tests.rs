@@ -39,7 +39,7 @@ fn a_bucket_is_a_minute_unless_the_window_is_long() {
 }
 
 #[test]
-fn what_happened_counts_for_the_whole_window_and_one_bucket_longer_at_most() {
+fn occurrences_count_for_the_window_and_one_bucket_longer_at_most() {
     let window = Window::new(Duration::from_secs(600));
     let tally = tally(window, &[(BASE, 3, 1)]);
     let count = |seconds: i64| tally.count(window, CountBy::Occurrences, at(BASE + seconds));
@@ -55,7 +55,7 @@ fn four_now_and_three_a_minute_later_are_seven() {
 }
 
 #[test]
-fn what_is_no_tally_is_refused() {
+fn invalid_tallies_are_rejected() {
     for text in ["x", "1", "1:", "1:x", "1:2:", "1:2:g", "1:2:3:4", "1:2 x", "1:-1"] {
         assert_eq!(text.parse::<Tally>(), Err(NotATally), "{text}");
     }
@@ -85,7 +85,7 @@ fn of_too_many_subjects_the_newest_stay() {
 }
 
 #[test]
-fn what_was_stored_before_there_was_a_bound_is_read_within_it() {
+fn an_unbounded_stored_tally_is_read_within_the_bound() {
     let subjects = |from: u32| -> Vec<_> {
         (from..from + 900).map(|subject| format!("{subject:x}")).collect()
     };
@@ -97,7 +97,7 @@ fn what_was_stored_before_there_was_a_bound_is_read_within_it() {
 }
 
 #[test]
-fn where_all_are_too_much_those_with_the_fewest_go() {
+fn tallies_with_the_lowest_counts_are_dropped_first() {
     let window = Window::new(Duration::from_secs(600));
     let mut tallies: BTreeMap<_, _> = [("a", 3), ("b", 1), ("c", 2)]
         .map(|(name, times)| (name, tally(window, &[(BASE, times, 1)])))
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn what_has_expired_did_not_count_and_what_is_left_is_little(
+    fn expired_buckets_do_not_count_and_few_are_left(
         list in happenings(), seconds in 1u64..20_000, later in 0i64..5_000,
     ) {
         let (window, now) = (Window::new(Duration::from_secs(seconds)), at(BASE + later));
@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_stored_has_an_end_whatever_comes(
+    fn stored_tallies_are_bounded(
         list in anything(), seconds in 1u64..2_000_000, crowd in 0u32..1_500, most in 0usize..40_000,
     ) {
         let window = Window::new(Duration::from_secs(seconds));
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_stored_is_read_as_it_was(list in happenings(), seconds in 1u64..20_000) {
+    fn stored_tallies_are_read_back(list in happenings(), seconds in 1u64..20_000) {
         let tally = tally(Window::new(Duration::from_secs(seconds)), &list);
         prop_assert_eq!(tally.to_string().parse::<Tally>(), Ok(tally));
     }

@@ -101,7 +101,7 @@ fn zero_that_is_somebody_elses_is_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_not_gone_but_holds_no_cordon_for_ever() {
+fn an_unreachable_group_is_not_gone_and_its_cordons_time_out() {
     let mut base = replacing();
     base.group = unknown(Retry::Backoff);
     assert!(waits_for(&decide(&base, after(TIMEOUT - 1))).contains("slow down"));
@@ -170,7 +170,7 @@ fn a_node_that_lingers_after_its_instance_was_terminated_stays_cordoned() {
 }
 
 #[test]
-fn what_is_protected_or_put_on_standby_during_its_drain_is_kept_and_released() {
+fn an_instance_protected_during_its_drain_is_skipped_and_released() {
     for begun in [InstanceState::Draining, InstanceState::Terminating] {
         for protects in [true, false] {
             let mut base = replacing();
@@ -235,7 +235,7 @@ fn taken_up_again_at_zero_and_deleted_at_once_the_sizes_come_back() {
 }
 
 #[test]
-fn what_was_only_planned_is_cancelled_in_a_dry_run_without_a_change() {
+fn a_planned_recycle_is_cancelled_in_a_dry_run_without_a_change() {
     for strategy in ALL {
         let mut base = snapshot(strategy, Step::Planned, &THREE);
         (base.cancelled, base.settings.dry_run) = (true, true);

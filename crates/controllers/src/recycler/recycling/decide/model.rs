@@ -1,9 +1,7 @@
-//! Whatever a recycle starts from, and whenever it is interrupted: with a cloud that obeys, it ends, and the group has
-//! its sizes.
+//! From any state and with any interruption, a recycle ends and the group has its sizes.
 //!
-//! The cloud of this model does what it is told, some of it later. Every pass may be the last of a process: then the
-//! effect has happened and nothing was stored. Sometimes the status is lost altogether, and only the text on the group
-//! is left.
+//! The cloud of this model executes every call, some of them later. Every reconcile may be the last of a process: then
+//! the effect has happened and nothing was stored. Sometimes the status is lost, and only the mark on the group is left.
 
 use machinist_domain::key::Uid;
 use machinist_domain::retry::{Category, Failure, Retry};
@@ -20,20 +18,20 @@ use super::super::samples::{group, member, node, now};
 use super::super::snapshot::{Settings, Snapshot};
 use super::*;
 
-/// What may happen between two passes.
+/// What may happen between two reconciles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
     /// Nothing.
     Quiet,
     /// The process dies after the effect, before anything is stored.
     Dies,
-    /// The status is lost; the text on the group is what is left.
+    /// The status is lost; the mark on the group is left.
     Forgets,
-    /// The cloud does not get on.
+    /// The cloud makes no progress.
     Slow,
-    /// The cloud says for once that there is no such group.
+    /// The group is not found once.
     Gone,
-    /// The cloud cannot be asked.
+    /// The group cannot be described.
     Blind,
 }
 
@@ -236,11 +234,9 @@ proptest! {
         if world.snapshot.recycle.step == Step::Succeeded {
             let old = group.members.iter().filter(|one| !one.id.0.starts_with("i-new")).count();
             prop_assert_eq!(old, 0, "everything was replaced");
-            let settled = |one: &machinist_api::event_recycler::recycle::RecycledInstance| {
-                one.state == InstanceState::Gone
-            };
+            let mut states = world.snapshot.recycle.instances.iter().map(|one| one.state);
             if strategy == Strategy::Replace {
-                prop_assert!(world.snapshot.recycle.instances.iter().all(settled));
+                prop_assert!(states.all(|state| state == InstanceState::Gone));
             }
         }
     }

@@ -38,7 +38,7 @@ fn a_plan_has_sizes_instances_and_nodes_of_the_group() {
 }
 
 #[test]
-fn what_cannot_be_recycled_is_refused_with_a_reason() {
+fn refusals_have_a_reason() {
     for strategy in ALL {
         assert_eq!(refuses(strategy, |_| {}), None);
         let empty = refuses(strategy, |s| s.group_mut().members.clear());
@@ -64,7 +64,7 @@ fn what_cannot_be_recycled_is_refused_with_a_reason() {
 }
 
 #[test]
-fn what_only_some_strategies_can_do_is_refused_to_the_others() {
+fn refusals_depend_on_the_strategy() {
     use Strategy::{InstanceRefresh, ScaleToZero};
     let protected = |s: &mut Snapshot| s.group_mut().members[1].protected_from_scale_in = true;
     let own = |s: &mut Snapshot| s.own_node = Some("node-of-i-2".into());
@@ -174,7 +174,7 @@ fn a_group_that_changes_before_the_text_is_written_is_planned_anew() {
 }
 
 #[test]
-fn what_is_refused_late_ends_without_a_trace() {
+fn a_late_refusal_leaves_no_mark() {
     let mut base = snapshot(Strategy::ScaleToZero, Step::Planned, &THREE);
     base.group_mut().mark = None;
     base.group_mut().managed_by_eks = true;

@@ -82,7 +82,7 @@ fn never_more_are_missing_than_may_be() {
 }
 
 #[test]
-fn what_does_not_work_anyway_goes_first_and_one_at_a_time() {
+fn unavailable_instances_are_replaced_first_and_one_at_a_time() {
     let mut base = replacing();
     for id in ["i-2", "i-3"] {
         base.nodes.insert(id.into(), Node { ready: false, ..node(id) });
@@ -130,7 +130,7 @@ fn the_node_under_this_process_is_the_last() {
 }
 
 #[test]
-fn what_somebody_wants_to_keep_is_kept_and_the_rest_goes() {
+fn protected_instances_are_skipped_and_the_rest_is_replaced() {
     let mut base = replacing();
     base.group_mut().members[0].protected_from_scale_in = true;
     base.group_mut().members[1].lifecycle = Lifecycle::Standby;
@@ -186,7 +186,7 @@ fn a_node_that_came_late_or_was_uncordoned_is_drained_first() {
 }
 
 #[test]
-fn what_aws_never_does_is_given_up() {
+fn a_termination_that_never_happens_times_out() {
     let mut base = replacing();
     set(&mut base, "i-1", InstanceState::Terminating);
     base.nodes.insert("i-1".into(), Node { cordoned: true, ..node("i-1") });
@@ -277,7 +277,7 @@ fn a_cordon_that_was_there_before_stays() {
 }
 
 #[test]
-fn what_is_in_standby_is_no_part_of_the_groups_size() {
+fn instances_in_standby_do_not_count_towards_the_size() {
     let mut base = snapshot(Strategy::Replace, Step::Replacing, &["i-1", "i-2", "i-3", "i-4"]);
     base.group_mut().members[3].lifecycle = Lifecycle::Standby;
     set(&mut base, "i-4", InstanceState::Kept);

@@ -123,7 +123,7 @@ fn a_size_that_is_still_zero_is_set_back_whatever_somebody_did_to_the_others() {
 }
 
 #[test]
-fn what_is_suspended_after_it_was_planned_keeps_the_group_at_its_size() {
+fn a_process_suspended_after_the_plan_keeps_the_group_at_its_size() {
     let mut base = snapshot(Strategy::ScaleToZero, Step::ScalingDown, &THREE);
     base.group_mut().suspended.insert(Process::Launch);
     assert!(waits_for(&decide(&base, now())).contains("Launch of the group is suspended"));
@@ -132,7 +132,7 @@ fn what_is_suspended_after_it_was_planned_keeps_the_group_at_its_size() {
 }
 
 #[test]
-fn what_somebody_puts_into_standby_at_zero_is_not_waited_for() {
+fn instances_put_into_standby_at_zero_are_not_waited_for() {
     let mut base = snapshot(Strategy::ScaleToZero, Step::Emptying, &THREE);
     base.group_mut().sizes = Sizes::ZERO;
     for member in &mut base.group_mut().members {
