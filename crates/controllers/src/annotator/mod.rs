@@ -106,7 +106,7 @@ impl<S: State> Annotator<S> {
             Arc::new(move |concern| match concern {
                 Concern::All => requeue.matching(|_| true),
                 Concern::Secret(key) => {
-                    requeue.matching(|set| secret_of(set).as_ref() == Some(&key))
+                    requeue.matching(|set| secret_of(set).as_ref() == Some(&key));
                 }
             }),
         );

@@ -118,7 +118,7 @@ impl Executor<'_> {
         let (namespace, labels) = (&self.set.key.namespace, selector.to_string());
         let own = self.controller.by_owner.get(&self.set.uid.0);
         match self.controller.machines.verify_selected(namespace, &labels, &own).await {
-            Ok(_) => {
+            Ok(()) => {
                 self.controller.listed.add(&self.set.uid, set.generation);
                 Outcome::Executed(Executed::default())
             }
