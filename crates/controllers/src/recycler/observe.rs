@@ -108,13 +108,13 @@ async fn recycles(
 ) -> Result<Vec<recycling::Snapshot>, ApiError> {
     let settings = settings::for_recycles(recycler.spec.as_deref(), &controller.timings);
     let owner: Arc<str> = recycling::mark::owner_of(&recycler.meta.key.name).into();
-    let mut recycles = Vec::new();
+    let mut snapshots = Vec::new();
     for recycle in recycler.status.recycles.iter().flatten() {
         let owner = Arc::clone(&owner);
         let one = controller.recycling.observe(recycle, owner, settings).await?;
-        recycles.push(recycling::Snapshot { cancelled: recycler.meta.deleting, ..one });
+        snapshots.push(recycling::Snapshot { cancelled: recycler.meta.deleting, ..one });
     }
-    Ok(recycles)
+    Ok(snapshots)
 }
 
 /// Those of the groups that were described recently.
