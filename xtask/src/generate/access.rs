@@ -117,11 +117,11 @@ impl Rules {
             let verbs: Vec<_> = VERBS.into_iter().filter(|verb| verbs.contains(verb)).collect();
             let group = if group.is_empty() { "\"\"" } else { group };
             text.extend(why.iter().map(|why| format!("  # {why}\n")));
-            text.push_str(&format!("  - apiGroups: [{group}]\n    resources: [{resource}]\n"));
+            text.extend([format!("  - apiGroups: [{group}]\n    resources: [{resource}]\n")]);
             if !names.is_empty() {
-                text.push_str(&format!("    resourceNames: [{}]\n", names.join(", ")));
+                text.extend([format!("    resourceNames: [{}]\n", names.join(", "))]);
             }
-            text.push_str(&format!("    verbs: [{}]\n", verbs.join(", ")));
+            text.extend([format!("    verbs: [{}]\n", verbs.join(", "))]);
         }
         text
     }
@@ -139,7 +139,9 @@ impl Installation {
             one.reads.iter().for_each(|read| rules.read(read));
             one.writes.iter().for_each(|write| rules.write(write));
         }
-        FRAME_READS.iter().for_each(|read| rules.read(read));
+        for read in &FRAME_READS {
+            rules.read(read);
+        }
         rules.rule("events.k8s.io", "events", "", &[]).verbs.push("create");
         self.fill(include_str!("cluster-role.yaml")).replace("  - $RULES\n", &rules.yaml())
     }

@@ -25,11 +25,11 @@ fn describe(verb: &Command, text: &mut String) {
     }
     let name = verb.get_bin_name().unwrap_or(verb.get_name());
     let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
-    text.push_str(&format!("\n## {name}\n\n{about}\n"));
+    text.extend([format!("\n## {name}\n\n{about}\n")]);
     let shown = |argument: &&Arg| !argument.is_hide_set() && argument.get_id() != "help";
     let rows: Vec<_> = verb.get_arguments().filter(shown).map(row).collect();
     if !rows.is_empty() {
-        text.push_str(&format!("\n{}", table(["argument", "default", "description"], &rows)));
+        text.extend([format!("\n{}", table(["argument", "default", "description"], &rows))]);
     }
     for verb in verb.get_subcommands() {
         describe(verb, text);

@@ -14,7 +14,7 @@ pub(super) fn page(repo: &Repo) -> Result<String> {
         let content = repo.read(&file)?;
         let table = content.splitn(3, "---\n").nth(2);
         let table = table.with_context(|| format!("{file} is not a snapshot of insta"))?;
-        text.push_str(&format!("\n## {}\n\n{}\n", title(&file), table.trim()));
+        text.extend([format!("\n## {}\n\n{}\n", title(&file), table.trim())]);
     }
     Ok(text)
 }

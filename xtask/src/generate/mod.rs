@@ -59,7 +59,7 @@ fn table<const N: usize>(headings: [&str; N], rows: &[[String; N]]) -> String {
         format!("| {} |\n", cells.join(" | "))
     };
     let mut text = line(&|n| headings[n].to_owned());
-    text.push_str(&format!("|{}\n", "---|".repeat(used.len())));
+    text.extend([format!("|{}\n", "---|".repeat(used.len()))]);
     text.extend(rows.iter().map(|row| line(&|n| row[n].replace('|', "\\|"))));
     text
 }

@@ -36,7 +36,7 @@ fn controllers() -> String {
     );
     text.push_str(&requests(&FRAME_READS, &FRAME_WRITES));
     for one in DECLARATIONS {
-        text.push_str(&format!("\n## {}\n\n{}\n\n", one.name, one.summary));
+        text.extend([format!("\n## {}\n\n{}\n\n", one.name, one.summary)]);
         text.push_str(&requests(one.reads, one.writes));
         if !one.conditions.is_empty() {
             let rows: Vec<_> = one
@@ -50,7 +50,7 @@ fn controllers() -> String {
             text.push_str(&table(["kind", "condition", "meaning"], &rows));
         }
         let reasons: Vec<_> = one.events.iter().map(|reason| code(reason.as_str())).collect();
-        text.push_str(&format!("\nEvent reasons: {}.\n", reasons.join(", ")));
+        text.extend([format!("\nEvent reasons: {}.\n", reasons.join(", "))]);
     }
     text
 }
@@ -108,7 +108,7 @@ fn ownership() -> String {
     text.push_str("\n## All controllers\n\n");
     text.push_str(&fields(&FRAME_WRITES));
     for one in DECLARATIONS {
-        text.push_str(&format!("\n## {}\n\n{}", one.name, fields(one.writes)));
+        text.extend([format!("\n## {}\n\n{}", one.name, fields(one.writes))]);
     }
     text
 }
@@ -130,7 +130,9 @@ fn fields(writes: &[Write]) -> String {
 fn metrics() -> String {
     let metrics = Metrics::default();
     machinist::register_metrics(&metrics);
-    DECLARATIONS.iter().for_each(|one| (one.metrics)(&metrics));
+    for one in DECLARATIONS {
+        (one.metrics)(&metrics);
+    }
     let row = |one: Description| [code(&one.name), one.kind, one.help];
     let rows: Vec<_> = metrics.descriptions().into_iter().map(row).collect();
     let introduction = "Served at `/metrics` (`--metrics-bind-address`) in the OpenMetrics format.";

@@ -1,7 +1,11 @@
 //! The annotator, in this process and in one of its own, with timings a twentieth of life's.
 
+use std::sync::Arc;
+
 use clap::Parser;
 use machinist::cli::{Cli, Command, RunArguments};
+use machinist_provider::provider::Providers;
+use machinist_provider_aws::AwsProvider;
 use machinist_testbed::crash::{Launch, ProcessSubject, RuntimeSubject};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +27,7 @@ pub(crate) fn in_process(source: &'static str) -> RuntimeSubject {
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), &launch.kubeconfig)?;
         let arguments = arguments(&launch, &file.path().to_string_lossy(), source)?;
-        let providers = machinist_provider::provider::Providers::default();
+        let providers = Providers::new(vec![Arc::new(AwsProvider::default())]);
         machinist::verbs::run::run(&arguments, &providers, CancellationToken::new()).await
     })
 }

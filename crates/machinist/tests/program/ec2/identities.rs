@@ -58,7 +58,7 @@ async fn a_missing_or_bad_secret_is_told_and_mending_it_is_heard() -> Result<()>
     let annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
     scene.create("set", machine_as("aws", "m5.large")).await?;
     let name = format!("{}/aws", scene.namespace);
-    scene.hears("set", "ReconcileError", &format!("secret {name} does not exist")).await?;
+    scene.hears("set", "ReconcileError", &format!("Secret {name} does not exist")).await?;
     let refused = annotator.passes("refused").await?;
     stays("it waits", async || {
         let now = annotator.passes("refused").await?;
