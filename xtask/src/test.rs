@@ -22,13 +22,12 @@ use crate::repo::Repo;
 
 const EXAMPLE: &str = "examples/machine-api-provider-example/Cargo.toml";
 
-/// The binaries that take longest, which start first, and how many of its tests each runs at once. Their tests mostly
-/// wait for API servers.
+/// The binaries that take longest, which start first, and how many of its tests each runs at once.
 const LONGEST: [(&str, usize); 7] = [
-    ("machinist/crash", 3),
-    ("machinist/program", 4),
+    ("machinist/crash", 2),
     ("machinist-controllers/crash", 2),
-    ("machinist-controllers/cluster", 3),
+    ("machinist/program", 3),
+    ("machinist-controllers/cluster", 2),
     ("machinist-api/definitions", 2),
     ("machinist-provider-aws/ec2", 2),
     ("machinist-control-plane/control_plane", 2),
@@ -114,10 +113,20 @@ fn side_by_side(jobs: Vec<Job>, logs: &Path) -> Result<Vec<Outcome>> {
     std::fs::create_dir_all(logs)?;
     let at_once = match std::env::var("MACHINIST_TEST_JOBS") {
         Ok(text) => text.parse().context("MACHINIST_TEST_JOBS must be a number")?,
-        Err(_) => thread::available_parallelism()?.get() + 1,
+        Err(_) => thread::available_parallelism()?.get(),
     };
     let started = Instant::now();
     println!("{} test binaries, {at_once} at once; logs in {}", jobs.len(), logs.display());
+    // The crash suites keep all cores busy with several worlds each; beside anything else, deadlines are missed.
+    let (alone, others): (Vec<_>, Vec<_>) =
+        jobs.into_iter().partition(|job| job.name.ends_with("/crash"));
+    let mut ended = in_lanes(alone, 1, logs);
+    ended.extend(in_lanes(others, at_once, logs));
+    println!("all binaries: {}s", started.elapsed().as_secs());
+    Ok(ended)
+}
+
+fn in_lanes(jobs: Vec<Job>, at_once: usize, logs: &Path) -> Vec<Outcome> {
     let waiting = Mutex::new(VecDeque::from(jobs));
     let ended = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -135,8 +144,7 @@ fn side_by_side(jobs: Vec<Job>, logs: &Path) -> Result<Vec<Outcome>> {
             });
         }
     });
-    println!("all binaries: {}s", started.elapsed().as_secs());
-    Ok(ended.into_inner().unwrap_or_else(PoisonError::into_inner))
+    ended.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

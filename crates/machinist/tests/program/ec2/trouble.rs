@@ -142,7 +142,7 @@ async fn while_no_answer_about_definitions_comes_the_catalogue_stands_in() -> Re
     proxy.add_rule(Rule::new(definitions(), Effect::Hold(gate.clone())));
     scene.create("set", machine("m5.large")).await?;
     let _annotator = Launch::new(&scene)?.behind(&proxy)?.asking(&cloud).start().await?;
-    scene.hears("set", "CatalogueUsed", "cannot be looked at").await?;
+    scene.hears("set", "CatalogueUsed", "cannot read").await?;
     scene.says("set", VCPU, "2").await?;
     assert!(cloud.front().calls().is_empty());
 

@@ -98,7 +98,7 @@ async fn a_pass_that_was_abandoned_with_the_lease_is_taken_up_again() -> Result<
     leader.process.wait_metric(LEADER, |value| value < 0.5).await?;
     poll::eventually(PATIENCE, "the pass to be abandoned", || async {
         let log = leader.process.log()?;
-        ensure!(log.contains("abandoning"), "{log}");
+        ensure!(log.contains("aborting"), "{log}");
         Ok(())
     })
     .await?;
