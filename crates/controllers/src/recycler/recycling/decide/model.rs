@@ -1,7 +1,8 @@
 //! From any state and with any interruption, a recycle ends and the group has its sizes.
 //!
 //! The cloud of this model executes every call, some of them later. Every reconcile may be the last of a process: then
-//! the effect has happened and nothing was stored. Sometimes the status is lost, and only the mark on the group is left.
+//! the effect has happened and nothing was stored. Sometimes the status is lost, and only the mark on the group
+//! remains.
 
 use machinist_domain::key::Uid;
 use machinist_domain::retry::{Category, Failure, Retry};
