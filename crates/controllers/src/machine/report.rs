@@ -1,7 +1,7 @@
 //! Reports a reconcile of a Machine: status, Events and requeue.
 //!
-//! [`facts`] determines the new state; [`ready`] the condition `Ready`; [`status`] the patch of the fields that differ;
-//! [`events`] the Events.
+//! [`facts`] determines the new state; [`ready`] the condition `Ready`; [`mod@status`] the patch of the fields that
+//! differ; [`events`] the Events.
 
 mod events;
 mod facts;
