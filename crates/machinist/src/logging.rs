@@ -23,6 +23,7 @@ pub(crate) fn start(logging: Logging, default: &str) {
 }
 
 /// How many log lines were written. The playground redraws its table only if there were none below it.
+#[cfg(feature = "playground")]
 pub(crate) fn writes() -> usize {
     WRITES.load(Ordering::Relaxed)
 }
