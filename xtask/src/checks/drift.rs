@@ -34,8 +34,8 @@ fn compare(repo: &Repo, expected: &BTreeMap<String, String>) -> Result<Vec<Findi
 
 fn strays(repo: &Repo, expected: &BTreeMap<String, String>) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    let folder = repo.path(generate::FOLDER);
-    if folder.is_dir() {
+    let folders = generate::FOLDERS.map(|folder| repo.path(folder));
+    for folder in folders.iter().filter(|folder| folder.is_dir()) {
         for entry in fs::read_dir(folder)? {
             let file = repo.relative(&entry?.path());
             if !expected.contains_key(&file) {
@@ -59,8 +59,12 @@ mod tests {
     fn missing_changed_and_stray_files_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let repo = Repo::at(folder.path());
-        fs::create_dir_all(repo.path(generate::FOLDER)).unwrap();
-        let name = |name: &str| format!("{}/{name}", generate::FOLDER);
+        let [first, second] = generate::FOLDERS;
+        for folder in generate::FOLDERS {
+            fs::create_dir_all(repo.path(folder)).unwrap();
+        }
+        let name = |name: &str| format!("{first}/{name}");
+        let other = format!("{second}/stray");
         let expected: BTreeMap<String, String> =
             [("same", "1\n"), ("changed", "1\n2\n3\n"), ("missing", "")]
                 .map(|(file, content)| (name(file), content.to_owned()))
@@ -68,6 +72,7 @@ mod tests {
         fs::write(repo.path(&name("same")), "1\n").unwrap();
         fs::write(repo.path(&name("changed")), "1\nx\n3\n").unwrap();
         fs::write(repo.path(&name("stray")), "").unwrap();
+        fs::write(repo.path(&other), "").unwrap();
 
         let places: Vec<(String, Option<usize>)> = compare(&repo, &expected)
             .unwrap()
@@ -76,7 +81,12 @@ mod tests {
             .collect();
         assert_eq!(
             places,
-            [(name("changed"), Some(2)), (name("missing"), None), (name("stray"), None)]
+            [
+                (name("changed"), Some(2)),
+                (name("missing"), None),
+                (name("stray"), None),
+                (other, None)
+            ]
         );
     }
 }

@@ -15,8 +15,10 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-pub(crate) use self::crds::FOLDER;
 use crate::repo::Repo;
+
+/// Folders in which every file is generated.
+pub(crate) const FOLDERS: [&str; 2] = [crds::FOLDER, "docs/reference"];
 
 /// Path to content of every generated file.
 pub(crate) fn files(repo: &Repo) -> Result<BTreeMap<String, String>> {
