@@ -1,5 +1,5 @@
-//! Rules for every Rust file: length, width of lines, module names, and words that Kubernetes documentation does not
-//! use.
+//! Rules for every Rust file: length, width of lines, length of the module docs, module names, and words that Kubernetes
+//! documentation does not use.
 
 use anyhow::Result;
 
@@ -10,6 +10,8 @@ use crate::repo::{Repo, code_lines, is_test};
 const FILE_LENGTH: usize = 600;
 /// Characters per line. rustfmt breaks code at 100; this bounds comments and strings.
 const LINE_WIDTH: usize = 120;
+/// Lines of module docs: purpose, inputs, outputs, invariants, what is not here.
+const MODULE_DOCS: usize = 10;
 const EMPTY_NAMES: &[&str] =
     &["common", "helper", "helpers", "misc", "shared", "stuff", "util", "utils"];
 /// Assembled from halves, so that this file passes its own check.
@@ -37,6 +39,11 @@ fn inspect(file: &str, text: &str) -> Vec<Finding> {
     let length = code_lines(text).count();
     if length > FILE_LENGTH && !is_test(file) {
         let advice = format!("{length} lines of code (limit {FILE_LENGTH}): split it by purpose");
+        findings.push(Finding::of(file, advice));
+    }
+    let docs = text.lines().take_while(|line| line.starts_with("//!")).count();
+    if docs > MODULE_DOCS {
+        let advice = format!("{docs} lines of module docs (limit {MODULE_DOCS})");
         findings.push(Finding::of(file, advice));
     }
     let module = file.split_once("/src/").map_or("", |(_, module)| module);
@@ -77,6 +84,12 @@ mod tests {
         assert_eq!(inspect("crates/a/tests/b.rs", &long), []);
         let with_tests = format!("x\n#[cfg(test)]\nmod tests {{\n{long}}}\n");
         assert_eq!(inspect("a.rs", &with_tests), []);
+    }
+
+    #[test]
+    fn long_module_docs_are_found() {
+        assert_eq!(inspect("a.rs", &"//! x\n".repeat(MODULE_DOCS)), []);
+        assert_eq!(inspect("a.rs", &"//! x\n".repeat(MODULE_DOCS + 1)).len(), 1);
     }
 
     #[test]
