@@ -75,6 +75,17 @@ clean: ## remove build output; the control-plane cache stays
 
 # === internal targets ===
 
+# For `.ci/run`: see there.
+.PHONY: tests
+tests:
+	$(CARGO) test $(CARGO_FLAGS) --no-run --workspace
+	$(CARGO) test --locked --no-run --manifest-path $(EXAMPLE) --target-dir target
+
+.PHONY: checks
+checks:
+	CARGO_FLAGS="$(CARGO_FLAGS)" $(XTASK) docs
+	$(XTASK) check
+
 # Required by `run`; the playground does not use AWS, so it needs no moto.
 .PHONY: programs
 programs: TOOLS := $(CARGO) go

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! xtask check [NAME ...]    every check, or the named ones; exit 1 if one of them finds something
+//! xtask docs                rustdoc with warnings as errors, from the artifacts of the test build
 //! xtask generate            write the generated files
 //! xtask image [ARG ...]     build the container image with docker, podman or buildah; ARGs go to its `build`
 //! xtask test [ARG ...]      build all tests, then run the test binaries side by side; ARGs go to `cargo test`
@@ -11,6 +12,7 @@
 
 mod cargo;
 mod checks;
+mod docs;
 mod finding;
 mod generate;
 mod image;
@@ -23,12 +25,13 @@ use anyhow::{Result, bail};
 
 use crate::repo::Repo;
 
-const USAGE: &str = "usage: xtask check [NAME ...] | generate | image [ARG ...] \
+const USAGE: &str = "usage: xtask check [NAME ...] | docs | generate | image [ARG ...] \
     | test [CARGO ARG ...] [-- TEST ARG ...]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match dispatch(&arguments) {
+    let result = if docs::is_rustdoc() { docs::rustdoc(&arguments) } else { dispatch(&arguments) };
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -44,6 +47,7 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
     let repo = Repo::find()?;
     match verb.as_str() {
         "check" => checks::run(&repo, rest),
+        "docs" => docs::run(&repo),
         "generate" => generate::write(&repo).map(|()| true),
         "image" => image::build(&repo, rest).map(|()| true),
         "test" => test::run(&repo, rest),

@@ -1,10 +1,8 @@
 //! The image can be built: the Dockerfile's rules, and its `cargo build` without a container engine.
 //!
-//! A folder gets what `COPY . .` would copy, and the build command runs there as `cargo check` with this repository's
-//! target folder. That finds missing files, a stale lock file and code that needs the playground within seconds.
+//! The build command runs in the dev profile. With the features of the image the dependencies have the same features as
+//! in the workspace, so only crates of this repository are compiled. Then the binary is started.
 
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -13,8 +11,8 @@ use crate::finding::Finding;
 use crate::repo::Repo;
 
 const DOCKERFILE: &str = "Dockerfile";
-/// Always the same folder, so that cargo reuses its artifacts.
-const CONTEXT: &str = "target/image/context";
+/// What cargo reads; `.dockerignore` may not leave out any of it.
+const SOURCES: &[&str] = &[".cargo/", "Cargo.", "crates/", "tools/", "xtask/"];
 /// Steps that bring the binary from cargo's folder to the entry point.
 const STEPS: &[&str] = &[
     "COPY . .\n",
@@ -27,8 +25,16 @@ const ARCHITECTURES: &[&str] = &["amd64", "arm64", "x86_64", "aarch64"];
 pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
     let dockerfile = repo.read(DOCKERFILE)?;
     let mut findings = rules(&dockerfile, &repo.read("Cargo.toml")?);
-    copy(repo, &repo.read(".dockerignore")?)?;
-    findings.extend(build(repo, &cargo_build(&dockerfile))?);
+    let ignored = repo.read(".dockerignore")?;
+    let missing = repo
+        .tracked_files()?
+        .into_iter()
+        .filter(|file| is_needed(file) && is_ignored(file, &ignored));
+    findings.extend(
+        missing
+            .map(|file| Finding::of(file, "the build needs it: .dockerignore must not match it")),
+    );
+    findings.extend(build_and_start(repo, &cargo_build(&dockerfile))?);
     Ok(findings)
 }
 
@@ -96,39 +102,25 @@ fn is_ignored(file: &str, patterns: &str) -> bool {
     })
 }
 
-fn copy(repo: &Repo, ignored: &str) -> Result<()> {
-    let context = repo.path(CONTEXT);
-    if context.exists() {
-        fs::remove_dir_all(&context).context("failed to empty the folder of the last run")?;
-    }
-    for file in repo.tracked_files()? {
-        if !is_ignored(&file, ignored) {
-            let to = context.join(&file);
-            fs::create_dir_all(to.parent().unwrap_or(Path::new("")))?;
-            fs::copy(repo.path(&file), &to).with_context(|| format!("failed to copy {file}"))?;
-        }
-    }
-    Ok(())
+fn is_needed(file: &str) -> bool {
+    SOURCES.iter().any(|source| file.starts_with(source))
 }
 
-fn build(repo: &Repo, arguments: &[String]) -> Result<Option<Finding>> {
+fn build_and_start(repo: &Repo, arguments: &[String]) -> Result<Option<Finding>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| repo.path("target").into());
-    // Without the AWS SDK, which the rest of the gate compiles: its features would differ here.
-    let left_out = ["--release", "--features", "aws"];
-    let arguments: Vec<&String> =
-        arguments.iter().filter(|word| !left_out.contains(&word.as_str())).collect();
-    let output = Command::new(cargo)
-        .arg("check")
-        .args(&arguments)
-        .arg("--quiet")
-        .current_dir(repo.path(CONTEXT))
-        .env("CARGO_TARGET_DIR", target)
-        .output()
-        .context("failed to run cargo")?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let advice = format!("`cargo check {arguments:?}` fails with the image's files:\n{errors}");
-    Ok((!output.status.success()).then(|| Finding::of(DOCKERFILE, advice)))
+    let arguments: Vec<&String> = arguments.iter().filter(|word| *word != "--release").collect();
+    let mut build = Command::new(&cargo);
+    build.arg("build").args(&arguments);
+    let mut start = Command::new(cargo);
+    start.arg("run").args(&arguments).args(["--", "version"]);
+    for mut command in [build, start] {
+        let output = command.current_dir(repo.root()).output().context("failed to run cargo")?;
+        if !output.status.success() {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            return Ok(Some(Finding::of(DOCKERFILE, format!("{command:?} fails:\n{errors}"))));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -166,5 +158,8 @@ mod tests {
         let ignored = |file: &str| is_ignored(file, "# why\n/target\n**/*.new\n");
         assert!(ignored("target/a") && ignored("x/y.new"));
         assert!(!ignored("targets") && !ignored("crates/target.rs"));
+        assert!(
+            is_needed("crates/target.rs") && is_needed("Cargo.lock") && !is_needed("docs/a.md")
+        );
     }
 }
