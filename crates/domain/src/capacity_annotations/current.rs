@@ -2,8 +2,7 @@
 
 use machinist_api::names;
 
-/// Every annotation that is read.
-const NAMES: [&str; 11] = [
+pub(super) const NAMES: [&str; 11] = [
     names::ANNOTATION_VCPU,
     names::ANNOTATION_MEMORY,
     names::ANNOTATION_GPU,
