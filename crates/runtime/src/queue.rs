@@ -1,7 +1,4 @@
-//! The work queue of a controller: each key at most once, never with two workers.
-//!
-//! A key that is added while a worker has it is handed out again afterwards. Failures are counted per key and increase
-//! the backoff; no key is dropped.
+//! The work queue of a controller: each key at most once, never with two workers. No key is dropped.
 //!
 //! A request that a changed object causes while a worker has the key is kept apart until the worker is done. If the
 //! reconcile failed, the requests that its own writes caused ([`crate::self_writes`]) are dropped, so that the backoff
@@ -49,7 +46,6 @@ struct State {
     next_number: u64,
 }
 
-/// A request that a changed object caused.
 #[derive(Debug)]
 struct Request {
     cause: Revision,
@@ -73,8 +69,7 @@ impl Queue {
         self.request(key, Some(due_after(delay)), None);
     }
 
-    /// Enqueues `key` because of `change`. Subscribers of kinds that the controller writes must use this one: the queue
-    /// then recognises the writes of a failed reconcile.
+    /// Enqueues `key` because of `change`, for kinds that the controller writes: the queue recognises its own writes.
     pub fn add_changed<T: Stored>(&self, key: &ObjectKey, change: &Change<'_, T>) {
         self.request(key, None, change.revision());
     }
@@ -92,8 +87,7 @@ impl Queue {
     fn request(&self, key: &ObjectKey, at: Option<Instant>, cause: Option<Revision>) {
         let mut state = self.state.lock();
         match (state.working.get_mut(key), cause) {
-            // Which revisions the reconcile wrote is known when it ends. Beyond `ROOM` some request surely has another
-            // cause.
+            // Which revisions the reconcile wrote is known when it ends. Beyond `ROOM` some request has another cause.
             (Some(requests), Some(cause)) if requests.len() < ROOM => {
                 requests.push(Request { cause, at });
             }
@@ -111,21 +105,23 @@ impl Queue {
     }
 
     /// Requeues `key` after its backoff, but not before `at_least`. Returns the delay.
-    pub fn add_after_failure(&self, key: &ObjectKey, at_least: Duration) -> Duration {
-        let delay = self.backoff.delay(self.count_failure(key), fastrand::f64()).max(at_least);
+    pub(crate) fn add_after_failure(&self, key: &ObjectKey, at_least: Duration) -> Duration {
+        self.back_off(key, self.backoff, at_least)
+    }
+
+    fn back_off(&self, key: &ObjectKey, backoff: Backoff, at_least: Duration) -> Duration {
+        let failures = {
+            let mut state = self.state.lock();
+            let failures = state.failures.entry(key.clone()).or_insert(0);
+            *failures = failures.saturating_add(1);
+            *failures
+        };
+        let delay = backoff.delay(failures, fastrand::f64()).max(at_least).min(LONGEST_DELAY);
         self.add_after(key, delay);
-        delay.min(LONGEST_DELAY)
+        delay
     }
 
-    fn count_failure(&self, key: &ObjectKey) -> u32 {
-        let mut state = self.state.lock();
-        let failures = state.failures.entry(key.clone()).or_insert(0);
-        *failures = failures.saturating_add(1);
-        *failures
-    }
-
-    /// Requeues `key` as the reconcile reported.
-    pub fn retry(&self, key: &ObjectKey, retry: Option<Retry>) {
+    pub(crate) fn retry(&self, key: &ObjectKey, retry: Option<Retry>) {
         match retry {
             None | Some(Retry::OnChange) => self.forget_failures(key),
             Some(Retry::Again(delay)) => {
@@ -138,19 +134,17 @@ impl Queue {
             Some(Retry::Backoff) => drop(self.add_after_failure(key, Duration::ZERO)),
             Some(Retry::Soon) => {
                 let soon = Backoff { base: self.backoff.base / 10, ..self.backoff };
-                let delay = soon.delay(self.count_failure(key), fastrand::f64());
-                self.add_after(key, delay);
+                self.back_off(key, soon, Duration::ZERO);
             }
         }
     }
 
-    /// Resets the backoff of `key`.
-    pub fn forget_failures(&self, key: &ObjectKey) {
+    fn forget_failures(&self, key: &ObjectKey) {
         self.state.lock().failures.remove(key);
     }
 
     /// The next key. The caller holds it until [`Queue::done`].
-    pub async fn take(&self) -> ObjectKey {
+    pub(crate) async fn take(&self) -> ObjectKey {
         loop {
             let wake_up = {
                 let mut state = self.state.lock();
@@ -174,8 +168,7 @@ impl Queue {
         }
     }
 
-    /// Returns `key` after a reconcile.
-    pub fn done(&self, key: &ObjectKey) {
+    pub(crate) fn done(&self, key: &ObjectKey) {
         let mut state = self.state.lock();
         let requests = state.working.remove(key).unwrap_or_default();
         if state.wanted.contains(key) {
@@ -189,7 +182,7 @@ impl Queue {
     }
 
     /// How many keys are queued, delayed ones included.
-    pub fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         let state = self.state.lock();
         state.ready.len() + state.later.len()
     }

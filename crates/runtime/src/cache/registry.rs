@@ -42,7 +42,6 @@ struct Opened {
     kept: Option<Arc<Hold>>,
 }
 
-/// Keeps a cache open; shared by all holders.
 struct Hold {
     id: CacheId,
     stop: CancellationToken,

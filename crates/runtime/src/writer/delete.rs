@@ -1,7 +1,5 @@
-//! Deletes objects with a uid precondition.
-//!
-//! The answer enters the cache at once: an object with finalizers gets its deletion timestamp, any other is removed,
-//! and an older watch event or list does not restore it.
+//! Deletes objects. The answer enters the cache at once: an object with finalizers gets its deletion timestamp, any
+//! other leaves a tombstone.
 
 use std::fmt::Display;
 
@@ -28,15 +26,13 @@ struct Answer {
 }
 
 impl Answer {
-    /// Whether the object still exists.
     fn remains(&self) -> bool {
         self.kind != "Status" && self.metadata.deletion_timestamp.is_some()
     }
 }
 
 impl Writer {
-    /// Deletes the object with this uid, with background propagation. An object that is gone or was replaced is a
-    /// success. `None` in a dry run.
+    /// Deletes the object with this uid in the background. An object that is gone or was replaced is a success.
     pub async fn delete<K: Kind>(
         &self,
         cache: &Cache<K>,
@@ -65,7 +61,7 @@ impl Writer {
             Err(error) if error.not_found() => {
                 cache.learn_gone(meta, seen);
                 // The cache may not have the object that has the name now.
-                if !matches!(error, WriteError::Replaced { .. }) {
+                if !matches!(error, WriteError::Replaced(_)) {
                     pending.settle();
                 }
             }
@@ -78,7 +74,6 @@ impl Writer {
     }
 }
 
-/// Delete options with a uid precondition.
 pub(super) fn delete_options(uid: &Uid, grace: Option<u32>) -> Value {
     let mut options = json!({
         "apiVersion": "v1",
