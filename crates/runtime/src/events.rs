@@ -51,8 +51,7 @@ pub struct Regarding<'a> {
 }
 
 impl Events {
-    /// Publishes for the process `identity`; an equal Event is not repeated within `window`.
-    pub fn new(
+    pub(crate) fn new(
         window: Duration,
         clock: SharedClock,
         metrics: Arc<Metrics>,
@@ -62,7 +61,7 @@ impl Events {
     }
 
     /// Publishes an Event, unless it was published within the window.
-    pub async fn publish(
+    pub(crate) async fn publish(
         &self,
         writer: &Writer,
         controller: &'static str,

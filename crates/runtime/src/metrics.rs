@@ -158,19 +158,19 @@ impl Metrics {
             let depth = queue.upgrade().map_or(0, |queue| queue.depth());
             self.depths.get_or_create(&[("controller", *controller)]).set(clamp(depth));
         }
-        let kinds = by_kind(caches);
-        let gauges: [(&Family<Labels<1>, Gauge>, fn(&CacheState) -> i64); 4] = [
-            (&self.cache_synced, |state| state.synced.into()),
-            (&self.cache_objects, |state| clamp(state.objects)),
-            (&self.cache_undecodable, |state| clamp(state.undecodable)),
-            (&self.cache_age, |state| clamp(state.age.unwrap_or_default().as_secs())),
-        ];
-        for (family, value) in gauges {
-            // A kind without an open cache has no series.
+        // A kind without an open cache has no series.
+        for family in
+            [&self.cache_synced, &self.cache_objects, &self.cache_undecodable, &self.cache_age]
+        {
             family.clear();
-            for (kind, state) in &kinds {
-                family.get_or_create(&[("kind", *kind)]).set(value(state));
-            }
+        }
+        for (kind, state) in by_kind(caches) {
+            let labels = [("kind", kind)];
+            self.cache_synced.get_or_create(&labels).set(state.synced.into());
+            self.cache_objects.get_or_create(&labels).set(clamp(state.objects));
+            self.cache_undecodable.get_or_create(&labels).set(clamp(state.undecodable));
+            let age = state.age.unwrap_or_default().as_secs();
+            self.cache_age.get_or_create(&labels).set(clamp(age));
         }
         let mut text = String::new();
         self.registry.encode(&mut text)?;

@@ -4,7 +4,7 @@
 //! reconcile failed, the requests that its own writes caused ([`crate::self_writes`]) are dropped, so that the backoff
 //! is respected.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use machinist_domain::backoff::Backoff;
@@ -39,11 +39,10 @@ struct State {
     wanted: HashSet<ObjectKey>,
     /// Keys that workers have, with the requests that changed objects caused meanwhile.
     working: HashMap<ObjectKey, Vec<Request>>,
-    /// Delayed keys. The number distinguishes keys that are due at the same instant.
-    later: BTreeMap<(Instant, u64), ObjectKey>,
-    due: HashMap<ObjectKey, (Instant, u64)>,
+    /// Delayed keys.
+    later: BTreeSet<(Instant, ObjectKey)>,
+    due: HashMap<ObjectKey, Instant>,
     failures: HashMap<ObjectKey, u32>,
-    next_number: u64,
 }
 
 #[derive(Debug)]
@@ -159,7 +158,7 @@ impl Queue {
                     }
                     return key;
                 }
-                state.later.keys().next().map(|(at, _)| *at)
+                state.later.first().map(|(at, _)| *at)
             };
             match wake_up {
                 None => self.changed.notified().await,
@@ -202,7 +201,7 @@ impl State {
 
     fn want(&mut self, key: &ObjectKey) {
         if let Some(at) = self.due.remove(key) {
-            self.later.remove(&at);
+            self.later.remove(&(at, key.clone()));
         }
         if self.wanted.insert(key.clone()) && !self.working.contains_key(key) {
             self.ready.push_back(key.clone());
@@ -214,16 +213,14 @@ impl State {
             return;
         }
         match self.due.get(key) {
-            Some((earlier, _)) if *earlier <= at => return,
+            Some(earlier) if *earlier <= at => return,
             Some(later) => {
-                self.later.remove(later);
+                self.later.remove(&(*later, key.clone()));
             }
             None => {}
         }
-        let place = (at, self.next_number);
-        self.next_number += 1;
-        self.later.insert(place, key.clone());
-        self.due.insert(key.clone(), place);
+        self.later.insert((at, key.clone()));
+        self.due.insert(key.clone(), at);
     }
 
     /// Frees the memory of a burst: the first list enqueues every key at once.
@@ -235,9 +232,7 @@ impl State {
     }
 
     fn ripen(&mut self, now: Instant) {
-        while let Some((place, _)) = self.later.first_key_value()
-            && place.0 <= now
-        {
+        while self.later.first().is_some_and(|(at, _)| *at <= now) {
             if let Some((_, key)) = self.later.pop_first() {
                 self.due.remove(&key);
                 self.want(&key);

@@ -25,7 +25,7 @@ impl Revision {
 
 /// The writes of one reconcile. Clones share the record.
 #[derive(Debug, Clone, Default)]
-pub struct SelfWrites(Arc<Mutex<Record>>);
+pub(crate) struct SelfWrites(Arc<Mutex<Record>>);
 
 #[derive(Debug, Default)]
 struct Record {

@@ -75,12 +75,11 @@ impl Timings {
     }
 
     /// How long the holder tries to renew before it steps down.
-    pub fn renew_deadline(&self) -> Duration {
+    pub(crate) fn renew_deadline(&self) -> Duration {
         self.lease * 2 / 3
     }
 
-    /// Between two renewals or attempts.
-    pub fn lease_retry(&self) -> Duration {
+    pub(crate) fn lease_retry(&self) -> Duration {
         self.lease * 2 / 15
     }
 }

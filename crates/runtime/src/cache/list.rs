@@ -19,7 +19,7 @@ impl<K: Kind> Cache<K> {
     pub async fn verify(&self) -> Result<usize, ApiError> {
         let mut listing = self.store.listing();
         let known = Some(self.store.position());
-        let at = self.list_into(&mut listing, self.scope.path(K::RESOURCE), known).await?;
+        let at = self.list_into(&mut listing, &self.scope.path(K::RESOURCE), known).await?;
         self.store.listing_done(&mut listing, at);
         for key in std::mem::take(&mut listing.unconfirmed) {
             self.read_live(&key).await?;
@@ -42,7 +42,7 @@ impl<K: Kind> Cache<K> {
         path.push_str("?labelSelector=");
         push_encoded(&mut path, labels);
         path.push('&');
-        let at = self.list_into(&mut listing, path, None).await?;
+        let at = self.list_into(&mut listing, &path, None).await?;
         if at < position {
             // Only a list of everything can detect a restored cluster.
             return self.verify().await.map(drop);
@@ -60,10 +60,10 @@ impl<K: Kind> Cache<K> {
     async fn list_into(
         &self,
         listing: &mut Listing<K::Stored>,
-        mut path: String,
+        path: &str,
         known: Option<Version>,
     ) -> Result<Version, ApiError> {
-        path.push_str(&format!("limit={PAGE}"));
+        let path = format!("{path}limit={PAGE}");
         let mut version = None;
         self.session
             .pages(&path, accept::<K>(true), self.timings.list_page, |page| {

@@ -62,13 +62,4 @@ impl<K: Kind> Cache<K> {
         self.store.written(&entry);
         Ok(entry.meta().clone())
     }
-
-    pub(crate) fn holds(&self, meta: &Meta) -> bool {
-        self.store.get(&meta.key).is_some_and(|entry| entry.meta().uid == meta.uid)
-    }
-
-    /// `seen`: it was cached when the deletion was sent.
-    pub(crate) fn learn_gone(&self, meta: &Meta, seen: bool) {
-        self.store.deleted(meta, seen);
-    }
 }

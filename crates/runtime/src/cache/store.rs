@@ -232,7 +232,7 @@ impl<T: Stored> Store<T> {
     }
 
     /// `seen`: the object was cached when the deletion was sent. If it is not now, watch or list have delivered it.
-    pub(super) fn deleted(&self, meta: &Meta, seen: bool) {
+    pub(crate) fn deleted(&self, meta: &Meta, seen: bool) {
         let removed = self.remove_if(&meta.key, |inner, stored| {
             let same = stored.uid == meta.uid;
             if same {

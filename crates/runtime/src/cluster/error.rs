@@ -33,7 +33,7 @@ pub enum ApiError {
 
 impl ApiError {
     /// Whether a failed write may have been executed. A 5xx counts: etcd may have answered too late.
-    pub fn may_have_happened(&self) -> bool {
+    pub(crate) fn may_have_happened(&self) -> bool {
         self.code().is_none_or(|code| code >= 500)
     }
 

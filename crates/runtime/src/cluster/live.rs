@@ -25,9 +25,12 @@ impl Session {
             push_encoded(&mut path, field_selector);
         }
         let mut objects = Vec::new();
-        let timeout = self.request_timeout();
+        let (timeout, metrics) = (self.request_timeout(), &self.cluster.metrics);
+        metrics.live_read(resource);
         self.pages(&path, "application/json", timeout, |page| {
-            self.cluster.metrics.live_read(resource);
+            if !page.metadata.next.is_empty() {
+                metrics.live_read(resource);
+            }
             for raw in page.items.unwrap_or_default() {
                 objects.push(serde_json::from_str(raw.get())?);
             }
@@ -48,8 +51,8 @@ impl Session {
         let mut next = path.to_owned();
         loop {
             let body = self.get(&next, accept, timeout).await?;
-            let mut page: ListPage<'_> = serde_json::from_slice(&body)?;
-            let token = std::mem::take(&mut page.metadata.next);
+            let page: ListPage<'_> = serde_json::from_slice(&body)?;
+            let token = page.metadata.next.clone();
             take(page)?;
             if token.is_empty() {
                 return Ok(());

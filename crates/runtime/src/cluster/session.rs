@@ -27,7 +27,7 @@ const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
 #[derive(Clone)]
 pub struct Cluster {
     client: kube::Client,
-    url: String,
+    pub(crate) url: String,
     request_timeout: Duration,
     pub(super) metrics: Arc<Metrics>,
 }
@@ -63,10 +63,6 @@ impl Cluster {
     #[must_use]
     pub(crate) fn counted_by(self, metrics: Arc<Metrics>) -> Self {
         Self { metrics, ..self }
-    }
-
-    pub(crate) fn url(&self) -> &str {
-        &self.url
     }
 
     /// A session with this user agent.
@@ -105,19 +101,9 @@ impl Session {
         Ok(Lines { body: response.into_body(), buffer: BytesMut::new() })
     }
 
-    /// Sends a write. Only for [`crate::writer`], which checks lease, dry run and preconditions.
-    pub(crate) async fn write(
-        &self,
-        method: Method,
-        path: &str,
-        content_type: &'static str,
-        body: Bytes,
-        timeout: Duration,
-    ) -> Result<Bytes, ApiError> {
-        self.exchange(method, path, "application/json", Some((content_type, body)), timeout).await
-    }
-
-    async fn exchange(
+    /// Sends a request and reads the whole response. A write only for [`crate::writer`], which checks lease, dry run
+    /// and preconditions.
+    pub(crate) async fn exchange(
         &self,
         method: Method,
         path: &str,

@@ -29,7 +29,6 @@ pub(super) struct Driver<C> {
     pub(super) controller: C,
     pub(super) queue: Arc<Queue>,
     pub(super) writer: Writer,
-    pub(super) leadership: Leadership,
     pub(super) pending_events: PendingEvents,
     pub(super) shared: Arc<Shared>,
     pub(super) workers: usize,
@@ -72,7 +71,7 @@ impl<C: Controller> Driver<C> {
         let driver = Arc::new(self);
         while !stop.is_cancelled() {
             let ready = async {
-                driver.leadership.wait_gained().await;
+                driver.writer.leadership.wait_gained().await;
                 driver.verify_caches().await;
             };
             if stop.run_until_cancelled(ready).await.is_some() {
@@ -83,7 +82,7 @@ impl<C: Controller> Driver<C> {
 
     /// A new leader does not trust caches that it filled as a follower.
     async fn verify_caches(&self) {
-        if matches!(self.leadership, Leadership::NotNeeded) {
+        if matches!(self.writer.leadership, Leadership::NotNeeded) {
             return;
         }
         for cache in self.controller.caches() {
@@ -108,7 +107,7 @@ impl<C: Controller> Driver<C> {
         }
         loop {
             tokio::select! {
-                () = self.leadership.wait_lost() => break,
+                () = self.writer.leadership.wait_lost() => break,
                 () = stop.cancelled() => break,
                 // Before `halt` a worker ends only by a panic; it is replaced.
                 Some(ended) = workers.join_next() => {

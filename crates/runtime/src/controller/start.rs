@@ -98,11 +98,9 @@ async fn run<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C, start: Start)
     let driver = Driver {
         controller: build(&shared),
         queue,
-        writer: Writer::new(shared.gateway.clone(), session, C::NAME, leadership.clone())
-            .with_target(
-                shared.target.as_ref().map(|target| target.session(UserAgent::of(C::NAME))),
-            ),
-        leadership,
+        writer: Writer::new(shared.gateway.clone(), session, C::NAME, leadership).with_target(
+            shared.target.as_ref().map(|target| target.session(UserAgent::of(C::NAME))),
+        ),
         pending_events: PendingEvents::default(),
         shared,
         workers,

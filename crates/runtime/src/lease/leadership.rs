@@ -40,8 +40,7 @@ impl Leadership {
         Sending { leadership: self, answered: false }
     }
 
-    /// Returns when writing is allowed.
-    pub async fn wait_gained(&self) {
+    pub(crate) async fn wait_gained(&self) {
         match self {
             Self::NotNeeded => {}
             Self::Lease { until, .. } => {
@@ -53,8 +52,7 @@ impl Leadership {
         }
     }
 
-    /// Returns when writing is no longer allowed.
-    pub async fn wait_lost(&self) {
+    pub(crate) async fn wait_lost(&self) {
         match self {
             Self::NotNeeded => std::future::pending().await,
             // An error means that the elector is gone, and the lease with it.

@@ -22,8 +22,7 @@ pub struct Description {
 }
 
 impl Registry {
-    /// An empty registry.
-    pub fn with_prefix(prefix: &str) -> Self {
+    pub(super) fn with_prefix(prefix: &str) -> Self {
         let inner = prometheus_client::registry::Registry::with_prefix(prefix);
         Self { inner, prefix: format!("{prefix}_"), descriptions: Vec::new() }
     }

@@ -41,7 +41,7 @@ impl Writer {
     ) -> Result<Option<()>, WriteError> {
         let mut body = delete_options(&meta.uid, None);
         body["propagationPolicy"] = json!("Background");
-        let seen = cache.holds(meta);
+        let seen = cache.get(&meta.key).is_some_and(|entry| entry.meta().uid == meta.uid);
         let pending = PendingWrite::new(cache, &meta.key);
         let write = Write::whole(Verb::Delete, K::RESOURCE, &meta.key, &body);
         match self.send(&write, plan).await.map_err(WriteError::or_replaced) {
@@ -52,14 +52,14 @@ impl Writer {
             Ok(Some(answer)) => match serde_json::from_slice::<Answer>(&answer) {
                 Ok(parsed) if parsed.remains() => drop(pending.learn(Ok(Some(answer)))?),
                 Ok(_) => {
-                    cache.learn_gone(meta, seen);
+                    cache.deleted(meta, seen);
                     pending.settle();
                 }
                 // Whether finalizers remain is unknown: the key becomes uncertain.
                 Err(_) => drop(pending),
             },
             Err(error) if error.not_found() => {
-                cache.learn_gone(meta, seen);
+                cache.deleted(meta, seen);
                 // The cache may not have the object that has the name now.
                 if !matches!(error, WriteError::Replaced(_)) {
                     pending.settle();

@@ -1,5 +1,5 @@
-//! Sends writes; the only caller of [`Session::write`]. Nothing is sent without the lease (if one is needed) nor in a
-//! dry run; no write outlasts the lease; every write leaves one audit line.
+//! Sends writes; nothing else calls [`Session::exchange`] with a body. Nothing is sent without the lease (if one is
+//! needed) nor in a dry run; no write outlasts the lease; every write leaves one audit line.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -115,14 +115,11 @@ impl Gateway {
             Err(error) => error.category().as_str(),
         };
         let (verb, resource, key) = (write.verb(), write.resource(), write.key);
-        match &answer {
-            Ok(_) => {
+        match answer.as_ref().err().filter(|error| !error.is_ordinary()) {
+            None => {
                 tracing::info!(target: "audit", party, verb, resource, %key, %plan, result, "write");
             }
-            Err(error) if error.is_ordinary() => {
-                tracing::info!(target: "audit", party, verb, resource, %key, %plan, result, "write");
-            }
-            Err(error) => {
+            Some(error) => {
                 tracing::warn!(target: "audit", party, verb, resource, %key, %plan, result, %error, "write");
             }
         }
@@ -146,9 +143,9 @@ impl Gateway {
         let (method, path, content_type) = write.request();
         // The lease is checked directly before the request: the process may have been suspended since `decide`.
         let timeout = leadership.time_left(limit).ok_or(WriteError::NotLeader(party))?;
-        let body = write.body.clone();
         let sending = leadership.sending();
-        let answer = session.write(method, &path, content_type, body, timeout).await;
+        let body = Some((content_type, write.body.clone()));
+        let answer = session.exchange(method, &path, "application/json", body, timeout).await;
         if answer.as_ref().err().is_none_or(|error| !error.may_have_happened()) {
             sending.answered();
         }

@@ -1,7 +1,7 @@
 //! The one writer: every write to Kubernetes and every call that changes a cloud goes through here.
 //!
-//! [`gateway`] checks the lease, bounds the time, skips dry runs, counts and audits. A [`Writer`] sets preconditions and
-//! stores the answer in the cache, or marks the key uncertain. Its writes return `None` in a dry run.
+//! [`gateway`] checks the lease, bounds the time, skips dry runs, counts and audits. A [`Writer`] sets preconditions,
+//! stores the answer in the cache or marks the key uncertain, and returns `None` in a dry run.
 
 mod cloud;
 mod create;
@@ -43,7 +43,7 @@ pub struct Writer {
     /// `None` if there is no such cluster.
     session: Option<Session>,
     controller: &'static str,
-    leadership: Leadership,
+    pub(crate) leadership: Leadership,
     /// `None` if this writes to the target cluster already.
     target: Option<Arc<Writer>>,
     /// `None` outside of a reconcile.
@@ -75,9 +75,8 @@ impl Writer {
         Self { target: Some(Arc::new(target)), ..self }
     }
 
-    /// The same writer, which records the revisions that it writes.
     #[must_use]
-    pub fn for_reconcile(&self, writes: &SelfWrites) -> Self {
+    pub(crate) fn for_reconcile(&self, writes: &SelfWrites) -> Self {
         let target = self.target.as_ref().map(|target| Arc::new(target.for_reconcile(writes)));
         Self { self_writes: Some(writes.clone()), target, ..self.clone() }
     }

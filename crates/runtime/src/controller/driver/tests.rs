@@ -121,12 +121,11 @@ fn driver_of<C: Controller>(controller: C, cluster: &Cluster) -> Driver<C> {
     };
     let (clock, timings) = (Arc::new(ManualClock::default()), Timings::default());
     let shared = Manager::new(cluster.clone(), None, options, clock, timings).shared().clone();
-    let (session, leadership) = (cluster.session(UserAgent::of(C::NAME)), Leadership::NotNeeded);
+    let session = cluster.session(UserAgent::of(C::NAME));
     Driver {
         controller,
         queue: Arc::new(Queue::new(timings.retry)),
-        writer: Writer::new(shared.gateway.clone(), session, C::NAME, leadership.clone()),
-        leadership,
+        writer: Writer::new(shared.gateway.clone(), session, C::NAME, Leadership::NotNeeded),
         pending_events: PendingEvents::default(),
         shared,
         workers: C::DECLARATION.workers,
