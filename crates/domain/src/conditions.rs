@@ -1,49 +1,50 @@
 //! Conditions of Machines and MachineSets in OpenShift's form: with a severity, sorted by type.
 //!
-//! Input: the conditions of an object, the wanted ones, and the time. Output: the whole new list, or `None` without a
-//! change.
-//!
-//! A merge patch replaces lists. The new list therefore contains the conditions of other writers unchanged, and the
-//! write needs a resourceVersion precondition. `lastTransitionTime` changes with status, reason, severity or message,
-//! as in OpenShift.
+//! A merge patch replaces lists, so the new list contains the conditions of other writers, and the write needs a
+//! resourceVersion precondition. The transition time changes with status, reason, severity or message.
 
 use std::borrow::Cow;
 
 use jiff::{Timestamp, Unit};
 use machinist_api::names;
 use machinist_api::wire;
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 /// A string that mostly is one of our own constants, which needs no allocation.
 pub type Word = Cow<'static, str>;
 
 /// A condition of an object.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Condition {
     /// The `type`.
+    #[serde(rename = "type")]
     pub kind: Word,
     /// The status.
     pub status: Status,
     /// The severity; OpenShift sets it only if the condition is false.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<Word>,
     /// The reason, from a closed list.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Word>,
     /// The message.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Box<str>>,
     /// The last transition; [`set`] fills it in.
+    #[serde(rename = "lastTransitionTime", skip_serializing_if = "Option::is_none")]
     pub last_transition: Option<Timestamp>,
 }
 
 /// The status of a condition.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[expect(missing_docs, reason = "Kubernetes' names")]
 pub enum Status {
-    /// True.
     True,
-    /// False.
     False,
-    /// Unknown.
     Unknown,
     /// Any other value, kept as it is.
+    #[serde(untagged)]
     Other(Box<str>),
 }
 
@@ -100,12 +101,6 @@ impl Condition {
         Self { reason: Some(reason.into()), message, ..self }
     }
 
-    /// The same with another severity.
-    #[must_use]
-    pub fn severe(self, severity: &'static str) -> Self {
-        Self { severity: Some(severity.into()), ..self }
-    }
-
     fn new(kind: &'static str, status: Status) -> Self {
         Self {
             kind: kind.into(),
@@ -123,7 +118,7 @@ impl Condition {
     }
 
     /// Whether both are equal apart from the time.
-    pub fn says_the_same_as(&self, other: &Self) -> bool {
+    fn says_the_same_as(&self, other: &Self) -> bool {
         let Self { kind, status, severity, reason, message, last_transition: _ } = self;
         (kind, status, severity, reason, message)
             == (&other.kind, &other.status, &other.severity, &other.reason, &other.message)
@@ -141,29 +136,6 @@ impl Condition {
             last_transition: wire.last_transition_time,
         }
     }
-
-    /// The condition in the object.
-    pub fn to_json(&self) -> Value {
-        let mut fields = Map::new();
-        let mut put = |name: &str, text: &str| {
-            fields.insert(name.to_owned(), text.into());
-        };
-        put("type", &self.kind);
-        put("status", self.status.as_str());
-        if let Some(severity) = &self.severity {
-            put("severity", severity);
-        }
-        if let Some(reason) = &self.reason {
-            put("reason", reason);
-        }
-        if let Some(message) = &self.message {
-            put("message", message);
-        }
-        if let Some(since) = self.last_transition {
-            put("lastTransitionTime", &since.to_string());
-        }
-        Value::Object(fields)
-    }
 }
 
 /// The condition of this type.
@@ -173,7 +145,7 @@ pub fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition
 
 /// The list in the object.
 pub fn to_json(conditions: &[Condition]) -> Value {
-    conditions.iter().map(Condition::to_json).collect()
+    json!(conditions)
 }
 
 /// Reads a list.
@@ -274,7 +246,7 @@ mod tests {
                 "lastTransitionTime": "2026-01-02T03:04:05Z"}),
             json!({"type": "Theirs", "status": "Perhaps", "lastTransitionTime": "2026-01-02T03:04:05Z"}),
         ] {
-            assert_eq!(read_json(value.clone()).to_json(), value);
+            assert_eq!(json!(read_json(value.clone())), value);
         }
     }
 
@@ -294,7 +266,7 @@ mod tests {
             Condition::yes("Ready"),
             not_ready("B", "a"),
             not_ready("A", "b"),
-            not_ready("A", "a").severe("Error"),
+            Condition { severity: Some("Error".into()), ..not_ready("A", "a") },
         ] {
             let list = set(&current, [changed], at(20)).unwrap();
             assert_eq!((list.len(), list[0].last_transition), (1, Some(at(20))));

@@ -1,7 +1,5 @@
-//! A map whose entries expire.
-//!
-//! Time is an argument: an uptime that only grows. Expired entries are not returned by [`ExpiringMap::get`]; they are
-//! removed by [`ExpiringMap::sweep`], which inserting calls whenever the map has doubled since the last sweep.
+//! A map whose entries expire. Time is an argument: an uptime that only grows. Expired entries are removed by
+//! [`ExpiringMap::sweep`], which inserting calls whenever the map has doubled since the last sweep.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -53,8 +51,7 @@ impl<K: Eq + Hash, V> ExpiringMap<K, V> {
         self.entries.insert(key, Entry { value, stored: now, ttl });
     }
 
-    /// The value, which then lives for another `ttl`; stored first if it is missing. An expired value that was not
-    /// swept yet is kept.
+    /// The value, which then lives for another `ttl`; stored first if it is missing. An expired one is kept.
     pub fn touch(
         &mut self,
         key: K,
@@ -94,22 +91,6 @@ impl<K: Eq + Hash, V> ExpiringMap<K, V> {
         !self.entries.is_empty()
     }
 
-    /// The number of entries, expired ones included.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there is no entry.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// The entries that have not expired.
-    pub fn iter(&self, now: Duration) -> impl Iterator<Item = (&K, &V)> {
-        let live = self.entries.iter().filter(move |(_, entry)| entry.is_live(now));
-        live.map(|(key, entry)| (key, &entry.value))
-    }
-
     fn sweep_if_grown(&mut self, now: Duration) {
         if self.entries.len() >= self.sweep_len {
             self.sweep(now);
@@ -132,8 +113,8 @@ mod tests {
         let mut map = ExpiringMap::default();
         map.insert("a", 1, at(5), TTL);
         assert_eq!((map.get(&"a", at(14)), map.get(&"a", at(15))), (Some(&1), None));
-        assert_eq!((map.get_stale(&"a"), map.iter(at(15)).count()), (Some(&1), 0));
-        assert!(map.sweep(at(14)) && !map.sweep(at(15)) && map.is_empty());
+        assert_eq!(map.get_stale(&"a"), Some(&1));
+        assert!(map.sweep(at(14)) && !map.sweep(at(15)) && map.entries.is_empty());
     }
 
     #[test]
@@ -157,10 +138,10 @@ mod tests {
             map.insert(number, (), at(0), if number == 0 { at(100) } else { TTL });
         }
         map.insert(MIN_SWEEP + 1, (), at(50), TTL);
-        assert!(map.len() > MIN_SWEEP, "all entries were live at the last sweep");
+        assert!(map.entries.len() > MIN_SWEEP, "all entries were live at the last sweep");
         for number in 0..=MIN_SWEEP {
             map.insert(MIN_SWEEP + 2 + number, (), at(50), TTL);
         }
-        assert!(map.len() <= MIN_SWEEP + 3, "{}", map.len());
+        assert!(map.entries.len() <= MIN_SWEEP + 3, "{}", map.entries.len());
     }
 }

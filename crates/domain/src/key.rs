@@ -90,20 +90,13 @@ impl From<String> for UidText {
     }
 }
 
-impl From<&UidText> for Arc<str> {
-    fn from(text: &UidText) -> Self {
-        Self::from(&**text)
-    }
-}
-
 impl fmt::Debug for UidText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
     }
 }
 
-/// A `resourceVersion`. Kubernetes guarantees since 1.35 (and etcd 3 in fact) that versions of one kind are comparable
-/// numbers. Zero is unreadable, and older than all others.
+/// A `resourceVersion`: comparable numbers (guaranteed since 1.35). Zero is unreadable, and older than all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Version(pub u64);
 

@@ -1,11 +1,9 @@
-//! Label lists in annotations: `key=value` pairs joined by commas.
-//!
-//! The pairs of users are kept. The list is sorted, and lists that differ only in order are equal.
+//! Label lists in annotations: `key=value` pairs joined by commas, sorted.
 
 use std::collections::BTreeMap;
 
 /// Reads a list. Parts without `=` are dropped; the last of equal keys wins.
-pub fn parse(list: &str) -> BTreeMap<&str, &str> {
+pub(crate) fn parse(list: &str) -> BTreeMap<&str, &str> {
     list.split(',')
         .filter_map(|pair| pair.split_once('='))
         .map(|(key, value)| (key.trim(), value.trim()))
@@ -14,18 +12,9 @@ pub fn parse(list: &str) -> BTreeMap<&str, &str> {
 }
 
 /// Writes a list, sorted by key.
-pub fn join(pairs: &BTreeMap<&str, &str>) -> String {
-    let length = pairs.iter().map(|(key, value)| key.len() + value.len() + 2).sum();
-    let mut list = String::with_capacity(length);
-    for (key, value) in pairs {
-        if !list.is_empty() {
-            list.push(',');
-        }
-        list.push_str(key);
-        list.push('=');
-        list.push_str(value);
-    }
-    list
+pub(crate) fn join(pairs: &BTreeMap<&str, &str>) -> String {
+    let pairs: Vec<_> = pairs.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    pairs.join(",")
 }
 
 #[cfg(test)]

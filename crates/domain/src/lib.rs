@@ -2,7 +2,7 @@
 //!
 //! * Objects: [`key`], [`meta`], [`pairs`] (labels), [`selector`], [`taint`], [`conditions`], [`machine`] (phases).
 //! * Reconciling: [`observed`], [`retry`], [`backoff`], [`report`], [`patch`], [`annotations`], [`expiring`].
-//! * Names of children: [`ordinals`], [`hash`]. Capacity: [`shape`], [`labels`].
+//! * Names of children: [`ordinals`], [`hash`]. Capacity: [`shape`], [`capacity_annotations`].
 
 pub mod annotations;
 pub mod backoff;
@@ -11,7 +11,7 @@ pub mod conditions;
 pub mod expiring;
 pub mod hash;
 pub mod key;
-pub mod labels;
+mod labels;
 pub mod machine;
 pub mod machine_timings;
 pub mod message_table;

@@ -44,15 +44,12 @@ impl Phase {
 
 /// Which of OpenShift's two machine APIs manages an object.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "OpenShift's names")]
 pub enum MachineAuthority {
-    /// Not set.
     #[default]
     Unset,
-    /// Machine API.
     MachineApi,
-    /// Cluster API.
     ClusterApi,
-    /// A migration between the two is in progress.
     Migrating,
     /// An unknown value.
     Unknown,

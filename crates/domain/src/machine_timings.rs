@@ -64,40 +64,22 @@ impl MachineTimings {
     /// All durations multiplied by `factor`.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
-        // Destructured without `..`: a new duration that is not scaled does not compile.
-        let Self {
-            creation,
-            poll,
-            sighting,
-            gather,
-            between_questions,
-            consistency,
-            drain,
-            eviction_retry,
-            eviction_retry_max,
-            drain_poll,
-            volume_detach,
-            domain_pause_max,
-            domain_pause,
-            children,
-            set_counts,
-        } = self;
         Self {
-            creation: creation.mul_f64(factor),
-            poll: poll.mul_f64(factor),
-            sighting: sighting.mul_f64(factor),
-            gather: gather.mul_f64(factor),
-            between_questions: between_questions.mul_f64(factor),
-            consistency: consistency.mul_f64(factor),
-            drain: drain.mul_f64(factor),
-            eviction_retry: eviction_retry.mul_f64(factor),
-            eviction_retry_max: eviction_retry_max.mul_f64(factor),
-            drain_poll: drain_poll.mul_f64(factor),
-            volume_detach: volume_detach.mul_f64(factor),
-            domain_pause_max: domain_pause_max.mul_f64(factor),
-            domain_pause: domain_pause.mul_f64(factor),
-            children: children.mul_f64(factor),
-            set_counts: set_counts.mul_f64(factor),
+            creation: self.creation.mul_f64(factor),
+            poll: self.poll.mul_f64(factor),
+            sighting: self.sighting.mul_f64(factor),
+            gather: self.gather.mul_f64(factor),
+            between_questions: self.between_questions.mul_f64(factor),
+            consistency: self.consistency.mul_f64(factor),
+            drain: self.drain.mul_f64(factor),
+            eviction_retry: self.eviction_retry.mul_f64(factor),
+            eviction_retry_max: self.eviction_retry_max.mul_f64(factor),
+            drain_poll: self.drain_poll.mul_f64(factor),
+            volume_detach: self.volume_detach.mul_f64(factor),
+            domain_pause_max: self.domain_pause_max.mul_f64(factor),
+            domain_pause: self.domain_pause.mul_f64(factor),
+            children: self.children.mul_f64(factor),
+            set_counts: self.set_counts.mul_f64(factor),
         }
     }
 }

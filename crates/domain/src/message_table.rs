@@ -1,11 +1,7 @@
-//! Renders the messages of one controller or CLI verb as a Markdown table.
-//!
-//! Every `messages.rs` has a snapshot test that renders its messages with this function. `make fmt` copies the
-//! snapshots into `docs/reference/messages.md`, so all texts that a user can meet are on one page and cannot drift from
-//! the code.
+//! Renders the messages of one controller or CLI verb as a Markdown table, for a snapshot test. `make fmt` copies the
+//! snapshots into `docs/reference/messages.md`.
 
-/// One row per message: where it appears (`Event Warning`, `condition Ready=False`, `stderr`), its reason, and the
-/// text.
+/// One row per message: where it appears (`Event Warning`, `stderr`), its reason, and the text.
 pub fn message_table<W: AsRef<str>, R: AsRef<str>>(rows: &[(W, R, String)]) -> String {
     let mut table = String::from("| where | reason | message |\n|---|---|---|\n");
     for (place, reason, message) in rows {

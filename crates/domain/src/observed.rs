@@ -1,6 +1,4 @@
-//! What an observation of something outside of the process returned.
-//!
-//! "Could not be observed" is never treated as "does not exist".
+//! An observation of something outside of the process. "Could not be observed" is never treated as "does not exist".
 
 use crate::retry::Failure;
 
@@ -34,31 +32,6 @@ impl<T, E> Observed<T, E> {
             Self::NotAsked | Self::Absent | Self::Present(_) => None,
         }
     }
-
-    /// Whether it is settled that it exists or not.
-    pub fn is_known(&self) -> bool {
-        matches!(self, Self::Absent | Self::Present(_))
-    }
-
-    /// The same observation with a reference to the value.
-    pub fn as_ref(&self) -> Observed<&T, &E> {
-        match self {
-            Self::NotAsked => Observed::NotAsked,
-            Self::Unknown(failure) => Observed::Unknown(failure),
-            Self::Absent => Observed::Absent,
-            Self::Present(value) => Observed::Present(value),
-        }
-    }
-
-    /// The same observation with another value.
-    pub fn map<U>(self, map: impl FnOnce(T) -> U) -> Observed<U, E> {
-        match self {
-            Self::NotAsked => Observed::NotAsked,
-            Self::Unknown(failure) => Observed::Unknown(failure),
-            Self::Absent => Observed::Absent,
-            Self::Present(value) => Observed::Present(map(value)),
-        }
-    }
 }
 
 /// A finished request: an error is unknown, `None` is absent.
@@ -80,9 +53,9 @@ mod tests {
     fn failed_request_is_unknown_and_not_absent() {
         let failed = Observed::<u8, _>::from(Err("timeout"));
         assert_eq!(failed, Observed::Unknown("timeout"));
-        assert_eq!((failed.is_known(), failed.failure()), (false, Some(&"timeout")));
+        assert_eq!((failed.present(), failed.failure()), (None, Some(&"timeout")));
         let absent = Observed::<u8, &str>::from(Ok(None));
-        assert!(absent.is_known() && absent.present().is_none());
-        assert_eq!(Observed::<_, &str>::from(Ok(Some(1))).map(|n| n + 1).present(), Some(&2));
+        assert_eq!(absent, Observed::Absent);
+        assert_eq!(Observed::<_, &str>::from(Ok(Some(2))).present(), Some(&2));
     }
 }

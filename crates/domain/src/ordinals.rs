@@ -1,11 +1,7 @@
-//! Ordinals and names of child objects.
+//! Ordinals and names of child objects. Both are stored in clusters: neither may change its meaning.
 //!
-//! A parent numbers its children, and no number is used twice. The *window* (`from..next`) holds the numbers that may
-//! be in creation; it is stored on the parent before the first of them is used. A number in the window whose child is
-//! missing is *open*: it may be used again, because the name follows from the parent's uid and the number, so a
-//! repeated create returns AlreadyExists.
-//!
-//! Names and windows are stored in clusters: neither may change its meaning.
+//! The *window* (`from..next`) is stored on the parent before the first of its numbers is used. A number whose child is
+//! missing is *open*: it may be used again, because a repeated create of the same name returns AlreadyExists.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,7 +15,6 @@ pub const WIDEST: u64 = 4096;
 
 /// The length of a DNS label, because instances and Nodes are often named after Machines.
 const LONGEST_NAME: usize = 63;
-/// How many letters of a name derive from the parent's uid.
 const LETTERS: usize = 4;
 /// Neither vowels, which form words, nor characters that look alike.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -53,9 +48,8 @@ impl Window {
         Self { from: self.next, next: self.next }
     }
 
-    /// A window with up to `more` new ordinals above all used ones, without those below `first_open`, and not wider
-    /// than [`WIDEST`]. If nothing is open, the new ordinals are also above `highest`, the highest one of an existing
-    /// child: the stored window may have been removed.
+    /// Up to `more` new ordinals, without those below `first_open`. If nothing is open, they are also above `highest`,
+    /// that of an existing child: the stored window may have been removed.
     #[must_use]
     pub fn advanced(self, more: u64, first_open: Option<u64>, highest: Option<u64>) -> Self {
         let above = highest.map_or(0, |highest| highest.saturating_add(1));
@@ -105,7 +99,6 @@ pub fn ordinal(parent: &str, uid: &Uid, child: &str) -> Option<u64> {
     (name(parent, uid, ordinal) == child).then_some(ordinal)
 }
 
-/// Parses the canonical form of a number only.
 fn number(digits: &str) -> Option<u64> {
     let number: u64 = digits.parse().ok()?;
     (number.to_string() == digits).then_some(number)
@@ -115,13 +108,12 @@ fn number(digits: &str) -> Option<u64> {
 fn letters(uid: &Uid) -> String {
     let mut hash = fnv1a(uid.0.as_bytes());
     let base = ALPHABET.len() as u64;
-    let mut letters = String::with_capacity(LETTERS);
-    for _ in 0..LETTERS {
+    let letters = (0..LETTERS).filter_map(|_| {
         let letter = usize::try_from(hash % base).ok().and_then(|at| ALPHABET.get(at));
-        letters.extend(letter.copied().map(char::from));
         hash /= base;
-    }
-    letters
+        letter.copied().map(char::from)
+    });
+    letters.collect()
 }
 
 #[cfg(test)]

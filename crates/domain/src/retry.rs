@@ -1,6 +1,4 @@
-//! Category and retry class of errors.
-//!
-//! Every typed error has both, so that no caller decides by a message.
+//! Category and retry class of errors. Every typed error has both, so that no caller decides by a message.
 
 use std::time::Duration;
 
@@ -21,20 +19,15 @@ pub enum Retry {
 
 /// The category of an error, stable enough for alerts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "most names say it")]
 pub enum Category {
-    /// The object or a referenced object is invalid.
     InvalidConfiguration,
-    /// The requested object does not exist.
     NotFound,
-    /// The object changed in the meantime.
     Conflict,
     /// The cloud has no capacity, or a quota is exhausted.
     CapacityExhausted,
-    /// Too many requests.
     Throttled,
-    /// Not allowed.
     Unauthorised,
-    /// This process does not hold the lease.
     NotLeader,
     /// No answer: the request may have been executed.
     Unavailable,
@@ -56,18 +49,9 @@ impl Category {
         Self::Unexpected,
     ];
 
-    /// Whether a person has to fix something: permissions, a webhook, an invalid object. All others are part of the
-    /// protocol or resolve themselves.
+    /// Whether a person has to fix something. All others are part of the protocol or resolve themselves.
     pub fn needs_attention(self) -> bool {
-        match self {
-            Self::InvalidConfiguration | Self::Unauthorised | Self::Unexpected => true,
-            Self::NotFound
-            | Self::Conflict
-            | Self::CapacityExhausted
-            | Self::Throttled
-            | Self::NotLeader
-            | Self::Unavailable => false,
-        }
+        matches!(self, Self::InvalidConfiguration | Self::Unauthorised | Self::Unexpected)
     }
 
     /// The name in metrics, Events and logs.

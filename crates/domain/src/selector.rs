@@ -1,7 +1,5 @@
-//! Label selectors: parse, validate, match, and the text form of the scale subresource.
-//!
-//! Kubernetes' rules: all requirements must hold; `NotIn` and `DoesNotExist` match a missing label. An empty selector
-//! would match everything, which no MachineSet may do, so it is rejected.
+//! Label selectors: parse, validate, match, and the text form of the scale subresource. All requirements must hold;
+//! `NotIn` and `DoesNotExist` match a missing label. An empty selector would match everything and is rejected.
 
 use std::fmt;
 
@@ -9,9 +7,7 @@ use machinist_api::wire;
 
 use crate::pairs::Pairs;
 
-/// The longest name or value of a label.
 const LONGEST: usize = 63;
-/// The longest prefix of a label's name.
 const LONGEST_PREFIX: usize = 253;
 
 /// A label selector; never empty, always valid.
@@ -35,39 +31,18 @@ enum Test {
 
 /// Why a selector is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum SelectorError {
-    /// It would select everything.
     #[error("spec.selector must not be empty (it would select every Machine)")]
     Empty,
-    /// Not a label name.
     #[error("spec.selector: {0:?} is not a valid label name")]
     BadKey(String),
-    /// Not a label value.
-    #[error("spec.selector: {value:?} is not a valid value of label {key}")]
-    BadValue {
-        /// The label.
-        key: String,
-        /// The value.
-        value: String,
-    },
-    /// Not an operator.
-    #[error(
-        "spec.selector: operator {operator:?} of label {key} is not In, NotIn, Exists or DoesNotExist"
-    )]
-    BadOperator {
-        /// The label.
-        key: String,
-        /// The operator.
-        operator: String,
-    },
-    /// The operator needs values and has none, or the other way round.
-    #[error("spec.selector: operator {operator} of label {key} has the wrong number of values")]
-    BadCount {
-        /// The label.
-        key: String,
-        /// The operator.
-        operator: String,
-    },
+    #[error("spec.selector: {1:?} is not a valid value of label {0}")]
+    BadValue(String, String),
+    #[error("spec.selector: operator {1:?} of label {0} is not In, NotIn, Exists or DoesNotExist")]
+    BadOperator(String, String),
+    #[error("spec.selector: operator {1} of label {0} has the wrong number of values")]
+    BadCount(String, String),
 }
 
 impl Selector {
@@ -107,10 +82,8 @@ impl Test {
     fn read(wire: &wire::LabelExpression) -> Result<Self, SelectorError> {
         let (key, operator) = (wire.key.clone(), wire.operator.clone());
         let values = || -> Result<Box<[Box<str>]>, SelectorError> {
-            let mut values = Vec::with_capacity(wire.values.len());
-            for value in &wire.values {
-                values.push(checked_value(&wire.key, value)?);
-            }
+            let values = wire.values.iter().map(|value| checked_value(&wire.key, value));
+            let mut values = values.collect::<Result<Vec<_>, _>>()?;
             values.sort();
             values.dedup();
             Ok(values.into())
@@ -121,9 +94,9 @@ impl Test {
             ("Exists", true) => Ok(Self::Exists),
             ("DoesNotExist", true) => Ok(Self::DoesNotExist),
             ("In" | "NotIn" | "Exists" | "DoesNotExist", _) => {
-                Err(SelectorError::BadCount { key, operator })
+                Err(SelectorError::BadCount(key, operator))
             }
-            _ => Err(SelectorError::BadOperator { key, operator }),
+            _ => Err(SelectorError::BadOperator(key, operator)),
         }
     }
 
@@ -165,19 +138,20 @@ fn checked_key(key: &str) -> Result<Box<str>, SelectorError> {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
     };
-    let good = is_word(name) && prefix.is_none_or(is_domain);
+    let good = is_label_value(name) && prefix.is_none_or(is_domain);
     if good { Ok(key.into()) } else { Err(SelectorError::BadKey(key.to_owned())) }
 }
 
 fn checked_value(key: &str, value: &str) -> Result<Box<str>, SelectorError> {
-    if value.is_empty() || is_word(value) {
+    if value.is_empty() || is_label_value(value) {
         Ok(value.into())
     } else {
-        Err(SelectorError::BadValue { key: key.to_owned(), value: value.to_owned() })
+        Err(SelectorError::BadValue(key.to_owned(), value.to_owned()))
     }
 }
 
-fn is_word(text: &str) -> bool {
+/// Kubernetes' rule for names and for values that are not empty.
+pub(crate) fn is_label_value(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..=LONGEST).contains(&text.len()) && text.bytes().all(inner) && ends_well(text)
 }

@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 /// What a provider spec requests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Shape {
-    /// The instance type.
     pub instance_type: Arc<str>,
-    /// The region, if set.
     pub region: Option<Arc<str>>,
-    /// The zone, if set.
     pub zone: Option<Arc<str>>,
-    /// Size of the root volume in GiB, if set.
     pub root_disk_gib: Option<u32>,
     /// The Secret with the credentials, in the object's namespace; `None` means the credentials of the process.
     pub credentials_secret: Option<Arc<str>>,
@@ -20,14 +17,11 @@ pub struct Shape {
 
 /// What an instance type provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Capacity {
-    /// Virtual CPUs.
     pub vcpus: u32,
-    /// Memory in MiB.
     pub memory_mib: u64,
-    /// Processor architecture.
     pub architecture: Architecture,
-    /// Number of GPUs.
     pub gpus: u32,
     /// The GPU vendor; `None` without a GPU or without a known resource name.
     pub gpu_vendor: Option<GpuVendor>,
@@ -39,10 +33,9 @@ pub struct Capacity {
 
 /// The architecture in Kubernetes' terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "Kubernetes' names")]
 pub enum Architecture {
-    /// x86-64.
     Amd64,
-    /// 64-bit ARM.
     Arm64,
 }
 
@@ -64,12 +57,10 @@ impl fmt::Display for Architecture {
 
 /// A GPU vendor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "names of companies")]
 pub enum GpuVendor {
-    /// NVIDIA.
     Nvidia,
-    /// AMD.
     Amd,
-    /// Habana (Gaudi).
     Habana,
 }
 

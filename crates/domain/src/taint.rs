@@ -49,12 +49,6 @@ impl Taint {
     }
 }
 
-impl From<wire::Taint> for Taint {
-    fn from(wire: wire::Taint) -> Self {
-        Self::shared(wire, Arc::from)
-    }
-}
-
 /// `key:effect`, its identity.
 impl fmt::Display for Taint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

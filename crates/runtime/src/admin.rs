@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::controller::start::Shared;
 
-/// An address that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {cause} ({flag}=0 disables it)")]
 pub struct ListenError {
@@ -23,7 +22,10 @@ pub struct ListenError {
 }
 
 /// Listens on an address in the form of controller flags: `:8080` is every interface, `0` disables the server.
-pub async fn listen(flag: &'static str, address: &str) -> Result<Option<TcpListener>, ListenError> {
+pub(crate) async fn listen(
+    flag: &'static str,
+    address: &str,
+) -> Result<Option<TcpListener>, ListenError> {
     if address == "0" {
         return Ok(None);
     }
@@ -38,21 +40,15 @@ pub async fn listen(flag: &'static str, address: &str) -> Result<Option<TcpListe
     bound.map(Some).map_err(|cause| ListenError { flag, address: address.to_owned(), cause })
 }
 
-/// Serves `/metrics`.
-pub async fn serve_metrics(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
-    serve(listener, Router::new().route("/metrics", get(metrics)).with_state(shared), stop).await;
+pub(crate) fn metrics_routes() -> Router<Arc<Shared>> {
+    Router::new().route("/metrics", get(metrics))
 }
 
-/// Serves `/healthz` and `/readyz`.
-pub async fn serve_health(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
-    let routes = Router::new()
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready))
-        .with_state(shared);
-    serve(listener, routes, stop).await;
+pub(crate) fn health_routes() -> Router<Arc<Shared>> {
+    Router::new().route("/healthz", get(|| async { "ok\n" })).route("/readyz", get(ready))
 }
 
-async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
+pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
     let address = listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
     tracing::info!(%address, "listening");
     let serving = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());

@@ -1,11 +1,7 @@
 //! A cache that is filled in the background, in batches.
 //!
-//! [`BatchCache::look`] never waits. A key that is not cached is queued: keys are collected for a moment and requested
-//! together, with at most one request per lane at a time. When the answers are stored, the source is notified, so that
-//! it can requeue the objects that need them.
-//!
-//! [`BatchCache::insert`] stores what is known from a call of our own. An answer that was requested before it is
-//! outdated and dropped. Expired answers are swept, so a settled cluster takes no memory here.
+//! Keys that are not cached are collected for a moment and requested together, with at most one request per lane at a
+//! time. When the answers are stored, the source is notified, so that it can requeue the objects that need them.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -30,8 +26,7 @@ pub trait BatchSource: Send + Sync + 'static {
     /// What is cached.
     type Answer: Clone + Send;
 
-    /// One answer per query, in the same order. Queries without an answer stay unknown. It must not panic, and must
-    /// end.
+    /// One answer per query, in the same order; queries without one stay unknown. It must not panic, and must end.
     fn fetch<'a>(
         &'a self,
         lane: &'a Self::Lane,
@@ -93,8 +88,7 @@ impl<S: BatchSource> Clone for BatchCache<S> {
 
 impl<S: BatchSource> std::fmt::Debug for BatchCache<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let answers = self.0.state.lock().answers.len();
-        f.debug_struct("BatchCache").field("answers", &answers).finish_non_exhaustive()
+        f.debug_struct("BatchCache").finish_non_exhaustive()
     }
 }
 
@@ -142,7 +136,7 @@ impl<S: BatchSource> BatchCache<S> {
         self.0.state.lock().answers.get_stale(key).cloned()
     }
 
-    /// Stores an answer that is newer than every query so far.
+    /// Stores an answer of our own call. Answers to earlier queries are dropped as outdated.
     pub fn insert(&self, key: S::Key, answer: S::Answer) {
         let mut state = self.0.state.lock();
         state.pending.remove(&key);
@@ -207,7 +201,6 @@ impl<S: BatchSource> Inner<S> {
         });
     }
 
-    /// Fetches until the lane has no queries.
     async fn drive(self: &Arc<Self>, lane: &S::Lane) {
         tokio::time::sleep(self.timings.gather).await;
         loop {
@@ -222,12 +215,8 @@ impl<S: BatchSource> Inner<S> {
     }
 
     async fn fetch(self: &Arc<Self>, lane: &S::Lane, batch: Vec<Queued<S>>) {
-        let mut numbers = Vec::with_capacity(batch.len());
-        let mut queries = Vec::with_capacity(batch.len());
-        for Queued { key, number, query } in batch {
-            numbers.push((key, number));
-            queries.push(query);
-        }
+        let batch = batch.into_iter().map(|queued| ((queued.key, queued.number), queued.query));
+        let (numbers, queries): (Vec<_>, Vec<_>) = batch.unzip();
         let mut answers = self.source.fetch(lane, &queries).await.into_iter();
         {
             let mut state = self.state.lock();

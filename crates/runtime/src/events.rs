@@ -1,16 +1,14 @@
 //! Publishes Events (`events.k8s.io/v1`) with a rate limit per object and reason.
 //!
-//! kube's `Recorder` is not used: it writes again for every repeat, has no rate limit, and bypasses the gateway.
-//!
-//! The name of an Event derives from object, reason and note, so the same Event is never written twice, not even after
-//! a restart or a lost answer. When the API server has dropped it (usually after an hour), the next resync writes it
-//! again.
+//! kube's `Recorder` is not used: it writes again for every repeat, has no rate limit, and bypasses the gateway. The
+//! name derives from object, reason and note, so no Event is written twice, not even after a restart or a lost answer.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_api::resource::{EVENTS, Resource};
+use machinist_domain::expiring::ExpiringMap;
+use machinist_domain::hash::fnv1a;
 use machinist_domain::key::Uid;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::{EventNote, EventReason};
@@ -19,65 +17,28 @@ use serde_json::json;
 
 use crate::clock::SharedClock;
 use crate::metrics::Metrics;
-use crate::writer::{WriteError, Writer, Written};
+use crate::writer::{WriteError, Writer};
 
 /// Different notes per object and reason within the window.
 const NOTES_PER_WINDOW: u32 = 5;
-/// The number of remembered Events that triggers a sweep.
-const SWEEP_AT: usize = 4096;
 /// The API server's limit.
 const LONGEST_NOTE: usize = 1024;
 
 /// Publishes Events.
 #[derive(Debug)]
 pub struct Events {
-    said: Mutex<Memory>,
+    /// What was published within the window, by the hash of object and reason: thousands are remembered.
+    said: Mutex<ExpiringMap<u64, Said>>,
     window: Duration,
     clock: SharedClock,
     metrics: Arc<Metrics>,
     identity: String,
 }
 
-/// Recently published Events.
-#[derive(Debug)]
-struct Memory {
-    topics: HashMap<Topic, Said>,
-    /// The next sweep. It grows, so that many recent Events do not cause a sweep each.
-    sweep_at: usize,
-}
-
-/// Object and reason as a 128-bit hash, because thousands are remembered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Topic([u8; 16]);
-
-impl Topic {
-    fn new(uid: &Uid, reason: EventReason) -> Self {
-        Self(wide_fingerprint([&*uid.0, reason.as_str()]).to_be_bytes())
-    }
-}
-
-/// Sixteen bytes, for the same reason.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Said {
-    since: Tick,
     times: u32,
     last_note: u64,
-}
-
-/// Uptime in tenths of a second.
-#[derive(Debug, Clone, Copy)]
-struct Tick(u32);
-
-impl Tick {
-    const LENGTH: Duration = Duration::from_millis(100);
-
-    fn of(uptime: Duration) -> Self {
-        Self(u32::try_from(uptime.as_millis() / Self::LENGTH.as_millis()).unwrap_or(u32::MAX))
-    }
-
-    fn since(self, earlier: Self) -> Duration {
-        Self::LENGTH * self.0.saturating_sub(earlier.0)
-    }
 }
 
 /// The object of an Event.
@@ -90,19 +51,17 @@ pub struct Regarding<'a> {
 }
 
 impl Events {
-    /// Publishes for the process `identity`; an equal Event is not repeated within `window`.
-    pub fn new(
+    pub(crate) fn new(
         window: Duration,
         clock: SharedClock,
         metrics: Arc<Metrics>,
         identity: String,
     ) -> Self {
-        let said = Mutex::new(Memory { topics: HashMap::new(), sweep_at: SWEEP_AT });
-        Self { said, window, clock, metrics, identity }
+        Self { said: Mutex::default(), window, clock, metrics, identity }
     }
 
     /// Publishes an Event, unless it was published within the window.
-    pub async fn publish(
+    pub(crate) async fn publish(
         &self,
         writer: &Writer,
         controller: &'static str,
@@ -120,39 +79,37 @@ impl Events {
         };
         let event = self.event(namespace, controller, regarding, note);
         let plan = format!("say {reason} about {}", regarding.meta.key);
-        match writer.create_event(namespace, &event, &plan).await {
-            Ok(Written::Done) => self.metrics.event(reason, "written"),
-            Ok(Written::Nothing | Written::LeftOut) => self.metrics.event(reason, "left-out"),
-            Err(error) if error.already_exists() => {
-                self.metrics.event(reason, "known");
-            }
+        let (result, ended) = match writer.create_event(namespace, &event, &plan).await {
+            Ok(Some(())) => ("written", Ok(())),
+            Ok(None) => ("left-out", Ok(())),
+            Err(error) if error.already_exists() => ("known", Ok(())),
             Err(error) => {
-                self.metrics.event(reason, "failed");
-                let topic = Topic::new(&regarding.meta.uid, note.reason);
-                self.said.lock().topics.remove(&topic);
-                return Err(error);
+                self.said.lock().remove(&topic(&regarding.meta.uid, note.reason));
+                ("failed", Err(error))
             }
-        }
-        Ok(())
+        };
+        self.metrics.event(reason, result);
+        ended
     }
 
     fn may_say(&self, uid: &Uid, note: &EventNote) -> bool {
-        let now = Tick::of(self.clock.uptime());
-        let hash = fingerprint([note.note.as_str()]);
-
+        let (now, topic) = (self.clock.uptime(), topic(uid, note.reason));
+        let last_note = fnv1a(note.note.as_bytes());
         let mut memory = self.said.lock();
-        memory.sweep(|said| now.since(said.since) < self.window);
-        let fresh = Said { since: now, times: 0, last_note: hash };
-        let said = memory.topics.entry(Topic::new(uid, note.reason)).or_insert(fresh);
-        if now.since(said.since) >= self.window {
-            *said = Said { since: now, times: 0, last_note: hash };
-        }
-        let repeated = said.times > 0 && said.last_note == hash;
+        let said = memory.get(&topic, now).copied().unwrap_or_default();
+        let repeated = said.times > 0 && said.last_note == last_note;
         if repeated || said.times >= NOTES_PER_WINDOW {
             return false;
         }
-        said.times += 1;
-        said.last_note = hash;
+        let said = Said { times: said.times + 1, last_note };
+        if said.times == 1 {
+            memory.insert(topic, said, now, self.window);
+        } else {
+            memory.update(&topic, |before| {
+                *before = said;
+                self.window
+            });
+        }
         true
     }
 
@@ -166,8 +123,8 @@ impl Events {
         let now = self.clock.now();
         let Regarding { resource, meta } = regarding;
         let subject: String = meta.key.name.chars().take(200).collect();
-        let said = fingerprint([&*meta.uid.0, note.reason.as_str(), note.note.as_str()]);
-        let name = format!("{subject}.{said:016x}");
+        let said = format!("{}\0{}\0{}\0", meta.uid, note.reason.as_str(), note.note);
+        let name = format!("{subject}.{:016x}", fnv1a(said.as_bytes()));
         let mut text = note.note.clone();
         if text.len() > LONGEST_NOTE {
             text.truncate(text.floor_char_boundary(LONGEST_NOTE - 3));
@@ -196,38 +153,8 @@ impl Events {
     }
 }
 
-impl Memory {
-    /// Drops expired entries once there are many.
-    fn sweep(&mut self, keep: impl Fn(&Said) -> bool) {
-        if self.topics.len() < self.sweep_at {
-            return;
-        }
-        self.topics.retain(|_, said| keep(said));
-        self.sweep_at = SWEEP_AT.max(2 * self.topics.len());
-        self.topics.shrink_to(SWEEP_AT);
-    }
-}
-
-/// FNV-1a, which is stable across builds.
-fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325;
-    for part in parts {
-        for byte in part.bytes().chain([0]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-    hash
-}
-
-/// The same with 128 bits.
-fn wide_fingerprint<'a>(parts: impl IntoIterator<Item = &'a str>) -> u128 {
-    let mut hash = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    for part in parts {
-        for byte in part.bytes().chain([0]) {
-            hash = (hash ^ u128::from(byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b);
-        }
-    }
-    hash
+fn topic(uid: &Uid, reason: EventReason) -> u64 {
+    fnv1a(format!("{uid}\0{}", reason.as_str()).as_bytes())
 }
 
 #[cfg(test)]
@@ -264,26 +191,26 @@ mod tests {
     }
 
     #[test]
-    fn sweep_drops_expired_entries_only() {
+    fn event_names_do_not_change() {
         let clock = Arc::new(ManualClock::default());
-        let window = Duration::from_secs(600);
-        let events = Events::new(window, clock.clone(), Arc::default(), "me".to_owned());
-        let say = |n: usize| events.may_say(&Uid(format!("uid-{n}").into()), &note("x"));
-        assert!((0..SWEEP_AT).all(say));
-        clock.advance(window / 2);
-        assert!((SWEEP_AT..2 * SWEEP_AT).all(say));
-        clock.advance(window / 2);
-        assert!(say(2 * SWEEP_AT));
-        assert_eq!(events.said.lock().topics.len(), SWEEP_AT + 1, "the first half is over");
-        assert!(!say(SWEEP_AT), "the second is not");
+        let events = Events::new(Duration::ZERO, clock, Arc::default(), "me".to_owned());
+        let meta = Meta {
+            key: machinist_domain::key::ObjectKey::new("ns", "a"),
+            uid: Uid("uid".into()),
+            version: machinist_domain::key::Version(1),
+            deleting: false,
+        };
+        let regarding = Regarding { resource: EVENTS, meta: &meta };
+        let event = events.event("ns", "test", regarding, &note("x"));
+        assert_eq!(event["metadata"]["name"], "a.bbf4ad4b040260e1");
     }
 
     #[test]
     fn topics_differ_in_object_and_reason() {
         let (a, b) = (Uid("a".into()), Uid("b".into()));
-        let topic = |uid| Topic::new(uid, EventReason::FailedUpdate);
-        assert_eq!(topic(&a), topic(&a));
-        assert_ne!(topic(&a), topic(&b));
-        assert_ne!(topic(&a), Topic::new(&a, EventReason::Annotated));
+        let failed = |uid| topic(uid, EventReason::FailedUpdate);
+        assert_eq!(failed(&a), failed(&a));
+        assert_ne!(failed(&a), failed(&b));
+        assert_ne!(failed(&a), topic(&a, EventReason::Annotated));
     }
 }

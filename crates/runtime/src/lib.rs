@@ -1,13 +1,11 @@
-//! The runtime of the controllers: everything between their decisions and the clusters. It has no code for any
-//! particular controller.
+//! The runtime of the controllers: everything between their decisions and the clusters.
 //!
 //! * Reconciling: [`controller`] (the trait and its driver), [`queue`], [`self_writes`].
 //! * Reading: [`cluster`] (clients), [`cache`] (informers), [`batch_cache`] (batched answers of cloud APIs).
 //! * Writing: [`writer`] (the one gateway), [`lease`] (leader election), [`events`].
-//! * Process: [`manager`], [`tasks`], [`shutdown`], [`clock`], [`timings`], [`metrics`], [`readiness`], [`admin`],
-//!   [`user_agent`].
+//! * Process: [`manager`], [`tasks`], [`shutdown`], [`clock`], [`timings`], [`metrics`], [`readiness`], [`admin`].
 
-pub mod admin;
+mod admin;
 pub mod batch_cache;
 pub mod cache;
 pub mod clock;
@@ -18,8 +16,8 @@ pub mod lease;
 pub mod manager;
 pub mod metrics;
 pub mod queue;
-pub mod readiness;
-pub mod self_writes;
+mod readiness;
+mod self_writes;
 pub mod shutdown;
 pub mod tasks;
 pub mod timings;

@@ -1,7 +1,5 @@
-//! The process: starts clusters, caches, controllers, leases and servers, and stops them in reverse order.
-//!
-//! On shutdown, controllers finish or abort their reconciles; when no write is in flight, leases are released; then
-//! the rest stops.
+//! The process: starts clusters, caches, controllers, leases and servers, and stops them in reverse order. Leases are
+//! released when no write is in flight.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +15,8 @@ use crate::cluster::Cluster;
 use crate::cluster::wait::wait_ready;
 use crate::controller::start::{Registration, Shared, Start};
 use crate::events::Events;
-use crate::lease::{Candidate, Elector, Leadership, LeaseCustom};
+use crate::lease::elector::{Candidate, Elector};
+use crate::lease::{Leadership, LeaseCustom};
 use crate::metrics::Metrics;
 use crate::tasks::Tasks;
 use crate::timings::Timings;
@@ -26,24 +25,19 @@ use crate::writer::Gateway;
 
 /// Options of the process.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "named as the flags are")]
 pub struct Options {
-    /// The namespaces.
     pub scope: Scope,
     /// Whether leases are required; `None` leaves it to each controller.
     pub leader_elect: Option<bool>,
-    /// The namespace of the leases.
     pub lease_namespace: String,
     /// Whether to take leases from their holders, once, at the start.
     pub take_over: bool,
     /// A unique name of this process.
     pub identity: String,
-    /// Workers per controller, if not the default.
     pub workers: HashMap<String, usize>,
-    /// Whether to skip all writes.
     pub dry_run: bool,
-    /// The address for metrics.
     pub metrics_address: String,
-    /// The address for probes.
     pub health_address: String,
 }
 
@@ -52,7 +46,6 @@ pub struct Options {
 pub struct Manager {
     options: Options,
     shared: Arc<Shared>,
-    tasks: Tasks,
 }
 
 impl Manager {
@@ -80,9 +73,9 @@ impl Manager {
             readiness: Arc::default(),
             clock,
             timings,
-            tasks: tasks.clone(),
+            tasks,
         });
-        Self { options, shared, tasks }
+        Self { options, shared }
     }
 
     /// What the controllers share.
@@ -105,7 +98,7 @@ impl Manager {
         }
         // A slow scraper must not delay the exit.
         let patience = self.shared.timings.stop_grace / 5;
-        if tokio::time::timeout(patience, self.tasks.stop()).await.is_err() {
+        if tokio::time::timeout(patience, self.shared.tasks.stop()).await.is_err() {
             tracing::warn!("closed a slow connection to the admin server");
         }
         tracing::info!("stopped");
@@ -113,15 +106,16 @@ impl Manager {
     }
 
     async fn serve(&self) -> Result<(), ListenError> {
-        let metrics =
-            admin::listen("--metrics-bind-address", &self.options.metrics_address).await?;
-        let health = admin::listen("--health-addr", &self.options.health_address).await?;
-        let (shared, stop) = (&self.shared, || self.tasks.stopping());
-        if let Some(listener) = metrics {
-            self.tasks.spawn(admin::serve_metrics(listener, shared.clone(), stop()));
-        }
-        if let Some(listener) = health {
-            self.tasks.spawn(admin::serve_health(listener, shared.clone(), stop()));
+        let (options, shared) = (&self.options, &self.shared);
+        let metrics = admin::listen("--metrics-bind-address", &options.metrics_address).await?;
+        let health = admin::listen("--health-addr", &options.health_address).await?;
+        for (listener, routes) in
+            [(metrics, admin::metrics_routes()), (health, admin::health_routes())]
+        {
+            if let Some(listener) = listener {
+                let routes = routes.with_state(shared.clone());
+                shared.tasks.spawn(admin::serve(listener, routes, shared.tasks.stopping()));
+            }
         }
         Ok(())
     }
@@ -133,7 +127,7 @@ impl Manager {
             let leadership = self.leadership(&controller, &electing);
             let workers = self.options.workers.get(controller.declaration.name).copied();
             let workers = workers.unwrap_or(controller.declaration.workers).max(1);
-            working.spawn(controller.run(Start {
+            working.spawn((controller.start)(Start {
                 shared: self.shared.clone(),
                 leadership,
                 workers,
@@ -153,23 +147,14 @@ impl Manager {
         }
         let LeaseCustom { namespace, duration } = controller.lease;
         let namespace = namespace.unwrap_or(&self.options.lease_namespace);
-        let timings = self.shared.timings;
-        let timings = Timings { lease: duration.unwrap_or(timings.lease), ..timings };
+        let duration = duration.unwrap_or(self.shared.timings.lease);
         let name = Candidate {
             controller: controller.declaration.name,
             key: ObjectKey::new(namespace, controller.declaration.lease_name()),
             identity: self.options.identity.clone(),
             take_over: self.options.take_over,
         };
-        let elector = Elector::new(
-            name,
-            self.shared.control.session(UserAgent::LEASE),
-            self.shared.gateway.clone(),
-            self.shared.clock.clone(),
-            timings,
-            self.shared.metrics.clone(),
-            self.shared.readiness.clone(),
-        );
+        let elector = Elector::new(name, self.shared.clone(), duration);
         let leadership = elector.leadership();
         electing.spawn(elector.run(electing.stopping()));
         leadership

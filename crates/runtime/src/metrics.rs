@@ -1,19 +1,15 @@
-//! Metrics in the Prometheus text format. The registry is a value, not a global, so that each test has its own.
-//!
-//! [`Metrics`] has those of the runtime. A controller adds its own as a [`MetricSet`].
+//! Metrics in the Prometheus text format: [`Metrics`] of the runtime, and a [`MetricSet`] of each controller.
 
 mod registry;
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use machinist_api::resource::Resource;
 use machinist_domain::key::ObjectKey;
 use parking_lot::Mutex;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -35,137 +31,58 @@ pub trait MetricSet: Send + Sync + 'static {
 /// Every metric of the process.
 #[derive(Debug)]
 pub struct Metrics {
-    registry: Registry,
-    sets: Mutex<Vec<(Registry, Arc<dyn Any + Send + Sync>)>>,
-    reconciles: Family<ReconcileLabels, Counter>,
-    durations: Family<ControllerLabels, Histogram>,
-    depths: Family<ControllerLabels, Gauge>,
+    reconciles: Family<Labels<2>, Counter>,
+    durations: Family<Labels<1>, Histogram>,
+    depths: Family<Labels<1>, Gauge>,
+    leaders: Family<Labels<1>, Gauge>,
+    lease_holders: Family<[(&'static str, String); 2], Gauge>,
+    pub(crate) writes: Family<Labels<4>, Counter>,
+    live_reads: Family<Labels<1>, Counter>,
+    repairs: Family<Labels<1>, Counter>,
+    events: Family<Labels<2>, Counter>,
+    cloud_calls: Family<Labels<2>, Counter>,
+    pub(crate) cloud_writes: Family<Labels<4>, Counter>,
+    cache_synced: Family<Labels<1>, Gauge>,
+    cache_objects: Family<Labels<1>, Gauge>,
+    cache_undecodable: Family<Labels<1>, Gauge>,
+    cache_age: Family<Labels<1>, Gauge>,
     queues: Mutex<BTreeMap<&'static str, Weak<Queue>>>,
-    leaders: Family<ControllerLabels, Gauge>,
-    lease_holders: Family<LeaseLabels, Gauge>,
-    writes: Family<WriteLabels, Counter>,
-    live_reads: Family<KindLabels, Counter>,
-    repairs: Family<KindLabels, Counter>,
-    events: Family<EventLabels, Counter>,
-    cloud_calls: Family<CloudLabels, Counter>,
-    cloud_writes: Family<CloudWriteLabels, Counter>,
-    cache_synced: Family<KindLabels, Gauge>,
-    cache_objects: Family<KindLabels, Gauge>,
-    cache_undecodable: Family<KindLabels, Gauge>,
-    cache_age: Family<KindLabels, Gauge>,
+    sets: Mutex<Vec<(Registry, Arc<dyn Any + Send + Sync>)>>,
+    registry: Registry,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ControllerLabels {
-    controller: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LeaseLabels {
-    lease: String,
-    holder: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReconcileLabels {
-    controller: &'static str,
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct KindLabels {
-    kind: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WriteLabels {
-    party: &'static str,
-    verb: &'static str,
-    kind: &'static str,
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CloudLabels {
-    operation: &'static str,
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CloudWriteLabels {
-    controller: &'static str,
-    provider: &'static str,
-    verb: &'static str,
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct EventLabels {
-    reason: &'static str,
-    result: &'static str,
-}
+type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("machinist");
-        let metrics = Self {
-            durations: Family::new_with_constructor(reconcile_histogram),
-            reconciles: Family::default(),
-            depths: Family::default(),
-            queues: Mutex::default(),
-            leaders: Family::default(),
-            lease_holders: Family::default(),
-            writes: Family::default(),
-            live_reads: Family::default(),
-            repairs: Family::default(),
-            events: Family::default(),
-            cloud_calls: Family::default(),
-            cloud_writes: Family::default(),
-            cache_synced: Family::default(),
-            cache_objects: Family::default(),
-            cache_undecodable: Family::default(),
-            cache_age: Family::default(),
-            sets: Mutex::default(),
-            registry: Registry::default(),
-        };
+        let durations = Family::new_with_constructor(reconcile_histogram as fn() -> _);
         let reg = &mut registry;
-        reg.register("reconcile", "Reconciles, by result", metrics.reconciles.clone());
-        reg.register(
-            "reconcile_duration_seconds",
-            "Duration of a reconcile",
-            metrics.durations.clone(),
-        );
-        reg.register("queue_depth", "Keys in the queue", metrics.depths.clone());
-        reg.register("leader", "1 if this process holds the lease", metrics.leaders.clone());
-        reg.register("lease_holder", "1 for the holder of a lease", metrics.lease_holders.clone());
-        reg.register("writes", "Writes to Kubernetes", metrics.writes.clone());
-        reg.register("live_reads", "Live reads that bypass the cache", metrics.live_reads.clone());
-        reg.register(
-            "cache_repairs",
-            "Cached objects that a resync corrected",
-            metrics.repairs.clone(),
-        );
-        reg.register("events", "Events, by reason and result", metrics.events.clone());
-        reg.register("cloud_calls", "Cloud API calls", metrics.cloud_calls.clone());
-        reg.register(
-            "cloud_writes",
-            "Cloud API calls that change something",
-            metrics.cloud_writes.clone(),
-        );
-        reg.register(
-            "cache_synced",
-            "1 if the first list is complete",
-            metrics.cache_synced.clone(),
-        );
-        reg.register("cache_objects", "Objects in the cache", metrics.cache_objects.clone());
-        let undecodable = metrics.cache_undecodable.clone();
-        reg.register("cache_undecodable_objects", "Objects that cannot be decoded", undecodable);
-        reg.register(
-            "cache_age_seconds",
-            "Seconds since the last message of the watch",
-            metrics.cache_age.clone(),
-        );
-        Self { registry, ..metrics }
+        Self {
+            reconciles: reg.add("reconcile", "Reconciles, by result"),
+            durations: reg.register(
+                "reconcile_duration_seconds",
+                "Duration of a reconcile",
+                durations,
+            ),
+            depths: reg.add("queue_depth", "Keys in the queue"),
+            leaders: reg.add("leader", "1 if this process holds the lease"),
+            lease_holders: reg.add("lease_holder", "1 for the holder of a lease"),
+            writes: reg.add("writes", "Writes to Kubernetes"),
+            live_reads: reg.add("live_reads", "Live reads that bypass the cache"),
+            repairs: reg.add("cache_repairs", "Cached objects that a resync corrected"),
+            events: reg.add("events", "Events, by reason and result"),
+            cloud_calls: reg.add("cloud_calls", "Cloud API calls"),
+            cloud_writes: reg.add("cloud_writes", "Cloud API calls that change something"),
+            cache_synced: reg.add("cache_synced", "1 if the first list is complete"),
+            cache_objects: reg.add("cache_objects", "Objects in the cache"),
+            cache_undecodable: reg
+                .add("cache_undecodable_objects", "Objects that cannot be decoded"),
+            cache_age: reg.add("cache_age_seconds", "Seconds since the last message of the watch"),
+            queues: Mutex::default(),
+            sets: Mutex::default(),
+            registry,
+        }
     }
 }
 
@@ -184,88 +101,62 @@ impl Metrics {
 
     /// Every registered metric, sorted by name.
     pub fn descriptions(&self) -> Vec<Description> {
-        let mut all = self.registry.descriptions().to_vec();
-        all.extend(self.sets.lock().iter().flat_map(|(set, _)| set.descriptions().to_vec()));
+        let mut all = self.registry.descriptions.clone();
+        all.extend(self.sets.lock().iter().flat_map(|(set, _)| set.descriptions.clone()));
         all.sort();
         all
     }
 
-    /// Counts a finished reconcile.
-    pub fn reconciled(&self, controller: &'static str, result: &'static str, took: Duration) {
-        self.reconciles.get_or_create(&ReconcileLabels { controller, result }).inc();
-        self.durations.get_or_create(&ControllerLabels { controller }).observe(took.as_secs_f64());
+    pub(crate) fn reconciled(
+        &self,
+        controller: &'static str,
+        result: &'static str,
+        took: Duration,
+    ) {
+        self.reconciles.get_or_create(&[("controller", controller), ("result", result)]).inc();
+        self.durations.get_or_create(&[("controller", controller)]).observe(took.as_secs_f64());
     }
 
     /// Registers the queue of a controller. Its depth is read at every scrape.
-    pub fn queue(&self, controller: &'static str, queue: &Arc<Queue>) {
+    pub(crate) fn queue(&self, controller: &'static str, queue: &Arc<Queue>) {
         self.queues.lock().insert(controller, Arc::downgrade(queue));
     }
 
-    /// Whether this process holds the controller's lease.
-    pub fn leader(&self, controller: &'static str, leads: bool) {
-        self.leaders.get_or_create(&ControllerLabels { controller }).set(i64::from(leads));
+    pub(crate) fn leader(&self, controller: &'static str, leads: bool) {
+        self.leaders.get_or_create(&[("controller", controller)]).set(i64::from(leads));
     }
 
-    /// Shows the new holder of a lease. An empty name means no holder.
-    pub fn lease_changed_hands(&self, lease: &ObjectKey, before: &str, holder: &str) {
-        let labels =
-            |holder: &str| LeaseLabels { lease: lease.to_string(), holder: holder.to_owned() };
+    pub(crate) fn lease_changed_hands(&self, lease: &ObjectKey, before: &str, holder: &str) {
+        let labels = |holder: &str| [("lease", lease.to_string()), ("holder", holder.to_owned())];
         self.lease_holders.remove(&labels(before));
         if !holder.is_empty() {
             self.lease_holders.get_or_create(&labels(holder)).set(1);
         }
     }
 
-    /// Counts a write that was sent, refused or skipped.
-    pub fn wrote(
-        &self,
-        party: &'static str,
-        verb: &'static str,
-        resource: Resource,
-        result: &'static str,
-    ) {
-        let labels = WriteLabels { party, verb, kind: resource.kind, result };
-        self.writes.get_or_create(&labels).inc();
+    pub(crate) fn live_read(&self, resource: Resource) {
+        self.live_reads.get_or_create(&[("kind", resource.kind)]).inc();
     }
 
-    /// Counts a live read.
-    pub fn live_read(&self, resource: Resource) {
-        self.live_reads.get_or_create(&KindLabels { kind: resource.kind }).inc();
-    }
-
-    /// Counts objects that a resync corrected.
-    pub fn repaired(&self, resource: Resource, count: usize) {
-        let labels = KindLabels { kind: resource.kind };
+    pub(crate) fn repaired(&self, resource: Resource, count: usize) {
+        let labels = [("kind", resource.kind)];
         self.repairs.get_or_create(&labels).inc_by(u64::try_from(count).unwrap_or(u64::MAX));
     }
 
-    /// Counts an Event that was written, failed, or was skipped by the rate limit.
-    pub fn event(&self, reason: &'static str, result: &'static str) {
-        self.events.get_or_create(&EventLabels { reason, result }).inc();
+    pub(crate) fn event(&self, reason: &'static str, result: &'static str) {
+        self.events.get_or_create(&[("reason", reason), ("result", result)]).inc();
     }
 
     /// Counts a cloud API call.
     pub fn cloud_called(&self, operation: &'static str, result: &'static str) {
-        self.cloud_calls.get_or_create(&CloudLabels { operation, result }).inc();
-    }
-
-    /// Counts a call that changes the cloud: answered, refused or skipped.
-    pub fn changed_cloud(
-        &self,
-        controller: &'static str,
-        provider: &'static str,
-        verb: &'static str,
-        result: &'static str,
-    ) {
-        let labels = CloudWriteLabels { controller, provider, verb, result };
-        self.cloud_writes.get_or_create(&labels).inc();
+        self.cloud_calls.get_or_create(&[("operation", operation), ("result", result)]).inc();
     }
 
     /// All metrics as text, with the current state of caches and queues.
     pub fn encode(&self, caches: &[Arc<dyn AnyCache>]) -> Result<String, std::fmt::Error> {
         for (controller, queue) in &*self.queues.lock() {
             let depth = queue.upgrade().map_or(0, |queue| queue.depth());
-            self.depths.get_or_create(&ControllerLabels { controller }).set(clamp(depth));
+            self.depths.get_or_create(&[("controller", *controller)]).set(clamp(depth));
         }
         // A kind without an open cache has no series.
         for family in
@@ -274,12 +165,12 @@ impl Metrics {
             family.clear();
         }
         for (kind, state) in by_kind(caches) {
-            let labels = KindLabels { kind };
-            self.cache_synced.get_or_create(&labels).set(i64::from(state.synced));
+            let labels = [("kind", kind)];
+            self.cache_synced.get_or_create(&labels).set(state.synced.into());
             self.cache_objects.get_or_create(&labels).set(clamp(state.objects));
             self.cache_undecodable.get_or_create(&labels).set(clamp(state.undecodable));
             let age = state.age.unwrap_or_default().as_secs();
-            self.cache_age.get_or_create(&labels).set(i64::try_from(age).unwrap_or(i64::MAX));
+            self.cache_age.get_or_create(&labels).set(clamp(age));
         }
         let mut text = String::new();
         self.registry.encode(&mut text)?;
@@ -296,16 +187,13 @@ fn by_kind(caches: &[Arc<dyn AnyCache>]) -> BTreeMap<&'static str, CacheState> {
     let mut kinds = BTreeMap::<&'static str, CacheState>::new();
     for cache in caches {
         let state = cache.state();
-        match kinds.entry(cache.resource().kind) {
-            Entry::Vacant(kind) => drop(kind.insert(state)),
-            Entry::Occupied(mut kind) => {
-                let kind = kind.get_mut();
-                kind.synced &= state.synced;
-                kind.objects += state.objects;
-                kind.undecodable += state.undecodable;
-                kind.age = kind.age.max(state.age);
-            }
-        }
+        let add = |kind: &mut CacheState| {
+            kind.synced &= state.synced;
+            kind.objects += state.objects;
+            kind.undecodable += state.undecodable;
+            kind.age = kind.age.max(state.age);
+        };
+        kinds.entry(cache.resource().kind).and_modify(add).or_insert(state);
     }
     kinds
 }
@@ -314,8 +202,8 @@ fn reconcile_histogram() -> Histogram {
     Histogram::new([0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0])
 }
 
-fn clamp(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
+fn clamp(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -1,13 +1,10 @@
-//! The work queue of a controller: each key at most once, never with two workers.
-//!
-//! A key that is added while a worker has it is handed out again afterwards. Failures are counted per key and increase
-//! the backoff; no key is dropped.
+//! The work queue of a controller: each key at most once, never with two workers. No key is dropped.
 //!
 //! A request that a changed object causes while a worker has the key is kept apart until the worker is done. If the
 //! reconcile failed, the requests that its own writes caused ([`crate::self_writes`]) are dropped, so that the backoff
 //! is respected.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use machinist_domain::backoff::Backoff;
@@ -42,14 +39,12 @@ struct State {
     wanted: HashSet<ObjectKey>,
     /// Keys that workers have, with the requests that changed objects caused meanwhile.
     working: HashMap<ObjectKey, Vec<Request>>,
-    /// Delayed keys. The number distinguishes keys that are due at the same instant.
-    later: BTreeMap<(Instant, u64), ObjectKey>,
-    due: HashMap<ObjectKey, (Instant, u64)>,
+    /// Delayed keys.
+    later: BTreeSet<(Instant, ObjectKey)>,
+    due: HashMap<ObjectKey, Instant>,
     failures: HashMap<ObjectKey, u32>,
-    next_number: u64,
 }
 
-/// A request that a changed object caused.
 #[derive(Debug)]
 struct Request {
     cause: Revision,
@@ -73,8 +68,7 @@ impl Queue {
         self.request(key, Some(due_after(delay)), None);
     }
 
-    /// Enqueues `key` because of `change`. Subscribers of kinds that the controller writes must use this one: the queue
-    /// then recognises the writes of a failed reconcile.
+    /// Enqueues `key` because of `change`, for kinds that the controller writes: the queue recognises its own writes.
     pub fn add_changed<T: Stored>(&self, key: &ObjectKey, change: &Change<'_, T>) {
         self.request(key, None, change.revision());
     }
@@ -92,8 +86,7 @@ impl Queue {
     fn request(&self, key: &ObjectKey, at: Option<Instant>, cause: Option<Revision>) {
         let mut state = self.state.lock();
         match (state.working.get_mut(key), cause) {
-            // Which revisions the reconcile wrote is known when it ends. Beyond `ROOM` some request surely has another
-            // cause.
+            // Which revisions the reconcile wrote is known when it ends. Beyond `ROOM` some request has another cause.
             (Some(requests), Some(cause)) if requests.len() < ROOM => {
                 requests.push(Request { cause, at });
             }
@@ -111,21 +104,23 @@ impl Queue {
     }
 
     /// Requeues `key` after its backoff, but not before `at_least`. Returns the delay.
-    pub fn add_after_failure(&self, key: &ObjectKey, at_least: Duration) -> Duration {
-        let delay = self.backoff.delay(self.count_failure(key), fastrand::f64()).max(at_least);
+    pub(crate) fn add_after_failure(&self, key: &ObjectKey, at_least: Duration) -> Duration {
+        self.back_off(key, self.backoff, at_least)
+    }
+
+    fn back_off(&self, key: &ObjectKey, backoff: Backoff, at_least: Duration) -> Duration {
+        let failures = {
+            let mut state = self.state.lock();
+            let failures = state.failures.entry(key.clone()).or_insert(0);
+            *failures = failures.saturating_add(1);
+            *failures
+        };
+        let delay = backoff.delay(failures, fastrand::f64()).max(at_least).min(LONGEST_DELAY);
         self.add_after(key, delay);
-        delay.min(LONGEST_DELAY)
+        delay
     }
 
-    fn count_failure(&self, key: &ObjectKey) -> u32 {
-        let mut state = self.state.lock();
-        let failures = state.failures.entry(key.clone()).or_insert(0);
-        *failures = failures.saturating_add(1);
-        *failures
-    }
-
-    /// Requeues `key` as the reconcile reported.
-    pub fn retry(&self, key: &ObjectKey, retry: Option<Retry>) {
+    pub(crate) fn retry(&self, key: &ObjectKey, retry: Option<Retry>) {
         match retry {
             None | Some(Retry::OnChange) => self.forget_failures(key),
             Some(Retry::Again(delay)) => {
@@ -138,19 +133,17 @@ impl Queue {
             Some(Retry::Backoff) => drop(self.add_after_failure(key, Duration::ZERO)),
             Some(Retry::Soon) => {
                 let soon = Backoff { base: self.backoff.base / 10, ..self.backoff };
-                let delay = soon.delay(self.count_failure(key), fastrand::f64());
-                self.add_after(key, delay);
+                self.back_off(key, soon, Duration::ZERO);
             }
         }
     }
 
-    /// Resets the backoff of `key`.
-    pub fn forget_failures(&self, key: &ObjectKey) {
+    fn forget_failures(&self, key: &ObjectKey) {
         self.state.lock().failures.remove(key);
     }
 
     /// The next key. The caller holds it until [`Queue::done`].
-    pub async fn take(&self) -> ObjectKey {
+    pub(crate) async fn take(&self) -> ObjectKey {
         loop {
             let wake_up = {
                 let mut state = self.state.lock();
@@ -165,7 +158,7 @@ impl Queue {
                     }
                     return key;
                 }
-                state.later.keys().next().map(|(at, _)| *at)
+                state.later.first().map(|(at, _)| *at)
             };
             match wake_up {
                 None => self.changed.notified().await,
@@ -174,8 +167,7 @@ impl Queue {
         }
     }
 
-    /// Returns `key` after a reconcile.
-    pub fn done(&self, key: &ObjectKey) {
+    pub(crate) fn done(&self, key: &ObjectKey) {
         let mut state = self.state.lock();
         let requests = state.working.remove(key).unwrap_or_default();
         if state.wanted.contains(key) {
@@ -189,7 +181,7 @@ impl Queue {
     }
 
     /// How many keys are queued, delayed ones included.
-    pub fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         let state = self.state.lock();
         state.ready.len() + state.later.len()
     }
@@ -209,7 +201,7 @@ impl State {
 
     fn want(&mut self, key: &ObjectKey) {
         if let Some(at) = self.due.remove(key) {
-            self.later.remove(&at);
+            self.later.remove(&(at, key.clone()));
         }
         if self.wanted.insert(key.clone()) && !self.working.contains_key(key) {
             self.ready.push_back(key.clone());
@@ -221,16 +213,14 @@ impl State {
             return;
         }
         match self.due.get(key) {
-            Some((earlier, _)) if *earlier <= at => return,
+            Some(earlier) if *earlier <= at => return,
             Some(later) => {
-                self.later.remove(later);
+                self.later.remove(&(*later, key.clone()));
             }
             None => {}
         }
-        let place = (at, self.next_number);
-        self.next_number += 1;
-        self.later.insert(place, key.clone());
-        self.due.insert(key.clone(), place);
+        self.later.insert((at, key.clone()));
+        self.due.insert(key.clone(), at);
     }
 
     /// Frees the memory of a burst: the first list enqueues every key at once.
@@ -242,9 +232,7 @@ impl State {
     }
 
     fn ripen(&mut self, now: Instant) {
-        while let Some((place, _)) = self.later.first_key_value()
-            && place.0 <= now
-        {
+        while self.later.first().is_some_and(|(at, _)| *at <= now) {
             if let Some((_, key)) = self.later.pop_first() {
                 self.due.remove(&key);
                 self.want(&key);

@@ -20,24 +20,19 @@ struct State {
     api_answers: bool,
     waiting: BTreeMap<&'static str, String>,
     running: BTreeSet<&'static str>,
-    /// The holder of each lease, as text.
     leases: BTreeMap<&'static str, String>,
-    /// Platform and provider, as text.
     platform: Option<String>,
 }
 
 impl Readiness {
-    /// The API server has answered.
     pub fn api_answers(&self) {
         self.state.lock().api_answers = true;
     }
 
-    /// A controller waits for something outside of this process.
     pub fn waits(&self, controller: &'static str, reason: String) {
         self.state.lock().waiting.insert(controller, reason);
     }
 
-    /// A controller is running.
     pub fn runs(&self, controller: &'static str) {
         let mut state = self.state.lock();
         state.waiting.remove(controller);

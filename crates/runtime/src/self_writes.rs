@@ -1,12 +1,9 @@
 //! Recognises changes that a reconcile caused itself.
 //!
-//! A write updates the cache, and the subscribers enqueue the key again. That normally starts the next step. After a
-//! failure it would cut the backoff short, so the queue drops requests whose [`Revision`] the failed reconcile wrote.
-//! The answer to the write and the watch event may arrive in any order.
-//!
-//! Only a write with a resourceVersion precondition is recorded: its answer cannot contain changes of other clients. A
-//! write that changes nothing triggers no watch event; the reconcile records that as well, because it has to requeue by
-//! itself.
+//! A write updates the cache, and subscribers enqueue the key again. After a failure that would cut the backoff short,
+//! so the queue drops requests whose [`Revision`] the failed reconcile wrote. Only a write with a resourceVersion
+//! precondition is recorded: its answer cannot contain changes of other clients. A write that changes nothing triggers
+//! no watch event, so the reconcile has to requeue by itself.
 
 use std::sync::Arc;
 
@@ -14,7 +11,6 @@ use machinist_domain::key::{Uid, Version};
 use machinist_domain::meta::Meta;
 use parking_lot::Mutex;
 
-/// One object in one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Revision {
     uid: Uid,
@@ -29,7 +25,7 @@ impl Revision {
 
 /// The writes of one reconcile. Clones share the record.
 #[derive(Debug, Clone, Default)]
-pub struct SelfWrites(Arc<Mutex<Record>>);
+pub(crate) struct SelfWrites(Arc<Mutex<Record>>);
 
 #[derive(Debug, Default)]
 struct Record {
@@ -38,17 +34,14 @@ struct Record {
 }
 
 impl SelfWrites {
-    /// Records the revision that a write with a resourceVersion precondition produced.
     pub(crate) fn record(&self, meta: &Meta) {
         self.0.lock().revisions.push(Revision::of(meta));
     }
 
-    /// Records a write after which the object has the same version as before.
     pub(crate) fn record_unchanged(&self) {
         self.0.lock().unchanged = true;
     }
 
-    /// Whether the reconcile wrote this revision.
     pub(crate) fn contains(&self, revision: &Revision) -> bool {
         self.0.lock().revisions.contains(revision)
     }

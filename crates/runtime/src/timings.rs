@@ -1,5 +1,4 @@
-//! Every duration of the runtime in one value that is injected, so that tests can scale time. Controllers have timings
-//! of their own.
+//! Every duration of the runtime in one value that is injected, so that tests can scale time.
 
 use std::time::Duration;
 
@@ -59,44 +58,28 @@ impl Timings {
     /// All durations multiplied by `factor`.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
-        // Destructured without `..`: a new duration that is not scaled does not compile.
-        let Self {
-            request,
-            cloud_call,
-            list_page,
-            watch,
-            watch_slack,
-            reconnect,
-            wait_for_api,
-            sync_period,
-            retry,
-            lease,
-            event_window,
-            stop_grace,
-        } = self;
         Self {
-            request: request.mul_f64(factor),
-            cloud_call: cloud_call.mul_f64(factor),
-            list_page: list_page.mul_f64(factor),
-            watch: watch.mul_f64(factor),
-            watch_slack: watch_slack.mul_f64(factor),
-            reconnect: reconnect.scaled(factor),
-            wait_for_api: wait_for_api.scaled(factor),
-            sync_period: sync_period.mul_f64(factor),
-            retry: retry.scaled(factor),
-            lease: lease.mul_f64(factor),
-            event_window: event_window.mul_f64(factor),
-            stop_grace: stop_grace.mul_f64(factor),
+            request: self.request.mul_f64(factor),
+            cloud_call: self.cloud_call.mul_f64(factor),
+            list_page: self.list_page.mul_f64(factor),
+            watch: self.watch.mul_f64(factor),
+            watch_slack: self.watch_slack.mul_f64(factor),
+            reconnect: self.reconnect.scaled(factor),
+            wait_for_api: self.wait_for_api.scaled(factor),
+            sync_period: self.sync_period.mul_f64(factor),
+            retry: self.retry.scaled(factor),
+            lease: self.lease.mul_f64(factor),
+            event_window: self.event_window.mul_f64(factor),
+            stop_grace: self.stop_grace.mul_f64(factor),
         }
     }
 
     /// How long the holder tries to renew before it steps down.
-    pub fn renew_deadline(&self) -> Duration {
+    pub(crate) fn renew_deadline(&self) -> Duration {
         self.lease * 2 / 3
     }
 
-    /// Between two renewals or attempts.
-    pub fn lease_retry(&self) -> Duration {
+    pub(crate) fn lease_retry(&self) -> Duration {
         self.lease * 2 / 15
     }
 }

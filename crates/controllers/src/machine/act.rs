@@ -245,7 +245,7 @@ impl From<CloudWriteError<CloudError>> for Refused {
             CloudWriteError::TimedOut(_) => {
                 Self::Cloud(CloudError::new(ErrorClass::Unavailable, error.to_string()))
             }
-            CloudWriteError::NotLeader { .. } => Self::NotCalled(error.failure()),
+            CloudWriteError::NotLeader(_) => Self::NotCalled(error.failure()),
         }
     }
 }

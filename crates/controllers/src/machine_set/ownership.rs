@@ -28,7 +28,7 @@ pub(super) fn orphans_of(namespace: &str) -> String {
 pub(super) fn by_owner(entry: &Entry<Machine>) -> Vec<Arc<str>> {
     match entry {
         Entry::Known(machine) => match &machine.owner {
-            Some(owner) => vec![Arc::from(&owner.uid.0)],
+            Some(owner) => vec![Arc::from(&*owner.uid.0)],
             None => vec![orphans_of(&machine.meta.key.namespace).into()],
         },
         // A Machine that cannot be decoded is never adopted.

@@ -2,8 +2,7 @@
 
 use machinist_api::names;
 
-/// Every annotation that is read.
-const NAMES: [&str; 11] = [
+pub(super) const NAMES: [&str; 11] = [
     names::ANNOTATION_VCPU,
     names::ANNOTATION_MEMORY,
     names::ANNOTATION_GPU,
@@ -17,42 +16,20 @@ const NAMES: [&str; 11] = [
     names::ANNOTATION_ANNOTATED,
 ];
 
-/// The existing annotations. Caches hold thousands of these, so all values share one allocation.
+/// The existing annotations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Current {
-    values: Box<str>,
-    /// One past the end of each value.
-    ends: [u32; NAMES.len()],
-    /// One bit per name, because an empty value is not an absent one.
-    present: u16,
-}
+pub struct Current([Option<Box<str>>; NAMES.len()]);
 
 impl Current {
     /// Reads the annotations that matter.
     pub fn read<'a>(lookup: impl Fn(&'static str) -> Option<&'a str>) -> Self {
-        let found = NAMES.map(lookup);
-        let mut values = String::with_capacity(found.iter().flatten().map(|text| text.len()).sum());
-        let mut ends = [0; NAMES.len()];
-        let mut present = 0;
-        for (index, value) in found.iter().enumerate() {
-            if let Some(value) = value {
-                values.push_str(value);
-                present |= 1 << index;
-            }
-            // Kubernetes limits all annotations together to 256 KiB.
-            ends[index] = u32::try_from(values.len()).unwrap_or(u32::MAX);
-        }
-        Self { values: values.into(), ends, present }
+        Self(NAMES.map(|name| lookup(name).map(Into::into)))
     }
 
     /// The value of an annotation.
     pub fn get(&self, name: &str) -> Option<&str> {
         let index = NAMES.iter().position(|candidate| *candidate == name)?;
-        if self.present & (1 << index) == 0 {
-            return None;
-        }
-        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
-        self.values.get(start as usize..self.ends[index] as usize)
+        self.0[index].as_deref()
     }
 }
 

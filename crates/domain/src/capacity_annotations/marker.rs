@@ -4,11 +4,10 @@
 //! user's. No value contains a comma (see `wanted`), so nothing is escaped. `kept=cpu/memory` lists the keys of users
 //! that were reported as kept, so that each is reported once.
 
-const PREFIX: &str = "v1:";
+pub(super) const PREFIX: &str = "v1:";
 /// The name of the list of kept keys. No key or label pair has it.
 pub(super) const KEPT: &str = "kept";
 
-/// The content of the marker annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marker<'a> {
     /// The written pairs; empty without a valid marker.
@@ -27,14 +26,12 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// The written value of a short name.
     pub(super) fn wrote(&self, short: &str) -> Option<&'a str> {
         let Self::Wrote(pairs) = self else { return None };
         let mut pairs = pairs.split(',').filter_map(|pair| pair.split_once('='));
         pairs.find_map(|(name, value)| (name == short).then_some(value))
     }
 
-    /// Whether this kept key was reported.
     pub(super) fn reported_kept(&self, short: &str) -> bool {
         self.wrote(KEPT).is_some_and(|list| list.split('/').any(|name| name == short))
     }
@@ -46,62 +43,43 @@ fn is_versioned(text: &str) -> bool {
     version.is_some_and(|(number, _)| number.parse::<u32>().is_ok())
 }
 
-/// Builds a marker.
-#[derive(Debug)]
-pub(super) struct Record(String);
-
-impl Default for Record {
-    fn default() -> Self {
-        Self(PREFIX.to_owned())
-    }
+/// The short name of a key or label: its last part, which is unique.
+pub(super) fn short(name: &'static str) -> &'static str {
+    name.rsplit('/').next().unwrap_or(name)
 }
 
-impl Record {
-    pub(super) fn add(&mut self, short: &str, value: &str) {
-        if self.0.len() > PREFIX.len() {
-            self.0.push(',');
-        }
-        self.0.push_str(short);
-        self.0.push('=');
-        self.0.push_str(value);
+/// Adds a pair to a marker that starts as [`PREFIX`].
+pub(super) fn add(marker: &mut String, short: &str, value: &str) {
+    if marker.len() > PREFIX.len() {
+        marker.push(',');
     }
-
-    /// Adds the short names of kept keys at the end.
-    pub(super) fn add_kept(&mut self, shorts: &[&str]) {
-        if !shorts.is_empty() {
-            self.add(KEPT, &shorts.join("/"));
-        }
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        &self.0
-    }
+    marker.extend([short, "=", value]);
 }
 
 #[cfg(test)]
 mod tests {
+    use machinist_api::names;
+
     use super::*;
 
     #[test]
     fn markers_survive_a_round_trip() {
-        let mut record = Record::default();
-        record.add("cpu", "4");
-        record.add("gpu-type", "nvidia.com/gpu");
-        assert_eq!(record.as_str(), "v1:cpu=4,gpu-type=nvidia.com/gpu");
-        let marker = Marker::read(Some(record.as_str()));
+        let mut record = PREFIX.to_owned();
+        add(&mut record, "cpu", "4");
+        add(&mut record, "gpu-type", "nvidia.com/gpu");
+        assert_eq!(record, "v1:cpu=4,gpu-type=nvidia.com/gpu");
+        let marker = Marker::read(Some(&record));
         assert_eq!(marker.wrote("gpu-type"), Some("nvidia.com/gpu"));
         assert_eq!(marker.wrote("gpu"), None);
     }
 
     #[test]
     fn remembers_reported_keys_by_name() {
-        let mut record = Record::default();
-        record.add_kept(&[]);
-        assert_eq!(record.as_str(), "v1:");
-        record.add("memory", "8Mi");
-        record.add_kept(&["cpu", "gpu-count"]);
-        assert_eq!(record.as_str(), "v1:memory=8Mi,kept=cpu/gpu-count");
-        let marker = Marker::read(Some(record.as_str()));
+        let mut record = PREFIX.to_owned();
+        add(&mut record, "memory", "8Mi");
+        add(&mut record, KEPT, "cpu/gpu-count");
+        assert_eq!(record, "v1:memory=8Mi,kept=cpu/gpu-count");
+        let marker = Marker::read(Some(&record));
         assert!(marker.reported_kept("cpu") && marker.reported_kept("gpu-count"));
         assert!(!marker.reported_kept("gpu") && !marker.reported_kept("memory"));
     }
@@ -113,5 +91,18 @@ mod tests {
             assert_eq!(Marker::read(Some(nonsense)), Marker::Wrote(""), "{nonsense}");
         }
         assert_eq!(Marker::read(None), Marker::Wrote(""));
+    }
+
+    #[test]
+    fn short_names_are_unique() {
+        use std::collections::BTreeSet;
+
+        let mut shorts: Vec<_> =
+            super::super::current::NAMES.iter().map(|name| short(name)).collect();
+        let labels =
+            [names::LABEL_ARCH, names::LABEL_ZONE, names::LABEL_REGION, names::LABEL_INSTANCE_TYPE];
+        shorts.extend(labels.map(short));
+        shorts.push(KEPT);
+        assert_eq!(shorts.iter().collect::<BTreeSet<_>>().len(), shorts.len());
     }
 }

@@ -1,29 +1,23 @@
-//! The scale-from-zero annotations for cluster-autoscaler. The controller and `machinist annotate` share them.
-//!
-//! Input: existing annotations ([`Current`]), requested [`Shape`], provided [`Capacity`], [`Options`]. Output: an
-//! [`Assessment`]: what to change and what to report.
+//! The scale-from-zero annotations for cluster-autoscaler, for the controller and for `machinist annotate`.
 //!
 //! Invariants: a second assessment changes nothing; keys and pairs of users are kept; order is no difference. The
 //! marker ([`names::ANNOTATION_ANNOTATED`]), written in the same patch, lists the values that are ours. OpenShift's
 //! three keys and the architecture are always ours.
 
 mod current;
-mod keys;
 mod marker;
 mod wanted;
 
 use machinist_api::names;
 
 pub use self::current::Current;
-use self::keys::{Key, Label};
-use self::marker::{Marker, Record};
-use self::wanted::Wanted;
+use self::marker::Marker;
 use crate::annotations::AnnotationChange;
 use crate::labels;
 use crate::shape::{Capacity, Shape};
 
 /// What to write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
     /// Which families of keys.
     pub families: Families,
@@ -31,51 +25,41 @@ pub struct Options {
     pub max_pods: MaxPods,
     /// Whether to overwrite capacity keys that a user set.
     pub overwrite: bool,
-    /// Whether to write only the architecture into the labels, because another annotator keeps reordering longer
-    /// lists.
+    /// Whether only the architecture is written into the labels, because another annotator reorders longer lists.
     pub arch_only_labels: bool,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            families: Families::Both,
-            max_pods: MaxPods::Off,
-            overwrite: false,
-            arch_only_labels: false,
-        }
-    }
-}
-
 /// The consumer of the annotations. Both read the architecture in the labels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Families {
     /// OpenShift's cluster-autoscaler-operator: exactly four keys.
     OpenShift,
     /// Upstream's cluster-autoscaler.
     Upstream,
     /// Both.
+    #[default]
     Both,
 }
 
 impl Families {
-    pub(crate) fn openshift(self) -> bool {
+    fn openshift(self) -> bool {
         self != Self::Upstream
     }
 
-    pub(crate) fn upstream(self) -> bool {
+    fn upstream(self) -> bool {
         self != Self::OpenShift
     }
 }
 
 /// The maximum number of pods of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum MaxPods {
     /// Not written; cluster-autoscaler assumes 110.
+    #[default]
     Off,
     /// Derived from the addresses of the network interfaces, if known.
     Eni,
-    /// This many.
     Number(u32),
 }
 
@@ -99,90 +83,75 @@ pub fn assess(
     capacity: &Capacity,
     options: Options,
 ) -> Assessment {
-    let wanted = Wanted { shape, capacity, options };
-    let marker = Marker::read(current.get(names::ANNOTATION_ANNOTATED));
-    let mut record = Record::default();
+    let old_marker = current.get(names::ANNOTATION_ANNOTATED);
+    let marker = Marker::read(old_marker);
+    let mut new_marker = marker::PREFIX.to_owned();
     let mut assessment = Assessment::default();
-    assess_keys(current, &wanted, &marker, &mut record, &mut assessment);
-    assess_labels(current, &wanted, &marker, &mut record, &mut assessment);
-    let kept: Vec<_> = assessment.kept.iter().map(|name| keys::short(name)).collect();
-    record.add_kept(&kept);
+    let mut kept = Vec::new();
 
-    let now = current.get(names::ANNOTATION_ANNOTATED);
-    if marker != Marker::Newer || options.overwrite {
-        if options.families.upstream() {
-            assessment.change.want(names::ANNOTATION_ANNOTATED, now, record.as_str());
-        } else {
-            assessment.change.remove(names::ANNOTATION_ANNOTATED, now);
-        }
-    }
-    assessment
-}
-
-fn assess_keys(
-    current: &Current,
-    wanted: &Wanted<'_>,
-    marker: &Marker<'_>,
-    record: &mut Record,
-    assessment: &mut Assessment,
-) {
-    for key in Key::ALL {
-        let name = key.name();
-        let now = current.get(name);
-        let was_ours = now.is_some() && now == marker.wrote(key.short());
-        let Some(value) = wanted.value(key) else {
+    for (name, value) in wanted::keys(shape, capacity, options) {
+        let (now, short) = (current.get(name), marker::short(name));
+        let was_ours = now.is_some() && now == marker.wrote(short);
+        let Some(value) = value else {
             if was_ours {
                 assessment.change.remove(name, now);
             }
             continue;
         };
-        if now.is_none() || was_ours || key.is_always_ours() || wanted.options.overwrite {
+        if now.is_none() || was_ours || wanted::is_always_ours(name) || options.overwrite {
             assessment.change.want(name, now, &value);
-            record.add(key.short(), &value);
-        } else if now != Some(&*value) && *marker != Marker::Newer {
+            marker::add(&mut new_marker, short, &value);
+        } else if now != Some(&*value) && marker != Marker::Newer {
+            kept.push(short);
             assessment.kept.push(name);
-            if !marker.reported_kept(key.short()) {
+            if !marker.reported_kept(short) {
                 assessment.newly_kept.push(name);
             }
         }
     }
-}
 
-fn assess_labels(
-    current: &Current,
-    wanted: &Wanted<'_>,
-    marker: &Marker<'_>,
-    record: &mut Record,
-    assessment: &mut Assessment,
-) {
     let list = current.get(names::ANNOTATION_CAPACITY_LABELS);
     let mut pairs = labels::parse(list.unwrap_or(""));
     let mut changed = false;
-    for label in Label::ALL {
-        let now = pairs.get(label.name()).copied();
-        let was_ours = now.is_some() && now == marker.wrote(label.short());
-        let Some(value) = wanted.pair(label) else {
+    for (name, value) in wanted::labels(shape, capacity, options) {
+        let (now, short) = (pairs.get(name).copied(), marker::short(name));
+        let was_ours = now.is_some() && now == marker.wrote(short);
+        let Some(value) = value else {
             if was_ours {
-                pairs.remove(label.name());
+                pairs.remove(name);
                 changed = true;
             }
             continue;
         };
-        if now.is_none() || was_ours || label.is_always_ours() {
+        // The architecture is a fact; users may override all others.
+        let is_architecture = name == names::LABEL_ARCH;
+        if now.is_none() || was_ours || is_architecture {
             if now != Some(value) {
-                pairs.insert(label.name(), value);
+                pairs.insert(name, value);
                 changed = true;
-                if label == Label::Architecture && !was_ours {
+                if is_architecture && !was_ours {
                     assessment.contradicted_architecture = now.map(ToOwned::to_owned);
                 }
             }
-            record.add(label.short(), value);
+            marker::add(&mut new_marker, short, value);
         }
     }
     if changed {
         let merged = labels::join(&pairs);
         assessment.change.want(names::ANNOTATION_CAPACITY_LABELS, list, &merged);
     }
+
+    if !kept.is_empty() {
+        marker::add(&mut new_marker, marker::KEPT, &kept.join("/"));
+    }
+    if marker != Marker::Newer || options.overwrite {
+        if options.families.upstream() {
+            assessment.change.want(names::ANNOTATION_ANNOTATED, old_marker, &new_marker);
+        } else {
+            assessment.change.remove(names::ANNOTATION_ANNOTATED, old_marker);
+        }
+    }
+    assessment
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl Ownership {
     pub fn tags(&self) -> [(&'static str, Arc<str>); 3] {
         [
             (TAG_CLUSTER, Arc::clone(&self.cluster)),
-            (TAG_MACHINE_UID, Arc::from(&self.machine_uid.0)),
+            (TAG_MACHINE_UID, Arc::from(&*self.machine_uid.0)),
             (TAG_MADE_BY, MANAGED_BY_MACHINIST.into()),
         ]
     }

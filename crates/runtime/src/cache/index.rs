@@ -65,31 +65,23 @@ impl Index {
     }
 }
 
-/// Receives an entry before and after a change, and the position of the store.
-pub(super) type Indexer<T> =
-    Box<dyn Fn(Option<&Entry<T>>, Option<&Entry<T>>, Version) + Send + Sync>;
-
-/// An indexer for the terms that `of` returns.
 pub(super) fn keeper<T: super::kind::Stored>(
     index: Arc<Index>,
     of: impl Fn(&Entry<T>) -> Vec<Arc<str>> + Send + Sync + 'static,
-) -> Indexer<T> {
-    Box::new(move |before, after, _| {
-        let old = before.map(|entry| (entry, of(entry)));
-        let new = after.map(|entry| (entry, of(entry)));
-        if let Some((entry, terms)) = &old {
-            let kept =
-                |term: &Arc<str>| new.as_ref().is_some_and(|(_, terms)| terms.contains(term));
-            for term in terms.iter().filter(|term| !kept(term)) {
+) -> impl Fn(Option<&Entry<T>>, Option<&Entry<T>>, Version) + Send + Sync + 'static {
+    move |before: Option<&Entry<T>>, after: Option<&Entry<T>>, _| {
+        let (old, new) = (before.map(&of).unwrap_or_default(), after.map(&of).unwrap_or_default());
+        if let Some(entry) = before {
+            for term in old.iter().filter(|term| !new.contains(term)) {
                 index.remove(term, &entry.meta().key);
             }
         }
-        if let Some((entry, terms)) = new {
-            for term in terms {
+        if let Some(entry) = after {
+            for term in new {
                 index.insert(term, &entry.meta().key);
             }
         }
-    })
+    }
 }
 
 #[cfg(test)]

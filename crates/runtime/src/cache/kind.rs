@@ -29,23 +29,19 @@ pub trait Stored: Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CustomResourceDefinitions;
 
-/// An existing CustomResourceDefinition.
-#[derive(Debug, Clone)]
-pub struct CustomResourceDefinition(Meta);
-
-impl Stored for CustomResourceDefinition {
+impl Stored for Meta {
     fn meta(&self) -> &Meta {
-        &self.0
+        self
     }
 }
 
 impl Kind for CustomResourceDefinitions {
     type Wire = machinist_api::wire::MetadataOnly;
-    type Stored = CustomResourceDefinition;
+    type Stored = Meta;
     const RESOURCE: Resource = machinist_api::resource::CUSTOM_RESOURCE_DEFINITIONS;
     const METADATA_ONLY: bool = true;
 
     fn project(&self, wire: Self::Wire) -> Self::Stored {
-        CustomResourceDefinition(Meta::of(&wire.metadata))
+        Meta::of(&wire.metadata)
     }
 }

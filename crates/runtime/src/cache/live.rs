@@ -5,13 +5,12 @@ use machinist_domain::meta::Meta;
 use serde_json::value::RawValue;
 
 use super::Cache;
-use super::decode::decode;
+use super::decode::{accept, decode};
 use super::kind::Kind;
 use super::store::Entry;
 use crate::cluster::ApiError;
 
-/// How often an object is read again because it changed meanwhile. Then the key stays uncertain until the next
-/// reconcile.
+/// How often an object is read again because it changed meanwhile. Then the key stays uncertain.
 const LIVE_READS: usize = 3;
 
 impl<K: Kind> Cache<K> {
@@ -30,11 +29,10 @@ impl<K: Kind> Cache<K> {
     async fn fetch(&self, key: &ObjectKey) -> Result<Option<Entry<K::Stored>>, ApiError> {
         self.metrics.live_read(K::RESOURCE);
         let path = K::RESOURCE.object_path(&key.namespace, &key.name);
-        match self.session.get(&path, accept_object::<K>(), self.timings.request).await {
+        match self.session.get(&path, accept::<K>(false), self.timings.request).await {
             Ok(body) => {
-                let raw: &RawValue = serde_json::from_slice(&body)
-                    .map_err(|error| ApiError::NotUnderstood(error.to_string()))?;
-                decode(&self.kind, raw).map(Some).map_err(ApiError::NotUnderstood)
+                let raw: &RawValue = serde_json::from_slice(&body)?;
+                decode(&self.kind, raw).map(Some)
             }
             Err(ApiError::Refused { code: 404, .. }) => Ok(None),
             Err(error) => Err(error),
@@ -58,29 +56,10 @@ impl<K: Kind> Cache<K> {
         Ok(())
     }
 
-    /// Stores the answer to a write, so that the next reconcile sees it.
-    pub(crate) fn learn_written(&self, body: &[u8]) -> Result<Meta, String> {
-        let raw: &RawValue = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    pub(crate) fn learn_written(&self, body: &[u8]) -> Result<Meta, ApiError> {
+        let raw: &RawValue = serde_json::from_slice(body)?;
         let entry = decode(&self.kind, raw)?;
         self.store.written(&entry);
         Ok(entry.meta().clone())
-    }
-
-    /// Whether the object with this uid is cached.
-    pub(crate) fn holds(&self, meta: &Meta) -> bool {
-        self.store.get(&meta.key).is_some_and(|entry| entry.meta().uid == meta.uid)
-    }
-
-    /// Removes an object after the answer to a deletion. `seen`: it was cached when the deletion was sent.
-    pub(crate) fn learn_gone(&self, meta: &Meta, seen: bool) {
-        self.store.deleted(meta, seen);
-    }
-}
-
-pub(super) fn accept_object<K: Kind>() -> &'static str {
-    if K::METADATA_ONLY {
-        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-    } else {
-        "application/json"
     }
 }

@@ -3,11 +3,8 @@
 //! [`kind`] and [`decode`] define what is stored. [`store`] holds the objects and never replaces a newer one by an
 //! older one. [`list`], [`watch`] and [`live`] fill it; [`index`] finds objects by other keys; [`registry`] shares one
 //! watch per (cluster, kind, scope).
-//!
-//! kube's `watcher` and reflector are not used: they drop the store while relisting, cannot merge answers to own
-//! writes, cannot keep undecodable objects, need a whole `ObjectMeta`, and their shared streams can deadlock.
 
-pub mod decode;
+mod decode;
 pub mod index;
 pub mod kind;
 mod list;
@@ -23,14 +20,14 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use machinist_api::resource::{Resource, push_encoded};
-use machinist_domain::key::{ObjectKey, Version};
+use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch as signal};
 
 use self::index::Index;
 use self::kind::Kind;
-use self::store::{Change, Entry, Store};
+use self::store::{Entry, Store};
 use crate::clock::SharedClock;
 use crate::cluster::{ApiError, Session};
 use crate::metrics::Metrics;
@@ -76,7 +73,6 @@ pub struct Cache<K: Kind> {
     scope: Scope,
     session: Session,
     store: Store<K::Stored>,
-    /// Indexes that several controllers share.
     indexes: Mutex<HashMap<&'static str, Arc<Index>>>,
     health: Mutex<Health>,
     synced: signal::Sender<bool>,
@@ -87,14 +83,10 @@ pub struct Cache<K: Kind> {
     metrics: Arc<Metrics>,
 }
 
-/// State of the connection.
 #[derive(Debug, Clone, Default)]
 struct Health {
-    /// When the last message arrived.
     heard_at: Option<Duration>,
-    /// The error since then.
     trouble: Option<ApiError>,
-    /// When the current watch was opened.
     opened_at: Option<Duration>,
     /// Whether the watch needs a new list.
     must_list: bool,
@@ -105,37 +97,21 @@ impl<K: Kind> std::fmt::Debug for Cache<K> {
         f.debug_struct("Cache")
             .field("resource", &K::RESOURCE)
             .field("scope", &self.scope)
-            .field("objects", &self.store.len())
+            .field("store", &self.store)
             .finish_non_exhaustive()
     }
 }
 
+/// A cache is read as its store is.
+impl<K: Kind> std::ops::Deref for Cache<K> {
+    type Target = Store<K::Stored>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.store
+    }
+}
+
 impl<K: Kind> Cache<K> {
-    /// The cached object.
-    pub fn get(&self, key: &ObjectKey) -> Option<Entry<K::Stored>> {
-        self.store.get(key)
-    }
-
-    /// Whether an answer about `key` was lost, so that a live read is needed.
-    pub fn is_uncertain(&self, key: &ObjectKey) -> bool {
-        self.store.is_uncertain(key)
-    }
-
-    /// Marks `key` uncertain.
-    pub fn mark_uncertain(&self, key: &ObjectKey) {
-        self.store.mark_uncertain(key);
-    }
-
-    /// Keys of all objects, undecodable ones included.
-    pub fn keys(&self) -> Vec<ObjectKey> {
-        self.store.keys()
-    }
-
-    /// Keys of the decodable objects that match.
-    pub fn select(&self, wanted: impl Fn(&K::Stored) -> bool) -> Vec<ObjectKey> {
-        self.store.select(wanted)
-    }
-
     /// An index of the decodable objects by the terms that `of` returns. It always agrees with the cache.
     pub fn index(&self, of: fn(&K::Stored) -> Vec<Arc<str>>) -> Arc<Index> {
         self.index_entries(move |entry| match entry {
@@ -159,41 +135,8 @@ impl<K: Kind> Cache<K> {
         of: impl Fn(&Entry<K::Stored>) -> Vec<Arc<str>> + Send + Sync + 'static,
     ) -> Arc<Index> {
         let index = Arc::<Index>::default();
-        self.store.add_indexer(index::keeper(Arc::clone(&index), of));
+        self.store.attend(index::keeper(Arc::clone(&index), of));
         index
-    }
-
-    /// Calls `attendant` for every change from now on, and for each existing object: exactly once, and before other
-    /// readers see it. The store is locked meanwhile, so it must be quick and must not use this cache.
-    ///
-    /// The third argument is the position. Events of the watch are at the position; objects of a list are beyond it
-    /// and may have changed more than once.
-    pub fn attend(
-        &self,
-        attendant: impl Fn(Option<&Entry<K::Stored>>, Option<&Entry<K::Stored>>, Version)
-        + Send
-        + Sync
-        + 'static,
-    ) {
-        self.store.add_indexer(Box::new(attendant));
-    }
-
-    /// Reads all objects and the position under one lock, so `look` must be quick.
-    pub fn survey<R>(
-        &self,
-        look: impl FnOnce(Version, &mut dyn Iterator<Item = &Entry<K::Stored>>) -> R,
-    ) -> R {
-        self.store.survey(look)
-    }
-
-    /// Calls `subscriber` for every change from now on, and for each existing object. It must not block.
-    pub fn subscribe(&self, subscriber: impl Fn(&Change<'_, K::Stored>) + Send + Sync + 'static) {
-        self.store.subscribe(Box::new(subscriber));
-    }
-
-    /// Whether the first list is complete.
-    pub fn is_synced(&self) -> bool {
-        *self.synced.borrow()
     }
 
     /// Waits for the first list.
@@ -249,12 +192,10 @@ pub trait AnyCache: Send + Sync {
 
 /// The state of a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct CacheState {
-    /// Whether the first list is complete.
     pub synced: bool,
-    /// Number of objects.
     pub objects: usize,
-    /// Number of undecodable objects.
     pub undecodable: usize,
     /// Time since the last message of the watch.
     pub age: Option<Duration>,
@@ -272,11 +213,11 @@ impl<K: Kind> AnyCache for Cache<K> {
     }
 
     fn keys(&self) -> Vec<ObjectKey> {
-        Self::keys(self)
+        self.store.keys()
     }
 
     fn meta(&self, key: &ObjectKey) -> Option<Meta> {
-        self.get(key).map(|entry| entry.meta().clone())
+        self.store.get(key).map(|entry| entry.meta().clone())
     }
 
     fn wait_synced(&self) -> BoxFuture<'_, ()> {

@@ -42,7 +42,7 @@ struct Opened {
     kept: Option<Arc<Hold>>,
 }
 
-/// Keeps a cache open; shared by all holders.
+#[derive(Debug)]
 struct Hold {
     id: CacheId,
     stop: CancellationToken,
@@ -65,6 +65,7 @@ impl Drop for Hold {
 }
 
 /// A cache that stays open while it is held.
+#[derive(Debug)]
 pub struct Held<K: Kind> {
     cache: Arc<Cache<K>>,
     _hold: Arc<Hold>,
@@ -75,12 +76,6 @@ impl<K: Kind> Deref for Held<K> {
 
     fn deref(&self) -> &Cache<K> {
         &self.cache
-    }
-}
-
-impl<K: Kind> std::fmt::Debug for Held<K> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Held").field(&self.cache).finish()
     }
 }
 
@@ -109,7 +104,7 @@ impl Caches {
     }
 
     fn find<K: Kind>(&self, cluster: &Cluster, scope: Scope, kind: K, keep: bool) -> Held<K> {
-        let id = (cluster.url().to_owned(), TypeId::of::<K>(), scope.clone());
+        let id = (cluster.url.clone(), TypeId::of::<K>(), scope.clone());
         let mut open = self.open.lock();
         if let Some(opened) = open.get_mut(&id)
             && let Some(hold) = opened.hold.upgrade()

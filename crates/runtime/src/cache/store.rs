@@ -1,14 +1,9 @@
 //! The objects of a cache. A newer object is never replaced by an older one.
 //!
-//! Objects arrive from the watch, lists, answers to own writes, and live reads, in any order. Two values decide: the
-//! version of an object, and the *position*, up to which watch and lists have delivered everything.
-//!
-//! * Watch events and answers to writes at or below the position are ignored.
-//! * An object missing from a list is removed unless it is newer than the list.
-//! * A deleted object (answer to a deletion, live read) leaves a *tombstone* until the watch or a later list confirms
-//!   it.
-//! * An object of a list behind the position that the store does not have is *unconfirmed*: a live read decides.
-//! * A regressed version means that the cluster was restored from a backup; see [`restored`].
+//! Two values decide: the version of an object, and the *position*, up to which watch and lists have delivered
+//! everything. Watch events and answers to writes at or below the position are ignored. A deleted object leaves a
+//! *tombstone* until the watch or a later list confirms it. An object of a list behind the position that the store does
+//! not have is *unconfirmed*: a live read decides. A regressed version means a restored cluster; see [`restored`].
 
 mod entry;
 mod restored;
@@ -23,11 +18,13 @@ use self::entry::ByKey;
 pub(super) use self::entry::Subscriber;
 pub use self::entry::{Change, Entry};
 use self::restored::Collected;
-use super::index::Indexer;
 use super::kind::Stored;
 
+/// Receives an entry before and after a change, and the position.
+type Indexer<T> = Box<dyn Fn(Option<&Entry<T>>, Option<&Entry<T>>, Version) + Send + Sync>;
+
 /// The objects of a cache.
-pub(super) struct Store<T> {
+pub struct Store<T> {
     inner: RwLock<Inner<T>>,
     subscribers: RwLock<Vec<Subscriber<T>>>,
 }
@@ -39,12 +36,18 @@ struct Inner<T> {
     uncertain: HashMap<ObjectKey, u64>,
     /// Deleted objects that the watch has not confirmed, and how many lists had been started by then.
     tombstones: HashMap<Uid, u64>,
-    /// How many lists have been started.
     lists: u64,
     /// Whether the versions regressed and the content is still the old one.
     outdated: bool,
     /// Called under the lock, so that they agree with the store.
     indexers: Vec<Indexer<T>>,
+}
+
+impl<T> std::fmt::Debug for Store<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let objects = self.inner.read().objects.len();
+        f.debug_struct("Store").field("objects", &objects).finish_non_exhaustive()
+    }
 }
 
 impl<T: Stored> Inner<T> {
@@ -94,34 +97,22 @@ impl<T: Stored> Inner<T> {
     }
 }
 
-/// Later than every version.
 const LATEST: Version = Version(u64::MAX);
 
-/// The state of a key before a live read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Observation {
     position: Version,
     stored: Option<Version>,
 }
 
-/// A list in progress.
 pub(super) struct Listing<T> {
-    /// The number of the list.
     number: u64,
-    seen: HashSet<ObjectKey>,
+    pub(super) seen: HashSet<ObjectKey>,
     /// Set if the versions regressed.
     collected: Option<Collected<T>>,
-    /// How many objects the list changed.
     pub(super) repairs: usize,
     /// Keys that only a live read can decide.
     pub(super) unconfirmed: Vec<ObjectKey>,
-}
-
-impl<T> Listing<T> {
-    /// Whether the list contains this object.
-    pub(super) fn has(&self, key: &ObjectKey) -> bool {
-        self.seen.contains(key)
-    }
 }
 
 impl<T: Stored> Store<T> {
@@ -140,15 +131,18 @@ impl<T: Stored> Store<T> {
         }
     }
 
-    pub(super) fn get(&self, key: &ObjectKey) -> Option<Entry<T>> {
+    /// The cached object.
+    pub fn get(&self, key: &ObjectKey) -> Option<Entry<T>> {
         self.inner.read().get(key).cloned()
     }
 
-    pub(super) fn keys(&self) -> Vec<ObjectKey> {
+    /// Keys of all objects, undecodable ones included.
+    pub fn keys(&self) -> Vec<ObjectKey> {
         self.inner.read().objects.iter().map(|stored| stored.key().clone()).collect()
     }
 
-    pub(super) fn select(&self, wanted: impl Fn(&T) -> bool) -> Vec<ObjectKey> {
+    /// Keys of the decodable objects that match.
+    pub fn select(&self, wanted: impl Fn(&T) -> bool) -> Vec<ObjectKey> {
         let inner = self.inner.read();
         let known = inner.entries().filter_map(|entry| match entry {
             Entry::Known(object) if wanted(object) => Some(object.meta().key.clone()),
@@ -157,8 +151,8 @@ impl<T: Stored> Store<T> {
         known.collect()
     }
 
-    /// Reads the position and all objects under one lock.
-    pub(super) fn survey<R>(
+    /// Reads all objects and the position under one lock, so `look` must be quick.
+    pub fn survey<R>(
         &self,
         look: impl FnOnce(Version, &mut dyn Iterator<Item = &Entry<T>>) -> R,
     ) -> R {
@@ -179,15 +173,17 @@ impl<T: Stored> Store<T> {
         self.inner.read().position
     }
 
-    pub(super) fn is_uncertain(&self, key: &ObjectKey) -> bool {
+    /// Whether an answer about `key` was lost, so that a live read is needed.
+    pub fn is_uncertain(&self, key: &ObjectKey) -> bool {
         self.inner.read().uncertain.contains_key(key)
     }
 
-    pub(super) fn mark_uncertain(&self, key: &ObjectKey) {
+    pub(crate) fn mark_uncertain(&self, key: &ObjectKey) {
         self.inner.write().mark_uncertain(key);
     }
 
-    pub(super) fn subscribe(&self, subscriber: Subscriber<T>) {
+    /// Calls `subscriber` for each existing object and for every change. It must not block.
+    pub fn subscribe(&self, subscriber: impl Fn(&Change<'_, T>) + Send + Sync + 'static) {
         // Under the lock of the subscribers: a concurrent change is delivered twice rather than never.
         let mut subscribers = self.subscribers.write();
         let present: Vec<_> = self.inner.read().entries().cloned().collect();
@@ -195,19 +191,23 @@ impl<T: Stored> Store<T> {
             let key = &entry.meta().key;
             subscriber(&Change { key, before: None, after: Some(entry) });
         }
-        subscribers.push(subscriber);
+        subscribers.push(Box::new(subscriber));
     }
 
-    /// Adds an indexer and passes all existing objects to it.
-    pub(super) fn add_indexer(&self, indexer: Indexer<T>) {
+    /// Calls `indexer` with each existing object and each change, exactly once and before other readers see it, under
+    /// the lock: it must be quick and must not use this cache. The third argument is the position: events of the watch
+    /// are at it; objects of a list are beyond it and may have changed more than once.
+    pub fn attend(
+        &self,
+        indexer: impl Fn(Option<&Entry<T>>, Option<&Entry<T>>, Version) + Send + Sync + 'static,
+    ) {
         let mut inner = self.inner.write();
         for entry in inner.entries() {
             indexer(None, Some(entry), inner.position);
         }
-        inner.indexers.push(indexer);
+        inner.indexers.push(Box::new(indexer));
     }
 
-    /// Passes all objects to the subscribers again (resync).
     pub(super) fn notify_all(&self) {
         let present: Vec<_> = self.inner.read().entries().cloned().collect();
         for entry in &present {
@@ -216,10 +216,9 @@ impl<T: Stored> Store<T> {
         }
     }
 
-    /// Stores an object from the watch.
     pub(super) fn watched(&self, entry: &Entry<T>) {
         let version = entry.meta().version;
-        self.put_if(entry, |inner| inner.advance(version));
+        self.put(entry, Version::default(), |inner| inner.advance(version));
     }
 
     /// Applies a deletion from the watch; the version is that of the deletion.
@@ -232,9 +231,8 @@ impl<T: Stored> Store<T> {
         inner.tombstones.remove(&meta.uid);
     }
 
-    /// Applies the answer to a deletion. `seen`: the object was cached when the deletion was sent, so if it is not
-    /// now, watch or list have delivered the deletion already.
-    pub(super) fn deleted(&self, meta: &Meta, seen: bool) {
+    /// `seen`: the object was cached when the deletion was sent. If it is not now, watch or list have delivered it.
+    pub(crate) fn deleted(&self, meta: &Meta, seen: bool) {
         let removed = self.remove_if(&meta.key, |inner, stored| {
             let same = stored.uid == meta.uid;
             if same {
@@ -247,15 +245,13 @@ impl<T: Stored> Store<T> {
         }
     }
 
-    /// Advances the position.
     pub(super) fn bookmark(&self, version: Version) {
         self.inner.write().advance(version);
     }
 
-    /// Stores the answer to a write.
     pub(super) fn written(&self, entry: &Entry<T>) {
         let Meta { key, version, .. } = entry.meta();
-        self.put_if(entry, |inner| {
+        self.put(entry, Version::default(), |inner| {
             let news = *version > inner.position;
             if inner.outdated && !news {
                 inner.mark_uncertain(key);
@@ -271,8 +267,7 @@ impl<T: Stored> Store<T> {
         Observation { position: inner.position, stored }
     }
 
-    /// Applies a live read; `None` means that the object does not exist. Returns `false` if a concurrent change may be
-    /// newer, so that another read is needed.
+    /// Applies a live read. Returns `false` if a concurrent change may be newer, so that another read is needed.
     pub(super) fn read_live(
         &self,
         key: &ObjectKey,
@@ -307,7 +302,6 @@ impl<T: Stored> Store<T> {
         settled
     }
 
-    /// Starts a list.
     pub(super) fn listing(&self) -> Listing<T> {
         let mut inner = self.inner.write();
         inner.lists += 1;
@@ -320,7 +314,6 @@ impl<T: Stored> Store<T> {
         }
     }
 
-    /// Stores one object of a list at version `at`.
     pub(super) fn listed(&self, listing: &mut Listing<T>, entry: &Entry<T>, at: Version) {
         if let Some(collected) = &mut listing.collected {
             collected.objects.push(entry.clone());
@@ -362,12 +355,7 @@ impl<T: Stored> Store<T> {
         inner.settle_older_than(listing.number);
     }
 
-    /// Stores an object if it is newer than the stored one and `condition` holds.
-    fn put_if(&self, entry: &Entry<T>, condition: impl FnOnce(&mut Inner<T>) -> bool) -> bool {
-        self.put(entry, Version::default(), condition)
-    }
-
-    /// As [`put_if`](Self::put_if), for an object read at version `at`: it also replaces a stored version up to `at`.
+    /// Stores an object if `condition` holds and it is newer than the stored one, or that one is not newer than `at`.
     fn put(
         &self,
         entry: &Entry<T>,
@@ -391,7 +379,6 @@ impl<T: Stored> Store<T> {
         true
     }
 
-    /// Removes an object if `condition` holds.
     fn remove_if(
         &self,
         key: &ObjectKey,

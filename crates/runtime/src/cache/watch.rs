@@ -8,26 +8,23 @@ use std::time::Duration;
 use bytes::Bytes;
 use machinist_api::wire::{MetadataOnly, WatchLine};
 use machinist_domain::key::Version;
+use machinist_domain::meta::Meta;
 use machinist_domain::retry::{Classified as _, Retry};
 use tokio_util::sync::CancellationToken;
 
 use super::Cache;
-use super::decode::decode;
+use super::decode::{accept, decode};
 use super::kind::Kind;
-use super::live::accept_object;
 use crate::cluster::ApiError;
 use crate::cluster::status::refused_in_stream;
 
-/// Why a watch ended.
 enum End {
-    /// As usual: continue from the position.
     Closed,
     /// The position is expired: list again.
     TooOld,
 }
 
 impl<K: Kind> Cache<K> {
-    /// Runs until `stop`.
     pub(super) async fn run(self: Arc<Self>, stop: CancellationToken) {
         let keep = async { tokio::join!(self.follow(), self.verify_periodically()) };
         stop.run_until_cancelled(keep).await;
@@ -93,7 +90,7 @@ impl<K: Kind> Cache<K> {
             self.store.position(),
             self.timings.watch.as_secs().max(1),
         );
-        let mut lines = match self.session.lines(&path, accept_object::<K>()).await {
+        let mut lines = match self.session.lines(&path, accept::<K>(false)).await {
             Ok(lines) => lines,
             Err(ApiError::Refused { code: 410, .. }) => return Ok(End::TooOld),
             // The cluster was restored from a backup: the position is in its future.
@@ -120,21 +117,17 @@ impl<K: Kind> Cache<K> {
     }
 
     fn take_line(&self, line: &Bytes) -> Result<Option<End>, ApiError> {
-        let not_understood = |error: serde_json::Error| ApiError::NotUnderstood(error.to_string());
-        let line: WatchLine<'_> = serde_json::from_slice(line).map_err(not_understood)?;
+        let line: WatchLine<'_> = serde_json::from_slice(line)?;
         match line.kind {
             "ADDED" | "MODIFIED" => {
-                let entry = decode(&self.kind, line.object).map_err(ApiError::NotUnderstood)?;
-                self.store.watched(&entry);
+                self.store.watched(&decode(&self.kind, line.object)?);
             }
             "DELETED" => {
-                let object: MetadataOnly =
-                    serde_json::from_str(line.object.get()).map_err(not_understood)?;
-                self.store.watched_deletion(&machinist_domain::meta::Meta::of(&object.metadata));
+                let object: MetadataOnly = serde_json::from_str(line.object.get())?;
+                self.store.watched_deletion(&Meta::of(&object.metadata));
             }
             "BOOKMARK" => {
-                let object: MetadataOnly =
-                    serde_json::from_str(line.object.get()).map_err(not_understood)?;
+                let object: MetadataOnly = serde_json::from_str(line.object.get())?;
                 self.store.bookmark(Version::parse(&object.metadata.resource_version));
             }
             "ERROR" => {

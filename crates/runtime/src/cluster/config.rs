@@ -1,7 +1,4 @@
-//! Resolves the clusters from two flags and the environment.
-//!
-//! Input: [`ClusterFlags`] and [`Environment`]. Output: [`ClusterChoice`], or an error that names the flag. No request
-//! is sent, so a wrong flag ends the process at once.
+//! Resolves the clusters from two flags and the environment. Nothing is sent: a wrong flag ends the process at once.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -71,41 +68,18 @@ pub enum TargetChoice {
 
 /// Why no cluster was resolved. The exit code is 2.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ConfigError {
-    /// One flag without the other would select a cluster that was not named.
-    #[error("{given} is set but {missing} is not: set both or neither")]
-    OnlyOne {
-        /// The flag that is set.
-        given: &'static str,
-        /// The flag that is missing.
-        missing: &'static str,
-    },
-    /// A kubeconfig that cannot be used.
-    #[error("{flag}: cannot use {path}: {source}")]
-    Kubeconfig {
-        /// The flag or variable.
-        flag: &'static str,
-        /// The path.
-        path: String,
-        /// The cause.
-        source: Box<KubeconfigError>,
-    },
-    /// `in-cluster` outside of a cluster.
-    #[error("{flag}: in-cluster is not available: {reason}")]
-    InCluster {
-        /// The flag.
-        flag: &'static str,
-        /// What is missing.
-        reason: String,
-    },
-    /// No flag, and no configuration found.
+    #[error("{0} is set but {1} is not: set both or neither")]
+    OnlyOne(&'static str, &'static str),
+    #[error("{0}: cannot use {1}: {2}")]
+    Kubeconfig(&'static str, String, #[source] Box<KubeconfigError>),
+    #[error("{0}: in-cluster is not available: {1}")]
+    InCluster(&'static str, String),
     #[error(
-        "no cluster found: $KUBECONFIG is not set, there is no ~/.kube/config, and this is not a pod ({reason})"
+        "no cluster found: $KUBECONFIG is not set, there is no ~/.kube/config, and this is not a pod ({0})"
     )]
-    Nothing {
-        /// Why this is not a pod.
-        reason: String,
-    },
+    Nothing(String),
 }
 
 const CONTROL: &str = "--control-kubeconfig";
@@ -121,8 +95,8 @@ pub async fn resolve(
             let (control, found) = infer(environment).await?;
             Ok(ClusterChoice { control, target: TargetChoice::Same, found })
         }
-        (Some(_), None) => Err(ConfigError::OnlyOne { given: CONTROL, missing: TARGET }),
-        (None, Some(_)) => Err(ConfigError::OnlyOne { given: TARGET, missing: CONTROL }),
+        (Some(_), None) => Err(ConfigError::OnlyOne(CONTROL, TARGET)),
+        (None, Some(_)) => Err(ConfigError::OnlyOne(TARGET, CONTROL)),
         (Some(control), Some(target)) => Ok(ClusterChoice {
             control: named(CONTROL, control, environment).await?,
             target: if target == "none" {
@@ -141,7 +115,7 @@ async fn named(
     environment: &Environment,
 ) -> Result<Config, ConfigError> {
     if value == "in-cluster" {
-        return in_cluster(environment).map_err(|reason| ConfigError::InCluster { flag, reason });
+        return in_cluster(environment).map_err(|reason| ConfigError::InCluster(flag, reason));
     }
     from_files(flag, &[PathBuf::from(value)]).await
 }
@@ -163,7 +137,7 @@ async fn infer(environment: &Environment) -> Result<(Config, String), ConfigErro
         let found = path.display().to_string();
         return Ok((from_files("~/.kube/config", &[path]).await?, found));
     }
-    let config = in_cluster(environment).map_err(|reason| ConfigError::Nothing { reason })?;
+    let config = in_cluster(environment).map_err(ConfigError::Nothing)?;
     Ok((config, "the cluster of this pod".to_owned()))
 }
 
@@ -180,11 +154,7 @@ async fn from_files(flag: &'static str, paths: &[PathBuf]) -> Result<Config, Con
         let merged = merged.ok_or(KubeconfigError::FindPath)?;
         Config::from_custom_kubeconfig(merged, &KubeConfigOptions::default()).await
     };
-    load.await.map_err(|source| ConfigError::Kubeconfig {
-        flag,
-        path: display(paths),
-        source: Box::new(source),
-    })
+    load.await.map_err(|error| ConfigError::Kubeconfig(flag, display(paths), Box::new(error)))
 }
 
 /// The cluster of this pod. Files are named, not read, so that rotated tokens and CAs are used.

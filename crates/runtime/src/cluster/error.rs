@@ -12,37 +12,29 @@ const WEBHOOK_FAILED: [&str; 2] = ["failed calling webhook", "conversion webhook
 
 /// Why a request failed.
 #[derive(Debug, Clone, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ApiError {
-    /// The API server rejected the request.
     #[error("the API server answered {code} {reason}: {message}")]
     Refused {
-        /// HTTP status.
         code: u16,
         /// The reason of the `Status`, or a more exact known cause in it.
         reason: String,
-        /// The message.
         message: String,
         /// `Retry-After`, if sent.
         retry_after: Option<Duration>,
     },
-    /// No answer in time.
     #[error("no answer from the API server within {0:?}")]
     TimedOut(Duration),
-    /// The connection failed.
     #[error("no connection to the API server: {0}")]
     Disconnected(String),
-    /// The response cannot be decoded.
     #[error("cannot decode the API server's response: {0}")]
     NotUnderstood(String),
 }
 
 impl ApiError {
     /// Whether a failed write may have been executed. A 5xx counts: etcd may have answered too late.
-    pub fn may_have_happened(&self) -> bool {
-        match self {
-            Self::Refused { code, .. } => *code >= 500,
-            Self::TimedOut(_) | Self::Disconnected(_) | Self::NotUnderstood(_) => true,
-        }
+    pub(crate) fn may_have_happened(&self) -> bool {
+        self.code().is_none_or(|code| code >= 500)
     }
 
     /// The HTTP status, if there was a response.
@@ -61,6 +53,12 @@ impl ApiError {
 
     pub(crate) fn disconnected(error: &dyn Error) -> Self {
         Self::Disconnected(chain(error))
+    }
+}
+
+impl From<serde_json::Error> for ApiError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::NotUnderstood(error.to_string())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Live lists for rare and large reads, such as the pods of one Node: consistent, paged, counted, not cached.
 
+use std::time::Duration;
+
 use machinist_api::resource::{Resource, push_encoded};
 use machinist_api::wire::ListPage;
 use serde::de::DeserializeOwned;
@@ -10,35 +12,53 @@ use super::{ApiError, Session};
 const PAGE: u32 = 200;
 
 impl Session {
-    /// All objects that match `field_selector` (empty: all), in one or all namespaces. An undecodable object is an
-    /// error: it must not look absent.
+    /// All objects that match `field_selector` (empty: all). An undecodable one is an error: it must not look absent.
     pub async fn list_live<T: DeserializeOwned>(
         &self,
         resource: Resource,
         namespace: Option<&str>,
         field_selector: &str,
     ) -> Result<Vec<T>, ApiError> {
-        let not_understood = |error: serde_json::Error| ApiError::NotUnderstood(error.to_string());
-        let mut first = format!("{}?limit={PAGE}", resource.collection_path(namespace));
+        let mut path = format!("{}?limit={PAGE}", resource.collection_path(namespace));
         if !field_selector.is_empty() {
-            first.push_str("&fieldSelector=");
-            push_encoded(&mut first, field_selector);
+            path.push_str("&fieldSelector=");
+            push_encoded(&mut path, field_selector);
         }
         let mut objects = Vec::new();
-        let mut path = first.clone();
-        loop {
-            self.count_live_read(resource);
-            let body = self.get(&path, "application/json", self.request_timeout()).await?;
-            let page: ListPage<'_> = serde_json::from_slice(&body).map_err(not_understood)?;
+        let (timeout, metrics) = (self.request_timeout(), &self.cluster.metrics);
+        metrics.live_read(resource);
+        self.pages(&path, "application/json", timeout, |page| {
+            if !page.metadata.next.is_empty() {
+                metrics.live_read(resource);
+            }
             for raw in page.items.unwrap_or_default() {
-                objects.push(serde_json::from_str(raw.get()).map_err(not_understood)?);
+                objects.push(serde_json::from_str(raw.get())?);
             }
-            if page.metadata.next.is_empty() {
-                return Ok(objects);
+            Ok(())
+        })
+        .await?;
+        Ok(objects)
+    }
+
+    /// Passes each page of a list to `take`. `path` has a query.
+    pub(crate) async fn pages(
+        &self,
+        path: &str,
+        accept: &'static str,
+        timeout: Duration,
+        mut take: impl FnMut(ListPage<'_>) -> Result<(), ApiError>,
+    ) -> Result<(), ApiError> {
+        let mut next = path.to_owned();
+        loop {
+            let body = self.get(&next, accept, timeout).await?;
+            let page: ListPage<'_> = serde_json::from_slice(&body)?;
+            let token = page.metadata.next.clone();
+            take(page)?;
+            if token.is_empty() {
+                return Ok(());
             }
-            path.clone_from(&first);
-            path.push_str("&continue=");
-            push_encoded(&mut path, &page.metadata.next);
+            next = format!("{path}&continue=");
+            push_encoded(&mut next, &token);
         }
     }
 }

@@ -1,15 +1,12 @@
-//! Clients for clusters: [`config`], [`session`], [`live`], [`status`], [`error`], [`wait`].
-//!
-//! The control cluster has the objects, the target cluster the Nodes. Often they are the same. Only [`crate::writer`]
-//! writes.
+//! Clients for clusters. The control cluster has the objects, the target cluster the Nodes; often they are the same.
 
 pub mod config;
-pub mod error;
+mod error;
 mod live;
-pub mod session;
+mod session;
 pub(crate) mod status;
-pub mod wait;
+pub(crate) mod wait;
 
-pub use config::{ClusterChoice, ClusterFlags, ConfigError};
 pub use error::ApiError;
+pub(crate) use session::Lines;
 pub use session::{Cluster, Session};

@@ -1,8 +1,7 @@
 //! Requests to one API server with one user agent.
 //!
-//! kube's client provides TLS, credentials and connection pooling. Its typed `Api` is not used, because it hides what
-//! we need: lenient types, undecodable objects in a list, `Retry-After`, and a deadline per request. Its retries are
-//! disabled: the queue decides when to retry.
+//! kube's typed `Api` is not used, because it hides lenient types, undecodable objects in a list, `Retry-After`, and a
+//! deadline per request. kube's retries are disabled: the queue decides when to retry.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +11,6 @@ use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::BodyExt;
 use kube::client::{Body, ClientBuilder};
-use machinist_api::resource::Resource;
 
 use super::error::ApiError;
 use super::status::refused;
@@ -23,16 +21,15 @@ use crate::user_agent::UserAgent;
 /// The longest line of a watch, far above etcd's object size limit.
 const LONGEST_LINE: usize = 32 << 20;
 
-/// The longest `Retry-After` that is respected.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
 /// A cluster.
 #[derive(Clone)]
 pub struct Cluster {
     client: kube::Client,
-    url: String,
+    pub(crate) url: String,
     request_timeout: Duration,
-    metrics: Option<Arc<Metrics>>,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -48,31 +45,24 @@ impl Cluster {
         config.default_retry = false;
         let url = config.cluster_url.to_string();
         let client = ClientBuilder::try_from(config)?.build();
-        Ok(Self { client, url, request_timeout: timings.request, metrics: None })
+        Ok(Self { client, url, request_timeout: timings.request, metrics: Arc::default() })
     }
 
-    /// A cluster that does not answer.
     #[cfg(test)]
     pub(crate) fn nowhere(timings: &Timings) -> Self {
         let config = kube::Config::new(http::Uri::from_static("http://127.0.0.1:9"));
         Self::new(config, timings).expect("a client")
     }
 
-    /// A cluster with a fake API server.
     #[cfg(test)]
     pub(crate) fn played_by(client: kube::Client, timings: &Timings) -> Self {
-        Self { client, url: "played".to_owned(), request_timeout: timings.request, metrics: None }
+        let (url, metrics) = ("played".to_owned(), Arc::default());
+        Self { client, url, request_timeout: timings.request, metrics }
     }
 
-    /// The same cluster, with its live reads counted.
     #[must_use]
-    pub fn counted_by(self, metrics: Arc<Metrics>) -> Self {
-        Self { metrics: Some(metrics), ..self }
-    }
-
-    /// The URL of the API server.
-    pub fn url(&self) -> &str {
-        &self.url
+    pub(crate) fn counted_by(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics, ..self }
     }
 
     /// A session with this user agent.
@@ -84,7 +74,7 @@ impl Cluster {
 /// Requests to one API server with one user agent.
 #[derive(Debug, Clone)]
 pub struct Session {
-    cluster: Cluster,
+    pub(super) cluster: Cluster,
     party: HeaderValue,
 }
 
@@ -92,12 +82,6 @@ impl Session {
     /// The timeout of a request.
     pub fn request_timeout(&self) -> Duration {
         self.cluster.request_timeout
-    }
-
-    pub(super) fn count_live_read(&self, resource: Resource) {
-        if let Some(metrics) = &self.cluster.metrics {
-            metrics.live_read(resource);
-        }
     }
 
     /// Reads a whole response.
@@ -110,27 +94,16 @@ impl Session {
         self.exchange(Method::GET, path, accept, None, timeout).await
     }
 
-    /// Reads a stream: a watch.
-    pub async fn lines(&self, path: &str, accept: &'static str) -> Result<Lines, ApiError> {
+    pub(crate) async fn lines(&self, path: &str, accept: &'static str) -> Result<Lines, ApiError> {
         let timeout = self.cluster.request_timeout;
         let request = self.request(Method::GET, path, accept, None)?;
         let response = within(timeout, self.send(request)).await?;
         Ok(Lines { body: response.into_body(), buffer: BytesMut::new() })
     }
 
-    /// Sends a write. Only for [`crate::writer`], which checks lease, dry run and preconditions.
-    pub(crate) async fn write(
-        &self,
-        method: Method,
-        path: &str,
-        content_type: &'static str,
-        body: Bytes,
-        timeout: Duration,
-    ) -> Result<Bytes, ApiError> {
-        self.exchange(method, path, "application/json", Some((content_type, body)), timeout).await
-    }
-
-    async fn exchange(
+    /// Sends a request and reads the whole response. A write only for [`crate::writer`], which checks lease, dry run
+    /// and preconditions.
+    pub(crate) async fn exchange(
         &self,
         method: Method,
         path: &str,
@@ -183,21 +156,14 @@ impl Session {
     }
 }
 
-/// The lines of a stream.
-pub struct Lines {
+pub(crate) struct Lines {
     body: Body,
     buffer: BytesMut,
 }
 
-impl std::fmt::Debug for Lines {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lines").field("buffered", &self.buffer.len()).finish_non_exhaustive()
-    }
-}
-
 impl Lines {
     /// The next line; `None` if the server closed the stream. Cancellation safe.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         let mut searched = 0;
         loop {
             if let Some(at) = self.buffer[searched..].iter().position(|byte| *byte == b'\n') {

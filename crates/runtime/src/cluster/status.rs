@@ -1,50 +1,26 @@
-//! Converts a rejection (`Status`) to an [`ApiError`] with the most exact reason. Any other error body is an error,
-//! too.
+//! Converts a rejection (`Status`) to an [`ApiError`] with the most exact reason.
 
 use std::time::Duration;
 
+use kube::core::Status;
+
 use super::error::ApiError;
 
-/// The cause if a PodDisruptionBudget refuses an eviction.
 pub(crate) const DISRUPTION_BUDGET: &str = "DisruptionBudget";
 
-/// The cause if a namespace is terminating.
 pub(crate) const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 
 /// Causes that are more exact than the reason.
 const EXACT_CAUSES: [&str; 2] = [DISRUPTION_BUDGET, NAMESPACE_TERMINATING];
 
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Status {
-    reason: String,
-    message: String,
-    code: u16,
-    details: Option<Details>,
-}
-
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Details {
-    causes: Vec<Cause>,
-}
-
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Cause {
-    reason: String,
-    message: String,
-}
-
-/// The error of a response with an error code.
 pub(super) fn refused(code: u16, retry_after: Option<Duration>, body: &[u8]) -> ApiError {
     let Status { mut reason, mut message, details, .. } = serde_json::from_slice(body)
         .unwrap_or_else(|_| Status {
             message: String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned(),
             ..Status::default()
         });
-    let causes = details.unwrap_or_default().causes;
-    if let Some(cause) = causes.into_iter().find(|cause| EXACT_CAUSES.contains(&&*cause.reason)) {
+    let mut causes = details.into_iter().flat_map(|details| details.causes);
+    if let Some(cause) = causes.find(|cause| EXACT_CAUSES.contains(&&*cause.reason)) {
         // Only the cause names the budget.
         if cause.reason == DISRUPTION_BUDGET {
             message = format!("{message} {}", cause.message);
@@ -54,7 +30,6 @@ pub(super) fn refused(code: u16, retry_after: Option<Duration>, body: &[u8]) -> 
     ApiError::Refused { code, reason, message, retry_after }
 }
 
-/// The error in an ERROR event of a watch.
 pub(crate) fn refused_in_stream(body: &str) -> ApiError {
     let code = serde_json::from_str::<Status>(body).map_or(500, |status| status.code);
     refused(code, None, body.as_bytes())

@@ -3,8 +3,7 @@
 use crate::cluster::{ApiError, Session};
 use crate::timings::Timings;
 
-/// Returns when the API server answers that it is ready.
-pub async fn wait_ready(session: &Session, timings: &Timings) {
+pub(crate) async fn wait_ready(session: &Session, timings: &Timings) {
     let mut failures = 0;
     loop {
         match session.get("/readyz", "*/*", timings.request).await {

@@ -1,12 +1,10 @@
-//! What a controller declares about itself.
-//!
-//! The frame runs the controller by its declaration. `make fmt` generates from it the ClusterRole, the Role for the
-//! Lease, the FlowSchemas and the tables in `docs/reference`. Tests compare [`Write`]s with the API server's audit log.
+//! What a controller declares about itself. The ClusterRole, the Role for the Lease, the FlowSchemas and tables in
+//! `docs/reference` are generated from it, and tests compare [`Write`]s with the API server's audit log.
 
 use machinist_api::resource::{CUSTOM_RESOURCE_DEFINITIONS, EVENTS, LEASES, Resource};
 use machinist_domain::report::EventReason;
 
-use crate::lease::{LeaseCustom, LeaseName};
+use crate::lease::LeaseCustom;
 use crate::metrics::Metrics;
 
 /// One controller.
@@ -41,8 +39,8 @@ pub struct Declaration {
 pub struct Lease {
     /// Whether a lease is needed unless `--leader-elect` is set.
     pub required: bool,
-    /// Which Lease.
-    pub name: LeaseName,
+    /// The name of the Lease; `None` means `machinist-<controller>`.
+    pub name: Option<&'static str>,
     /// Namespace and duration, where they differ from the defaults.
     pub custom: LeaseCustom,
 }
@@ -84,36 +82,34 @@ impl Lease {
     /// `machinist-<controller>`.
     pub const fn own(required: bool) -> Self {
         let custom = LeaseCustom { namespace: None, duration: None };
-        Self { required, name: LeaseName::Own, custom }
+        Self { required, name: None, custom }
     }
 
     /// The Lease of another system's controller with the same purpose, so that the two never run at once.
     pub const fn shared(name: &'static str) -> Self {
-        Self { name: LeaseName::Shared(name), ..Self::own(true) }
+        Self { name: Some(name), ..Self::own(true) }
     }
 }
 
+#[expect(missing_docs, reason = "the names say it")]
 impl Read {
-    /// Access to all objects of a kind.
     pub const fn new(resource: Resource, verbs: &'static [&'static str]) -> Self {
         Self { resource, subresource: "", verbs, names: &[], why: "" }
     }
 
-    /// Restricted to these objects.
     #[must_use]
     pub const fn named(self, names: &'static [&'static str]) -> Self {
         Self { names, ..self }
     }
 
-    /// With a reason.
     #[must_use]
     pub const fn because(self, why: &'static str) -> Self {
         Self { why, ..self }
     }
 }
 
+#[expect(missing_docs, reason = "the names say it")]
 impl Write {
-    /// A write of these fields.
     pub const fn new(
         verb: &'static str,
         resource: Resource,
@@ -123,7 +119,6 @@ impl Write {
         Self { resource, subresource: "", verb, fields, note }
     }
 
-    /// A patch of the object.
     pub const fn patch(
         resource: Resource,
         fields: &'static [&'static str],
@@ -132,7 +127,6 @@ impl Write {
         Self::new("patch", resource, fields, note)
     }
 
-    /// A patch of the status.
     pub const fn status(
         resource: Resource,
         fields: &'static [&'static str],
@@ -141,7 +135,6 @@ impl Write {
         Self::patch(resource, fields, note).below("status")
     }
 
-    /// The same on a subresource.
     #[must_use]
     pub const fn below(self, subresource: &'static str) -> Self {
         Self { subresource, ..self }
@@ -191,11 +184,6 @@ impl Declaration {
 
     /// The name of its Lease.
     pub fn lease_name(&self) -> String {
-        self.lease.name.of(self.name)
-    }
-
-    /// Everything that it writes, with the frame's own writes.
-    pub fn all_writes(&self) -> impl Iterator<Item = &Write> {
-        self.writes.iter().chain(&FRAME_WRITES)
+        self.lease.name.map_or_else(|| format!("machinist-{}", self.name), ToOwned::to_owned)
     }
 }

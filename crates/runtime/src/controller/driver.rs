@@ -1,7 +1,6 @@
 //! Runs the reconciles of one controller: bounded workers, one reconcile per key at a time, requeues as reported.
 //!
-//! Workers run only while the controller may write. A new leader lists its caches consistently and enqueues all keys
-//! before its first decision. On shutdown a worker finishes its reconcile within the grace period.
+//! Workers run only while the controller may write. On shutdown a worker finishes its reconcile in the grace period.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,27 +17,20 @@ use tracing::Instrument;
 use super::Controller;
 use super::messages;
 use super::pending_events::{self, PendingEvents};
-use crate::clock::SharedClock;
+use super::start::Shared;
 use crate::cluster::ApiError;
-use crate::events::{Events, Regarding};
+use crate::events::Regarding;
 use crate::lease::Leadership;
-use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::self_writes::SelfWrites;
-use crate::timings::Timings;
 use crate::writer::{WriteError, Writer};
 
-/// What the reconciles of one controller need.
 pub(super) struct Driver<C> {
     pub(super) controller: C,
     pub(super) queue: Arc<Queue>,
     pub(super) writer: Writer,
-    pub(super) leadership: Leadership,
-    pub(super) events: Arc<Events>,
     pub(super) pending_events: PendingEvents,
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) clock: SharedClock,
-    pub(super) timings: Timings,
+    pub(super) shared: Arc<Shared>,
     pub(super) workers: usize,
     pub(super) reconciles: AtomicU64,
 }
@@ -79,7 +71,7 @@ impl<C: Controller> Driver<C> {
         let driver = Arc::new(self);
         while !stop.is_cancelled() {
             let ready = async {
-                driver.leadership.wait_gained().await;
+                driver.writer.leadership.wait_gained().await;
                 driver.verify_caches().await;
             };
             if stop.run_until_cancelled(ready).await.is_some() {
@@ -90,7 +82,7 @@ impl<C: Controller> Driver<C> {
 
     /// A new leader does not trust caches that it filled as a follower.
     async fn verify_caches(&self) {
-        if matches!(self.leadership, Leadership::NotNeeded) {
+        if matches!(self.writer.leadership, Leadership::NotNeeded) {
             return;
         }
         for cache in self.controller.caches() {
@@ -98,7 +90,7 @@ impl<C: Controller> Driver<C> {
             while let Err(error) = cache.verify().await {
                 failures += 1;
                 tracing::warn!(%error, resource = %cache.resource(), "list by the new leader failed");
-                let delay = self.timings.reconnect.delay(failures, fastrand::f64());
+                let delay = self.shared.timings.reconnect.delay(failures, fastrand::f64());
                 tokio::time::sleep(delay).await;
             }
         }
@@ -107,7 +99,6 @@ impl<C: Controller> Driver<C> {
         }
     }
 
-    /// Runs workers until the lease is lost or `stop`.
     async fn work(self: &Arc<Self>, stop: &CancellationToken) {
         let halt = stop.child_token();
         let mut workers = JoinSet::new();
@@ -116,13 +107,13 @@ impl<C: Controller> Driver<C> {
         }
         loop {
             tokio::select! {
-                () = self.leadership.wait_lost() => break,
+                () = self.writer.leadership.wait_lost() => break,
                 () = stop.cancelled() => break,
                 // Before `halt` a worker ends only by a panic; it is replaced.
                 Some(ended) = workers.join_next() => {
                     if let Err(error) = ended {
                         tracing::error!(controller = C::NAME, %error, "reconcile panicked");
-                        self.metrics.reconciled(C::NAME, "panicked", Duration::ZERO);
+                        self.shared.metrics.reconciled(C::NAME, "panicked", Duration::ZERO);
                     }
                     workers.spawn(Arc::clone(self).worker(halt.clone()));
                 }
@@ -130,7 +121,7 @@ impl<C: Controller> Driver<C> {
         }
         halt.cancel();
         let finish = async { while workers.join_next().await.is_some() {} };
-        if tokio::time::timeout(self.timings.stop_grace, finish).await.is_err() {
+        if tokio::time::timeout(self.shared.timings.stop_grace, finish).await.is_err() {
             tracing::warn!(controller = C::NAME, "aborting reconciles that did not finish in time");
             workers.shutdown().await;
         }
@@ -147,12 +138,12 @@ impl<C: Controller> Driver<C> {
         let id = self.reconciles.fetch_add(1, Ordering::Relaxed);
         let span = tracing::info_span!("reconcile", controller = C::NAME, %key, id);
         let writer = self.writer.for_reconcile(&claimed.writes);
-        let began = self.clock.uptime();
+        let began = self.shared.clock.uptime();
         let (result, retry) = self.stages(key, &writer).instrument(span).await;
-        self.metrics.reconciled(
+        self.shared.metrics.reconciled(
             C::NAME,
             result.as_str(),
-            self.clock.uptime().saturating_sub(began),
+            self.shared.clock.uptime().saturating_sub(began),
         );
         let retry = match retry {
             // The reconcile waits for a change, but its write changed nothing.
@@ -184,16 +175,16 @@ impl<C: Controller> Driver<C> {
                 return (ReconcileResult::Failed, Some(requeue(&error)));
             }
         };
-        let plan = self.controller.decide(&snapshot, self.clock.now());
+        let plan = self.controller.decide(&snapshot, self.shared.clock.now());
         tracing::debug!(%plan, "decided");
         let outcome = self.controller.act(&snapshot, &plan, writer).await;
-        let mut report = self.controller.report(&snapshot, &plan, &outcome, self.clock.now());
+        let mut report =
+            self.controller.report(&snapshot, &plan, &outcome, self.shared.clock.now());
         let mut unwritten = None;
         if let Some(status) = &report.status {
             let wrote = self.controller.write_status(&snapshot, &plan, status, writer);
             match wrote.await {
                 Ok(_) => {}
-                // The object was deleted.
                 Err(error) if error.not_found() => return (report.result, None),
                 Err(error) => {
                     if let WriteError::Api(error) = &error {
@@ -208,14 +199,12 @@ impl<C: Controller> Driver<C> {
             self.publish(key, &self.controller.regarding(&snapshot), &report.events).await;
         let retry = match pending {
             None => report.retry,
-            // A failed Event does not change the result.
             Some(error) => {
-                pending_events::retry(report.retry, error.retry(), self.timings.retry.max)
+                pending_events::retry(report.retry, error.retry(), self.shared.timings.retry.max)
             }
         };
         match unwritten {
             None => (report.result, retry),
-            // A conflict is not a failure.
             Some(error) if error.conflict() => (report.result, Some(error.retry())),
             // The report's retry may be later than a missing status allows.
             Some(error) => (ReconcileResult::Failed, Some(requeue(&error))),
@@ -230,12 +219,10 @@ impl<C: Controller> Driver<C> {
         };
         if let Some(meta) = cache.meta(key) {
             let regarding = Regarding { resource: cache.resource(), meta: &meta };
-            // The reconcile is requeued in any case.
             drop(self.publish(key, &regarding, &[note]).await);
         }
     }
 
-    /// Publishes Events, pending ones first. Returns the last error if some remain pending.
     async fn publish(
         &self,
         key: &ObjectKey,
@@ -258,7 +245,9 @@ impl<C: Controller> Driver<C> {
         all.extend_from_slice(notes);
         let (mut pending, mut error) = (Vec::new(), None);
         for note in all {
-            if let Err(refusal) = self.events.publish(writer, C::NAME, *regarding, &note).await {
+            if let Err(refusal) =
+                self.shared.events.publish(writer, C::NAME, *regarding, &note).await
+            {
                 if pending_events::is_permanent(&refusal) {
                     continue;
                 }

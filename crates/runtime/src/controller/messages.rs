@@ -1,17 +1,14 @@
-//! Events of the driver itself: failed reads of `observe` and failed status updates. `report` covers the failures of
-//! `act`.
+//! Events of the driver itself. `report` covers the failures of `act`.
 
 use machinist_domain::report::{EventNote, EventReason};
 use machinist_domain::retry::Classified as _;
 
 use crate::cluster::ApiError;
 
-/// An object that the reconcile needs cannot be read.
 pub(super) fn cannot_read(error: &ApiError) -> Option<EventNote> {
     note("Cannot read an object that this reconcile needs", error)
 }
 
-/// The status cannot be written.
 pub(super) fn cannot_update_status(error: &ApiError) -> Option<EventNote> {
     note("Cannot update the status", error)
 }

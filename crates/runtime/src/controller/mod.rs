@@ -1,7 +1,4 @@
 //! The [`Controller`] trait, its declaration, and the driver that runs it.
-//!
-//! A controller has four stages: `observe` reads, `decide` and `report` are pure, `act` writes. The driver calls them
-//! in this order, once per reconcile, and carries out the report.
 
 pub mod declaration;
 mod driver;
@@ -39,8 +36,7 @@ pub trait Controller: Send + Sync + 'static {
     /// The name in flags, metrics, leases and logs.
     const NAME: &'static str = Self::DECLARATION.name;
 
-    /// The caches that it reads; the keys of the first one are the keys of the queue. The driver waits for them to
-    /// sync, and relists them for a new leader.
+    /// The caches that it reads, relisted for a new leader; the keys of the first one are the keys of the queue.
     fn caches(&self) -> Vec<Arc<dyn AnyCache>>;
 
     /// Enqueues a key whenever a related object changes.

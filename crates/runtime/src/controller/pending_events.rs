@@ -1,7 +1,4 @@
-//! Events that could not be written yet.
-//!
-//! An Event may report something that no later reconcile observes, so it is kept in memory for the next reconcile of
-//! the object. A restart loses it.
+//! Events that could not be written yet, in memory, because no later reconcile may observe what they report.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,10 +12,8 @@ use crate::cluster::ApiError;
 use crate::cluster::status::NAMESPACE_TERMINATING;
 use crate::writer::WriteError;
 
-/// At most so many Events are kept per object.
 const MAX_EVENTS: usize = 5;
 
-/// Unwritten Events by object.
 #[derive(Debug, Default)]
 pub(super) struct PendingEvents(Mutex<HashMap<ObjectKey, (Uid, Vec<EventNote>)>>);
 
@@ -39,7 +34,6 @@ impl PendingEvents {
         }
     }
 
-    /// Drops the Events of a deleted object.
     pub(super) fn forget(&self, key: &ObjectKey) {
         self.0.lock().remove(key);
     }
@@ -55,8 +49,7 @@ pub(super) fn is_permanent(error: &WriteError) -> bool {
     terminating || error.not_found() || error.retry() == Retry::OnChange
 }
 
-/// When to requeue for a pending Event: as the reconcile wants, or earlier if that does no harm. `longest` is the
-/// longest delay of an Event.
+/// When to requeue for a pending Event: as the reconcile wants, or earlier if that does no harm.
 pub(super) fn retry(
     of_reconcile: Option<Retry>,
     of_event: Retry,

@@ -31,32 +31,22 @@ use crate::writer::{Gateway, Writer};
 
 /// What all controllers of the process share.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the types say it")]
 pub struct Shared {
     /// The cluster with the objects.
     pub control: Cluster,
     /// The cluster with the Nodes; `None` if there is none.
     pub target: Option<Cluster>,
-    /// The namespaces.
     pub scope: Scope,
-    /// Shared caches.
     pub caches: Caches,
-    /// The gateway for all writes.
     pub gateway: Arc<Gateway>,
-    /// The Event recorder.
     pub events: Arc<Events>,
-    /// All metrics.
     pub metrics: Arc<Metrics>,
-    /// Readiness of the process.
     pub readiness: Arc<Readiness>,
-    /// The clock.
     pub clock: SharedClock,
-    /// Durations of the runtime.
     pub timings: Timings,
-    /// Background tasks.
     pub tasks: Tasks,
 }
-
-type Build<C> = Box<dyn FnOnce(&Arc<Shared>) -> C + Send>;
 
 /// A controller that can be started.
 pub struct Registration {
@@ -64,7 +54,7 @@ pub struct Registration {
     pub declaration: Declaration,
     /// Namespace and duration of its Lease, where they differ from the defaults.
     pub lease: LeaseCustom,
-    start: Box<dyn FnOnce(Start) -> BoxFuture<'static, ()> + Send>,
+    pub(crate) start: Box<dyn FnOnce(Start) -> BoxFuture<'static, ()> + Send>,
 }
 
 impl std::fmt::Debug for Registration {
@@ -73,37 +63,25 @@ impl std::fmt::Debug for Registration {
     }
 }
 
-/// Arguments of [`Registration::run`].
-#[derive(Debug)]
-pub struct Start {
-    /// What all controllers share.
-    pub shared: Arc<Shared>,
-    /// Whether it may write.
-    pub leadership: Leadership,
-    /// Concurrent reconciles.
-    pub workers: usize,
-    /// Shutdown.
-    pub stop: CancellationToken,
+pub(crate) struct Start {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) leadership: Leadership,
+    pub(crate) workers: usize,
+    pub(crate) stop: CancellationToken,
 }
 
 impl Registration {
     /// Registers a controller; `build` runs when all required kinds are served.
     pub fn new<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C + Send + 'static) -> Self {
-        let build: Build<C> = Box::new(build);
         Self {
             declaration: C::DECLARATION,
             lease: C::DECLARATION.lease.custom,
             start: Box::new(|start| Box::pin(run(build, start))),
         }
     }
-
-    /// Runs the controller until shutdown.
-    pub fn run(self, start: Start) -> BoxFuture<'static, ()> {
-        (self.start)(start)
-    }
 }
 
-async fn run<C: Controller>(build: Build<C>, start: Start) {
+async fn run<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C, start: Start) {
     let Start { shared, leadership, workers, stop } = start;
     for resource in C::DECLARATION.requires {
         shared.readiness.waits(C::NAME, format!("waits for {}", resource.crd_name()));
@@ -120,24 +98,18 @@ async fn run<C: Controller>(build: Build<C>, start: Start) {
     let driver = Driver {
         controller: build(&shared),
         queue,
-        writer: Writer::new(shared.gateway.clone(), session, C::NAME, leadership.clone())
-            .with_target(
-                shared.target.as_ref().map(|target| target.session(UserAgent::of(C::NAME))),
-            ),
-        leadership,
-        events: shared.events.clone(),
+        writer: Writer::new(shared.gateway.clone(), session, C::NAME, leadership).with_target(
+            shared.target.as_ref().map(|target| target.session(UserAgent::of(C::NAME))),
+        ),
         pending_events: PendingEvents::default(),
-        metrics: shared.metrics.clone(),
-        clock: shared.clock.clone(),
-        timings: shared.timings,
+        shared,
         workers,
         reconciles: AtomicU64::new(0),
     };
     driver.run(stop).await;
 }
 
-/// Returns when the API server serves `resource`: watches its CustomResourceDefinition, or polls the resource if that
-/// is not allowed.
+/// Watches the CustomResourceDefinition, or polls the resource if that is not allowed.
 async fn wait_served(shared: &Shared, resource: Resource) {
     let definitions = shared.caches.open(&shared.control, Scope::All, CustomResourceDefinitions);
     let name = ObjectKey::new("", resource.crd_name());

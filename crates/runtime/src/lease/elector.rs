@@ -1,8 +1,8 @@
 //! Acquires, renews and releases a lease.
 //!
 //! A follower watches the Lease and sleeps until the expiry that it computed. The holder renews every 2/15 of the
-//! duration and may write until 2/3 of the duration after it sent its last renewal; the last third is for writes in
-//! flight. Any failure leads to a warm follower that tries again, never to an exit.
+//! duration and may write until 2/3 of it after it sent its last renewal; the last third is for writes in flight. Any
+//! failure leads to a warm follower that tries again, never to an exit.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,96 +10,78 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use machinist_api::resource::{LEASES, push_encoded};
-use parking_lot::Mutex;
+use machinist_domain::key::ObjectKey;
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::leadership::{Leadership, Unanswered};
-use super::name::Candidate;
-use super::record::{Record, Update};
+use super::record::{self, Record};
 use super::rules::{Claim, Observation, Step, decide};
-use crate::clock::SharedClock;
-use crate::cluster::session::Lines;
-use crate::cluster::{ApiError, Session};
-use crate::metrics::Metrics;
-use crate::readiness::Readiness;
+use crate::cluster::{ApiError, Lines, Session};
+use crate::controller::start::Shared;
 use crate::timings::Timings;
-use crate::writer::{Gateway, Verb, Write, WriteError};
+use crate::user_agent::UserAgent;
+use crate::writer::{Verb, Write, WriteError};
 
-/// A lease that was just acquired.
-struct Gained {
-    /// The deadline for writes without a renewal.
-    until: Duration,
-    /// Before this, nothing is written: the former holder may not have noticed the takeover.
-    quiet_until: Duration,
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) controller: &'static str,
+    pub(crate) key: ObjectKey,
+    pub(crate) identity: String,
+    /// Whether to take the lease from its holder, once, at the start.
+    pub(crate) take_over: bool,
 }
 
-/// Acquires, renews and releases one lease.
 #[derive(Debug)]
-pub struct Elector {
+pub(crate) struct Elector {
     name: Candidate,
+    shared: Arc<Shared>,
     session: Session,
-    gateway: Arc<Gateway>,
-    clock: SharedClock,
     timings: Timings,
-    metrics: Arc<Metrics>,
-    readiness: Arc<Readiness>,
+    observed: Observation,
     until: watch::Sender<Option<Duration>>,
     /// Whether an acquisition is in flight, so that the holder is unknown.
     taking: watch::Sender<bool>,
-    /// Until when the former holder may not have noticed a takeover.
-    quiet_until: Mutex<Duration>,
+    /// Before this, nothing is written: the former holder may not have noticed a takeover.
+    quiet_until: Duration,
     unanswered: Unanswered,
 }
 
 impl Elector {
-    /// An elector that is not running yet.
-    pub fn new(
-        name: Candidate,
-        session: Session,
-        gateway: Arc<Gateway>,
-        clock: SharedClock,
-        timings: Timings,
-        metrics: Arc<Metrics>,
-        readiness: Arc<Readiness>,
-    ) -> Self {
-        let until = watch::Sender::new(None);
-        metrics.leader(name.controller, false);
-        readiness.lease_is_held(name.controller, &name.key, "", false);
+    pub(crate) fn new(name: Candidate, shared: Arc<Shared>, duration: Duration) -> Self {
+        shared.metrics.leader(name.controller, false);
+        shared.readiness.lease_is_held(name.controller, &name.key, "", false);
         Self {
             name,
-            session,
-            gateway,
-            clock,
-            timings,
-            metrics,
-            readiness,
-            until,
+            session: shared.control.session(UserAgent::LEASE),
+            timings: Timings { lease: duration, ..shared.timings },
+            observed: Observation { record: None, changed: shared.clock.uptime() },
+            until: watch::Sender::new(None),
             taking: watch::Sender::new(false),
-            quiet_until: Mutex::default(),
+            quiet_until: Duration::ZERO,
             unanswered: Arc::default(),
+            shared,
         }
     }
 
-    /// The writers' view of the lease.
-    pub fn leadership(&self) -> Leadership {
+    pub(crate) fn leadership(&self) -> Leadership {
         Leadership::Lease {
             until: self.until.subscribe(),
-            clock: Arc::clone(&self.clock),
+            clock: Arc::clone(&self.shared.clock),
             unanswered: Arc::clone(&self.unanswered),
         }
     }
 
     /// Runs until `stop`, then releases the lease. Stop it only after the last write was answered.
-    pub async fn run(self, stop: CancellationToken) {
-        let mut observed = Observation { record: None, changed: self.clock.uptime() };
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
+        let (clock, mut taking) = (Arc::clone(&self.shared.clock), self.taking.subscribe());
+        // An unreachable API server must not delay the exit; the lease then expires.
+        let patience = self.timings.stop_grace / 2;
         let deadline = {
-            let mut elect = pin!(self.elect(&mut observed, &stop));
+            let mut elect = pin!(self.elect(&stop));
             stop.run_until_cancelled(elect.as_mut()).await;
-            // An unreachable API server must not delay the exit; the lease then expires.
-            let patience = self.timings.stop_grace / 2;
-            let deadline = self.clock.uptime() + patience;
-            let mut taking = self.taking.subscribe();
+            let deadline = clock.uptime() + patience;
             tokio::select! {
                 biased;
                 _ = taking.wait_for(|taking| !taking) => {}
@@ -109,71 +91,75 @@ impl Elector {
             }
             deadline
         };
-        self.release(&observed, deadline).await;
+        self.release(deadline).await;
     }
 
-    /// Alternates between following and leading until `stop`.
-    async fn elect(&self, observed: &mut Observation, stop: &CancellationToken) {
+    async fn elect(&mut self, stop: &CancellationToken) {
         let mut force = self.name.take_over;
         loop {
-            let gained = self.follow(observed, force).await;
+            let until = self.follow(force).await;
             if stop.is_cancelled() {
                 return;
             }
             force = false;
-            self.lead(observed, gained).await;
+            self.lead(until).await;
         }
     }
 
-    /// Returns when the lease is acquired.
-    async fn follow(&self, observed: &mut Observation, force: bool) -> Gained {
+    /// Returns when the lease is acquired, with the deadline for writes without a renewal.
+    async fn follow(&mut self, force: bool) -> Duration {
         let mut news = None;
-        let claim = Claim { me: &self.name.identity, duration: self.timings.lease, force };
-        self.look(observed).await;
+        self.look().await;
         loop {
-            let step = decide(observed, claim, self.clock.uptime());
-            let update = match &step {
+            let step = self.next_step(force);
+            let (me, duration, now) =
+                (&self.name.identity, self.timings.lease, self.shared.clock.now());
+            let lease = match &step {
                 Step::Wait(expiry) => {
-                    self.watch_until(observed, *expiry, &mut news).await;
+                    self.watch_until(*expiry, &mut news).await;
                     continue;
                 }
-                Step::Create => {
-                    Update::first(&self.name.identity, self.timings.lease, self.clock.now())
-                }
-                Step::Take(record) | Step::TakeOver(record) => {
-                    record.held_by(&self.name.identity, self.timings.lease, self.clock.now())
-                }
+                Step::Create => record::first(&self.name.key, me, duration, now),
+                Step::Take(record) | Step::TakeOver(record) => record.held_by(me, duration, now),
             };
-            let sent = self.clock.uptime();
-            if self.take(observed, &update, step == Step::Create).await {
-                return self.gained(&step, sent);
+            let sent = self.shared.clock.uptime();
+            if self.take(&lease, step == Step::Create).await {
+                self.quiet_until = sent;
+                if let Step::TakeOver(record) = step {
+                    self.quiet_until += record.lasts(duration);
+                    let (lease, from) = (&self.name.key, &record.holder);
+                    tracing::warn!(%lease, from, "lease taken over; waiting until the former holder has noticed");
+                }
+                return sent + self.timings.renew_deadline();
             }
             // Usually another process was faster, and there is a lease to watch. Otherwise the next attempt waits.
-            let next = decide(observed, claim, self.clock.uptime());
-            if !matches!(next, Step::Wait(_)) {
+            if !matches!(self.next_step(force), Step::Wait(_)) {
                 tokio::time::sleep(self.pause()).await;
-                self.look(observed).await;
+                self.look().await;
             }
         }
+    }
+
+    fn next_step(&self, force: bool) -> Step {
+        let claim = Claim { me: &self.name.identity, duration: self.timings.lease, force };
+        decide(&self.observed, claim, self.shared.clock.uptime())
     }
 
     /// Tries to acquire the lease. After a failure it is read, because the answer may have been lost.
-    async fn take(&self, observed: &mut Observation, update: &Update, create: bool) -> bool {
+    async fn take(&mut self, lease: &Value, create: bool) -> bool {
         self.taking.send_replace(true);
-        let taken = self.write(observed, update, create).await;
+        let taken = self.write(lease, create).await;
         if let Err(error) = &taken {
             tracing::debug!(%error, lease = %self.name.key, "lease not acquired");
-            self.look(observed).await;
+            self.look().await;
         }
         self.taking.send_replace(false);
         taken.is_ok()
     }
 
-    /// Renews the lease; returns when it is lost.
-    async fn lead(&self, observed: &mut Observation, gained: Gained) {
-        let Gained { mut until, quiet_until } = gained;
+    async fn lead(&mut self, mut until: Duration) {
         loop {
-            let silence = quiet_until.saturating_sub(self.clock.uptime());
+            let silence = self.quiet_until.saturating_sub(self.shared.clock.uptime());
             let mut pause = self.timings.lease_retry();
             if silence.is_zero() {
                 self.may_write(until);
@@ -181,28 +167,29 @@ impl Elector {
                 pause = pause.min(silence);
             }
             tokio::time::sleep(pause).await;
-            let sent = self.clock.uptime();
+            let sent = self.shared.clock.uptime();
             if sent >= until {
                 return self.lost("it could not be renewed in time");
             }
-            let Some(record) = observed.record.clone() else {
+            let Some(record) = &self.observed.record else {
                 return self.lost("it is gone");
             };
-            let update = record.held_by(&self.name.identity, self.timings.lease, self.clock.now());
+            let now = self.shared.clock.now();
+            let lease = record.held_by(&self.name.identity, self.timings.lease, now);
             let left = until.saturating_sub(sent);
-            match tokio::time::timeout(left, self.write(observed, &update, false)).await {
+            match tokio::time::timeout(left, self.write(&lease, false)).await {
                 Ok(Ok(())) => {
                     until = sent + self.timings.renew_deadline();
                 }
                 Err(_) => return self.lost("it could not be renewed in time"),
                 Ok(Err(WriteError::Api(ApiError::Refused { code: 404 | 409, .. }))) => {
                     // Another holder, or a lost answer: read the Lease.
-                    self.look(observed).await;
-                    if observed.holder() != self.name.identity {
+                    self.look().await;
+                    if self.observed.holder() != self.name.identity {
                         return self.lost("another process holds it");
                     }
                     // The read may have exceeded the deadline; then only a renewal restores the right to write.
-                    if self.clock.uptime() >= until {
+                    if self.shared.clock.uptime() >= until {
                         return self.lost("it could not be renewed in time");
                     }
                 }
@@ -213,21 +200,10 @@ impl Elector {
         }
     }
 
-    fn gained(&self, step: &Step, sent: Duration) -> Gained {
-        let mut quiet_until = sent;
-        if let Step::TakeOver(record) = step {
-            quiet_until += record.lasts(self.timings.lease);
-            let (lease, from) = (&self.name.key, &record.holder);
-            tracing::warn!(%lease, from, "lease taken over; waiting until the former holder has noticed");
-        }
-        *self.quiet_until.lock() = quiet_until;
-        Gained { until: sent + self.timings.renew_deadline(), quiet_until }
-    }
-
     fn may_write(&self, until: Duration) {
         if self.until.send_replace(Some(until)).is_none() {
             tracing::info!(controller = self.name.controller, lease = %self.name.key, "leading");
-            self.metrics.leader(self.name.controller, true);
+            self.shared.metrics.leader(self.name.controller, true);
         }
     }
 
@@ -235,25 +211,25 @@ impl Elector {
     fn lost(&self, reason: &str) {
         if self.until.send_replace(None).is_some() {
             tracing::warn!(controller = self.name.controller, lease = %self.name.key, reason, "lost the lease");
-            self.metrics.leader(self.name.controller, false);
+            self.shared.metrics.leader(self.name.controller, false);
         }
     }
 
-    async fn release(&self, observed: &Observation, deadline: Duration) {
+    async fn release(&self, deadline: Duration) {
         self.until.send_replace(None);
-        self.metrics.leader(self.name.controller, false);
+        self.shared.metrics.leader(self.name.controller, false);
         let ours = |record: &&Record| record.holder == self.name.identity;
-        let Some(record) = observed.record.as_ref().filter(ours) else { return };
+        let Some(record) = self.observed.record.as_ref().filter(ours) else { return };
         if self.has_write_under_way() {
             tracing::warn!(lease = %self.name.key, "lease not released, it has to expire: a write is in flight");
             return;
         }
-        if self.clock.uptime() < *self.quiet_until.lock() {
+        if self.shared.clock.uptime() < self.quiet_until {
             let lease = &self.name.key;
             tracing::warn!(%lease, "lease not released, it has to expire: the former holder may still write");
             return;
         }
-        let patience = deadline.saturating_sub(self.clock.uptime());
+        let patience = deadline.saturating_sub(self.shared.clock.uptime());
         match tokio::time::timeout(patience, self.give_back(record)).await {
             Ok(Ok(())) => tracing::info!(lease = %self.name.key, "lease released"),
             Ok(Err(error)) => {
@@ -266,40 +242,35 @@ impl Elector {
     /// Whether a write without an answer may still be executed after another process leads.
     fn has_write_under_way(&self) -> bool {
         let given_up = *self.unanswered.lock();
-        given_up.is_some_and(|at| self.clock.uptime().saturating_sub(at) < self.timings.lease)
+        given_up
+            .is_some_and(|at| self.shared.clock.uptime().saturating_sub(at) < self.timings.lease)
     }
 
     async fn give_back(&self, record: &Record) -> Result<(), WriteError> {
         let plan = "give the lease back";
-        match self.send(&record.released(self.clock.now()), false, plan).await {
+        match self.send(&record.released(self.shared.clock.now()), false, plan).await {
             // An unanswered renewal may have been executed first: read the Lease.
             Err(WriteError::Api(ApiError::Refused { code: 409, .. })) => {}
             other => return other.map(drop),
         }
         match self.read().await? {
             Some(record) if record.holder == self.name.identity => {
-                self.send(&record.released(self.clock.now()), false, plan).await.map(drop)
+                self.send(&record.released(self.shared.clock.now()), false, plan).await.map(drop)
             }
             _ => Ok(()),
         }
     }
 
-    async fn write(
-        &self,
-        observed: &mut Observation,
-        update: &Update,
-        create: bool,
-    ) -> Result<(), WriteError> {
-        let record = self.send(update, create, "hold the lease").await?;
-        self.see(observed, Some(record));
+    async fn write(&mut self, lease: &Value, create: bool) -> Result<(), WriteError> {
+        let record = self.send(lease, create, "hold the lease").await?;
+        self.see(Some(record));
         Ok(())
     }
 
-    /// Stores the observed Lease and logs a new holder.
-    fn see(&self, observed: &mut Observation, record: Option<Record>) {
-        let before = observed.holder().to_owned();
-        observed.see(record, self.clock.uptime());
-        let holder = observed.holder();
+    fn see(&mut self, record: Option<Record>) {
+        let before = self.observed.holder().to_owned();
+        self.observed.see(record, self.shared.clock.uptime());
+        let holder = self.observed.holder();
         if holder == before {
             return;
         }
@@ -308,31 +279,28 @@ impl Elector {
         if !ours && !holder.is_empty() {
             tracing::info!(controller, lease = %key, holder, "following");
         }
-        self.metrics.lease_changed_hands(key, &before, holder);
-        self.readiness.lease_is_held(controller, key, holder, ours);
+        self.shared.metrics.lease_changed_hands(key, &before, holder);
+        self.shared.readiness.lease_is_held(controller, key, holder, ours);
     }
 
-    async fn send(&self, update: &Update, create: bool, plan: &str) -> Result<Record, WriteError> {
+    async fn send(&self, lease: &Value, create: bool, plan: &str) -> Result<Record, WriteError> {
         let verb = if create { Verb::Create } else { Verb::Replace };
-        let body = update.to_json(&self.name.key);
-        let write = Write::whole(verb, LEASES, &self.name.key, &body);
+        let write = Write::whole(verb, LEASES, &self.name.key, lease);
         // Writing the Lease cannot require the lease.
-        let answer = self
-            .gateway
-            .send(&self.session, "lease", &Leadership::NotNeeded, &write, &plan)
-            .await?;
-        let answer = answer.unwrap_or_default();
-        Ok(Record::parse(&answer).map_err(|e| ApiError::NotUnderstood(e.to_string()))?)
+        let leadership = Leadership::NotNeeded;
+        let gateway = &self.shared.gateway;
+        let answer = gateway.send(&self.session, "lease", &leadership, &write, &plan).await?;
+        Ok(Record::parse(&answer.unwrap_or_default())?)
     }
 
-    /// Reads the Lease until that succeeds.
-    async fn look(&self, observed: &mut Observation) {
+    async fn look(&mut self) {
         loop {
             match self.read().await {
-                Ok(record) => return self.see(observed, record),
+                Ok(record) => return self.see(record),
                 Err(error) => {
                     tracing::warn!(%error, lease = %self.name.key, "cannot read the lease");
-                    if self.until.borrow().is_some_and(|until| self.clock.uptime() >= until) {
+                    if self.until.borrow().is_some_and(|until| self.shared.clock.uptime() >= until)
+                    {
                         self.lost("it could not be read in time");
                     }
                     tokio::time::sleep(self.pause()).await;
@@ -344,58 +312,46 @@ impl Elector {
     async fn read(&self) -> Result<Option<Record>, ApiError> {
         let path = LEASES.object_path(&self.name.key.namespace, &self.name.key.name);
         match self.session.get(&path, "application/json", self.timings.request).await {
-            Ok(body) => Record::parse(&body)
-                .map(Some)
-                .map_err(|error| ApiError::NotUnderstood(error.to_string())),
+            Ok(body) => Record::parse(&body).map(Some),
             Err(ApiError::Refused { code: 404, .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// Watches the Lease until it changes or `expiry`. The watch stays open between calls.
-    async fn watch_until(
-        &self,
-        observed: &mut Observation,
-        expiry: Duration,
-        news: &mut Option<Lines>,
-    ) {
-        let left = expiry.saturating_sub(self.clock.uptime());
-        let seen = match tokio::time::timeout(left, self.next_line(observed, news)).await {
+    async fn watch_until(&mut self, expiry: Duration, news: &mut Option<Lines>) {
+        let left = expiry.saturating_sub(self.shared.clock.uptime());
+        let seen = match tokio::time::timeout(left, self.next_line(news)).await {
             Err(_) => return,
             Ok(line) => line.and_then(|line| Record::told(&line)),
         };
         match seen {
-            Ok(record) => self.see(observed, record),
+            Ok(record) => self.see(record),
             Err(error) => {
                 tracing::debug!(%error, lease = %self.name.key, "watch of the lease failed");
                 *news = None;
-                let left = expiry.saturating_sub(self.clock.uptime());
+                let left = expiry.saturating_sub(self.shared.clock.uptime());
                 tokio::time::sleep(self.pause().min(left)).await;
                 if let Ok(record) = self.read().await {
-                    self.see(observed, record);
+                    self.see(record);
                 }
             }
         }
     }
 
-    async fn next_line(
-        &self,
-        observed: &Observation,
-        news: &mut Option<Lines>,
-    ) -> Result<Bytes, ApiError> {
+    async fn next_line(&self, news: &mut Option<Lines>) -> Result<Bytes, ApiError> {
         let lines = match news {
             Some(lines) => lines,
-            None => news.insert(self.open_watch(observed).await?),
+            None => news.insert(self.open_watch().await?),
         };
-        let line = lines.next().await?;
-        line.ok_or_else(|| ApiError::Disconnected("the watch was closed".to_owned()))
+        lines.next().await?.ok_or_else(|| ApiError::Disconnected("the watch was closed".to_owned()))
     }
 
-    async fn open_watch(&self, observed: &Observation) -> Result<Lines, ApiError> {
+    async fn open_watch(&self) -> Result<Lines, ApiError> {
         let mut path = LEASES.collection_path(Some(&self.name.key.namespace));
         path.push_str("?watch=true&fieldSelector=metadata.name%3D");
         push_encoded(&mut path, &self.name.key.name);
-        if let Some(record) = &observed.record {
+        if let Some(record) = &self.observed.record {
             path.push_str("&resourceVersion=");
             push_encoded(&mut path, &record.version);
         }

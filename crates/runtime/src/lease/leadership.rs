@@ -10,16 +10,13 @@ use crate::clock::SharedClock;
 
 /// Whether and how long a controller may write.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Leadership {
-    /// No lease is needed.
     NotNeeded,
-    /// A lease is needed.
     Lease {
         /// The deadline in `uptime`; `None` while another process leads.
         until: watch::Receiver<Option<Duration>>,
-        /// The clock.
         clock: SharedClock,
-        /// When a write was last abandoned without an answer.
         unanswered: Unanswered,
     },
 }
@@ -39,13 +36,11 @@ impl Leadership {
         }
     }
 
-    /// Marks a write as in flight until its answer.
     pub(crate) fn sending(&self) -> Sending<'_> {
         Sending { leadership: self, answered: false }
     }
 
-    /// Returns when writing is allowed.
-    pub async fn wait_gained(&self) {
+    pub(crate) async fn wait_gained(&self) {
         match self {
             Self::NotNeeded => {}
             Self::Lease { until, .. } => {
@@ -57,8 +52,7 @@ impl Leadership {
         }
     }
 
-    /// Returns when writing is no longer allowed.
-    pub async fn wait_lost(&self) {
+    pub(crate) async fn wait_lost(&self) {
         match self {
             Self::NotNeeded => std::future::pending().await,
             // An error means that the elector is gone, and the lease with it.
@@ -75,7 +69,6 @@ pub(crate) struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// The answer arrived.
     pub(crate) fn answered(mut self) {
         self.answered = true;
     }

@@ -1,18 +1,23 @@
 //! Leader election with Leases.
 //!
-//! * [`name`]: which Lease; [`record`]: its content; [`rules`]: the decision as a pure function.
-//! * [`elector`]: acquires, renews, releases; [`leadership`]: the writers' view.
-//!
-//! Existing crates trust the clock of the holder, or write without comparing versions, so that two processes can lead
-//! at once. Here every write of a Lease has a resourceVersion precondition, and expiry is judged by how long *this
-//! process* has not seen the Lease change.
+//! [`record`]: the content of a Lease; [`rules`]: the decision as a pure function; [`elector`]: acquires, renews,
+//! releases; [`leadership`]: the writers' view. Every write of a Lease has a resourceVersion precondition, and expiry
+//! is judged by how long *this process* has not seen the Lease change.
 
-pub mod elector;
-pub mod leadership;
-pub mod name;
-pub mod record;
+pub(crate) mod elector;
+mod leadership;
+mod record;
 mod rules;
 
-pub use self::elector::Elector;
+use std::time::Duration;
+
 pub use self::leadership::Leadership;
-pub use self::name::{Candidate, LeaseCustom, LeaseName};
+
+/// Namespace and duration of a Lease, if not the defaults.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeaseCustom {
+    /// The namespace.
+    pub namespace: Option<&'static str>,
+    /// The duration.
+    pub duration: Option<Duration>,
+}

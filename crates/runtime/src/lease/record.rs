@@ -17,17 +17,13 @@ use crate::cluster::ApiError;
 /// A Lease without `renewTime`, which comes from another clock and decides nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
-    /// The holder; empty if there is none.
+    /// Empty if there is none.
     pub(super) holder: String,
-    /// The duration, if the holder states it.
+    /// `None` if the holder does not state it.
     duration: Option<Duration>,
-    /// Number of transitions.
     transitions: i64,
-    /// When the holder acquired it, in the holder's words.
     acquired: Option<String>,
-    /// The resourceVersion.
     pub(super) version: String,
-    /// The whole object.
     whole: Value,
 }
 
@@ -48,7 +44,7 @@ struct Spec {
 }
 
 impl Record {
-    pub(super) fn parse(json: &[u8]) -> Result<Self, serde_json::Error> {
+    pub(super) fn parse(json: &[u8]) -> Result<Self, ApiError> {
         let Wire { metadata, spec } = serde_json::from_slice(json)?;
         let seconds = spec.lease_duration_seconds.and_then(|seconds| seconds.try_into().ok());
         Ok(Self {
@@ -63,12 +59,9 @@ impl Record {
 
     /// The Lease in a watch event; `None` if it was deleted.
     pub(super) fn told(line: &[u8]) -> Result<Option<Self>, ApiError> {
-        let not_understood = |error: serde_json::Error| ApiError::NotUnderstood(error.to_string());
-        let line: WatchLine<'_> = serde_json::from_slice(line).map_err(not_understood)?;
+        let line: WatchLine<'_> = serde_json::from_slice(line)?;
         match line.kind {
-            "ADDED" | "MODIFIED" => {
-                Self::parse(line.object.get().as_bytes()).map(Some).map_err(not_understood)
-            }
+            "ADDED" | "MODIFIED" => Self::parse(line.object.get().as_bytes()).map(Some),
             "DELETED" => Ok(None),
             _ => Err(ApiError::NotUnderstood(line.object.get().to_owned())),
         }
@@ -79,85 +72,55 @@ impl Record {
         self.duration.unwrap_or(default)
     }
 
-    /// This Lease with `holder` as its holder.
-    pub(super) fn held_by(&self, holder: &str, duration: Duration, now: Timestamp) -> Update {
+    pub(super) fn held_by(&self, holder: &str, duration: Duration, now: Timestamp) -> Value {
         let same = self.holder == holder;
-        Update {
-            holder: holder.to_owned(),
-            duration,
-            transitions: if same { self.transitions } else { self.transitions + 1 },
-            acquired: self.acquired.clone().filter(|_| same).unwrap_or_else(|| micro(now)),
-            renewed: micro(now),
-            over: Some(self.whole.clone()),
-        }
+        let acquired = self.acquired.clone().filter(|_| same).unwrap_or_else(|| micro(now));
+        let transitions = if same { self.transitions } else { self.transitions + 1 };
+        update(self.whole.clone(), holder, duration, transitions, &acquired, now)
     }
 
     /// This Lease without a holder, so that the next one need not wait.
-    pub(super) fn released(&self, now: Timestamp) -> Update {
-        Update {
-            holder: String::new(),
-            duration: Duration::from_secs(1),
-            transitions: self.transitions,
-            acquired: micro(now),
-            renewed: micro(now),
-            over: Some(self.whole.clone()),
-        }
+    pub(super) fn released(&self, now: Timestamp) -> Value {
+        let duration = Duration::from_secs(1);
+        update(self.whole.clone(), "", duration, self.transitions, &micro(now), now)
     }
 }
 
-/// A Lease to write.
-#[derive(Debug)]
-pub(super) struct Update {
-    holder: String,
+pub(super) fn first(key: &ObjectKey, holder: &str, duration: Duration, now: Timestamp) -> Value {
+    let lease = json!({
+        "apiVersion": LEASES.api_version(),
+        "kind": LEASES.kind,
+        "metadata": {"namespace": &*key.namespace, "name": &*key.name},
+    });
+    update(lease, holder, duration, 0, &micro(now), now)
+}
+
+fn update(
+    mut lease: Value,
+    holder: &str,
     duration: Duration,
     transitions: i64,
-    acquired: String,
-    renewed: String,
-    /// The Lease that it replaces; `None` to create it.
-    over: Option<Value>,
-}
-
-impl Update {
-    /// The first Lease of this name.
-    pub(super) fn first(holder: &str, duration: Duration, now: Timestamp) -> Self {
-        let now = micro(now);
-        Self {
-            holder: holder.to_owned(),
-            duration,
-            transitions: 0,
-            acquired: now.clone(),
-            renewed: now,
-            over: None,
-        }
+    acquired: &str,
+    now: Timestamp,
+) -> Value {
+    if !lease["spec"].is_object() {
+        lease["spec"] = json!({});
     }
-
-    pub(super) fn to_json(&self, key: &ObjectKey) -> Value {
-        let mut lease = self.over.clone().unwrap_or_else(|| {
-            json!({
-                "apiVersion": LEASES.api_version(),
-                "kind": LEASES.kind,
-                "metadata": {"namespace": &*key.namespace, "name": &*key.name},
-            })
-        });
-        if !lease["spec"].is_object() {
-            lease["spec"] = json!({});
+    if !holder.is_empty() {
+        if !lease["metadata"]["annotations"].is_object() {
+            lease["metadata"]["annotations"] = json!({});
         }
-        if !self.holder.is_empty() {
-            if !lease["metadata"]["annotations"].is_object() {
-                lease["metadata"]["annotations"] = json!({});
-            }
-            lease["metadata"]["annotations"][ANNOTATION_HOLDER] = json!(self.holder);
-        }
-        let spec = &mut lease["spec"];
-        spec["holderIdentity"] = json!(self.holder);
-        // Rounded up: a follower that waits too short is wrong, one that waits too long only slow.
-        let seconds = self.duration.as_secs() + u64::from(self.duration.subsec_nanos() > 0);
-        spec["leaseDurationSeconds"] = json!(seconds);
-        spec["leaseTransitions"] = json!(self.transitions);
-        spec["acquireTime"] = json!(self.acquired);
-        spec["renewTime"] = json!(self.renewed);
-        lease
+        lease["metadata"]["annotations"][ANNOTATION_HOLDER] = json!(holder);
     }
+    let spec = &mut lease["spec"];
+    spec["holderIdentity"] = json!(holder);
+    // Rounded up: a follower that waits too short is wrong, one that waits too long only slow.
+    let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+    spec["leaseDurationSeconds"] = json!(seconds);
+    spec["leaseTransitions"] = json!(transitions);
+    spec["acquireTime"] = json!(acquired);
+    spec["renewTime"] = json!(micro(now));
+    lease
 }
 
 fn micro(time: Timestamp) -> String {
@@ -179,9 +142,8 @@ mod tests {
         });
         let record = Record::parse(theirs.to_string().as_bytes()).unwrap();
         assert_eq!(record.lasts(Duration::ZERO), Duration::from_secs(137));
-        let key = ObjectKey::new("ns", "x");
         let now = Timestamp::UNIX_EPOCH;
-        let ours = record.held_by("me", Duration::from_millis(1500), now).to_json(&key);
+        let ours = record.held_by("me", Duration::from_millis(1500), now);
         let mut metadata = theirs["metadata"].clone();
         metadata["annotations"] = json!({"machinist.dev/holder": "me"});
         assert_eq!(ours["metadata"], metadata, "the version that it replaces among it");
@@ -191,7 +153,7 @@ mod tests {
         assert_eq!(ours["spec"], spec);
         // A renewal is no transition.
         let again = Record::parse(ours.to_string().as_bytes()).unwrap();
-        let again = again.held_by("me", Duration::from_secs(2), Timestamp::MAX).to_json(&key);
+        let again = again.held_by("me", Duration::from_secs(2), Timestamp::MAX);
         assert_eq!(again["spec"]["leaseTransitions"], 4);
         assert_eq!(again["spec"]["acquireTime"], ours["spec"]["acquireTime"]);
     }

@@ -4,17 +4,14 @@ use std::time::Duration;
 
 use super::record::Record;
 
-/// The Lease as this process has observed it.
 #[derive(Debug, Clone)]
 pub(super) struct Observation {
-    /// Its content; `None` if it does not exist.
     pub(super) record: Option<Record>,
     /// When this process saw it change last, by its own clock.
     pub(super) changed: Duration,
 }
 
 impl Observation {
-    /// The holder; empty if there is none.
     pub(super) fn holder(&self) -> &str {
         self.record.as_ref().map_or("", |record| &record.holder)
     }
@@ -28,21 +25,16 @@ impl Observation {
     }
 }
 
-/// The candidate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claim<'a> {
-    /// Its identity.
     pub(super) me: &'a str,
     /// The duration, if the holder states none.
     pub(super) duration: Duration,
-    /// Whether to take the lease from its holder.
     pub(super) force: bool,
 }
 
-/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The Lease does not exist.
     Create,
     /// It has no holder, has expired, or is ours already.
     Take(Record),
@@ -52,7 +44,7 @@ pub(super) enum Step {
     Wait(Duration),
 }
 
-/// Decides. The holder's own duration counts, because the holder plans its writes by it.
+/// The holder's own duration counts, because the holder plans its writes by it.
 pub(super) fn decide(observed: &Observation, claim: Claim<'_>, now: Duration) -> Step {
     let Some(record) = &observed.record else {
         return Step::Create;

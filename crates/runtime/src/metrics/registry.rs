@@ -7,7 +7,7 @@ use prometheus_client::registry::Metric;
 pub struct Registry {
     inner: prometheus_client::registry::Registry,
     prefix: String,
-    descriptions: Vec<Description>,
+    pub(super) descriptions: Vec<Description>,
 }
 
 /// A registered metric.
@@ -22,30 +22,34 @@ pub struct Description {
 }
 
 impl Registry {
-    /// An empty registry.
-    pub fn with_prefix(prefix: &str) -> Self {
+    pub(super) fn with_prefix(prefix: &str) -> Self {
         let inner = prometheus_client::registry::Registry::with_prefix(prefix);
         Self { inner, prefix: format!("{prefix}_"), descriptions: Vec::new() }
     }
 
-    /// Adds a metric.
-    pub fn register(
+    /// Adds a metric without samples.
+    pub fn add<M: Metric + Clone + Default>(
         &mut self,
         name: impl Into<String>,
         help: impl Into<String>,
-        metric: impl Metric,
-    ) {
+    ) -> M {
+        self.register(name, help, M::default())
+    }
+
+    /// Adds a metric.
+    pub fn register<M: Metric + Clone>(
+        &mut self,
+        name: impl Into<String>,
+        help: impl Into<String>,
+        metric: M,
+    ) -> M {
         let (name, help) = (name.into(), help.into());
         let kind = metric.metric_type().as_str().to_owned();
         let total = if kind == "counter" { "_total" } else { "" };
         let full_name = format!("{}{name}{total}", self.prefix);
         self.descriptions.push(Description { name: full_name, kind, help: help.clone() });
-        self.inner.register(name, help, metric);
-    }
-
-    /// Every metric, with or without samples.
-    pub fn descriptions(&self) -> &[Description] {
-        &self.descriptions
+        self.inner.register(name, help, metric.clone());
+        metric
     }
 
     /// Appends the metrics in the OpenMetrics text format.

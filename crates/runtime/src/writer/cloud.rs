@@ -24,11 +24,8 @@ pub struct CloudCall<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CloudWriteError<E: std::error::Error> {
     /// This process does not hold the lease; nothing was sent.
-    #[error("not called: {controller} does not hold its lease")]
-    NotLeader {
-        /// The controller.
-        controller: &'static str,
-    },
+    #[error("not called: {0} does not hold its lease")]
+    NotLeader(&'static str),
     /// No answer in time; the call may have been executed.
     #[error("no answer from the cloud within {0:?}")]
     TimedOut(Duration),
@@ -40,7 +37,7 @@ pub enum CloudWriteError<E: std::error::Error> {
 impl<E: Classified> Classified for CloudWriteError<E> {
     fn category(&self) -> Category {
         match self {
-            Self::NotLeader { .. } => Category::NotLeader,
+            Self::NotLeader(_) => Category::NotLeader,
             Self::TimedOut(_) => Category::Unavailable,
             Self::Cloud(error) => error.category(),
         }
@@ -48,7 +45,7 @@ impl<E: Classified> Classified for CloudWriteError<E> {
 
     fn retry(&self) -> Retry {
         match self {
-            Self::NotLeader { .. } | Self::TimedOut(_) => Retry::Backoff,
+            Self::NotLeader(_) | Self::TimedOut(_) => Retry::Backoff,
             Self::Cloud(error) => error.retry(),
         }
     }
@@ -77,7 +74,9 @@ impl Writer {
                 tracing::warn!(target: "audit", party, provider, verb, %key, %plan, result, %error, "cloud");
             }
         }
-        self.gateway.metrics().changed_cloud(party, provider, verb, result);
+        let labels =
+            [("controller", party), ("provider", provider), ("verb", verb), ("result", result)];
+        self.gateway.metrics.cloud_writes.get_or_create(&labels).inc();
         answer
     }
 
@@ -85,12 +84,11 @@ impl Writer {
         &self,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<Option<T>, CloudWriteError<E>> {
-        if self.gateway.is_dry_run() {
+        if self.gateway.dry_run {
             return Ok(None);
         }
-        let limit = self.gateway.cloud_limit();
-        let left = self.leadership.time_left(limit);
-        let left = left.ok_or(CloudWriteError::NotLeader { controller: self.controller })?;
+        let left = self.leadership.time_left(self.gateway.cloud_limit);
+        let left = left.ok_or(CloudWriteError::NotLeader(self.controller))?;
         let sending = self.leadership.sending();
         let answer = tokio::time::timeout(left, work).await;
         let answer = answer.map_err(|_| CloudWriteError::TimedOut(left))?;

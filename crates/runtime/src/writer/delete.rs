@@ -1,7 +1,5 @@
-//! Deletes objects with a uid precondition.
-//!
-//! The answer enters the cache at once: an object with finalizers gets its deletion timestamp, any other is removed,
-//! and an older watch event or list does not restore it.
+//! Deletes objects. The answer enters the cache at once: an object with finalizers gets its deletion timestamp, any
+//! other leaves a tombstone.
 
 use std::fmt::Display;
 
@@ -28,15 +26,13 @@ struct Answer {
 }
 
 impl Answer {
-    /// Whether the object still exists.
     fn remains(&self) -> bool {
         self.kind != "Status" && self.metadata.deletion_timestamp.is_some()
     }
 }
 
 impl Writer {
-    /// Deletes the object with this uid, with background propagation. An object that is gone or was replaced is a
-    /// success. `None` in a dry run.
+    /// Deletes the object with this uid in the background. An object that is gone or was replaced is a success.
     pub async fn delete<K: Kind>(
         &self,
         cache: &Cache<K>,
@@ -45,7 +41,7 @@ impl Writer {
     ) -> Result<Option<()>, WriteError> {
         let mut body = delete_options(&meta.uid, None);
         body["propagationPolicy"] = json!("Background");
-        let seen = cache.holds(meta);
+        let seen = cache.get(&meta.key).is_some_and(|entry| entry.meta().uid == meta.uid);
         let pending = PendingWrite::new(cache, &meta.key);
         let write = Write::whole(Verb::Delete, K::RESOURCE, &meta.key, &body);
         match self.send(&write, plan).await.map_err(WriteError::or_replaced) {
@@ -56,16 +52,16 @@ impl Writer {
             Ok(Some(answer)) => match serde_json::from_slice::<Answer>(&answer) {
                 Ok(parsed) if parsed.remains() => drop(pending.learn(Ok(Some(answer)))?),
                 Ok(_) => {
-                    cache.learn_gone(meta, seen);
+                    cache.deleted(meta, seen);
                     pending.settle();
                 }
                 // Whether finalizers remain is unknown: the key becomes uncertain.
                 Err(_) => drop(pending),
             },
             Err(error) if error.not_found() => {
-                cache.learn_gone(meta, seen);
+                cache.deleted(meta, seen);
                 // The cache may not have the object that has the name now.
-                if !matches!(error, WriteError::Replaced { .. }) {
+                if !matches!(error, WriteError::Replaced(_)) {
                     pending.settle();
                 }
             }
@@ -78,7 +74,6 @@ impl Writer {
     }
 }
 
-/// Delete options with a uid precondition.
 pub(super) fn delete_options(uid: &Uid, grace: Option<u32>) -> Value {
     let mut options = json!({
         "apiVersion": "v1",

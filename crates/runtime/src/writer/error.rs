@@ -1,35 +1,23 @@
-//! Why a write failed.
-
 use machinist_domain::retry::{Category, Classified, Retry};
 
 use crate::cluster::ApiError;
 use crate::cluster::status::DISRUPTION_BUDGET;
 
-/// The API server's texts for a mismatched uid precondition, before and after it has read the object. There is no
-/// reason code.
+/// The API server's texts for a mismatched uid precondition. There is no reason code.
 const UID_DIFFERS: [&str; 2] = ["UID in the precondition", "UID in precondition"];
 
 /// Why a write failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WriteError {
     /// This process does not hold the lease; nothing was sent.
-    #[error("not written: {controller} does not hold its lease")]
-    NotLeader {
-        /// The controller.
-        controller: &'static str,
-    },
+    #[error("not written: {0} does not hold its lease")]
+    NotLeader(&'static str),
     /// There is no target cluster; nothing was sent.
-    #[error("not written: {controller} has no target cluster")]
-    NoTarget {
-        /// The controller.
-        controller: &'static str,
-    },
+    #[error("not written: {0} has no target cluster")]
+    NoTarget(&'static str),
     /// Another object has the name now; it is unchanged.
-    #[error("the object was deleted and recreated: {message}")]
-    Replaced {
-        /// The API server's message.
-        message: String,
-    },
+    #[error("the object was deleted and recreated: {0}")]
+    Replaced(String),
     /// The API server rejected it, or its answer was lost.
     #[error(transparent)]
     Api(#[from] ApiError),
@@ -69,8 +57,8 @@ impl WriteError {
     /// Whether only a live read can tell the state of the object.
     pub fn leaves_uncertain(&self) -> bool {
         match self {
-            Self::NotLeader { .. } | Self::NoTarget { .. } => false,
-            Self::Replaced { .. } => true,
+            Self::NotLeader(_) | Self::NoTarget(_) => false,
+            Self::Replaced(_) => true,
             Self::Api(error) => {
                 error.may_have_happened()
                     || matches!(error.category(), Category::Conflict | Category::NotFound)
@@ -78,15 +66,14 @@ impl WriteError {
         }
     }
 
-    /// Turns a mismatched uid into [`Replaced`](Self::Replaced). The API server reports it as a conflict
-    /// (precondition) or as an invalid field (patch).
+    /// The API server reports a mismatched uid as a conflict (precondition) or as an invalid field (patch).
     pub(super) fn or_replaced(self) -> Self {
         match self {
             Self::Api(ApiError::Refused { code, message, .. })
                 if (code == 409 && UID_DIFFERS.iter().any(|words| message.contains(words)))
                     || (code == 422 && message.contains("metadata.uid")) =>
             {
-                Self::Replaced { message }
+                Self::Replaced(message)
             }
             other => other,
         }
@@ -96,18 +83,18 @@ impl WriteError {
 impl Classified for WriteError {
     fn category(&self) -> Category {
         match self {
-            Self::NotLeader { .. } => Category::NotLeader,
-            Self::NoTarget { .. } => Category::InvalidConfiguration,
-            Self::Replaced { .. } => Category::NotFound,
+            Self::NotLeader(_) => Category::NotLeader,
+            Self::NoTarget(_) => Category::InvalidConfiguration,
+            Self::Replaced(_) => Category::NotFound,
             Self::Api(error) => error.category(),
         }
     }
 
     fn retry(&self) -> Retry {
         match self {
-            Self::NotLeader { .. } => Retry::Backoff,
-            Self::NoTarget { .. } => Retry::OnChange,
-            Self::Replaced { .. } => Retry::Soon,
+            Self::NotLeader(_) => Retry::Backoff,
+            Self::NoTarget(_) => Retry::OnChange,
+            Self::Replaced(_) => Retry::Soon,
             Self::Api(error) => error.retry(),
         }
     }

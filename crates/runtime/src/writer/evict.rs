@@ -1,7 +1,4 @@
-//! Evicts pods, or deletes them by force.
-//!
-//! Pods are listed live and not cached. If a PodDisruptionBudget refuses ([`WriteError::disruption_budget`]), the
-//! drain decides when to retry.
+//! Evicts pods, or deletes them by force. Pods are listed live and not cached.
 
 use std::fmt::Display;
 
@@ -15,8 +12,7 @@ use super::error::WriteError;
 use super::gateway::{Verb, Write};
 
 impl Writer {
-    /// Evicts the pod with this uid; `grace` (in seconds) overrides the pod's own. A pod that is gone is a success.
-    /// `None` in a dry run.
+    /// Evicts the pod; `grace` (in seconds) overrides the pod's own. A pod that is gone is a success.
     pub async fn evict(
         &self,
         pod: &ObjectKey,
@@ -35,7 +31,7 @@ impl Writer {
         self.remove_pod(&write, plan).await
     }
 
-    /// Deletes the pod with this uid regardless of budgets. A pod that is gone is a success. `None` in a dry run.
+    /// Deletes the pod regardless of budgets. A pod that is gone is a success.
     pub async fn delete_pod(
         &self,
         pod: &ObjectKey,

@@ -1,7 +1,5 @@
-//! Sends writes; the only caller of [`Session::write`].
-//!
-//! Invariants: nothing is sent without the lease (if one is needed) nor in a dry run; no write outlasts the lease;
-//! every write leaves one audit line.
+//! Sends writes; nothing else calls [`Session::exchange`] with a body. Nothing is sent without the lease (if one is
+//! needed) nor in a dry run; no write outlasts the lease; every write leaves one audit line.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -15,54 +13,32 @@ use machinist_domain::retry::Classified;
 use serde_json::Value;
 
 use super::error::WriteError;
-use crate::cluster::{ApiError, Session};
+use crate::cluster::Session;
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
 
-/// The verb of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    /// POST.
+pub(crate) enum Verb {
     Create,
-    /// PUT, for kinds that only machinist writes.
     Replace,
-    /// A merge patch.
     MergePatch,
-    /// A strategic merge patch; only built-in kinds support it.
+    /// Only built-in kinds support it.
     StrategicPatch,
-    /// DELETE.
     Delete,
 }
 
-impl Verb {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Replace => "update",
-            Self::MergePatch | Self::StrategicPatch => "patch",
-            Self::Delete => "delete",
-        }
-    }
-}
-
-/// A write as data.
 #[derive(Debug)]
-pub struct Write<'a> {
-    /// The verb.
-    pub verb: Verb,
-    /// The kind.
-    pub resource: Resource,
-    /// The object.
-    pub key: &'a ObjectKey,
-    /// The subresource, if any.
-    pub part: Option<Subresource>,
+pub(crate) struct Write<'a> {
+    verb: Verb,
+    resource: Resource,
+    key: &'a ObjectKey,
+    pub(super) part: Option<Subresource>,
     /// Object, options or patch, with preconditions.
-    pub body: Bytes,
+    body: Bytes,
 }
 
 impl<'a> Write<'a> {
-    /// A write of a whole object.
-    pub fn whole(verb: Verb, resource: Resource, key: &'a ObjectKey, body: &Value) -> Self {
+    pub(crate) fn whole(verb: Verb, resource: Resource, key: &'a ObjectKey, body: &Value) -> Self {
         Self { verb, resource, key, part: None, body: body.to_string().into() }
     }
 
@@ -90,7 +66,13 @@ impl<'a> Write<'a> {
 
     /// The verb in audit lines: an eviction is not called a create.
     fn verb(&self) -> &'static str {
-        if self.part == Some(Subresource::Eviction) { "evict" } else { self.verb.as_str() }
+        match self.verb {
+            Verb::Create if self.part == Some(Subresource::Eviction) => "evict",
+            Verb::Create => "create",
+            Verb::Replace => "update",
+            Verb::MergePatch | Verb::StrategicPatch => "patch",
+            Verb::Delete => "delete",
+        }
     }
 
     /// The resource as RBAC names it.
@@ -105,9 +87,9 @@ impl<'a> Write<'a> {
 /// The gateway for all writes.
 #[derive(Debug)]
 pub struct Gateway {
-    dry_run: bool,
-    cloud_limit: Duration,
-    metrics: Arc<Metrics>,
+    pub(super) dry_run: bool,
+    pub(super) cloud_limit: Duration,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 impl Gateway {
@@ -116,21 +98,7 @@ impl Gateway {
         Self { dry_run, cloud_limit, metrics }
     }
 
-    pub(super) fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-
-    pub(super) fn cloud_limit(&self) -> Duration {
-        self.cloud_limit
-    }
-
-    /// Whether this is a dry run.
-    pub fn is_dry_run(&self) -> bool {
-        self.dry_run
-    }
-
-    /// Sends a write for `party`. `None` in a dry run.
-    pub async fn send(
+    pub(crate) async fn send(
         &self,
         session: &Session,
         party: &'static str,
@@ -147,18 +115,17 @@ impl Gateway {
             Err(error) => error.category().as_str(),
         };
         let (verb, resource, key) = (write.verb(), write.resource(), write.key);
-        match &answer {
-            Ok(_) => {
+        match answer.as_ref().err().filter(|error| !error.is_ordinary()) {
+            None => {
                 tracing::info!(target: "audit", party, verb, resource, %key, %plan, result, "write");
             }
-            Err(error) if error.is_ordinary() => {
-                tracing::info!(target: "audit", party, verb, resource, %key, %plan, result, "write");
-            }
-            Err(error) => {
+            Some(error) => {
                 tracing::warn!(target: "audit", party, verb, resource, %key, %plan, result, %error, "write");
             }
         }
-        self.metrics.wrote(party, verb, write.resource, result);
+        let kind = write.resource.kind;
+        let labels = [("party", party), ("verb", verb), ("kind", kind), ("result", result)];
+        self.metrics.writes.get_or_create(&labels).inc();
         answer
     }
 
@@ -175,14 +142,13 @@ impl Gateway {
         let limit = session.request_timeout();
         let (method, path, content_type) = write.request();
         // The lease is checked directly before the request: the process may have been suspended since `decide`.
-        let timeout =
-            leadership.time_left(limit).ok_or(WriteError::NotLeader { controller: party })?;
-        let body = write.body.clone();
+        let timeout = leadership.time_left(limit).ok_or(WriteError::NotLeader(party))?;
         let sending = leadership.sending();
-        let answer = session.write(method, &path, content_type, body, timeout).await;
+        let body = Some((content_type, write.body.clone()));
+        let answer = session.exchange(method, &path, "application/json", body, timeout).await;
         if answer.as_ref().err().is_none_or(|error| !error.may_have_happened()) {
             sending.answered();
         }
-        Ok(Some(answer.map_err(|error: ApiError| WriteError::Api(error))?))
+        Ok(Some(answer?))
     }
 }

@@ -1,15 +1,14 @@
 //! The one writer: every write to Kubernetes and every call that changes a cloud goes through here.
 //!
-//! [`gateway`] checks the lease, bounds the time, skips dry runs, counts and audits. [`Writer`] is a controller's
-//! handle to it, with one file per kind of write; each sets the preconditions and stores the answer in the cache, or
-//! marks the key uncertain.
+//! [`gateway`] checks the lease, bounds the time, skips dry runs, counts and audits. A [`Writer`] sets preconditions,
+//! stores the answer in the cache or marks the key uncertain, and returns `None` in a dry run.
 
-pub mod cloud;
+mod cloud;
 mod create;
 mod delete;
-pub mod error;
+mod error;
 mod evict;
-pub mod gateway;
+mod gateway;
 mod node_condition;
 mod patch;
 mod uncertain;
@@ -17,11 +16,10 @@ mod uncertain;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 pub use self::cloud::{CloudCall, CloudWriteError};
 pub use self::error::WriteError;
-pub use self::gateway::{Gateway, Verb, Write};
+pub use self::gateway::Gateway;
+pub(crate) use self::gateway::{Verb, Write};
 pub use self::patch::{Guard, Part};
 use crate::cluster::Session;
 use crate::lease::Leadership;
@@ -45,7 +43,7 @@ pub struct Writer {
     /// `None` if there is no such cluster.
     session: Option<Session>,
     controller: &'static str,
-    leadership: Leadership,
+    pub(crate) leadership: Leadership,
     /// `None` if this writes to the target cluster already.
     target: Option<Arc<Writer>>,
     /// `None` outside of a reconcile.
@@ -77,9 +75,8 @@ impl Writer {
         Self { target: Some(Arc::new(target)), ..self }
     }
 
-    /// The same writer, which records the revisions that it writes.
     #[must_use]
-    pub fn for_reconcile(&self, writes: &SelfWrites) -> Self {
+    pub(crate) fn for_reconcile(&self, writes: &SelfWrites) -> Self {
         let target = self.target.as_ref().map(|target| Arc::new(target.for_reconcile(writes)));
         Self { self_writes: Some(writes.clone()), target, ..self.clone() }
     }
@@ -94,14 +91,8 @@ impl Writer {
         write: &Write<'_>,
         plan: &(dyn Display + Sync),
     ) -> Result<Option<bytes::Bytes>, WriteError> {
-        let no_target = WriteError::NoTarget { controller: self.controller };
+        let no_target = WriteError::NoTarget(self.controller);
         let session = self.session.as_ref().ok_or(no_target)?;
         self.gateway.send(session, self.controller, &self.leadership, write, plan).await
     }
-}
-
-/// The metadata of a body, created if missing; `None` if the body is not an object.
-fn metadata_of(body: &mut Value) -> Option<&mut Map<String, Value>> {
-    let metadata = body.as_object_mut()?.entry("metadata").or_insert_with(|| Map::new().into());
-    metadata.as_object_mut()
 }

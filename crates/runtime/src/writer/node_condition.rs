@@ -1,6 +1,4 @@
-//! Sets one condition of a Node.
-//!
-//! Many components write Node conditions. A strategic merge patch is merged by type, so it names only ours. The
+//! Sets one condition of a Node. Many components write them: a strategic merge patch names only ours, and the
 //! resourceVersion precondition turns a concurrent change into a conflict.
 
 use std::fmt::Display;
@@ -37,7 +35,6 @@ impl Writer {
     }
 }
 
-/// Whether the Node has the condition with this status.
 fn has(node: &Node, wanted: &Condition) -> bool {
     let same = |found: &&machinist_api::wire::Condition| found.kind == wanted.kind;
     let found = node.status.conditions.iter().find(same);
@@ -46,7 +43,7 @@ fn has(node: &Node, wanted: &Condition) -> bool {
 
 fn patch(meta: &Meta, condition: &Condition, now: Timestamp) -> Value {
     let now = whole_seconds(now);
-    let mut condition = Condition { last_transition: Some(now), ..condition.clone() }.to_json();
+    let mut condition = json!(Condition { last_transition: Some(now), ..condition.clone() });
     condition["lastHeartbeatTime"] = json!(now.to_string());
     json!({
         "metadata": {"uid": &*meta.uid.0, "resourceVersion": meta.version.to_string()},

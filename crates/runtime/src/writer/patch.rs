@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::error::WriteError;
 use super::gateway::{Verb, Write};
 use super::uncertain::PendingWrite;
-use super::{Writer, Written, metadata_of};
+use super::{Writer, Written};
 use crate::cache::Cache;
 use crate::cache::kind::Kind;
 
@@ -26,43 +26,36 @@ pub enum Part {
 /// The precondition of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
-    /// The uid, enough for fields that only machinist writes. The status endpoint of a custom resource ignores the uid
-    /// in a patch, so there it is [`Version`](Self::Version).
+    /// The uid, enough for fields that only machinist writes; a status patch always names the version.
     Uid,
     /// The resourceVersion, needed for lists and values derived from old ones.
     Version,
 }
 
 impl Writer {
-    /// Patches an object, if the precondition holds. `null` removes a field. The cache has the answer when this
-    /// returns.
-    ///
-    /// Returns the new version; `None` if there is nothing to change, or in a dry run.
+    /// Patches an object, if the precondition holds. Returns the new version; `None` if there is nothing to change.
     pub async fn patch<K: Kind>(
         &self,
         cache: &Cache<K>,
         meta: &Meta,
         part: Part,
         guard: Guard,
-        patch: Value,
+        mut patch: Value,
         plan: &(dyn Display + Sync),
     ) -> Result<Option<Meta>, WriteError> {
         if is_empty_patch(&patch) {
             return Ok(None);
         }
         let names_version = guard == Guard::Version || part == Part::Status;
-        let mut body = patch;
-        if let Some(metadata) = metadata_of(&mut body) {
-            metadata.insert("uid".to_owned(), json!(&*meta.uid.0));
-            if names_version {
-                metadata.insert("resourceVersion".to_owned(), json!(meta.version.to_string()));
-            }
+        patch["metadata"]["uid"] = json!(&*meta.uid.0);
+        if names_version {
+            patch["metadata"]["resourceVersion"] = json!(meta.version.to_string());
         }
-        let mut write = Write::whole(Verb::MergePatch, K::RESOURCE, &meta.key, &body);
+        let mut write = Write::whole(Verb::MergePatch, K::RESOURCE, &meta.key, &patch);
         if part == Part::Status {
             write.part = Some(Subresource::Status);
         }
-        let may_delete = may_delete(meta, &body);
+        let may_delete = may_delete(meta, &patch);
         let pending = PendingWrite::new(cache, &meta.key);
         let sent = self.send(&write, plan).await.map_err(WriteError::or_replaced);
         let written = pending.learn(sent)?;
@@ -99,8 +92,7 @@ impl Writer {
     }
 }
 
-/// Whether a patch may remove the last finalizer of a deleted object. The answer then has the old version, because
-/// nothing is stored any more.
+/// Whether it may remove the last finalizer of a deleted object. The answer then has the old version.
 fn may_delete(meta: &Meta, patch: &Value) -> bool {
     meta.deleting && patch.pointer("/metadata/finalizers").is_some()
 }

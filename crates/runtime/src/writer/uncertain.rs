@@ -1,6 +1,4 @@
-//! Marks a key uncertain while the result of a write is unknown.
-//!
-//! If the answer is lost, or the reconcile is aborted before it arrives, the key stays uncertain until a live read.
+//! Marks a key uncertain while the result of a write is unknown: until a live read, if the answer is lost.
 
 use bytes::Bytes;
 use machinist_domain::key::ObjectKey;
@@ -9,7 +7,6 @@ use machinist_domain::meta::Meta;
 use super::error::WriteError;
 use crate::cache::Cache;
 use crate::cache::kind::Kind;
-use crate::cluster::ApiError;
 
 /// A write in flight. `Drop` marks the key uncertain unless the result is settled.
 pub(super) struct PendingWrite<'a, K: Kind> {
@@ -19,24 +16,20 @@ pub(super) struct PendingWrite<'a, K: Kind> {
 }
 
 impl<'a, K: Kind> PendingWrite<'a, K> {
-    /// A write to `key` is about to be sent.
     pub(super) fn new(cache: &'a Cache<K>, key: &'a ObjectKey) -> Self {
         Self { cache, key, settled: false }
     }
 
-    /// The state of the object is known.
     pub(super) fn settle(mut self) {
         self.settled = true;
     }
 
-    /// The state of the object is known, unless `error` leaves it open.
     pub(super) fn settle_unless(self, error: &WriteError) {
         if !error.leaves_uncertain() {
             self.settle();
         }
     }
 
-    /// Stores the object in the answer.
     pub(super) fn learn(
         self,
         sent: Result<Option<Bytes>, WriteError>,
@@ -47,7 +40,7 @@ impl<'a, K: Kind> PendingWrite<'a, K> {
                 Ok(None)
             }
             Ok(Some(answer)) => {
-                let meta = self.cache.learn_written(&answer).map_err(ApiError::NotUnderstood)?;
+                let meta = self.cache.learn_written(&answer)?;
                 self.settle();
                 Ok(Some(meta))
             }

@@ -275,7 +275,7 @@ async fn the_target_cluster_is_another_one_or_none() {
 
     let writer = desk.writer.clone().with_target(None);
     let error = writer.target().create(&desk.cache, &key, &object, &"make it").await.unwrap_err();
-    assert!(matches!(error, WriteError::NoTarget { controller: "test" }), "{error}");
+    assert!(matches!(error, WriteError::NoTarget("test")), "{error}");
     assert_eq!(sent_to(&desk.world), 0);
 }
 

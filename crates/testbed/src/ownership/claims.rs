@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use machinist_runtime::controller::declaration::{Declaration, Write};
+use machinist_runtime::controller::declaration::{Declaration, FRAME_WRITES, Write};
 
 use super::touches::Touch;
 
@@ -45,7 +45,7 @@ pub fn claims(declaration: &Declaration) -> BTreeSet<Claim> {
             path: path.to_owned(),
         }
     };
-    let writes = declaration.all_writes();
+    let writes = declaration.writes.iter().chain(&FRAME_WRITES);
     writes.flat_map(|write| write.fields.iter().map(move |path| claim(write, path))).collect()
 }
 

@@ -138,7 +138,7 @@ impl Executor<'_> {
                         }
                         GroupError::Cloud(_) => Outcome::Failed(failure),
                     },
-                    CloudWriteError::NotLeader { .. } | CloudWriteError::TimedOut(_) => {
+                    CloudWriteError::NotLeader(_) | CloudWriteError::TimedOut(_) => {
                         Outcome::Failed(failure)
                     }
                 }

@@ -54,9 +54,11 @@ impl GroupCache {
             let result = self.describe(&region, &names).await;
             let now = self.clock.uptime();
             for name in names {
-                let find = |groups: &Vec<Group>| groups.iter().find(|it| it.name == name).cloned();
+                let find = |groups: &Vec<Group>| {
+                    groups.iter().find(|it| it.name == name).cloned().map(Box::new)
+                };
                 let found = result.as_ref().map(find).map_err(Clone::clone);
-                let state = Observed::from(found).map(Box::new);
+                let state = Observed::from(found);
                 let group = GroupRef { region: Arc::clone(&region), name };
                 self.cached.lock().insert(group, state, now, ttl);
             }

@@ -38,7 +38,7 @@ fn sets_of(entry: &Entry<Member>) -> Vec<Arc<str>> {
 
 fn indexed(store: &Store<Member>) -> Arc<Index> {
     let index = Arc::<Index>::default();
-    store.add_indexer(keeper(Arc::clone(&index), sets_of));
+    store.attend(keeper(Arc::clone(&index), sets_of));
     index
 }
 
@@ -97,9 +97,9 @@ fn attendant_can_tell_lists_from_watch_events() {
     let store = Store::new();
     let told = Arc::<Mutex<Vec<_>>>::default();
     let noted = Arc::clone(&told);
-    store.add_indexer(Box::new(move |_, after, position| {
+    store.attend(move |_, after, position| {
         noted.lock().extend(after.map(|entry| (entry.meta().version, position)));
-    }));
+    });
     store.watched(&member("a", 3, &[]));
     let mut listing = store.listing();
     store.listed(&mut listing, &member("a", 9, &[]), Version(10));

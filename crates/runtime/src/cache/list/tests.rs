@@ -9,10 +9,11 @@ use futures::stream;
 use http::{Request, Response};
 use kube::client::Body;
 use machinist_domain::key::{ObjectKey, Version};
+use machinist_domain::meta::Meta;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::cache::kind::{CustomResourceDefinition, CustomResourceDefinitions};
+use crate::cache::kind::CustomResourceDefinitions;
 use crate::cache::registry::{Caches, Held};
 use crate::cache::store::Entry;
 use crate::cache::{Cache, Scope};
@@ -146,9 +147,7 @@ async fn restored_cluster_is_stored_at_once() {
     .await;
     let log = Arc::clone(&told);
     cache.subscribe(move |change| {
-        let version = |entry: Option<&Entry<CustomResourceDefinition>>| {
-            entry.map(|entry| entry.meta().version.0)
-        };
+        let version = |entry: Option<&Entry<Meta>>| entry.map(|entry| entry.meta().version.0);
         let name = change.key.name.to_string();
         log.lock().push((name, version(change.before), version(change.after)));
     });

@@ -1,5 +1,3 @@
-//! Entries and changes of a store.
-
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -92,5 +90,4 @@ impl<T: Stored> Change<'_, T> {
     }
 }
 
-/// Receives every change; must not block.
 pub(in crate::cache) type Subscriber<T> = Box<dyn Fn(&Change<'_, T>) + Send + Sync>;

@@ -1,8 +1,7 @@
-//! Handles a cluster that was restored from a backup: its versions regressed.
+//! A cluster that was restored from a backup: its versions regressed.
 //!
 //! The pages of the first older list are collected and replace the store at once, because a partial list looks like
-//! mass deletion. Until then the content is outdated, and writes based on it fail by their preconditions. The key of
-//! an answer to a write in between becomes uncertain.
+//! mass deletion. Until then, writes fail by their preconditions, and the key of an answered one becomes uncertain.
 
 use std::collections::HashSet;
 
@@ -11,7 +10,6 @@ use machinist_domain::key::Version;
 use super::{Change, Entry, Listing, Store};
 use crate::cache::kind::Stored;
 
-/// A list of a restored cluster, as far as it was read.
 pub(super) struct Collected<T> {
     /// A position that the restored cluster has not reached.
     beyond: Version,

@@ -224,9 +224,9 @@ fn subscriber_gets_existing_objects_and_each_change_once() {
     list(&store, &[(1, 5)], 5);
     let heard = Arc::new(AtomicUsize::new(0));
     let counter = heard.clone();
-    store.subscribe(Box::new(move |_| {
+    store.subscribe(move |_| {
         counter.fetch_add(1, Ordering::Relaxed);
-    }));
+    });
     assert_eq!(heard.load(Ordering::Relaxed), 1);
     store.watched(&thing(1, 6));
     store.watched(&thing(1, 6));

@@ -5,6 +5,7 @@ mod refusals;
 mod restored;
 mod stage;
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 
 use http::{Request, Response};
@@ -19,12 +20,13 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::*;
-use crate::cache::AnyCache;
-use crate::clock::ManualClock;
+use crate::cache::{AnyCache, Scope};
+use crate::clock::{ManualClock, SharedClock};
 use crate::cluster::{ApiError, Cluster};
 use crate::controller::declaration::Declaration;
+use crate::manager::{Manager, Options};
+use crate::timings::Timings;
 use crate::user_agent::UserAgent;
-use crate::writer::Gateway;
 
 /// Reports two Events at its first reconcile, and none later.
 #[derive(Default)]
@@ -106,26 +108,26 @@ fn cluster(refusal: u16) -> (Cluster, Sent) {
 }
 
 fn driver_of<C: Controller>(controller: C, cluster: &Cluster) -> Driver<C> {
-    let (timings, metrics) = (Timings::default(), Arc::<Metrics>::default());
-    let clock: SharedClock = Arc::new(ManualClock::default());
-    let gateway = Arc::new(Gateway::new(false, timings.request, Arc::clone(&metrics)));
-    let (session, leadership) = (cluster.session(UserAgent::of(C::NAME)), Leadership::NotNeeded);
-    let events = Events::new(
-        timings.event_window,
-        Arc::clone(&clock),
-        Arc::clone(&metrics),
-        "me".to_owned(),
-    );
+    let options = Options {
+        scope: Scope::All,
+        leader_elect: None,
+        lease_namespace: "ns".to_owned(),
+        take_over: false,
+        identity: "me".to_owned(),
+        workers: HashMap::new(),
+        dry_run: false,
+        metrics_address: "0".to_owned(),
+        health_address: "0".to_owned(),
+    };
+    let (clock, timings) = (Arc::new(ManualClock::default()), Timings::default());
+    let shared = Manager::new(cluster.clone(), None, options, clock, timings).shared().clone();
+    let session = cluster.session(UserAgent::of(C::NAME));
     Driver {
         controller,
         queue: Arc::new(Queue::new(timings.retry)),
-        writer: Writer::new(gateway, session, C::NAME, leadership.clone()),
-        leadership,
-        events: Arc::new(events),
+        writer: Writer::new(shared.gateway.clone(), session, C::NAME, Leadership::NotNeeded),
         pending_events: PendingEvents::default(),
-        metrics,
-        clock,
-        timings,
+        shared,
         workers: C::DECLARATION.workers,
         reconciles: AtomicU64::new(0),
     }

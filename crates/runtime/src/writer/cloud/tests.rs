@@ -94,7 +94,7 @@ impl Scene {
 async fn sends_nothing_without_the_lease_nor_in_a_dry_run() {
     let follower = Scene::new(false, None);
     let error = follower.call(Duration::ZERO, Ok(1)).await.unwrap_err();
-    assert_eq!(error, CloudWriteError::NotLeader { controller: "machine" });
+    assert_eq!(error, CloudWriteError::NotLeader("machine"));
     assert!(follower.calls() == 0 && follower.counted("NotLeader") && !follower.has_unanswered());
 
     let dry = Scene::new(true, Some(LIMIT));

@@ -10,7 +10,7 @@ fn resync_is_delivered_and_is_no_news() {
     list(&store, &[(1, 5)], 5);
     let heard = Arc::<Mutex<Vec<bool>>>::default();
     let news = Arc::clone(&heard);
-    store.subscribe(Box::new(move |change| news.lock().push(change.is_news())));
+    store.subscribe(move |change| news.lock().push(change.is_news()));
     store.notify_all();
     store.watched(&thing(1, 6));
     store.notify_all();

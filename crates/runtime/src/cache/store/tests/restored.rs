@@ -22,9 +22,9 @@ fn content_is_replaced_at_once_after_the_last_page() {
     list(&store, &[(1, 50), (2, 51)], 60);
     let told = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&told);
-    store.subscribe(Box::new(move |_| {
+    store.subscribe(move |_| {
         counter.fetch_add(1, Ordering::Relaxed);
-    }));
+    });
     let mut listing = begun(&store, &[(1, 7), (3, 8)], 60, 9);
     assert_eq!(versions(&store), [Some(50), Some(51), None]);
     assert_eq!(told.load(Ordering::Relaxed), 2, "those that were there, and nothing else");
