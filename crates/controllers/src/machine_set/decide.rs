@@ -16,21 +16,19 @@ use machinist_domain::ordinals::Window;
 
 use super::error::Refusal;
 use super::plan::{MOST_PER_RECONCILE, Plan, Reason};
-use super::snapshot::{Content, Snapshot, View};
+use super::snapshot::{Snapshot, View};
 use crate::kinds::{DeletePolicy, MachineSetState};
 use crate::served::{Field, authority};
 
-/// `spec.replicas` where it is not set.
 const DEFAULT_REPLICAS: i32 = 1;
 
-/// Decides the next step.
-pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
+pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     if snapshot.meta.deleting {
         return Plan::NoOp(Reason::Deleting);
     }
     let view = match &snapshot.content {
-        Content::Undecodable(reason) => return Plan::Refuse(Refusal::Undecodable(reason.clone())),
-        Content::Decoded(view) => view,
+        Err(reason) => return Plan::Refuse(Refusal::Undecodable(reason.clone())),
+        Ok(view) => view,
     };
     if snapshot.obey_migration
         && let Some(reason) = managed_elsewhere(&view.set, snapshot.authority_field)
@@ -74,7 +72,6 @@ fn desired(set: &MachineSetState) -> Result<Desired, Refusal> {
     })
 }
 
-/// The number of Machines that the set wants.
 pub(super) fn desired_replicas(set: &MachineSetState) -> Result<usize, Refusal> {
     let replicas = set.spec.replicas.unwrap_or(DEFAULT_REPLICAS);
     usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))
@@ -107,7 +104,6 @@ fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
     })
 }
 
-/// Deletes the Machines that are too many.
 fn scale_down(view: &View, desired: Desired, now: Timestamp) -> Plan {
     let existing = view.members.len();
     let excess = existing.saturating_sub(desired.replicas);

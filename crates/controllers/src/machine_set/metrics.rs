@@ -6,19 +6,15 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-/// Metrics about MachineSets.
 #[derive(Debug)]
-pub struct MachineSetMetrics([Family<Labels, Gauge>; 3]);
+pub(super) struct MachineSetMetrics([Family<Labels, Gauge>; 3]);
 
 /// The counts in the status of a MachineSet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SetCounts {
-    /// All Machines.
-    pub replicas: i64,
-    /// Available Machines.
-    pub available: i64,
-    /// Ready Machines.
-    pub ready: i64,
+pub(super) struct SetCounts {
+    pub(super) replicas: i64,
+    pub(super) available: i64,
+    pub(super) ready: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -47,7 +43,7 @@ impl MetricSet for MachineSetMetrics {
 
 impl MachineSetMetrics {
     /// Shows the counts of a MachineSet; `None` if it is deleted or cannot be decoded.
-    pub fn show(&self, set: &ObjectKey, counts: Option<SetCounts>) {
+    pub(super) fn show(&self, set: &ObjectKey, counts: Option<SetCounts>) {
         let labels = Labels { name: set.name.to_string(), namespace: set.namespace.to_string() };
         let Some(SetCounts { replicas, available, ready }) = counts else {
             for family in &self.0 {
