@@ -14,23 +14,15 @@ use super::messages;
 pub enum Refusal {
     /// The provider has no such instance type.
     UnknownType {
-        /// The type in the provider spec.
         instance_type: String,
-        /// The provider.
         provider: &'static str,
     },
     /// The provider reports no capacities at all.
     NoCapacities {
-        /// The provider.
         provider: &'static str,
     },
-    /// The provider spec is invalid.
     BadSpec(SpecError),
-    /// The object cannot be decoded.
-    Undecodable {
-        /// Why.
-        reason: String,
-    },
+    Undecodable(String),
     /// The Secret that the provider spec names does not exist.
     NoSecret(ObjectKey),
     /// Credentials or endpoint could not be read from the cluster, and the catalogue has no entry.
@@ -40,8 +32,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The reason of its Event.
-    pub fn event_reason(&self) -> EventReason {
+    pub(super) fn event_reason(&self) -> EventReason {
         match self {
             Self::UnknownType { .. } | Self::NoCapacities { .. } => EventReason::FailedUpdate,
             _ => EventReason::ReconcileError,
@@ -61,7 +52,7 @@ impl Classified for Refusal {
     fn category(&self) -> Category {
         match self {
             Self::UnknownType { .. } | Self::NoCapacities { .. } => Category::NotFound,
-            Self::BadSpec(_) | Self::Undecodable { .. } | Self::NoSecret(_) => {
+            Self::BadSpec(_) | Self::Undecodable(_) | Self::NoSecret(_) => {
                 Category::InvalidConfiguration
             }
             Self::NoAccess(failure) | Self::CloudFailed(failure) => failure.category,

@@ -10,7 +10,6 @@ use super::error::Refusal;
 /// What to do about one MachineSet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing.
     NoOp(Reason),
     /// Write what differs, which may be nothing.
     Annotate(Annotation),
@@ -21,7 +20,6 @@ pub enum Plan {
 /// Why nothing is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The MachineSet is being deleted.
     Deleting,
     /// Another machine API manages it.
     ManagedElsewhere,
@@ -32,7 +30,6 @@ pub enum Reason {
 /// Annotations to write, and where their values come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
-    /// What to write, and what to report about it.
     pub assessment: Assessment,
     /// The failure because of which the values are the catalogue's; `None` where they are the cloud's or no cloud is
     /// used.
@@ -70,12 +67,9 @@ impl fmt::Display for Plan {
 /// The outcome of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// No write was needed.
     Unchanged,
-    /// The annotations were written.
     Written,
     /// The MachineSet was deleted in the meantime.
     Gone,
-    /// The write failed.
     Failed(Failure),
 }
