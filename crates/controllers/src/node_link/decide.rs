@@ -11,8 +11,7 @@ use super::plan::{Link, Plan, Reason};
 use super::snapshot::{Owner, Snapshot};
 use crate::kinds::{Machine, Node};
 
-/// Decides.
-pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
+pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     let node = &*snapshot.node;
     if node.meta.deleting {
         return Plan::NoOp(Reason::NodeDeleting);
