@@ -3,8 +3,8 @@
 //! What only OpenShift has is not watched elsewhere. The annotator is alive while its Lease changes, by our
 //! own clock; only the renew time of the first list is compared with it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,7 +14,6 @@ use machinist_domain::key::ObjectKey;
 use machinist_runtime::cache::kind::CustomResourceDefinitions;
 use machinist_runtime::cache::store::{Change, Entry};
 use machinist_runtime::cache::{Cache, Scope};
-use machinist_runtime::clock::SharedClock;
 use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
 use tracing::warn;
@@ -82,13 +81,13 @@ pub struct Rival {
     shared: Arc<Shared>,
     openshift: OpenShift,
     /// Opened on OpenShift only.
-    watch: Mutex<Option<Arc<Renewal>>>,
+    renewal: OnceLock<Renewal>,
 }
 
 #[derive(Debug)]
 struct Renewal {
+    /// The uptime of the last renewal.
     seen: Arc<Mutex<Option<Duration>>>,
-    clock: SharedClock,
     cache: Arc<Cache<Leases>>,
     first_list: FirstList,
 }
@@ -96,7 +95,7 @@ struct Renewal {
 impl Rival {
     /// Reads the control cluster. Without a readable Lease there is no rival.
     pub fn new(shared: &Arc<Shared>, openshift: OpenShift) -> Self {
-        Self { shared: Arc::clone(shared), openshift, watch: Mutex::default() }
+        Self { shared: Arc::clone(shared), openshift, renewal: OnceLock::new() }
     }
 
     /// Whether it has renewed its Lease recently.
@@ -104,16 +103,16 @@ impl Rival {
         if !self.openshift.is_here().await.unwrap_or(false) {
             return false;
         }
-        let renewal = Arc::clone(self.watch.lock().get_or_insert_with(|| watch(&self.shared)));
+        let renewal = self.renewal.get_or_init(|| watch(&self.shared));
         if renewal.first_list.of(&renewal.cache).await.is_err() {
             return false;
         }
         let seen = *renewal.seen.lock();
-        seen.is_some_and(|at| renewal.clock.uptime().saturating_sub(at) < ALIVE_FOR)
+        seen.is_some_and(|at| self.shared.clock.uptime().saturating_sub(at) < ALIVE_FOR)
     }
 }
 
-fn watch(shared: &Shared) -> Arc<Renewal> {
+fn watch(shared: &Shared) -> Renewal {
     let key = ObjectKey::new(OPENSHIFT_NAMESPACE, LEASE_MACHINE);
     let cache = shared.caches.open(&shared.control, Scope::Object(key), Leases);
     let seen = Arc::<Mutex<Option<Duration>>>::default();
@@ -123,9 +122,8 @@ fn watch(shared: &Shared) -> Arc<Renewal> {
             *heard.lock() = alive_at(state, clock.now()).then(|| clock.uptime());
         }
     });
-    let clock = Arc::clone(&shared.clock);
     let first_list = FirstList::new(shared.timings.request / PATIENCE_SHARE);
-    Arc::new(Renewal { seen, clock, cache, first_list })
+    Renewal { seen, cache, first_list }
 }
 
 /// The Lease after a change.
