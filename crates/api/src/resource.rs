@@ -17,103 +17,62 @@ pub struct Resource {
     pub kind: &'static str,
 }
 
-/// MachineSets of OpenShift's Machine API.
-pub const MACHINE_SETS: Resource = Resource {
-    group: "machine.openshift.io",
-    version: "v1beta1",
-    plural: "machinesets",
-    kind: "MachineSet",
-};
+const fn resource(
+    group: &'static str,
+    version: &'static str,
+    plural: &'static str,
+    kind: &'static str,
+) -> Resource {
+    Resource { group, version, plural, kind }
+}
 
+const fn core(plural: &'static str, kind: &'static str) -> Resource {
+    resource("", "v1", plural, kind)
+}
+
+const MACHINE_API: &str = "machine.openshift.io";
+/// MachineSets of OpenShift's Machine API.
+pub const MACHINE_SETS: Resource = resource(MACHINE_API, "v1beta1", "machinesets", "MachineSet");
 /// Machines of OpenShift's Machine API.
-pub const MACHINES: Resource = Resource {
-    group: "machine.openshift.io",
-    version: "v1beta1",
-    plural: "machines",
-    kind: "Machine",
-};
+pub const MACHINES: Resource = resource(MACHINE_API, "v1beta1", "machines", "Machine");
+/// Infrastructures of OpenShift; cluster-scoped.
+pub const INFRASTRUCTURES: Resource =
+    resource("config.openshift.io", "v1", "infrastructures", "Infrastructure");
+/// EventRecyclers of kaws; cluster-scoped.
+pub const EVENT_RECYCLERS: Resource =
+    resource("kaws.pischarti.dev", "v1beta1", "eventrecyclers", "EventRecycler");
 
 /// Nodes; cluster-scoped.
-pub const NODES: Resource = Resource { group: "", version: "v1", plural: "nodes", kind: "Node" };
-
+pub const NODES: Resource = core("nodes", "Node");
 /// Namespaces; cluster-scoped.
-pub const NAMESPACES: Resource =
-    Resource { group: "", version: "v1", plural: "namespaces", kind: "Namespace" };
-
+pub const NAMESPACES: Resource = core("namespaces", "Namespace");
 /// Pods.
-pub const PODS: Resource = Resource { group: "", version: "v1", plural: "pods", kind: "Pod" };
+pub const PODS: Resource = core("pods", "Pod");
+/// PersistentVolumeClaims.
+pub const PERSISTENT_VOLUME_CLAIMS: Resource =
+    core("persistentvolumeclaims", "PersistentVolumeClaim");
+/// Secrets.
+pub const SECRETS: Resource = core("secrets", "Secret");
+/// ConfigMaps.
+pub const CONFIG_MAPS: Resource = core("configmaps", "ConfigMap");
+/// Events of the core group: the same objects as [`EVENTS`], with the older fields.
+pub const CORE_EVENTS: Resource = core("events", "Event");
 
 /// DaemonSets.
-pub const DAEMON_SETS: Resource =
-    Resource { group: "apps", version: "v1", plural: "daemonsets", kind: "DaemonSet" };
-
-/// PersistentVolumeClaims.
-pub const PERSISTENT_VOLUME_CLAIMS: Resource = Resource {
-    group: "",
-    version: "v1",
-    plural: "persistentvolumeclaims",
-    kind: "PersistentVolumeClaim",
-};
-
+pub const DAEMON_SETS: Resource = resource("apps", "v1", "daemonsets", "DaemonSet");
 /// PodDisruptionBudgets.
-pub const POD_DISRUPTION_BUDGETS: Resource = Resource {
-    group: "policy",
-    version: "v1",
-    plural: "poddisruptionbudgets",
-    kind: "PodDisruptionBudget",
-};
-
+pub const POD_DISRUPTION_BUDGETS: Resource =
+    resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget");
 /// VolumeAttachments; cluster-scoped.
-pub const VOLUME_ATTACHMENTS: Resource = Resource {
-    group: "storage.k8s.io",
-    version: "v1",
-    plural: "volumeattachments",
-    kind: "VolumeAttachment",
-};
-
+pub const VOLUME_ATTACHMENTS: Resource =
+    resource("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment");
 /// CustomResourceDefinitions; cluster-scoped.
-pub const CUSTOM_RESOURCE_DEFINITIONS: Resource = Resource {
-    group: "apiextensions.k8s.io",
-    version: "v1",
-    plural: "customresourcedefinitions",
-    kind: "CustomResourceDefinition",
-};
-
-/// Secrets.
-pub const SECRETS: Resource =
-    Resource { group: "", version: "v1", plural: "secrets", kind: "Secret" };
-
-/// ConfigMaps.
-pub const CONFIG_MAPS: Resource =
-    Resource { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap" };
-
-/// Infrastructures of OpenShift; cluster-scoped.
-pub const INFRASTRUCTURES: Resource = Resource {
-    group: "config.openshift.io",
-    version: "v1",
-    plural: "infrastructures",
-    kind: "Infrastructure",
-};
-
+pub const CUSTOM_RESOURCE_DEFINITIONS: Resource =
+    resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition");
 /// Leases, for leader election.
-pub const LEASES: Resource =
-    Resource { group: "coordination.k8s.io", version: "v1", plural: "leases", kind: "Lease" };
-
+pub const LEASES: Resource = resource("coordination.k8s.io", "v1", "leases", "Lease");
 /// Events.
-pub const EVENTS: Resource =
-    Resource { group: "events.k8s.io", version: "v1", plural: "events", kind: "Event" };
-
-/// Events of the core group: the same objects, with the older fields.
-pub const CORE_EVENTS: Resource =
-    Resource { group: "", version: "v1", plural: "events", kind: "Event" };
-
-/// EventRecyclers of kaws; cluster-scoped.
-pub const EVENT_RECYCLERS: Resource = Resource {
-    group: "kaws.pischarti.dev",
-    version: "v1beta1",
-    plural: "eventrecyclers",
-    kind: "EventRecycler",
-};
+pub const EVENTS: Resource = resource("events.k8s.io", "v1", "events", "Event");
 
 /// A subresource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -160,15 +119,8 @@ impl Resource {
 
     /// The path of the collection in one namespace, or in all if `namespace` is `None`.
     pub fn collection_path(&self, namespace: Option<&str>) -> String {
-        let mut path = String::with_capacity(80);
-        if self.group.is_empty() {
-            path.push_str("/api/");
-        } else {
-            path.push_str("/apis/");
-            path.push_str(self.group);
-            path.push('/');
-        }
-        path.push_str(self.version);
+        let root = if self.group.is_empty() { "/api" } else { "/apis" };
+        let mut path = format!("{root}/{}", self.api_version());
         if let Some(namespace) = namespace {
             path.push_str("/namespaces/");
             push_encoded(&mut path, namespace);

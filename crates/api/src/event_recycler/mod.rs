@@ -17,7 +17,6 @@ use kube::CustomResourceExt;
 pub use spec::{EventRecycler, EventRecyclerSpec};
 pub use status::EventRecyclerStatus;
 
-/// The CRD with both versions.
 const OLD_VERSION: &str = "v1alpha1";
 
 /// The definition, with both versions.

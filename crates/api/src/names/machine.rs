@@ -26,7 +26,6 @@ pub const INSTANCE_STATE_UNKNOWN: &str = "Unknown";
 pub const ANNOTATION_EXCLUDE_DRAINING: &str = "machine.openshift.io/exclude-node-draining";
 /// This Machine is deleted first on scale down. Any non-empty value; cluster-autoscaler writes a time.
 pub const ANNOTATION_DELETE_MACHINE: &str = "machine.openshift.io/delete-machine";
-/// The former name.
 pub const ANNOTATION_DELETE_MACHINE_LEGACY: &str =
     "machine.openshift.io/cluster-api-delete-machine";
 
@@ -37,7 +36,6 @@ pub const ANNOTATION_CREATION_TIMEOUT: &str = "machinist.dev/creation-timeout";
 /// The instance is terminated without a drain. Any value.
 pub const ANNOTATION_FORCE_DELETION: &str = "machinist.dev/force-deletion";
 
-/// Tag: the uid of the Machine.
 pub const TAG_MACHINE_UID: &str = "machinist.dev/machine-uid";
 /// Tag value, and field manager in Kubernetes.
 pub const MANAGED_BY_MACHINIST: &str = "machinist";

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// One line of a watch.
 #[derive(Debug, Deserialize)]
 pub struct WatchLine<'a> {
     /// ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
@@ -25,7 +24,6 @@ pub struct ListPage<'a> {
     pub items: Option<Vec<&'a RawValue>>,
 }
 
-/// `metadata` of a list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ListMetadata {
