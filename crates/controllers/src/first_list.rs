@@ -20,7 +20,6 @@ pub struct Unreadable {
     forbidden: bool,
 }
 
-/// What is read.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
     Secret(ObjectKey),
@@ -46,7 +45,6 @@ impl Unreadable {
         Self { message, forbidden }
     }
 
-    /// Whether the API server answered 403.
     pub(crate) fn is_forbidden(&self) -> bool {
         self.forbidden
     }

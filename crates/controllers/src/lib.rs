@@ -6,9 +6,6 @@
 //! | `declaration.rs` | name, access, lease, conditions, Events | yes |
 //! | `observe.rs`, `act.rs` | from caches to a snapshot; carries out a plan | |
 //! | `snapshot.rs`, `decide.rs`, `plan.rs`, `report.rs`, `error.rs`, `messages.rs` | the rest of a reconcile | yes |
-//!
-//! Shared: [`kinds`] (what caches store), [`drain`], [`clouds`], [`cloud_access`], [`platform`],
-//! [`openshift`], [`secrets`], [`served`].
 
 pub mod annotator;
 pub mod cloud_access;
@@ -23,7 +20,7 @@ pub mod openshift;
 pub mod platform;
 pub mod recycler;
 pub mod secrets;
-pub mod served;
+mod served;
 
 use machinist_runtime::controller::declaration::Declaration;
 

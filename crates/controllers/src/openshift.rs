@@ -12,7 +12,7 @@ use machinist_api::names::{LEASE_MACHINE, OPENSHIFT_NAMESPACE};
 use machinist_api::resource::INFRASTRUCTURES;
 use machinist_domain::key::ObjectKey;
 use machinist_runtime::cache::kind::CustomResourceDefinitions;
-use machinist_runtime::cache::store::{Change, Entry};
+use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{Cache, Scope};
 use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
@@ -80,7 +80,6 @@ fn key() -> ObjectKey {
 pub struct Rival {
     shared: Arc<Shared>,
     openshift: OpenShift,
-    /// Opened on OpenShift only.
     renewal: OnceLock<Renewal>,
 }
 
@@ -118,39 +117,28 @@ fn watch(shared: &Shared) -> Renewal {
     let seen = Arc::<Mutex<Option<Duration>>>::default();
     let (heard, clock) = (Arc::clone(&seen), Arc::clone(&shared.clock));
     cache.subscribe(move |change| {
-        if let Some(state) = lease_state(change) {
-            *heard.lock() = alive_at(state, clock.now()).then(|| clock.uptime());
+        let version = |entry: Option<&Entry<Lease>>| entry.map(|entry| entry.meta().version);
+        if version(change.before) == version(change.after) {
+            return;
         }
+        let alive = match change.after {
+            Some(Entry::Known(lease)) => {
+                is_alive(change.before.is_none(), lease.held, lease.renewed, clock.now())
+            }
+            _ => false,
+        };
+        *heard.lock() = alive.then(|| clock.uptime());
     });
     let first_list = FirstList::new(shared.timings.request / PATIENCE_SHARE);
     Renewal { seen, cache, first_list }
 }
 
-/// The Lease after a change.
-#[derive(Debug, Clone, Copy)]
-struct LeaseState {
-    first: bool,
-    held: bool,
-    renewed: Option<Timestamp>,
-}
-
-/// `None` if nothing changed.
-fn lease_state(change: &Change<'_, Lease>) -> Option<LeaseState> {
-    let before = change.before.map(|entry| entry.meta().version);
-    let after = change.after.map(|entry| entry.meta().version);
-    let (held, renewed) = match change.after {
-        Some(Entry::Known(lease)) => (lease.held, lease.renewed),
-        Some(Entry::Undecodable(_)) | None => (false, None),
-    };
-    (before != after).then_some(LeaseState { first: before.is_none(), held, renewed })
-}
-
 /// Whether the holder is alive. A change is a renewal; a Lease in the first list may be old.
-fn alive_at(state: LeaseState, now: Timestamp) -> bool {
+fn is_alive(first: bool, held: bool, renewed: Option<Timestamp>, now: Timestamp) -> bool {
     // A negative age means that the holder's clock is ahead.
     let age = |renewed| Duration::try_from(now.duration_since(renewed)).unwrap_or_default();
     let recent = |renewed| age(renewed) < ALIVE_FOR;
-    state.held && (!state.first || state.renewed.is_some_and(recent))
+    held && (!first || renewed.is_some_and(recent))
 }
 
 #[cfg(test)]
@@ -163,7 +151,7 @@ mod tests {
 
     fn alive(first: bool, held: bool, seconds_ago: Option<i64>) -> bool {
         let renewed = seconds_ago.map(|seconds| NOW - SignedDuration::from_secs(seconds));
-        alive_at(LeaseState { first, held, renewed }, NOW)
+        is_alive(first, held, renewed, NOW)
     }
 
     #[test]

@@ -12,7 +12,6 @@ use super::messages;
 /// Why a MachineSet gets no annotations. Existing ones stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// The provider has no such instance type.
     UnknownType {
         instance_type: String,
         provider: &'static str,

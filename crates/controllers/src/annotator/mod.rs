@@ -128,7 +128,6 @@ impl<S: State> Annotator<S> {
     }
 }
 
-/// The Secret with the credentials of a MachineSet's provider spec.
 fn secret_of<S>(set: &MachineSet<S>) -> Option<ObjectKey> {
     let name = set.shape.as_ref().ok()?.credentials_secret.as_ref()?;
     Some(ObjectKey::new(Arc::clone(&set.meta.key.namespace), Arc::clone(name)))

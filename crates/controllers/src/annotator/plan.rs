@@ -7,7 +7,6 @@ use machinist_domain::retry::{Failure, Retry};
 
 use super::error::Refusal;
 
-/// What to do about one MachineSet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
     NoOp(Reason),
@@ -17,11 +16,9 @@ pub enum Plan {
     Refuse(Refusal),
 }
 
-/// Why nothing is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     Deleting,
-    /// Another machine API manages it.
     ManagedElsewhere,
     /// A request to the cloud is in progress; its answer requeues the MachineSet.
     CapacityPending,
@@ -64,7 +61,6 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The outcome of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Unchanged,

@@ -12,26 +12,21 @@ use machinist_provider::spec::SpecError;
 
 use crate::kinds::Authority;
 
-/// One MachineSet and the capacity of its instance type.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub meta: Meta,
     /// The content, or why it cannot be decoded.
     pub content: Result<Decoded, String>,
-    /// What to write.
     pub options: Options,
     /// Whether to leave objects alone that another machine API manages.
     pub obey_migration: bool,
 }
 
-/// A MachineSet that was decoded.
 #[derive(Debug, Clone)]
 pub struct Decoded {
     pub authority: Authority,
-    /// The provider of its spec.
     pub provider: Option<&'static str>,
     pub shape: Result<Arc<Shape>, Box<SpecError>>,
-    /// Its capacity annotations.
     pub annotations: Arc<Current>,
     pub cloud: CloudAnswer,
     /// The entry of the provider's catalogue, if there is one.

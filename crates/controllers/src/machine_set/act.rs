@@ -24,7 +24,6 @@ use super::plan::{Executed, Outcome, Plan};
 use super::snapshot::Snapshot;
 use crate::kinds::{Machine, MachineSetSpec, MachineSetState};
 
-/// Creations in flight.
 const CREATIONS: usize = 32;
 /// Deletions in flight. Fewer, because each causes a drain and an instance's termination.
 const DELETIONS: usize = 16;
@@ -50,7 +49,6 @@ pub(super) async fn act(
     })
 }
 
-/// The outcome of one write.
 enum Write {
     Done(ObjectKey),
     /// The object to create exists, or the object to change is gone.

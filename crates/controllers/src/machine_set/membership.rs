@@ -10,7 +10,6 @@ pub(super) enum Owner {
     Other,
 }
 
-/// What a Machine is to a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Membership {
     /// It counts.

@@ -47,12 +47,12 @@ use serde_json::{Value, json};
 use self::decide::decide;
 pub use self::declaration::DECLARATION;
 use self::memory::{FailedClaim, Remembered};
-use self::metrics::{MachineSetMetrics, SetCounts};
+use self::metrics::MachineSetMetrics;
 use self::plan::{Outcome, Plan};
 use self::report::report;
 use self::snapshot::Snapshot;
 use crate::kinds::indexes::machines_by_node;
-use crate::kinds::{MachineSet, MachineSets, Machines, Node, Nodes};
+use crate::kinds::{MachineSets, Machines, Node, Nodes};
 use crate::served::Field;
 
 /// Settings of the MachineSet controller.
@@ -116,17 +116,6 @@ impl MachineSetController {
     }
 }
 
-fn counts(entry: &Entry<MachineSet>) -> Option<SetCounts> {
-    let Entry::Known(set) = entry else { return None };
-    let status = &set.state.status;
-    let count = |value: Option<i32>| i64::from(value.unwrap_or_default());
-    Some(SetCounts {
-        replicas: count(status.replicas),
-        available: count(status.available),
-        ready: count(status.ready),
-    })
-}
-
 impl MachineSetController {
     /// A stock CRD may drop `status.authoritativeAPI`. Then the write has not changed the set, and it must be requeued.
     fn learn_authority_field(&self, key: &ObjectKey) {
@@ -154,7 +143,11 @@ impl Controller for MachineSetController {
         let queue = self.queue.get_or_init(|| Arc::clone(queue));
         let (for_sets, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
         self.sets.subscribe(move |change| {
-            metrics.show(change.key, change.after.and_then(counts));
+            let status = match change.after {
+                Some(Entry::Known(set)) => Some(&set.state.status),
+                _ => None,
+            };
+            metrics.show(change.key, status);
             if change.after.is_some() {
                 for_sets.add_changed(change.key, change);
             }

@@ -16,7 +16,6 @@ use crate::kinds::Machine;
 /// between.
 pub(super) const MOST_PER_RECONCILE: usize = 512;
 
-/// What to do about one MachineSet.
 #[derive(Debug, Clone)]
 pub enum Plan {
     NoOp(Reason),
@@ -40,7 +39,6 @@ pub enum Plan {
     Delete(Vec<Arc<Machine>>),
 }
 
-/// Why nothing is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     Settled,
@@ -93,10 +91,8 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The outcome of a plan.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// The plan needs no write.
     Nothing,
     /// The set was deleted or changed after it was observed: the plan was dropped.
     Outdated,
@@ -105,13 +101,11 @@ pub enum Outcome {
     Executed(Executed),
 }
 
-/// What was done.
 #[derive(Debug, Clone, Default)]
 pub struct Executed {
     /// The Machines that were created, deleted, adopted or released.
     pub machines: Vec<ObjectKey>,
     /// How many names to create already existed: created by an earlier attempt, or by another user.
     pub already_exist: usize,
-    /// The first failure.
     pub failure: Option<Failure>,
 }

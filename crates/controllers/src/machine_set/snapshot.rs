@@ -10,7 +10,6 @@ use machinist_domain::meta::Meta;
 use crate::kinds::{Machine, MachineSetState};
 use crate::served::Field;
 
-/// One MachineSet and its Machines.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub meta: Meta,

@@ -7,17 +7,14 @@ use serde_json::Value;
 
 use super::error::Refusal;
 
-/// What to do about one Node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
     NoOp(Reason),
-    /// The Node cannot be linked.
     Refuse(Refusal),
     /// Write the link to Machine and Node. Neither write depends on the other's result.
     Link(Link),
 }
 
-/// Why there is nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     NodeDeleting,
@@ -59,7 +56,6 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The outcome of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// There was nothing to write, or an object is gone.

@@ -6,14 +6,12 @@ use machinist_domain::key::ObjectKey;
 
 use crate::kinds::{Machine, Node};
 
-/// One Node and its Machine.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub node: Arc<Node>,
     pub owner: Owner,
 }
 
-/// The Machine of a Node.
 #[derive(Debug, Clone)]
 pub enum Owner {
     None,
