@@ -4,7 +4,6 @@
 
 use std::fmt;
 
-/// A kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Resource {
     /// API group; empty for the core group.
@@ -13,7 +12,6 @@ pub struct Resource {
     pub version: &'static str,
     /// The name in paths, plural and lower case.
     pub plural: &'static str,
-    /// The name in objects.
     pub kind: &'static str,
 }
 
@@ -31,57 +29,37 @@ const fn core(plural: &'static str, kind: &'static str) -> Resource {
 }
 
 const MACHINE_API: &str = "machine.openshift.io";
-/// MachineSets of OpenShift's Machine API.
 pub const MACHINE_SETS: Resource = resource(MACHINE_API, "v1beta1", "machinesets", "MachineSet");
-/// Machines of OpenShift's Machine API.
 pub const MACHINES: Resource = resource(MACHINE_API, "v1beta1", "machines", "Machine");
-/// Infrastructures of OpenShift; cluster-scoped.
 pub const INFRASTRUCTURES: Resource =
     resource("config.openshift.io", "v1", "infrastructures", "Infrastructure");
-/// EventRecyclers of kaws; cluster-scoped.
 pub const EVENT_RECYCLERS: Resource =
     resource("kaws.pischarti.dev", "v1beta1", "eventrecyclers", "EventRecycler");
 
-/// Nodes; cluster-scoped.
 pub const NODES: Resource = core("nodes", "Node");
-/// Namespaces; cluster-scoped.
 pub const NAMESPACES: Resource = core("namespaces", "Namespace");
-/// Pods.
 pub const PODS: Resource = core("pods", "Pod");
-/// PersistentVolumeClaims.
 pub const PERSISTENT_VOLUME_CLAIMS: Resource =
     core("persistentvolumeclaims", "PersistentVolumeClaim");
-/// Secrets.
 pub const SECRETS: Resource = core("secrets", "Secret");
-/// ConfigMaps.
 pub const CONFIG_MAPS: Resource = core("configmaps", "ConfigMap");
 /// Events of the core group: the same objects as [`EVENTS`], with the older fields.
 pub const CORE_EVENTS: Resource = core("events", "Event");
 
-/// DaemonSets.
 pub const DAEMON_SETS: Resource = resource("apps", "v1", "daemonsets", "DaemonSet");
-/// PodDisruptionBudgets.
 pub const POD_DISRUPTION_BUDGETS: Resource =
     resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget");
-/// VolumeAttachments; cluster-scoped.
 pub const VOLUME_ATTACHMENTS: Resource =
     resource("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment");
-/// CustomResourceDefinitions; cluster-scoped.
 pub const CUSTOM_RESOURCE_DEFINITIONS: Resource =
     resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition");
-/// Leases, for leader election.
 pub const LEASES: Resource = resource("coordination.k8s.io", "v1", "leases", "Lease");
-/// Events.
 pub const EVENTS: Resource = resource("events.k8s.io", "v1", "events", "Event");
 
-/// A subresource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subresource {
-    /// The status.
     Status,
-    /// The scale.
     Scale,
-    /// The eviction of a pod.
     Eviction,
 }
 

@@ -1,12 +1,8 @@
 //! The JSON protocol of client and server.
 //!
-//! ```text
-//! POST   /v1/instances                       create; idempotent by token
-//! GET    /v1/instances?ids=&uids=&cluster=   &limit=&continue= for pages
-//! GET    /v1/instances/{id};  DELETE /v1/instances/{id};  DELETE /v1/volumes/{id}
-//! PATCH  /v1/instances/{id}                  {"tags": {...}}, merged
-//! GET, PUT /v1/modes                         server::Modes
-//! ```
+//! `POST /v1/instances` is idempotent by token. `GET /v1/instances?ids=&uids=&cluster=&limit=&continue=` has pages.
+//! `PATCH /v1/instances/{id}` merges `{"tags": {...}}`. `GET` and `DELETE /v1/instances/{id}`, `DELETE
+//! /v1/volumes/{id}`. `GET` and `PUT /v1/modes`: [`Modes`](crate::server::Modes).
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,7 @@
 //! A cache with single-flight lookups.
 //!
-//! Of several callers that miss the same key at once, one runs the lookup and the others share its result. Later
-//! callers get the stored result until it expires. How long a result is kept depends on it, so a failure can be shared
-//! without being kept.
+//! Of several callers that miss the same key at once, one runs the lookup and the others share its result. How long a
+//! result is kept depends on it, so a failure can be shared without being kept.
 
 use std::hash::Hash;
 use std::sync::Arc;

@@ -9,11 +9,8 @@ pub const LABEL_CLUSTER: &str = "machine.openshift.io/cluster-api-cluster";
 pub const LABEL_CLUSTER_LEGACY: &str = "sigs.k8s.io/cluster-api-cluster";
 /// The MachineSet of a Machine; a convention of OpenShift's installer, which uses it in selectors.
 pub const LABEL_MACHINE_SET: &str = "machine.openshift.io/cluster-api-machineset";
-/// The region that the instance is in. A column of `kubectl get machines`.
 pub const LABEL_MACHINE_REGION: &str = "machine.openshift.io/region";
-/// The zone that the instance is in. A column of `kubectl get machines`.
 pub const LABEL_MACHINE_ZONE: &str = "machine.openshift.io/zone";
-/// The instance type. A column of `kubectl get machines`.
 pub const LABEL_MACHINE_INSTANCE_TYPE: &str = "machine.openshift.io/instance-type";
 /// A spot instance. The value is empty.
 pub const LABEL_INTERRUPTIBLE: &str = "machine.openshift.io/interruptible-instance";

@@ -15,7 +15,6 @@ pub const CONDITION_DRAINED: &str = "Drained";
 pub const CONDITION_DRAINABLE: &str = "Drainable";
 /// Whether no preTerminate hook blocks the termination.
 pub const CONDITION_TERMINABLE: &str = "Terminable";
-/// Whether another machine API manages the object.
 pub const CONDITION_PAUSED: &str = "Paused";
 pub const CONDITION_READY: &str = "Ready";
 

@@ -53,7 +53,6 @@ pub struct InfrastructureStatus {
 /// read here.
 #[derive(Debug, Default)]
 pub struct PlatformStatus {
-    /// The raw value, if any.
     pub raw: Option<Box<RawValue>>,
     pub platform: String,
     pub aws: AwsPlatformStatus,

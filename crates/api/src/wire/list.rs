@@ -16,7 +16,6 @@ pub struct WatchLine<'a> {
 /// One page of a list with raw items: an undecodable one must not affect the others.
 #[derive(Debug, Deserialize)]
 pub struct ListPage<'a> {
-    /// Version of the whole list and the token for the next page.
     #[serde(default)]
     pub metadata: ListMetadata,
     /// The objects. The API server answers `null` for an empty list of some kinds.

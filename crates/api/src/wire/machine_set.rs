@@ -43,7 +43,6 @@ pub struct MachineTemplate {
 /// `spec.template.spec` of a MachineSet: the whole, and the part that is read.
 #[derive(Debug, Default, Clone)]
 pub struct TemplateSpec {
-    /// The raw value, if any.
     pub raw: Option<Box<RawValue>>,
     pub provider_spec: ProviderSpec,
 }

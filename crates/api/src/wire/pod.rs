@@ -24,7 +24,6 @@ pub struct PlacedPod {
     pub spec: PlacedPodSpec,
 }
 
-/// `spec` of a Pod, as far as it says where the pod runs.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacedPodSpec {
@@ -93,7 +92,6 @@ pub struct PodDisruptionBudgetStatus {
 #[serde(default)]
 pub struct VolumeAttachment {
     pub metadata: Metadata,
-    /// What shall be attached where.
     #[serde(deserialize_with = "lenient::or_default")]
     pub spec: VolumeAttachmentSpec,
     #[serde(deserialize_with = "lenient::or_default")]

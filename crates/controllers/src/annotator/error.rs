@@ -16,13 +16,11 @@ pub enum Refusal {
         instance_type: String,
         provider: &'static str,
     },
-    /// The provider reports no capacities at all.
     NoCapacities {
         provider: &'static str,
     },
     BadSpec(SpecError),
     Undecodable(String),
-    /// The Secret that the provider spec names does not exist.
     NoSecret(ObjectKey),
     /// Credentials or endpoint could not be read from the cluster, and the catalogue has no entry.
     NoAccess(Failure),

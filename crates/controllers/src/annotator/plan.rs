@@ -24,7 +24,6 @@ pub enum Reason {
     CapacityPending,
 }
 
-/// Annotations to write, and where their values come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
     pub assessment: Assessment,

@@ -18,7 +18,6 @@ pub struct Snapshot {
     /// The content, or why it cannot be decoded.
     pub content: Result<Decoded, String>,
     pub options: Options,
-    /// Whether to leave objects alone that another machine API manages.
     pub obey_migration: bool,
 }
 
@@ -33,7 +32,6 @@ pub struct Decoded {
     pub catalogue: Option<Capacity>,
 }
 
-/// What a provider's cloud answers about the instance type.
 #[derive(Debug, Clone)]
 pub enum CloudAnswer {
     /// The provider has neither a cloud API nor a catalogue for capacities.
@@ -42,9 +40,7 @@ pub enum CloudAnswer {
     NotUsed,
     /// The provider spec is invalid or names no region.
     NoRegion,
-    /// The Secret that the provider spec names does not exist.
     NoSecret(ObjectKey),
-    /// Credentials or endpoint could not be read from the cluster.
     NoAccess(Failure),
     Answered(ObservedCapacity),
 }

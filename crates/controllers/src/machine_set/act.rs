@@ -166,7 +166,6 @@ impl Executor<'_> {
         Ok(Executed::of(concurrently(DELETIONS, all, write).await))
     }
 
-    /// Makes the set the owner of a Machine, or removes it from the owners.
     async fn set_owner(&self, machine: Arc<Machine>, owned: bool) -> Write {
         let mut owners: Vec<Value> = machine.other_owners.iter().map(unchanged_owner).collect();
         owners.extend(owned.then(|| owner(self.set)));
@@ -255,7 +254,6 @@ where
     results.into_iter().map(|(_, write)| write).collect()
 }
 
-/// A Machine of the set, without its name.
 fn body(set: &Meta, spec: &MachineSetSpec) -> Result<Value, Failure> {
     let template = &spec.template;
     let machine: Value = match &template.spec {

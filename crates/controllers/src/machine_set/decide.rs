@@ -1,12 +1,9 @@
 //! Decides the next step for one MachineSet. Pure: no client, no clock.
 //!
-//! `replicas − existing` would create too many Machines while the cache is stale or after a crash. So every Machine has
-//! an *ordinal* in its name, a number that is never reused, and ordinals are reserved before they are used: the set's
-//! annotation `machinist.dev/ordinals: from..next` is the *window* of reserved ordinals. A reserved ordinal without a
-//! Machine is *open*; creating its Machine twice is harmless, because the name is the same. Missing are
-//! `replicas − existing − open`.
-//!
-//! One step per reconcile, in this order: adopt or release, reserve ordinals, create, close the window, delete.
+//! `replicas − existing` would create too many Machines while the cache is stale or after a crash. So ordinals are
+//! reserved in the set's *window* before Machines are created with them; docs/internals/architecture.md explains how
+//! Machines are counted. One step per reconcile, in this order: adopt or release, reserve ordinals, create, close the
+//! window, delete.
 
 mod deletion_order;
 
@@ -52,7 +49,6 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     scale_down(view, desired, now)
 }
 
-/// The desired state of a valid set.
 #[derive(Debug, Clone, Copy)]
 struct Desired {
     replicas: usize,

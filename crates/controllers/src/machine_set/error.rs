@@ -18,7 +18,6 @@ pub enum Refusal {
     SelectorMismatch {
         selector: String,
     },
-    /// `spec.replicas` is negative.
     Replicas(i32),
     DeletePolicy(UnknownDeletePolicy),
     /// The stored ordinal window cannot be read, so the Machines in creation cannot be counted.

@@ -12,7 +12,6 @@ pub(super) enum Owner {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Membership {
-    /// It counts.
     Member,
     /// It is being deleted: it does not count, and nothing is done to it.
     Leaving,

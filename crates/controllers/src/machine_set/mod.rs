@@ -72,7 +72,6 @@ pub struct MachineSetController {
     nodes: Arc<Cache<Nodes>>,
     by_owner: Arc<Index>,
     by_node: Arc<Index>,
-    /// By the uid of the Machine.
     failed_claims: Remembered<FailedClaim>,
     /// The generation of each set for which its Machines were listed live, since the last deletion.
     listed: Remembered<i64>,

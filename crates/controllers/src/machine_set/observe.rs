@@ -83,7 +83,6 @@ pub(super) fn child(set: &Meta, ordinal: u64) -> ObjectKey {
     ObjectKey::new(Arc::clone(&set.key.namespace), name)
 }
 
-/// Machines that the set owns, and those without an owner.
 fn candidates(controller: &MachineSetController, set: &Meta) -> Vec<ObjectKey> {
     let mut keys = controller.by_owner.get(&set.uid.0);
     keys.extend(controller.by_owner.get(&orphans_of(&set.key.namespace)));

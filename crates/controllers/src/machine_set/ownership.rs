@@ -9,7 +9,6 @@ use machinist_runtime::cache::store::Entry;
 
 use crate::kinds::{Machine, MachineSets};
 
-/// The controller owner of a Machine.
 pub(super) struct Owner<'a> {
     kind: &'a str,
     name: &'a str,

@@ -19,9 +19,7 @@ pub(super) const MOST_PER_RECONCILE: usize = 512;
 #[derive(Debug, Clone)]
 pub enum Plan {
     NoOp(Reason),
-    /// Nothing, and report what is invalid.
     Refuse(Refusal),
-    /// Set or remove the owner reference of Machines.
     Claim {
         adopt: Vec<Arc<Machine>>,
         release: Vec<Arc<Machine>>,
@@ -48,7 +46,6 @@ pub enum Reason {
     },
     /// Garbage collection deletes its Machines.
     Deleting,
-    /// Another machine API manages the set.
     ManagedElsewhere(MachineAuthority),
     /// No machine API manages the set yet: `status.authoritativeAPI` is to be set to this one.
     NotAssigned(MachineAuthority),
@@ -97,7 +94,6 @@ pub enum Outcome {
     /// The set was deleted or changed after it was observed: the plan was dropped.
     Outdated,
     DryRun,
-    /// The plan was executed, at least in part.
     Executed(Executed),
 }
 

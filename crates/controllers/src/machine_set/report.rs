@@ -15,7 +15,6 @@ use machinist_domain::retry::{Classified as _, Failure, Retry};
 use serde_json::{Value, json};
 
 use self::status::{Changes, Problem};
-use super::error::Refusal;
 use super::messages;
 use super::plan::{Executed, Outcome, Plan, Reason};
 use super::snapshot::{Snapshot, View};
@@ -84,29 +83,31 @@ struct ReportBuilder<'a> {
 
 impl ReportBuilder<'_> {
     fn report(&self, plan: &Plan, outcome: &Outcome) -> Report {
-        let quiet = |result| Report::quiet(result);
+        let waiting = |retry| Report {
+            retry: Some(retry),
+            ..Report::quiet(ReconcileResult::Waiting)
+        };
         let executed = match outcome {
-            Outcome::Outdated => {
-                return Report { retry: Some(Retry::Soon), ..quiet(ReconcileResult::Waiting) };
-            }
-            Outcome::DryRun => return quiet(ReconcileResult::Settled),
+            Outcome::Outdated => return waiting(Retry::Soon),
+            Outcome::DryRun => return Report::quiet(ReconcileResult::Settled),
             Outcome::Nothing => &Executed::default(),
             Outcome::Executed(executed) => executed,
         };
         match plan {
             Plan::NoOp(reason) => self.no_op(*reason),
-            Plan::Refuse(refusal) => self.refused(refusal),
+            Plan::Refuse(refusal) => {
+                let (result, message) = (ReconcileResult::Refused, refusal.to_string());
+                let problem = Problem::Invalid(&message);
+                self.problem(result, refusal.retry(), problem, Changes::default())
+            }
             Plan::Claim { adopt, .. } => self.claimed(adopt, executed),
             // The set changes with the window, which requeues it.
             Plan::MoveWindow { .. } => match &executed.failure {
-                None => quiet(ReconcileResult::Changed),
+                None => Report::quiet(ReconcileResult::Changed),
                 Some(failure) => self.failed(failure, MOVE_WINDOW, Changes::default()),
             },
             Plan::List => match &executed.failure {
-                None => {
-                    let retry = Some(Retry::Again(Duration::ZERO));
-                    Report { retry, ..quiet(ReconcileResult::Waiting) }
-                }
+                None => waiting(Retry::Again(Duration::ZERO)),
                 Some(failure) => self.failed(failure, LIST, Changes::default()),
             },
             Plan::Create(_) => {
@@ -141,11 +142,10 @@ impl ReportBuilder<'_> {
     }
 
     fn no_op(&self, reason: Reason) -> Report {
-        let quiet = |result| Report::quiet(result);
         match reason {
             Reason::Settled => {
                 let status = self.status_without_failure(Changes::default());
-                Report { status, retry: self.requeue(), ..quiet(ReconcileResult::Settled) }
+                Report { status, retry: self.requeue(), ..Report::quiet(ReconcileResult::Settled) }
             }
             // A change of one of the Machines requeues the set.
             Reason::NoneDeletable { excess } => {
@@ -154,13 +154,13 @@ impl ReportBuilder<'_> {
                 let result = ReconcileResult::Refused;
                 self.problem(result, Retry::OnChange, problem, Changes::default())
             }
-            Reason::Deleting => quiet(ReconcileResult::Settled),
+            Reason::Deleting => Report::quiet(ReconcileResult::Settled),
             Reason::ManagedElsewhere(authority) => self.managed_elsewhere(authority),
             Reason::NotAssigned(to) => {
                 // An unset spec means this API, as for Machines.
                 let to = to.as_str().or(MachineAuthority::MachineApi.as_str());
                 let status = to.map(|to| json!({"authoritativeAPI": to}));
-                Report { status, ..quiet(ReconcileResult::Waiting) }
+                Report { status, ..Report::quiet(ReconcileResult::Waiting) }
             }
         }
     }
@@ -169,12 +169,6 @@ impl ReportBuilder<'_> {
     fn status_without_failure(&self, changes: Changes<'_>) -> Option<Value> {
         let message = self.view.claim_failure.as_deref().map(messages::claim_failed);
         self.status(changes, message.as_deref().map_or(Problem::None, Problem::Minor))
-    }
-
-    fn refused(&self, refusal: &Refusal) -> Report {
-        let message = refusal.to_string();
-        let problem = Problem::Invalid(&message);
-        self.problem(ReconcileResult::Refused, refusal.retry(), problem, Changes::default())
     }
 
     fn claimed(&self, adopt: &[Arc<Machine>], executed: &Executed) -> Report {

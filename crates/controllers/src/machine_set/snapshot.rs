@@ -15,9 +15,7 @@ pub struct Snapshot {
     pub meta: Meta,
     /// The content, or why it cannot be decoded.
     pub content: Result<View, String>,
-    /// Whether to leave objects alone that another machine API manages.
     pub obey_migration: bool,
-    /// Whether the served schema has `status.authoritativeAPI`.
     pub authority_field: Field,
 }
 
@@ -55,7 +53,6 @@ pub struct Member {
     pub seen: Option<Seen>,
 }
 
-/// A Machine that was decoded.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub machine: Arc<Machine>,

@@ -48,13 +48,11 @@ async fn owner(controller: &NodeLink, node: &Node) -> Result<Owner, ApiError> {
     Ok(Owner::Double { machine: machine.meta.key.clone(), others })
 }
 
-/// Whether a Node of this name exists and is not being deleted.
 fn is_there(controller: &NodeLink, name: &Arc<str>) -> bool {
     let node = controller.nodes.get(&ObjectKey::new("", Arc::clone(name)));
     node.is_some_and(|node| !node.meta().deleting)
 }
 
-/// Other Nodes with the same instance that are not being deleted.
 fn other_nodes(controller: &NodeLink, node: &Node) -> Vec<ObjectKey> {
     let Some(id) = &node.provider_id else { return Vec::new() };
     let mut others = controller.links.nodes_by_provider_id.get(id);

@@ -48,7 +48,6 @@ impl Launch {
         })
     }
 
-    /// The stored launch of any attempt.
     pub(super) fn stored(status: &ProviderStatus) -> Option<Self> {
         serde_json::from_value(status.0.get("launch")?.clone()).ok()
     }

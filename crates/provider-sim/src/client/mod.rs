@@ -294,7 +294,6 @@ impl Cloud for SimClient {
     }
 }
 
-/// Pairs without a value are omitted.
 fn query(pairs: &[(&str, &str)]) -> String {
     let pairs = pairs.iter().filter(|(_, value)| !value.is_empty());
     form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()

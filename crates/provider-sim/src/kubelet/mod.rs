@@ -1,10 +1,7 @@
 //! The kubelets of simulated instances: each registers a Node after boot, and stops reporting when its instance ends.
 //!
-//! They use a client of their own (`sim-kubelet`) and not the controllers' gateway, because they are part of the
-//! cloud. They never delete a Node.
-//!
-//! Invariant: an instance is not reported as gone while its Node is being registered, so that no Node appears after
-//! its instance.
+//! They use a client of their own, because they are part of the cloud, and never delete a Node. An instance is not
+//! reported as gone while its Node is being registered, so that no Node appears after its instance.
 
 mod node;
 

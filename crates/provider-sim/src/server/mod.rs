@@ -76,12 +76,10 @@ impl SimCloud {
         self.0.clock.set_scale(scale);
     }
 
-    /// The number of instances ever created.
     pub fn created(&self) -> usize {
         self.store().records.len()
     }
 
-    /// The number of instances that exist.
     pub fn live(&self) -> usize {
         self.instances().iter().filter(|instance| instance.state != State::Terminated).count()
     }
@@ -96,7 +94,6 @@ impl SimCloud {
         self.store().records.iter().map(|record| record.view(now)).collect()
     }
 
-    /// An instance, listed or not.
     pub fn instance(&self, id: &str) -> Option<Instance> {
         let now = self.now();
         self.store().get(id).map(|record| record.view(now))

@@ -18,7 +18,6 @@ use crate::wire::{ChangeTags, Code, CreateInstance, Page, Refusal, State};
 pub(super) enum Outcome {
     /// A response, delayed in cloud time.
     Answer(Response<Full<Bytes>>, Duration),
-    /// The connection is closed without a response.
     Lost,
 }
 

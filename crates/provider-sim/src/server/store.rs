@@ -32,7 +32,6 @@ pub(super) struct Record {
     pub(super) tags: BTreeMap<String, String>,
     pub(super) life: Life,
     created_at: jiff::Timestamp,
-    /// When it is listed.
     visible: Duration,
     data_volume: Option<Volume>,
     /// While its kubelet registers, it is not reported as gone.

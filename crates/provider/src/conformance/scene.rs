@@ -68,7 +68,6 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Prepares the current attempt and stores the result.
     pub(super) async fn prepare(&self, machine: &mut MachineRef) -> Verdict {
         machine.status = expect("prepare", self.cloud.prepare(machine).await)?;
         Ok(())
@@ -150,7 +149,6 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Stores what a controller stores.
 pub(super) fn store(machine: &mut MachineRef, instance: &Instance) {
     machine.status = instance.status.clone();
     machine.provider_id = Some(Arc::clone(&instance.provider_id));

@@ -24,10 +24,8 @@ use crate::kinds::{MachineSetSpec, MachineSetState};
 /// The maximum length of `status.labelSelector` in OpenShift's CRD.
 const LONGEST_SELECTOR: usize = 4096;
 
-/// What a reconcile changed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Changes<'a> {
-    /// The number of created Machines.
     pub(super) created: usize,
     pub(super) deleted: &'a [ObjectKey],
 }
@@ -35,7 +33,6 @@ pub(super) struct Changes<'a> {
 /// What the condition `ReplicaFailure` reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Problem<'a> {
-    /// Nothing: the condition is removed.
     None,
     /// Not known: the condition stays as it is.
     Unchanged,
@@ -43,7 +40,6 @@ pub(super) enum Problem<'a> {
     Minor(&'a str),
     /// A failure that may end by itself.
     Failure(EventReason, &'a str),
-    /// The set is invalid.
     Invalid(&'a str),
 }
 
@@ -66,7 +62,6 @@ pub(super) fn is_only_counts(patch: &Value) -> bool {
     names.all(|name| counts.contains(&name.as_str()))
 }
 
-/// Whether the set has its desired number of Machines and all are available.
 pub(super) fn is_complete(view: &View, now: Timestamp) -> bool {
     let Counts { replicas, ready, available, fully_labeled: _ } =
         count(view, Changes::default(), now);
