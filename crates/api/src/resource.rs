@@ -59,24 +59,15 @@ pub const EVENTS: Resource = resource("events.k8s.io", "v1", "events", "Event");
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subresource {
     Status,
-    Scale,
     Eviction,
-}
-
-impl Subresource {
-    /// The last segment of its path.
-    pub const fn segment(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Scale => "scale",
-            Self::Eviction => "eviction",
-        }
-    }
 }
 
 impl fmt::Display for Subresource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.segment())
+        f.write_str(match self {
+            Self::Status => "status",
+            Self::Eviction => "eviction",
+        })
     }
 }
 
@@ -118,10 +109,7 @@ impl Resource {
 
     /// The path of a subresource; `namespace` is empty for cluster-scoped kinds.
     pub fn subresource_path(&self, namespace: &str, name: &str, part: Subresource) -> String {
-        let mut path = self.object_path(namespace, name);
-        path.push('/');
-        path.push_str(part.segment());
-        path
+        format!("{}/{part}", self.object_path(namespace, name))
     }
 }
 
@@ -176,10 +164,6 @@ mod tests {
         assert_eq!(
             MACHINES.subresource_path("ns", "m", Subresource::Status),
             "/apis/machine.openshift.io/v1beta1/namespaces/ns/machines/m/status"
-        );
-        assert_eq!(
-            MACHINE_SETS.subresource_path("ns", "s", Subresource::Scale),
-            "/apis/machine.openshift.io/v1beta1/namespaces/ns/machinesets/s/scale"
         );
         assert_eq!(NODES.subresource_path("", "n", Subresource::Status), "/api/v1/nodes/n/status");
     }

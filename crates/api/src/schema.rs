@@ -1,4 +1,6 @@
 //! Makes derived CRDs accept what OpenShift's accept, and give it back as it was: free-form objects, rules, no nulls.
+//!
+//! Every variant of an enum has a doc comment, because schemars would otherwise add `null` to the enum.
 
 use std::collections::BTreeMap;
 
