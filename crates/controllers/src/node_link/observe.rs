@@ -8,6 +8,7 @@ use machinist_runtime::cluster::ApiError;
 
 use super::NodeLink;
 use super::claim::is_claim;
+use super::error::Refusal;
 use super::snapshot::{Owner, Snapshot};
 use crate::kinds::Node;
 
@@ -36,7 +37,7 @@ async fn owner(controller: &NodeLink, node: &Node) -> Result<Owner, ApiError> {
         several => {
             let mut keys: Vec<_> = several.iter().map(|one| one.meta.key.clone()).collect();
             keys.sort();
-            return Ok(Owner::Disputed(keys));
+            return Ok(Owner::Ambiguous(Refusal::Disputed(keys)));
         }
     };
     let others = other_nodes(controller, node);
@@ -45,7 +46,8 @@ async fn owner(controller: &NodeLink, node: &Node) -> Result<Owner, ApiError> {
     if others.is_empty() || linked.is_some_and(|linked| linked.uid == node.meta.uid) {
         return Ok(Owner::Machine(machine));
     }
-    Ok(Owner::Double { machine: machine.meta.key.clone(), others })
+    let machine = machine.meta.key.clone();
+    Ok(Owner::Ambiguous(Refusal::Double { machine, others }))
 }
 
 fn is_there(controller: &NodeLink, name: &Arc<str>) -> bool {

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use machinist_domain::key::ObjectKey;
-
+use super::error::Refusal;
 use crate::kinds::{Machine, Node};
 
 #[derive(Debug, Clone)]
@@ -16,11 +15,6 @@ pub struct Snapshot {
 pub enum Owner {
     None,
     Machine(Arc<Machine>),
-    /// Several Machines match, but an instance belongs to one.
-    Disputed(Vec<ObjectKey>),
-    /// The Machine has other Nodes with the same instance.
-    Double {
-        machine: ObjectKey,
-        others: Vec<ObjectKey>,
-    },
+    /// An instance belongs to one Machine and one Node, and here are several.
+    Ambiguous(Refusal),
 }
