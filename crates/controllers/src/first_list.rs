@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn unreadable(trouble: &ApiError) -> Unreadable {
-        Unreadable::new(&Target::Secret(ObjectKey::new("ns", "keys")), Some(&trouble))
+        Unreadable::new(&Target::Secret(ObjectKey::new("ns", "keys")), Some(trouble))
     }
 
     fn refused(code: u16, reason: &str) -> ApiError {

@@ -83,10 +83,8 @@ struct ReportBuilder<'a> {
 
 impl ReportBuilder<'_> {
     fn report(&self, plan: &Plan, outcome: &Outcome) -> Report {
-        let waiting = |retry| Report {
-            retry: Some(retry),
-            ..Report::quiet(ReconcileResult::Waiting)
-        };
+        let waiting =
+            |retry| Report { retry: Some(retry), ..Report::quiet(ReconcileResult::Waiting) };
         let executed = match outcome {
             Outcome::Outdated => return waiting(Retry::Soon),
             Outcome::DryRun => return Report::quiet(ReconcileResult::Settled),
