@@ -1,19 +1,17 @@
-//! Resources, wire types, and names of annotations and labels.
+//! Resources, wire types, and names of annotations and labels. No IO and no decisions.
 //!
-//! * [`resource`] has the path of each kind.
-//! * [`names`] has every annotation, label and condition name.
-//! * [`wire`] has lenient types for reading: unused fields are skipped by the parser.
-//! * [`machine`], [`machine_set`] and [`event_recycler`] are the full types, from which CustomResourceDefinitions are
-//!   generated ([`crds`]); [`parts`] is what they have in common.
-//!
-//! No IO and no decisions. Provider specs stay raw: they belong to the providers.
+//! [`wire`] has lenient types for reading. [`machine`], [`machine_set`] and [`event_recycler`] are the full types, from
+//! which CustomResourceDefinitions are generated ([`crds`]). Provider specs stay raw: they belong to the providers.
 
 pub mod event_recycler;
 pub mod machine;
 pub mod machine_set;
+#[expect(missing_docs, reason = "most names say what they are")]
 pub mod names;
 pub mod parts;
+#[expect(missing_docs, reason = "constants named after the kinds")]
 pub mod resource;
+#[expect(missing_docs, reason = "the fields are those of the Kubernetes API")]
 pub mod wire;
 
 mod schema;

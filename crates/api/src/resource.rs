@@ -4,7 +4,6 @@
 
 use std::fmt;
 
-/// A kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Resource {
     /// API group; empty for the core group.
@@ -13,133 +12,62 @@ pub struct Resource {
     pub version: &'static str,
     /// The name in paths, plural and lower case.
     pub plural: &'static str,
-    /// The name in objects.
     pub kind: &'static str,
 }
 
-/// MachineSets of OpenShift's Machine API.
-pub const MACHINE_SETS: Resource = Resource {
-    group: "machine.openshift.io",
-    version: "v1beta1",
-    plural: "machinesets",
-    kind: "MachineSet",
-};
-
-/// Machines of OpenShift's Machine API.
-pub const MACHINES: Resource = Resource {
-    group: "machine.openshift.io",
-    version: "v1beta1",
-    plural: "machines",
-    kind: "Machine",
-};
-
-/// Nodes; cluster-scoped.
-pub const NODES: Resource = Resource { group: "", version: "v1", plural: "nodes", kind: "Node" };
-
-/// Namespaces; cluster-scoped.
-pub const NAMESPACES: Resource =
-    Resource { group: "", version: "v1", plural: "namespaces", kind: "Namespace" };
-
-/// Pods.
-pub const PODS: Resource = Resource { group: "", version: "v1", plural: "pods", kind: "Pod" };
-
-/// DaemonSets.
-pub const DAEMON_SETS: Resource =
-    Resource { group: "apps", version: "v1", plural: "daemonsets", kind: "DaemonSet" };
-
-/// PersistentVolumeClaims.
-pub const PERSISTENT_VOLUME_CLAIMS: Resource = Resource {
-    group: "",
-    version: "v1",
-    plural: "persistentvolumeclaims",
-    kind: "PersistentVolumeClaim",
-};
-
-/// PodDisruptionBudgets.
-pub const POD_DISRUPTION_BUDGETS: Resource = Resource {
-    group: "policy",
-    version: "v1",
-    plural: "poddisruptionbudgets",
-    kind: "PodDisruptionBudget",
-};
-
-/// VolumeAttachments; cluster-scoped.
-pub const VOLUME_ATTACHMENTS: Resource = Resource {
-    group: "storage.k8s.io",
-    version: "v1",
-    plural: "volumeattachments",
-    kind: "VolumeAttachment",
-};
-
-/// CustomResourceDefinitions; cluster-scoped.
-pub const CUSTOM_RESOURCE_DEFINITIONS: Resource = Resource {
-    group: "apiextensions.k8s.io",
-    version: "v1",
-    plural: "customresourcedefinitions",
-    kind: "CustomResourceDefinition",
-};
-
-/// Secrets.
-pub const SECRETS: Resource =
-    Resource { group: "", version: "v1", plural: "secrets", kind: "Secret" };
-
-/// ConfigMaps.
-pub const CONFIG_MAPS: Resource =
-    Resource { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap" };
-
-/// Infrastructures of OpenShift; cluster-scoped.
-pub const INFRASTRUCTURES: Resource = Resource {
-    group: "config.openshift.io",
-    version: "v1",
-    plural: "infrastructures",
-    kind: "Infrastructure",
-};
-
-/// Leases, for leader election.
-pub const LEASES: Resource =
-    Resource { group: "coordination.k8s.io", version: "v1", plural: "leases", kind: "Lease" };
-
-/// Events.
-pub const EVENTS: Resource =
-    Resource { group: "events.k8s.io", version: "v1", plural: "events", kind: "Event" };
-
-/// Events of the core group: the same objects, with the older fields.
-pub const CORE_EVENTS: Resource =
-    Resource { group: "", version: "v1", plural: "events", kind: "Event" };
-
-/// EventRecyclers of kaws; cluster-scoped.
-pub const EVENT_RECYCLERS: Resource = Resource {
-    group: "kaws.pischarti.dev",
-    version: "v1beta1",
-    plural: "eventrecyclers",
-    kind: "EventRecycler",
-};
-
-/// A subresource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Subresource {
-    /// The status.
-    Status,
-    /// The scale.
-    Scale,
-    /// The eviction of a pod.
-    Eviction,
+const fn resource(
+    group: &'static str,
+    version: &'static str,
+    plural: &'static str,
+    kind: &'static str,
+) -> Resource {
+    Resource { group, version, plural, kind }
 }
 
-impl Subresource {
-    /// The last segment of its path.
-    pub const fn segment(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Scale => "scale",
-            Self::Eviction => "eviction",
-        }
-    }
+const fn core(plural: &'static str, kind: &'static str) -> Resource {
+    resource("", "v1", plural, kind)
+}
+
+const MACHINE_API: &str = "machine.openshift.io";
+pub const MACHINE_SETS: Resource = resource(MACHINE_API, "v1beta1", "machinesets", "MachineSet");
+pub const MACHINES: Resource = resource(MACHINE_API, "v1beta1", "machines", "Machine");
+pub const INFRASTRUCTURES: Resource =
+    resource("config.openshift.io", "v1", "infrastructures", "Infrastructure");
+pub const EVENT_RECYCLERS: Resource =
+    resource("kaws.pischarti.dev", "v1beta1", "eventrecyclers", "EventRecycler");
+
+pub const NODES: Resource = core("nodes", "Node");
+pub const NAMESPACES: Resource = core("namespaces", "Namespace");
+pub const PODS: Resource = core("pods", "Pod");
+pub const PERSISTENT_VOLUME_CLAIMS: Resource =
+    core("persistentvolumeclaims", "PersistentVolumeClaim");
+pub const SECRETS: Resource = core("secrets", "Secret");
+pub const CONFIG_MAPS: Resource = core("configmaps", "ConfigMap");
+/// Events of the core group: the same objects as [`EVENTS`], with the older fields.
+pub const CORE_EVENTS: Resource = core("events", "Event");
+
+pub const DAEMON_SETS: Resource = resource("apps", "v1", "daemonsets", "DaemonSet");
+pub const POD_DISRUPTION_BUDGETS: Resource =
+    resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget");
+pub const VOLUME_ATTACHMENTS: Resource =
+    resource("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment");
+pub const CUSTOM_RESOURCE_DEFINITIONS: Resource =
+    resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition");
+pub const LEASES: Resource = resource("coordination.k8s.io", "v1", "leases", "Lease");
+pub const EVENTS: Resource = resource("events.k8s.io", "v1", "events", "Event");
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Subresource {
+    Status,
+    Eviction,
 }
 
 impl fmt::Display for Subresource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.segment())
+        f.write_str(match self {
+            Self::Status => "status",
+            Self::Eviction => "eviction",
+        })
     }
 }
 
@@ -160,15 +88,8 @@ impl Resource {
 
     /// The path of the collection in one namespace, or in all if `namespace` is `None`.
     pub fn collection_path(&self, namespace: Option<&str>) -> String {
-        let mut path = String::with_capacity(80);
-        if self.group.is_empty() {
-            path.push_str("/api/");
-        } else {
-            path.push_str("/apis/");
-            path.push_str(self.group);
-            path.push('/');
-        }
-        path.push_str(self.version);
+        let root = if self.group.is_empty() { "/api" } else { "/apis" };
+        let mut path = format!("{root}/{}", self.api_version());
         if let Some(namespace) = namespace {
             path.push_str("/namespaces/");
             push_encoded(&mut path, namespace);
@@ -188,10 +109,7 @@ impl Resource {
 
     /// The path of a subresource; `namespace` is empty for cluster-scoped kinds.
     pub fn subresource_path(&self, namespace: &str, name: &str, part: Subresource) -> String {
-        let mut path = self.object_path(namespace, name);
-        path.push('/');
-        path.push_str(part.segment());
-        path
+        format!("{}/{part}", self.object_path(namespace, name))
     }
 }
 
@@ -246,10 +164,6 @@ mod tests {
         assert_eq!(
             MACHINES.subresource_path("ns", "m", Subresource::Status),
             "/apis/machine.openshift.io/v1beta1/namespaces/ns/machines/m/status"
-        );
-        assert_eq!(
-            MACHINE_SETS.subresource_path("ns", "s", Subresource::Scale),
-            "/apis/machine.openshift.io/v1beta1/namespaces/ns/machinesets/s/scale"
         );
         assert_eq!(NODES.subresource_path("", "n", Subresource::Status), "/api/v1/nodes/n/status");
     }

@@ -14,61 +14,45 @@ use crate::cloud_access::messages;
 
 /// An object that cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{}", text(.what, .trouble))]
+#[error("{message}")]
 pub struct Unreadable {
-    what: Target,
-    trouble: Trouble,
+    message: String,
+    forbidden: bool,
 }
 
-/// What is read.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
     Secret(ObjectKey),
     Other(String),
 }
 
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Secret(key) => write!(f, "Secret {key}"),
-            Self::Other(what) => f.write_str(what),
-        }
-    }
-}
-
-/// Why it cannot be read.
-#[derive(Debug, Clone, thiserror::Error)]
-enum Trouble {
-    #[error("no answer")]
-    NoAnswer,
-    #[error(transparent)]
-    Api(ApiError),
-}
-
 impl Unreadable {
-    /// Whether the API server answered 403.
+    /// `error` is `None` if there was no answer.
+    fn new(target: &Target, error: Option<&ApiError>) -> Self {
+        let forbidden = error.is_some_and(|error| error.code() == Some(403));
+        let what: &dyn fmt::Display = match target {
+            Target::Secret(key) if forbidden => {
+                return Self { message: messages::secret_forbidden(key), forbidden };
+            }
+            Target::Secret(key) => &format!("Secret {key}"),
+            Target::Other(what) => what,
+        };
+        let message = match error {
+            Some(_) if forbidden => messages::forbidden(what),
+            Some(error) => messages::unreadable(what, error),
+            None => messages::unreadable(what, &"no answer"),
+        };
+        Self { message, forbidden }
+    }
+
     pub(crate) fn is_forbidden(&self) -> bool {
-        self.trouble.is_forbidden()
-    }
-}
-
-impl Trouble {
-    fn is_forbidden(&self) -> bool {
-        matches!(self, Self::Api(error) if error.code() == Some(403))
-    }
-}
-
-fn text(what: &Target, trouble: &Trouble) -> String {
-    match what {
-        Target::Secret(key) if trouble.is_forbidden() => messages::secret_forbidden(key),
-        what if trouble.is_forbidden() => messages::forbidden(what),
-        what => messages::unreadable(what, trouble),
+        self.forbidden
     }
 }
 
 impl Classified for Unreadable {
     fn category(&self) -> Category {
-        if self.is_forbidden() { Category::Unauthorised } else { Category::Unavailable }
+        if self.forbidden { Category::Unauthorised } else { Category::Unavailable }
     }
 
     /// No watch reports that a right was granted.
@@ -83,13 +67,11 @@ pub(crate) async fn wait<K: Kind>(
     what: impl Fn() -> Target,
     patience: Duration,
 ) -> Result<(), Unreadable> {
-    let synced = tokio::time::timeout(patience, cache.wait_synced_or_trouble()).await;
-    let trouble = match synced {
-        Ok(None) => return Ok(()),
-        Ok(Some(error)) => Trouble::Api(error),
-        Err(_) => Trouble::NoAnswer,
-    };
-    Err(Unreadable { what: what(), trouble })
+    match tokio::time::timeout(patience, cache.wait_synced_or_trouble()).await {
+        Ok(None) => Ok(()),
+        Ok(Some(error)) => Err(Unreadable::new(&what(), Some(&error))),
+        Err(_) => Err(Unreadable::new(&what(), None)),
+    }
 }
 
 /// Waits for the first sync of a shared cache. After a timeout, later calls do not wait again.
@@ -117,11 +99,8 @@ impl FirstList {
 mod tests {
     use super::*;
 
-    fn unreadable(trouble: ApiError) -> Unreadable {
-        Unreadable {
-            what: Target::Secret(ObjectKey::new("ns", "keys")),
-            trouble: Trouble::Api(trouble),
-        }
+    fn unreadable(trouble: &ApiError) -> Unreadable {
+        Unreadable::new(&Target::Secret(ObjectKey::new("ns", "keys")), Some(trouble))
     }
 
     fn refused(code: u16, reason: &str) -> ApiError {
@@ -131,7 +110,7 @@ mod tests {
 
     #[test]
     fn explains_how_to_grant_a_missing_right() {
-        let failure = unreadable(refused(403, "Forbidden")).failure();
+        let failure = unreadable(&refused(403, "Forbidden")).failure();
         let message =
             "not allowed to read Secret ns/keys; see deploy/examples/role-credentials.yaml";
         assert_eq!(failure.message, message);
@@ -145,7 +124,7 @@ mod tests {
             refused(401, "Unauthorized"),
             ApiError::Disconnected("reset by 403 peers".to_owned()),
         ];
-        for trouble in troubles {
+        for trouble in &troubles {
             let failure = unreadable(trouble).failure();
             assert_eq!(failure.category, Category::Unavailable, "{}", failure.message);
         }

@@ -1,14 +1,7 @@
 //! The controllers: one folder each, with the same files.
 //!
-//! | file | content | pure |
-//! |---|---|---|
-//! | `mod.rs` | the controller: caches, subscriptions, the stages | |
-//! | `declaration.rs` | name, access, lease, conditions, Events | yes |
-//! | `observe.rs`, `act.rs` | from caches to a snapshot; carries out a plan | |
-//! | `snapshot.rs`, `decide.rs`, `plan.rs`, `report.rs`, `error.rs`, `messages.rs` | the rest of a reconcile | yes |
-//!
-//! Shared: [`kinds`] (what caches store), [`drain`], [`clouds`], [`cloud_access`], [`platform`],
-//! [`openshift`], [`secrets`], [`served`].
+//! `mod.rs` has the caches and subscriptions, `declaration.rs` name, access and lease. `observe` reads caches, `act`
+//! carries out a plan; `snapshot`, `decide`, `plan`, `report`, `error` and `messages` are pure.
 
 pub mod annotator;
 pub mod cloud_access;
@@ -23,7 +16,7 @@ pub mod openshift;
 pub mod platform;
 pub mod recycler;
 pub mod secrets;
-pub mod served;
+mod served;
 
 use machinist_runtime::controller::declaration::Declaration;
 

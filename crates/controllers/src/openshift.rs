@@ -3,8 +3,8 @@
 //! What only OpenShift has is not watched elsewhere. The annotator is alive while its Lease changes, by our
 //! own clock; only the renew time of the first list is compared with it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,9 +12,8 @@ use machinist_api::names::{LEASE_MACHINE, OPENSHIFT_NAMESPACE};
 use machinist_api::resource::INFRASTRUCTURES;
 use machinist_domain::key::ObjectKey;
 use machinist_runtime::cache::kind::CustomResourceDefinitions;
-use machinist_runtime::cache::store::{Change, Entry};
+use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{Cache, Scope};
-use machinist_runtime::clock::SharedClock;
 use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
 use tracing::warn;
@@ -81,14 +80,13 @@ fn key() -> ObjectKey {
 pub struct Rival {
     shared: Arc<Shared>,
     openshift: OpenShift,
-    /// Opened on OpenShift only.
-    watch: Mutex<Option<Arc<Renewal>>>,
+    renewal: OnceLock<Renewal>,
 }
 
 #[derive(Debug)]
 struct Renewal {
+    /// The uptime of the last renewal.
     seen: Arc<Mutex<Option<Duration>>>,
-    clock: SharedClock,
     cache: Arc<Cache<Leases>>,
     first_list: FirstList,
 }
@@ -96,7 +94,7 @@ struct Renewal {
 impl Rival {
     /// Reads the control cluster. Without a readable Lease there is no rival.
     pub fn new(shared: &Arc<Shared>, openshift: OpenShift) -> Self {
-        Self { shared: Arc::clone(shared), openshift, watch: Mutex::default() }
+        Self { shared: Arc::clone(shared), openshift, renewal: OnceLock::new() }
     }
 
     /// Whether it has renewed its Lease recently.
@@ -104,55 +102,43 @@ impl Rival {
         if !self.openshift.is_here().await.unwrap_or(false) {
             return false;
         }
-        let renewal = Arc::clone(self.watch.lock().get_or_insert_with(|| watch(&self.shared)));
+        let renewal = self.renewal.get_or_init(|| watch(&self.shared));
         if renewal.first_list.of(&renewal.cache).await.is_err() {
             return false;
         }
         let seen = *renewal.seen.lock();
-        seen.is_some_and(|at| renewal.clock.uptime().saturating_sub(at) < ALIVE_FOR)
+        seen.is_some_and(|at| self.shared.clock.uptime().saturating_sub(at) < ALIVE_FOR)
     }
 }
 
-fn watch(shared: &Shared) -> Arc<Renewal> {
+fn watch(shared: &Shared) -> Renewal {
     let key = ObjectKey::new(OPENSHIFT_NAMESPACE, LEASE_MACHINE);
     let cache = shared.caches.open(&shared.control, Scope::Object(key), Leases);
     let seen = Arc::<Mutex<Option<Duration>>>::default();
     let (heard, clock) = (Arc::clone(&seen), Arc::clone(&shared.clock));
     cache.subscribe(move |change| {
-        if let Some(state) = lease_state(change) {
-            *heard.lock() = alive_at(state, clock.now()).then(|| clock.uptime());
+        let version = |entry: Option<&Entry<Lease>>| entry.map(|entry| entry.meta().version);
+        if version(change.before) == version(change.after) {
+            return;
         }
+        let alive = match change.after {
+            Some(Entry::Known(lease)) => {
+                is_alive(change.before.is_none(), lease.held, lease.renewed, clock.now())
+            }
+            _ => false,
+        };
+        *heard.lock() = alive.then(|| clock.uptime());
     });
-    let clock = Arc::clone(&shared.clock);
     let first_list = FirstList::new(shared.timings.request / PATIENCE_SHARE);
-    Arc::new(Renewal { seen, clock, cache, first_list })
-}
-
-/// The Lease after a change.
-#[derive(Debug, Clone, Copy)]
-struct LeaseState {
-    first: bool,
-    held: bool,
-    renewed: Option<Timestamp>,
-}
-
-/// `None` if nothing changed.
-fn lease_state(change: &Change<'_, Lease>) -> Option<LeaseState> {
-    let before = change.before.map(|entry| entry.meta().version);
-    let after = change.after.map(|entry| entry.meta().version);
-    let (held, renewed) = match change.after {
-        Some(Entry::Known(lease)) => (lease.held, lease.renewed),
-        Some(Entry::Undecodable(_)) | None => (false, None),
-    };
-    (before != after).then_some(LeaseState { first: before.is_none(), held, renewed })
+    Renewal { seen, cache, first_list }
 }
 
 /// Whether the holder is alive. A change is a renewal; a Lease in the first list may be old.
-fn alive_at(state: LeaseState, now: Timestamp) -> bool {
+fn is_alive(first: bool, held: bool, renewed: Option<Timestamp>, now: Timestamp) -> bool {
     // A negative age means that the holder's clock is ahead.
     let age = |renewed| Duration::try_from(now.duration_since(renewed)).unwrap_or_default();
     let recent = |renewed| age(renewed) < ALIVE_FOR;
-    state.held && (!state.first || state.renewed.is_some_and(recent))
+    held && (!first || renewed.is_some_and(recent))
 }
 
 #[cfg(test)]
@@ -165,7 +151,7 @@ mod tests {
 
     fn alive(first: bool, held: bool, seconds_ago: Option<i64>) -> bool {
         let renewed = seconds_ago.map(|seconds| NOW - SignedDuration::from_secs(seconds));
-        alive_at(LeaseState { first, held, renewed }, NOW)
+        is_alive(first, held, renewed, NOW)
     }
 
     #[test]

@@ -3,21 +3,18 @@
 
 use machinist_domain::machine::MachineAuthority;
 
-/// Whether the served schema has a field.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Field {
-    /// Not known: it was not written yet.
+    /// It was not written yet.
     #[default]
     Unknown,
-    /// It does.
     Served,
-    /// It drops the field.
     Dropped,
 }
 
 impl Field {
     /// From a written field that the answer has, or has not.
-    pub fn learned(kept: bool) -> Self {
+    pub(crate) fn learned(kept: bool) -> Self {
         if kept { Self::Served } else { Self::Dropped }
     }
 }
@@ -26,7 +23,7 @@ impl Field {
 ///
 /// If the schema has no `status.authoritativeAPI`, the spec decides; without that there is only this API. An
 /// unknown value is never taken for this API.
-pub fn authority(
+pub(crate) fn authority(
     status: MachineAuthority,
     spec: MachineAuthority,
     field: Field,

@@ -12,17 +12,14 @@ use crate::client::SimClient;
 use crate::spec::SimSpecs;
 use crate::types;
 
-/// The environment variable with the endpoint.
 pub const ENDPOINT_VARIABLE: &str = "MACHINIST_SIM_ENDPOINT";
 
-/// The provider of the simulated cloud.
 #[derive(Debug, Clone, Default)]
 pub struct SimProvider {
     endpoint: Option<String>,
 }
 
 impl SimProvider {
-    /// For the cloud at this endpoint.
     pub fn at(endpoint: impl Into<String>) -> Self {
         Self { endpoint: Some(endpoint.into()) }
     }

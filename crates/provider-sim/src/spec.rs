@@ -12,9 +12,7 @@ use serde_json::value::RawValue;
 use crate::types;
 use crate::wire::Failures;
 
-/// The API group.
 pub const GROUP: &str = "sim.machinist.dev";
-/// The kind.
 pub const KIND: &str = "SimMachineProviderConfig";
 const KINDS: &[SpecKind] = &[SpecKind { group: GROUP, kind: KIND }];
 
@@ -23,7 +21,6 @@ const KINDS: &[SpecKind] = &[SpecKind { group: GROUP, kind: KIND }];
 #[serde(rename_all = "camelCase", default)]
 pub struct SimMachineProviderConfig {
     kind: Option<String>,
-    /// The type.
     pub instance_type: String,
     /// The region; default `sim-1`.
     pub region: String,
@@ -31,27 +28,21 @@ pub struct SimMachineProviderConfig {
     pub zone: Option<String>,
     /// Seconds until it runs; default 5.
     pub boot_seconds: u32,
-    /// Seconds until it is deleted.
     pub stop_seconds: u32,
-    /// The size of the root volume.
     #[serde(rename = "rootVolumeGiB")]
     pub root_volume_gib: u32,
     /// The size of a volume that outlives the instance; default: none.
     #[serde(rename = "dataVolumeGiB")]
     pub data_volume_gib: Option<u32>,
-    /// Tags.
     pub tags: BTreeMap<String, String>,
     /// A Secret whose key `token` is sent to the cloud.
     pub credentials_secret: Option<SecretName>,
-    /// Faults.
     pub failures: Failures,
 }
 
-/// A Secret in the Machine's namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct SecretName {
-    /// The name.
     pub name: String,
 }
 
@@ -74,7 +65,6 @@ impl Default for SimMachineProviderConfig {
 }
 
 impl SimMachineProviderConfig {
-    /// Reads a provider spec with defaults.
     pub fn read(spec: &RawValue) -> Result<Self, SpecError> {
         let config: Self = spec::read(spec)?;
         match &config.kind {
@@ -111,7 +101,6 @@ impl SimMachineProviderConfig {
     }
 }
 
-/// The spec half of the simulated cloud.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SimSpecs;
 

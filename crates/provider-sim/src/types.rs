@@ -12,10 +12,8 @@ const TYPES: &[(&str, u32, u64, u32)] = &[
     ("sim.arm", 4, 16, 0),
 ];
 
-/// The zones of every region.
 pub const ZONES: [&str; 3] = ["a", "b", "c"];
 
-/// The names of all types.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TYPES.iter().map(|(name, ..)| *name)
 }

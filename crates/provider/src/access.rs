@@ -7,11 +7,8 @@ use machinist_domain::key::{ObjectKey, Version};
 /// How to access a cloud. Objects with the same access share every answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CloudAccess {
-    /// The region.
     pub region: Arc<str>,
-    /// The credentials.
     pub credentials: Credentials,
-    /// A custom endpoint.
     pub endpoint: Option<Arc<str>>,
     /// Certificates in PEM to trust beside the system's own.
     pub ca_bundle: Option<Arc<str>>,
@@ -23,10 +20,5 @@ pub enum Credentials {
     /// The process: environment, web identity, instance role.
     Ambient,
     /// A Secret. Its version is part of the identity, so that an edit takes effect.
-    Secret {
-        /// Which Secret.
-        key: ObjectKey,
-        /// Which version of it.
-        version: Version,
-    },
+    Secret { key: ObjectKey, version: Version },
 }

@@ -15,12 +15,9 @@ use crate::access::CloudAccess;
 /// The capacity of an instance type. `Unknown` is retried by the source, unless the failure waits for a change.
 pub type ObservedCapacity = Observed<Capacity>;
 
-/// One query.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Question {
-    /// How to access the cloud.
     pub access: CloudAccess,
-    /// The instance type.
     pub instance_type: Arc<str>,
 }
 
@@ -33,7 +30,6 @@ pub type Catalogue = fn(&str) -> Option<Capacity>;
 /// Where a provider's capacities come from. A provider that has neither source gets no capacity annotations.
 #[derive(Clone, Default)]
 pub struct Capacities {
-    /// The cloud's API.
     pub cloud: Option<Arc<dyn CapacitySource>>,
     /// A table, for a provider without `cloud` and for outages of the cloud.
     pub catalogue: Option<Catalogue>,

@@ -1,8 +1,7 @@
 //! A cache with single-flight lookups.
 //!
-//! Of several callers that miss the same key at once, one runs the lookup and the others share its result. Later
-//! callers get the stored result until it expires. How long a result is kept depends on it, so a failure can be shared
-//! without being kept.
+//! Of several callers that miss the same key at once, one runs the lookup and the others share its result. How long a
+//! result is kept depends on it, so a failure can be shared without being kept.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -26,7 +25,6 @@ pub struct Lookups<K, V> {
 }
 
 struct Slot<V> {
-    /// The number of completed lookups.
     completed: AtomicU64,
     last: AsyncMutex<Option<(Duration, V)>>,
 }
@@ -45,16 +43,6 @@ impl<K: Eq + Hash, V: Clone> Lookups<K, V> {
 
     /// The stored result, or that of `lookup`.
     pub fn get(&self, key: K, lookup: impl Future<Output = V>) -> impl Future<Output = V> {
-        self.get_within(key, self.ttl, lookup)
-    }
-
-    /// As [`get`](Self::get), with a time to live for this caller.
-    pub fn get_within(
-        &self,
-        key: K,
-        ttl: impl Fn(&V) -> Duration,
-        lookup: impl Future<Output = V>,
-    ) -> impl Future<Output = V> {
         // Boxed, because the futures of an SDK call take tens of kilobytes.
         let lookup = Box::pin(lookup);
         async move {
@@ -67,7 +55,7 @@ impl<K: Eq + Hash, V: Clone> Lookups<K, V> {
             let mut last = slot.last.lock().await;
             let has_waited = slot.completed.load(Ordering::Relaxed) != before;
             if let Some((at, value)) = last.as_ref()
-                && (has_waited || now.saturating_sub(*at) < ttl(value))
+                && (has_waited || now.saturating_sub(*at) < (self.ttl)(value))
             {
                 return value.clone();
             }

@@ -20,15 +20,10 @@ pub type Spawn = Arc<dyn Fn(Pending<'static, ()>) + Send + Sync>;
 /// The parts that a provider is built from.
 #[derive(Clone)]
 pub struct Parts {
-    /// Reads Secrets.
     pub secrets: Arc<dyn SecretReader>,
-    /// Reads the platform status.
     pub platform: Arc<dyn Platform>,
-    /// Counts calls.
     pub metrics: Arc<dyn CallMetrics>,
-    /// Uptime.
     pub clock: Clock,
-    /// Starts background tasks.
     pub spawn: Spawn,
     /// Timeouts and pauses.
     pub timings: CloudTimings,

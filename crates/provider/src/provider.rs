@@ -45,7 +45,6 @@ pub struct Providers {
     kinds: Vec<SpecKind>,
 }
 
-/// The spec half of a provider, created once.
 #[derive(Clone)]
 struct Known {
     provider: &'static str,
@@ -58,7 +57,6 @@ impl Debug for Known {
     }
 }
 
-/// `apiVersion` and `kind` of a spec.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Header {
@@ -69,13 +67,11 @@ struct Header {
 impl Providers {
     /// Where two providers read the same kind and group, the earlier one is chosen.
     pub fn new(all: Vec<Arc<dyn Provider>>) -> Self {
-        let known = |provider: &Arc<dyn Provider>| (provider.name(), provider.specs());
-        let halves: Vec<_> = all.iter().map(known).collect();
-        let mut providers = Self { all, ..Self::default() };
-        for (provider, specs) in halves {
-            providers.add(provider, specs);
+        let mut providers = Self::default();
+        for provider in &all {
+            providers.add(provider.name(), provider.specs());
         }
-        providers
+        Self { all, ..providers }
     }
 
     /// Also reads the specs of a provider whose cloud half this process does not have.

@@ -7,7 +7,6 @@ use machinist_domain::shape::Shape;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// Reads provider specs.
 pub trait SpecHalf: Send + Sync {
     /// The shape that the spec describes.
     fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError>;
@@ -37,7 +36,6 @@ pub trait SpecHalf: Send + Sync {
 pub struct SpecKind {
     /// The API group, without the version.
     pub group: &'static str,
-    /// The kind.
     pub kind: &'static str,
 }
 
@@ -57,7 +55,6 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem of a field.
     pub fn at(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into() }
     }
@@ -99,16 +96,12 @@ fn unreadable_path<T: DeserializeOwned>(spec: &RawValue) -> String {
 /// Why a provider spec cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpecError {
-    /// There is no provider spec.
     Missing,
     /// No provider reads this kind.
     ForeignKind {
-        /// The kind of the spec.
         kind: String,
-        /// The supported kinds.
         known: Vec<SpecKind>,
     },
-    /// The spec cannot be read.
     Invalid {
         /// What is wrong, and where.
         reason: String,

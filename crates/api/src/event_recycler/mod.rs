@@ -1,10 +1,8 @@
 //! EventRecycler of `kaws.pischarti.dev`: which events trigger the recycle of a node group, and how it is recycled.
 //!
-//! [`spec`] has every field of kaws with the same name, type and default; new fields are optional. [`status`] has
-//! counts and results, [`recycle`] the state of an active recycle, which survives a crash.
-//!
-//! There is one type and one schema, served as `v1alpha1` (kaws) and `v1beta1` (stored) without conversion. Durations
-//! are text, because objects from before the schema may contain anything.
+//! [`spec`] has every field of kaws with the same name, type and default; new fields are optional. There is one type
+//! and one schema, served as `v1alpha1` (kaws) and `v1beta1` (stored) without conversion. Durations are text, because
+//! objects from before the schema may contain anything.
 
 pub mod recycle;
 mod schema;
@@ -17,7 +15,6 @@ use kube::CustomResourceExt;
 pub use spec::{EventRecycler, EventRecyclerSpec};
 pub use status::EventRecyclerStatus;
 
-/// The CRD with both versions.
 const OLD_VERSION: &str = "v1alpha1";
 
 /// The definition, with both versions.

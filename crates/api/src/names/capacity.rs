@@ -9,15 +9,12 @@ pub const ANNOTATION_GPU: &str = "machine.openshift.io/GPU";
 /// Labels of a node, as `key=value` pairs joined by commas. Read by every cluster-autoscaler.
 pub const ANNOTATION_CAPACITY_LABELS: &str = "capacity.cluster-autoscaler.kubernetes.io/labels";
 
-/// The vCPUs of a Machine, as a quantity. Read by upstream's cluster-autoscaler, as are the next
-/// five.
+/// Read by upstream's cluster-autoscaler, as are the next five.
 pub const ANNOTATION_CAPACITY_CPU: &str = "capacity.cluster-autoscaler.kubernetes.io/cpu";
-/// The memory of a Machine, as a quantity.
 pub const ANNOTATION_CAPACITY_MEMORY: &str = "capacity.cluster-autoscaler.kubernetes.io/memory";
 /// The GPUs of a Machine; absent where there are none.
 pub const ANNOTATION_CAPACITY_GPU_COUNT: &str =
     "capacity.cluster-autoscaler.kubernetes.io/gpu-count";
-/// The extended resource of the GPUs.
 pub const ANNOTATION_CAPACITY_GPU_TYPE: &str = "capacity.cluster-autoscaler.kubernetes.io/gpu-type";
 /// The size of the root volume, as a quantity.
 pub const ANNOTATION_CAPACITY_EPHEMERAL_DISK: &str =

@@ -9,11 +9,8 @@ pub const LABEL_CLUSTER: &str = "machine.openshift.io/cluster-api-cluster";
 pub const LABEL_CLUSTER_LEGACY: &str = "sigs.k8s.io/cluster-api-cluster";
 /// The MachineSet of a Machine; a convention of OpenShift's installer, which uses it in selectors.
 pub const LABEL_MACHINE_SET: &str = "machine.openshift.io/cluster-api-machineset";
-/// The region that the instance is in. A column of `kubectl get machines`.
 pub const LABEL_MACHINE_REGION: &str = "machine.openshift.io/region";
-/// The zone that the instance is in. A column of `kubectl get machines`.
 pub const LABEL_MACHINE_ZONE: &str = "machine.openshift.io/zone";
-/// The instance type. A column of `kubectl get machines`.
 pub const LABEL_MACHINE_INSTANCE_TYPE: &str = "machine.openshift.io/instance-type";
 /// A spot instance. The value is empty.
 pub const LABEL_INTERRUPTIBLE: &str = "machine.openshift.io/interruptible-instance";
@@ -26,7 +23,6 @@ pub const INSTANCE_STATE_UNKNOWN: &str = "Unknown";
 pub const ANNOTATION_EXCLUDE_DRAINING: &str = "machine.openshift.io/exclude-node-draining";
 /// This Machine is deleted first on scale down. Any non-empty value; cluster-autoscaler writes a time.
 pub const ANNOTATION_DELETE_MACHINE: &str = "machine.openshift.io/delete-machine";
-/// The former name.
 pub const ANNOTATION_DELETE_MACHINE_LEGACY: &str =
     "machine.openshift.io/cluster-api-delete-machine";
 
@@ -37,7 +33,6 @@ pub const ANNOTATION_CREATION_TIMEOUT: &str = "machinist.dev/creation-timeout";
 /// The instance is terminated without a drain. Any value.
 pub const ANNOTATION_FORCE_DELETION: &str = "machinist.dev/force-deletion";
 
-/// Tag: the uid of the Machine.
 pub const TAG_MACHINE_UID: &str = "machinist.dev/machine-uid";
 /// Tag value, and field manager in Kubernetes.
 pub const MANAGED_BY_MACHINIST: &str = "machinist";

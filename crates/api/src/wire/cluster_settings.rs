@@ -6,36 +6,27 @@ use serde_json::value::RawValue;
 
 use super::Metadata;
 
-/// A ConfigMap with additional certificates.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct CertificatesConfigMap {
-    /// The metadata.
     pub metadata: Metadata,
-    /// The data.
     pub data: CertificatesData,
 }
 
-/// `data` of a ConfigMap with additional certificates.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct CertificatesData {
-    /// Certificates in PEM.
     #[serde(rename = "ca-bundle.pem")]
     pub ca_bundle: Option<String>,
 }
 
-/// The holder of a Lease.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Lease {
-    /// The metadata.
     pub metadata: Metadata,
-    /// The spec.
     pub spec: LeaseSpec,
 }
 
-/// `spec` of a Lease.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LeaseSpec {
@@ -45,21 +36,16 @@ pub struct LeaseSpec {
     pub renew_time: Option<String>,
 }
 
-/// OpenShift's description of the platform.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Infrastructure {
-    /// The metadata.
     pub metadata: Metadata,
-    /// The observed state.
     pub status: InfrastructureStatus,
 }
 
-/// `status` of an Infrastructure.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InfrastructureStatus {
-    /// The platform.
     pub platform_status: PlatformStatus,
 }
 
@@ -67,11 +53,8 @@ pub struct InfrastructureStatus {
 /// read here.
 #[derive(Debug, Default)]
 pub struct PlatformStatus {
-    /// The raw value, if any.
     pub raw: Option<Box<RawValue>>,
-    /// The cloud, such as `AWS`.
     pub platform: String,
-    /// The part about AWS.
     pub aws: AwsPlatformStatus,
 }
 
@@ -93,20 +76,15 @@ impl<'de> Deserialize<'de> for PlatformStatus {
     }
 }
 
-/// `status.platformStatus.aws` of an Infrastructure.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AwsPlatformStatus {
-    /// Custom service endpoints.
     pub service_endpoints: Vec<ServiceEndpoint>,
 }
 
-/// A custom service endpoint.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ServiceEndpoint {
-    /// The service, such as `ec2`.
     pub name: String,
-    /// Its address.
     pub url: String,
 }

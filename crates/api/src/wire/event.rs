@@ -8,25 +8,18 @@ use serde::Deserialize;
 
 use super::{Metadata, lenient};
 
-/// An Event.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Event {
-    /// The metadata.
     pub metadata: Metadata,
-    /// The object.
     #[serde(deserialize_with = "lenient::or_default")]
     pub involved_object: InvolvedObject,
-    /// The reason.
     #[serde(deserialize_with = "lenient::or_default")]
     pub reason: String,
-    /// The message.
     #[serde(deserialize_with = "lenient::or_default")]
     pub message: String,
-    /// Normal or Warning.
     #[serde(rename = "type", deserialize_with = "lenient::or_default")]
     pub kind: String,
-    /// The reporter.
     #[serde(deserialize_with = "lenient::or_default")]
     pub source: EventSource,
     /// The writer (new generation); for a kubelet, its node.
@@ -47,35 +40,27 @@ pub struct Event {
     pub event_time: Option<Timestamp>,
 }
 
-/// `involvedObject` of an Event.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct InvolvedObject {
-    /// Its kind.
     pub kind: String,
     /// Its namespace; empty for cluster-scoped kinds.
     pub namespace: String,
-    /// Its name.
     pub name: String,
     /// Its uid; empty if the writer of the Event did not know it.
     pub uid: String,
 }
 
-/// `source` of an Event.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct EventSource {
-    /// The node of the reporter.
     pub host: String,
 }
 
-/// `series` of an Event.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EventSeries {
-    /// How often it happened.
     pub count: i32,
-    /// When it happened last.
     #[serde(deserialize_with = "lenient::time")]
     pub last_observed_time: Option<Timestamp>,
 }

@@ -5,15 +5,12 @@ use serde::Deserialize;
 use super::{Metadata, lenient};
 use crate::event_recycler::{EventRecyclerSpec, EventRecyclerStatus};
 
-/// An EventRecycler.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
 pub struct EventRecycler {
-    /// The metadata.
     pub metadata: Metadata,
     /// The desired state; `None` if it is missing.
     pub spec: Option<EventRecyclerSpec>,
-    /// The observed state.
     #[serde(deserialize_with = "lenient::or_default")]
     pub status: EventRecyclerStatus,
 }

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// One line of a watch.
 #[derive(Debug, Deserialize)]
 pub struct WatchLine<'a> {
     /// ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
@@ -17,7 +16,6 @@ pub struct WatchLine<'a> {
 /// One page of a list with raw items: an undecodable one must not affect the others.
 #[derive(Debug, Deserialize)]
 pub struct ListPage<'a> {
-    /// Version of the whole list and the token for the next page.
     #[serde(default)]
     pub metadata: ListMetadata,
     /// The objects. The API server answers `null` for an empty list of some kinds.
@@ -25,7 +23,6 @@ pub struct ListPage<'a> {
     pub items: Option<Vec<&'a RawValue>>,
 }
 
-/// `metadata` of a list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ListMetadata {

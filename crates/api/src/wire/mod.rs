@@ -28,13 +28,12 @@ pub use event::{Event, EventSeries, EventSource, InvolvedObject};
 pub use event_recycler::EventRecycler;
 pub use list::{ListMetadata, ListPage, WatchLine};
 pub use machine::{
-    LifecycleHook, LifecycleHooks, Machine, MachineSpec, MachineStatus, NodeMetadata,
-    NodeReference, ProviderSpec,
+    LifecycleHook, LifecycleHooks, Machine, MachineSpec, MachineStatus, NodeReference, ProviderSpec,
 };
 pub use machine_set::{
-    MachineSet, MachineSetSpec, MachineSetStatus, MachineTemplate, TemplateMetadata, TemplateSpec,
+    MachineSet, MachineSetSpec, MachineSetStatus, MachineTemplate, TemplateSpec,
 };
-pub use metadata::{Metadata, MetadataOnly, OwnerReference};
+pub use metadata::{Metadata, MetadataOnly, OwnerReference, TemplateMetadata};
 pub use node::{Address, AttachedVolume, Node, NodeSpec, NodeStatus, Taint};
 pub use pod::{
     ClaimReference, PlacedPod, PlacedPodSpec, Pod, PodDisruptionBudget, PodDisruptionBudgetSpec,

@@ -143,13 +143,12 @@ fn a_pod_and_a_node_say_what_draining_needs() {
         r#"{"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"},"deletionGracePeriodSeconds":30},
             "spec":{"nodeName":"n","priority":-5,"terminationGracePeriodSeconds":0,"containers":[{"name":"c"}],
               "volumes":[{"name":"a","emptyDir":{}},{"name":"b","persistentVolumeClaim":{"claimName":"c"}},
-                {"name":"d","ephemeral":{"volumeClaimTemplate":{}}},{"name":"e","emptyDir":null}]},
+                {"name":"d","ephemeral":{"volumeClaimTemplate":{}}},{"name":"e","ephemeral":null}]},
             "status":{"phase":"Running"}}"#,
     )
     .unwrap();
-    let empty: Vec<bool> = pod.spec.volumes.iter().map(|volume| volume.empty_dir).collect();
-    assert_eq!(empty, [true, false, false, false]);
-    assert!(pod.spec.volumes[2].ephemeral);
+    let ephemeral: Vec<bool> = pod.spec.volumes.iter().map(|volume| volume.ephemeral).collect();
+    assert_eq!(ephemeral, [false, false, true, false]);
     assert_eq!(pod.metadata.deletion_grace_period_seconds, Some(30));
 
     let node: Node = serde_json::from_str(
@@ -160,5 +159,5 @@ fn a_pod_and_a_node_say_what_draining_needs() {
     )
     .unwrap();
     assert!(node.spec.unschedulable && node.spec.taints[0].time_added.is_some());
-    assert_eq!(node.status.volumes_attached[0].name, node.status.volumes_in_use[0]);
+    assert_eq!(node.status.volumes_attached[0].name, "v");
 }

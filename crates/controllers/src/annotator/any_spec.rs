@@ -11,6 +11,9 @@ use machinist_runtime::cache::kind::Kind as _;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+use super::decide::decide;
+use super::error::Refusal;
+use super::snapshot::{CloudAnswer, Decoded};
 use super::*;
 use crate::kinds::NoState;
 
@@ -98,7 +101,7 @@ proptest! {
         for cloud in clouds() {
             let snapshot = Snapshot {
                 meta: set.meta.clone(),
-                content: Content::Decoded(Decoded {
+                content: Ok(Decoded {
                     authority: set.authority,
                     provider: Some("example"),
                     shape: set.shape.clone(),

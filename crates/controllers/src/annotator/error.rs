@@ -12,26 +12,15 @@ use super::messages;
 /// Why a MachineSet gets no annotations. Existing ones stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// The provider has no such instance type.
     UnknownType {
-        /// The type in the provider spec.
         instance_type: String,
-        /// The provider.
         provider: &'static str,
     },
-    /// The provider reports no capacities at all.
     NoCapacities {
-        /// The provider.
         provider: &'static str,
     },
-    /// The provider spec is invalid.
     BadSpec(SpecError),
-    /// The object cannot be decoded.
-    Undecodable {
-        /// Why.
-        reason: String,
-    },
-    /// The Secret that the provider spec names does not exist.
+    Undecodable(String),
     NoSecret(ObjectKey),
     /// Credentials or endpoint could not be read from the cluster, and the catalogue has no entry.
     NoAccess(Failure),
@@ -40,8 +29,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The reason of its Event.
-    pub fn event_reason(&self) -> EventReason {
+    pub(super) fn event_reason(&self) -> EventReason {
         match self {
             Self::UnknownType { .. } | Self::NoCapacities { .. } => EventReason::FailedUpdate,
             _ => EventReason::ReconcileError,
@@ -61,7 +49,7 @@ impl Classified for Refusal {
     fn category(&self) -> Category {
         match self {
             Self::UnknownType { .. } | Self::NoCapacities { .. } => Category::NotFound,
-            Self::BadSpec(_) | Self::Undecodable { .. } | Self::NoSecret(_) => {
+            Self::BadSpec(_) | Self::Undecodable(_) | Self::NoSecret(_) => {
                 Category::InvalidConfiguration
             }
             Self::NoAccess(failure) | Self::CloudFailed(failure) => failure.category,

@@ -58,7 +58,7 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
             )
         }
         Refusal::BadSpec(error) => error.to_string(),
-        Refusal::Undecodable { reason } => format!("MachineSet cannot be decoded: {reason}"),
+        Refusal::Undecodable(reason) => format!("MachineSet cannot be decoded: {reason}"),
         Refusal::NoSecret(key) => {
             format!("Secret {key} does not exist; create it or correct credentialsSecret")
         }
@@ -115,7 +115,7 @@ mod tests {
             Refusal::BadSpec(SpecError::Invalid {
                 reason: "placement.region is missing".to_owned(),
             }),
-            Refusal::Undecodable { reason: "invalid type: string \"x\", expected i32".to_owned() },
+            Refusal::Undecodable("invalid type: string \"x\", expected i32".to_owned()),
             Refusal::NoSecret(ObjectKey::new("ns", "aws")),
             Refusal::NoAccess(failure("Not allowed to read Secret ns/aws")),
             Refusal::CloudFailed(throttled),

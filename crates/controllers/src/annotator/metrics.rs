@@ -5,9 +5,8 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 
-/// Metrics of the annotator.
 #[derive(Debug)]
-pub struct AnnotatorMetrics {
+pub(super) struct AnnotatorMetrics {
     catalogue_answers: Family<Labels, Counter>,
 }
 
@@ -26,8 +25,8 @@ impl MetricSet for AnnotatorMetrics {
 }
 
 impl AnnotatorMetrics {
-    /// Counts a capacity from the catalogue; `reason` is why the cloud API gave none.
-    pub fn catalogue_answered(&self, reason: &'static str) {
+    /// `reason` is why the cloud API gave no capacity.
+    pub(super) fn catalogue_answered(&self, reason: &'static str) {
         self.catalogue_answers.get_or_create(&Labels { reason }).inc();
     }
 }

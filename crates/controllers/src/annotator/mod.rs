@@ -11,7 +11,7 @@ mod decide;
 mod declaration;
 mod error;
 mod messages;
-pub mod metrics;
+mod metrics;
 mod observe;
 mod plan;
 mod report;
@@ -36,20 +36,19 @@ use machinist_runtime::events::Regarding;
 use machinist_runtime::queue::Queue;
 use machinist_runtime::writer::Writer;
 
-pub use self::decide::decide;
+use self::decide::decide;
 pub use self::declaration::DECLARATION;
-pub use self::error::Refusal;
 use self::metrics::AnnotatorMetrics;
-pub use self::plan::{Annotation, Outcome, Plan, Reason};
-pub use self::report::report;
-pub use self::snapshot::{CloudAnswer, Content, Decoded, Snapshot};
+use self::plan::{Annotation, Outcome, Plan};
+use self::report::report;
+use self::snapshot::Snapshot;
 use crate::cloud_access::released_secrets::ReleasedSecrets;
 use crate::cloud_access::{CloudAccessResolver, Concern, SecretScope};
 use crate::kinds::{MachineSet, MachineSetState, MachineSets, State};
 use crate::openshift::{OpenShift, Rival};
 
 /// Settings of the annotator.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// What to write.
     pub options: Options,
@@ -59,12 +58,6 @@ pub struct Settings {
     pub obey_migration: bool,
     /// How Secrets are watched.
     pub secrets: SecretScope,
-}
-
-impl std::fmt::Debug for Settings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Settings").field("options", &self.options).finish_non_exhaustive()
-    }
 }
 
 /// The annotator. `S` is what the cache of MachineSets stores for the other controllers of the process.
@@ -85,12 +78,19 @@ impl<S: State> Annotator<S> {
     pub fn new(shared: &Arc<Shared>, kind: MachineSets<S>, settings: Settings) -> Self {
         let sets = shared.caches.open(&shared.control, shared.scope.clone(), kind);
         let queue = Arc::<OnceLock<Arc<Queue>>>::default();
-        let requeue = Requeue { sets: Arc::clone(&sets), queue: Arc::clone(&queue) };
+        let requeue = {
+            let (sets, queue) = (Arc::clone(&sets), Arc::clone(&queue));
+            Arc::new(move |wanted: &dyn Fn(&MachineSet<S>) -> bool| {
+                if let Some(queue) = queue.get() {
+                    sets.select(wanted).iter().for_each(|key| queue.add(key));
+                }
+            })
+        };
         for (provider, capacities) in &settings.capacities {
             let Some(cloud) = &capacities.cloud else { continue };
-            let (provider, requeue) = (*provider, requeue.clone());
-            cloud.listen(Box::new(move |_realm, types| {
-                requeue.matching(|set| {
+            let (provider, requeue) = (*provider, Arc::clone(&requeue));
+            cloud.listen(Box::new(move |_access, types| {
+                requeue(&|set| {
                     let shape = set.shape.as_ref();
                     set.provider == Some(provider)
                         && shape.is_ok_and(|shape| types.contains(&shape.instance_type))
@@ -104,10 +104,8 @@ impl<S: State> Annotator<S> {
             openshift,
             settings.secrets,
             Arc::new(move |concern| match concern {
-                Concern::All => requeue.matching(|_| true),
-                Concern::Secret(key) => {
-                    requeue.matching(|set| secret_of(set).as_ref() == Some(&key));
-                }
+                Concern::All => requeue(&|_| true),
+                Concern::Secret(key) => requeue(&|set| secret_of(set).as_ref() == Some(&key)),
             }),
         );
         let (metrics, released_secrets) = (shared.metrics.set(), Arc::default());
@@ -130,32 +128,9 @@ impl<S: State> Annotator<S> {
     }
 }
 
-/// The Secret with the credentials of a MachineSet's provider spec.
 fn secret_of<S>(set: &MachineSet<S>) -> Option<ObjectKey> {
     let name = set.shape.as_ref().ok()?.credentials_secret.as_ref()?;
     Some(ObjectKey::new(Arc::clone(&set.meta.key.namespace), Arc::clone(name)))
-}
-
-/// Requeues MachineSets when something that they refer to changes.
-struct Requeue<S: State> {
-    sets: Arc<Cache<MachineSets<S>>>,
-    queue: Arc<OnceLock<Arc<Queue>>>,
-}
-
-impl<S: State> Clone for Requeue<S> {
-    fn clone(&self) -> Self {
-        Self { sets: Arc::clone(&self.sets), queue: Arc::clone(&self.queue) }
-    }
-}
-
-impl<S: State> Requeue<S> {
-    fn matching(&self, wanted: impl Fn(&MachineSet<S>) -> bool) {
-        if let Some(queue) = self.queue.get() {
-            for key in self.sets.select(wanted) {
-                queue.add(&key);
-            }
-        }
-    }
 }
 
 impl<S: State> Controller for Annotator<S> {

@@ -9,7 +9,7 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::Annotator;
-use super::snapshot::{CloudAnswer, Content, Decoded, Snapshot};
+use super::snapshot::{CloudAnswer, Decoded, Snapshot};
 use crate::cloud_access::CloudAccessError;
 use crate::kinds::{Authority, MachineSet, State};
 
@@ -21,8 +21,8 @@ pub(super) async fn observe<S: State>(
     let Some(entry) = annotator.sets.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
     let content = match entry {
-        Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
-        Entry::Known(set) => Content::Decoded(decoded(annotator, &set).await),
+        Entry::Undecodable(object) => Err(object.error.clone()),
+        Entry::Known(set) => Ok(decoded(annotator, &set).await),
     };
     let arch_only_labels = annotator.rival.is_alive().await;
     let options = Options { arch_only_labels, ..annotator.settings.options };

@@ -7,10 +7,8 @@ use machinist_domain::retry::{Failure, Retry};
 
 use super::error::Refusal;
 
-/// What to do about one MachineSet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing.
     NoOp(Reason),
     /// Write what differs, which may be nothing.
     Annotate(Annotation),
@@ -18,21 +16,16 @@ pub enum Plan {
     Refuse(Refusal),
 }
 
-/// Why nothing is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The MachineSet is being deleted.
     Deleting,
-    /// Another machine API manages it.
     ManagedElsewhere,
     /// A request to the cloud is in progress; its answer requeues the MachineSet.
     CapacityPending,
 }
 
-/// Annotations to write, and where their values come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
-    /// What to write, and what to report about it.
     pub assessment: Assessment,
     /// The failure because of which the values are the catalogue's; `None` where they are the cloud's or no cloud is
     /// used.
@@ -67,15 +60,11 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The outcome of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// No write was needed.
     Unchanged,
-    /// The annotations were written.
     Written,
     /// The MachineSet was deleted in the meantime.
     Gone,
-    /// The write failed.
     Failed(Failure),
 }

@@ -6,11 +6,9 @@ use machinist_domain::retry::Classified;
 use super::messages;
 use super::plan::{Annotation, Outcome, Plan, Reason};
 
-/// The action of all its Events.
 const ACTION: &str = "Annotate";
 
-/// Reports. The time is irrelevant.
-pub fn report(plan: &Plan, outcome: &Outcome) -> Report {
+pub(super) fn report(plan: &Plan, outcome: &Outcome) -> Report {
     match (plan, outcome) {
         (_, Outcome::Failed(failure)) => Report {
             // A conflict or a lost lease is part of the protocol; a rejected write needs attention.

@@ -13,19 +13,17 @@ use machinist_domain::ordinals::Window;
 use machinist_domain::pairs::Pairs;
 use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
 use machinist_runtime::cache::store::Entry;
-use machinist_runtime::cluster::ApiError;
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::{Map, Value, json};
 
 use super::MachineSetController;
-use super::memory::Skip;
+use super::memory::FailedClaim;
 use super::messages;
 use super::observe::child;
 use super::plan::{Executed, Outcome, Plan};
-use super::snapshot::{Content, Snapshot};
+use super::snapshot::Snapshot;
 use crate::kinds::{Machine, MachineSetSpec, MachineSetState};
 
-/// Creations in flight.
 const CREATIONS: usize = 32;
 /// Deletions in flight. Fewer, because each causes a drain and an instance's termination.
 const DELETIONS: usize = 16;
@@ -36,25 +34,37 @@ pub(super) async fn act(
     plan: &Plan,
     writer: &Writer,
 ) -> Outcome {
-    let Content::Decoded(view) = &snapshot.content else { return Outcome::Nothing };
+    let Ok(view) = &snapshot.content else { return Outcome::Nothing };
     let executor = Executor { controller, set: &snapshot.meta, plan, writer };
-    match plan {
-        Plan::NoOp(_) | Plan::Refuse(_) => Outcome::Nothing,
+    let outcome = match plan {
+        Plan::NoOp(_) | Plan::Refuse(_) => Ok(Outcome::Nothing),
         Plan::Claim { adopt, release } => executor.claim(adopt, release).await,
         Plan::MoveWindow { to } => executor.move_window(*to).await,
         Plan::Create(ordinals) => executor.create(&view.set.spec, ordinals).await,
         Plan::List => executor.list(&view.set).await,
         Plan::Delete(machines) => executor.delete(&view.set, machines).await,
-    }
+    };
+    outcome.unwrap_or_else(|failure| {
+        Outcome::Executed(Executed { failure: Some(failure), ..Executed::default() })
+    })
 }
 
-/// The outcome of one write.
 enum Write {
     Done(ObjectKey),
     /// The object to create exists, or the object to change is gone.
     Skipped,
     DryRun,
     Failed(Failure),
+}
+
+impl Write {
+    fn of<T>(key: &ObjectKey, written: Result<Option<T>, WriteError>) -> Self {
+        match written {
+            Ok(Some(_)) => Self::Done(key.clone()),
+            Ok(None) => Self::DryRun,
+            Err(error) => Self::Failed(error.failure()),
+        }
+    }
 }
 
 struct Executor<'a> {
@@ -65,25 +75,22 @@ struct Executor<'a> {
 }
 
 impl Executor<'_> {
-    async fn move_window(&self, to: Window) -> Outcome {
+    async fn move_window(&self, to: Window) -> Result<Outcome, Failure> {
         let patch = json!({"metadata": {"annotations": {ANNOTATION_ORDINALS: to.to_string()}}});
         let sets = &self.controller.sets;
         let moved =
             self.writer.patch(sets, self.set, Part::Object, Guard::Version, patch, self.plan);
         match moved.await {
-            Ok(Some(_)) => Outcome::Executed(Executed::default()),
-            Ok(None) => Outcome::DryRun,
-            Err(error) if error.not_found() => Outcome::Outdated,
-            Err(error) => failed(error.failure()),
+            Ok(Some(_)) => Ok(Outcome::Executed(Executed::default())),
+            Ok(None) => Ok(Outcome::DryRun),
+            Err(error) if error.not_found() => Ok(Outcome::Outdated),
+            Err(error) => Err(error.failure()),
         }
     }
 
     /// In batches that double: if the first creation is rejected, the others are not sent.
-    async fn create(&self, spec: &MachineSetSpec, ordinals: &[u64]) -> Outcome {
-        let body = match body(self.set, spec) {
-            Ok(body) => body,
-            Err(failure) => return failed(failure),
-        };
+    async fn create(&self, spec: &MachineSetSpec, ordinals: &[u64]) -> Result<Outcome, Failure> {
+        let body = body(self.set, spec)?;
         let mut executed = Executed::default();
         let (mut rest, mut batch) = (ordinals, 1);
         while !rest.is_empty() && executed.failure.is_none() {
@@ -91,80 +98,74 @@ impl Executor<'_> {
             let keys = now.iter().map(|ordinal| child(self.set, *ordinal)).collect();
             let writes = concurrently(CREATIONS, keys, |key| self.create_one(key, &body)).await;
             if !executed.add(writes) {
-                return Outcome::DryRun;
+                return Ok(Outcome::DryRun);
             }
             (rest, batch) = (later, if batch < CREATIONS { batch * 2 } else { later.len() });
         }
-        Outcome::Executed(executed)
+        Ok(Outcome::Executed(executed))
     }
 
     async fn create_one(&self, key: ObjectKey, body: &Value) -> Write {
         let machines = &self.controller.machines;
         match self.writer.create(machines, &key, body, self.plan).await {
-            Ok(Some(_)) => Write::Done(key),
-            Ok(None) => Write::DryRun,
             // An earlier attempt created it, or another user did. The next reconcile must see it in either case.
             Err(error) if error.already_exists() => match machines.read_live(&key).await {
                 Ok(_) => Write::Skipped,
                 Err(error) => Write::Failed(error.failure()),
             },
-            Err(error) => Write::Failed(error.failure()),
+            created => Write::of(&key, created),
         }
     }
 
     /// Lists the set's own Machines only: many sets may scale down at the same time.
-    async fn list(&self, set: &MachineSetState) -> Outcome {
-        let Ok(selector) = &set.spec.selector else { return Outcome::Outdated };
+    async fn list(&self, set: &MachineSetState) -> Result<Outcome, Failure> {
+        let Ok(selector) = &set.spec.selector else { return Ok(Outcome::Outdated) };
         let (namespace, labels) = (&self.set.key.namespace, selector.to_string());
         let own = self.controller.by_owner.get(&self.set.uid.0);
-        match self.controller.machines.verify_selected(namespace, &labels, &own).await {
-            Ok(()) => {
-                self.controller.listed.add(&self.set.uid, set.generation);
-                Outcome::Executed(Executed::default())
-            }
-            Err(error) => failed(error.failure()),
-        }
+        let listed = self.controller.machines.verify_selected(namespace, &labels, &own).await;
+        listed.map_err(|error| error.failure())?;
+        self.controller.listed.insert(&self.set.uid, set.generation);
+        Ok(Outcome::Executed(Executed::default()))
     }
 
     /// Deletions cannot be undone, so the set is read live first: it must still have the generation that was decided
     /// on.
-    async fn delete(&self, set: &MachineSetState, machines: &[Arc<Machine>]) -> Outcome {
-        match self.read_set().await {
-            Ok(Some(live)) if live.generation == set.generation => {}
-            Ok(_) => return Outcome::Outdated,
-            Err(error) => return failed(error.failure()),
+    async fn delete(
+        &self,
+        set: &MachineSetState,
+        machines: &[Arc<Machine>],
+    ) -> Result<Outcome, Failure> {
+        if self.read_set().await?.is_none_or(|live| live.generation != set.generation) {
+            return Ok(Outcome::Outdated);
         }
+        // A list serves one deletion.
         self.controller.listed.remove(&self.set.uid);
         let delete = |machine| self.delete_one(machine);
-        let writes = concurrently(DELETIONS, machines.to_vec(), delete).await;
-        Executed::of(writes)
+        Ok(Executed::of(concurrently(DELETIONS, machines.to_vec(), delete).await))
     }
 
     async fn delete_one(&self, machine: Arc<Machine>) -> Write {
-        match self.writer.delete(&self.controller.machines, &machine.meta, self.plan).await {
-            Ok(Some(())) => Write::Done(machine.meta.key.clone()),
-            Ok(None) => Write::DryRun,
-            Err(error) => Write::Failed(error.failure()),
-        }
+        let machines = &self.controller.machines;
+        let deleted = self.writer.delete(machines, &machine.meta, self.plan).await;
+        Write::of(&machine.meta.key, deleted)
     }
 
     /// A set that is already deleted must not adopt: garbage collection would delete the Machine.
-    async fn claim(&self, adopt: &[Arc<Machine>], release: &[Arc<Machine>]) -> Outcome {
-        if !adopt.is_empty() {
-            match self.read_set().await {
-                Ok(Some(_)) => {}
-                Ok(None) => return Outcome::Outdated,
-                Err(error) => return failed(error.failure()),
-            }
+    async fn claim(
+        &self,
+        adopt: &[Arc<Machine>],
+        release: &[Arc<Machine>],
+    ) -> Result<Outcome, Failure> {
+        if !adopt.is_empty() && self.read_set().await?.is_none() {
+            return Ok(Outcome::Outdated);
         }
         let adopt = adopt.iter().map(|machine| (Arc::clone(machine), true));
         let release = release.iter().map(|machine| (Arc::clone(machine), false));
         let all = adopt.chain(release).collect();
         let write = |(machine, owned)| self.set_owner(machine, owned);
-        Executed::of(concurrently(DELETIONS, all, write).await)
+        Ok(Executed::of(concurrently(DELETIONS, all, write).await))
     }
 
-    /// Makes the set the owner of a Machine, or removes it from the owners.
     async fn set_owner(&self, machine: Arc<Machine>, owned: bool) -> Write {
         let mut owners: Vec<Value> = machine.other_owners.iter().map(unchanged_owner).collect();
         owners.extend(owned.then(|| owner(self.set)));
@@ -172,49 +173,40 @@ impl Executor<'_> {
         let (machines, meta) = (&self.controller.machines, &machine.meta);
         // The patch replaces the whole list, so it needs the resourceVersion.
         let patched =
-            self.writer.patch(machines, meta, Part::Object, Guard::Version, patch, self.plan);
-        match patched.await {
-            Ok(Some(_)) => Write::Done(meta.key.clone()),
-            Ok(None) => Write::DryRun,
-            Err(error) if error.not_found() => Write::Skipped,
-            Err(error) => {
-                let failure = error.failure();
-                if let Some(skip) = self.skip(&error) {
-                    self.controller.failed_claims.add(meta, &failure.message, skip);
-                }
-                Write::Failed(failure)
-            }
+            self.writer.patch(machines, meta, Part::Object, Guard::Version, patch, self.plan).await;
+        match &patched {
+            Err(error) if error.not_found() => return Write::Skipped,
+            Err(error) => self.skip_after(error, meta),
+            Ok(_) => {}
         }
+        Write::of(&meta.key, patched)
     }
 
-    /// How long the Machine is skipped after this error, so that it does not block the scaling of the set.
-    fn skip(&self, error: &WriteError) -> Option<Skip> {
-        match error.category() {
-            Category::InvalidConfiguration | Category::Unauthorised => Some(Skip::UntilChange),
+    /// After some errors the Machine is skipped for a while, so that it does not block the scaling of the set.
+    fn skip_after(&self, error: &WriteError, machine: &Meta) {
+        let retry_at = match error.category() {
+            Category::InvalidConfiguration | Category::Unauthorised => None,
             // Such as a webhook that cannot be called: no event announces its recovery.
             Category::Unexpected => {
-                let now = self.controller.clock.uptime();
-                Some(Skip::Until(now + self.controller.claim_retry))
+                Some(self.controller.clock.uptime() + self.controller.settings.timings.poll)
             }
-            _ => None,
-        }
+            _ => return,
+        };
+        let claim =
+            FailedClaim { version: machine.version, cause: error.to_string().into(), retry_at };
+        self.controller.failed_claims.insert(&machine.uid, claim);
     }
 
     /// The set, read live; `None` if it is gone, replaced or being deleted.
-    async fn read_set(&self) -> Result<Option<Arc<MachineSetState>>, ApiError> {
-        let Some(entry) = self.controller.sets.read_live(&self.set.key).await? else {
-            return Ok(None);
-        };
-        let same = entry.meta().uid == self.set.uid && !entry.meta().deleting;
-        Ok(match entry {
-            Entry::Known(set) if same => Some(Arc::clone(&set.state)),
+    async fn read_set(&self) -> Result<Option<Arc<MachineSetState>>, Failure> {
+        let live = self.controller.sets.read_live(&self.set.key).await;
+        Ok(match live.map_err(|error| error.failure())? {
+            Some(Entry::Known(set)) if set.meta.uid == self.set.uid && !set.meta.deleting => {
+                Some(Arc::clone(&set.state))
+            }
             _ => None,
         })
     }
-}
-
-fn failed(failure: Failure) -> Outcome {
-    Outcome::Executed(Executed { failure: Some(failure), ..Executed::default() })
 }
 
 impl Executed {
@@ -262,7 +254,6 @@ where
     results.into_iter().map(|(_, write)| write).collect()
 }
 
-/// A Machine of the set, without its name.
 fn body(set: &Meta, spec: &MachineSetSpec) -> Result<Value, Failure> {
     let template = &spec.template;
     let machine: Value = match &template.spec {

@@ -1,12 +1,9 @@
 //! Decides the next step for one MachineSet. Pure: no client, no clock.
 //!
-//! `replicas − existing` would create too many Machines while the cache is stale or after a crash. So every Machine has
-//! an *ordinal* in its name, a number that is never reused, and ordinals are reserved before they are used: the set's
-//! annotation `machinist.dev/ordinals: from..next` is the *window* of reserved ordinals. A reserved ordinal without a
-//! Machine is *open*; creating its Machine twice is harmless, because the name is the same. Missing are
-//! `replicas − existing − open`.
-//!
-//! One step per reconcile, in this order: adopt or release, reserve ordinals, create, close the window, delete.
+//! `replicas − existing` would create too many Machines while the cache is stale or after a crash. So ordinals are
+//! reserved in the set's *window* before Machines are created with them; docs/internals/architecture.md explains how
+//! Machines are counted. One step per reconcile, in this order: adopt or release, reserve ordinals, create, close the
+//! window, delete.
 
 mod deletion_order;
 
@@ -16,21 +13,19 @@ use machinist_domain::ordinals::Window;
 
 use super::error::Refusal;
 use super::plan::{MOST_PER_RECONCILE, Plan, Reason};
-use super::snapshot::{Content, Snapshot, View};
+use super::snapshot::{Snapshot, View};
 use crate::kinds::{DeletePolicy, MachineSetState};
 use crate::served::{Field, authority};
 
-/// `spec.replicas` where it is not set.
 const DEFAULT_REPLICAS: i32 = 1;
 
-/// Decides the next step.
-pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
+pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     if snapshot.meta.deleting {
         return Plan::NoOp(Reason::Deleting);
     }
     let view = match &snapshot.content {
-        Content::Undecodable(reason) => return Plan::Refuse(Refusal::Undecodable(reason.clone())),
-        Content::Decoded(view) => view,
+        Err(reason) => return Plan::Refuse(Refusal::Undecodable(reason.clone())),
+        Ok(view) => view,
     };
     if snapshot.obey_migration
         && let Some(reason) = managed_elsewhere(&view.set, snapshot.authority_field)
@@ -54,7 +49,6 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     scale_down(view, desired, now)
 }
 
-/// The desired state of a valid set.
 #[derive(Debug, Clone, Copy)]
 struct Desired {
     replicas: usize,
@@ -74,7 +68,6 @@ fn desired(set: &MachineSetState) -> Result<Desired, Refusal> {
     })
 }
 
-/// The number of Machines that the set wants.
 pub(super) fn desired_replicas(set: &MachineSetState) -> Result<usize, Refusal> {
     let replicas = set.spec.replicas.unwrap_or(DEFAULT_REPLICAS);
     usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))
@@ -107,7 +100,6 @@ fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
     })
 }
 
-/// Deletes the Machines that are too many.
 fn scale_down(view: &View, desired: Desired, now: Timestamp) -> Plan {
     let existing = view.members.len();
     let excess = existing.saturating_sub(desired.replicas);

@@ -12,18 +12,13 @@ use crate::kinds::UnknownDeletePolicy;
 /// What is invalid about a MachineSet. Nothing is done until it is edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// The object cannot be decoded.
     Undecodable(String),
-    /// The selector is invalid.
     Selector(SelectorError),
     /// The selector does not match the template, so the set would not own its Machines.
     SelectorMismatch {
-        /// The selector.
         selector: String,
     },
-    /// `spec.replicas` is negative.
     Replicas(i32),
-    /// `spec.deletePolicy` is unknown.
     DeletePolicy(UnknownDeletePolicy),
     /// The stored ordinal window cannot be read, so the Machines in creation cannot be counted.
     Window(WindowError),

@@ -5,30 +5,23 @@
 /// The controller owner of a Machine, from the point of view of one set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// The set.
     ThisSet,
-    /// None.
     None,
-    /// Another set, or something else.
     Other,
 }
 
-/// What a Machine is to a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Membership {
-    /// It counts.
     Member,
-    /// It belonged to the set and is being deleted: it does not count, and nothing is done to it.
+    /// It is being deleted: it does not count, and nothing is done to it.
     Leaving,
     /// It has no owner and matches the selector: it is adopted.
     Orphan,
     /// The set owns it, but the selector no longer matches: it is released and keeps running.
     Unselected,
-    /// It does not concern the set.
     Unrelated,
 }
 
-/// What a Machine is to a set.
 pub(super) fn membership(owner: Owner, selected: bool, deleting: bool) -> Membership {
     match (owner, selected, deleting) {
         (Owner::ThisSet, _, true) => Membership::Leaving,

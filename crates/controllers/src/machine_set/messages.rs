@@ -5,7 +5,6 @@ use machinist_domain::machine::MachineAuthority;
 
 use super::error::Refusal;
 
-/// How many names a text lists.
 const NAMES_SHOWN: usize = 5;
 
 /// The name of one Machine; or how many there are, and the first names.

@@ -6,20 +6,10 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-/// Metrics about MachineSets.
-#[derive(Debug)]
-pub struct MachineSetMetrics([Family<Labels, Gauge>; 3]);
+use crate::kinds::MachineSetStatus;
 
-/// The counts in the status of a MachineSet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SetCounts {
-    /// All Machines.
-    pub replicas: i64,
-    /// Available Machines.
-    pub available: i64,
-    /// Ready Machines.
-    pub ready: i64,
-}
+#[derive(Debug)]
+pub(super) struct MachineSetMetrics([Family<Labels, Gauge>; 3]);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -46,17 +36,18 @@ impl MetricSet for MachineSetMetrics {
 }
 
 impl MachineSetMetrics {
-    /// Shows the counts of a MachineSet; `None` if it is deleted or cannot be decoded.
-    pub fn show(&self, set: &ObjectKey, counts: Option<SetCounts>) {
+    /// `status` is `None` if the MachineSet is deleted or cannot be decoded.
+    pub(super) fn show(&self, set: &ObjectKey, status: Option<&MachineSetStatus>) {
         let labels = Labels { name: set.name.to_string(), namespace: set.namespace.to_string() };
-        let Some(SetCounts { replicas, available, ready }) = counts else {
+        let Some(status) = status else {
             for family in &self.0 {
                 family.remove(&labels);
             }
             return;
         };
-        for (family, count) in self.0.iter().zip([replicas, available, ready]) {
-            family.get_or_create(&labels).set(count);
+        for (family, count) in self.0.iter().zip([status.replicas, status.available, status.ready])
+        {
+            family.get_or_create(&labels).set(count.unwrap_or_default().into());
         }
     }
 }
@@ -71,7 +62,13 @@ mod tests {
     fn shows_the_counts_of_the_status_and_removes_them_with_the_set() {
         let (all, key) = (Metrics::default(), ObjectKey::new("ns", "s"));
         let metrics = all.set::<MachineSetMetrics>();
-        metrics.show(&key, Some(SetCounts { replicas: 3, available: 1, ready: 2 }));
+        let status = MachineSetStatus {
+            replicas: Some(3),
+            available: Some(1),
+            ready: Some(2),
+            ..MachineSetStatus::default()
+        };
+        metrics.show(&key, Some(&status));
         let text = all.encode(&[]).unwrap();
         for (name, count) in [("", 3), ("_available", 1), ("_ready", 2)] {
             let line = format!(

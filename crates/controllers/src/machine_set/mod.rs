@@ -1,8 +1,5 @@
 //! The MachineSet controller: keeps the desired number of Machines.
 //!
-//! Input: MachineSets, their Machines, and the Nodes of these. Output: Machines (created from the template, adopted,
-//! released, deleted), the set's status, and Events. Instances are created by the `machine` controller.
-//!
 //! Invariants: a stale cache or a restart never causes more Machines than desired (see `decide`); nothing is deleted
 //! before the set is read live; Machines of other owners are not touched. A change of the set is reconciled at once;
 //! changes of its Machines and Nodes are collected for a moment, so that the status is not written once per Machine.
@@ -14,7 +11,7 @@ mod error;
 mod membership;
 mod memory;
 mod messages;
-pub mod metrics;
+mod metrics;
 mod observe;
 mod ownership;
 mod plan;
@@ -47,16 +44,15 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-pub use self::decide::decide;
+use self::decide::decide;
 pub use self::declaration::DECLARATION;
-pub use self::error::Refusal;
-use self::memory::{CountsWritten, FailedClaims, Listed};
-use self::metrics::{MachineSetMetrics, SetCounts};
-pub use self::plan::{Executed, MOST_PER_RECONCILE, Outcome, Plan, Reason};
-pub use self::report::report;
-pub use self::snapshot::{Content, Member, ReadySince, Seen, Snapshot, View};
+use self::memory::{FailedClaim, Remembered};
+use self::metrics::MachineSetMetrics;
+use self::plan::{Outcome, Plan};
+use self::report::report;
+use self::snapshot::Snapshot;
 use crate::kinds::indexes::machines_by_node;
-use crate::kinds::{MachineSet, MachineSets, Machines, Nodes};
+use crate::kinds::{MachineSets, Machines, Node, Nodes};
 use crate::served::Field;
 
 /// Settings of the MachineSet controller.
@@ -76,9 +72,11 @@ pub struct MachineSetController {
     nodes: Arc<Cache<Nodes>>,
     by_owner: Arc<Index>,
     by_node: Arc<Index>,
-    failed_claims: FailedClaims,
-    listed: Listed,
-    counts_written: CountsWritten,
+    failed_claims: Remembered<FailedClaim>,
+    /// The generation of each set for which its Machines were listed live, since the last deletion.
+    listed: Remembered<i64>,
+    /// The uptime at which the counts of each set were last written.
+    counts_written: Remembered<Duration>,
     clock: SharedClock,
     metrics: Arc<MachineSetMetrics>,
     settings: Settings,
@@ -86,11 +84,6 @@ pub struct MachineSetController {
     authority_field: Mutex<Field>,
     /// Set when the driver subscribes.
     queue: OnceLock<Arc<Queue>>,
-    /// How long changes of Machines and Nodes are collected.
-    debounce: Duration,
-    /// How long a Machine is skipped after a failed claim that may succeed later.
-    claim_retry: Duration,
-    no_namespace: Arc<str>,
 }
 
 impl MachineSetController {
@@ -110,31 +103,16 @@ impl MachineSetController {
             by_owner: machines.index_entries(ownership::by_owner),
             by_node: machines_by_node(&machines),
             machines,
-            failed_claims: FailedClaims::default(),
-            listed: Listed::default(),
-            counts_written: CountsWritten::new(settings.timings.set_counts),
+            failed_claims: Remembered::default(),
+            listed: Remembered::default(),
+            counts_written: Remembered::default(),
             clock: Arc::clone(&shared.clock),
             metrics: shared.metrics.set(),
             settings,
             authority_field: Mutex::default(),
             queue: OnceLock::new(),
-            debounce: settings.timings.children,
-            claim_retry: settings.timings.poll,
-            no_namespace: "".into(),
         }
     }
-}
-
-/// The counts of a set's status, for the metrics.
-fn counts(entry: &Entry<MachineSet>) -> Option<SetCounts> {
-    let Entry::Known(set) = entry else { return None };
-    let status = &set.state.status;
-    let count = |value: Option<i32>| i64::from(value.unwrap_or_default());
-    Some(SetCounts {
-        replicas: count(status.replicas),
-        available: count(status.available),
-        ready: count(status.ready),
-    })
 }
 
 impl MachineSetController {
@@ -164,12 +142,16 @@ impl Controller for MachineSetController {
         let queue = self.queue.get_or_init(|| Arc::clone(queue));
         let (for_sets, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
         self.sets.subscribe(move |change| {
-            metrics.show(change.key, change.after.and_then(counts));
+            let status = match change.after {
+                Some(Entry::Known(set)) => Some(&set.state.status),
+                _ => None,
+            };
+            metrics.show(change.key, status);
             if change.after.is_some() {
                 for_sets.add_changed(change.key, change);
             }
         });
-        let debounce = self.debounce;
+        let debounce = self.settings.timings.children;
         let (for_machines, sets) = (Arc::clone(queue), Arc::clone(&self.sets));
         self.machines.subscribe(move |change| {
             for entry in [change.before, change.after].into_iter().flatten() {
@@ -181,11 +163,8 @@ impl Controller for MachineSetController {
         let (for_nodes, sets) = (Arc::clone(queue), Arc::clone(&self.sets));
         let (machines, by_node) = (Arc::clone(&self.machines), Arc::clone(&self.by_node));
         self.nodes.subscribe(move |change| {
-            let state = |entry: Option<&Entry<_>>| match entry {
-                Some(Entry::Known(node)) => {
-                    let node: &crate::kinds::Node = node;
-                    Some((node.meta.uid.clone(), node.readiness.clone()))
-                }
+            let state = |entry: Option<&Entry<Node>>| match entry {
+                Some(Entry::Known(node)) => Some((node.meta.uid.clone(), node.readiness.clone())),
                 _ => None,
             };
             // Heartbeats change nothing here.
@@ -236,7 +215,7 @@ impl Controller for MachineSetController {
         let (sets, meta, plan) = (&self.sets, &snapshot.meta, "update status");
         let written = writer.patch(sets, meta, Part::Status, guard, patch, &plan).await?;
         if written.is_some() {
-            self.counts_written.add(&meta.uid, self.clock.uptime());
+            self.counts_written.insert(&meta.uid, self.clock.uptime());
         }
         if written.is_some() && status.get("authoritativeAPI").is_some() {
             self.learn_authority_field(&meta.key);

@@ -11,8 +11,9 @@ use machinist_runtime::cluster::ApiError;
 
 use super::MachineSetController;
 use super::membership::{Membership, Owner, membership};
-use super::ownership::{orphans_of, owner_uid};
-use super::snapshot::{Content, Member, ReadySince, Seen, Snapshot, View};
+use super::memory::hold;
+use super::ownership::{orphans_of, owner};
+use super::snapshot::{Member, ReadySince, Seen, Snapshot, View};
 use crate::kinds::{Machine, MachineSetState};
 
 pub(super) async fn observe(
@@ -22,8 +23,8 @@ pub(super) async fn observe(
     let Some(entry) = controller.sets.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
     let content = match entry {
-        Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
-        Entry::Known(set) => Content::Decoded(view(controller, &meta, &set.state).await?),
+        Entry::Undecodable(object) => Err(object.error.clone()),
+        Entry::Known(set) => Ok(view(controller, &meta, &set.state).await?),
     };
     Ok(Some(Snapshot {
         meta,
@@ -58,8 +59,12 @@ async fn view(
         claim_retry: None,
         open_ordinals: Vec::new(),
         highest_ordinal: None,
-        listed: controller.listed.has(&meta.uid, set.generation),
-        hold_counts: controller.counts_written.hold(&meta.uid, controller.clock.uptime()),
+        listed: controller.listed.get(&meta.uid) == Some(set.generation),
+        hold_counts: hold(
+            controller.counts_written.get(&meta.uid),
+            controller.settings.timings.set_counts,
+            controller.clock.uptime(),
+        ),
     };
     // The live reads may have added or removed candidates.
     for key in candidates(controller, meta) {
@@ -73,25 +78,22 @@ async fn view(
     Ok(view)
 }
 
-/// The key of the set's Machine with this ordinal.
 pub(super) fn child(set: &Meta, ordinal: u64) -> ObjectKey {
     let name = ordinals::name(&set.key.name, &set.uid, ordinal);
-    ObjectKey { namespace: Arc::clone(&set.key.namespace), name: name.into() }
+    ObjectKey::new(Arc::clone(&set.key.namespace), name)
 }
 
-/// Machines that the set owns, and those without an owner.
 fn candidates(controller: &MachineSetController, set: &Meta) -> Vec<ObjectKey> {
     let mut keys = controller.by_owner.get(&set.uid.0);
     keys.extend(controller.by_owner.get(&orphans_of(&set.key.namespace)));
     keys
 }
 
-/// Adds a Machine to the list that it belongs to.
 fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &Entry<Machine>) {
     let meta = entry.meta();
-    let owner = match owner_uid(entry) {
+    let owner = match owner(entry) {
         None => Owner::None,
-        Some(uid) if *uid == *set.uid.0 => Owner::ThisSet,
+        Some(owner) if *owner.uid == *set.uid.0 => Owner::ThisSet,
         Some(_) => Owner::Other,
     };
     let Ok(selector) = &view.set.spec.selector else { return };
@@ -114,11 +116,14 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
             }),
         }),
         (found @ (Membership::Orphan | Membership::Unselected), Some(machine)) => {
-            match (controller.failed_claims.get(meta, controller.clock.uptime()), found) {
+            let now = controller.clock.uptime();
+            let failed = controller.failed_claims.get(&meta.uid);
+            match (failed.filter(|failed| failed.skips(meta, now)), found) {
                 (Some(failed), _) => {
                     // Candidates are sorted, so the same failure is reported each time.
                     view.claim_failure.get_or_insert(failed.cause);
-                    view.claim_retry = view.claim_retry.into_iter().chain(failed.retry).min();
+                    let retry = failed.retry_at.map(|at| at.saturating_sub(now));
+                    view.claim_retry = view.claim_retry.into_iter().chain(retry).min();
                 }
                 (None, Membership::Orphan) => view.orphans.push(Arc::clone(machine)),
                 (None, _) => view.unselected.push(Arc::clone(machine)),
@@ -132,10 +137,7 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
 /// Machine's.
 fn ready(controller: &MachineSetController, machine: &Machine) -> Option<ReadySince> {
     let node_ref = machine.status.node_ref.as_ref()?;
-    let key = ObjectKey {
-        namespace: Arc::clone(&controller.no_namespace),
-        name: Arc::clone(&node_ref.name),
-    };
+    let key = ObjectKey::new("", Arc::clone(&node_ref.name));
     let Some(Entry::Known(node)) = controller.nodes.get(&key) else { return None };
     let same = node_ref.uid.0.is_empty() || node_ref.uid == node.meta.uid;
     (same && node.is_ready()).then_some(node.readiness.since)

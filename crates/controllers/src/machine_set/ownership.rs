@@ -9,12 +9,21 @@ use machinist_runtime::cache::store::Entry;
 
 use crate::kinds::{Machine, MachineSets};
 
-/// The uid of a Machine's controller owner.
-pub(super) fn owner_uid(entry: &Entry<Machine>) -> Option<&str> {
+pub(super) struct Owner<'a> {
+    kind: &'a str,
+    name: &'a str,
+    pub(super) uid: &'a str,
+}
+
+pub(super) fn owner(entry: &Entry<Machine>) -> Option<Owner<'_>> {
     match entry {
-        Entry::Known(machine) => machine.owner.as_ref().map(|owner| &*owner.uid.0),
+        Entry::Known(machine) => {
+            let owner = machine.owner.as_ref()?;
+            Some(Owner { kind: &owner.kind, name: &owner.name, uid: &owner.uid.0 })
+        }
         Entry::Undecodable(object) => {
-            object.owners.iter().find(|owner| owner.controller).map(|owner| &*owner.uid)
+            let owner = object.owners.iter().find(|owner| owner.controller)?;
+            Some(Owner { kind: &owner.kind, name: &owner.name, uid: &owner.uid })
         }
     }
 }
@@ -26,42 +35,26 @@ pub(super) fn orphans_of(namespace: &str) -> String {
 
 /// The index terms of a Machine: its owner's uid, or that it has none.
 pub(super) fn by_owner(entry: &Entry<Machine>) -> Vec<Arc<str>> {
-    match entry {
-        Entry::Known(machine) => match &machine.owner {
-            Some(owner) => vec![Arc::from(&*owner.uid.0)],
-            None => vec![orphans_of(&machine.meta.key.namespace).into()],
-        },
+    match (owner(entry), entry) {
+        (Some(owner), _) => vec![owner.uid.into()],
+        (None, Entry::Known(machine)) => vec![orphans_of(&machine.meta.key.namespace).into()],
         // A Machine that cannot be decoded is never adopted.
-        Entry::Undecodable(_) => owner_uid(entry).map(Arc::from).into_iter().collect(),
+        (None, Entry::Undecodable(_)) => Vec::new(),
     }
 }
 
 /// The sets that a Machine concerns: its owner or, without one, all sets whose selector matches it.
 pub(super) fn sets_of(entry: &Entry<Machine>, sets: &Cache<MachineSets>) -> Vec<ObjectKey> {
     let namespace = &entry.meta().key.namespace;
-    let set = |kind: &str, name: Arc<str>| {
-        let is_set = kind == MACHINE_SETS.kind;
-        is_set.then(|| ObjectKey { namespace: Arc::clone(namespace), name })
-    };
-    match entry {
-        Entry::Known(machine) => match &machine.owner {
-            Some(owner) => set(&owner.kind, Arc::clone(&owner.name)).into_iter().collect(),
-            None => sets.select(|set| {
-                set.meta.key.namespace == *namespace
-                    && set
-                        .state
-                        .spec
-                        .selector
-                        .as_ref()
-                        .is_ok_and(|one| one.matches(&machine.labels))
-            }),
-        },
-        Entry::Undecodable(object) => {
-            let owner = object.owners.iter().find(|owner| owner.controller);
-            owner
-                .and_then(|owner| set(&owner.kind, owner.name.as_str().into()))
-                .into_iter()
-                .collect()
+    match (owner(entry), entry) {
+        (Some(owner), _) if owner.kind == MACHINE_SETS.kind => {
+            vec![ObjectKey::new(Arc::clone(namespace), owner.name)]
         }
+        (None, Entry::Known(machine)) => sets.select(|set| {
+            let selector = &set.state.spec.selector;
+            set.meta.key.namespace == *namespace
+                && selector.as_ref().is_ok_and(|selector| selector.matches(&machine.labels))
+        }),
+        _ => Vec::new(),
     }
 }

@@ -14,26 +14,19 @@ use crate::kinds::Machine;
 
 /// The most Machines that one reconcile creates or deletes, so that a change of `spec.replicas` takes effect in
 /// between.
-pub const MOST_PER_RECONCILE: usize = 512;
+pub(super) const MOST_PER_RECONCILE: usize = 512;
 
-/// What to do about one MachineSet.
 #[derive(Debug, Clone)]
 pub enum Plan {
-    /// Nothing.
     NoOp(Reason),
-    /// Nothing, and report what is invalid.
     Refuse(Refusal),
-    /// Set or remove the owner reference of Machines.
     Claim {
-        /// Machines to adopt.
         adopt: Vec<Arc<Machine>>,
-        /// Machines to release.
         release: Vec<Arc<Machine>>,
     },
     /// Store another ordinal window on the set: a wider one before Machines are created, a closed one before Machines
     /// are deleted.
     MoveWindow {
-        /// The new window.
         to: Window,
     },
     /// Create the Machines with these ordinals, all of which are in the stored window.
@@ -41,23 +34,18 @@ pub enum Plan {
     /// List the set's Machines live before choosing which of them to delete: users often mark Machines for deletion
     /// and scale down right after it, and the watch of Machines may be behind that of MachineSets.
     List,
-    /// Delete these Machines.
     Delete(Vec<Arc<Machine>>),
 }
 
-/// Why nothing is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The set has as many Machines as it wants.
     Settled,
     /// There are too many Machines, but none that can be decoded, and those are never deleted.
     NoneDeletable {
-        /// How many are too many.
         excess: usize,
     },
-    /// The set is being deleted; garbage collection deletes its Machines.
+    /// Garbage collection deletes its Machines.
     Deleting,
-    /// Another machine API manages the set.
     ManagedElsewhere(MachineAuthority),
     /// No machine API manages the set yet: `status.authoritativeAPI` is to be set to this one.
     NotAssigned(MachineAuthority),
@@ -100,26 +88,20 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The outcome of a plan.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// The plan needs no write.
     Nothing,
     /// The set was deleted or changed after it was observed: the plan was dropped.
     Outdated,
-    /// This is a dry run.
     DryRun,
-    /// The plan was executed, at least in part.
     Executed(Executed),
 }
 
-/// What was done.
 #[derive(Debug, Clone, Default)]
 pub struct Executed {
     /// The Machines that were created, deleted, adopted or released.
     pub machines: Vec<ObjectKey>,
     /// How many names to create already existed: created by an earlier attempt, or by another user.
     pub already_exist: usize,
-    /// The first failure.
     pub failure: Option<Failure>,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_api::names::{CONDITION_PAUSED, ERROR_INVALID_CONFIGURATION, REASON_NOT_MACHINE_API};
+use machinist_api::names::{CONDITION_PAUSED, REASON_NOT_MACHINE_API};
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::MachineAuthority;
@@ -15,18 +15,21 @@ use machinist_domain::retry::{Classified as _, Failure, Retry};
 use serde_json::{Value, json};
 
 use self::status::{Changes, Problem};
-use super::error::Refusal;
 use super::messages;
 use super::plan::{Executed, Outcome, Plan, Reason};
-use super::snapshot::{Content, Snapshot, View};
+use super::snapshot::{Snapshot, View};
 use crate::kinds::Machine;
 
 /// Added to the time of availability, because a Machine is available only *after* `minReadySeconds`.
 const A_MOMENT: SignedDuration = SignedDuration::from_millis(1);
 
-/// Reports.
-pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestamp) -> Report {
-    let Content::Decoded(view) = &snapshot.content else { return undecodable(plan) };
+pub(super) fn report(
+    snapshot: &Snapshot,
+    plan: &Plan,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Report {
+    let Ok(view) = &snapshot.content else { return undecodable(plan) };
     let builder = ReportBuilder { view, obey_migration: snapshot.obey_migration, now };
     let report = builder.report(plan, outcome);
     // Users wait for a complete set, so that is reported at once.
@@ -54,7 +57,7 @@ fn hold_back_counts(mut report: Report, hold: Duration) -> Report {
 fn undecodable(plan: &Plan) -> Report {
     match plan {
         Plan::Refuse(refusal) => Report {
-            events: vec![warning(EventReason::ReconcileError, refusal.to_string())],
+            events: vec![warning(EventReason::ReconcileError, &refusal.to_string())],
             retry: Some(refusal.retry()),
             ..Report::quiet(ReconcileResult::Refused)
         },
@@ -80,29 +83,29 @@ struct ReportBuilder<'a> {
 
 impl ReportBuilder<'_> {
     fn report(&self, plan: &Plan, outcome: &Outcome) -> Report {
-        let quiet = |result| Report::quiet(result);
+        let waiting =
+            |retry| Report { retry: Some(retry), ..Report::quiet(ReconcileResult::Waiting) };
         let executed = match outcome {
-            Outcome::Outdated => {
-                return Report { retry: Some(Retry::Soon), ..quiet(ReconcileResult::Waiting) };
-            }
-            Outcome::DryRun => return quiet(ReconcileResult::Settled),
+            Outcome::Outdated => return waiting(Retry::Soon),
+            Outcome::DryRun => return Report::quiet(ReconcileResult::Settled),
             Outcome::Nothing => &Executed::default(),
             Outcome::Executed(executed) => executed,
         };
         match plan {
             Plan::NoOp(reason) => self.no_op(*reason),
-            Plan::Refuse(refusal) => self.refused(refusal),
+            Plan::Refuse(refusal) => {
+                let (result, message) = (ReconcileResult::Refused, refusal.to_string());
+                let problem = Problem::Invalid(&message);
+                self.problem(result, refusal.retry(), problem, Changes::default())
+            }
             Plan::Claim { adopt, .. } => self.claimed(adopt, executed),
             // The set changes with the window, which requeues it.
             Plan::MoveWindow { .. } => match &executed.failure {
-                None => quiet(ReconcileResult::Changed),
+                None => Report::quiet(ReconcileResult::Changed),
                 Some(failure) => self.failed(failure, MOVE_WINDOW, Changes::default()),
             },
             Plan::List => match &executed.failure {
-                None => {
-                    let retry = Some(Retry::Again(Duration::ZERO));
-                    Report { retry, ..quiet(ReconcileResult::Waiting) }
-                }
+                None => waiting(Retry::Again(Duration::ZERO)),
                 Some(failure) => self.failed(failure, LIST, Changes::default()),
             },
             Plan::Create(_) => {
@@ -120,21 +123,42 @@ impl ReportBuilder<'_> {
         status::patch(self.view, changes, problem, self.obey_migration, self.now)
     }
 
+    /// Reports a problem in the status and as an Event.
+    fn problem(
+        &self,
+        result: ReconcileResult,
+        retry: Retry,
+        problem: Problem<'_>,
+        changes: Changes<'_>,
+    ) -> Report {
+        let events = match problem {
+            Problem::Invalid(message) => vec![warning(EventReason::ReconcileError, message)],
+            Problem::Failure(reason, message) => vec![warning(reason, message)],
+            Problem::None | Problem::Unchanged | Problem::Minor(_) => Vec::new(),
+        };
+        Report { result, status: self.status(changes, problem), events, retry: Some(retry) }
+    }
+
     fn no_op(&self, reason: Reason) -> Report {
-        let quiet = |result| Report::quiet(result);
         match reason {
             Reason::Settled => {
                 let status = self.status_without_failure(Changes::default());
-                Report { status, retry: self.requeue(), ..quiet(ReconcileResult::Settled) }
+                Report { status, retry: self.requeue(), ..Report::quiet(ReconcileResult::Settled) }
             }
-            Reason::NoneDeletable { excess } => self.none_deletable(excess),
-            Reason::Deleting => quiet(ReconcileResult::Settled),
+            // A change of one of the Machines requeues the set.
+            Reason::NoneDeletable { excess } => {
+                let message = messages::none_deletable(excess);
+                let problem = Problem::Failure(EventReason::FailedDelete, &message);
+                let result = ReconcileResult::Refused;
+                self.problem(result, Retry::OnChange, problem, Changes::default())
+            }
+            Reason::Deleting => Report::quiet(ReconcileResult::Settled),
             Reason::ManagedElsewhere(authority) => self.managed_elsewhere(authority),
             Reason::NotAssigned(to) => {
                 // An unset spec means this API, as for Machines.
                 let to = to.as_str().or(MachineAuthority::MachineApi.as_str());
                 let status = to.map(|to| json!({"authoritativeAPI": to}));
-                Report { status, ..quiet(ReconcileResult::Waiting) }
+                Report { status, ..Report::quiet(ReconcileResult::Waiting) }
             }
         }
     }
@@ -142,21 +166,7 @@ impl ReportBuilder<'_> {
     /// The status after a reconcile without a failure of its own. An earlier failure to adopt or release stays visible.
     fn status_without_failure(&self, changes: Changes<'_>) -> Option<Value> {
         let message = self.view.claim_failure.as_deref().map(messages::claim_failed);
-        let reason = EventReason::ReconcileError.as_str();
-        let problem =
-            message.as_ref().map_or(Problem::None, |message| Problem::Minor { reason, message });
-        self.status(changes, problem)
-    }
-
-    fn refused(&self, refusal: &Refusal) -> Report {
-        let message = refusal.to_string();
-        let problem = Problem::Invalid { reason: ERROR_INVALID_CONFIGURATION, message: &message };
-        Report {
-            result: ReconcileResult::Refused,
-            status: self.status(Changes::default(), problem),
-            events: vec![warning(EventReason::ReconcileError, message.clone())],
-            retry: Some(refusal.retry()),
-        }
+        self.status(changes, message.as_deref().map_or(Problem::None, Problem::Minor))
     }
 
     fn claimed(&self, adopt: &[Arc<Machine>], executed: &Executed) -> Report {
@@ -211,17 +221,14 @@ impl ReportBuilder<'_> {
     }
 
     fn failed(&self, failure: &Failure, step: Step, changes: Changes<'_>) -> Report {
-        let report =
-            Report { retry: Some(failure.retry), ..Report::quiet(ReconcileResult::Failed) };
-        if !failure.category.needs_attention() {
-            let status = self.status(changes, Problem::Unchanged);
-            return Report { status, ..report };
-        }
         let Step(reason, message) = step;
         let message = message(&failure.message);
-        let problem = Problem::Failure { reason: reason.as_str(), message: &message };
-        let status = self.status(changes, problem);
-        Report { status, events: vec![warning(reason, message)], ..report }
+        let problem = if failure.category.needs_attention() {
+            Problem::Failure(reason, &message)
+        } else {
+            Problem::Unchanged
+        };
+        self.problem(ReconcileResult::Failed, failure.retry, problem, changes)
     }
 
     /// When to requeue although no object changes.
@@ -242,7 +249,7 @@ impl ReportBuilder<'_> {
     fn managed_elsewhere(&self, authority: MachineAuthority) -> Report {
         let text = messages::authority(authority);
         let events = match authority {
-            MachineAuthority::Unknown => vec![warning(EventReason::ReconcileError, text.clone())],
+            MachineAuthority::Unknown => vec![warning(EventReason::ReconcileError, &text)],
             _ => Vec::new(),
         };
         let paused = Condition::yes(CONDITION_PAUSED).because(REASON_NOT_MACHINE_API, text);
@@ -250,26 +257,14 @@ impl ReportBuilder<'_> {
         let status = list.map(|list| json!({"conditions": conditions::to_json(&list)}));
         Report { status, events, ..Report::quiet(ReconcileResult::Settled) }
     }
-
-    /// A change of one of the Machines requeues the set.
-    fn none_deletable(&self, excess: usize) -> Report {
-        let (reason, message) = (EventReason::FailedDelete, messages::none_deletable(excess));
-        let problem = Problem::Failure { reason: reason.as_str(), message: &message };
-        Report {
-            result: ReconcileResult::Refused,
-            status: self.status(Changes::default(), problem),
-            events: vec![warning(reason, message.clone())],
-            retry: Some(Retry::OnChange),
-        }
-    }
 }
 
 fn names<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> Vec<&'a str> {
     keys.into_iter().map(|key| &*key.name).collect()
 }
 
-fn warning(reason: EventReason, text: String) -> EventNote {
-    EventNote::warning(reason, action(reason), text)
+fn warning(reason: EventReason, text: &str) -> EventNote {
+    EventNote::warning(reason, action(reason), text.to_owned())
 }
 
 fn normal(reason: EventReason, text: String) -> EventNote {

@@ -12,7 +12,7 @@ use machinist_runtime::cache::kind::Kind as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::snapshot::{Content, Member, Seen, Snapshot, View};
+use super::snapshot::{Member, Seen, Snapshot, View};
 use crate::kinds::{Machine, MachineSetState, MachineSets, Machines};
 use crate::served::Field;
 
@@ -105,6 +105,5 @@ pub(super) fn snapshot(view: View) -> Snapshot {
         version: Version(1),
         deleting: false,
     };
-    let (content, authority_field) = (Content::Decoded(view), Field::Served);
-    Snapshot { meta, content, obey_migration: false, authority_field }
+    Snapshot { meta, content: Ok(view), obey_migration: false, authority_field: Field::Served }
 }

@@ -10,33 +10,19 @@ use machinist_domain::meta::Meta;
 use crate::kinds::{Machine, MachineSetState};
 use crate::served::Field;
 
-/// One MachineSet and its Machines.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// Identity and version.
     pub meta: Meta,
-    /// Its content.
-    pub content: Content,
-    /// Whether to leave objects alone that another machine API manages.
+    /// The content, or why it cannot be decoded.
+    pub content: Result<View, String>,
     pub obey_migration: bool,
-    /// Whether the served schema has `status.authoritativeAPI`.
     pub authority_field: Field,
-}
-
-/// The content of a MachineSet.
-#[derive(Debug, Clone)]
-pub enum Content {
-    /// It was decoded.
-    Decoded(View),
-    /// It cannot be decoded, for this reason.
-    Undecodable(String),
 }
 
 /// A MachineSet and its Machines. Nothing here is stale because of an own write: keys whose last write was not
 /// answered were read live.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// The set.
     pub set: Arc<MachineSetState>,
     /// Machines that count as replicas.
     pub members: Vec<Member>,
@@ -49,7 +35,7 @@ pub struct View {
     pub claim_failure: Option<Arc<str>>,
     /// When to try that again although the Machine has not changed.
     pub claim_retry: Option<Duration>,
-    /// Ordinals in the window for which no Machine exists: their Machines are still to be created.
+    /// Ordinals in the window for which no Machine exists.
     pub open_ordinals: Vec<u64>,
     /// The highest ordinal of an existing Machine of the set.
     pub highest_ordinal: Option<u64>,
@@ -62,23 +48,20 @@ pub struct View {
 /// A Machine that counts as a replica.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// Its name.
     pub key: ObjectKey,
-    /// Its content; `None` if it cannot be decoded. Such a Machine counts and is never deleted.
+    /// `None` if it cannot be decoded. Such a Machine counts and is never deleted.
     pub seen: Option<Seen>,
 }
 
-/// A Machine that was decoded.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    /// The Machine.
     pub machine: Arc<Machine>,
     /// Since when its Node has been ready; `None` if it is not.
     pub ready: Option<ReadySince>,
 }
 
-/// Since when a Node has been ready; `None` if the Node's condition has no time.
-pub type ReadySince = Option<Timestamp>;
+/// `None` if the Node's condition has no time.
+pub(super) type ReadySince = Option<Timestamp>;
 
 impl Seen {
     /// When the Machine has been ready for `min_ready`, which may be in the past; `None` if it is not ready or the

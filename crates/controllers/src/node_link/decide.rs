@@ -5,25 +5,19 @@ use machinist_domain::conditions::whole_seconds;
 use machinist_domain::key::ObjectKey;
 use serde_json::{Value, json};
 
-use super::error::Refusal;
 use super::metadata;
 use super::plan::{Link, Plan, Reason};
 use super::snapshot::{Owner, Snapshot};
 use crate::kinds::{Machine, Node};
 
-/// Decides.
-pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
+pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     let node = &*snapshot.node;
     if node.meta.deleting {
         return Plan::NoOp(Reason::NodeDeleting);
     }
     let machine = match &snapshot.owner {
         Owner::None => return Plan::NoOp(Reason::NoMachine),
-        Owner::Disputed(machines) => return Plan::Refuse(Refusal::Disputed(machines.clone())),
-        Owner::Double { machine, others } => {
-            let (machine, others) = (machine.clone(), others.clone());
-            return Plan::Refuse(Refusal::Double { machine, others });
-        }
+        Owner::Ambiguous(refusal) => return Plan::Refuse(refusal.clone()),
         Owner::Machine(machine) => &**machine,
     };
     if machine.meta.deleting {

@@ -10,7 +10,6 @@ use machinist_runtime::cache::index::Index;
 use crate::kinds::indexes::nodes_by_provider_id;
 use crate::kinds::{Machine, Machines, Node, Nodes};
 
-/// Finds Machines for a Node, and Nodes for a Machine.
 #[derive(Debug, Clone)]
 pub(super) struct Links {
     pub(super) nodes_by_provider_id: Arc<Index>,

@@ -16,7 +16,6 @@ use crate::kinds::{Machine, Node};
 /// The version of the record. With another version, only the Machine's name is set: a newer machinist manages the rest.
 const FORM: u32 = 1;
 
-/// What this controller has set on a Node.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Put {
     v: u32,

@@ -36,13 +36,12 @@ use machinist_runtime::events::Regarding;
 use machinist_runtime::queue::Queue;
 use machinist_runtime::writer::Writer;
 
-pub use self::decide::decide;
+use self::decide::decide;
 pub use self::declaration::DECLARATION;
-pub use self::error::Refusal;
 use self::links::Links;
-pub use self::plan::{Link, Outcome, Plan, Reason};
-pub use self::report::report;
-pub use self::snapshot::{Owner, Snapshot};
+use self::plan::{Outcome, Plan};
+use self::report::report;
+use self::snapshot::Snapshot;
 use crate::kinds::{Machines, Node, Nodes};
 
 /// The nodelink controller.
@@ -94,10 +93,10 @@ impl Controller for NodeLink {
             if change.after.is_some() {
                 nodes.add_changed(change.key, change);
             }
-            for beside in
-                made_room(change).map(|node| links.nodes_beside(node)).into_iter().flatten()
-            {
-                nodes.add_changed(&beside, change);
+            if let Some(node) = made_room(change) {
+                for beside in links.nodes_beside(node) {
+                    nodes.add_changed(&beside, change);
+                }
             }
         });
         let (queue, links) = (Arc::clone(queue), self.links.clone());

@@ -8,6 +8,7 @@ use machinist_runtime::cluster::ApiError;
 
 use super::NodeLink;
 use super::claim::is_claim;
+use super::error::Refusal;
 use super::snapshot::{Owner, Snapshot};
 use crate::kinds::Node;
 
@@ -36,7 +37,7 @@ async fn owner(controller: &NodeLink, node: &Node) -> Result<Owner, ApiError> {
         several => {
             let mut keys: Vec<_> = several.iter().map(|one| one.meta.key.clone()).collect();
             keys.sort();
-            return Ok(Owner::Disputed(keys));
+            return Ok(Owner::Ambiguous(Refusal::Disputed(keys)));
         }
     };
     let others = other_nodes(controller, node);
@@ -45,16 +46,15 @@ async fn owner(controller: &NodeLink, node: &Node) -> Result<Owner, ApiError> {
     if others.is_empty() || linked.is_some_and(|linked| linked.uid == node.meta.uid) {
         return Ok(Owner::Machine(machine));
     }
-    Ok(Owner::Double { machine: machine.meta.key.clone(), others })
+    let machine = machine.meta.key.clone();
+    Ok(Owner::Ambiguous(Refusal::Double { machine, others }))
 }
 
-/// Whether a Node of this name exists and is not being deleted.
 fn is_there(controller: &NodeLink, name: &Arc<str>) -> bool {
     let node = controller.nodes.get(&ObjectKey::new("", Arc::clone(name)));
     node.is_some_and(|node| !node.meta().deleting)
 }
 
-/// Other Nodes with the same instance that are not being deleted.
 fn other_nodes(controller: &NodeLink, node: &Node) -> Vec<ObjectKey> {
     let Some(id) = &node.provider_id else { return Vec::new() };
     let mut others = controller.links.nodes_by_provider_id.get(id);

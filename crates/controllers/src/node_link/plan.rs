@@ -7,36 +7,28 @@ use serde_json::Value;
 
 use super::error::Refusal;
 
-/// What to do about one Node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing.
     NoOp(Reason),
-    /// The Node cannot be linked.
     Refuse(Refusal),
     /// Write the link to Machine and Node. Neither write depends on the other's result.
     Link(Link),
 }
 
-/// Why there is nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The Node is being deleted.
     NodeDeleting,
-    /// No Machine has this instance.
     NoMachine,
     /// The Machine is being deleted, and its Node with it.
     MachineDeleting,
-    /// They are linked already.
     Linked,
 }
 
-/// The writes that link Machine and Node.
+/// The writes that link Machine and Node, as merge patches of what differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// A merge patch of the Machine's status, if it differs.
+    /// Of the Machine's status.
     pub machine: Option<Value>,
-    /// A merge patch of the Node, if it differs.
     pub node: Option<Value>,
 }
 
@@ -64,13 +56,10 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The outcome of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// There was nothing to write, or an object is gone.
     Done,
-    /// Machine and Node are linked.
     Linked,
-    /// A write failed.
     Failed(Failure),
 }

@@ -6,8 +6,8 @@ use machinist_domain::retry::Classified;
 use super::messages;
 use super::plan::{Outcome, Plan};
 
-/// Reports. A new link has no Event: the Machine's phase shows it.
-pub fn report(plan: &Plan, outcome: &Outcome) -> Report {
+/// A new link has no Event: the Machine's phase shows it.
+pub(super) fn report(plan: &Plan, outcome: &Outcome) -> Report {
     match (outcome, plan) {
         (Outcome::Done, Plan::Refuse(refusal)) => Report {
             events: vec![not_linked(refusal.to_string())],

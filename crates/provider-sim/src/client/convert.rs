@@ -1,13 +1,11 @@
 //! Converts instances of the simulated cloud.
 
-use machinist_api::names::TAG_MACHINE_UID;
 use machinist_provider::cloud::{
     Address, AddressKind, Instance, InstanceState, MachineRef, ProviderStatus,
 };
 use serde_json::Value;
 
-use super::launch::{Launch, known_id, token};
-use crate::spec::SimMachineProviderConfig;
+use super::launch::{Launch, known_id, token, wanted_tags};
 use crate::wire::{self, State};
 
 pub(super) fn instance(found: &wire::Instance, machine: Option<&MachineRef>) -> Instance {
@@ -49,34 +47,14 @@ fn addresses(found: &wire::Instance) -> Vec<Address> {
     ]
 }
 
-/// The tags of the spec and of the owner.
-pub(super) fn wanted_tags(machine: &MachineRef) -> Vec<(String, String)> {
-    let config = SimMachineProviderConfig::read(&machine.spec).unwrap_or_default();
-    let ownership = machinist_provider::cloud::ownership::Ownership::of(machine).tags();
-    let ownership = ownership.into_iter().map(|(tag, value)| (tag.to_owned(), value.to_string()));
-    let own: Vec<_> = ownership.collect();
-    // The spec cannot override the owner's tags.
-    let free = config.tags.into_iter().filter(|(tag, _)| own.iter().all(|(known, _)| known != tag));
-    free.collect::<Vec<_>>().into_iter().chain(own.clone()).collect()
-}
-
 fn drift(found: &wire::Instance, machine: &MachineRef) -> Option<String> {
     if found.state == State::Terminated {
         return None;
     }
-    let differs = |(tag, value): &(String, String)| found.tags.get(tag) != Some(value);
-    let tags: Vec<_> =
-        wanted_tags(machine).into_iter().filter(differs).map(|(tag, _)| tag).collect();
+    let wanted = wanted_tags(machine).into_iter();
+    let differing = wanted.filter(|(tag, value)| found.tags.get(tag) != Some(value));
+    let tags: Vec<_> = differing.map(|(tag, _)| tag).collect();
     (!tags.is_empty()).then(|| format!("tags differ: {}", tags.join(", ")))
-}
-
-/// The owner of an instance that was found by id, if it is another machine.
-pub(super) fn foreign_owner<'a>(
-    found: &'a wire::Instance,
-    machine: &MachineRef,
-) -> Option<&'a str> {
-    let owner = found.tags.get(TAG_MACHINE_UID)?;
-    (**owner != *machine.uid.0).then_some(owner)
 }
 
 /// The current instance: the known one, else one that exists, else that of the current attempt. Leftovers of earlier

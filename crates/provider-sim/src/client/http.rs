@@ -1,15 +1,18 @@
 //! HTTP requests to the simulated cloud, with a timeout and classified errors. Nothing is retried here.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use http::{Method, Request, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use machinist_domain::retry::Classified as _;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
+use machinist_provider::metrics::CallMetrics;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -19,108 +22,90 @@ const AGENT: &str = concat!("machinist-sim/", env!("CARGO_PKG_VERSION"));
 
 const IDLE_CONNECTIONS: usize = 32;
 
-#[derive(Debug, Clone)]
 pub(super) struct Http {
     client: Client<HttpConnector, Full<Bytes>>,
     timeout: Duration,
+    metrics: Arc<dyn CallMetrics>,
 }
 
-/// The endpoint and the token.
-#[derive(Debug, Clone)]
+/// The endpoint and the token. Not printable, because of the token.
 pub(super) struct Address {
     pub(super) endpoint: String,
-    pub(super) bearer: Option<Bearer>,
-}
-
-/// Its `Debug` output omits the token.
-#[derive(Clone)]
-pub(super) struct Bearer(pub(super) String);
-
-impl std::fmt::Debug for Bearer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Bearer(…)")
-    }
+    pub(super) bearer: Option<String>,
 }
 
 impl Http {
-    pub(super) fn new(timeout: Duration) -> Self {
+    pub(super) fn new(timeout: Duration, metrics: Arc<dyn CallMetrics>) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         let client = Client::builder(TokioExecutor::new())
             .retry_canceled_requests(false)
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .build(connector);
-        Self { client, timeout }
+        Self { client, timeout, metrics }
     }
 
-    pub(super) async fn get<T: DeserializeOwned>(
+    /// Sends a request, which is counted as `operation`.
+    pub(super) async fn send<T: DeserializeOwned>(
         &self,
-        to: &Address,
-        path: &str,
-    ) -> Result<T, CloudError> {
-        self.send(to, Method::GET, path, Bytes::new()).await
-    }
-
-    pub(super) async fn delete<T: DeserializeOwned>(
-        &self,
-        to: &Address,
-        path: &str,
-    ) -> Result<T, CloudError> {
-        self.send(to, Method::DELETE, path, Bytes::new()).await
-    }
-
-    pub(super) async fn send_json<T: DeserializeOwned>(
-        &self,
-        to: &Address,
-        method: Method,
-        path: &str,
-        body: &impl Serialize,
-    ) -> Result<T, CloudError> {
-        let body = serde_json::to_vec(body).map_err(|error| unsent(&error))?;
-        self.send(to, method, path, body.into()).await
-    }
-
-    async fn send<T: DeserializeOwned>(
-        &self,
+        operation: &'static str,
         to: &Address,
         method: Method,
         path: &str,
         body: Bytes,
     ) -> Result<T, CloudError> {
+        let answer = tokio::time::timeout(self.timeout, self.exchange(to, method, path, body));
+        let answer = answer.await.unwrap_or_else(|_| {
+            let message = format!("the simulated cloud did not respond within {:?}", self.timeout);
+            Err(CloudError::new(ErrorClass::Unavailable, message))
+        });
+        let result = answer.and_then(|answer| read(&answer));
+        let word = result.as_ref().map_or_else(|error| error.category().as_str(), |_| "ok");
+        self.metrics.record_call(operation, word);
+        result
+    }
+
+    async fn exchange(
+        &self,
+        to: &Address,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Response<Bytes>, CloudError> {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", to.endpoint))
             .header(USER_AGENT, AGENT)
             .header(CONTENT_TYPE, "application/json");
-        if let Some(Bearer(token)) = &to.bearer {
+        if let Some(token) = &to.bearer {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
         let request = request.body(Full::new(body)).map_err(|error| unsent(&error))?;
-        let exchange = async {
-            let response = self.client.request(request).await.map_err(|error| {
-                // Without a connection nothing was sent.
-                let effect = if error.is_connect() { Effect::None } else { Effect::Unclear };
-                CloudError { effect, ..lost(&error) }
-            })?;
-            let (head, body) = response.into_parts();
-            let body = body.collect().await.map_err(|error| lost(&error))?.to_bytes();
-            Ok::<_, CloudError>((head, body))
-        };
-        let answer = tokio::time::timeout(self.timeout, exchange).await;
-        let (head, body) = answer.unwrap_or_else(|_| {
-            let message = format!("the simulated cloud did not respond within {:?}", self.timeout);
-            Err(CloudError::new(ErrorClass::Unavailable, message))
+        let response = self.client.request(request).await.map_err(|error| {
+            // Without a connection nothing was sent.
+            let effect = if error.is_connect() { Effect::None } else { Effect::Unclear };
+            CloudError { effect, ..lost(&error) }
         })?;
-        if head.status.is_success() {
-            return serde_json::from_slice(&body).map_err(|error| {
-                let message = format!("the simulated cloud sent an invalid response: {error}");
-                CloudError::new(ErrorClass::Unknown, message)
-            });
-        }
-        let retry_after = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let retry_after = retry_after.and_then(|value| value.parse().ok());
-        Err(refused(head.status, &body, retry_after.map(Duration::from_secs)))
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.map_err(|error| lost(&error))?.to_bytes();
+        Ok(Response::from_parts(head, body))
     }
+}
+
+pub(super) fn json(body: &impl Serialize) -> Result<Bytes, CloudError> {
+    serde_json::to_vec(body).map(Bytes::from).map_err(|error| unsent(&error))
+}
+
+fn read<T: DeserializeOwned>(answer: &Response<Bytes>) -> Result<T, CloudError> {
+    if answer.status().is_success() {
+        return serde_json::from_slice(answer.body()).map_err(|error| {
+            let message = format!("the simulated cloud sent an invalid response: {error}");
+            CloudError::new(ErrorClass::Unknown, message)
+        });
+    }
+    let retry_after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let retry_after = retry_after.and_then(|value| value.parse().ok());
+    Err(refused(answer.status(), answer.body(), retry_after.map(Duration::from_secs)))
 }
 
 fn unsent(error: &dyn std::error::Error) -> CloudError {

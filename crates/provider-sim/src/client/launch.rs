@@ -1,5 +1,7 @@
 //! The stored launch, so that every repeat is the same request.
 
+use std::collections::BTreeMap;
+
 use machinist_provider::cloud::ownership::Ownership;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef, ProviderStatus};
 use serde::{Deserialize, Serialize};
@@ -17,7 +19,6 @@ pub(super) struct Launch {
     pub(super) at: jiff::Timestamp,
     /// Whether the spec leaves the zone open, so that another attempt may use another one.
     pub(super) zone_chosen: bool,
-    /// The exact request.
     #[serde(flatten)]
     pub(super) request: CreateInstance,
 }
@@ -27,9 +28,6 @@ impl Launch {
         let invalid = |message: String| CloudError::new(ErrorClass::InvalidConfiguration, message);
         let config = SimMachineProviderConfig::read(&machine.spec)
             .map_err(|error| invalid(error.to_string()))?;
-        let mut tags = config.tags;
-        let ownership = Ownership::of(machine).tags();
-        tags.extend(ownership.map(|(tag, value)| (tag.to_owned(), value.to_string())));
         Ok(Self {
             attempt: machine.attempt,
             at: jiff::Timestamp::now(),
@@ -45,12 +43,11 @@ impl Launch {
                 boot_seconds: config.boot_seconds,
                 stop_seconds: config.stop_seconds,
                 failures: config.failures,
-                tags,
+                tags: with_owner(config.tags, machine),
             },
         })
     }
 
-    /// The stored launch of any attempt.
     pub(super) fn stored(status: &ProviderStatus) -> Option<Self> {
         serde_json::from_value(status.0.get("launch")?.clone()).ok()
     }
@@ -70,6 +67,22 @@ impl Launch {
         })?;
         Ok(ProviderStatus([("launch".to_owned(), value)].into_iter().collect()))
     }
+}
+
+/// The tags that the instance should have; without a readable spec those of the owner.
+pub(super) fn wanted_tags(machine: &MachineRef) -> BTreeMap<String, String> {
+    let config = SimMachineProviderConfig::read(&machine.spec).unwrap_or_default();
+    with_owner(config.tags, machine)
+}
+
+/// The spec cannot override the owner's tags.
+fn with_owner(
+    mut tags: BTreeMap<String, String>,
+    machine: &MachineRef,
+) -> BTreeMap<String, String> {
+    let owner = Ownership::of(machine).tags();
+    tags.extend(owner.map(|(tag, value)| (tag.to_owned(), value.to_string())));
+    tags
 }
 
 pub(super) fn token(machine: &MachineRef) -> String {

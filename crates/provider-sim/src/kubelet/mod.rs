@@ -1,10 +1,7 @@
 //! The kubelets of simulated instances: each registers a Node after boot, and stops reporting when its instance ends.
 //!
-//! They use a client of their own (`sim-kubelet`) and not the controllers' gateway, because they are part of the
-//! cloud. They never delete a Node.
-//!
-//! Invariant: an instance is not reported as gone while its Node is being registered, so that no Node appears after
-//! its instance.
+//! They use a client of their own, because they are part of the cloud, and never delete a Node. An instance is not
+//! reported as gone while its Node is being registered, so that no Node appears after its instance.
 
 mod node;
 
@@ -23,21 +20,17 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::server::SimCloud;
 use crate::wire::{Instance, State};
 
-/// The user agent of all kubelets.
 pub const USER_AGENT: &str = concat!("sim-kubelet/", env!("CARGO_PKG_VERSION"));
 
-/// The retries of a write, and the pause between them.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Options of the kubelets.
 #[derive(Debug, Clone)]
 pub struct KubeletOptions {
     /// Whether kwok manages the Nodes (`kwok.x-k8s.io/node: fake`), so that pods run on them.
     pub kwok: bool,
     /// The interval of status updates; `None`: only once.
     pub heartbeat: Option<Duration>,
-    /// The number of concurrent writes.
     pub concurrency: usize,
 }
 
@@ -160,7 +153,6 @@ impl All {
         .await
     }
 
-    /// Patches a condition of the Node, if it exists.
     async fn say(&self, id: &str, condition: &Value) {
         self.write(id, || self.patch(id, condition)).await;
     }
@@ -196,7 +188,6 @@ impl All {
     }
 }
 
-/// Whether the Node exists.
 fn there(answer: Result<Node, kube::Error>) -> Result<bool, kube::Error> {
     match answer {
         Ok(_) => Ok(true),
@@ -205,7 +196,6 @@ fn there(answer: Result<Node, kube::Error>) -> Result<bool, kube::Error> {
     }
 }
 
-/// Ends the registration when dropped.
 struct End<'a>(&'a SimCloud, &'a str);
 
 impl Drop for End<'_> {

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 use crate::types;
 use crate::wire::Instance;
 
-/// The annotation of Nodes that kwok manages.
 const KWOK: (&str, &str) = ("kwok.x-k8s.io/node", "fake");
 const PODS: u32 = 250;
 
@@ -94,7 +93,6 @@ pub(super) fn silent(now: jiff::Timestamp) -> Value {
     })
 }
 
-/// Kubernetes merges conditions by type.
 pub(super) fn patch(condition: &Value) -> Value {
     json!({ "status": { "conditions": [condition] } })
 }

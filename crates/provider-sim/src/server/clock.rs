@@ -5,11 +5,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Clones share the time.
 #[derive(Debug, Clone)]
 pub(super) struct Clock(watch::Sender<Pace>);
 
-/// The scale since the last change.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     since: Instant,

@@ -7,7 +7,7 @@ use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
 
 use bytes::Bytes;
-use http::{Request, Response, header};
+use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::SimCloud;
-use super::service::{Call, Outcome};
+use super::service::Outcome;
 
 /// The server of a cloud. Dropping it closes all connections; the cloud stays.
 #[derive(Debug)]
@@ -42,7 +42,6 @@ impl SimServer {
         Ok(Self { address, _stop: stop.drop_guard() })
     }
 
-    /// `http://127.0.0.1:port`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -76,26 +75,13 @@ async fn answer(
 ) -> Result<Response<Full<Bytes>>, Error> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(Error::other)?.to_bytes();
-    let bearer = head.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let call = Call {
-        path: head.uri.path().to_owned(),
-        query: head.uri.query().unwrap_or_default().to_owned(),
-        bearer: bearer.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned),
-        method: head.method,
-        body,
-    };
-    match cloud.serve(&call) {
+    match cloud.serve(&Request::from_parts(head, body)) {
         Outcome::Lost => Err(Error::from(ErrorKind::ConnectionReset)),
-        Outcome::Answer { status, body, retry_after, late } => {
+        Outcome::Answer(response, late) => {
             if !late.is_zero() {
                 cloud.sleep(late).await;
             }
-            let mut response =
-                Response::builder().status(status).header(header::CONTENT_TYPE, "application/json");
-            if let Some(seconds) = retry_after {
-                response = response.header(header::RETRY_AFTER, seconds);
-            }
-            response.body(Full::new(body.into())).map_err(Error::other)
+            Ok(response)
         }
     }
 }

@@ -9,11 +9,8 @@ use crate::wire::State;
 pub(super) struct Life {
     /// When it runs; `None`: never.
     pub(super) boots: Option<Duration>,
-    /// When it dies.
     pub(super) dies: Option<Duration>,
-    /// When its deletion was requested.
     pub(super) deleted: Option<Duration>,
-    /// The duration of a deletion.
     pub(super) stop: Duration,
 }
 
@@ -21,7 +18,6 @@ pub(super) const DIED: &str = "the host failed";
 pub(super) const DELETED: &str = "deleted by the user";
 
 impl Life {
-    /// The state and its reason.
     pub(super) fn state(&self, now: Duration) -> (State, Option<&'static str>) {
         let gone = self.deleted.map(|deleted| deleted + self.stop);
         match () {

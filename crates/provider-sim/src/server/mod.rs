@@ -2,7 +2,7 @@
 //!
 //! `http` reads a request, `service` carries it out under one lock on `store`, and `life` derives states from the
 //! clock, which may run faster than real time. A test holds a clone of [`SimCloud`] to count, inject faults and kill
-//! instances. Not here: Nodes (`kubelet`).
+//! instances.
 
 mod clock;
 mod http;
@@ -39,7 +39,6 @@ struct Inner {
     followers: Mutex<Vec<mpsc::UnboundedSender<String>>>,
 }
 
-/// Call counts.
 #[derive(Debug, Default)]
 struct Calls {
     all: u64,
@@ -61,37 +60,30 @@ impl SimCloud {
         }))
     }
 
-    /// The current modes.
     pub fn modes(&self) -> Modes {
         self.0.modes.lock().clone()
     }
 
-    /// Replaces the modes.
     pub fn set_modes(&self, modes: Modes) {
         *self.0.modes.lock() = modes;
     }
 
-    /// Changes the modes.
     pub fn change_modes(&self, change: impl FnOnce(&mut Modes)) {
         change(&mut self.0.modes.lock());
     }
 
-    /// Changes the scale of the clock.
     pub fn set_scale(&self, scale: f64) {
         self.0.clock.set_scale(scale);
     }
 
-    /// The number of instances ever created.
     pub fn created(&self) -> usize {
-        self.store().len()
+        self.store().records.len()
     }
 
-    /// The number of instances that exist.
     pub fn live(&self) -> usize {
         self.instances().iter().filter(|instance| instance.state != State::Terminated).count()
     }
 
-    /// The number of volumes that exist.
     pub fn volumes(&self) -> usize {
         self.instances().iter().map(|instance| instance.volumes.len()).sum()
     }
@@ -99,42 +91,35 @@ impl SimCloud {
     /// All instances ever created, in order, also those that are not listed.
     pub fn instances(&self) -> Vec<Instance> {
         let now = self.now();
-        let store = self.store();
-        (0..store.len()).map(|place| store.view(place, now)).collect()
+        self.store().records.iter().map(|record| record.view(now)).collect()
     }
 
-    /// An instance, listed or not.
     pub fn instance(&self, id: &str) -> Option<Instance> {
         let now = self.now();
-        let store = self.store();
-        store.place(id).map(|place| store.view(place, now))
+        self.store().get(id).map(|record| record.view(now))
     }
 
-    /// All instances ever created for a machine.
     pub fn of_machine(&self, uid: &str) -> Vec<Instance> {
         let now = self.now();
-        let store = self.store();
-        store.of_machine(uid).iter().map(|place| store.view(*place, now)).collect()
+        self.store().of_machine(uid).map(|record| record.view(now)).collect()
     }
 
     /// The number of existing instances per machine. More than one is a duplicate.
     pub fn live_per_machine(&self) -> BTreeMap<String, usize> {
         let mut count = BTreeMap::new();
-        for instance in self.instances() {
+        for mut instance in self.instances() {
             if instance.state != State::Terminated
-                && let Some(uid) = instance.tags.get(TAG_MACHINE_UID)
+                && let Some(uid) = instance.tags.remove(TAG_MACHINE_UID)
             {
-                *count.entry(uid.clone()).or_default() += 1;
+                *count.entry(uid).or_default() += 1;
             }
         }
         count
     }
 
-    /// The instance of a token.
     pub fn with_token(&self, token: &str) -> Option<Instance> {
         let now = self.now();
-        let store = self.store();
-        store.with_token(token).map(|place| store.view(place, now))
+        self.store().with_token(token).map(|record| record.view(now))
     }
 
     /// The calls per operation: `create`, `list`, `get`, `tag`, `delete`, `delete-volume`, `refused`.
@@ -146,13 +131,8 @@ impl SimCloud {
     pub fn kill(&self, id: &str) -> bool {
         let now = self.now();
         let mut store = self.store();
-        let Some(place) = store.place(id) else {
-            return false;
-        };
-        let record = store.record_mut(place);
-        if record.state(now).0 == State::Terminated {
-            return false;
-        }
+        let record = store.get_mut(id).filter(|record| record.state(now).0 != State::Terminated);
+        let Some(record) = record else { return false };
         record.life.dies = Some(now);
         record.changed.send_replace(());
         true
@@ -160,17 +140,16 @@ impl SimCloud {
 
     /// Removes a tag. `false` if it is not set.
     pub fn remove_tag(&self, id: &str, tag: &str) -> bool {
-        let mut store = self.store();
-        store.place(id).is_some_and(|place| store.record_mut(place).take_tag(tag))
+        self.store().get_mut(id).is_some_and(|record| record.tags.remove(tag).is_some())
     }
 
     /// The ids of all instances, existing ones first, then every new one.
     pub(crate) fn follow(&self) -> mpsc::UnboundedReceiver<String> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let store = self.store();
-        for place in 0..store.len() {
+        for record in &store.records {
             // The receiver exists.
-            drop(sender.send(store.record(place).id().to_owned()));
+            drop(sender.send(record.id.clone()));
         }
         // Under the store's lock, so that no instance is missed.
         self.0.followers.lock().push(sender);
@@ -183,10 +162,9 @@ impl SimCloud {
             let (mut changed, next) = {
                 let now = self.now();
                 let store = self.store();
-                let place = store.place(id)?;
-                let record = store.record(place);
+                let record = store.get(id)?;
                 if wanted(record.state(now).0) {
-                    return Some(store.view(place, now));
+                    return Some(record.view(now));
                 }
                 (record.changed.subscribe(), record.life.next_change(now))
             };
@@ -207,27 +185,21 @@ impl SimCloud {
     /// run.
     pub(crate) fn begin_registration(&self, id: &str) -> bool {
         let now = self.now();
-        let mut store = self.store();
-        let Some(place) = store.place(id) else {
-            return false;
-        };
-        let record = store.record_mut(place);
-        record.registering = record.state(now).0 == State::Running;
-        record.registering
+        self.store().get_mut(id).is_some_and(|record| {
+            record.registering = record.state(now).0 == State::Running;
+            record.registering
+        })
     }
 
     pub(crate) fn end_registration(&self, id: &str) {
-        let mut store = self.store();
-        if let Some(place) = store.place(id) {
-            let record = store.record_mut(place);
+        if let Some(record) = self.store().get_mut(id) {
             record.registering = false;
             record.changed.send_replace(());
         }
     }
 
-    fn announce(&self, place: usize) {
-        let id = self.store().record(place).id().to_owned();
-        self.0.followers.lock().retain(|follower| follower.send(id.clone()).is_ok());
+    fn announce(&self, id: &str) {
+        self.0.followers.lock().retain(|follower| follower.send(id.to_owned()).is_ok());
     }
 
     fn now(&self) -> Duration {
@@ -238,15 +210,10 @@ impl SimCloud {
         self.0.clock.sleep_until(self.now() + time).await;
     }
 
-    fn seed(&self) -> u64 {
-        self.0.seed
-    }
-
     fn store(&self) -> MutexGuard<'_, Store> {
         self.0.store.lock()
     }
 
-    /// Counts a call and returns its number.
     fn count(&self, operation: &'static str) -> u64 {
         let mut calls = self.0.calls.lock();
         *calls.by_operation.entry(operation).or_default() += 1;

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Modes {
-    /// Zones without capacity.
     pub full_zones: BTreeSet<String>,
     /// The rate limit per second of cloud time; `None`: none.
     pub calls_per_second: Option<u32>,
@@ -20,11 +19,9 @@ pub struct Modes {
     pub lose_create_answers: u32,
     /// The share of lost responses to writes, in permille. The seed decides which.
     pub lost_per_mille: u32,
-    /// The fault of every call.
     pub trouble: Option<Trouble>,
     /// The required bearer token; `None`: any.
     pub token: Option<String>,
-    /// The maximum page size.
     pub page_size: usize,
 }
 
@@ -51,7 +48,6 @@ pub enum Trouble {
     Unauthorised,
     /// 429, at any rate.
     Throttled,
-    /// 503.
     Unavailable,
     /// An invalid response.
     Nonsense,

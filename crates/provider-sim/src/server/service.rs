@@ -1,50 +1,48 @@
 //! Carries out requests, each under one lock.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Method;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
 use machinist_provider::cloud::ownership::TAG_CLUSTER;
 
 use super::SimCloud;
 use super::modes::{Modes, Trouble};
-use super::store::hash;
+use super::store::{Record, hash};
 use crate::types;
 use crate::wire::{ChangeTags, Code, CreateInstance, Page, Refusal, State};
 
 #[derive(Debug)]
-pub(super) struct Call {
-    pub(super) method: Method,
-    pub(super) path: String,
-    pub(super) query: String,
-    pub(super) bearer: Option<String>,
-    pub(super) body: Bytes,
-}
-
-#[derive(Debug)]
 pub(super) enum Outcome {
     /// A response, delayed in cloud time.
-    Answer { status: u16, body: Vec<u8>, retry_after: Option<u32>, late: Duration },
-    /// The connection is closed without a response.
+    Answer(Response<Full<Bytes>>, Duration),
     Lost,
 }
 
 impl Outcome {
-    fn of(status: u16, body: &impl serde::Serialize) -> Self {
-        let body = serde_json::to_vec(body).unwrap_or_default();
-        Self::Answer { status, body, retry_after: None, late: Duration::ZERO }
+    fn ok(body: &impl serde::Serialize) -> Self {
+        Self::Answer(response(StatusCode::OK, body), Duration::ZERO)
     }
 }
 
 impl From<Refusal> for Outcome {
     fn from(refusal: Refusal) -> Self {
-        let mut outcome = Self::of(refusal.code.status(), &refusal);
-        if let (Code::Throttled, Self::Answer { retry_after, .. }) = (refusal.code, &mut outcome) {
-            *retry_after = Some(1);
+        let mut response = response(refusal.code.status(), &refusal);
+        if refusal.code == Code::Throttled {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        outcome
+        Self::Answer(response, Duration::ZERO)
     }
+}
+
+fn response(status: StatusCode, body: &impl serde::Serialize) -> Response<Full<Bytes>> {
+    let body = serde_json::to_vec(body).unwrap_or_default();
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 fn refuse(code: Code, message: impl Into<String>) -> Refusal {
@@ -52,52 +50,56 @@ fn refuse(code: Code, message: impl Into<String>) -> Refusal {
 }
 
 impl SimCloud {
-    pub(super) fn serve(&self, call: &Call) -> Outcome {
-        let parts: Vec<&str> = call.path.split('/').filter(|part| !part.is_empty()).collect();
+    pub(super) fn serve(&self, request: &Request<Bytes>) -> Outcome {
+        let (path, body) = (request.uri().path(), request.body());
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         if let ["v1", "modes"] = parts.as_slice() {
-            return self.serve_modes(call);
+            return self.serve_modes(request);
         }
-        if let Some(outcome) = self.trouble(call) {
+        if let Some(outcome) = self.trouble(request) {
             return outcome;
         }
-        let (operation, outcome) = match (call.method.as_str(), parts.as_slice()) {
-            ("POST", ["v1", "instances"]) => ("create", self.serve_create(&call.body)),
-            ("GET", ["v1", "instances"]) => ("list", self.serve_list(&call.query)),
-            ("GET", ["v1", "instances", id]) => ("get", self.serve_get(id)),
-            ("PATCH", ["v1", "instances", id]) => ("tag", self.serve_tags(id, &call.body)),
-            ("DELETE", ["v1", "instances", id]) => ("delete", self.serve_delete(id)),
+        let query = request.uri().query().unwrap_or_default();
+        let (operation, outcome) = match (request.method().as_str(), parts.as_slice()) {
+            ("POST", ["v1", "instances"]) => ("create", self.serve_create(body)),
+            ("GET", ["v1", "instances"]) => ("list", self.serve_list(query)),
+            ("GET", ["v1", "instances", id]) => ("get", self.on_shown(id, |_, _| {})),
+            ("PATCH", ["v1", "instances", id]) => ("tag", self.serve_tags(id, body)),
+            ("DELETE", ["v1", "instances", id]) => ("delete", self.on_shown(id, delete)),
             ("DELETE", ["v1", "volumes", id]) => ("delete-volume", self.serve_delete_volume(id)),
             (method, _) => {
-                let message = format!("unknown operation {method} {}", call.path);
+                let message = format!("unknown operation {method} {path}");
                 ("unknown", Err(refuse(Code::NotFound, message)))
             }
         };
         let number = self.count(operation);
         let outcome = outcome.unwrap_or_else(Outcome::from);
-        let changes = call.method != Method::GET;
+        let changes = request.method() != Method::GET;
         if changes && self.loses(number) { Outcome::Lost } else { outcome }
     }
 
-    fn serve_modes(&self, call: &Call) -> Outcome {
-        if call.method == Method::PUT {
-            match serde_json::from_slice::<Modes>(&call.body) {
+    fn serve_modes(&self, request: &Request<Bytes>) -> Outcome {
+        if request.method() == Method::PUT {
+            match read::<Modes>(request.body()) {
                 Ok(modes) => self.set_modes(modes),
-                Err(error) => return refuse(Code::InvalidParameter, error.to_string()).into(),
+                Err(refusal) => return refusal.into(),
             }
         }
-        Outcome::of(200, &self.modes())
+        Outcome::ok(&self.modes())
     }
 
     /// Faults that apply before the request is examined.
-    fn trouble(&self, call: &Call) -> Option<Outcome> {
+    fn trouble(&self, request: &Request<Bytes>) -> Option<Outcome> {
         let modes = self.modes();
+        let bearer = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let bearer = bearer.and_then(|value| value.strip_prefix("Bearer "));
         let refusal = match modes.trouble {
             Some(Trouble::Unauthorised) => refuse(Code::Unauthorised, "this account is closed"),
             Some(Trouble::Throttled) => refuse(Code::Throttled, "too many calls"),
             Some(Trouble::Unavailable) => refuse(Code::Unavailable, "the cloud is in trouble"),
-            Some(Trouble::Nonsense) => return Some(Outcome::of(200, &"no sense in this")),
+            Some(Trouble::Nonsense) => return Some(Outcome::ok(&"no sense in this")),
             Some(Trouble::Silence) => return Some(Outcome::Lost),
-            None if modes.token.is_some() && modes.token != call.bearer => {
+            None if modes.token.is_some() && modes.token.as_deref() != bearer => {
                 refuse(Code::Unauthorised, "the token is missing or not the right one")
             }
             None if self.is_over_rate(modes.calls_per_second) => {
@@ -123,82 +125,70 @@ impl SimCloud {
                 format!("no capacity for {} in zone {}", request.instance_type, request.zone);
             return Err(refuse(Code::InsufficientCapacity, message));
         }
-        let (place, made) = store.create(request, now, hidden)?;
-        let instance = store.view(place, now);
-        let record = store.record_mut(place);
-        let loses_own = record.answers_lost < record.failures().lost_create_answers;
-        record.answers_lost += u32::from(loses_own);
-        let late = Duration::from_secs(record.failures().create_answer_delay_seconds.into())
+        let (record, made) = store.create(request, now, hidden)?;
+        let failures = &record.request.failures;
+        let loses_own = record.answers_lost < failures.lost_create_answers;
+        let late = Duration::from_secs(failures.create_answer_delay_seconds.into())
             + Duration::from_millis(modes.create_answer_delay_millis);
+        record.answers_lost += u32::from(loses_own);
+        let instance = record.view(now);
         drop(store);
         if made {
-            self.announce(place);
+            self.announce(&instance.id);
         }
         if loses_own || self.takes_a_lost_answer() {
             return Ok(Outcome::Lost);
         }
-        let mut outcome = Outcome::of(if made { 201 } else { 200 }, &instance);
-        if let Outcome::Answer { late: delay, .. } = &mut outcome {
-            *delay = late;
-        }
-        Ok(outcome)
+        let status = if made { StatusCode::CREATED } else { StatusCode::OK };
+        Ok(Outcome::Answer(response(status, &instance), late))
     }
 
     fn serve_list(&self, query: &str) -> Result<Outcome, Refusal> {
         let question = Question::read(query)?;
         let now = self.now();
         let store = self.store();
-        let places: Vec<usize> = if question.names_instances() {
-            let ids = question.ids.iter().filter_map(|id| store.place(id));
-            let uids = question.uids.iter().flat_map(|uid| store.of_machine(uid).iter().copied());
-            ids.chain(uids).collect::<BTreeSet<_>>().into_iter().collect()
+        let mut records: Vec<&Record> = if question.ids.is_empty() && question.uids.is_empty() {
+            store.records.iter().collect()
         } else {
-            (0..store.len()).collect()
+            let ids = question.ids.iter().filter_map(|id| store.get(id));
+            ids.chain(question.uids.iter().flat_map(|uid| store.of_machine(uid))).collect()
         };
-        let fits = |place: &usize| {
-            let record = store.record(*place);
-            let cluster = question.cluster.as_deref();
-            record.is_shown(now) && (cluster.is_none() || record.tag(TAG_CLUSTER) == cluster)
-        };
-        let mut found = places.into_iter().filter(|place| *place >= question.from).filter(fits);
+        records.sort_by_key(|record| record.number);
+        records.dedup_by_key(|record| record.number);
+        records.retain(|record| {
+            let in_cluster = question.cluster.is_none()
+                || record.tags.get(TAG_CLUSTER) == question.cluster.as_ref();
+            record.number >= question.from && record.is_shown(now) && in_cluster
+        });
         let size = question.limit.unwrap_or(usize::MAX).min(self.modes().page_size).max(1);
-        let items = found.by_ref().take(size).map(|place| store.view(place, now)).collect();
-        let next = found.next().map(|place| place.to_string());
-        Ok(Outcome::of(200, &Page { items, next }))
+        let items = records.iter().take(size).map(|record| record.view(now)).collect();
+        let next = records.get(size).map(|record| record.number.to_string());
+        Ok(Outcome::ok(&Page { items, next }))
     }
 
-    fn serve_get(&self, id: &str) -> Result<Outcome, Refusal> {
+    /// Does something with an instance that is listed, and answers with the instance.
+    fn on_shown(
+        &self,
+        id: &str,
+        work: impl FnOnce(&mut Record, Duration),
+    ) -> Result<Outcome, Refusal> {
         let now = self.now();
-        let store = self.store();
-        let place = store.shown(id, now).ok_or_else(|| unknown("instance", id))?;
-        Ok(Outcome::of(200, &store.view(place, now)))
+        let mut store = self.store();
+        let record = store.get_mut(id).filter(|record| record.is_shown(now));
+        let record = record.ok_or_else(|| unknown("instance", id))?;
+        work(record, now);
+        Ok(Outcome::ok(&record.view(now)))
     }
 
     fn serve_tags(&self, id: &str, body: &[u8]) -> Result<Outcome, Refusal> {
         let change: ChangeTags = read(body)?;
-        let now = self.now();
-        let mut store = self.store();
-        let place = store.shown(id, now).ok_or_else(|| unknown("instance", id))?;
-        store.record_mut(place).merge_tags(change.tags);
-        Ok(Outcome::of(200, &store.view(place, now)))
-    }
-
-    fn serve_delete(&self, id: &str) -> Result<Outcome, Refusal> {
-        let now = self.now();
-        let mut store = self.store();
-        let place = store.shown(id, now).ok_or_else(|| unknown("instance", id))?;
-        let record = store.record_mut(place);
-        if record.state(now).0 != State::Terminated {
-            record.life.deleted.get_or_insert(now);
-            record.changed.send_replace(());
-        }
-        Ok(Outcome::of(200, &store.view(place, now)))
+        self.on_shown(id, |record, _| record.tags.extend(change.tags))
     }
 
     fn serve_delete_volume(&self, id: &str) -> Result<Outcome, Refusal> {
         let now = self.now();
         if self.store().delete_volume(id, now) {
-            Ok(Outcome::of(200, &serde_json::json!({})))
+            Ok(Outcome::ok(&serde_json::json!({})))
         } else {
             Err(unknown("volume", id))
         }
@@ -207,7 +197,14 @@ impl SimCloud {
     /// Whether the response to the n-th call is lost, determined by the seed.
     fn loses(&self, number: u64) -> bool {
         let share = u64::from(self.modes().lost_per_mille);
-        share > 0 && hash(&(self.seed(), number)) % 1000 < share
+        share > 0 && hash(&(self.0.seed, number)) % 1000 < share
+    }
+}
+
+fn delete(record: &mut Record, now: Duration) {
+    if record.state(now).0 != State::Terminated {
+        record.life.deleted.get_or_insert(now);
+        record.changed.send_replace(());
     }
 }
 
@@ -243,10 +240,6 @@ impl Question {
             }
         }
         Ok(question)
-    }
-
-    fn names_instances(&self) -> bool {
-        !self.ids.is_empty() || !self.uids.is_empty()
     }
 }
 

@@ -15,10 +15,10 @@ use crate::wire::{Code, CreateInstance, Instance, Refusal, State, Volume};
 /// How long a terminated instance is listed.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Store {
     seed: u64,
-    records: Vec<Record>,
+    pub(super) records: Vec<Record>,
     by_id: HashMap<String, usize>,
     by_token: HashMap<String, usize>,
     by_uid: HashMap<String, Vec<usize>>,
@@ -26,12 +26,12 @@ pub(super) struct Store {
 
 #[derive(Debug)]
 pub(super) struct Record {
-    id: String,
-    request: CreateInstance,
-    tags: BTreeMap<String, String>,
+    pub(super) number: usize,
+    pub(super) id: String,
+    pub(super) request: CreateInstance,
+    pub(super) tags: BTreeMap<String, String>,
     pub(super) life: Life,
     created_at: jiff::Timestamp,
-    /// When it is listed.
     visible: Duration,
     data_volume: Option<Volume>,
     /// While its kubelet registers, it is not reported as gone.
@@ -44,13 +44,7 @@ pub(super) struct Record {
 
 impl Store {
     pub(super) fn new(seed: u64) -> Self {
-        Self {
-            seed,
-            records: Vec::new(),
-            by_id: HashMap::new(),
-            by_token: HashMap::new(),
-            by_uid: HashMap::new(),
-        }
+        Self { seed, ..Self::default() }
     }
 
     /// Returns the instance of the request's token, created if missing, and whether it was created.
@@ -59,22 +53,22 @@ impl Store {
         request: CreateInstance,
         now: Duration,
         hidden: Duration,
-    ) -> Result<(usize, bool), Refusal> {
-        if let Some(&place) = self.by_token.get(&request.token) {
-            if self.records[place].request == request {
-                return Ok((place, false));
+    ) -> Result<(&mut Record, bool), Refusal> {
+        if let Some(&number) = self.by_token.get(&request.token) {
+            if self.records[number].request == request {
+                return Ok((&mut self.records[number], false));
             }
             let message = format!("token {:?} was used for another request", request.token);
             return Err(Refusal { code: Code::TokenMismatch, message });
         }
-        let place = self.records.len();
+        let number = self.records.len();
         let id = self.new_id(&request);
         let boots = (!request.failures.never_boots).then(|| now + seconds(request.boot_seconds));
         let dies = request.failures.dies_after_seconds.map(seconds);
-        self.by_token.insert(request.token.clone(), place);
-        self.by_id.insert(id.clone(), place);
+        self.by_token.insert(request.token.clone(), number);
+        self.by_id.insert(id.clone(), number);
         if let Some(uid) = request.tags.get(TAG_MACHINE_UID) {
-            self.by_uid.entry(uid.clone()).or_default().push(place);
+            self.by_uid.entry(uid.clone()).or_default().push(number);
         }
         let life = Life {
             boots,
@@ -82,21 +76,22 @@ impl Store {
             deleted: None,
             stop: seconds(request.stop_seconds),
         };
+        let data_volume =
+            request.data_volume_gib.map(|gib| Volume { id: format!("{id}-data"), gib });
         self.records.push(Record {
-            data_volume: request
-                .data_volume_gib
-                .map(|gib| Volume { id: format!("{id}-data"), gib }),
+            number,
             id,
             tags: request.tags.clone(),
             request,
             life,
             created_at: jiff::Timestamp::now(),
             visible: now + hidden,
+            data_volume,
             registering: false,
             answers_lost: 0,
             changed: watch::Sender::new(()),
         });
-        Ok((place, true))
+        Ok((&mut self.records[number], true))
     }
 
     /// From the name and a hash of seed and token: recognisable, and the same in every run.
@@ -115,45 +110,28 @@ impl Store {
         }
     }
 
-    pub(super) fn record(&self, place: usize) -> &Record {
-        &self.records[place]
+    pub(super) fn get(&self, id: &str) -> Option<&Record> {
+        self.by_id.get(id).map(|number| &self.records[*number])
     }
 
-    pub(super) fn record_mut(&mut self, place: usize) -> &mut Record {
-        &mut self.records[place]
+    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut Record> {
+        self.by_id.get(id).map(|number| &mut self.records[*number])
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.records.len()
+    pub(super) fn with_token(&self, token: &str) -> Option<&Record> {
+        self.by_token.get(token).map(|number| &self.records[*number])
     }
 
-    pub(super) fn place(&self, id: &str) -> Option<usize> {
-        self.by_id.get(id).copied()
-    }
-
-    pub(super) fn with_token(&self, token: &str) -> Option<usize> {
-        self.by_token.get(token).copied()
-    }
-
-    pub(super) fn of_machine(&self, uid: &str) -> &[usize] {
-        self.by_uid.get(uid).map_or(&[], Vec::as_slice)
-    }
-
-    pub(super) fn shown(&self, id: &str, now: Duration) -> Option<usize> {
-        self.place(id).filter(|place| self.records[*place].is_shown(now))
-    }
-
-    pub(super) fn view(&self, place: usize, now: Duration) -> Instance {
-        self.records[place].view(place, now)
+    pub(super) fn of_machine(&self, uid: &str) -> impl Iterator<Item = &Record> {
+        self.by_uid.get(uid).into_iter().flatten().map(|number| &self.records[*number])
     }
 
     /// Deletes a leftover volume; `false` if it does not exist or is in use.
     pub(super) fn delete_volume(&mut self, id: &str, now: Duration) -> bool {
-        let Some(place) = id.strip_suffix("-data").and_then(|instance| self.place(instance)) else {
-            return false;
-        };
-        let record = &mut self.records[place];
-        record.state(now).0 == State::Terminated && record.data_volume.take().is_some()
+        let record = id.strip_suffix("-data").and_then(|instance| self.get_mut(instance));
+        record.is_some_and(|record| {
+            record.state(now).0 == State::Terminated && record.data_volume.take().is_some()
+        })
     }
 }
 
@@ -165,26 +143,6 @@ impl Record {
         }
     }
 
-    pub(super) fn id(&self) -> &str {
-        &self.id
-    }
-
-    pub(super) fn failures(&self) -> &crate::wire::Failures {
-        &self.request.failures
-    }
-
-    pub(super) fn merge_tags(&mut self, tags: BTreeMap<String, String>) {
-        self.tags.extend(tags);
-    }
-
-    pub(super) fn take_tag(&mut self, tag: &str) -> bool {
-        self.tags.remove(tag).is_some()
-    }
-
-    pub(super) fn tag(&self, tag: &str) -> Option<&str> {
-        self.tags.get(tag).map(String::as_str)
-    }
-
     pub(super) fn is_shown(&self, now: Duration) -> bool {
         let ended =
             self.life.dies.into_iter().chain(self.life.deleted.map(|at| at + self.life.stop));
@@ -192,7 +150,7 @@ impl Record {
         self.visible <= now && !(forgotten && self.data_volume.is_none())
     }
 
-    fn view(&self, place: usize, now: Duration) -> Instance {
+    pub(super) fn view(&self, now: Duration) -> Instance {
         let (state, reason) = self.state(now);
         let root = Volume { id: format!("{}-root", self.id), gib: self.request.root_volume_gib };
         let root = (state != State::Terminated).then_some(root);
@@ -205,11 +163,17 @@ impl Record {
             region: self.request.region.clone(),
             zone: self.request.zone.clone(),
             instance_type: self.request.instance_type.clone(),
-            address: address(place),
+            address: self.address(),
             volumes: root.into_iter().chain(self.data_volume.clone()).collect(),
             tags: self.tags.clone(),
             created_at: self.created_at,
         }
+    }
+
+    /// Addresses are unique within sixteen million.
+    fn address(&self) -> String {
+        let number = self.number;
+        format!("10.{}.{}.{}", number >> 16 & 255, number >> 8 & 255, number & 255)
     }
 }
 
@@ -222,10 +186,4 @@ pub(super) fn hash(input: &impl Hash) -> u64 {
 
 fn seconds(seconds: u32) -> Duration {
     Duration::from_secs(seconds.into())
-}
-
-/// Addresses are unique within sixteen million.
-fn address(place: usize) -> String {
-    let number = place % (1 << 24);
-    format!("10.{}.{}.{}", number >> 16 & 255, number >> 8 & 255, number & 255)
 }

@@ -1,9 +1,8 @@
-//! How long an instance, or another cloud resource, has not been found.
+//! How long a cloud resource has not been found.
 //!
 //! A cloud lists a new resource only after a while, so "not found" means nothing at first. The time counts from the
-//! first miss of this process after its last create request, on the uptime clock. A stored time would not do: a create
-//! may be repeated long after it was prepared, and other clocks may be wrong. After a restart the new process waits
-//! once more.
+//! first miss of this process after its last create request. A stored time would not do: a create may be repeated long
+//! after it was prepared, and other clocks may be wrong.
 
 use std::hash::Hash;
 use std::time::Duration;

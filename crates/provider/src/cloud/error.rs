@@ -12,7 +12,6 @@ const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CloudError {
-    /// The class.
     pub class: ErrorClass,
     /// Whether the failed request may have had an effect.
     pub effect: Effect,
@@ -60,13 +59,11 @@ pub enum ErrorClass {
     NotFound,
     /// No capacity, or a quota is used up; a later retry or another zone may help.
     CapacityExhausted,
-    /// Too many requests.
     Throttled,
     /// The credentials are invalid or lack a permission.
     Unauthorised,
     /// No response, or the cloud has an outage.
     Unavailable,
-    /// An unknown error.
     Unknown,
 }
 

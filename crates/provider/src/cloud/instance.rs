@@ -12,26 +12,20 @@ use super::machine::ProviderStatus;
 /// retried `Again`. `Absent` means that there is none, and that none will appear from an earlier request.
 pub type ObservedInstance = Observed<Arc<Instance>>;
 
-/// An instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
     /// The cloud's id.
     pub id: Arc<str>,
     /// The exact `spec.providerID` of Machine and Node.
     pub provider_id: Arc<str>,
-    /// The state.
     pub state: InstanceState,
     /// The cloud's own name of the state.
     pub state_text: Arc<str>,
-    /// The cloud's reason for the state.
     pub state_reason: Option<Arc<str>>,
     /// Addresses, in the provider's order.
     pub addresses: Vec<Address>,
-    /// The region.
     pub region: Option<Arc<str>>,
-    /// The zone.
     pub zone: Option<Arc<str>>,
-    /// The instance type.
     pub instance_type: Option<Arc<str>>,
     /// Whether the cloud may reclaim it at any time (spot).
     pub interruptible: bool,
@@ -43,16 +37,12 @@ pub struct Instance {
     pub status: ProviderStatus,
 }
 
-/// The state of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InstanceState {
-    /// It is being created.
     Pending,
-    /// It is running.
     Running,
     /// It is stopping or stopped, and can be started again.
     Stopped,
-    /// It is being terminated.
     Terminating,
     /// It is terminated, and the cloud still lists it.
     Terminated,
@@ -65,27 +55,19 @@ impl InstanceState {
     }
 }
 
-/// An address of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// The kind.
     pub kind: AddressKind,
-    /// The address.
     pub address: Arc<str>,
 }
 
 /// Address types of Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AddressKind {
-    /// `InternalDNS`.
     InternalDns,
-    /// `InternalIP`.
     InternalIp,
-    /// `ExternalDNS`.
     ExternalDns,
-    /// `ExternalIP`.
     ExternalIp,
-    /// `Hostname`.
     Hostname,
 }
 

@@ -13,7 +13,6 @@ use crate::access::CloudAccess;
 pub struct MachineRef {
     /// Namespace and name, for names and tags; not for identity.
     pub key: ObjectKey,
-    /// Identity.
     pub uid: Uid,
     /// The create attempt, from 1. Uid and attempt make a create idempotent.
     pub attempt: u32,
@@ -21,15 +20,10 @@ pub struct MachineRef {
     pub cluster: Arc<str>,
     /// The cluster name in the Machine's label, if it differs; other controllers may have used it in tags.
     pub cluster_label: Option<Arc<str>>,
-    /// How to access the cloud.
     pub access: CloudAccess,
-    /// The raw provider spec.
     pub spec: Arc<RawValue>,
-    /// `spec.providerID`.
     pub provider_id: Option<Arc<str>>,
-    /// `status.providerStatus`.
     pub status: ProviderStatus,
-    /// The Machine's creation timestamp.
     pub created: jiff::Timestamp,
 }
 
@@ -68,7 +62,6 @@ impl ProviderStatus {
         (!parts.is_empty()).then(|| parts.join("/"))
     }
 
-    /// Whether nothing is stored.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -16,19 +16,15 @@ pub const TAG_MADE_BY: &str = "machinist.dev/made-by";
 /// The owner of a cloud resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Ownership {
-    /// The cluster.
     pub cluster: Arc<str>,
-    /// The Machine.
     pub machine_uid: Uid,
 }
 
 impl Ownership {
-    /// The owner of resources for this machine.
     pub fn of(machine: &MachineRef) -> Self {
         Self { cluster: Arc::clone(&machine.cluster), machine_uid: machine.uid.clone() }
     }
 
-    /// The tags to set.
     pub fn tags(&self) -> [(&'static str, Arc<str>); 3] {
         [
             (TAG_CLUSTER, Arc::clone(&self.cluster)),

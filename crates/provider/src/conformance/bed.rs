@@ -14,13 +14,11 @@ use crate::spec::SpecHalf;
 
 /// A provider, its cloud, and ways to inject faults.
 pub trait Bed: Send + Sync {
-    /// The spec half.
     fn specs(&self) -> Arc<dyn SpecHalf>;
 
     /// The cloud half. Its consistency window is slightly longer than [`Fault::Unlisted`] lasts.
     fn cloud(&self) -> Arc<dyn Cloud>;
 
-    /// How to access the cloud.
     fn access(&self) -> CloudAccess;
 
     /// A spec whose instance runs soon.
@@ -45,7 +43,6 @@ pub trait Bed: Send + Sync {
 /// The behaviour of a cloud.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// No faults.
     None,
     /// Creates succeed, and their responses are lost.
     LostResponses,
@@ -53,15 +50,11 @@ pub enum Fault {
     Unlisted,
     /// [`LostResponses`](Self::LostResponses) and [`Unlisted`](Self::Unlisted).
     LostAndUnlisted,
-    /// No capacity.
     NoCapacity,
-    /// Every call is throttled.
     Throttled,
-    /// Every call is forbidden.
     Unauthorised,
     /// Every call fails with a server error.
     Unavailable,
-    /// Every response is invalid.
     InvalidResponses,
     /// Lists have pages of two items, or the smallest that the cloud supports.
     SmallPages,
@@ -70,7 +63,6 @@ pub enum Fault {
 /// An instance as it really is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The cloud's id.
     pub id: Arc<str>,
     /// Whether it exists: pending, running, stopped or terminating.
     pub exists: bool,

@@ -1,8 +1,7 @@
 //! The conformance suite that every provider passes.
 //!
 //! A provider crate implements [`Bed`] and runs `conformance::run(&bed).await.unwrap()`. The checks compare the
-//! provider's answers with [`Bed::truth`], which bypasses the provider. Every check uses machines of its own, so
-//! checks may share a cloud.
+//! provider's answers with [`Bed::truth`]. Every check uses machines of its own, so checks may share a cloud.
 
 mod bed;
 mod checks;

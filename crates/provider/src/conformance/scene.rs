@@ -8,10 +8,10 @@ use machinist_domain::key::{ObjectKey, Uid};
 
 use super::bed::{Bed, Fault, Found};
 use crate::cloud::{
-    Cloud, CloudError, Deletion, Instance, MachineRef, ObservedInstance, ProviderStatus,
+    Cloud, CloudError, Deletion, Instance, InstanceState, MachineRef, ObservedInstance,
+    ProviderStatus, Reach,
 };
 
-/// Why a check failed.
 pub(super) type Verdict = Result<(), String>;
 
 const PAUSE: Duration = Duration::from_millis(20);
@@ -19,7 +19,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Numbers the machines of one process; the time distinguishes processes that share a cloud.
 static MACHINES: AtomicU32 = AtomicU32::new(0);
 
-/// The fixture of one check.
 pub(super) struct Scene<'a> {
     pub(super) bed: &'a dyn Bed,
     pub(super) cloud: Arc<dyn Cloud>,
@@ -47,11 +46,10 @@ impl<'a> Scene<'a> {
         Self { bed, cloud: bed.cloud(), cluster: cluster.into() }
     }
 
-    pub(super) fn cluster(&self) -> Arc<str> {
-        Arc::clone(&self.cluster)
+    pub(super) fn reach(&self) -> Reach {
+        Reach { access: self.bed.access(), cluster: Arc::clone(&self.cluster) }
     }
 
-    /// A new Machine.
     pub(super) fn machine(&self) -> MachineRef {
         let number = MACHINES.fetch_add(1, Ordering::Relaxed);
         let now = jiff::Timestamp::now();
@@ -60,7 +58,7 @@ impl<'a> Scene<'a> {
             key: ObjectKey::new("conformance", format!("machine-{number}")),
             uid: Uid(format!("{number:08x}-0000-4000-8000-{part:012x}").into()),
             attempt: 1,
-            cluster: self.cluster(),
+            cluster: Arc::clone(&self.cluster),
             cluster_label: None,
             access: self.bed.access(),
             spec: self.bed.good_spec(),
@@ -70,7 +68,6 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Prepares the current attempt and stores the result.
     pub(super) async fn prepare(&self, machine: &mut MachineRef) -> Verdict {
         machine.status = expect("prepare", self.cloud.prepare(machine).await)?;
         Ok(())
@@ -121,6 +118,10 @@ impl<'a> Scene<'a> {
         }
     }
 
+    pub(super) async fn running(&self, machine: &MachineRef) -> Result<Arc<Instance>, String> {
+        self.seen(machine, |instance| instance.state == InstanceState::Running).await
+    }
+
     /// Deletes until it is gone, and checks that nothing exists.
     pub(super) async fn delete(&self, machine: &MachineRef) -> Verdict {
         let start = Instant::now();
@@ -142,17 +143,12 @@ impl<'a> Scene<'a> {
         self.bed.truth(&machine.uid).await
     }
 
-    pub(super) async fn existing(&self, machine: &MachineRef) -> usize {
-        self.truth(machine).await.iter().filter(|found| found.exists).count()
-    }
-
     pub(super) async fn ensure_existing(&self, machine: &MachineRef, wanted: usize) -> Verdict {
-        let found = self.existing(machine).await;
+        let found = self.truth(machine).await.iter().filter(|found| found.exists).count();
         ensure(found == wanted, || format!("{found} instances exist instead of {wanted}"))
     }
 }
 
-/// Stores what a controller stores.
 pub(super) fn store(machine: &mut MachineRef, instance: &Instance) {
     machine.status = instance.status.clone();
     machine.provider_id = Some(Arc::clone(&instance.provider_id));

@@ -6,7 +6,7 @@ use machinist_domain::capacity_annotations::{Families, Options};
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Retry;
-use machinist_domain::shape::{Architecture, Shape};
+use machinist_domain::shape::Architecture;
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn machine_set() -> Decoded {
 fn snapshot(set: Decoded) -> Snapshot {
     Snapshot {
         meta: meta(),
-        content: Content::Decoded(set),
+        content: Ok(set),
         options: Options { families: Families::OpenShift, ..Options::default() },
         obey_migration: false,
     }
@@ -170,7 +170,7 @@ fn refuses_bad_specs_and_undecodable_objects_with_the_reason() {
     let plan = decide(&snapshot(Decoded { shape, cloud, ..machine_set() }));
     assert_eq!(plan, Plan::Refuse(Refusal::BadSpec(SpecError::Missing)));
 
-    let content = Content::Undecodable("expected a string".to_owned());
+    let content = Err("expected a string".to_owned());
     let odd = Snapshot { content, ..snapshot(machine_set()) };
     assert!(decide(&odd).to_string().contains("expected a string"));
 }

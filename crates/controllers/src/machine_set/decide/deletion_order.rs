@@ -1,9 +1,8 @@
-//! Which Machines are deleted first on scale-down.
+//! Which Machines are deleted first on scale-down: marked ones, then failed ones, then those without a Node.
 //!
-//! Machines that are marked for deletion, then failed ones, then those without a Node; within a class
-//! `spec.deletePolicy` decides. OpenShift maps ages through an exponential function; only their order matters, so
-//! they are compared directly. `Random` follows from the uid: it prefers no name, and a repeated decision chooses the
-//! same Machines.
+//! Within a class `spec.deletePolicy` decides. OpenShift maps ages through an exponential function; only their order
+//! matters, so they are compared directly. `Random` follows from the uid: it prefers no name, and a repeated decision
+//! chooses the same Machines.
 
 use std::sync::Arc;
 

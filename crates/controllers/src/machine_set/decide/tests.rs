@@ -120,7 +120,7 @@ fn ignores_a_set_that_is_being_deleted_or_cannot_be_decoded() {
     deleting.meta.deleting = true;
     assert!(matches!(decide(&deleting, now()), Plan::NoOp(Reason::Deleting)));
     let mut broken = snapshot(view(&set(), Vec::new()));
-    broken.content = Content::Undecodable("no".to_owned());
+    broken.content = Err("no".to_owned());
     assert!(matches!(decide(&broken, now()), Plan::Refuse(Refusal::Undecodable(_))));
 }
 

@@ -7,11 +7,13 @@ use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
-    CONDITION_PAUSED, CONDITION_REPLICA_FAILURE, REASON_MACHINE_API, SEVERITY_INFO,
+    CONDITION_PAUSED, CONDITION_REPLICA_FAILURE, ERROR_INVALID_CONFIGURATION, REASON_MACHINE_API,
+    SEVERITY_INFO,
 };
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::MachineAuthority;
+use machinist_domain::report::EventReason;
 use serde_json::{Map, Value, json};
 
 use super::super::decide::desired_replicas;
@@ -22,28 +24,23 @@ use crate::kinds::{MachineSetSpec, MachineSetState};
 /// The maximum length of `status.labelSelector` in OpenShift's CRD.
 const LONGEST_SELECTOR: usize = 4096;
 
-/// What a reconcile changed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Changes<'a> {
-    /// How many Machines it created.
     pub(super) created: usize,
-    /// Which Machines it deleted.
     pub(super) deleted: &'a [ObjectKey],
 }
 
 /// What the condition `ReplicaFailure` reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Problem<'a> {
-    /// Nothing: the condition is removed.
     None,
     /// Not known: the condition stays as it is.
     Unchanged,
     /// A failure that does not keep the set from its desired state.
-    Minor { reason: &'static str, message: &'a str },
+    Minor(&'a str),
     /// A failure that may end by itself.
-    Failure { reason: &'static str, message: &'a str },
-    /// The set is invalid.
-    Invalid { reason: &'static str, message: &'a str },
+    Failure(EventReason, &'a str),
+    Invalid(&'a str),
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -59,21 +56,18 @@ const FULLY_LABELED: &str = "fullyLabeledReplicas";
 const READY: &str = "readyReplicas";
 const AVAILABLE: &str = "availableReplicas";
 
-/// Whether a patch changes nothing but counts.
 pub(super) fn is_only_counts(patch: &Value) -> bool {
     let counts = [REPLICAS, FULLY_LABELED, READY, AVAILABLE];
     let mut names = patch.as_object().into_iter().flat_map(Map::keys);
     names.all(|name| counts.contains(&name.as_str()))
 }
 
-/// Whether the set has its desired number of Machines and all are available.
 pub(super) fn is_complete(view: &View, now: Timestamp) -> bool {
     let Counts { replicas, ready, available, fully_labeled: _ } =
         count(view, Changes::default(), now);
     desired_replicas(&view.set) == Ok(replicas) && ready == replicas && available == replicas
 }
 
-/// What differs; `None` if nothing does.
 pub(super) fn patch(
     view: &View,
     changes: Changes<'_>,
@@ -98,7 +92,7 @@ pub(super) fn patch(
     if selector.is_some() && status.label_selector.as_deref() != selector.as_deref() {
         patch.insert("labelSelector".to_owned(), json!(selector));
     }
-    let failed = !matches!(problem, Problem::None | Problem::Minor { .. });
+    let failed = !matches!(problem, Problem::None | Problem::Minor(_));
     let done = !failed && desired_replicas(set) == Ok(counts.replicas);
     if done && status.observed_generation != Some(set.generation) {
         patch.insert("observedGeneration".to_owned(), json!(set.generation));
@@ -136,8 +130,8 @@ fn is_fully_labeled(seen: &Seen, spec: &MachineSetSpec) -> bool {
 fn error(set: &MachineSetState, problem: Problem<'_>, patch: &mut Map<String, Value>) {
     let (reason, message) = match problem {
         Problem::Unchanged => return,
-        Problem::None | Problem::Minor { .. } | Problem::Failure { .. } => (None, None),
-        Problem::Invalid { reason, message } => (Some(reason), Some(message)),
+        Problem::None | Problem::Minor(_) | Problem::Failure(..) => (None, None),
+        Problem::Invalid(message) => (Some(ERROR_INVALID_CONFIGURATION), Some(message)),
     };
     if set.status.error_reason.as_deref() != reason {
         patch.insert("errorReason".to_owned(), json!(reason));
@@ -162,6 +156,8 @@ fn conditions(
             messages::authority(MachineAuthority::MachineApi),
         )
     });
+    let failure =
+        |reason, message| Some(Condition::yes(CONDITION_REPLICA_FAILURE).because(reason, message));
     let failure = match problem {
         Problem::None => {
             let without = conditions::without(current, CONDITION_REPLICA_FAILURE);
@@ -169,11 +165,9 @@ fn conditions(
             return with.or(without);
         }
         Problem::Unchanged => None,
-        Problem::Minor { reason, message }
-        | Problem::Failure { reason, message }
-        | Problem::Invalid { reason, message } => {
-            Some(Condition::yes(CONDITION_REPLICA_FAILURE).because(reason, message))
-        }
+        Problem::Minor(message) => failure(EventReason::ReconcileError.as_str(), message),
+        Problem::Failure(reason, message) => failure(reason.as_str(), message),
+        Problem::Invalid(message) => failure(ERROR_INVALID_CONFIGURATION, message),
     };
     conditions::set(current, running.into_iter().chain(failure), now)
 }

@@ -3,6 +3,7 @@
 use machinist_domain::retry::Category;
 use serde_json::json;
 
+use super::super::error::Refusal;
 use super::super::samples::{ago, machine, member, members, now, set, snapshot, view};
 use super::super::snapshot::{Member, View};
 use super::*;

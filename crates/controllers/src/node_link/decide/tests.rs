@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::node_link::error::Refusal;
 use crate::node_link::samples::{machine, node};
 
 fn now() -> Timestamp {
@@ -77,7 +78,7 @@ fn refuses_ambiguous_links() {
     let snapshot = |owner| Snapshot { node: node(json!({}), json!({})), owner };
     assert_eq!(decide(&snapshot(Owner::None), now()), Plan::NoOp(Reason::NoMachine));
     let two = vec![ObjectKey::new("a", "x"), ObjectKey::new("b", "y")];
-    let disputed = decide(&snapshot(Owner::Disputed(two.clone())), now());
+    let disputed = decide(&snapshot(Owner::Ambiguous(Refusal::Disputed(two.clone()))), now());
     assert_eq!(disputed, Plan::Refuse(Refusal::Disputed(two)));
     assert!(disputed.to_string().contains("a/x, b/y"));
 }

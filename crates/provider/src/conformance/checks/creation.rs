@@ -83,8 +83,7 @@ pub(super) async fn an_instance_says_whose_it_is(scene: &Scene<'_>) -> Verdict {
     let found = scene.truth(&machine).await;
     let owners: Vec<_> = found.iter().map(|found| found.ownership.clone()).collect();
     ensure(owners == [Some(wanted.clone())], || format!("{owners:?} instead of {wanted:?}"))?;
-    let reach = crate::cloud::Reach { access: machine.access.clone(), cluster: scene.cluster() };
-    let listed = expect("list", scene.cloud.list(&reach).await)?;
+    let listed = expect("list", scene.cloud.list(&scene.reach()).await)?;
     let mine: Vec<_> = listed
         .iter()
         .filter(|owned| owned.machine_uid == machine.uid)

@@ -1,13 +1,12 @@
 //! Delete.
 
-use crate::cloud::{InstanceState, ObservedInstance};
+use crate::cloud::ObservedInstance;
 use crate::conformance::Fault;
 use crate::conformance::scene::{Scene, Verdict, expect, expect_error};
 
 pub(super) async fn deleting_takes_everything_and_may_be_repeated(scene: &Scene<'_>) -> Verdict {
     let machine = scene.created().await?;
-    let running = |instance: &crate::cloud::Instance| instance.state == InstanceState::Running;
-    scene.seen(&machine, running).await?;
+    scene.running(&machine).await?;
     scene.delete(&machine).await?;
     match scene.observe(&machine).await {
         ObservedInstance::Present(instance) if instance.state.exists() => {

@@ -1,6 +1,6 @@
 //! Every error class and its effect. No error counts as an answer.
 
-use crate::cloud::{CloudError, Effect, ErrorClass, MachineRef, ObservedInstance, Reach};
+use crate::cloud::{CloudError, Effect, ErrorClass, MachineRef, ObservedInstance};
 use crate::conformance::Fault;
 use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error};
 
@@ -97,8 +97,7 @@ async fn troubled(scene: &Scene<'_>, fault: Fault) -> Result<CloudError, String>
         format!("the cloud could not be asked, and the answer is {observed:?}")
     })?;
     expect_error("delete", scene.cloud.delete(&there).await)?;
-    let reach = Reach { access: scene.bed.access(), cluster: scene.cluster() };
-    expect_error("list", scene.cloud.list(&reach).await)?;
+    expect_error("list", scene.cloud.list(&scene.reach()).await)?;
     expect_error("update", scene.cloud.update(&there).await)?;
     scene.set_fault(Fault::None).await;
     scene.ensure_existing(&there, 1).await?;

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use machinist_domain::retry::Retry;
 
-use crate::cloud::{AddressKind, InstanceState, ObservedInstance, Reach};
+use crate::cloud::{AddressKind, ObservedInstance};
 use crate::conformance::Fault;
 use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error, store};
 
 pub(super) async fn an_instance_comes_to_run_under_one_name(scene: &Scene<'_>) -> Verdict {
     let machine = scene.created().await?;
-    let running = |instance: &crate::cloud::Instance| instance.state == InstanceState::Running;
-    let instance = scene.seen(&machine, running).await?;
+    let instance = scene.running(&machine).await?;
     let provider_id = Some(&instance.provider_id);
     ensure(machine.provider_id.as_ref() == provider_id, || {
         format!("created as {:?}, described as {provider_id:?}", machine.provider_id)
@@ -77,8 +76,7 @@ pub(super) async fn lists_are_followed_to_the_last_page(scene: &Scene<'_>) -> Ve
     scene.prepare(&mut other).await?;
     expect("create", scene.cloud.create(&other).await)?;
     scene.set_fault(Fault::SmallPages).await;
-    let reach = Reach { access: scene.bed.access(), cluster: scene.cluster() };
-    let listed = expect("list", scene.cloud.list(&reach).await)?;
+    let listed = expect("list", scene.cloud.list(&scene.reach()).await)?;
     let found: Vec<_> = listed.iter().map(|owned| owned.machine_uid.to_string()).collect();
     let distinct: BTreeSet<_> = found.iter().cloned().collect();
     ensure(found.len() == distinct.len(), || format!("some are listed twice: {found:?}"))?;
@@ -90,8 +88,7 @@ pub(super) async fn lists_are_followed_to_the_last_page(scene: &Scene<'_>) -> Ve
 
 pub(super) async fn drift_is_seen_and_repaired(scene: &Scene<'_>) -> Verdict {
     let mut machine = scene.created().await?;
-    let running = |instance: &crate::cloud::Instance| instance.state == InstanceState::Running;
-    let instance = scene.seen(&machine, running).await?;
+    let instance = scene.running(&machine).await?;
     store(&mut machine, &instance);
     scene.bed.cause_drift(&machine.uid).await;
     scene.seen(&machine, |instance| instance.drift.is_some()).await?;
