@@ -117,7 +117,7 @@ impl MachineController {
     pub fn new(shared: &Arc<Shared>, kind: Machines, settings: Settings) -> Self {
         let machines = shared.caches.open(&shared.control, shared.scope.clone(), kind);
         let cluster = shared.target.as_ref().unwrap_or(&shared.control);
-        let nodes = shared.caches.open(cluster, Scope::All, Nodes::default());
+        let nodes = shared.caches.open(cluster, Scope::All, Nodes);
         let triggers = Triggers::new(shared, &machines, &nodes, settings.secrets);
         let (clock, machine_timings) = (&shared.clock, settings.timings);
         let (patience, requeue) = (shared.timings.cloud_call, triggers.requeue());

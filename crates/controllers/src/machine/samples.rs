@@ -202,7 +202,7 @@ pub(crate) fn node(ready: &str) -> Arc<Node> {
         "spec": {"providerID": "p:///i-1"},
         "status": {"conditions": [{"type": "Ready", "status": ready}]},
     });
-    Arc::new(Nodes::default().project(serde_json::from_str(&node.to_string()).unwrap()))
+    Arc::new(Nodes.project(serde_json::from_str(&node.to_string()).unwrap()))
 }
 
 pub(super) fn failure(category: Category) -> Failure {

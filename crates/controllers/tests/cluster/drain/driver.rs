@@ -67,7 +67,7 @@ impl Process {
         let (target, clock) = (Some(cluster.clone()), Arc::new(SystemClock));
         let manager = Manager::new(cluster.clone(), target, options, clock.clone(), timings);
         let shared = manager.shared();
-        let nodes = shared.caches.open(&cluster, Scope::All, Nodes::default());
+        let nodes = shared.caches.open(&cluster, Scope::All, Nodes);
         tokio::time::timeout(PATIENCE, nodes.wait_synced()).await.context("no list of nodes")?;
         let session = cluster.session(UserAgent::of("machine"));
         let gateway = shared.gateway.clone();
