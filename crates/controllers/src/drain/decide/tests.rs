@@ -10,9 +10,10 @@ use machinist_domain::retry::{Failure, Retry};
 use proptest::prelude::*;
 
 use super::*;
+use crate::drain::Attempt;
 use crate::drain::plan::Outcome;
+use crate::drain::pod::Termination;
 use crate::drain::snapshot::{StoredStep, Subject};
-use crate::drain::{Attempt, Termination};
 use crate::kinds::{Hook, NodeRef};
 
 const NOW: i64 = 1_000_000;
@@ -115,6 +116,10 @@ fn effects(plan: &Plan) -> Vec<String> {
         Effect::Delete(removal) => format!("delete {} {:?}", removal.pod.name, removal.grace),
     };
     plan.effects.iter().map(tell).collect()
+}
+
+fn next_query(view: &View, now: Timestamp) -> Option<Query> {
+    decide(view, now).missing
 }
 
 fn check(name: &str, view: &View, step: Step, wanted: &[&str], again: Option<u64>) {
