@@ -10,7 +10,7 @@ mod machine_set;
 mod node;
 mod pod;
 
-pub(crate) use cloud::{Certificates, Infrastructure, Infrastructures, Lease, Leases, Secrets};
+pub(crate) use cloud::{Certificates, Infrastructures, Lease, Leases, Secrets};
 pub use event::Events;
 pub(crate) use event::{Event, EventDetails, Involved, hash_of};
 pub use event_recycler::{EventRecycler, EventRecyclers};

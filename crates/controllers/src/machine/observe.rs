@@ -16,7 +16,7 @@ use super::error::Refusal;
 use super::failure_domains::Group;
 use super::late_node;
 use super::snapshot::{Call, Content, Gate, Rules, Snapshot, View};
-use crate::cloud_access::CloudAccessError;
+use crate::cloud_access::{CloudAccessError, messages};
 use crate::clouds::Clouds;
 use crate::drain::Subject;
 use crate::kinds::{Machine, ProviderSpec};
@@ -117,14 +117,13 @@ async fn reach(
     let (spec, shape) = readable(&controller.clouds, machine)?;
     let cluster = controller.identity.get().await;
     let cluster = cluster.map_err(|error| Refusal::NotFoundOut(error.failure()))?;
-    let access = controller.triggers.cloud_access(&machine.meta.key.namespace, shape).await;
+    let access = controller.triggers.access.resolve(&machine.meta.key.namespace, shape).await;
     let access = access.map_err(|error| match error {
         CloudAccessError::NoRegion => {
-            Refusal::BadSpec(SpecError::Invalid { reason: error.to_string() })
+            Refusal::BadSpec(SpecError::Invalid { reason: messages::NO_REGION.to_owned() })
         }
         CloudAccessError::NoSecret(key) => Refusal::NoSecret(key),
-        CloudAccessError::Unreadable(error) => Refusal::NotFoundOut(error.failure()),
-        CloudAccessError::Api(error) => Refusal::NotFoundOut(error.failure()),
+        CloudAccessError::Unreadable(failure) => Refusal::NotFoundOut(failure),
     })?;
     // Last: the watches of the cloud access requeue the Machine when the platform changes.
     controller.clouds.admit(&spec.raw).await.map_err(Refusal::NotFoundOut)?;
