@@ -31,8 +31,6 @@ use super::interner::{Interner, name};
 pub struct Machine {
     pub meta: Meta,
     pub created: Timestamp,
-    pub deletion_requested: Option<Timestamp>,
-    pub generation: i64,
     pub labels: Pairs,
     pub annotations: Pairs,
     pub finalizers: Box<[Arc<str>]>,
@@ -229,15 +227,10 @@ impl Kind for Machines {
         let mut meta = Meta::of(&metadata);
         meta.key.namespace = name(&meta.key.namespace);
         meta.key.name = name(&meta.key.name);
-        let created = metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH);
-        let deletion_requested = metadata.deletion_timestamp.as_deref();
         let (owner, other_owners) = self.owners(&metadata.owner_references);
         Machine {
             meta,
-            created,
-            // An unparsable timestamp still means that the Machine is being deleted.
-            deletion_requested: deletion_requested.map(|text| text.parse().unwrap_or(created)),
-            generation: metadata.generation,
+            created: metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH),
             labels: self.pairs(metadata.labels),
             annotations: self.pairs(metadata.annotations),
             finalizers: metadata.finalizers.iter().map(name).collect(),
