@@ -9,7 +9,7 @@ use machinist_domain::retry::{Category, Classified, Failure};
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::json;
 
-use super::plan::{CordonOutcome, Effect, Outcome, Plan};
+use super::plan::{CordonOutcome, Outcome, Plan, Removal};
 use super::report::attempts_after;
 use super::snapshot::{Node, View};
 use super::{Drainer, Mark};
@@ -21,11 +21,7 @@ impl Drainer {
     pub async fn act(&self, view: &View, plan: &Plan, writer: &Writer) -> Outcome {
         let writer = writer.target();
         let mut outcome = Outcome::default();
-        let mark = plan.effects.iter().find_map(|effect| match effect {
-            Effect::Cordon(mark) => Some(*mark),
-            Effect::Evict(_) | Effect::Delete(_) => None,
-        });
-        if let (Some(mark), Some(node)) = (mark, view.node.present()) {
+        if let (Some(mark), Some(node)) = (plan.cordon, view.node.present()) {
             let locked = plan.force.is_none() && node.control_plane && !node.cordoned;
             outcome.cordon = Some(if locked {
                 let _guard = self.control_plane.lock().await;
@@ -37,18 +33,13 @@ impl Drainer {
             } else {
                 self.cordon(node, mark, plan, writer).await
             });
-            outcome.wrote = outcome.cordon == Some(CordonOutcome::Cordoned);
         }
         // Collected before the first await: a closure over borrows across an await would make the future !Send.
-        let removals: Vec<_> =
-            plan.effects.iter().filter_map(|effect| remove(effect, plan, writer)).collect();
+        let removals: Vec<_> = plan.pods.iter().map(|pod| remove(pod, plan, writer)).collect();
         let mut answers = futures::stream::iter(removals).buffer_unordered(PODS_AT_ONCE);
         while let Some((uid, answer)) = answers.next().await {
             match answer {
-                Ok(Some(())) => {
-                    outcome.wrote = true;
-                    outcome.accepted.push(uid);
-                }
+                Ok(Some(())) => outcome.accepted.push(uid),
                 Ok(None) => {}
                 Err(error) => outcome.refused.push((uid, failure(&error))),
             }
@@ -88,25 +79,17 @@ impl Drainer {
     }
 }
 
-fn remove<'a>(
-    effect: &'a Effect,
-    plan: &'a Plan,
-    writer: &'a Writer,
-) -> Option<impl Future<Output = (Uid, Result<Option<()>, WriteError>)> + 'a> {
-    let (removal, gently) = match effect {
-        Effect::Cordon(_) => return None,
-        Effect::Evict(removal) => (removal, true),
-        Effect::Delete(removal) => (removal, false),
+async fn remove(
+    removal: &Removal,
+    plan: &Plan,
+    writer: &Writer,
+) -> (Uid, Result<Option<()>, WriteError>) {
+    let Removal { pod, uid, grace } = removal;
+    let answer = match plan.force {
+        None => writer.evict(pod, uid, *grace, plan).await,
+        Some(_) => writer.delete_pod(pod, uid, *grace, plan).await,
     };
-    Some(async move {
-        let (pod, uid, grace) = (&removal.pod, &removal.uid, removal.grace);
-        let answer = if gently {
-            writer.evict(pod, uid, grace, plan).await
-        } else {
-            writer.delete_pod(pod, uid, grace, plan).await
-        };
-        (uid.clone(), answer)
-    })
+    (uid.clone(), answer)
 }
 
 /// The message of a disruption budget is clearer than the response that contains it.

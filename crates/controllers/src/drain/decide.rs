@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use machinist_domain::observed::Observed;
 use machinist_domain::retry::Category;
 
-use super::plan::{Effect, Plan, Query, Removal};
+use super::plan::{Plan, Query, Removal};
 use super::pod_action::UNREACHABLE_GRACE;
 use super::snapshot::{Force, Node, View};
 use super::{Mark, Pod, PodAction, Step};
@@ -59,9 +59,8 @@ fn prepare(view: &View, node: &Node, now: Timestamp) -> Plan {
     if node.control_plane && !node.cordoned && !view.cordoned_peers.is_empty() {
         return Plan::at(Step::WaitingForControlPlane, Some(view.timings.poll));
     }
-    let effects = vec![Effect::Cordon(mark(node, now))];
-    let pause = view.timings.poll;
-    Plan { effects, pause, ..Plan::at(Step::Cordoning, Some(Duration::ZERO)) }
+    let (cordon, pause) = (Some(mark(node, now)), view.timings.poll);
+    Plan { cordon, pause, ..Plan::at(Step::Cordoning, Some(Duration::ZERO)) }
 }
 
 /// An uncordon during a drain does not restart its time limit.
@@ -103,14 +102,12 @@ fn empty_the_node(view: &View, node: &Node, now: Timestamp) -> Plan {
     due.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.key.cmp(&b.key)));
     let more = due.len() > PODS_PER_RECONCILE;
     let waits = in_the_way.iter().any(|(_, action)| *action == PodAction::Wait) || !due.is_empty();
-    let effects =
-        due.into_iter().take(PODS_PER_RECONCILE).map(|pod| Effect::Evict(removal(pod, grace)));
+    let pods = due.into_iter().take(PODS_PER_RECONCILE).map(|pod| removal(pod, grace)).collect();
     let next_try = next_try
         .map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default())
         .filter(|pause| !waits || *pause < timings.drain_poll);
     let again = if more { Duration::ZERO } else { next_try.unwrap_or(timings.drain_poll) };
-    let (effects, pause) = (effects.collect(), timings.drain_poll);
-    Plan { effects, pause, ..Plan::at(Step::Evicting, Some(again)) }
+    Plan { pods, pause: timings.drain_poll, ..Plan::at(Step::Evicting, Some(again)) }
 }
 
 fn wait_for_volumes(view: &View, now: Timestamp) -> Plan {
@@ -146,7 +143,7 @@ fn by_force(view: &View, node: &Node, force: Force, now: Timestamp) -> Plan {
         }
         Observed::Unknown(_) | Observed::Absent | Observed::Present(_) => {}
     }
-    let mut effects = Vec::new();
+    let mut pods = Vec::new();
     let mut left = 0;
     for pod in view.blocking(now) {
         let dropped = pod.termination.is_some_and(|end| end.grace == Some(0));
@@ -157,19 +154,17 @@ fn by_force(view: &View, node: &Node, force: Force, now: Timestamp) -> Plan {
         left += 1;
         let due = attempt
             .is_none_or(|attempt| attempt.at.checked_add(pause).is_ok_and(|again| again <= now));
-        if due && effects.len() < PODS_PER_RECONCILE {
-            effects.push(Effect::Delete(removal(pod, Some(0))));
+        if due && pods.len() < PODS_PER_RECONCILE {
+            pods.push(removal(pod, Some(0)));
         }
     }
     let plan = match left {
         0 => Plan::at(Step::Forced, None),
-        _ if effects.is_empty() => Plan::at(Step::Forcing, Some(pause)),
+        _ if pods.is_empty() => Plan::at(Step::Forcing, Some(pause)),
         _ => Plan::at(Step::Forcing, Some(Duration::ZERO)),
     };
-    if left > 0 && !node.cordoned {
-        effects.insert(0, Effect::Cordon(mark(node, now)));
-    }
-    Plan { force: Some(force), effects, pause, ..plan }
+    let cordon = (left > 0 && !node.cordoned).then(|| mark(node, now));
+    Plan { force: Some(force), cordon, pods, pause, ..plan }
 }
 
 fn removal(pod: &Pod, grace: Option<u32>) -> Removal {

@@ -25,20 +25,14 @@ pub struct Plan {
     pub force: Option<Force>,
     /// What must be read before this step is certain.
     pub missing: Option<Query>,
-    /// Either a cordon, on which the next reconcile depends, or pods that do not depend on each other.
-    pub effects: Vec<Effect>,
+    /// Cordon and mark the Node.
+    pub cordon: Option<Mark>,
+    /// Evict these pods; delete them, regardless of disruption budgets, if the drain is forced.
+    pub pods: Vec<Removal>,
     /// When to requeue after success; `None` if a watch requeues.
     pub again: Option<Duration>,
     /// The delay instead of an immediate requeue if nothing was written.
     pub pause: Duration,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
-    Cordon(Mark),
-    Evict(Removal),
-    /// Delete a pod regardless of its disruption budget.
-    Delete(Removal),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +48,6 @@ pub struct Outcome {
     pub cordon: Option<CordonOutcome>,
     pub accepted: Vec<Uid>,
     pub refused: Vec<(Uid, Failure)>,
-    pub wrote: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,8 +61,15 @@ pub enum CordonOutcome {
 
 impl Plan {
     pub(super) fn at(step: Step, again: Option<Duration>) -> Self {
-        let (effects, pause) = (Vec::new(), Duration::ZERO);
-        Self { step, force: None, missing: None, effects, again, pause }
+        Self {
+            step,
+            force: None,
+            missing: None,
+            cordon: None,
+            pods: Vec::new(),
+            again,
+            pause: Duration::ZERO,
+        }
     }
 
     pub(super) fn missing(query: Query, again: Duration) -> Self {
@@ -78,8 +78,14 @@ impl Plan {
 
     /// When to requeue. Without a write, an immediate requeue would be a loop.
     pub fn again(&self, outcome: &Outcome) -> Option<Duration> {
-        let pause = if outcome.wrote { Duration::ZERO } else { self.pause };
+        let cordoned = outcome.cordon == Some(CordonOutcome::Cordoned);
+        let wrote = cordoned || !outcome.accepted.is_empty();
+        let pause = if wrote { Duration::ZERO } else { self.pause };
         self.again.map(|again| if again.is_zero() { pause } else { again })
+    }
+
+    pub(crate) fn has_effects(&self) -> bool {
+        self.cordon.is_some() || !self.pods.is_empty()
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -89,20 +95,12 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (mut cordon, mut evicted, mut deleted) = ("", 0, 0);
-        for effect in &self.effects {
-            match effect {
-                Effect::Cordon(_) => cordon = ", cordon the node",
-                Effect::Evict(_) => evicted += 1,
-                Effect::Delete(_) => deleted += 1,
-            }
-        }
+        let cordon = if self.cordon.is_some() { ", cordon the node" } else { "" };
         write!(f, "drain: {}{cordon}", self.step.as_str())?;
-        for (verb, pods) in [("evict", evicted), ("delete", deleted)] {
-            if pods > 0 {
-                write!(f, ", {verb} {pods} pods")?;
-            }
+        let verb = if self.force.is_some() { "delete" } else { "evict" };
+        match self.pods.len() {
+            0 => Ok(()),
+            pods => write!(f, ", {verb} {pods} pods"),
         }
-        Ok(())
     }
 }
