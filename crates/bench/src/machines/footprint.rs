@@ -31,7 +31,7 @@ impl Footprint {
         ensure!(!machines.is_empty() && !nodes.is_empty(), "there is nothing to store");
         // The Machines stay meanwhile: Nodes share words with them.
         let (_stored, machine) = store(&Machines::new(Arc::new(SimSpecs)), &machines)?;
-        let (_, node) = store(&Nodes::default(), &nodes)?;
+        let (_, node) = store(&Nodes, &nodes)?;
         println!("  stored: {machine:.0} bytes for each Machine, {node:.0} for each Node");
         Ok(Self { machine, node })
     }

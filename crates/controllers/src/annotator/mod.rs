@@ -101,7 +101,7 @@ impl<S: State> Annotator<S> {
         let rival = Rival::new(shared, openshift.clone());
         let access = CloudAccessResolver::new(
             shared,
-            openshift,
+            &openshift,
             settings.secrets,
             Arc::new(move |concern| match concern {
                 Concern::All => requeue(&|_| true),

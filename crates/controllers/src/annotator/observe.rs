@@ -3,7 +3,6 @@
 
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::key::ObjectKey;
-use machinist_domain::retry::Classified as _;
 use machinist_provider::capacity::{CapacitySource, Question};
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
@@ -65,7 +64,6 @@ async fn ask<S: State>(
         }
         Err(CloudAccessError::NoRegion) => CloudAnswer::NoRegion,
         Err(CloudAccessError::NoSecret(key)) => CloudAnswer::NoSecret(key),
-        Err(CloudAccessError::Unreadable(error)) => CloudAnswer::NoAccess(error.failure()),
-        Err(CloudAccessError::Api(error)) => CloudAnswer::NoAccess(error.failure()),
+        Err(CloudAccessError::Unreadable(failure)) => CloudAnswer::NoAccess(failure),
     }
 }

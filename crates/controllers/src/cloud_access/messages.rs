@@ -1,5 +1,4 @@
-//! Texts about cluster settings that cloud calls need. They appear in conditions and Events of Machines and
-//! MachineSets.
+//! Texts about cluster settings that cloud calls need, in conditions and Events of Machines and MachineSets.
 
 use std::fmt::Display;
 

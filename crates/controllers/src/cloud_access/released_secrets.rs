@@ -1,7 +1,5 @@
-//! Secrets that objects do not reference any more, until it is checked whether another object does.
-//!
-//! They are taken by the next reconcile of the object: a reconcile that began before the change, and may
-//! still open the old watch, is over by then.
+//! Secrets that objects do not reference any more, until it is checked whether another object does. The next reconcile
+//! of the object takes them: one that began before the change, and may still open the old watch, is over by then.
 
 use std::collections::HashMap;
 
@@ -10,11 +8,10 @@ use parking_lot::Mutex;
 
 /// Released Secrets by the object that referenced them.
 #[derive(Debug, Default)]
-pub struct ReleasedSecrets(Mutex<HashMap<ObjectKey, Vec<ObjectKey>>>);
+pub(crate) struct ReleasedSecrets(Mutex<HashMap<ObjectKey, Vec<ObjectKey>>>);
 
 impl ReleasedSecrets {
-    /// `object` referenced `before` and now references `after`.
-    pub fn changed(
+    pub(crate) fn changed(
         &self,
         object: &ObjectKey,
         before: Option<&ObjectKey>,
@@ -26,7 +23,7 @@ impl ReleasedSecrets {
     }
 
     /// The Secrets that `object` has released since the last call.
-    pub fn take(&self, object: &ObjectKey) -> Vec<ObjectKey> {
+    pub(crate) fn take(&self, object: &ObjectKey) -> Vec<ObjectKey> {
         self.0.lock().remove(object).unwrap_or_default()
     }
 }

@@ -1,7 +1,5 @@
-//! The versions of Secrets, from one watch per referenced Secret or one watch on all. Only metadata is read.
-//!
-//! A watch on one object needs no right on others. It is opened on first use and closed when no object
-//! references the Secret.
+//! The versions of Secrets, from one watch per referenced Secret or one watch on all. Only metadata is read. A watch on
+//! one object needs no right on others; it is open while an object references the Secret.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +26,6 @@ pub enum SecretScope {
 /// The Secrets in use, each with its own watch unless one watch has all of them.
 type InUse = Mutex<HashMap<ObjectKey, Option<Arc<Held<Secrets>>>>>;
 
-/// The versions of Secrets.
 pub(super) struct WatchedSecrets {
     shared: Arc<Shared>,
     listener: Listener,
@@ -52,7 +49,6 @@ impl WatchedSecrets {
         Self { shared: Arc::clone(shared), listener: Arc::clone(listener), in_use, all }
     }
 
-    /// The version of a Secret; `None` if it does not exist.
     pub(super) async fn version(&self, key: &ObjectKey) -> Result<Option<Version>, Unreadable> {
         let what = || Target::Secret(key.clone());
         let patience = self.shared.timings.request;
@@ -69,7 +65,6 @@ impl WatchedSecrets {
         Ok(entry.map(|entry| entry.meta().version))
     }
 
-    /// Closes the watch of a Secret that is not referenced any more.
     pub(super) fn release(&self, key: &ObjectKey) {
         let watch = self.in_use.lock().remove(key);
         // Dropped outside of the lock: the last reference closes the watch.

@@ -1,9 +1,6 @@
-//! The clouds of this process: which provider reads a spec and calls its cloud; [`cluster_identity`] names
-//! the cluster in tags.
-//!
-//! Nothing here changes a cloud: the gateway of the writer does.
+//! Which provider reads a spec and calls its cloud; [`cluster_identity`] names the cluster in tags.
 
-pub mod cluster_identity;
+pub(crate) mod cluster_identity;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,13 +22,11 @@ pub struct Clouds {
     rule: Option<Arc<PlatformRule>>,
 }
 
-/// The provider of a machine.
 #[derive(Debug, Clone)]
-pub struct Chosen {
+pub(crate) struct Chosen {
     /// Its name in logs and metrics.
-    pub provider: &'static str,
-    /// Its cloud.
-    pub cloud: Arc<dyn Cloud>,
+    pub(crate) provider: &'static str,
+    pub(crate) cloud: Arc<dyn Cloud>,
 }
 
 impl Clouds {
@@ -41,13 +36,11 @@ impl Clouds {
         Self { by_name: clouds.collect(), providers: providers.clone(), rule: None }
     }
 
-    /// No clouds.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
         Self::without_calls(Providers::new(Vec::new()))
     }
 
-    /// Providers without clouds.
     #[cfg(test)]
     pub(crate) fn without_calls(providers: Providers) -> Self {
         Self { by_name: HashMap::new(), providers, rule: None }
@@ -62,15 +55,14 @@ impl Clouds {
 
     /// Whether the provider of this spec is used, or why not. Specs without a provider are refused by
     /// [`choose`](Self::choose).
-    pub async fn admit(&self, spec: &RawValue) -> Result<(), Failure> {
+    pub(crate) async fn admit(&self, spec: &RawValue) -> Result<(), Failure> {
         match (&self.rule, self.providers.choose(spec)) {
             (Some(rule), Ok(provider)) => rule.admit(provider.name()).await,
             _ => Ok(()),
         }
     }
 
-    /// The provider of this spec.
-    pub fn choose(&self, spec: &RawValue) -> Result<Chosen, SpecError> {
+    pub(crate) fn choose(&self, spec: &RawValue) -> Result<Chosen, SpecError> {
         let provider = self.providers.choose(spec)?.name();
         let cloud = self.by_name.get(provider).cloned();
         // Missing only if two providers share a name.
@@ -80,7 +72,7 @@ impl Clouds {
     }
 
     /// The error with all problems that the provider finds; decoding stops at the first one.
-    pub fn in_full(&self, spec: &RawValue, error: SpecError) -> SpecError {
+    pub(crate) fn in_full(&self, spec: &RawValue, error: SpecError) -> SpecError {
         let problems = self.providers.validate(spec);
         // A problem without a path repeats the error.
         let placed = !problems.is_empty() && problems.iter().all(|one| !one.path.is_empty());

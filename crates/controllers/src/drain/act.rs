@@ -9,96 +9,87 @@ use machinist_domain::retry::{Category, Classified, Failure};
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::json;
 
-use super::observe::cordoned_peers;
-use super::plan::{CordonOutcome, Effect, Outcome, Plan};
+use super::plan::{CordonOutcome, Outcome, Plan, Removal};
+use super::report::attempts_after;
 use super::snapshot::{Node, View};
 use super::{Drainer, Mark};
 
-/// The most evictions of one node in flight.
 const PODS_AT_ONCE: usize = 16;
 
-pub(super) async fn act(drainer: &Drainer, view: &View, plan: &Plan, writer: &Writer) -> Outcome {
-    let writer = writer.target();
-    let mut outcome = Outcome::default();
-    let mark = plan.effects.iter().find_map(|effect| match effect {
-        Effect::Cordon(mark) => Some(*mark),
-        Effect::Evict(_) | Effect::Delete(_) => None,
-    });
-    if let (Some(mark), Some(node)) = (mark, view.node.present()) {
-        let locked = plan.force.is_none() && node.control_plane && !node.cordoned;
-        outcome.cordon = Some(if locked {
-            let _guard = drainer.control_plane.lock().await;
-            // Checked again under the lock: the cordon of another worker is in the cache by now.
-            match cordoned_peers(drainer, &node.meta.key) {
-                peers if peers.is_empty() => cordon(drainer, node, mark, plan, writer).await,
-                peers => CordonOutcome::Blocked(peers),
+impl Drainer {
+    /// Carries out a plan.
+    pub async fn act(&self, view: &View, plan: &Plan, writer: &Writer) -> Outcome {
+        let writer = writer.target();
+        let mut outcome = Outcome::default();
+        if let (Some(mark), Some(node)) = (plan.cordon, view.node.present()) {
+            let locked = plan.force.is_none() && node.control_plane && !node.cordoned;
+            outcome.cordon = Some(if locked {
+                let _guard = self.control_plane.lock().await;
+                // Checked again under the lock: the cordon of another worker is in the cache by now.
+                match self.cordoned_peers(&node.meta.key) {
+                    peers if peers.is_empty() => self.cordon(node, mark, plan, writer).await,
+                    peers => CordonOutcome::Blocked(peers),
+                }
+            } else {
+                self.cordon(node, mark, plan, writer).await
+            });
+        }
+        // Collected before the first await: a closure over borrows across an await would make the future !Send.
+        let removals: Vec<_> = plan.pods.iter().map(|pod| remove(pod, plan, writer)).collect();
+        let mut answers = futures::stream::iter(removals).buffer_unordered(PODS_AT_ONCE);
+        while let Some((uid, answer)) = answers.next().await {
+            match answer {
+                Ok(Some(())) => outcome.accepted.push(uid),
+                Ok(None) => {}
+                Err(error) => outcome.refused.push((uid, failure(&error))),
             }
-        } else {
-            cordon(drainer, node, mark, plan, writer).await
-        });
-        outcome.wrote = outcome.cordon == Some(CordonOutcome::Cordoned);
+        }
+        if plan.is_done() {
+            self.forget(&view.subject.uid);
+            return outcome;
+        }
+        // Deleted pods are dropped, unless the pods could not be listed.
+        let attempts = match view.pods.present() {
+            Some(_) => attempts_after(view, plan, &outcome, self.clock.now()),
+            None => view.attempts.clone(),
+        };
+        self.attempts.lock().insert(view.subject.uid.clone(), attempts);
+        outcome
     }
-    // Collected before the first await: a closure over borrows across an await would make the future !Send.
-    let removals: Vec<_> =
-        plan.effects.iter().filter_map(|effect| remove(effect, plan, writer)).collect();
-    let mut answers = futures::stream::iter(removals).buffer_unordered(PODS_AT_ONCE);
-    while let Some((uid, answer)) = answers.next().await {
-        match answer {
-            Ok(Some(())) => {
-                outcome.wrote = true;
-                outcome.accepted.push(uid);
-            }
-            Ok(None) => {}
-            Err(error) => outcome.refused.push((uid, failure(&error))),
+
+    async fn cordon(
+        &self,
+        node: &Node,
+        mark: Mark,
+        plan: &(dyn Display + Sync),
+        writer: &Writer,
+    ) -> CordonOutcome {
+        let patch = json!({
+            "metadata": {"annotations": {ANNOTATION_DRAIN: mark.to_string()}},
+            "spec": {"unschedulable": true},
+        });
+        let patched = writer.patch(&self.nodes, &node.meta, Part::Object, Guard::Uid, patch, plan);
+        match patched.await {
+            Ok(Some(_)) => CordonOutcome::Cordoned,
+            Ok(None) => CordonOutcome::DryRun,
+            // The Node is gone; the next reconcile sees that.
+            Err(error) if error.category() == Category::NotFound => CordonOutcome::Cordoned,
+            Err(error) => CordonOutcome::Failed(error.failure()),
         }
     }
-    drainer.attempts.update(view, plan, &outcome, drainer.clock.now());
-    if plan.is_done() {
-        drainer.forget(&view.subject.uid);
-    }
-    outcome
 }
 
-async fn cordon(
-    drainer: &Drainer,
-    node: &Node,
-    mark: Mark,
-    plan: &(dyn Display + Sync),
+async fn remove(
+    removal: &Removal,
+    plan: &Plan,
     writer: &Writer,
-) -> CordonOutcome {
-    let patch = json!({
-        "metadata": {"annotations": {ANNOTATION_DRAIN: mark.to_string()}},
-        "spec": {"unschedulable": true},
-    });
-    let patched = writer.patch(&drainer.nodes, &node.meta, Part::Object, Guard::Uid, patch, plan);
-    match patched.await {
-        Ok(Some(_)) => CordonOutcome::Cordoned,
-        Ok(None) => CordonOutcome::DryRun,
-        // The Node is gone; the next reconcile sees that.
-        Err(error) if error.category() == Category::NotFound => CordonOutcome::Cordoned,
-        Err(error) => CordonOutcome::Failed(error.failure()),
-    }
-}
-
-fn remove<'a>(
-    effect: &'a Effect,
-    plan: &'a Plan,
-    writer: &'a Writer,
-) -> Option<impl Future<Output = (Uid, Result<Option<()>, WriteError>)> + 'a> {
-    let (removal, gently) = match effect {
-        Effect::Cordon(_) => return None,
-        Effect::Evict(removal) => (removal, true),
-        Effect::Delete(removal) => (removal, false),
+) -> (Uid, Result<Option<()>, WriteError>) {
+    let Removal { pod, uid, grace } = removal;
+    let answer = match plan.force {
+        None => writer.evict(pod, uid, *grace, plan).await,
+        Some(_) => writer.delete_pod(pod, uid, *grace, plan).await,
     };
-    Some(async move {
-        let (pod, uid, grace) = (&removal.pod, &removal.uid, removal.grace);
-        let answer = if gently {
-            writer.evict(pod, uid, grace, plan).await
-        } else {
-            writer.delete_pod(pod, uid, grace, plan).await
-        };
-        (uid.clone(), answer)
-    })
+    (uid.clone(), answer)
 }
 
 /// The message of a disruption budget is clearer than the response that contains it.

@@ -1,5 +1,4 @@
-//! A refused eviction and its retry: the delay doubles per pod, other pods are not affected. It may be lost
-//! at any time.
+//! A refused eviction and its retry: the delay doubles per pod, other pods are not affected.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,23 +13,21 @@ use machinist_domain::retry::{Failure, Retry};
 
 /// The evictions of one pod that were refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
-    /// Consecutive refusals.
-    pub refusals: u32,
-    /// Failed deletions by force.
-    pub force_failures: u32,
-    /// The last attempt.
-    pub at: Timestamp,
-    /// `Retry-After` of the refusal.
-    pub retry_after: Duration,
-    /// The message.
-    pub why: Arc<str>,
+pub(crate) struct Attempt {
+    pub(super) refusals: u32,
+    pub(super) force_failures: u32,
+    pub(super) at: Timestamp,
+    pub(super) retry_after: Duration,
+    pub(super) why: Arc<str>,
 }
 
 impl Attempt {
-    /// The state after another refusal.
-    #[must_use]
-    pub fn after(before: Option<&Self>, forced: bool, failure: &Failure, now: Timestamp) -> Self {
+    pub(super) fn after(
+        before: Option<&Self>,
+        forced: bool,
+        failure: &Failure,
+        now: Timestamp,
+    ) -> Self {
         let (refusals, force_failures) =
             before.map_or((0, 0), |before| (before.refusals, before.force_failures));
         Self {
@@ -45,8 +42,7 @@ impl Attempt {
         }
     }
 
-    /// When the eviction of the pod `uid` is tried again.
-    pub fn next(&self, uid: &Uid, timings: &MachineTimings) -> Timestamp {
+    pub(super) fn next(&self, uid: &Uid, timings: &MachineTimings) -> Timestamp {
         let backoff = Backoff { base: timings.eviction_retry, max: timings.eviction_retry_max };
         // Pods that were refused together are not retried together.
         let pause = backoff.delay_with_jitter(self.refusals, 0.25, jitter(uid));

@@ -7,57 +7,26 @@ use jiff::Timestamp;
 use machinist_domain::observed::Observed;
 use machinist_domain::retry::Category;
 
-use super::plan::{Effect, Plan, Query, Removal};
+use super::plan::{Plan, Query, Removal};
 use super::pod_action::UNREACHABLE_GRACE;
 use super::snapshot::{Force, Node, View};
 use super::{Mark, Pod, PodAction, Step};
 
 /// The most pods that one reconcile evicts. It bounds the time of a worker.
-pub const PODS_PER_RECONCILE: usize = 64;
+const PODS_PER_RECONCILE: usize = 64;
 
 /// How often a pod is deleted by force before it is left behind.
-pub const FORCE_TRIES: u32 = 3;
+const FORCE_TRIES: u32 = 3;
 
-/// What must be read before [`decide`] can be called; `None` when nothing is missing.
-pub fn next_query(view: &View, now: Timestamp) -> Option<Query> {
-    if settled(view).is_some() || before_the_node(view).is_some() {
-        return None;
-    }
-    let node = match &view.node {
-        Observed::NotAsked => return Some(Query::Node),
-        Observed::Unknown(_) | Observed::Absent => return None,
-        Observed::Present(node) => node,
-    };
-    let force = view.force(now);
-    if !node.is_prepared() && force.is_none() {
-        return None;
-    }
-    if view.pods == Observed::NotAsked {
-        return Some(Query::Pods);
-    }
-    let empty = view.pods.present().is_some()
-        && !view.actions(now).any(|(_, action)| action.blocks_drain());
-    if !empty || force.is_some() {
-        return None;
-    }
-    // Whether a DaemonSet exists matters only when no other pods are left.
-    let daemons = || view.actions(now).any(|(pod, _)| pod.daemon_set.is_some());
-    if view.orphaned == Observed::NotAsked && daemons() {
-        return Some(Query::DaemonSets);
-    }
-    let sure = !matches!(view.orphaned, Observed::Unknown(_));
-    (sure && view.volumes == Observed::NotAsked).then_some(Query::Volumes)
-}
-
-/// Decides. Everything that [`next_query`] returns must have been read.
+/// Decides. `observe` reads what the plan names as missing, and decides again.
 pub fn decide(view: &View, now: Timestamp) -> Plan {
-    if let Some(step) = settled(view).or_else(|| before_the_node(view)) {
+    let settled = view.subject.stored.map(|stored| stored.step).filter(|step| step.is_done());
+    if let Some(step) = settled.or_else(|| before_the_node(view)) {
         return Plan::at(step, None);
     }
     let node = match &view.node {
-        Observed::NotAsked | Observed::Unknown(_) => {
-            return Plan::at(Step::CannotLook, Some(view.timings.poll));
-        }
+        Observed::NotAsked => return Plan::missing(Query::Node, view.timings.poll),
+        Observed::Unknown(_) => return Plan::at(Step::CannotLook, Some(view.timings.poll)),
         Observed::Absent => return Plan::at(Step::NodeGone, None),
         Observed::Present(node) => node,
     };
@@ -72,11 +41,6 @@ pub fn decide(view: &View, now: Timestamp) -> Plan {
         *again = (*again).min(left);
     }
     plan
-}
-
-/// The step at which the drain ended, if it did.
-fn settled(view: &View) -> Option<Step> {
-    view.subject.stored.map(|stored| stored.step).filter(|step| step.is_done())
 }
 
 /// Steps that do not need the Node. Hooks come first, even if nothing is drained: their owners must see the deletion.
@@ -95,9 +59,8 @@ fn prepare(view: &View, node: &Node, now: Timestamp) -> Plan {
     if node.control_plane && !node.cordoned && !view.cordoned_peers.is_empty() {
         return Plan::at(Step::WaitingForControlPlane, Some(view.timings.poll));
     }
-    let effects = vec![Effect::Cordon(mark(node, now))];
-    let pause = view.timings.poll;
-    Plan { effects, pause, ..Plan::at(Step::Cordoning, Some(Duration::ZERO)) }
+    let (cordon, pause) = (Some(mark(node, now)), view.timings.poll);
+    Plan { cordon, pause, ..Plan::at(Step::Cordoning, Some(Duration::ZERO)) }
 }
 
 /// An uncordon during a drain does not restart its time limit.
@@ -107,13 +70,20 @@ fn mark(node: &Node, now: Timestamp) -> Mark {
 
 fn empty_the_node(view: &View, node: &Node, now: Timestamp) -> Plan {
     let timings = &view.timings;
-    if matches!(view.pods, Observed::NotAsked | Observed::Unknown(_)) {
-        return Plan::at(Step::CannotLook, Some(timings.drain_poll));
+    match &view.pods {
+        Observed::NotAsked => return Plan::missing(Query::Pods, timings.drain_poll),
+        Observed::Unknown(_) => return Plan::at(Step::CannotLook, Some(timings.drain_poll)),
+        Observed::Absent | Observed::Present(_) => {}
     }
     let in_the_way: Vec<_> =
         view.actions(now).filter(|(_, action)| action.blocks_drain()).collect();
     if in_the_way.is_empty() {
+        let mut pods = view.pods.present().into_iter().flatten();
         return match &view.orphaned {
+            // Whether a DaemonSet exists matters only when no other pods are left.
+            Observed::NotAsked if pods.any(|pod| pod.daemon_set.is_some()) => {
+                Plan::missing(Query::DaemonSets, timings.drain_poll)
+            }
             Observed::Unknown(_) => Plan::at(Step::CannotLook, Some(timings.drain_poll)),
             _ => wait_for_volumes(view, now),
         };
@@ -132,14 +102,12 @@ fn empty_the_node(view: &View, node: &Node, now: Timestamp) -> Plan {
     due.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.key.cmp(&b.key)));
     let more = due.len() > PODS_PER_RECONCILE;
     let waits = in_the_way.iter().any(|(_, action)| *action == PodAction::Wait) || !due.is_empty();
-    let effects =
-        due.into_iter().take(PODS_PER_RECONCILE).map(|pod| Effect::Evict(removal(pod, grace)));
+    let pods = due.into_iter().take(PODS_PER_RECONCILE).map(|pod| removal(pod, grace)).collect();
     let next_try = next_try
         .map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default())
         .filter(|pause| !waits || *pause < timings.drain_poll);
     let again = if more { Duration::ZERO } else { next_try.unwrap_or(timings.drain_poll) };
-    let (effects, pause) = (effects.collect(), timings.drain_poll);
-    Plan { effects, pause, ..Plan::at(Step::Evicting, Some(again)) }
+    Plan { pods, pause: timings.drain_poll, ..Plan::at(Step::Evicting, Some(again)) }
 }
 
 fn wait_for_volumes(view: &View, now: Timestamp) -> Plan {
@@ -152,24 +120,32 @@ fn wait_for_volumes(view: &View, now: Timestamp) -> Plan {
         Duration::try_from(now.duration_since(since)).unwrap_or_default()
     });
     let left = view.timings.volume_detach.saturating_sub(waited);
+    let missing = (view.volumes == Observed::NotAsked).then_some(Query::Volumes);
     if left.is_zero() {
-        return Plan::at(Step::VolumesLeft, None);
+        return Plan { missing, ..Plan::at(Step::VolumesLeft, None) };
     }
-    Plan::at(Step::WaitingForVolumes, Some(view.timings.drain_poll.min(left)))
+    let again = view.timings.drain_poll.min(left);
+    Plan { missing, ..Plan::at(Step::WaitingForVolumes, Some(again)) }
 }
 
 /// Deletes pods without eviction and does not wait; pods that cannot be deleted are retried a few times.
 fn by_force(view: &View, node: &Node, force: Force, now: Timestamp) -> Plan {
     let (tries, pause) = (FORCE_TRIES, view.timings.drain_poll);
-    if let Observed::Unknown(failure) = &view.pods
-        && matches!(failure.category, Category::Unavailable | Category::Throttled)
-    {
+    match &view.pods {
+        Observed::NotAsked => {
+            return Plan { force: Some(force), ..Plan::missing(Query::Pods, pause) };
+        }
         // A transient error is retried; any other does not block a forced drain.
-        return Plan { force: Some(force), ..Plan::at(Step::CannotLook, Some(pause)) };
+        Observed::Unknown(failure)
+            if matches!(failure.category, Category::Unavailable | Category::Throttled) =>
+        {
+            return Plan { force: Some(force), ..Plan::at(Step::CannotLook, Some(pause)) };
+        }
+        Observed::Unknown(_) | Observed::Absent | Observed::Present(_) => {}
     }
-    let mut effects = Vec::new();
+    let mut pods = Vec::new();
     let mut left = 0;
-    for (pod, _) in view.actions(now).filter(|(_, action)| action.blocks_drain()) {
+    for pod in view.blocking(now) {
         let dropped = pod.termination.is_some_and(|end| end.grace == Some(0));
         let attempt = view.attempts.get(&pod.uid).filter(|attempt| attempt.force_failures > 0);
         if dropped || attempt.is_some_and(|attempt| attempt.force_failures >= tries) {
@@ -178,19 +154,17 @@ fn by_force(view: &View, node: &Node, force: Force, now: Timestamp) -> Plan {
         left += 1;
         let due = attempt
             .is_none_or(|attempt| attempt.at.checked_add(pause).is_ok_and(|again| again <= now));
-        if due && effects.len() < PODS_PER_RECONCILE {
-            effects.push(Effect::Delete(removal(pod, Some(0))));
+        if due && pods.len() < PODS_PER_RECONCILE {
+            pods.push(removal(pod, Some(0)));
         }
     }
     let plan = match left {
         0 => Plan::at(Step::Forced, None),
-        _ if effects.is_empty() => Plan::at(Step::Forcing, Some(pause)),
+        _ if pods.is_empty() => Plan::at(Step::Forcing, Some(pause)),
         _ => Plan::at(Step::Forcing, Some(Duration::ZERO)),
     };
-    if left > 0 && !node.cordoned {
-        effects.insert(0, Effect::Cordon(mark(node, now)));
-    }
-    Plan { force: Some(force), effects, pause, ..plan }
+    let cordon = (left > 0 && !node.cordoned).then(|| mark(node, now));
+    Plan { force: Some(force), cordon, pods, pause, ..plan }
 }
 
 fn removal(pod: &Pod, grace: Option<u32>) -> Removal {

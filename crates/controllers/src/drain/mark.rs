@@ -1,7 +1,5 @@
-//! The annotation `machinist.dev/drain` on a Node: when its drain began, and whether the drain cordoned it.
-//!
-//! It is on the Node because the write that cordons can carry it. The Machine's `deletionTimestamp` is no
-//! substitute: hooks and other control-plane nodes may delay a drain for hours.
+//! The annotation `machinist.dev/drain` on a Node. The write that cordons carries it. The Machine's `deletionTimestamp`
+//! is no substitute: hooks and other control-plane nodes may delay a drain for hours.
 
 use std::fmt;
 

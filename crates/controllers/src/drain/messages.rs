@@ -1,15 +1,16 @@
-//! Texts of a drain: the condition `Drained`, and its Events.
-//!
-//! A message does not change while nothing changes: it has no times and no counts of attempts, and names a
-//! few pods in a fixed order.
+//! Texts of a drain: the condition `Drained`, and its Events. A message does not change while nothing changes: it has
+//! no times and no counts of attempts, and names a few pods in a fixed order.
 
 use std::fmt::Display;
 
 use machinist_api::names::{ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION};
 
-use super::blockers::{Blocker, sentence};
 use super::snapshot::Force;
 use crate::kinds::Hook;
+
+const NAMED: usize = 5;
+
+const REASON_LENGTH: usize = 240;
 
 pub(super) const DRAINING: &str = "Draining the node";
 pub(super) const CORDONING: &str = "Cordoning the node";
@@ -19,9 +20,8 @@ pub(super) const VOLUMES_NOT_LISTED: &str = "Attached volumes were not listed ye
 pub(super) const NOT_READ: &str = "The node was not read yet";
 
 pub(super) fn waiting_for_hooks(hooks: &[Hook]) -> String {
-    let hooks: Vec<_> =
-        hooks.iter().map(|hook| Blocker { name: &hook.name, why: &hook.owner }).collect();
-    format!("Waiting for preDrain hooks: {}", sentence(&hooks))
+    let hooks: Vec<_> = hooks.iter().map(|hook| (&hook.name, &*hook.owner)).collect();
+    format!("Waiting for preDrain hooks: {}", blockers(&hooks))
 }
 
 pub(super) fn waiting_for_control_plane<N: Display>(peers: &[N]) -> String {
@@ -32,12 +32,12 @@ pub(super) fn not_cordoned(error: &str) -> String {
     format!("Cannot cordon the node: {error}")
 }
 
-pub(super) fn pods_left<N: Display>(pods: &[Blocker<'_, N>]) -> String {
+pub(super) fn pods_left<N: Display>(pods: &[(N, &str)]) -> String {
     let count = match pods.len() {
         1 => "1 pod is".to_owned(),
         many => format!("{many} pods are"),
     };
-    format!("{count} still on the node: {}", sentence(pods))
+    format!("{count} still on the node: {}", blockers(pods))
 }
 
 pub(super) fn volumes_attached<N: Display>(volumes: &[N]) -> String {
@@ -96,8 +96,20 @@ pub(super) fn forced<N: Display>(force: Option<Force>, left: &[N]) -> String {
 }
 
 fn names<N: Display>(names: &[N]) -> String {
-    let blockers: Vec<_> = names.iter().map(|name| Blocker { name, why: "" }).collect();
-    sentence(&blockers)
+    blockers(&names.iter().map(|name| (name, "")).collect::<Vec<_>>())
+}
+
+/// `a (why), b and 3 more`, in the order of the caller.
+fn blockers<N: Display>(blockers: &[(N, &str)]) -> String {
+    let one = |(name, why): &(N, &str)| match *why {
+        "" => name.to_string(),
+        why => format!("{name} ({})", why.chars().take(REASON_LENGTH).collect::<String>()),
+    };
+    let text = blockers.iter().take(NAMED).map(one).collect::<Vec<_>>().join(", ");
+    match blockers.len().checked_sub(NAMED) {
+        Some(more @ 1..) => format!("{text} and {more} more"),
+        _ => text,
+    }
 }
 
 #[cfg(test)]
@@ -107,11 +119,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_a_few_and_counts_the_rest() {
+        assert_eq!(blockers::<&str>(&[]), "");
+        assert_eq!(blockers(&[("ns/a", "budget b"), ("ns/c", "")]), "ns/a (budget b), ns/c");
+        let many: Vec<_> = (0..8).map(|n| (n, "")).collect();
+        assert_eq!(blockers(&many), "0, 1, 2, 3, 4 and 3 more");
+        let long = "é".repeat(1000);
+        let text = blockers(&[("ns/a", long.as_str())]);
+        assert_eq!(text.matches('é').count(), REASON_LENGTH);
+    }
+
+    #[test]
     fn messages() {
         let hooks = [Hook { name: "backup".into(), owner: "team-a".into() }];
         let why = "Cannot evict pod as it would violate the pod's disruption budget.";
-        let refused = Blocker { name: "ns/db-0", why };
-        let slow = Blocker { name: "ns/web-1", why: "" };
+        let (refused, slow) = (("ns/db-0", why), ("ns/web-1", ""));
         let (pods, none) = (["ns/db-0", "ns/web-1"], [] as [&str; 0]);
         let error = "the API server answered 403 Forbidden";
         let (not, done) = ("condition Drained=False", "condition Drained=True");

@@ -1,14 +1,11 @@
-//! Whether a Node is the one that a Machine references. Its own Node is drained and deleted; an unclear one
-//! is neither, until it is identified.
+//! Whether a Node is the one that a Machine references.
 
 use crate::kinds::{Node, NodeRef};
 
-/// Whether a Node is the Machine's.
+/// A Machine's own Node is drained and deleted; an unclear one is neither, until it is identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NodeMatch {
-    /// It is.
+pub(crate) enum NodeMatch {
     Ours,
-    /// It is another machine's.
     Other,
     /// It has the name, another uid, and no provider ID yet.
     Unclear,
@@ -17,7 +14,7 @@ pub enum NodeMatch {
 /// Matches `node`, which has the referenced name. If both have a provider ID, only that counts: a Node that
 /// registers again has another uid on the same instance, and a link from before the Node had its provider ID
 /// may be wrong. Otherwise the uid counts.
-pub fn match_node(named: &NodeRef, instance: Option<&str>, node: &Node) -> NodeMatch {
+pub(crate) fn match_node(named: &NodeRef, instance: Option<&str>, node: &Node) -> NodeMatch {
     let same_uid = !named.uid.0.is_empty() && named.uid == node.meta.uid;
     match (instance, node.provider_id.as_deref()) {
         (Some(own), Some(there)) if own == there => NodeMatch::Ours,

@@ -10,114 +10,97 @@ use machinist_domain::retry::Failure;
 use super::snapshot::Force;
 use super::{Mark, Step};
 
-/// What to read before the next step can be decided.
+/// What is read for a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Query {
-    /// The Node, and other cordoned nodes.
     Node,
-    /// The pods of the Node.
     Pods,
-    /// Whether the DaemonSets of its pods exist.
     DaemonSets,
-    /// The volumes that are attached to it.
     Volumes,
 }
 
-/// The next step of a drain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// The step before the effects.
     pub step: Step,
-    /// Whether, and why, the drain does not wait.
     pub force: Option<Force>,
-    /// Either a cordon, on which the next reconcile depends, or pods that do not depend on each other.
-    pub effects: Vec<Effect>,
+    /// What must be read before this step is certain.
+    pub missing: Option<Query>,
+    /// Cordon and mark the Node.
+    pub cordon: Option<Mark>,
+    /// Evict these pods; delete them, regardless of disruption budgets, if the drain is forced.
+    pub pods: Vec<Removal>,
     /// When to requeue after success; `None` if a watch requeues.
     pub again: Option<Duration>,
     /// The delay instead of an immediate requeue if nothing was written.
     pub pause: Duration,
 }
 
-/// A write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
-    /// Cordon and mark the Node.
-    Cordon(Mark),
-    /// Evict a pod.
-    Evict(Removal),
-    /// Delete a pod regardless of its disruption budget.
-    Delete(Removal),
-}
-
-/// A pod to be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removal {
-    /// Its key.
     pub pod: ObjectKey,
-    /// The precondition.
     pub uid: Uid,
     /// The grace period in seconds, if not its own.
     pub grace: Option<u32>,
 }
 
-/// The outcome of the effects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The outcome of the cordon, if there was one.
     pub cordon: Option<CordonOutcome>,
-    /// Uids of evicted pods.
     pub accepted: Vec<Uid>,
-    /// Uids of pods whose eviction was refused, and why.
     pub refused: Vec<(Uid, Failure)>,
-    /// Whether anything was written.
-    pub wrote: bool,
 }
 
-/// The outcome of a cordon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CordonOutcome {
-    /// The Node is cordoned.
     Cordoned,
-    /// Dry run: nothing was written.
     DryRun,
-    /// Another control-plane node was cordoned in the meantime.
+    /// Other control-plane nodes were cordoned in the meantime.
     Blocked(Vec<Arc<str>>),
-    /// It could not be written.
     Failed(Failure),
 }
 
 impl Plan {
-    /// At `step`, with nothing to do.
     pub(super) fn at(step: Step, again: Option<Duration>) -> Self {
-        Self { step, force: None, effects: Vec::new(), again, pause: Duration::ZERO }
+        Self {
+            step,
+            force: None,
+            missing: None,
+            cordon: None,
+            pods: Vec::new(),
+            again,
+            pause: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn missing(query: Query, again: Duration) -> Self {
+        Self { missing: Some(query), ..Self::at(Step::CannotLook, Some(again)) }
     }
 
     /// When to requeue. Without a write, an immediate requeue would be a loop.
     pub fn again(&self, outcome: &Outcome) -> Option<Duration> {
-        let pause = if outcome.wrote { Duration::ZERO } else { self.pause };
+        let cordoned = outcome.cordon == Some(CordonOutcome::Cordoned);
+        let wrote = cordoned || !outcome.accepted.is_empty();
+        let pause = if wrote { Duration::ZERO } else { self.pause };
         self.again.map(|again| if again.is_zero() { pause } else { again })
     }
 
-    /// Whether the drain is over.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn has_effects(&self) -> bool {
+        self.cordon.is_some() || !self.pods.is_empty()
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
         self.step.is_done()
     }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "drain: {}", self.step.as_str())?;
-        let count = |wanted: fn(&Effect) -> bool| self.effects.iter().filter(|e| wanted(e)).count();
-        if count(|effect| matches!(effect, Effect::Cordon(_))) > 0 {
-            f.write_str(", cordon the node")?;
-        }
-        match count(|effect| matches!(effect, Effect::Evict(_))) {
-            0 => {}
-            pods => write!(f, ", evict {pods} pods")?,
-        }
-        match count(|effect| matches!(effect, Effect::Delete(_))) {
+        let cordon = if self.cordon.is_some() { ", cordon the node" } else { "" };
+        write!(f, "drain: {}{cordon}", self.step.as_str())?;
+        let verb = if self.force.is_some() { "delete" } else { "evict" };
+        match self.pods.len() {
             0 => Ok(()),
-            pods => write!(f, ", delete {pods} pods"),
+            pods => write!(f, ", {verb} {pods} pods"),
         }
     }
 }

@@ -8,12 +8,9 @@ use machinist_api::wire;
 
 use machinist_domain::key::{ObjectKey, Uid};
 
-/// A pod of a node that is being drained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pod {
-    /// Namespace and name.
     pub key: ObjectKey,
-    /// Its uid.
     pub uid: Uid,
     /// Whether it is the mirror of a static pod.
     pub mirror: bool,
@@ -21,26 +18,20 @@ pub struct Pod {
     pub daemon_set: Option<ObjectKey>,
     /// Whether its phase is Succeeded or Failed.
     pub finished: bool,
-    /// Its priority.
     pub priority: i32,
-    /// Set while it terminates.
     pub termination: Option<Termination>,
-    /// Names of its PersistentVolumeClaims.
     pub claims: Box<[Arc<str>]>,
 }
 
-/// The termination of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Termination {
     /// The end of its grace period; `None` if the timestamp is invalid.
     pub ends: Option<Timestamp>,
-    /// Its grace period in seconds.
     pub grace: Option<i64>,
 }
 
 impl Pod {
-    /// Projects a pod.
-    pub fn of(wire: &wire::Pod) -> Self {
+    pub(crate) fn of(wire: &wire::Pod) -> Self {
         let metadata = &wire.metadata;
         let owner = metadata.controller().filter(|owner| owner.kind == "DaemonSet");
         let claims = wire.spec.volumes.iter().filter_map(|volume| {

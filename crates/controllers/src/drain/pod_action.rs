@@ -9,14 +9,12 @@ use super::pod::{Pod, Termination};
 use machinist_domain::key::ObjectKey;
 
 /// The grace period, in seconds, of pods on an unreachable node. Zero would delete the object at once.
-pub const UNREACHABLE_GRACE: u32 = 1;
+pub(super) const UNREACHABLE_GRACE: u32 = 1;
 
-/// What a drain does about a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PodAction {
+pub(super) enum PodAction {
     /// Leave it: a mirror pod, or one that its DaemonSet would recreate.
     Skip,
-    /// Evict it.
     Evict,
     /// It terminates; wait for it.
     Wait,
@@ -25,51 +23,44 @@ pub enum PodAction {
 }
 
 impl PodAction {
-    /// Whether the drain waits for this pod.
-    pub fn blocks_drain(self) -> bool {
+    pub(super) fn blocks_drain(self) -> bool {
         matches!(self, Self::Evict | Self::Wait)
     }
 }
 
-/// What the actions depend on besides the pod.
-#[derive(Debug, Clone, Copy)]
-pub struct NodeState<'a> {
-    /// Whether the kubelet has stopped reporting.
-    pub unreachable: bool,
-    /// DaemonSets that do not exist.
-    pub orphaned: &'a BTreeSet<ObjectKey>,
-    /// The current time.
-    pub now: Timestamp,
-}
-
-impl NodeState<'_> {
-    /// The action for `pod`.
-    pub fn action(&self, pod: &Pod) -> PodAction {
-        let has_daemon_set =
-            pod.daemon_set.as_ref().is_some_and(|set| !self.orphaned.contains(set));
-        if pod.mirror || (has_daemon_set && !pod.finished) {
+impl Pod {
+    /// What a drain does about it; `orphaned` are DaemonSets that do not exist.
+    pub(super) fn action(
+        &self,
+        unreachable: bool,
+        orphaned: Option<&BTreeSet<ObjectKey>>,
+        now: Timestamp,
+    ) -> PodAction {
+        let is_orphaned = |set| orphaned.is_some_and(|orphaned| orphaned.contains(set));
+        let has_daemon_set = self.daemon_set.as_ref().is_some_and(|set| !is_orphaned(set));
+        if self.mirror || (has_daemon_set && !self.finished) {
             return PodAction::Skip;
         }
-        match pod.termination {
+        match self.termination {
             None => PodAction::Evict,
-            Some(_) if pod.finished => PodAction::Ignore,
-            Some(termination) if self.unreachable => self.unreachable_action(termination),
+            Some(_) if self.finished => PodAction::Ignore,
+            Some(termination) if unreachable => unreachable_action(termination, now),
             Some(_) => PodAction::Wait,
         }
     }
+}
 
-    /// No kubelet reports the end of the pod, so it is not waited for beyond its grace period.
-    fn unreachable_action(&self, termination: Termination) -> PodAction {
-        let grace = Duration::from_secs(u64::from(UNREACHABLE_GRACE));
-        let over = termination.ends.and_then(|ends| ends.checked_add(grace).ok());
-        if over.is_some_and(|over| self.now > over) {
-            PodAction::Ignore
-        } else if termination.grace.is_some_and(|given| given > i64::from(UNREACHABLE_GRACE)) {
-            // Another eviction shortens the grace period.
-            PodAction::Evict
-        } else {
-            PodAction::Wait
-        }
+/// No kubelet reports the end of the pod, so it is not waited for beyond its grace period.
+fn unreachable_action(termination: Termination, now: Timestamp) -> PodAction {
+    let grace = Duration::from_secs(u64::from(UNREACHABLE_GRACE));
+    let over = termination.ends.and_then(|ends| ends.checked_add(grace).ok());
+    if over.is_some_and(|over| now > over) {
+        PodAction::Ignore
+    } else if termination.grace.is_some_and(|given| given > i64::from(UNREACHABLE_GRACE)) {
+        // Another eviction shortens the grace period.
+        PodAction::Evict
+    } else {
+        PodAction::Wait
     }
 }
 
@@ -107,8 +98,7 @@ mod tests {
     #[test]
     fn decides_the_action_of_every_kind_of_pod() {
         let orphaned = BTreeSet::from([ObjectKey::new("ns", "gone")]);
-        let reachable = NodeState { unreachable: false, orphaned: &orphaned, now: at(100) };
-        let unreachable = NodeState { unreachable: true, ..reachable };
+        let action = |pod: &Pod, unreachable| pod.action(unreachable, Some(&orphaned), at(100));
         let finished = |pod: Pod| Pod { finished: true, ..pod };
         let mirror = |pod: Pod| Pod { mirror: true, ..pod };
         let unreadable =
@@ -139,8 +129,8 @@ mod tests {
             ("leaving, unreadable", unreadable, PodAction::Wait, PodAction::Wait),
         ];
         for (name, pod, on_reachable, on_unreachable) in cases {
-            assert_eq!(reachable.action(&pod), on_reachable, "{name}");
-            assert_eq!(unreachable.action(&pod), on_unreachable, "{name}, unreachable");
+            assert_eq!(action(&pod, false), on_reachable, "{name}");
+            assert_eq!(action(&pod, true), on_unreachable, "{name}, unreachable");
         }
     }
 }

@@ -7,24 +7,17 @@ use machinist_api::names::CONDITION_DRAINED;
 use machinist_domain::conditions::Condition;
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::observed::Observed;
-use machinist_domain::report::{EventNote, EventReason};
+use machinist_domain::report::{EventNote, EventReason, EventType};
 
-use super::blockers::Blocker;
 use super::plan::{CordonOutcome, Outcome, Plan};
 use super::snapshot::View;
 use super::{Attempt, Pod, PodAction, Step, messages};
 
-/// The action in Events.
-const ACTION: &str = "Drain";
-
-/// The report of a drain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrainReport {
-    /// The step of the drain.
     pub step: Step,
     /// The condition `Drained`; `None` if it stays because the next reconcile follows at once.
     pub condition: Option<Condition>,
-    /// Events.
     pub events: Vec<EventNote>,
 }
 
@@ -79,23 +72,16 @@ fn step_after(
     attempts: &HashMap<Uid, Attempt>,
     now: Timestamp,
 ) -> Step {
+    let all_evicted = || {
+        let mut pods = view.actions(now).filter(|(_, action)| *action == PodAction::Evict);
+        pods.all(|(pod, _)| outcome.accepted.contains(&pod.uid))
+    };
     match (plan.step, &outcome.cordon) {
         (Step::Cordoning, Some(CordonOutcome::Blocked(_))) => Step::WaitingForControlPlane,
         (Step::Evicting, _) if !attempts.is_empty() => Step::EvictionBlocked,
-        (Step::Evicting, _) if untried(view, outcome, now).next().is_none() => Step::WaitingForPods,
+        (Step::Evicting, _) if all_evicted() => Step::WaitingForPods,
         (step, _) => step,
     }
-}
-
-/// Pods that were not evicted yet.
-fn untried<'a>(
-    view: &'a View,
-    outcome: &'a Outcome,
-    now: Timestamp,
-) -> impl Iterator<Item = &'a Pod> {
-    let evicted =
-        view.actions(now).filter(|(_, action)| *action == PodAction::Evict).map(|(pod, _)| pod);
-    evicted.filter(|pod| !outcome.accepted.contains(&pod.uid))
 }
 
 fn message(
@@ -132,25 +118,16 @@ fn message(
         Step::NodeGone => messages::NODE_GONE.to_owned(),
         Step::Succeeded => messages::drained(&left_behind(view, now)),
         Step::Forced => {
-            let left: Vec<_> = blocking(view, now).map(|pod| &pod.key).collect();
+            let left: Vec<_> = view.blocking(now).map(|pod| &pod.key).collect();
             messages::forced(plan.force, &left)
         }
     }
 }
 
-fn blocking(view: &View, now: Timestamp) -> impl Iterator<Item = &Pod> {
-    view.actions(now).filter(|(_, action)| action.blocks_drain()).map(|(pod, _)| pod)
-}
-
-/// Pods whose eviction is refused come first.
 fn pods_left(view: &View, attempts: &HashMap<Uid, Attempt>, now: Timestamp) -> String {
-    let mut pods: Vec<_> = blocking(view, now)
-        .map(|pod| Blocker {
-            name: &pod.key,
-            why: attempts.get(&pod.uid).map_or("", |attempt| &*attempt.why),
-        })
-        .collect();
-    pods.sort_by_key(|blocker| (blocker.why.is_empty(), blocker.name));
+    let why = |pod: &Pod| attempts.get(&pod.uid).map_or("", |attempt| &*attempt.why);
+    let mut pods: Vec<_> = view.blocking(now).map(|pod| (&pod.key, why(pod))).collect();
+    pods.sort_by_key(|(name, why)| (why.is_empty(), *name));
     messages::pods_left(&pods)
 }
 
@@ -176,32 +153,32 @@ fn events(view: &View, step: Step, message: &str) -> Vec<EventNote> {
     if before == Some(step) {
         return Vec::new();
     }
+    let note = |event_type, reason, note: &str| EventNote {
+        event_type,
+        reason,
+        action: "Drain",
+        note: note.to_owned(),
+    };
     let mut events = Vec::new();
     if step.moves_pods()
         && !before.is_some_and(|before| before.moves_pods() || before == Step::CannotLook)
     {
-        let reason = EventReason::DrainProceeds;
-        events.push(EventNote::normal(reason, ACTION, messages::DRAINING));
+        events.push(note(EventType::Normal, EventReason::DrainProceeds, messages::DRAINING));
     }
-    events.extend(match step {
-        Step::Evicting | Step::WaitingForPods | Step::WaitingForVolumes | Step::Forcing => None,
-        Step::WaitingForHooks => {
-            Some(EventNote::normal(EventReason::DrainBlocked, ACTION, message))
+    let (event_type, reason) = match step {
+        Step::Evicting | Step::WaitingForPods | Step::WaitingForVolumes | Step::Forcing => {
+            return events;
         }
-        Step::WaitingForControlPlane => {
-            Some(EventNote::normal(EventReason::DrainRequeued, ACTION, message))
-        }
+        Step::WaitingForHooks => (EventType::Normal, EventReason::DrainBlocked),
+        Step::WaitingForControlPlane => (EventType::Normal, EventReason::DrainRequeued),
         Step::Cordoning | Step::EvictionBlocked | Step::CannotLook => {
-            Some(EventNote::warning(EventReason::DrainRequeued, ACTION, message))
+            (EventType::Warning, EventReason::DrainRequeued)
         }
-        Step::Skipped => Some(EventNote::normal(EventReason::DrainSkipped, ACTION, message)),
-        Step::NodeGone | Step::Succeeded => {
-            Some(EventNote::normal(EventReason::DrainSucceeded, ACTION, message))
-        }
-        Step::VolumesLeft | Step::Forced => {
-            Some(EventNote::warning(EventReason::DrainForced, ACTION, message))
-        }
-    });
+        Step::Skipped => (EventType::Normal, EventReason::DrainSkipped),
+        Step::NodeGone | Step::Succeeded => (EventType::Normal, EventReason::DrainSucceeded),
+        Step::VolumesLeft | Step::Forced => (EventType::Warning, EventReason::DrainForced),
+    };
+    events.push(note(event_type, reason, message));
     events
 }
 

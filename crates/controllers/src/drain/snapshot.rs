@@ -14,29 +14,21 @@ use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
 use machinist_domain::observed::Observed;
 
-use super::node_match::{NodeMatch, match_node};
-use super::{Attempt, Mark, NodeState, Pod, PodAction, Step};
+use super::{Attempt, Mark, Pod, PodAction, Step};
 use crate::kinds::{Hook, Machine, NodeRef, Ready};
 
-/// The observed state of a drain.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// The Machine.
     pub subject: Subject,
-    /// Timings.
     pub timings: MachineTimings,
-    /// Its Node.
     pub node: Observed<Node>,
     /// Other cordoned control-plane nodes, if the Node is one.
     pub cordoned_peers: Vec<Arc<str>>,
-    /// The pods of the Node.
     pub pods: Observed<Vec<Pod>>,
-    /// DaemonSets of these pods that do not exist.
     pub orphaned: Observed<BTreeSet<ObjectKey>>,
     /// Volumes attached to the Node, except those of pods that stay.
     pub volumes: Observed<Vec<Arc<str>>>,
-    /// Refused evictions by pod uid.
-    pub attempts: HashMap<Uid, Attempt>,
+    pub(super) attempts: HashMap<Uid, Attempt>,
     /// Whether this process sees the drain for the first time: another one may not have written its Events.
     pub first_reconcile: bool,
 }
@@ -50,7 +42,7 @@ pub struct Subject {
     pub node_ref: Option<NodeRef>,
     /// Its provider ID.
     pub provider_id: Option<Arc<str>>,
-    /// preDrain hooks.
+    /// Its preDrain hooks.
     pub hooks: Box<[Hook]>,
     /// Whether the drain is skipped.
     pub excluded: bool,
@@ -72,32 +64,25 @@ pub struct StoredStep {
 /// What a drain needs to know of a Node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Identity and version.
     pub meta: Meta,
-    /// Whether it is a control-plane node.
     pub control_plane: bool,
-    /// Whether it is unschedulable.
     pub cordoned: bool,
     /// Whether its kubelet has stopped reporting.
     pub unreachable: bool,
-    /// The mark of its drain.
     pub mark: Option<Mark>,
-    /// Unique names of attached volumes.
     pub volumes_attached: Box<[Arc<str>]>,
 }
 
-/// Why the drain does not wait any longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Force {
     /// By annotation.
     Asked,
-    /// Its time limit is over.
     TimedOut,
 }
 
 impl Subject {
     /// The subject of a Machine and the Node that was found for it.
-    pub fn of(machine: &Machine, found: Option<&crate::kinds::Node>) -> Self {
+    pub(crate) fn of(machine: &Machine, found: Option<&crate::kinds::Node>) -> Self {
         let found = found.map(|node| &node.meta);
         let found =
             found.map(|meta| NodeRef { name: meta.key.name.clone(), uid: meta.uid.clone() });
@@ -112,16 +97,8 @@ impl Subject {
         }
     }
 
-    /// Whether `node`, which has the expected name, is the Machine's.
-    pub fn match_node(&self, node: &crate::kinds::Node) -> NodeMatch {
-        match &self.node_ref {
-            Some(named) => match_node(named, self.provider_id.as_deref(), node),
-            None => NodeMatch::Other,
-        }
-    }
-
     /// Whether an unidentified Node is waited for no longer: the drain is forced, or its time limit is over.
-    pub fn is_past_deadline(&self, patience: Duration, now: Timestamp) -> bool {
+    pub(super) fn is_past_deadline(&self, patience: Duration, now: Timestamp) -> bool {
         let stored = self.stored.filter(|stored| stored.step == Step::CannotLook);
         let since = stored.and_then(|stored| stored.since);
         let waited = since.and_then(|since| Duration::try_from(now.duration_since(since)).ok());
@@ -143,8 +120,7 @@ impl StoredStep {
 }
 
 impl Node {
-    /// Projects a cached Node.
-    pub fn of(node: &crate::kinds::Node) -> Self {
+    pub(super) fn of(node: &crate::kinds::Node) -> Self {
         Self {
             meta: node.meta.clone(),
             control_plane: node.is_control_plane(),
@@ -157,14 +133,17 @@ impl Node {
     }
 
     /// Whether its drain has begun: it is cordoned and marked.
-    pub fn is_prepared(&self) -> bool {
+    pub(super) fn is_prepared(&self) -> bool {
         self.cordoned && self.mark.is_some()
     }
 }
 
 impl View {
-    /// A view in which nothing was read yet.
-    pub fn new(subject: Subject, timings: MachineTimings, attempts: HashMap<Uid, Attempt>) -> Self {
+    pub(crate) fn new(
+        subject: Subject,
+        timings: MachineTimings,
+        attempts: HashMap<Uid, Attempt>,
+    ) -> Self {
         Self {
             subject,
             timings,
@@ -178,16 +157,14 @@ impl View {
         }
     }
 
-    /// Whether, and why, the drain does not wait any longer.
-    pub fn force(&self, now: Timestamp) -> Option<Force> {
+    pub(super) fn force(&self, now: Timestamp) -> Option<Force> {
         if self.subject.forced {
             return Some(Force::Asked);
         }
         self.time_left(now).filter(Duration::is_zero).map(|_| Force::TimedOut)
     }
 
-    /// The rest of the time limit; `None` before the drain has begun.
-    pub fn time_left(&self, now: Timestamp) -> Option<Duration> {
+    pub(super) fn time_left(&self, now: Timestamp) -> Option<Duration> {
         let node = self.node.present();
         let stored = self.subject.stored.filter(|stored| stored.step == Step::Cordoning);
         // Without a mark, the time since the cordon was first tried counts.
@@ -197,16 +174,15 @@ impl View {
         Some(self.timings.drain.saturating_sub(spent))
     }
 
-    /// Every pod with its action.
-    pub fn actions(&self, now: Timestamp) -> impl Iterator<Item = (&Pod, PodAction)> {
-        static NONE: BTreeSet<ObjectKey> = BTreeSet::new();
-        let node = self.node.present();
-        let state = NodeState {
-            unreachable: node.is_some_and(|node| node.unreachable),
-            orphaned: self.orphaned.present().unwrap_or(&NONE),
-            now,
-        };
-        let pods = self.pods.present().map(Vec::as_slice).unwrap_or_default();
-        pods.iter().map(move |pod| (pod, state.action(pod)))
+    pub(super) fn actions(&self, now: Timestamp) -> impl Iterator<Item = (&Pod, PodAction)> {
+        let unreachable = self.node.present().is_some_and(|node| node.unreachable);
+        let orphaned = self.orphaned.present();
+        let pods = self.pods.present().into_iter().flatten();
+        pods.map(move |pod| (pod, pod.action(unreachable, orphaned, now)))
+    }
+
+    /// The pods that the drain waits for.
+    pub(super) fn blocking(&self, now: Timestamp) -> impl Iterator<Item = &Pod> {
+        self.actions(now).filter(|(_, action)| action.blocks_drain()).map(|(pod, _)| pod)
     }
 }

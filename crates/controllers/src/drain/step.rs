@@ -81,24 +81,13 @@ impl Step {
 
     /// Whether the drain is over: the condition is True.
     pub fn is_done(self) -> bool {
-        match self {
-            Self::Skipped | Self::NodeGone | Self::Succeeded | Self::VolumesLeft | Self::Forced => {
-                true
-            }
-            Self::WaitingForHooks
-            | Self::WaitingForControlPlane
-            | Self::Cordoning
-            | Self::Evicting
-            | Self::EvictionBlocked
-            | Self::WaitingForPods
-            | Self::WaitingForVolumes
-            | Self::Forcing
-            | Self::CannotLook => false,
-        }
+        matches!(
+            self,
+            Self::Skipped | Self::NodeGone | Self::Succeeded | Self::VolumesLeft | Self::Forced
+        )
     }
 
-    /// Whether pods are being evicted at this step.
-    pub fn moves_pods(self) -> bool {
+    pub(super) fn moves_pods(self) -> bool {
         matches!(
             self,
             Self::Evicting
@@ -109,8 +98,7 @@ impl Step {
         )
     }
 
-    /// The severity of the condition.
-    pub fn severity(self) -> &'static str {
+    pub(super) fn severity(self) -> &'static str {
         match self {
             Self::EvictionBlocked | Self::CannotLook | Self::Forcing => SEVERITY_WARNING,
             _ => SEVERITY_INFO,

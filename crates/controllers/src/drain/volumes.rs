@@ -1,8 +1,6 @@
-//! The volumes that are attached to a node.
-//!
-//! A VolumeAttachment exists until the volume is detached. A Node's `status.volumesAttached` loses it
-//! earlier, so that list counts only for volumes without one. VolumeAttachments cannot be selected by node,
-//! so one list serves all drains: calls during a list share the next one.
+//! The volumes that are attached to a node. A VolumeAttachment exists until the volume is detached. A Node's
+//! `status.volumesAttached` loses it earlier, so that list counts only for volumes without one. VolumeAttachments
+//! cannot be selected by node, so one list serves all drains: calls during a list share the next one.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -21,10 +19,8 @@ use super::snapshot::Node;
 /// CSI volumes have VolumeAttachments.
 const CSI_PREFIX: &str = "kubernetes.io/csi/";
 
-/// Attached volumes by node.
 type ByNode = HashMap<String, Vec<Arc<str>>>;
 
-/// Lists attached volumes.
 #[derive(Debug)]
 pub(super) struct Attachments {
     session: Session,
@@ -34,13 +30,11 @@ pub(super) struct Attachments {
 
 #[derive(Debug)]
 struct Listing {
-    /// When it was requested.
     asked: Duration,
     /// Errors are shared, too: otherwise all waiters would retry one after the other.
     attached: Result<Arc<ByNode>, ApiError>,
 }
 
-/// The volume of a PersistentVolumeClaim.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Claim {

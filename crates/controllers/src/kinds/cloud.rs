@@ -1,6 +1,4 @@
 //! Objects that determine access to a cloud (Secrets, certificates, endpoints), and the Lease of another annotator.
-//!
-//! Only metadata of Secrets is watched. Their data is read when it is needed and not stored.
 
 use std::sync::Arc;
 
@@ -13,53 +11,44 @@ use machinist_runtime::cache::kind::{Kind, Stored};
 use serde_json::value::RawValue;
 
 /// Secrets: identity and version only.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Secrets;
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Secrets;
 
-/// Leases: holder and renew time only.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Leases;
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leases;
 
-/// ConfigMaps with additional certificates.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Certificates;
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Certificates;
 
-/// OpenShift's Infrastructures.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Infrastructures;
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Infrastructures;
 
-/// An object of which only identity and version are stored.
 #[derive(Debug)]
-pub struct Known(Meta);
+pub(crate) struct Known(Meta);
 
-/// A Lease.
 #[derive(Debug)]
-pub struct Lease {
+pub(crate) struct Lease {
     meta: Meta,
     /// Whether a holder other than machinist has it.
-    pub held: bool,
+    pub(crate) held: bool,
     /// Its renew time; `None` if it cannot be parsed.
-    pub renewed: Option<Timestamp>,
+    pub(crate) renewed: Option<Timestamp>,
 }
 
-/// A ConfigMap with additional certificates.
 #[derive(Debug)]
-pub struct CertificateMap {
+pub(crate) struct CertificateMap {
     meta: Meta,
-    /// Certificates in PEM.
-    pub ca_bundle: Option<Arc<str>>,
+    pub(crate) ca_bundle: Option<Arc<str>>,
 }
 
-/// An Infrastructure.
 #[derive(Debug)]
-pub struct Infrastructure {
+pub(crate) struct Infrastructure {
     meta: Meta,
     /// The endpoint of EC2, if it is not the default.
-    pub ec2_endpoint: Option<Arc<str>>,
+    pub(crate) ec2_endpoint: Option<Arc<str>>,
     /// The platform of the cluster, such as `AWS`; empty if it is not set.
-    pub platform: Arc<str>,
-    /// `status.platformStatus`, raw.
-    pub platform_status: Option<Arc<RawValue>>,
+    pub(crate) platform: Arc<str>,
+    pub(crate) platform_status: Option<Arc<RawValue>>,
 }
 
 impl Stored for Known {

@@ -1,8 +1,6 @@
-//! Events as the caches store them: what happened to which Pod or Node, how often, and when.
-//!
-//! A cluster has tens of thousands of Events, so the cache stores what a pattern can match and nothing more; of
-//! Events about other objects it stores identity and count. The message is stored because patterns change while
-//! Events exist.
+//! Events as the caches store them. A cluster has tens of thousands, so the cache stores what a pattern can match; of
+//! Events about other objects than Pods and Nodes it stores identity and count. The message is stored because patterns
+//! change while Events exist.
 
 use std::sync::Arc;
 
@@ -13,7 +11,7 @@ use machinist_domain::hash::fnv1a;
 use machinist_domain::meta::Meta;
 use machinist_runtime::cache::kind::{Kind, Stored};
 
-use super::interner::Interner;
+use super::interner::name;
 
 /// The maximum length of the name of a Pod, Node or namespace, in bytes.
 const LONGEST_NAME: usize = 253;
@@ -21,54 +19,39 @@ const LONGEST_NAME: usize = 253;
 /// The part of a message that is stored, in bytes: messages may have megabytes.
 const LONGEST_MESSAGE: usize = 4096;
 
-/// An Event in a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Identity and version.
     pub meta: Meta,
-    /// The number of occurrences.
     pub count: u32,
     /// Its content; `None` if it concerns neither a Pod nor a Node.
     pub about: Option<Box<EventDetails>>,
 }
 
-/// The content of an Event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventDetails {
-    /// Its message.
     pub message: Box<str>,
-    /// Its reason.
     pub reason: Arc<str>,
-    /// Normal or Warning.
     pub kind: Arc<str>,
-    /// The involved object.
     pub involved: Involved,
     /// The host of the reporter: the Node's name, for a kubelet.
     pub host: Option<Arc<str>>,
-    /// Its first occurrence, in seconds since the epoch.
+    /// In seconds since the epoch, as `last`.
     pub first: i64,
-    /// Its last occurrence, in seconds since the epoch.
     pub last: i64,
 }
 
-/// The involved object of an Event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Involved {
-    /// A Pod.
     Pod {
-        /// Its namespace.
         namespace: Arc<str>,
-        /// Its name.
         name: Arc<str>,
         /// A hash of its uid, if the Event has it.
         uid: Option<u64>,
     },
-    /// The Node of this name.
     Node(Arc<str>),
 }
 
-/// The hash by which uids are compared.
-pub fn hash_of(uid: &str) -> u64 {
+pub(crate) fn hash_of(uid: &str) -> u64 {
     fnv1a(uid.as_bytes())
 }
 
@@ -79,16 +62,8 @@ impl Stored for Event {
 }
 
 /// Parses Events of the core group, which also serves those of `events.k8s.io`.
-#[derive(Clone, Default)]
-pub struct Events {
-    names: Arc<Interner<str>>,
-}
-
-impl std::fmt::Debug for Events {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Events")
-    }
-}
+#[derive(Debug, Clone, Copy)]
+pub struct Events;
 
 impl Kind for Events {
     type Wire = wire::Event;
@@ -97,54 +72,50 @@ impl Kind for Events {
 
     fn project(&self, wire: wire::Event) -> Event {
         let mut meta = Meta::of(&wire.metadata);
-        meta.key.namespace = self.names.name(&*meta.key.namespace);
+        meta.key.namespace = name(&*meta.key.namespace);
         let series = wire.series.as_ref().map(|series| series.count);
         let count = series.max(wire.count).unwrap_or(1).max(1);
-        let about = self.involved(&wire.involved_object).map(|involved| self.about(wire, involved));
+        let about = involved(&wire.involved_object).map(|involved| about(wire, involved));
         Event { meta, count: count.unsigned_abs(), about: about.map(Box::new) }
     }
 }
 
-impl Events {
-    fn involved(&self, involved: &wire::InvolvedObject) -> Option<Involved> {
-        let longest = involved.name.len().max(involved.namespace.len());
-        if involved.name.is_empty() || longest > LONGEST_NAME {
-            return None;
-        }
-        match involved.kind.as_str() {
-            "Pod" => Some(Involved::Pod {
-                namespace: self.names.name(&involved.namespace),
-                name: involved.name.as_str().into(),
-                uid: Some(&involved.uid).filter(|uid| !uid.is_empty()).map(|uid| hash_of(uid)),
-            }),
-            "Node" => Some(Involved::Node(self.names.name(&involved.name))),
-            _ => None,
-        }
+fn involved(involved: &wire::InvolvedObject) -> Option<Involved> {
+    let longest = involved.name.len().max(involved.namespace.len());
+    if involved.name.is_empty() || longest > LONGEST_NAME {
+        return None;
     }
-
-    fn about(&self, wire: wire::Event, involved: Involved) -> EventDetails {
-        // New kubelets have the Node's name in `reportingInstance`.
-        let host =
-            [wire.source.host, wire.reporting_instance].into_iter().find(|it| !it.is_empty());
-        let host = host.filter(|host| host.len() <= LONGEST_NAME);
-        let created = wire.metadata.creation_timestamp;
-        let observed = wire.series.and_then(|series| series.last_observed_time);
-        let first = wire.first_timestamp.or(wire.event_time);
-        let last = [observed, wire.last_timestamp, first, created].into_iter().flatten().max();
-        let seconds = |time: Option<Timestamp>| time.map_or(0, Timestamp::as_second);
-        EventDetails {
-            message: beginning(&wire.message, LONGEST_MESSAGE).into(),
-            reason: self.names.name(beginning(&wire.reason, LONGEST_NAME)),
-            kind: self.names.name(beginning(&wire.kind, LONGEST_NAME)),
-            involved,
-            host: host.map(|host| self.names.name(host)),
-            first: seconds(first.or(last)),
-            last: seconds(last),
-        }
+    match involved.kind.as_str() {
+        "Pod" => Some(Involved::Pod {
+            namespace: name(&involved.namespace),
+            name: involved.name.as_str().into(),
+            uid: Some(&involved.uid).filter(|uid| !uid.is_empty()).map(|uid| hash_of(uid)),
+        }),
+        "Node" => Some(Involved::Node(name(&involved.name))),
+        _ => None,
     }
 }
 
-/// The beginning of a text, at most `most` bytes and whole characters.
+fn about(wire: wire::Event, involved: Involved) -> EventDetails {
+    // New kubelets have the Node's name in `reportingInstance`.
+    let host = [wire.source.host, wire.reporting_instance].into_iter().find(|it| !it.is_empty());
+    let host = host.filter(|host| host.len() <= LONGEST_NAME);
+    let created = wire.metadata.creation_timestamp;
+    let observed = wire.series.and_then(|series| series.last_observed_time);
+    let first = wire.first_timestamp.or(wire.event_time);
+    let last = [observed, wire.last_timestamp, first, created].into_iter().flatten().max();
+    let seconds = |time: Option<Timestamp>| time.map_or(0, Timestamp::as_second);
+    EventDetails {
+        message: beginning(&wire.message, LONGEST_MESSAGE).into(),
+        reason: name(beginning(&wire.reason, LONGEST_NAME)),
+        kind: name(beginning(&wire.kind, LONGEST_NAME)),
+        involved,
+        host: host.map(name),
+        first: seconds(first.or(last)),
+        last: seconds(last),
+    }
+}
+
 fn beginning(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
@@ -167,7 +138,7 @@ mod tests {
         for (name, value) in more.as_object().unwrap() {
             object[name] = value.clone();
         }
-        Events::default().project(serde_json::from_value(object).unwrap())
+        Events.project(serde_json::from_value(object).unwrap())
     }
 
     fn about(more: &Value) -> EventDetails {

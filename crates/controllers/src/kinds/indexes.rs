@@ -7,14 +7,12 @@ use machinist_runtime::cache::index::Index;
 
 use super::{Machines, Nodes};
 
-/// Machines by the name of their Node.
 pub(crate) fn machines_by_node(machines: &Cache<Machines>) -> Arc<Index> {
     machines.shared_index("by node", |machine| {
         machine.status.node_ref.iter().map(|node| Arc::clone(&node.name)).collect()
     })
 }
 
-/// Nodes by provider id.
 pub(crate) fn nodes_by_provider_id(nodes: &Cache<Nodes>) -> Arc<Index> {
     nodes.shared_index("by provider id", |node| node.provider_id.iter().cloned().collect())
 }

@@ -1,8 +1,7 @@
 //! Stores equal values once: objects repeat namespaces, types, labels and whole templates.
 //!
-//! Machines and Nodes name each other, so all kinds of a process share one interner of strings
-//! ([`Interner::shared`]). Values that no object refers to any more are dropped by a sweep, at most once per as many
-//! lookups as there are values.
+//! Machines and Nodes name each other, so all kinds share one interner of strings. A sweep drops values that no
+//! object refers to any more, at most once per as many lookups as there are values.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -10,24 +9,19 @@ use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 
-/// The minimum number of lookups between two sweeps.
 const SWEEP_INTERVAL: usize = 1024;
 
 /// Longer strings seldom repeat, and looking them up costs more than it saves.
 const LONGEST_NAME: usize = 128;
 
-/// Values in use, each stored once.
-pub struct Interner<T: ?Sized>(Mutex<Values<T>>);
+/// Strings of all kinds.
+static NAMES: LazyLock<Interner<str>> = LazyLock::new(Interner::default);
+
+pub(super) struct Interner<T: ?Sized>(Mutex<Values<T>>);
 
 struct Values<T: ?Sized> {
     stored: HashSet<Arc<T>>,
     until_sweep: usize,
-}
-
-impl<T: ?Sized> std::fmt::Debug for Interner<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Interner")
-    }
 }
 
 impl<T: ?Sized> Default for Interner<T> {
@@ -37,7 +31,6 @@ impl<T: ?Sized> Default for Interner<T> {
 }
 
 impl<T: ?Sized + Eq + Hash> Interner<T> {
-    /// The stored copy of the value.
     pub(super) fn intern(&self, value: Arc<T>) -> Arc<T> {
         self.intern_with(&Arc::clone(&value), || value)
     }
@@ -55,25 +48,17 @@ impl<T: ?Sized + Eq + Hash> Interner<T> {
     }
 }
 
-impl Interner<str> {
-    /// The interner of all kinds of this process.
-    pub(super) fn shared() -> Arc<Self> {
-        static SHARED: LazyLock<Arc<Interner<str>>> = LazyLock::new(Arc::default);
-        Arc::clone(&SHARED)
+/// The stored copy of a name; a string too long to be one is not looked up.
+pub(super) fn name(name: impl AsRef<str>) -> Arc<str> {
+    match name.as_ref() {
+        long if long.len() > LONGEST_NAME => long.into(),
+        name => text(name),
     }
+}
 
-    /// The stored copy of a name; a string too long to be one is not looked up.
-    pub(super) fn name(&self, name: impl AsRef<str>) -> Arc<str> {
-        match name.as_ref() {
-            long if long.len() > LONGEST_NAME => long.into(),
-            name => self.text(name),
-        }
-    }
-
-    /// The stored copy of a text of any length.
-    pub(super) fn text(&self, text: &str) -> Arc<str> {
-        self.intern_with(text, || text.into())
-    }
+/// The stored copy of a text of any length.
+pub(super) fn text(text: &str) -> Arc<str> {
+    NAMES.intern_with(text, || text.into())
 }
 
 impl<T: ?Sized + Eq + Hash> Values<T> {
@@ -122,10 +107,11 @@ mod tests {
 
     #[test]
     fn interns_names_and_not_what_is_longer() {
-        let (strings, long) = (Interner::<str>::default(), "x".repeat(LONGEST_NAME + 1));
-        let (first, second) = (strings.name("zone-a"), strings.name(String::from("zone-a")));
+        let long = "x".repeat(LONGEST_NAME + 1);
+        let (first, second) = (name("zone-a"), name(String::from("zone-a")));
         assert!(Arc::ptr_eq(&first, &second));
-        assert!(!Arc::ptr_eq(&strings.name(&long), &strings.name(&long)));
-        assert!(Arc::ptr_eq(&strings.text(&long), &strings.text(&long)));
+        assert!(!Arc::ptr_eq(&name(&long), &name(&long)));
+        let (first, second) = (text(&long), text(&long));
+        assert!(Arc::ptr_eq(&first, &second));
     }
 }

@@ -1,8 +1,6 @@
-//! Machines as the caches store them: what the controllers read, and little else.
-//!
-//! The Machines of a set have the same provider spec, so each distinct spec is stored and parsed once, with its shape
-//! or its error. Owners, labels, hooks, conditions and names repeat as well and are interned. The provider status
-//! stays raw.
+//! Machines as the caches store them: what the controllers read, and little else. The Machines of a set have the same
+//! provider spec, so each distinct spec is stored and parsed once. Owners, labels, hooks, conditions and names repeat as
+//! well and are interned.
 
 mod specs;
 
@@ -25,104 +23,65 @@ use machinist_provider::spec::{SpecError, SpecHalf};
 use machinist_runtime::cache::kind::{Kind, Stored};
 use serde_json::value::RawValue;
 
-pub use self::specs::ProviderSpec;
+pub(crate) use self::specs::ProviderSpec;
 use self::specs::Specs;
-use super::interner::Interner;
+use super::interner::{Interner, name};
 
-/// A Machine in a cache.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// Identity and version.
     pub meta: Meta,
-    /// When it was created.
     pub created: Timestamp,
-    /// Its deletionTimestamp.
-    pub deletion_requested: Option<Timestamp>,
-    /// `metadata.generation`.
-    pub generation: i64,
-    /// All labels.
     pub labels: Pairs,
-    /// All annotations.
     pub annotations: Pairs,
-    /// All finalizers.
     pub finalizers: Box<[Arc<str>]>,
-    /// Its controller owner.
     pub owner: Option<Arc<Owner>>,
     /// The other owners, unchanged: a patch of owner references replaces the whole list.
     pub other_owners: Box<[wire::OwnerReference]>,
     /// `spec.providerID`, in the same form as the Node's.
     pub provider_id: Option<Arc<str>>,
-    /// Labels for its Node.
     pub node_labels: Pairs,
-    /// Annotations for its Node.
     pub node_annotations: Pairs,
-    /// Taints for its Node.
     pub node_taints: Box<[Taint]>,
-    /// Its lifecycle hooks.
     pub hooks: Arc<Hooks>,
-    /// Which machine API shall manage it.
     pub wanted_authority: MachineAuthority,
-    /// The provider spec, if there is one.
     pub provider_spec: Option<Arc<ProviderSpec>>,
-    /// The observed state.
     pub status: MachineStatus,
 }
 
-/// The controller owner of a Machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Owner {
-    /// Group and version of its kind.
     pub api_version: Arc<str>,
-    /// Its kind.
     pub kind: Arc<str>,
-    /// Its name, in the Machine's namespace.
     pub name: Arc<str>,
-    /// Its uid, which tells it from another object of the same name.
     pub uid: Uid,
 }
 
-/// The lifecycle hooks of a Machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Hooks {
-    /// They block the drain of its Node.
     pub pre_drain: Box<[Hook]>,
-    /// They block the deletion of its instance.
     pub pre_terminate: Box<[Hook]>,
 }
 
-/// A lifecycle hook.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Hook {
-    /// Its name.
     pub name: Arc<str>,
-    /// Its owner.
     pub owner: Arc<str>,
 }
 
-/// The observed state of a Machine.
 #[derive(Debug, Clone, Default)]
 pub struct MachineStatus {
     /// Its phase; `None` before the first reconcile.
     pub phase: Option<Phase>,
-    /// Its Node.
     pub node_ref: Option<NodeRef>,
-    /// Addresses of its instance.
     pub addresses: Box<[Address]>,
-    /// All conditions.
     pub conditions: Arc<[Condition]>,
-    /// The reason of a terminal error.
     pub error_reason: Option<Arc<str>>,
-    /// The message of a terminal error.
     pub error_message: Option<Arc<str>>,
-    /// The same as `error_reason`, where the served schema has it.
+    /// The same as the error fields, where the served schema has them.
     pub failure_reason: Option<Arc<str>>,
-    /// The same as `error_message`, where the served schema has it.
     pub failure_message: Option<Arc<str>>,
-    /// When the status last changed.
     pub last_updated: Option<Timestamp>,
-    /// The provider's own state.
     pub provider_status: Option<Arc<RawValue>>,
-    /// Which machine API manages it.
     pub authority: MachineAuthority,
 }
 
@@ -136,7 +95,6 @@ pub struct NodeRef {
 }
 
 impl Machine {
-    /// The shape of its provider spec.
     pub fn shape(&self) -> Result<&Shape, SpecError> {
         match &self.provider_spec {
             None => Err(SpecError::Missing),
@@ -144,19 +102,16 @@ impl Machine {
         }
     }
 
-    /// Whether it has our finalizer.
     pub fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|finalizer| &**finalizer == FINALIZER_MACHINE)
     }
 
-    /// The cluster in its label.
     pub fn cluster_label(&self) -> Option<&str> {
         let label = self.labels.get(LABEL_CLUSTER);
         let label = label.or_else(|| self.labels.get(LABEL_CLUSTER_LEGACY));
         label.filter(|label| !label.is_empty())
     }
 
-    /// The condition of this type.
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         conditions::find(&self.status.conditions, kind)
     }
@@ -172,11 +127,9 @@ impl Stored for Machine {
 #[derive(Clone)]
 pub struct Machines {
     specs: Arc<Specs>,
-    names: Arc<Interner<str>>,
     repeated: Arc<Repeated>,
 }
 
-/// Values that many Machines share.
 #[derive(Default)]
 struct Repeated {
     pairs: Interner<[Pair]>,
@@ -194,20 +147,16 @@ impl std::fmt::Debug for Machines {
 impl Machines {
     /// Machines whose provider specs `specs` parses.
     pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
-        let specs = Arc::new(Specs::new(specs));
-        Self { specs, names: Interner::shared(), repeated: Arc::default() }
+        Self { specs: Arc::new(Specs::new(specs)), repeated: Arc::default() }
     }
 
     fn pairs(&self, map: BTreeMap<String, String>) -> Pairs {
-        let pairs = Pairs::shared(map, |name| self.names.name(name));
-        pairs.stored_once(|pairs| self.repeated.pairs.intern(pairs))
+        Pairs::shared(map, name).stored_once(|pairs| self.repeated.pairs.intern(pairs))
     }
 
     fn hooks(&self, wire: wire::LifecycleHooks) -> Arc<Hooks> {
-        let hook = |wire: wire::LifecycleHook| Hook {
-            name: self.names.name(wire.name),
-            owner: self.names.name(wire.owner),
-        };
+        let hook =
+            |wire: wire::LifecycleHook| Hook { name: name(wire.name), owner: name(wire.owner) };
         let all = |list: Vec<_>| list.into_iter().map(hook).collect();
         self.repeated.hooks.intern(Arc::new(Hooks {
             pre_drain: all(wire.pre_drain),
@@ -221,9 +170,9 @@ impl Machines {
     ) -> (Option<Arc<Owner>>, Box<[wire::OwnerReference]>) {
         let owner = wire.iter().find(|owner| owner.controller).map(|owner| {
             self.repeated.owners.intern(Arc::new(Owner {
-                api_version: self.names.name(&owner.api_version),
-                kind: self.names.name(&owner.kind),
-                name: self.names.name(&owner.name),
+                api_version: name(&owner.api_version),
+                kind: name(&owner.kind),
+                name: name(&owner.name),
                 uid: Uid(owner.uid.as_str().into()),
             }))
         });
@@ -232,7 +181,7 @@ impl Machines {
     }
 
     /// Addresses of unknown types are dropped: no controller reads them.
-    fn address(&self, wire: wire::Address) -> Option<Address> {
+    fn address(wire: wire::Address) -> Option<Address> {
         let kinds = [
             AddressKind::InternalDns,
             AddressKind::InternalIp,
@@ -241,19 +190,17 @@ impl Machines {
             AddressKind::Hostname,
         ];
         let kind = kinds.into_iter().find(|kind| kind.as_str() == wire.kind)?;
-        Some(Address { kind, address: self.names.name(wire.address) })
+        Some(Address { kind, address: name(wire.address) })
     }
 
     fn status(&self, wire: wire::MachineStatus) -> MachineStatus {
-        let share = |text: Option<String>| {
-            text.filter(|text| !text.is_empty()).map(|text| self.names.name(text))
-        };
+        let share = |text: Option<String>| text.filter(|text| !text.is_empty()).map(name);
         let node_ref = wire
             .node_ref
             .filter(|node| !node.name.is_empty())
-            .map(|node| NodeRef { name: self.names.name(node.name), uid: Uid(node.uid.into()) });
+            .map(|node| NodeRef { name: name(node.name), uid: Uid(node.uid.into()) });
         let conditions = conditions::read(&wire.conditions);
-        let addresses = wire.addresses.into_iter().filter_map(|one| self.address(one));
+        let addresses = wire.addresses.into_iter().filter_map(Self::address);
         MachineStatus {
             phase: wire.phase.as_deref().and_then(Phase::read),
             node_ref,
@@ -277,28 +224,22 @@ impl Kind for Machines {
 
     fn project(&self, wire: wire::Machine) -> Machine {
         let wire::Machine { metadata, spec, status } = wire;
-        let share = |name: String| self.names.name(name);
         let mut meta = Meta::of(&metadata);
-        meta.key.namespace = self.names.name(&meta.key.namespace);
-        meta.key.name = self.names.name(&meta.key.name);
-        let created = metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH);
-        let deletion_requested = metadata.deletion_timestamp.as_deref();
+        meta.key.namespace = name(&meta.key.namespace);
+        meta.key.name = name(&meta.key.name);
         let (owner, other_owners) = self.owners(&metadata.owner_references);
         Machine {
             meta,
-            created,
-            // An unparsable timestamp still means that the Machine is being deleted.
-            deletion_requested: deletion_requested.map(|text| text.parse().unwrap_or(created)),
-            generation: metadata.generation,
+            created: metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH),
             labels: self.pairs(metadata.labels),
             annotations: self.pairs(metadata.annotations),
-            finalizers: metadata.finalizers.iter().map(|name| self.names.name(name)).collect(),
+            finalizers: metadata.finalizers.iter().map(name).collect(),
             owner,
             other_owners,
-            provider_id: spec.provider_id.filter(|id| !id.is_empty()).map(share),
+            provider_id: spec.provider_id.filter(|id| !id.is_empty()).map(name),
             node_labels: self.pairs(spec.metadata.labels),
             node_annotations: self.pairs(spec.metadata.annotations),
-            node_taints: spec.taints.into_iter().map(|one| Taint::shared(one, share)).collect(),
+            node_taints: spec.taints.into_iter().map(|one| Taint::shared(one, name)).collect(),
             hooks: self.hooks(spec.lifecycle_hooks),
             wanted_authority: MachineAuthority::read(spec.authoritative_api.as_deref()),
             provider_spec: spec.provider_spec.value.map(|raw| self.specs.intern(raw)),

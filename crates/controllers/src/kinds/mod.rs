@@ -10,13 +10,17 @@ mod machine_set;
 mod node;
 mod pod;
 
-pub use cloud::{Certificates, Infrastructure, Infrastructures, Lease, Leases, Secrets};
-pub use event::{Event, EventDetails, Events, Involved, hash_of};
+pub(crate) use cloud::{Certificates, Infrastructures, Lease, Leases, Secrets};
+pub use event::Events;
+pub(crate) use event::{Event, EventDetails, Involved, hash_of};
 pub use event_recycler::{EventRecycler, EventRecyclers};
-pub use machine::{Hook, Hooks, Machine, MachineStatus, Machines, NodeRef, Owner, ProviderSpec};
-pub use machine_set::{
-    Authority, DeletePolicy, MachineSet, MachineSetSpec, MachineSetState, MachineSetStatus,
-    MachineSets, NoState, State, Template, UnknownDeletePolicy,
+pub(crate) use machine::{Hook, Machine, ProviderSpec};
+pub use machine::{Machines, NodeRef};
+pub(crate) use machine_set::{
+    Authority, DeletePolicy, MachineSet, MachineSetSpec, MachineSetState, UnknownDeletePolicy,
 };
-pub use node::{Node, Nodes, Readiness, Ready};
-pub use pod::{Pod, Pods};
+pub use machine_set::{MachineSets, NoState, State};
+pub use node::Nodes;
+pub(crate) use node::{Node, Ready};
+pub(crate) use pod::Pod;
+pub use pod::Pods;

@@ -7,12 +7,10 @@ use machinist_api::wire;
 use machinist_domain::meta::Meta;
 use machinist_runtime::cache::kind::{Kind, Stored};
 
-use super::interner::Interner;
+use super::interner::name;
 
-/// A Pod in a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pod {
-    /// Identity and version.
     pub meta: Meta,
     /// Its Node; `None` before it is scheduled.
     pub node: Option<Arc<str>>,
@@ -25,16 +23,8 @@ impl Stored for Pod {
 }
 
 /// Parses Pods.
-#[derive(Clone, Default)]
-pub struct Pods {
-    names: Arc<Interner<str>>,
-}
-
-impl std::fmt::Debug for Pods {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Pods")
-    }
-}
+#[derive(Debug, Clone, Copy)]
+pub struct Pods;
 
 impl Kind for Pods {
     type Wire = wire::PlacedPod;
@@ -43,8 +33,8 @@ impl Kind for Pods {
 
     fn project(&self, wire: wire::PlacedPod) -> Pod {
         let mut meta = Meta::of(&wire.metadata);
-        meta.key.namespace = self.names.name(&*meta.key.namespace);
+        meta.key.namespace = name(&*meta.key.namespace);
         let node = wire.spec.node_name.filter(|name| !name.is_empty());
-        Pod { meta, node: node.map(|name| self.names.name(name)) }
+        Pod { meta, node: node.map(name) }
     }
 }

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use machinist_api::names::FINALIZER_MACHINE;
-use machinist_domain::meta::Meta;
 use machinist_domain::patch;
 use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
-use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
+use machinist_provider::Pending;
+use machinist_provider::cloud::{Cloud, CloudError, Effect, ErrorClass, MachineRef};
 use machinist_runtime::writer::{CloudCall, CloudWriteError, Guard, Part, WriteError, Writer};
 use serde_json::{Value, json};
 
 use super::error::or_look_first;
 use super::observe::group;
 use super::plan::{Outcome, Plan};
-use super::snapshot::{Call, Content, Gate, Snapshot, View};
+use super::snapshot::{Call, Snapshot, View};
 use super::{MachineController, messages, report};
 use crate::clouds::Chosen;
 
@@ -23,10 +23,7 @@ pub(super) async fn act(
     plan: &Plan,
     writer: &Writer,
 ) -> Outcome {
-    let view = match &snapshot.content {
-        Content::Read(view) => view,
-        Content::Undecodable(_) => return Outcome::Done,
-    };
+    let Ok(view) = &snapshot.view else { return Outcome::Done };
     let executor = Executor { controller, snapshot, view, plan, writer };
     match plan {
         Plan::NoOp(_)
@@ -42,8 +39,11 @@ pub(super) async fn act(
             }
             Outcome::Done
         }
-        Plan::Pause { .. } => {
-            executor.wait_for_domain();
+        Plan::Pause(_) => {
+            if let Some(Ok(machine)) = &view.reach {
+                let group = group(view, machine, view.next_call());
+                controller.failure_domains.wait(group, &machine.key);
+            }
             Outcome::Done
         }
         Plan::SetAuthority(authority) => {
@@ -56,10 +56,12 @@ pub(super) async fn act(
         }
         Plan::Record(patch) => executor.patch(patch.clone(), Guard::Uid).await,
         Plan::Prepare { attempt } => executor.prepare(*attempt).await,
-        Plan::Create { .. } => executor.create().await,
+        Plan::Create { attempt } => executor.create(*attempt).await,
         Plan::Repair(_) => executor.repair().await,
         Plan::Terminate => executor.terminate().await,
-        Plan::RemoveNode(node) => executor.remove_node(node).await,
+        Plan::RemoveNode(node) => {
+            written(writer.target().delete(&controller.nodes, node, plan).await)
+        }
         Plan::Drain(plan) => match &view.drain {
             Some(drain) => Outcome::Drained(controller.drainer.act(drain, plan, writer).await),
             None => Outcome::Done,
@@ -86,17 +88,6 @@ impl Executor<'_> {
         written(self.controller.patch_status(snapshot, &status, plan, self.writer).await)
     }
 
-    async fn remove_node(&self, node: &Meta) -> Outcome {
-        written(self.writer.target().delete(&self.controller.nodes, node, self.plan).await)
-    }
-
-    fn wait_for_domain(&self) {
-        if let Some(Ok(machine)) = &self.view.reach {
-            let group = group(self.view, machine, self.view.next_call());
-            self.controller.failure_domains.wait(group, &machine.key);
-        }
-    }
-
     /// Stores the launch with the rest of the status in one write: the next reconcile creates from what is stored.
     async fn prepare(&self, attempt: u32) -> Outcome {
         let Some((machine, chosen)) = self.reach() else { return Outcome::Done };
@@ -108,12 +99,11 @@ impl Executor<'_> {
             Ok(Err(error)) => {
                 let group = group(self.view, &machine, Call::Create);
                 self.controller.failure_domains.failed(group, &error);
-                return Outcome::NotCreated(CloudError { effect: Effect::None, ..error });
+                return not_prepared(error);
             }
             Err(_) => {
                 let text = messages::no_answer_in_time(timeout);
-                let error = CloudError::new(ErrorClass::Unavailable, text);
-                return Outcome::NotCreated(CloudError { effect: Effect::None, ..error });
+                return not_prepared(CloudError::new(ErrorClass::Unavailable, text));
             }
         };
         let now = self.controller.shared.clock.now();
@@ -125,79 +115,55 @@ impl Executor<'_> {
         }
     }
 
-    async fn create(&self) -> Outcome {
-        let (machine, chosen) = match self.enter(Call::Create) {
-            Ok(reach) => reach,
-            Err(outcome) => return *outcome,
-        };
-        let answer = self.change(&chosen, Call::Create, chosen.cloud.create(machine)).await;
-        match answer {
-            Ok(Some(instance)) => {
+    async fn create(&self, attempt: u32) -> Outcome {
+        let (controller, meta) = (self.controller, &self.view.machine.meta);
+        match self.call(Call::Create, |cloud, machine| cloud.create(machine)).await {
+            Ok(Ok(instance)) => {
                 let instance = Arc::new(instance);
-                self.controller.instances.insert(machine, &instance);
+                controller.instances.insert(&meta.key, &meta.uid, &instance);
                 Outcome::Created(instance)
             }
-            Ok(None) => Outcome::DryRun,
-            Err(Refused::Cloud(error)) => {
+            Ok(Err(error)) => {
                 // The instance was observed before this call.
-                self.controller.instances.forget(&machine.uid);
+                controller.instances.forget(&meta.uid);
                 let error = or_look_first(error, self.view);
                 if error.effect == Effect::NoneForThisAttempt {
-                    let mut refused = self.controller.refused.lock();
-                    refused.insert(machine.uid.clone(), machine.attempt);
+                    controller.refused.lock().insert(meta.uid.clone(), attempt);
                 }
-                Outcome::NotCreated(error)
+                Outcome::CallFailed(Call::Create, error)
             }
-            Err(Refused::NotCalled(failure)) => Outcome::Failed(failure),
+            Err(outcome) => *outcome,
         }
     }
 
     async fn repair(&self) -> Outcome {
-        let (machine, chosen) = match self.enter(Call::Update) {
-            Ok(reach) => reach,
-            Err(outcome) => return *outcome,
-        };
-        let repairs = &self.controller.repairs;
-        let error = match self.change(&chosen, Call::Update, chosen.cloud.update(machine)).await {
-            Ok(Some(instance)) => {
+        let (controller, meta) = (self.controller, &self.view.machine.meta);
+        let error = match self.call(Call::Update, |cloud, machine| cloud.update(machine)).await {
+            Ok(Ok(instance)) => {
                 let instance = Arc::new(instance);
-                self.controller.instances.insert(machine, &instance);
+                controller.instances.insert(&meta.key, &meta.uid, &instance);
                 let Some(drift) = &instance.drift else {
-                    repairs.forget(&machine.uid);
+                    controller.repairs.forget(&meta.uid);
                     return Outcome::Repaired(instance);
                 };
                 CloudError::new(ErrorClass::Unknown, messages::drift_remains(drift))
             }
-            Ok(None) => return Outcome::DryRun,
-            Err(Refused::Cloud(error)) => error,
-            Err(Refused::NotCalled(failure)) => return Outcome::Failed(failure),
+            Ok(Err(error)) => error,
+            Err(outcome) => return *outcome,
         };
-        repairs.failed(&machine.uid, &error.message);
-        Outcome::NotRepaired(error)
+        controller.repairs.failed(&meta.uid, &error.message);
+        Outcome::CallFailed(Call::Update, error)
     }
 
     async fn terminate(&self) -> Outcome {
-        let (machine, chosen) = match self.enter(Call::Delete) {
-            Ok(reach) => reach,
+        let answer = match self.call(Call::Delete, |cloud, machine| cloud.delete(machine)).await {
+            Ok(answer) => answer,
             Err(outcome) => return *outcome,
         };
-        let answer = self.change(&chosen, Call::Delete, chosen.cloud.delete(machine)).await;
-        self.controller.instances.forget(&machine.uid);
+        self.controller.instances.forget(&self.view.machine.meta.uid);
         match answer {
-            Ok(Some(deletion)) => Outcome::Terminating(deletion),
-            Ok(None) => Outcome::DryRun,
-            Err(Refused::Cloud(error)) => Outcome::NotTerminated(error),
-            Err(Refused::NotCalled(failure)) => Outcome::Failed(failure),
-        }
-    }
-
-    /// The provider to call, unless the failure domain is closed.
-    fn enter(&self, call: Call) -> Result<(&MachineRef, Chosen), Box<Outcome>> {
-        let (machine, chosen) = self.reach().ok_or_else(|| Box::new(Outcome::Done))?;
-        let group = group(self.view, machine, call);
-        match self.controller.failure_domains.enter(group, &machine.key) {
-            Gate::Open => Ok((machine, chosen)),
-            Gate::Closed { wait, why } => Err(Box::new(Outcome::Paused { wait, why })),
+            Ok(deletion) => Outcome::Terminating(deletion),
+            Err(error) => Outcome::CallFailed(Call::Delete, error),
         }
     }
 
@@ -206,48 +172,43 @@ impl Executor<'_> {
         Some((machine, self.controller.clouds.choose(&machine.spec).ok()?))
     }
 
-    /// Makes a cloud call and reports its result to the failure domains.
-    async fn change<T>(
+    /// Makes a cloud call, unless its failure domain pauses, and reports its answer to the failure domains. An outer
+    /// error means that the call was not made.
+    async fn call<T>(
         &self,
-        chosen: &Chosen,
         call: Call,
-        work: impl Future<Output = Result<T, CloudError>>,
-    ) -> Result<Option<T>, Refused> {
-        let key = &self.view.machine.meta.key;
-        let (provider, verb) = (chosen.provider, call.as_str());
-        let called = CloudCall { provider, verb, key };
-        let answer = self.writer.change_cloud(called, self.plan, work).await;
-        let answer = answer.map_err(Refused::from);
-        if let Some(Ok(machine)) = &self.view.reach {
-            let group = group(self.view, machine, call);
-            match &answer {
-                Ok(Some(_)) => self.controller.failure_domains.succeeded(group),
-                Err(Refused::Cloud(error)) => self.controller.failure_domains.failed(group, error),
-                Ok(None) | Err(Refused::NotCalled(_)) => {}
-            }
+        work: impl for<'a> FnOnce(&'a dyn Cloud, &'a MachineRef) -> Pending<'a, Result<T, CloudError>>,
+    ) -> Result<Result<T, CloudError>, Box<Outcome>> {
+        let Some((machine, chosen)) = self.reach() else { return Err(Box::new(Outcome::Done)) };
+        let (domains, key) = (&self.controller.failure_domains, &machine.key);
+        let group = group(self.view, machine, call);
+        if let Some(pause) = domains.enter(group, key) {
+            return Err(Box::new(Outcome::Paused(pause)));
         }
-        answer
+        let called = CloudCall { provider: chosen.provider, verb: call.as_str(), key };
+        let work = work(&*chosen.cloud, machine);
+        let error = match self.writer.change_cloud(called, self.plan, work).await {
+            Ok(Some(answer)) => {
+                domains.succeeded(group);
+                return Ok(Ok(answer));
+            }
+            Ok(None) => return Err(Box::new(Outcome::DryRun)),
+            Err(CloudWriteError::Cloud(error)) => error,
+            Err(error @ CloudWriteError::TimedOut(_)) => {
+                CloudError::new(ErrorClass::Unavailable, error.to_string())
+            }
+            Err(error @ CloudWriteError::NotLeader { .. }) => {
+                return Err(Box::new(Outcome::Failed(error.failure())));
+            }
+        };
+        domains.failed(group, &error);
+        Ok(Err(error))
     }
 }
 
-/// Why a cloud call failed.
-enum Refused {
-    /// The cloud refused, or did not answer.
-    Cloud(CloudError),
-    /// The call was not made.
-    NotCalled(Failure),
-}
-
-impl From<CloudWriteError<CloudError>> for Refused {
-    fn from(error: CloudWriteError<CloudError>) -> Self {
-        match error {
-            CloudWriteError::Cloud(error) => Self::Cloud(error),
-            CloudWriteError::TimedOut(_) => {
-                Self::Cloud(CloudError::new(ErrorClass::Unavailable, error.to_string()))
-            }
-            CloudWriteError::NotLeader(_) => Self::NotCalled(error.failure()),
-        }
-    }
+/// Preparing changes nothing in the cloud.
+fn not_prepared(error: CloudError) -> Outcome {
+    Outcome::CallFailed(Call::Create, CloudError { effect: Effect::None, ..error })
 }
 
 /// The outcome of a write. An object that is gone needs none.

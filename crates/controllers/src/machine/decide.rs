@@ -6,15 +6,16 @@ mod record;
 
 use jiff::Timestamp;
 use machinist_domain::machine::MachineAuthority;
+use machinist_domain::retry::{Failure, Retry};
 
+use super::error::Refusal;
 use super::plan::{Plan, Reason};
-use super::snapshot::{Content, Snapshot, View};
+use super::snapshot::{Snapshot, View};
 
-/// Decides.
-pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
-    let view = match &snapshot.content {
-        Content::Undecodable(error) => return Plan::NoOp(Reason::Undecodable(error.clone())),
-        Content::Read(view) => view,
+pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
+    let view = match &snapshot.view {
+        Ok(view) => view,
+        Err(error) => return Plan::NoOp(Reason::Undecodable(error.clone())),
     };
     if let Some(plan) = managed_elsewhere(view) {
         return plan;
@@ -39,6 +40,14 @@ fn managed_elsewhere(view: &View) -> Option<Plan> {
             Some(Plan::SetAuthority(if is_set { wanted } else { MachineAuthority::MachineApi }))
         }
         MachineAuthority::Unknown => Some(Plan::NoOp(Reason::UnknownAuthority)),
+    }
+}
+
+/// The plan while the state of the instance is unknown.
+fn unknown(view: &View, failure: &Failure) -> Plan {
+    match failure.retry {
+        Retry::Again(wait) => Plan::Wait(wait.min(view.rules.timings.poll)),
+        _ => Plan::Refuse(Refusal::CouldNotLook(failure.clone())),
     }
 }
 

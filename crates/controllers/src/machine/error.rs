@@ -12,29 +12,24 @@ use machinist_provider::spec::SpecError;
 use super::messages;
 use super::snapshot::View;
 
-/// Why the cloud cannot be called for a Machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The cluster label is missing.
     #[error("Label {LABEL_CLUSTER} is missing; set it in the MachineSet's template")]
     NoClusterLabel,
-    /// The provider spec is invalid.
     #[error("{}", messages::capitalized(&.0.to_string()))]
     BadSpec(#[from] SpecError),
-    /// The credentials Secret does not exist.
     #[error("Secret {0} does not exist; create it, or correct its name in the provider spec")]
     NoSecret(ObjectKey),
     /// Account, region or cluster settings could not be determined.
     #[error("{}", messages::capitalized(&.0.message))]
     NotFoundOut(Failure),
-    /// The state of the instance is unknown.
     #[error("Cannot read the state of the instance: {}", .0.message)]
     CouldNotLook(Failure),
 }
 
 impl Refusal {
     /// Whether only another spec helps. An unknown kind may have another controller; a missing spec may follow.
-    pub fn is_terminal(&self) -> bool {
+    pub(super) fn is_terminal(&self) -> bool {
         matches!(self, Self::BadSpec(SpecError::Invalid { .. }))
     }
 }
@@ -65,29 +60,20 @@ impl Classified for Refusal {
 /// Why a Machine has the phase Failed. There are no other reasons.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fatal {
-    /// The spec is invalid.
     #[error("{}", messages::capitalized(.0))]
     InvalidConfiguration(String),
     /// The instance, by its provider ID, existed and does not any more.
     #[error("Instance{} does not exist any more; delete this Machine to replace it",
         .0.as_ref().map(|id| format!(" {id}")).unwrap_or_default())]
     Missing(Option<Box<str>>),
-    /// The instance was terminated.
     #[error("Instance {id} was terminated ({}); delete this Machine to replace it",
         .reason.as_deref().unwrap_or("no reason given"))]
-    Terminated {
-        /// Its id.
-        id: Box<str>,
-        /// The reason that the cloud gives.
-        reason: Option<Box<str>>,
-    },
-    /// There was no instance within the Machine's own limit.
+    Terminated { id: Box<str>, reason: Option<Box<str>> },
     #[error(
         "No instance was created within {0} (annotation {ANNOTATION_CREATION_TIMEOUT}); \
              delete this Machine to replace it"
     )]
     NotCreatedInTime(String),
-    /// There was an instance, and no Node within the Machine's own limit.
     #[error(
         "No node registered within {0} (annotation {ANNOTATION_CREATION_TIMEOUT}); \
              delete this Machine to replace it"
@@ -97,7 +83,7 @@ pub enum Fatal {
 
 impl Fatal {
     /// `errorReason`. OpenShift has none for an instance that is gone.
-    pub fn error_reason(&self) -> Option<&'static str> {
+    pub(super) fn error_reason(&self) -> Option<&'static str> {
         match self {
             Self::InvalidConfiguration(_) => Some(ERROR_INVALID_CONFIGURATION),
             Self::Missing(_) | Self::Terminated { .. } => None,
@@ -107,12 +93,14 @@ impl Fatal {
     }
 }
 
+pub(super) fn is_hopeless(error: &CloudError) -> bool {
+    error.class == ErrorClass::InvalidConfiguration && error.effect != Effect::Unclear
+}
+
 /// Ends the attempt instead of failing the Machine if an earlier create request was not answered: it may have
 /// succeeded, so the instance is looked for first.
 pub(super) fn or_look_first(error: CloudError, view: &View) -> CloudError {
-    let hopeless =
-        error.class == ErrorClass::InvalidConfiguration && error.effect != Effect::Unclear;
-    if !hopeless || !view.has_unanswered_create() {
+    if !is_hopeless(&error) || !view.has_unanswered_create() {
         return error;
     }
     let message = messages::earlier_request_unanswered(&error.message);

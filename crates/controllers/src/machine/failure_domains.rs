@@ -1,14 +1,9 @@
 //! Pauses calls that fail for the same reason, such as a throttled account or a zone without capacity.
 //!
-//! The first refusal closes its [`FailureDomain`] for every Machine in it. When the pause is over, one
-//! Machine probes the cloud and the others wait for the result. Pauses double up to a limit, with jitter, and
-//! end with the first success.
-//!
-//! The domain of a call is known once a call of its [`Group`] was refused. A refusal after which an attempt
-//! may go to another place closes only its own place, and only while calls of the group do not succeed
-//! elsewhere: then the refusal is what moves an attempt to the other place.
-//!
-//! In memory only: after a restart the cloud refuses again. Entries expire.
+//! The first refusal closes its [`FailureDomain`] for every Machine in it. After the pause one Machine probes the
+//! cloud and the others wait for the result. Pauses double up to a limit and end with the first success. A refusal
+//! after which an attempt may go to another place closes only its own place, and only while calls of the [`Group`] do
+//! not succeed elsewhere. In memory only: after a restart the cloud refuses again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -22,11 +17,11 @@ use machinist_provider::cloud::{CloudError, Effect, ErrorClass, FailureDomain};
 use machinist_runtime::clock::SharedClock;
 use parking_lot::Mutex;
 
-use super::snapshot::{Call, Gate};
+use super::snapshot::{Call, Pause};
 use super::triggers::Requeue;
 
 /// Calls that fail together: the same call for the same provider spec, in the same place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Group {
     calls: Calls,
     place: Option<u64>,
@@ -36,25 +31,21 @@ pub(super) struct Group {
 type Calls = (u64, Call);
 
 impl Group {
-    /// The group of a call for a Machine with this provider spec; the place is not known yet, or always the same.
     pub(super) fn new(namespace: &str, spec: &str, call: Call) -> Self {
         let spec = fnv1a(spec.as_bytes()) ^ fnv1a(namespace.as_bytes()).rotate_left(32);
         Self { calls: (spec, call), place: None }
     }
 
-    /// The same calls in this place.
     #[must_use]
     pub(super) fn at(self, place: Option<&str>) -> Self {
         Self { place: place.map(|place| fnv1a(place.as_bytes())), ..self }
     }
 }
 
-/// All failure domains.
 pub(super) struct FailureDomains {
     state: Mutex<State>,
     clock: SharedClock,
     timings: MachineTimings,
-    /// The time that a probe may take.
     probe_timeout: Duration,
     requeue: Requeue,
 }
@@ -63,8 +54,7 @@ pub(super) struct FailureDomains {
 struct State {
     /// The last answer for each group; one without a place holds for every place.
     answers: BTreeMap<(Calls, Option<u64>), Answer>,
-    pauses: HashMap<FailureDomain, Pause>,
-    sweep_at: Duration,
+    pauses: HashMap<FailureDomain, Closed>,
 }
 
 enum Answer {
@@ -73,19 +63,13 @@ enum Answer {
 }
 
 /// The pause of one domain, and the memory of it once it is over.
-struct Pause {
+struct Closed {
     failures: u32,
     until: Duration,
-    /// Set while a Machine probes the cloud.
     probe_until: Option<Duration>,
     why: Failure,
-    waiting: BTreeMap<ObjectKey, Waiter>,
-}
-
-struct Waiter {
-    calls: Calls,
-    /// When it is expected to reconcile again.
-    back: Duration,
+    /// Machines that wait, with the time at which they are expected to reconcile again.
+    waiting: BTreeMap<ObjectKey, (Calls, Duration)>,
 }
 
 impl std::fmt::Debug for FailureDomains {
@@ -96,7 +80,7 @@ impl std::fmt::Debug for FailureDomains {
 }
 
 impl FailureDomains {
-    /// Every domain is open. `requeue` must not block.
+    /// `requeue` must not block.
     pub(super) fn new(
         clock: SharedClock,
         timings: MachineTimings,
@@ -106,39 +90,40 @@ impl FailureDomains {
         Self { state: Mutex::default(), clock, timings, probe_timeout, requeue }
     }
 
-    /// Whether a call of this group may be made. Changes nothing.
-    pub(super) fn gate(&self, group: Group) -> Gate {
-        let now = self.clock.uptime();
-        self.state.lock().gate(group, now)
+    /// Set if a call of this group must not be made. Changes nothing.
+    pub(super) fn pause(&self, group: Group) -> Option<Pause> {
+        self.state.lock().pause(group, self.clock.uptime())
     }
 
-    /// Begins a call if the gate is open. The first call after a pause is the probe.
-    pub(super) fn enter(&self, group: Group, key: &ObjectKey) -> Gate {
+    /// Begins a call unless the domain pauses. The first call after a pause is the probe.
+    pub(super) fn enter(&self, group: Group, key: &ObjectKey) -> Option<Pause> {
         let now = self.clock.uptime();
         let mut state = self.state.lock();
-        let gate = state.gate(group, now);
-        state.each_pause(group, |pause| {
-            if gate != Gate::Open {
-                pause.join(key, group.calls, now);
+        let pause = state.pause(group, now);
+        let domains = state.domains(group);
+        state.each_closed(&domains, |closed| {
+            if pause.is_some() {
+                closed.join(key, group.calls, now);
                 return;
             }
-            pause.waiting.remove(key);
-            if pause.gate(now) == Gate::Open {
-                pause.probe_until = Some(now + self.probe_timeout);
+            closed.waiting.remove(key);
+            if closed.pause(now).is_none() {
+                closed.probe_until = Some(now + self.probe_timeout);
             }
         });
-        gate
+        pause
     }
 
-    /// Requeues the Machine when the domain opens; at once if it has opened since `gate` was called.
+    /// Requeues the Machine when the domain opens; at once if it has opened since `pause` was called.
     pub(super) fn wait(&self, group: Group, key: &ObjectKey) {
         let now = self.clock.uptime();
         let mut state = self.state.lock();
-        if state.gate(group, now) == Gate::Open {
+        if state.pause(group, now).is_none() {
             drop(state);
             (self.requeue)(key);
         } else {
-            state.each_pause(group, |pause| pause.join(key, group.calls, now));
+            let domains = state.domains(group);
+            state.each_closed(&domains, |closed| closed.join(key, group.calls, now));
         }
     }
 
@@ -152,41 +137,38 @@ impl FailureDomains {
         }
     }
 
-    /// Closes the failure domain of a call that was refused for a shared reason.
+    /// Closes the failure domain of a call that was refused for a shared reason, and ends the call's probe of others.
     pub(super) fn failed(&self, group: Group, error: &CloudError) {
-        let now = self.clock.uptime();
-        let memory = self.timings.domain_pause_max;
-        let next_probe = now + self.timings.domain_pause;
+        let (now, memory) = (self.clock.uptime(), self.timings.domain_pause_max);
         let mut state = self.state.lock();
-        if now >= state.sweep_at {
-            state.sweep_at = now + memory;
-            state.sweep(now, memory);
-        }
-        let shared = matches!(error.class, ErrorClass::Throttled | ErrorClass::CapacityExhausted);
-        let Some(domain) = error.domain.as_ref().filter(|_| shared) else {
-            state.each_pause(group, |pause| pause.end_probe(next_probe));
-            return;
-        };
+        state.sweep(now, memory);
         let probed = state.domains(group);
-        state.refused(group, error.effect, domain, now);
-        for other in probed.iter().filter(|other| *other != domain) {
-            if let Some(pause) = state.pauses.get_mut(other) {
-                pause.end_probe(next_probe);
+        let shared = matches!(error.class, ErrorClass::Throttled | ErrorClass::CapacityExhausted);
+        if let Some(domain) = error.domain.as_ref().filter(|_| shared) {
+            state.refused(group, error.effect, domain, now);
+            let closed = state.pauses.entry(domain.clone()).or_insert_with(|| Closed {
+                failures: 0,
+                until: Duration::ZERO,
+                probe_until: None,
+                why: error.failure(),
+                waiting: BTreeMap::new(),
+            });
+            // Calls that were in flight together fail together and count as one failure.
+            if now >= closed.until {
+                closed.failures = closed.failures.saturating_add(1);
+                closed.waiting.retain(|_, (_, back)| now < back.saturating_add(memory));
+                let length = self.pause_length(domain, closed.failures);
+                closed.until = now + length.max(error.pause().unwrap_or_default());
             }
+            closed.probe_until = None;
+            closed.why = error.failure();
         }
-        let pause = state.pauses.entry(domain.clone()).or_insert_with(|| Pause::new(error));
-        if pause.is_expired(now, memory) {
-            *pause = Pause::new(error);
-        }
-        // Calls that were in flight together fail together and count as one failure.
-        if now >= pause.until {
-            pause.failures = pause.failures.saturating_add(1);
-            pause.waiting.retain(|_, waiter| now < waiter.back.saturating_add(memory));
-            let length = self.pause_length(domain, pause.failures);
-            pause.until = now + length.max(error.pause().unwrap_or_default());
-        }
-        pause.probe_until = None;
-        pause.why = error.failure();
+        let next_probe = now + self.timings.domain_pause;
+        state.each_closed(&probed, |closed| {
+            if closed.probe_until.take().is_some() {
+                closed.until = closed.until.max(next_probe);
+            }
+        });
     }
 
     /// Doubles up to the limit. The jitter follows from the domain and takes off up to a quarter.
@@ -199,15 +181,15 @@ impl FailureDomains {
 }
 
 impl State {
-    fn gate(&self, group: Group, now: Duration) -> Gate {
-        let gate = |place| {
-            let pause = self.domain(group.calls, place).and_then(|it| self.pauses.get(it));
-            pause.map_or(Gate::Open, |pause| pause.gate(now))
-        };
-        match gate(None) {
-            Gate::Open if !self.succeeds_elsewhere(group, now) => gate(group.place),
-            gate => gate,
-        }
+    fn pause(&self, group: Group, now: Duration) -> Option<Pause> {
+        let pause = |place| self.pauses.get(self.domain(group.calls, place)?)?.pause(now);
+        pause(None).or_else(|| {
+            let elsewhere = self.of(group.calls).any(|(place, answer)| {
+                matches!(answer, Answer::Succeeded { valid_until } if now < *valid_until)
+                    && place != group.place
+            });
+            if elsewhere { None } else { pause(group.place) }
+        })
     }
 
     fn domain(&self, calls: Calls, place: Option<u64>) -> Option<&FailureDomain> {
@@ -223,31 +205,24 @@ impl State {
         places.filter_map(|place| self.domain(group.calls, place).cloned()).collect()
     }
 
-    fn each_pause(&mut self, group: Group, mut work: impl FnMut(&mut Pause)) {
-        for domain in self.domains(group) {
-            if let Some(pause) = self.pauses.get_mut(&domain) {
-                work(pause);
+    fn each_closed(&mut self, domains: &[FailureDomain], mut work: impl FnMut(&mut Closed)) {
+        for domain in domains {
+            if let Some(closed) = self.pauses.get_mut(domain) {
+                work(closed);
             }
         }
     }
 
-    /// The answers to these calls, by place.
     fn of(&self, calls: Calls) -> impl Iterator<Item = (Option<u64>, &Answer)> {
         let all = self.answers.range((calls, None)..=(calls, Some(u64::MAX)));
         all.map(|((_, place), answer)| (*place, answer))
     }
 
-    fn succeeds_elsewhere(&self, group: Group, now: Duration) -> bool {
-        self.of(group.calls).any(|(place, answer)| {
-            matches!(answer, Answer::Succeeded { valid_until } if now < *valid_until)
-                && place != group.place
-        })
-    }
-
     fn refused(&mut self, group: Group, effect: Effect, domain: &FailureDomain, now: Duration) {
         let place = group.place.filter(|_| effect == Effect::NoneForThisAttempt);
-        let is_over =
-            |domain| self.pauses.get(domain).is_none_or(|pause: &Pause| now >= pause.until);
+        let is_over = |domain: &FailureDomain| {
+            self.pauses.get(domain).is_none_or(|closed| now >= closed.until)
+        };
         // The call got past the domain that holds everywhere.
         if place.is_some() && self.domain(group.calls, None).is_some_and(is_over) {
             self.answers.remove(&(group.calls, None));
@@ -255,33 +230,32 @@ impl State {
         self.answers.insert((group.calls, place), Answer::Refused(domain.clone()));
     }
 
-    /// Opens the domains of a call that succeeded. Returns the Machines that need not wait any longer.
-    fn open(&mut self, Group { calls, place }: Group, valid_until: Duration) -> Vec<ObjectKey> {
+    fn open(&mut self, group: Group, valid_until: Duration) -> Vec<ObjectKey> {
+        let Group { calls, place } = group;
         let mut released = Vec::new();
-        for domain in self.domains(Group { calls, place }) {
-            let pause = self.pauses.remove(&domain);
-            released.extend(pause.into_iter().flat_map(|pause| pause.waiting.into_keys()));
+        for domain in self.domains(group) {
+            let closed = self.pauses.remove(&domain);
+            released.extend(closed.into_iter().flat_map(|closed| closed.waiting.into_keys()));
         }
         self.answers.remove(&(calls, None));
         self.answers.remove(&(calls, place));
         let places = self.of(calls).filter_map(|(place, _)| self.domain(calls, place).cloned());
-        let closed: Vec<_> = places.collect();
-        if closed.is_empty() {
+        let elsewhere: Vec<_> = places.collect();
+        if elsewhere.is_empty() {
             self.answers.retain(|(other, _), _| *other != calls);
         } else if place.is_some() {
             self.answers.insert((calls, place), Answer::Succeeded { valid_until });
         }
-        for domain in closed {
-            let Some(pause) = self.pauses.get_mut(&domain) else { continue };
-            let waiting = pause.waiting.extract_if(.., |_, waiter| waiter.calls == calls);
+        self.each_closed(&elsewhere, |closed| {
+            let waiting = closed.waiting.extract_if(.., |_, (waiter, _)| *waiter == calls);
             released.extend(waiting.map(|(key, _)| key));
-        }
+        });
         released
     }
 
     fn sweep(&mut self, now: Duration, memory: Duration) {
-        let Self { answers, pauses, .. } = self;
-        pauses.retain(|_, pause| !pause.is_expired(now, memory));
+        let Self { answers, pauses } = self;
+        pauses.retain(|_, closed| now < closed.ends().saturating_add(memory));
         answers.retain(|_, answer| match answer {
             Answer::Refused(domain) => pauses.contains_key(domain),
             Answer::Succeeded { valid_until } => now < *valid_until,
@@ -289,43 +263,20 @@ impl State {
     }
 }
 
-impl Pause {
-    fn new(error: &CloudError) -> Self {
-        Self {
-            failures: 0,
-            until: Duration::ZERO,
-            probe_until: None,
-            why: error.failure(),
-            waiting: BTreeMap::new(),
-        }
+impl Closed {
+    fn ends(&self) -> Duration {
+        self.probe_until.map_or(self.until, |probe| probe.max(self.until))
     }
 
-    fn gate(&self, now: Duration) -> Gate {
-        let until = self.probe_until.filter(|_| now >= self.until).unwrap_or(self.until);
-        match until.checked_sub(now).filter(|wait| !wait.is_zero()) {
-            None => Gate::Open,
-            Some(wait) => Gate::Closed { wait, why: self.why.clone() },
-        }
-    }
-
-    fn is_expired(&self, now: Duration, memory: Duration) -> bool {
-        let until = self.probe_until.map_or(self.until, |probe| probe.max(self.until));
-        self.failures > 0 && now >= until.saturating_add(memory)
-    }
-
-    /// The probe failed for another reason: the next one may start at `next_probe`.
-    fn end_probe(&mut self, next_probe: Duration) {
-        if self.probe_until.take().is_some() {
-            self.until = self.until.max(next_probe);
-        }
+    fn pause(&self, now: Duration) -> Option<Pause> {
+        let until = if now < self.until { self.until } else { self.ends() };
+        let wait = until.checked_sub(now).filter(|wait| !wait.is_zero())?;
+        Some(Pause { wait, why: self.why.clone() })
     }
 
     fn join(&mut self, key: &ObjectKey, calls: Calls, now: Duration) {
-        let wait = match self.gate(now) {
-            Gate::Open => Duration::ZERO,
-            Gate::Closed { wait, .. } => wait,
-        };
-        self.waiting.insert(key.clone(), Waiter { calls, back: now + wait });
+        let wait = self.pause(now).map_or(Duration::ZERO, |pause| pause.wait);
+        self.waiting.insert(key.clone(), (calls, now + wait));
     }
 }
 

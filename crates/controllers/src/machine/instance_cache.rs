@@ -1,8 +1,6 @@
-//! The observed instances, filled in the background in batches: a reconcile never waits for the cloud.
-//!
-//! A result of an own call is stored at once and stays until a reconcile has used it; otherwise that
-//! reconcile would make the call again. Queries from before such a call are outdated, and their answers are
-//! dropped.
+//! The observed instances, filled in the background in batches: a reconcile never waits for the cloud. A result of an
+//! own call is stored at once and stays until a reconcile has used it; otherwise that reconcile would make the call
+//! again. Answers to queries from before the call are dropped.
 
 mod compact;
 
@@ -12,7 +10,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use machinist_domain::key::Uid;
+use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::observed::Observed;
 use machinist_domain::retry::{Category, Failure, Retry};
@@ -27,10 +25,8 @@ use super::messages;
 use super::triggers::Requeue;
 use crate::clouds::Chosen;
 
-/// The most Machines in one request.
 const BATCH: usize = 200;
 
-/// The observed instances.
 #[derive(Clone)]
 pub(super) struct InstanceCache {
     cache: BatchCache<Source>,
@@ -83,13 +79,14 @@ impl InstanceCache {
     /// The instance of a Machine. If it is not cached, the cloud is queried in the background.
     pub(super) fn look(&self, chosen: &Chosen, machine: &MachineRef) -> ObservedInstance {
         let lane = (chosen.provider, machine.access.clone());
-        let query =
-            || Query { machine: CompactMachine::new(machine), cloud: Arc::clone(&chosen.cloud) };
+        let query = || Query {
+            machine: CompactMachine::new(machine.clone()),
+            cloud: Arc::clone(&chosen.cloud),
+        };
         let entry = self.cache.look(&lane, &machine.uid, query);
         self.used(&machine.uid, entry)
     }
 
-    /// The instance of a Machine, if it is cached.
     pub(super) fn get(&self, uid: &Uid) -> ObservedInstance {
         self.used(uid, self.cache.get(uid))
     }
@@ -102,14 +99,12 @@ impl InstanceCache {
         instance.expand()
     }
 
-    /// Stores the result of an own call.
-    pub(super) fn insert(&self, machine: &MachineRef, instance: &Arc<Instance>) {
+    pub(super) fn insert(&self, key: &ObjectKey, uid: &Uid, instance: &Arc<Instance>) {
         let instance = Observed::Present(Arc::clone(instance)).into();
-        self.cache.insert(machine.uid.clone(), Entry { instance, unused: true });
-        (self.requeue)(&machine.key);
+        self.cache.insert(uid.clone(), Entry { instance, unused: true });
+        (self.requeue)(key);
     }
 
-    /// Drops what was observed before an own call.
     pub(super) fn forget(&self, uid: &Uid) {
         self.cache.forget(uid);
     }
@@ -153,7 +148,7 @@ impl BatchSource for Source {
 
     fn fetched(&self, queries: &[Query]) {
         for query in queries {
-            (self.requeue)(query.machine.key());
+            (self.requeue)(&query.machine.machine.key);
         }
     }
 }

@@ -1,7 +1,5 @@
-//! Finds a Node that registered just before its instance terminated and is not in the cache yet.
-//!
-//! Read live before the finalizer is removed, if the Machine was never linked or no drain has read its Node; otherwise
-//! that Node would never be deleted.
+//! Finds a Node that registered just before its instance terminated and is not in the cache yet. It is read live before
+//! the finalizer is removed; otherwise it would never be deleted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,8 +18,7 @@ pub(super) async fn find(
 ) -> Result<Option<Arc<Node>>, ApiError> {
     let names = names(machine);
     if names.is_empty() {
-        // The create request was not answered and the Machine deleted before the next reconcile: rare enough
-        // for a list.
+        // The create request was not answered and the Machine deleted: rare enough for a list.
         controller.nodes.verify().await?;
     }
     for name in names {

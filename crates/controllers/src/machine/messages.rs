@@ -127,7 +127,6 @@ fn list(hooks: &[Hook]) -> String {
     names.join(", ")
 }
 
-/// The progress of the drain in `Ready`; the condition `Drained` has the details.
 pub(super) fn draining(step: Step) -> &'static str {
     match step {
         Step::WaitingForHooks => "Waiting for preDrain hooks",

@@ -11,16 +11,13 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
-/// The verbs of provider calls whose failures are counted.
-const VERBS: [&str; 3] = ["create", "update", "delete"];
+use super::snapshot::Call;
 
-/// Metrics about Machines.
 #[derive(Debug)]
-pub struct MachineMetrics {
+pub(super) struct MachineMetrics {
     phases: Family<PhaseLabels, Histogram>,
-    /// One for each of [`VERBS`]. Gauges, because a counter's name would get the suffix `_total`, which
-    /// OpenShift's do not have.
-    failures: [Family<FailureLabels, Gauge>; 3],
+    /// Gauges, because a counter's name would get the suffix `_total`, which OpenShift's do not have.
+    failures: [(Call, Family<FailureLabels, Gauge>); 3],
     timeouts: Gauge,
 }
 
@@ -43,11 +40,11 @@ impl MetricSet for MachineMetrics {
         let phases = Family::<PhaseLabels, Histogram>::new_with_constructor(histogram);
         let text = "Seconds from the creation of a Machine to a phase";
         registry.register("machine_phase_transition_seconds", text, phases.clone());
-        let failures = VERBS.map(|verb| {
-            let family = Family::<FailureLabels, Gauge>::default();
+        let failures = [Call::Create, Call::Update, Call::Delete].map(|call| {
+            let (verb, family) = (call.as_str(), Family::<FailureLabels, Gauge>::default());
             let text = format!("Failed attempts to {verb} an instance");
             registry.register(format!("instance_{verb}_failed"), text, family.clone());
-            family
+            (call, family)
         });
         let timeouts = Gauge::default();
         let text = "Machines whose creation exceeded the creation timeout";
@@ -58,28 +55,25 @@ impl MetricSet for MachineMetrics {
 
 impl MachineMetrics {
     /// Observes the age at which a Machine reached a phase, except for deletion.
-    pub fn reached(&self, phase: Phase, age: Duration) {
+    pub(super) fn reached(&self, phase: Phase, age: Duration) {
         if phase != Phase::Deleting {
             let labels = PhaseLabels { phase: phase.as_str() };
             self.phases.get_or_create(&labels).observe(age.as_secs_f64());
         }
     }
 
-    /// Counts a failed provider call.
-    pub fn instance_failed(&self, verb: &str, machine: &ObjectKey, category: Category) {
-        if let Some(at) = VERBS.iter().position(|known| *known == verb) {
-            self.failures[at].get_or_create(&labels(machine, category)).inc();
+    pub(super) fn call_failed(&self, call: Call, machine: &ObjectKey, category: Category) {
+        for (_, family) in self.failures.iter().filter(|(of, _)| *of == call) {
+            family.get_or_create(&labels(machine, category)).inc();
         }
     }
 
-    /// Counts a creation that exceeded the timeout.
-    pub fn creation_timed_out(&self) {
+    pub(super) fn creation_timed_out(&self) {
         self.timeouts.inc();
     }
 
-    /// Removes the series of a deleted Machine.
-    pub fn forget(&self, machine: &ObjectKey) {
-        for family in &self.failures {
+    pub(super) fn forget(&self, machine: &ObjectKey) {
+        for (_, family) in &self.failures {
             for category in Category::ALL {
                 family.remove(&labels(machine, category));
             }
@@ -114,7 +108,7 @@ mod tests {
         let key = ObjectKey::new("ns", "m");
         metrics.reached(Phase::Running, Duration::from_secs(70));
         metrics.reached(Phase::Deleting, Duration::from_secs(90));
-        metrics.instance_failed("create", &key, Category::Throttled);
+        metrics.call_failed(Call::Create, &key, Category::Throttled);
         let seen = all.encode(&[]).unwrap();
         let failed = r#"mapi_instance_create_failed{name="m",namespace="ns",reason="Throttled"} 1"#;
         assert!(seen.contains(failed), "{seen}");

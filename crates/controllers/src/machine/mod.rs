@@ -1,11 +1,8 @@
-//! The machine controller: creates an instance for every Machine, observes it, and deletes it.
-//!
-//! Input: Machines, their Nodes, and the instances in the cloud. Output: instances; finalizer, provider ID,
-//! labels and status of Machines; cordons and evictions ([`drain`](crate::drain)); deletion of Nodes whose
-//! instance is gone.
+//! The machine controller: creates an instance for every Machine, observes it, and deletes it with its Node.
 //!
 //! State that must survive a crash is on the objects: the launch before an instance is created, and the progress of a
-//! deletion. Not here: the number of Machines (`machine_set`), and links to Nodes (`node_link`).
+//! deletion. Not here: the number of Machines (`machine_set`), links to Nodes (`node_link`), and drains
+//! ([`drain`](crate::drain)).
 
 mod act;
 mod decide;
@@ -15,7 +12,7 @@ mod failure_domains;
 mod instance_cache;
 mod late_node;
 mod messages;
-pub mod metrics;
+mod metrics;
 mod observe;
 mod plan;
 #[cfg(test)]
@@ -53,18 +50,15 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-pub use self::decide::decide;
+use self::decide::decide;
 pub use self::declaration::DECLARATION;
-pub use self::error::{Fatal, Refusal};
 use self::failure_domains::FailureDomains;
 use self::instance_cache::InstanceCache;
 use self::metrics::MachineMetrics;
-pub use self::plan::{Outcome, Plan, Reason};
+use self::plan::{Outcome, Plan};
 use self::repairs::Repairs;
-pub use self::report::report;
-pub use self::snapshot::{
-    Content, REASON_INSTANCE_GONE, REASON_INSTANCE_NOT_REQUESTED, Rules, Snapshot, Unrepaired, View,
-};
+use self::report::report;
+use self::snapshot::Snapshot;
 use self::triggers::Triggers;
 use crate::cloud_access::SecretScope;
 use crate::clouds::Clouds;
@@ -117,7 +111,7 @@ impl MachineController {
     pub fn new(shared: &Arc<Shared>, kind: Machines, settings: Settings) -> Self {
         let machines = shared.caches.open(&shared.control, shared.scope.clone(), kind);
         let cluster = shared.target.as_ref().unwrap_or(&shared.control);
-        let nodes = shared.caches.open(cluster, Scope::All, Nodes::default());
+        let nodes = shared.caches.open(cluster, Scope::All, Nodes);
         let triggers = Triggers::new(shared, &machines, &nodes, settings.secrets);
         let (clock, machine_timings) = (&shared.clock, settings.timings);
         let (patience, requeue) = (shared.timings.cloud_call, triggers.requeue());
@@ -173,16 +167,14 @@ impl MachineController {
         let meta = &snapshot.meta;
         let written = writer.patch(&self.machines, meta, Part::Status, guard, patch, plan).await?;
         if written.is_some() {
-            self.learn_failure_fields(&meta.key, status);
-            self.learn_authority_field(&meta.key, status);
+            self.learn_served_fields(&meta.key, status);
             self.count(snapshot, status);
         }
         Ok(written)
     }
 
-    /// Updates the metrics after a status write.
     fn count(&self, snapshot: &Snapshot, status: &Value) {
-        let Content::Read(view) = &snapshot.content else { return };
+        let Ok(view) = &snapshot.view else { return };
         let metrics = &self.metrics;
         if let Some(phase) = status["phase"].as_str().and_then(Phase::read) {
             let age = self.shared.clock.now().duration_since(view.machine.created);
@@ -198,25 +190,17 @@ impl MachineController {
     }
 
     /// A stock CRD drops unknown fields silently, so the stored object shows whether they are served.
-    fn learn_failure_fields(&self, key: &ObjectKey, written: &Value) {
-        if written.get("failureMessage").is_none_or(Value::is_null) {
-            return;
-        }
-        if let Some(Entry::Known(machine)) = self.machines.get(key) {
+    fn learn_served_fields(&self, key: &ObjectKey, written: &Value) {
+        let Some(Entry::Known(machine)) = self.machines.get(key) else { return };
+        if written["failureMessage"].is_string() {
             let kept = machine.status.failure_message.is_some();
             *self.failure_fields.lock() = Field::learned(kept);
         }
-    }
-
-    /// If the field is dropped, the write has changed nothing and does not requeue the Machine.
-    fn learn_authority_field(&self, key: &ObjectKey, written: &Value) {
-        if written.get("authoritativeAPI").is_none() {
-            return;
-        }
-        if let Some(Entry::Known(machine)) = self.machines.get(key) {
+        if written.get("authoritativeAPI").is_some() {
             let field = Field::learned(machine.status.authority != MachineAuthority::Unset);
             *self.authority_field.lock() = field;
             if field == Field::Dropped {
+                // The write has changed nothing, so it does not requeue the Machine.
                 self.triggers.requeue()(key);
             }
         }
@@ -261,8 +245,8 @@ impl Controller for MachineController {
 
     async fn act(&self, snapshot: &Snapshot, plan: &Plan, writer: &Writer) -> Outcome {
         let outcome = act::act(self, snapshot, plan, writer).await;
-        if let Some((verb, error)) = outcome.cloud_error() {
-            self.metrics.instance_failed(verb, &snapshot.meta.key, error.category());
+        if let Outcome::CallFailed(call, error) = &outcome {
+            self.metrics.call_failed(*call, &snapshot.meta.key, error.category());
         }
         outcome
     }

@@ -15,8 +15,8 @@ use super::MachineController;
 use super::error::Refusal;
 use super::failure_domains::Group;
 use super::late_node;
-use super::snapshot::{Call, Content, Gate, Rules, Snapshot, View};
-use crate::cloud_access::CloudAccessError;
+use super::snapshot::{Call, Rules, Snapshot, View};
+use crate::cloud_access::{CloudAccessError, messages};
 use crate::clouds::Clouds;
 use crate::drain::Subject;
 use crate::kinds::{Machine, ProviderSpec};
@@ -28,11 +28,11 @@ pub(super) async fn observe(
     controller.triggers.release_secrets(key);
     let Some(entry) = controller.machines.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
-    let content = match entry {
-        Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
-        Entry::Known(machine) => Content::Read(Box::new(view(controller, machine).await?)),
+    let view = match entry {
+        Entry::Undecodable(object) => Err(object.error.clone()),
+        Entry::Known(machine) => Ok(Box::new(view(controller, machine).await?)),
     };
-    Ok(Some(Snapshot { meta, content }))
+    Ok(Some(Snapshot { meta, view }))
 }
 
 async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<View, ApiError> {
@@ -47,7 +47,7 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
         reach: None,
         observed: Observed::NotAsked,
         refused_attempt: controller.refused.lock().get(&machine.meta.uid).copied(),
-        gate: Gate::Open,
+        pause: None,
         node: controller.triggers.node_of(&machine),
         unrepaired: controller.repairs.of(&machine.meta.uid),
         drain: None,
@@ -72,7 +72,7 @@ async fn look(controller: &MachineController, view: &mut View) {
     let reach = reach(controller, &view.machine, &view.stored).await;
     let reach = reach.map_err(|refusal| in_full(&controller.clouds, &view.machine, refusal));
     if let Ok(machine) = &reach {
-        view.gate = controller.failure_domains.gate(group(view, machine, view.next_call()));
+        view.pause = controller.failure_domains.pause(group(view, machine, view.next_call()));
         let chosen = controller.clouds.choose(&machine.spec).ok();
         view.observed = match chosen {
             Some(chosen) if view.must_look() => controller.instances.look(&chosen, machine),
@@ -101,7 +101,6 @@ fn readable<'a>(
     Ok((spec, shape))
 }
 
-/// Lists all problems of an invalid spec.
 fn in_full(clouds: &Clouds, machine: &Machine, refusal: Refusal) -> Refusal {
     match (refusal, &machine.provider_spec) {
         (Refusal::BadSpec(error), Some(spec)) => Refusal::BadSpec(clouds.in_full(&spec.raw, error)),
@@ -117,14 +116,13 @@ async fn reach(
     let (spec, shape) = readable(&controller.clouds, machine)?;
     let cluster = controller.identity.get().await;
     let cluster = cluster.map_err(|error| Refusal::NotFoundOut(error.failure()))?;
-    let access = controller.triggers.cloud_access(&machine.meta.key.namespace, shape).await;
+    let access = controller.triggers.access.resolve(&machine.meta.key.namespace, shape).await;
     let access = access.map_err(|error| match error {
         CloudAccessError::NoRegion => {
-            Refusal::BadSpec(SpecError::Invalid { reason: error.to_string() })
+            Refusal::BadSpec(SpecError::Invalid { reason: messages::NO_REGION.to_owned() })
         }
         CloudAccessError::NoSecret(key) => Refusal::NoSecret(key),
-        CloudAccessError::Unreadable(error) => Refusal::NotFoundOut(error.failure()),
-        CloudAccessError::Api(error) => Refusal::NotFoundOut(error.failure()),
+        CloudAccessError::Unreadable(failure) => Refusal::NotFoundOut(failure),
     })?;
     // Last: the watches of the cloud access requeue the Machine when the platform changes.
     controller.clouds.admit(&spec.raw).await.map_err(Refusal::NotFoundOut)?;

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::error::or_look_first;
 use super::plan::{Outcome, Plan};
 use super::samples::{failure, instance_of, launch, merge, now, object, snapshot, view_of};
-use super::snapshot::{Gate, View};
+use super::snapshot::{Call, Pause, View};
 use super::{decide, report};
 use crate::drain;
 
@@ -119,7 +119,7 @@ impl World {
         view.refused_attempt = self.refused;
         if matches!(step, Step::Closed) {
             let (wait, why) = (Duration::from_secs(5), failure(Category::CapacityExhausted));
-            view.gate = Gate::Closed { wait, why };
+            view.pause = Some(Pause { wait, why });
         }
         if view.needs_cloud() && view.must_look() {
             view.observed = match step {
@@ -179,13 +179,13 @@ impl World {
         if self.object["status"]["phase"] == "Failed" && phase_before != "Failed" {
             assert!(self.may_fail, "failed without a reason: {outcome:?}");
             // After a crash it is not known that an answer was lost.
-            let unseen = matches!(outcome, Outcome::NotCreated(_)) && self.existing() > 0;
+            let unseen =
+                matches!(outcome, Outcome::CallFailed(Call::Create, _)) && self.existing() > 0;
             assert!(!unseen || self.crashes > 0, "failed beside an instance: {outcome:?}");
         }
         let news = self.reports_not_created() && !said_before;
         assert!(!news || self.existing() == 0, "said that there is nothing after {outcome:?}");
-        let lost =
-            matches!(&outcome, Outcome::NotCreated(error) if error.effect == Effect::Unclear);
+        let lost = matches!(&outcome, Outcome::CallFailed(Call::Create, error) if error.effect == Effect::Unclear);
         assert!(
             !lost || !self.reports_not_created(),
             "an unknown instance is reported as not created"
@@ -206,7 +206,7 @@ impl World {
             | Plan::Refuse(_)
             | Plan::Fail(_)
             | Plan::UpdateStatus(_)
-            | Plan::Pause { .. }
+            | Plan::Pause(_)
             | Plan::AwaitHooks => Outcome::Done,
             Plan::NothingToRemove => {
                 assert!(self.cloud.is_empty(), "there was something");
@@ -230,26 +230,31 @@ impl World {
                     }
                     _ => return Outcome::Prepared(launch(*attempt)),
                 };
-                Outcome::NotCreated(CloudError {
-                    effect: Effect::None,
-                    ..CloudError::new(class, "no")
-                })
+                Outcome::CallFailed(
+                    Call::Create,
+                    CloudError { effect: Effect::None, ..CloudError::new(class, "no") },
+                )
             }
             Plan::Create { attempt } => match self.create(*attempt, step) {
-                Outcome::NotCreated(error) => {
+                Outcome::CallFailed(Call::Create, error) => {
                     let error = or_look_first(error, view);
                     if error.effect == Effect::NoneForThisAttempt {
                         self.refused = Some(*attempt);
                     }
-                    Outcome::NotCreated(error)
+                    Outcome::CallFailed(Call::Create, error)
                 }
                 outcome => outcome,
             },
             Plan::Terminate => match step {
-                Step::Refused(class) => Outcome::NotTerminated(CloudError::new(class, "no")),
+                Step::Refused(class) => {
+                    Outcome::CallFailed(Call::Delete, CloudError::new(class, "no"))
+                }
                 Step::Lost => {
                     self.terminate();
-                    Outcome::NotTerminated(CloudError::new(ErrorClass::Unavailable, "lost"))
+                    Outcome::CallFailed(
+                        Call::Delete,
+                        CloudError::new(ErrorClass::Unavailable, "lost"),
+                    )
                 }
                 Step::Blind => Outcome::Terminating(Deletion::UnderWay("slow".to_owned())),
                 _ => {
@@ -288,7 +293,7 @@ impl World {
                 return Outcome::Repaired(instance);
             }
         };
-        Outcome::NotRepaired(CloudError::new(class, "no"))
+        Outcome::CallFailed(Call::Update, CloudError::new(class, "no"))
     }
 
     fn create(&mut self, attempt: u32, step: Step) -> Outcome {
@@ -297,7 +302,7 @@ impl World {
         assert_eq!(*stored, json!(attempt), "created before it was stored");
         self.known = None;
         let error = |class, effect| {
-            Outcome::NotCreated(CloudError { effect, ..CloudError::new(class, "no") })
+            Outcome::CallFailed(Call::Create, CloudError { effect, ..CloudError::new(class, "no") })
         };
         match step {
             Step::Refused(class) => error(class, Effect::None),

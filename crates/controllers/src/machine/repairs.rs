@@ -1,6 +1,5 @@
-//! Failed repairs of drift. A provider that always finds drift would be called at every reconcile, so each
-//! Machine pauses after a failed repair, twice as long every time. In memory only: a restart costs one more
-//! call.
+//! Failed repairs of drift. A provider that always finds drift would be called at every reconcile, so each Machine
+//! pauses after a failed repair, twice as long every time. In memory only: a restart costs one more call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +13,6 @@ use parking_lot::Mutex;
 
 use super::snapshot::Unrepaired;
 
-/// Failed repairs by Machine.
 #[derive(Debug)]
 pub(super) struct Repairs {
     clock: SharedClock,
@@ -47,7 +45,6 @@ impl Repairs {
         self.failed.lock().remove(machine);
     }
 
-    /// The last repair, if it failed.
     pub(super) fn of(&self, machine: &Uid) -> Option<Unrepaired> {
         let failed = self.failed.lock();
         let Failed { until, why, .. } = failed.get(machine)?;

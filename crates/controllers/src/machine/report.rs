@@ -1,31 +1,36 @@
 //! Reports a reconcile of a Machine: status, Events and requeue.
 //!
-//! [`facts`] determines the new state; [`ready`] the condition `Ready`; [`mod@status`] the patch of the fields that
-//! differ; [`events`] the Events.
+//! [`facts`] determines what plan and outcome mean; [`ready`] and [`instance_exists`] are conditions; [`mod@status`] is
+//! the patch of the fields that differ.
 
-mod events;
 mod facts;
+mod instance_exists;
 mod ready;
 mod status;
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::names::ANNOTATION_CREATION_TIMEOUT;
+use machinist_domain::machine::Phase;
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
-use machinist_domain::retry::{Classified as _, Retry};
-use machinist_provider::cloud::{Deletion, Instance, InstanceState};
+use machinist_domain::retry::Retry;
 use serde_json::Value;
 
 use self::facts::Facts;
 use super::messages;
 use super::plan::{Outcome, Plan};
-use super::snapshot::{Content, Snapshot, View};
+use super::snapshot::{Snapshot, View};
 
-/// Reports.
-pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestamp) -> Report {
-    let view = match &snapshot.content {
-        Content::Read(view) => view,
-        Content::Undecodable(error) => return undecodable(error),
+pub(super) fn report(
+    snapshot: &Snapshot,
+    plan: &Plan,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Report {
+    let view = match &snapshot.view {
+        Ok(view) => view,
+        Err(error) => return undecodable(error),
     };
     let facts = Facts::after(view, plan, outcome, now);
     let status = match outcome {
@@ -33,12 +38,16 @@ pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestam
         Outcome::Prepared(_) => None,
         _ => status::patch(view, &facts, now),
     };
-    Report {
-        result: result(plan, outcome, status.is_some()),
-        events: events::events(view, plan, outcome, &facts),
-        retry: retry(view, plan, outcome, &facts, now),
-        status,
-    }
+    let result = match facts.result {
+        Some(ReconcileResult::Settled) if status.is_some() => ReconcileResult::Changed,
+        result => result.unwrap_or(ReconcileResult::Changed),
+    };
+    let retry = match (facts.retry, time_left(view, facts.phase, now)) {
+        (None | Some(Retry::OnChange), Some(left)) => Some(Retry::Again(left)),
+        (Some(Retry::Again(wait)), Some(left)) => Some(Retry::Again(wait.min(left))),
+        (retry, _) => retry,
+    };
+    Report { result, events: events(view, facts), retry, status }
 }
 
 /// The status patch after this outcome. `act` uses it to store a launch together with the rest of the status.
@@ -53,88 +62,32 @@ fn undecodable(error: &str) -> Report {
     Report { events: vec![note], retry, ..Report::quiet(result) }
 }
 
-fn result(plan: &Plan, outcome: &Outcome, writes: bool) -> ReconcileResult {
-    match (outcome, plan) {
-        (Outcome::Paused { .. }, _)
-        | (
-            Outcome::Done,
-            Plan::AwaitCloud
-            | Plan::Wait(_)
-            | Plan::Pause { .. }
-            | Plan::AwaitHooks
-            | Plan::RemoveNode(_),
-        ) => ReconcileResult::Waiting,
-        (Outcome::Done, Plan::Refuse(_)) => ReconcileResult::Refused,
-        (
-            Outcome::NotCreated(_)
-            | Outcome::NotRepaired(_)
-            | Outcome::NotTerminated(_)
-            | Outcome::Failed(_),
-            _,
-        ) => ReconcileResult::Failed,
-        (Outcome::DryRun | Outcome::Drained(_), _)
-        | (Outcome::Done, Plan::NoOp(_) | Plan::UpdateStatus(_))
-            if !writes =>
-        {
-            ReconcileResult::Settled
-        }
-        _ => ReconcileResult::Changed,
+fn events(view: &View, facts: Facts) -> Vec<EventNote> {
+    let mut events = facts.events;
+    if facts.fatal.is_some() {
+        return events;
     }
+    if facts.is_late
+        && let Some(ready) = facts.ready.as_ref().and_then(|ready| ready.message.as_deref())
+    {
+        events.insert(0, EventNote::warning(EventReason::CreationTimedOut, "Create", ready));
+    }
+    let limit = view.machine.annotations.get(ANNOTATION_CREATION_TIMEOUT);
+    if let Some(text) = limit.filter(|text| text.parse::<SignedDuration>().is_err()) {
+        let note = messages::bad_creation_timeout(text);
+        events.push(EventNote::warning(EventReason::FailedValidate, "Validate", note));
+    }
+    events
 }
 
-/// When to requeue. Most of what a Machine waits for is watched; clouds and deadlines are polled.
-fn retry(
-    view: &View,
-    plan: &Plan,
-    outcome: &Outcome,
-    facts: &Facts,
-    now: Timestamp,
-) -> Option<Retry> {
-    let poll = view.rules.timings.poll;
-    let retry = match (outcome, plan) {
-        (Outcome::Done, Plan::Wait(wait) | Plan::Pause { wait, .. })
-        | (Outcome::Paused { wait, .. }, _) => Some(Retry::Again(*wait)),
-        (Outcome::Done, Plan::Refuse(refusal)) => Some(refusal.retry()),
-        // A Node that the Machine does not name does not requeue it when it is gone.
-        (Outcome::Done, Plan::RemoveNode(_)) => Some(Retry::Again(Duration::ZERO)),
-        (Outcome::Done, Plan::UpdateStatus(_)) if facts.is_settling => Some(Retry::Again(poll / 4)),
-        (Outcome::Done, Plan::UpdateStatus(instance)) | (Outcome::Repaired(instance), _) => {
-            observe_again(view, instance, facts).map(Retry::Again)
-        }
-        (Outcome::Terminating(Deletion::UnderWay(_)), _) => Some(Retry::Again(poll)),
-        (Outcome::NotCreated(_), _) if facts.fatal.is_some() => None,
-        (
-            Outcome::NotCreated(error)
-            | Outcome::NotRepaired(error)
-            | Outcome::NotTerminated(error),
-            _,
-        ) => Some(match error.retry() {
-            // No watch reports that the cloud would answer differently.
-            Retry::OnChange => Retry::Backoff,
-            retry => retry,
-        }),
-        (Outcome::Drained(outcome), Plan::Drain(plan)) => plan.again(outcome).map(Retry::Again),
-        (Outcome::Failed(failure), _) => Some(failure.retry),
-        _ => None,
-    };
-    match (retry, facts.time_left(view, now)) {
-        (None | Some(Retry::OnChange), Some(left)) => Some(Retry::Again(left)),
-        (Some(Retry::Again(wait)), Some(left)) => Some(Retry::Again(wait.min(left))),
-        (retry, _) => retry,
-    }
-}
-
-/// When to read the state of the instance again: it is not running, its Node is not well (so it may be gone),
-/// the observation is uncertain, or its drift is to be repaired.
-fn observe_again(view: &View, instance: &Instance, facts: &Facts) -> Option<Duration> {
-    let poll = view.rules.timings.poll;
-    let runs = instance.state == InstanceState::Running;
-    let well = facts.ready.as_ref().is_some_and(ready::runs_well);
-    let look = (!runs || !well || instance.uncertain).then_some(poll);
-    let pause = view.unrepaired.as_ref().map(|last| last.wait);
-    let pause = pause.filter(|wait| !wait.is_zero()).unwrap_or(poll);
-    let repair = instance.drift.as_ref().map(|_| pause);
-    look.into_iter().chain(repair).min()
+/// The time until a creation limit is over; `None` if none applies any more.
+fn time_left(view: &View, phase: Option<Phase>, now: Timestamp) -> Option<Duration> {
+    let coming = matches!(phase, None | Some(Phase::Provisioning | Phase::Provisioned));
+    let age = Duration::try_from(now.duration_since(view.machine.created)).unwrap_or_default();
+    let own = view.own_creation_limit().and_then(|(limit, _)| limit.try_into().ok());
+    let limits = [Some(view.rules.timings.creation), own].into_iter().flatten();
+    let left = limits.filter_map(|limit: Duration| limit.checked_sub(age));
+    left.filter(|left| coming && !left.is_zero()).min()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::error::Refusal;
-use super::snapshot::{Content, Gate, Rules, Snapshot, View};
+use super::snapshot::{Rules, Snapshot, View};
 use crate::drain::{self, Subject};
 use crate::kinds::{Machine, Machines, Node, Nodes};
 use crate::served::Field;
@@ -82,7 +82,7 @@ pub(super) fn view_of(object: &Value) -> View {
         reach: None,
         observed: Observed::NotAsked,
         refused_attempt: None,
-        gate: Gate::Open,
+        pause: None,
         node: None,
         drain: None,
         unrepaired: None,
@@ -105,7 +105,7 @@ pub(super) fn view(patch: &Value) -> View {
 }
 
 pub(super) fn snapshot(view: View) -> Snapshot {
-    Snapshot { meta: view.machine.meta.clone(), content: Content::Read(Box::new(view)) }
+    Snapshot { meta: view.machine.meta.clone(), view: Ok(Box::new(view)) }
 }
 
 fn reach(view: &View) -> Result<MachineRef, Refusal> {
@@ -202,7 +202,7 @@ pub(crate) fn node(ready: &str) -> Arc<Node> {
         "spec": {"providerID": "p:///i-1"},
         "status": {"conditions": [{"type": "Ready", "status": ready}]},
     });
-    Arc::new(Nodes::default().project(serde_json::from_str(&node.to_string()).unwrap()))
+    Arc::new(Nodes.project(serde_json::from_str(&node.to_string()).unwrap()))
 }
 
 pub(super) fn failure(category: Category) -> Failure {

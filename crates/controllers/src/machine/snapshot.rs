@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::drain::Step;
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
     ANNOTATION_CREATION_TIMEOUT, CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS,
@@ -17,30 +16,25 @@ use machinist_provider::cloud::{MachineRef, ObservedInstance, ProviderStatus};
 use machinist_provider::spec::SpecError;
 
 use super::error::Refusal;
-use crate::drain;
+use crate::drain::{self, Step};
 use crate::kinds::{Machine, Node};
 use crate::served::{Field, authority};
 
 /// Reason of `InstanceExists=False`: everything that a deleted Machine had in the cloud is gone.
-pub const REASON_INSTANCE_GONE: &str = "InstanceGone";
+pub(super) const REASON_INSTANCE_GONE: &str = "InstanceGone";
 
 /// Reason of `InstanceExists=False`: no launch is stored, so this controller has requested nothing. Other controllers
 /// overwrite it (with `InstanceNotCreated`) before they create an instance.
-pub const REASON_INSTANCE_NOT_REQUESTED: &str = "InstanceNotRequested";
+pub(super) const REASON_INSTANCE_NOT_REQUESTED: &str = "InstanceNotRequested";
 
-/// A call that changes the cloud.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Call {
-    /// Prepares and creates an instance.
     Create,
-    /// Repairs drift.
     Update,
-    /// Deletes an instance.
     Delete,
 }
 
 impl Call {
-    /// The verb in audit lines and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -50,92 +44,60 @@ impl Call {
     }
 }
 
-/// Whether a call may be made.
+/// The pause of a failure domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gate {
-    /// It may.
-    Open,
-    /// Its failure domain pauses.
-    Closed {
-        /// The rest of the pause.
-        wait: Duration,
-        /// The refusal that closed the domain.
-        why: Failure,
-    },
+pub struct Pause {
+    pub wait: Duration,
+    pub why: Failure,
 }
 
-/// One Machine.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// Identity and version.
     pub meta: Meta,
-    /// The rest, if it can be decoded.
-    pub content: Content,
-}
-
-/// The content of a Machine.
-#[derive(Debug, Clone)]
-pub enum Content {
-    /// It can be decoded.
-    Read(Box<View>),
-    /// It cannot be decoded, for this reason.
-    Undecodable(String),
+    /// The rest, or why it cannot be decoded.
+    pub view: Result<Box<View>, String>,
 }
 
 /// A decoded Machine with the objects that it depends on.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// The Machine.
     pub machine: Arc<Machine>,
-    /// `status.providerStatus`.
     pub stored: ProviderStatus,
     /// The reference for cloud calls; `None` if no call is needed.
     pub reach: Option<Result<MachineRef, Refusal>>,
-    /// The instance.
     pub observed: ObservedInstance,
     /// The attempt that the cloud refused for good.
     pub refused_attempt: Option<u32>,
-    /// Whether the next cloud call may be made.
-    pub gate: Gate,
+    /// Set while the next cloud call must not be made.
+    pub pause: Option<Pause>,
     /// The Node of `status.nodeRef`, or the one with its provider ID.
     pub node: Option<Arc<Node>>,
-    /// The last repair, if it failed.
     pub unrepaired: Option<Unrepaired>,
-    /// The state of the drain, until it is done.
     pub drain: Option<Box<drain::View>>,
-    /// Settings of the controller.
     pub rules: Rules,
 }
 
-/// A failed repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unrepaired {
-    /// The time until the next one.
     pub wait: Duration,
-    /// The error.
     pub why: Arc<str>,
 }
 
-/// Settings of the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    /// Whether `authoritativeAPI` is obeyed.
     pub obey_migration: bool,
     /// Whether the served schema has `failureReason` and `failureMessage`.
     pub failure_fields: Field,
     /// Whether it has `status.authoritativeAPI`.
     pub authority_field: Field,
-    /// Timings.
     pub timings: MachineTimings,
 }
 
 impl View {
-    /// The attempt of the stored launch.
     pub fn attempt(&self) -> Option<u32> {
         self.stored.attempt()
     }
 
-    /// The API that manages the Machine.
     pub fn authority(&self) -> MachineAuthority {
         let machine = &self.machine;
         if !self.rules.obey_migration {
@@ -144,7 +106,6 @@ impl View {
         authority(machine.status.authority, machine.wanted_authority, self.rules.authority_field)
     }
 
-    /// Whether the condition `Drained` is true.
     pub fn is_drained(&self) -> bool {
         self.machine.condition(CONDITION_DRAINED).is_some_and(Condition::is_true)
     }
@@ -154,7 +115,6 @@ impl View {
         self.instance_exists(&Status::False, REASON_INSTANCE_GONE)
     }
 
-    /// Whether it has, or had, an instance.
     pub fn had_instance(&self) -> bool {
         let machine = &self.machine;
         let exists = machine.condition(CONDITION_INSTANCE_EXISTS);
@@ -163,10 +123,8 @@ impl View {
             || exists.is_some_and(Condition::is_true)
     }
 
-    /// Whether nothing was ever requested from a cloud for it.
-    ///
-    /// The launch is stored before the instance is created, so without one this controller created nothing. Another
-    /// controller stores none, but sets a phase and overwrites `InstanceExists` before it creates.
+    /// Whether nothing was ever requested from a cloud for it. This controller stores the launch before it creates an
+    /// instance. Another one stores none, but sets a phase and overwrites `InstanceExists`.
     pub fn is_untouched(&self) -> bool {
         let machine = &self.machine;
         self.stored.is_empty()
@@ -218,7 +176,6 @@ impl View {
         going && self.node.is_none() && expected
     }
 
-    /// The next cloud call, if one is made.
     pub fn next_call(&self) -> Call {
         if self.machine.meta.deleting {
             Call::Delete
@@ -235,9 +192,8 @@ impl View {
         if is_over { None } else { self.stored.place() }
     }
 
-    /// Whether there is nothing to delete in the cloud. A spec that cannot be read now may have been valid
-    /// when an instance was created, but then something is stored. A spec of another kind may belong to
-    /// another controller.
+    /// A spec that cannot be read now may have been valid when an instance was created, but then something is stored.
+    /// A spec of another kind may belong to another controller.
     pub fn has_nothing_to_remove(&self) -> bool {
         let shape = self.machine.shape();
         let unreadable = matches!(shape, Err(SpecError::Missing | SpecError::Invalid { .. }));
@@ -247,7 +203,6 @@ impl View {
         self.is_untouched() || (unreadable && nothing_known)
     }
 
-    /// Whether the next decision needs the cloud.
     pub fn needs_cloud(&self) -> bool {
         let machine = &self.machine;
         let elsewhere = self.authority() != MachineAuthority::MachineApi;
@@ -261,18 +216,11 @@ impl View {
         !held && !self.is_gone() && !self.has_nothing_to_remove()
     }
 
-    /// Whether it has the cluster label.
-    pub fn has_cluster_label(&self) -> bool {
-        self.machine.cluster_label().is_some()
-    }
-
-    /// Whether it was never running.
     pub fn is_provisioning(&self) -> bool {
         let phase = self.machine.status.phase;
         matches!(phase, None | Some(Phase::Provisioning | Phase::Provisioned))
     }
 
-    /// The Machine's own creation limit, parsed and as written.
     pub fn own_creation_limit(&self) -> Option<(SignedDuration, &str)> {
         let text = self.machine.annotations.get(ANNOTATION_CREATION_TIMEOUT)?;
         Some((text.parse().ok()?, text))

@@ -4,8 +4,6 @@ use std::sync::{Arc, OnceLock};
 
 use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::key::ObjectKey;
-use machinist_domain::shape::Shape;
-use machinist_provider::access::CloudAccess;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::index::Index;
 use machinist_runtime::cache::store::{Change, Entry};
@@ -13,16 +11,14 @@ use machinist_runtime::controller::start::Shared;
 use machinist_runtime::queue::Queue;
 
 use crate::cloud_access::released_secrets::ReleasedSecrets;
-use crate::cloud_access::{CloudAccessError, CloudAccessResolver, Concern, SecretScope};
+use crate::cloud_access::{CloudAccessResolver, Concern, SecretScope};
 use crate::drain::node_match::{NodeMatch, match_node};
 use crate::kinds::indexes::{machines_by_node, nodes_by_provider_id};
 use crate::kinds::{Machine, Machines, Node, Nodes};
 use crate::openshift::OpenShift;
 
-/// Adds a Machine to the queue.
 pub(super) type Requeue = Arc<dyn Fn(&ObjectKey) + Send + Sync>;
 
-/// The watches that requeue Machines.
 #[derive(Debug)]
 pub(super) struct Triggers {
     machines: Arc<Cache<Machines>>,
@@ -30,7 +26,7 @@ pub(super) struct Triggers {
     machines_by_node: Arc<Index>,
     machines_by_secret: Arc<Index>,
     nodes_by_provider_id: Arc<Index>,
-    access: CloudAccessResolver,
+    pub(super) access: CloudAccessResolver,
     released_secrets: Arc<ReleasedSecrets>,
     /// Set when the driver subscribes; earlier changes are in the caches by then.
     queue: Arc<OnceLock<Arc<Queue>>>,
@@ -44,7 +40,9 @@ impl Triggers {
         secrets: SecretScope,
     ) -> Self {
         let queue = Arc::<OnceLock<Arc<Queue>>>::default();
-        let by_secret = machines.index(|machine| secret_term(machine).into_iter().collect());
+        let by_secret = machines.index(|machine| {
+            secret_of(machine).iter().map(|secret| secret.to_string().into()).collect()
+        });
         let (named, all, woken) = (by_secret.clone(), Arc::clone(machines), Arc::clone(&queue));
         let listener = Arc::new(move |concern| {
             let Some(queue) = woken.get() else { return };
@@ -60,7 +58,7 @@ impl Triggers {
             machines_by_node: machines_by_node(machines),
             machines_by_secret: by_secret,
             nodes_by_provider_id: nodes_by_provider_id(nodes),
-            access: CloudAccessResolver::new(shared, OpenShift::new(shared), secrets, listener),
+            access: CloudAccessResolver::new(shared, &OpenShift::new(shared), secrets, listener),
             released_secrets: Arc::default(),
             machines: Arc::clone(machines),
             nodes: Arc::clone(nodes),
@@ -68,7 +66,6 @@ impl Triggers {
         }
     }
 
-    /// Requeues Machines, once there is a queue.
     pub(super) fn requeue(&self) -> Requeue {
         let queue = Arc::clone(&self.queue);
         Arc::new(move |key| {
@@ -82,8 +79,10 @@ impl Triggers {
         let queue = self.queue.get_or_init(|| Arc::clone(queue));
         let (machines, released_secrets) = (Arc::clone(queue), Arc::clone(&self.released_secrets));
         self.machines.subscribe(move |change| {
-            let (before, after) =
-                (change.before.and_then(secret_of), change.after.and_then(secret_of));
+            let [before, after] = [change.before, change.after].map(|entry| match entry {
+                Some(Entry::Known(machine)) => secret_of(machine),
+                _ => None,
+            });
             released_secrets.changed(change.key, before.as_ref(), after.as_ref());
             // A deleted Machine is reconciled once more to release its Secrets.
             machines.add_changed(change.key, change);
@@ -96,15 +95,6 @@ impl Triggers {
                 }
             }
         });
-    }
-
-    /// Account, region and credentials for a Machine of this shape.
-    pub(super) async fn cloud_access(
-        &self,
-        namespace: &str,
-        shape: &Shape,
-    ) -> Result<CloudAccess, CloudAccessError> {
-        self.access.resolve(namespace, shape).await
     }
 
     /// Closes the watches of Secrets that this Machine was the last to reference.
@@ -152,16 +142,7 @@ fn matters(change: &Change<'_, Node>) -> bool {
         || before.volumes_attached != after.volumes_attached
 }
 
-fn secret_of(entry: &Entry<Machine>) -> Option<ObjectKey> {
-    let Entry::Known(machine) = entry else { return None };
-    secret_key(machine)
-}
-
-fn secret_key(machine: &Machine) -> Option<ObjectKey> {
+fn secret_of(machine: &Machine) -> Option<ObjectKey> {
     let name = machine.shape().ok()?.credentials_secret.clone()?;
     Some(ObjectKey::new(Arc::clone(&machine.meta.key.namespace), name))
-}
-
-fn secret_term(machine: &Machine) -> Option<Arc<str>> {
-    secret_key(machine).map(|key| key.to_string().into())
 }

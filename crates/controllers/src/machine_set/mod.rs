@@ -99,7 +99,7 @@ impl MachineSetController {
         let nodes_cluster = shared.target.as_ref().unwrap_or(&shared.control);
         Self {
             sets: caches.open(&shared.control, scope.clone(), sets),
-            nodes: caches.open(nodes_cluster, Scope::All, Nodes::default()),
+            nodes: caches.open(nodes_cluster, Scope::All, Nodes),
             by_owner: machines.index_entries(ownership::by_owner),
             by_node: machines_by_node(&machines),
             machines,

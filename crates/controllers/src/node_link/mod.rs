@@ -57,7 +57,7 @@ impl NodeLink {
     pub fn new(shared: &Arc<Shared>, kind: Machines) -> Self {
         let machines = shared.caches.open(&shared.control, shared.scope.clone(), kind);
         let cluster = shared.target.as_ref().unwrap_or(&shared.control);
-        let nodes = shared.caches.open(cluster, Scope::All, Nodes::default());
+        let nodes = shared.caches.open(cluster, Scope::All, Nodes);
         let links = Links::new(&machines, &nodes);
         Self { nodes, machines, links }
     }

@@ -41,5 +41,5 @@ pub(super) fn node(metadata: Value, spec: Value) -> Arc<Node> {
             node["metadata"][field] = value;
         }
     }
-    Arc::new(Nodes::default().project(serde_json::from_value(node).unwrap()))
+    Arc::new(Nodes.project(serde_json::from_value(node).unwrap()))
 }

@@ -5,9 +5,8 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-/// Which platform the cluster runs on, and which provider manages its Machines.
 #[derive(Debug)]
-pub struct PlatformMetrics(Family<Labels, Gauge>);
+pub(crate) struct PlatformMetrics(Family<Labels, Gauge>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -26,7 +25,7 @@ impl MetricSet for PlatformMetrics {
 
 impl PlatformMetrics {
     /// Shows platform and provider ("none" without a provider) instead of the previous ones.
-    pub fn show(&self, platform: &str, provider: &'static str) {
+    pub(super) fn show(&self, platform: &str, provider: &'static str) {
         self.0.clear();
         self.0.get_or_create(&Labels { platform: platform.to_owned(), provider }).set(1);
     }

@@ -1,8 +1,6 @@
-//! Selects the providers that are used in this cluster.
-//!
-//! By default the platform of OpenShift's Infrastructure selects one; on other clusters the kind of each
-//! Machine's spec does. A platform without a provider is logged, exported as a metric and shown by `/readyz`,
-//! and Machines are not reconciled.
+//! Selects the providers that are used in this cluster. By default the platform of OpenShift's Infrastructure selects
+//! one; on other clusters the kind of each Machine's spec does. A platform without a provider is logged, exported as a
+//! metric and shown by `/readyz`, and Machines are not reconciled.
 
 use std::sync::Arc;
 
@@ -10,9 +8,11 @@ use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
 
-use super::ClusterPlatform;
 use super::metrics::PlatformMetrics;
 use crate::cloud_access::messages;
+use crate::cloud_access::openshift_object::OpenShiftObject;
+use crate::kinds::Infrastructures;
+use crate::openshift::OpenShift;
 
 /// OpenShift's name for a platform that it does not manage.
 const EXTERNAL: &str = "External";
@@ -28,28 +28,22 @@ pub enum Choice {
     NoProvider,
 }
 
-/// The providers that are used.
+/// The providers that are used. `platform` is the name in the Infrastructure or the flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Selection {
+enum Selection {
     /// The provider of each Machine's spec.
     Any,
-    /// This one.
     Only {
-        /// Its name in the Infrastructure or the flag.
         platform: Arc<str>,
-        /// The provider.
         provider: &'static str,
     },
-    /// None.
     NoProvider {
-        /// Its name in the Infrastructure or the flag.
         platform: Arc<str>,
     },
 }
 
 impl Choice {
-    /// The providers that are used on `platform`.
-    pub fn select(&self, platform: Option<&str>, providers: &[&'static str]) -> Selection {
+    fn select(&self, platform: Option<&str>, providers: &[&'static str]) -> Selection {
         let named = |platform: &str| {
             let mut providers = providers.iter().copied();
             match providers.find(|provider| provider.eq_ignore_ascii_case(platform)) {
@@ -69,7 +63,6 @@ impl Choice {
 }
 
 impl Selection {
-    /// Why a provider is not used; `None` if it is.
     fn refusal(&self, provider: &str) -> Option<String> {
         match self {
             Self::Any => None,
@@ -87,7 +80,7 @@ impl Selection {
 pub struct PlatformRule {
     choice: Choice,
     providers: Vec<&'static str>,
-    platform: ClusterPlatform,
+    infrastructure: OpenShiftObject<Infrastructures>,
     shared: Arc<Shared>,
     reported: Mutex<Option<Selection>>,
 }
@@ -95,8 +88,9 @@ pub struct PlatformRule {
 impl PlatformRule {
     /// A rule for these providers.
     pub fn new(shared: &Arc<Shared>, choice: Choice, providers: Vec<&'static str>) -> Arc<Self> {
-        let (platform, reported) = (ClusterPlatform::new(shared), Mutex::default());
-        Arc::new(Self { choice, providers, platform, shared: Arc::clone(shared), reported })
+        let infrastructure = OpenShiftObject::infrastructure(shared, &OpenShift::new(shared));
+        let (shared, reported) = (Arc::clone(shared), Mutex::default());
+        Arc::new(Self { choice, providers, infrastructure, shared, reported })
     }
 
     /// Selects in the background, so that the selection is reported even without Machines.
@@ -131,7 +125,7 @@ impl PlatformRule {
 
     async fn selection(&self) -> Result<Selection, Failure> {
         let infrastructure = match self.choice {
-            Choice::Auto => self.platform.infrastructure().await?,
+            Choice::Auto => self.infrastructure.get(|_| {}).await?,
             Choice::Only(_) | Choice::NoProvider => None,
         };
         let platform = infrastructure.as_ref().map(|object| &*object.platform);
@@ -144,25 +138,26 @@ impl PlatformRule {
     }
 
     fn report(&self, selection: &Selection) {
-        let (platform, provider) = match selection {
-            Selection::Any => ("unknown", "any"),
-            Selection::Only { platform, provider } => (&**platform, *provider),
-            Selection::NoProvider { platform } => (&**platform, "none"),
+        let (platform, provider, text) = match selection {
+            Selection::Any => {
+                let text =
+                    "platform unknown: the provider spec of each Machine selects its provider";
+                ("unknown", "any", text.to_owned())
+            }
+            Selection::Only { platform, provider } => {
+                (&**platform, *provider, format!("platform {platform} uses provider {provider}"))
+            }
+            Selection::NoProvider { platform } => {
+                let text = match self.choice {
+                    Choice::NoProvider => "--platform=none: Machines are not reconciled".to_owned(),
+                    _ => {
+                        format!("platform {platform} has no provider: Machines are not reconciled")
+                    }
+                };
+                (&**platform, "none", text)
+            }
         };
         self.shared.metrics.set::<PlatformMetrics>().show(platform, provider);
-        let text = match selection {
-            Selection::Any => {
-                "platform unknown: the provider spec of each Machine selects its provider"
-                    .to_owned()
-            }
-            Selection::Only { .. } => format!("platform {platform} uses provider {provider}"),
-            Selection::NoProvider { .. } if self.choice == Choice::NoProvider => {
-                "--platform=none: Machines are not reconciled".to_owned()
-            }
-            Selection::NoProvider { .. } => {
-                format!("platform {platform} has no provider: Machines are not reconciled")
-            }
-        };
         if matches!(selection, Selection::NoProvider { .. }) {
             tracing::warn!("{text}");
         } else {

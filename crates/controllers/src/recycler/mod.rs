@@ -98,7 +98,7 @@ impl RecyclerController {
         let Settings { groups, region, own_node, timings } = settings;
         let target = shared.target.as_ref().unwrap_or(&shared.control);
         let caches = &shared.caches;
-        let nodes = caches.open(target, Scope::All, Nodes::default());
+        let nodes = caches.open(target, Scope::All, Nodes);
         let event_tracker =
             Arc::new(EventTracker::new(shared.clock.clone(), timings.machines.gather));
         let tracker = Arc::clone(&event_tracker);
@@ -112,10 +112,10 @@ impl RecyclerController {
         );
         Self {
             recyclers: caches.open(&shared.control, Scope::All, EventRecyclers),
-            events: caches.open(target, Scope::All, Events::default()),
+            events: caches.open(target, Scope::All, Events),
             event_tracker,
             locator: Locator {
-                pods: caches.open(target, Scope::All, Pods::default()),
+                pods: caches.open(target, Scope::All, Pods),
                 nodes: Arc::clone(&nodes),
                 cloud: Arc::clone(&groups),
                 group_membership,

@@ -10,9 +10,10 @@ use machinist_domain::retry::{Failure, Retry};
 use proptest::prelude::*;
 
 use super::*;
+use crate::drain::Attempt;
 use crate::drain::plan::Outcome;
+use crate::drain::pod::Termination;
 use crate::drain::snapshot::{StoredStep, Subject};
-use crate::drain::{Attempt, Termination};
 use crate::kinds::{Hook, NodeRef};
 
 const NOW: i64 = 1_000_000;
@@ -109,12 +110,15 @@ pub(in crate::drain) fn at_step(step: Step, seconds_ago: i64) -> StoredStep {
 }
 
 fn effects(plan: &Plan) -> Vec<String> {
-    let tell = |effect: &Effect| match effect {
-        Effect::Cordon(mark) => format!("cordon {mark}"),
-        Effect::Evict(removal) => format!("evict {} {:?}", removal.pod.name, removal.grace),
-        Effect::Delete(removal) => format!("delete {} {:?}", removal.pod.name, removal.grace),
-    };
-    plan.effects.iter().map(tell).collect()
+    let verb = if plan.force.is_some() { "delete" } else { "evict" };
+    let cordon = plan.cordon.iter().map(|mark| format!("cordon {mark}"));
+    let pods = plan.pods.iter();
+    let pods = pods.map(|removal| format!("{verb} {} {:?}", removal.pod.name, removal.grace));
+    cordon.chain(pods).collect()
+}
+
+fn next_query(view: &View, now: Timestamp) -> Option<Query> {
+    decide(view, now).missing
 }
 
 fn check(name: &str, view: &View, step: Step, wanted: &[&str], again: Option<u64>) {
@@ -171,7 +175,7 @@ fn does_not_requeue_at_once_without_a_write() {
         let plan = decide(&view, now());
         let nothing = Outcome::default();
         assert_eq!(plan.again(&nothing), Some(Duration::from_secs(pause)), "{plan}");
-        let something = Outcome { wrote: true, ..nothing };
+        let something = Outcome { accepted: vec![Uid("a".into())], ..nothing };
         assert_eq!(plan.again(&something), Some(Duration::ZERO), "{plan}");
     }
 }
@@ -422,22 +426,21 @@ proptest! {
         let plan = decide(&view, now());
         let actions: HashMap<_, _> = view.actions(now()).map(|(pod, action)| (pod.key.clone(), action)).collect();
         let pods: HashMap<_, _> = view.actions(now()).map(|(pod, _)| (pod.key.clone(), pod)).collect();
-        // Bounded, and at most one effect on which the next pass depends.
-        prop_assert!(plan.effects.len() <= PODS_PER_RECONCILE + 1);
+        // Bounded.
+        prop_assert!(plan.pods.len() <= PODS_PER_RECONCILE);
         let orphaned = view.orphaned.present().cloned().unwrap_or_default();
-        for effect in &plan.effects {
-            let (Effect::Evict(removal) | Effect::Delete(removal)) = effect else { continue };
+        for removal in &plan.pods {
             let pod = pods[&removal.pod];
             prop_assert!(!pod.mirror, "a mirror pod is left alone");
             let lives = pod.daemon_set.as_ref().is_some_and(|set| !orphaned.contains(set));
             prop_assert!(!lives || pod.finished, "a pod that its DaemonSet would start again is left alone");
-            let evicts = matches!(effect, Effect::Evict(_));
-            prop_assert!(plan.force.is_some() || evicts, "budgets are honoured unless forced");
         }
+        let may_force = view.force(now()).is_some();
+        prop_assert!(plan.force.is_none() || may_force, "budgets are honoured unless forced");
         // Nothing goes out before the node is cordoned and the drain has begun.
         let prepared = view.node.present().is_some_and(Node::is_prepared);
         if !prepared && plan.force.is_none() {
-            prop_assert!(!plan.effects.iter().any(|effect| !matches!(effect, Effect::Cordon(_))));
+            prop_assert!(plan.pods.is_empty());
         }
         // A node is drained only if it is empty and its volumes are off.
         if plan.step == Step::Succeeded {
@@ -453,7 +456,7 @@ proptest! {
         prop_assert_eq!(plan.is_done(), plan.again.is_none());
         // Coming back at once means that something was done.
         if plan.again == Some(Duration::ZERO) {
-            prop_assert!(!plan.effects.is_empty());
+            prop_assert!(plan.has_effects());
         }
         prop_assert_ne!(plan.again(&Outcome::default()), Some(Duration::ZERO));
     }
@@ -469,10 +472,7 @@ proptest! {
             if plan.is_done() {
                 return Ok(());
             }
-            let gone: BTreeSet<_> = plan.effects.iter().filter_map(|effect| match effect {
-                Effect::Evict(removal) | Effect::Delete(removal) => Some(removal.pod.clone()),
-                Effect::Cordon(_) => None,
-            }).collect();
+            let gone: BTreeSet<_> = plan.pods.iter().map(|removal| removal.pod.clone()).collect();
             if let Observed::Present(pods) = &mut view.pods {
                 pods.retain(|pod| !gone.contains(&pod.key) && pod.termination.is_none());
                 prop_assert!(pods.len() < left || pods.is_empty());

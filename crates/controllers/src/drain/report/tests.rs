@@ -24,7 +24,7 @@ fn after(view: View, step: Step) -> View {
 
 fn accepted(names: &[&str]) -> Outcome {
     let accepted = names.iter().map(|name| Uid((*name).into())).collect();
-    Outcome { accepted, wrote: true, ..Outcome::default() }
+    Outcome { accepted, ..Outcome::default() }
 }
 
 fn refusing(names: &[&str]) -> Outcome {

@@ -10,19 +10,14 @@ use machinist_provider::spec::{SpecError, SpecHalf};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-/// The number of specs from which unused ones are swept.
 const SWEEP_AT: usize = 1024;
 
-/// A provider spec and its shape.
 #[derive(Debug)]
 pub struct ProviderSpec {
-    /// Raw JSON.
     pub raw: Arc<RawValue>,
-    /// Its shape, or why it is invalid.
     pub shape: Result<Shape, SpecError>,
 }
 
-/// Specs in use.
 pub(super) struct Specs {
     reader: Arc<dyn SpecHalf>,
     known: Mutex<HashMap<u64, Weak<ProviderSpec>>>,
@@ -33,7 +28,6 @@ impl Specs {
         Self { reader, known: Mutex::default() }
     }
 
-    /// The stored copy of the spec.
     pub(super) fn intern(&self, raw: Box<RawValue>) -> Arc<ProviderSpec> {
         let mut hasher = DefaultHasher::new();
         raw.get().hash(&mut hasher);

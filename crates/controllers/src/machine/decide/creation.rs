@@ -1,7 +1,5 @@
-//! From a new Machine to a recorded instance.
-//!
-//! The launch is stored before the instance is created. A new attempt starts only after the last one is known
-//! to have no instance.
+//! From a new Machine to a recorded instance. The launch is stored before the instance is created. A new attempt
+//! starts only after the last one is known to have no instance.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +8,14 @@ use jiff::Timestamp;
 use machinist_api::names::{ANNOTATION_INSTANCE_STATE, INSTANCE_STATE_UNKNOWN};
 use machinist_domain::machine::Phase;
 use machinist_domain::observed::Observed;
-use machinist_domain::retry::{Failure, Retry};
 use machinist_provider::cloud::{Instance, InstanceState};
 use serde_json::json;
 
 use super::super::error::{Fatal, Refusal};
 use super::super::plan::{Plan, Reason};
-use super::super::snapshot::{Gate, View};
-use super::record;
+use super::super::snapshot::View;
+use super::{record, unknown};
 
-/// Decides about a Machine that is not being deleted.
 pub(super) fn decide(view: &View, now: Timestamp) -> Plan {
     let machine = &view.machine;
     if machine.status.phase == Some(Phase::Failed) {
@@ -31,7 +27,7 @@ pub(super) fn decide(view: &View, now: Timestamp) -> Plan {
     if let Some(fatal) = out_of_time(view, now) {
         return Plan::Fail(fatal);
     }
-    if !view.has_cluster_label() {
+    if machine.cluster_label().is_none() {
         return Plan::Refuse(Refusal::NoClusterLabel);
     }
     let Some(reach) = &view.reach else { return Plan::AwaitCloud };
@@ -45,10 +41,7 @@ pub(super) fn decide(view: &View, now: Timestamp) -> Plan {
     }
     match &view.observed {
         Observed::Present(instance) => present(view, instance),
-        Observed::Unknown(Failure { retry: Retry::Again(wait), .. }) => {
-            Plan::Wait((*wait).min(view.rules.timings.poll))
-        }
-        Observed::Unknown(failure) => Plan::Refuse(Refusal::CouldNotLook(failure.clone())),
+        Observed::Unknown(failure) => unknown(view, failure),
         Observed::NotAsked if view.must_look() => Plan::AwaitCloud,
         Observed::Absent if view.had_instance() => missing(view, now),
         Observed::NotAsked | Observed::Absent => create(view),
@@ -65,7 +58,6 @@ fn failed(view: &View) -> Plan {
     Plan::Record(json!({"metadata": {"annotations": annotations}}))
 }
 
-/// Whether the Machine's own creation limit is over.
 fn out_of_time(view: &View, now: Timestamp) -> Option<Fatal> {
     let (limit, text) = view.own_creation_limit()?;
     if !view.is_provisioning() || now.duration_since(view.machine.created) < limit {
@@ -85,8 +77,8 @@ fn present(view: &View, instance: &Arc<Instance>) -> Plan {
         return Plan::Record(patch);
     }
     let may_repair = view.unrepaired.as_ref().is_none_or(|last| last.wait.is_zero());
-    match (&instance.drift, &view.gate) {
-        (Some(drift), Gate::Open) if may_repair => Plan::Repair(drift.clone()),
+    match (&instance.drift, &view.pause) {
+        (Some(drift), None) if may_repair => Plan::Repair(drift.clone()),
         _ => Plan::UpdateStatus(Arc::clone(instance)),
     }
 }
@@ -103,8 +95,8 @@ fn missing(view: &View, now: Timestamp) -> Plan {
 
 /// There is no instance and there was none. `must_look` has made sure of that for a refused attempt.
 fn create(view: &View) -> Plan {
-    if let Gate::Closed { wait, why } = &view.gate {
-        return Plan::Pause { wait: *wait, why: why.clone() };
+    if let Some(pause) = &view.pause {
+        return Plan::Pause(pause.clone());
     }
     match view.attempt() {
         None => Plan::Prepare { attempt: 1 },

@@ -2,16 +2,13 @@
 
 use jiff::Timestamp;
 use machinist_domain::observed::Observed;
-use machinist_domain::retry::{Failure, Retry};
 
-use super::super::error::Refusal;
 use super::super::plan::{Plan, Reason};
-use super::super::snapshot::{Gate, View};
-use super::record;
+use super::super::snapshot::View;
+use super::{record, unknown};
 use crate::drain;
 
-/// Decides about a Machine that is being deleted. A missing label or an invalid spec blocks it only if
-/// something may be left in the cloud.
+/// A missing label or an invalid spec blocks a deletion only if something may be left in the cloud.
 pub(super) fn decide(view: &View, now: Timestamp) -> Plan {
     if !view.machine.has_finalizer() {
         return Plan::NoOp(Reason::Deleting);
@@ -38,11 +35,11 @@ fn terminate(view: &View) -> Plan {
     if view.has_nothing_to_remove() {
         return Plan::NothingToRemove;
     }
-    match (&view.reach, &view.gate) {
+    match (&view.reach, &view.pause) {
         (None, _) => Plan::AwaitCloud,
         (Some(Err(refusal)), _) => Plan::Refuse(refusal.clone()),
-        (Some(Ok(_)), Gate::Closed { wait, why }) => Plan::Pause { wait: *wait, why: why.clone() },
-        (Some(Ok(_)), Gate::Open) => identify(view).unwrap_or(Plan::Terminate),
+        (Some(Ok(_)), Some(pause)) => Plan::Pause(pause.clone()),
+        (Some(Ok(_)), None) => identify(view).unwrap_or(Plan::Terminate),
     }
 }
 
@@ -53,10 +50,7 @@ fn identify(view: &View) -> Option<Plan> {
     }
     match &view.observed {
         Observed::NotAsked => Some(Plan::AwaitCloud),
-        Observed::Unknown(Failure { retry: Retry::Again(wait), .. }) => {
-            Some(Plan::Wait((*wait).min(view.rules.timings.poll)))
-        }
-        Observed::Unknown(failure) => Some(Plan::Refuse(Refusal::CouldNotLook(failure.clone()))),
+        Observed::Unknown(failure) => Some(unknown(view, failure)),
         Observed::Present(instance) => {
             record::difference(&view.machine, instance).map(Plan::Record)
         }

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use crate::kinds::Machine;
 
-/// A merge patch of the Machine; `None` if nothing differs.
 pub(super) fn difference(machine: &Machine, instance: &Instance) -> Option<Value> {
     let mut patch = Value::Null;
     if machine.provider_id.as_deref() != Some(&*instance.provider_id) {
@@ -37,7 +36,6 @@ pub(super) fn difference(machine: &Machine, instance: &Instance) -> Option<Value
     (!patch.is_null()).then_some(patch)
 }
 
-/// The wanted pairs that are missing or have another value.
 fn missing(current: &Pairs, wanted: &[(&str, Option<&str>)]) -> Option<Value> {
     let missing: Map<_, _> = wanted
         .iter()

@@ -14,7 +14,7 @@ use super::super::error::{Fatal, Refusal};
 use super::super::samples::{
     all, conditions, deleting, failure, instance, node, now, recorded, snapshot, view,
 };
-use super::super::snapshot::{Call, Gate, REASON_INSTANCE_GONE, Snapshot, Unrepaired};
+use super::super::snapshot::{Call, Pause, REASON_INSTANCE_GONE, Snapshot, Unrepaired};
 use super::*;
 use crate::served::Field;
 
@@ -99,8 +99,8 @@ fn drift_is_repaired_unless_machines_like_this_one_pause() {
     let observed = Observed::Present(Arc::new(drifted));
     assert_eq!(seen(&recorded(), observed.clone()), Plan::Repair("tag x".to_owned()));
     let why = failure(Category::Throttled);
-    let gate = Gate::Closed { wait: Duration::from_secs(3), why };
-    let paused = plan(View { observed: observed.clone(), gate, ..view(&recorded()) });
+    let pause = Some(Pause { wait: Duration::from_secs(3), why });
+    let paused = plan(View { observed: observed.clone(), pause, ..view(&recorded()) });
     assert!(matches!(paused, Plan::UpdateStatus(_)), "{paused}");
     let after = |wait| {
         let unrepaired = Some(Unrepaired { wait, why: "it still differs".into() });
@@ -240,10 +240,10 @@ fn leaves_failed_machines_alone() {
 fn waits_while_the_failure_domain_is_closed() {
     let why = failure(Category::CapacityExhausted);
     let wait = Duration::from_secs(3);
-    let closed = || Gate::Closed { wait, why: why.clone() };
+    let closed = || Some(Pause { wait, why: why.clone() });
     for machine in [json!({}), launched()] {
-        let paused = plan(View { gate: closed(), ..view(&machine) });
-        assert_eq!(paused, Plan::Pause { wait, why: why.clone() });
+        let paused = plan(View { pause: closed(), ..view(&machine) });
+        assert_eq!(paused, Plan::Pause(Pause { wait, why: why.clone() }));
     }
 }
 
@@ -260,8 +260,8 @@ fn an_attempt_waits_for_its_own_place() {
     let next = View { observed: Observed::Absent, ..refused(1) };
     assert_eq!(plan(next.clone()), Plan::Prepare { attempt: 2 });
     let (wait, why) = (Duration::from_secs(3), failure(Category::Throttled));
-    let gate = Gate::Closed { wait, why: why.clone() };
-    assert_eq!(plan(View { gate, ..next }), Plan::Pause { wait, why });
+    let pause = Some(Pause { wait, why: why.clone() });
+    assert_eq!(plan(View { pause, ..next }), Plan::Pause(Pause { wait, why }));
 }
 
 #[test]
@@ -369,7 +369,8 @@ fn the_authority_comes_first() {
     let stock = |wanted| obeying_on(Field::Dropped, wanted, json!(null));
     assert!(matches!(stock(json!(null)), Plan::Drain(_)));
     assert_eq!(stock(json!("ClusterAPI")), Plan::NoOp(Reason::ManagedElsewhere));
-    let content = Content::Undecodable("odd".to_owned());
-    let snapshot = Snapshot { meta: view(&json!({})).machine.meta.clone(), content };
+    let view = Err("odd".to_owned());
+    let snapshot =
+        Snapshot { meta: super::super::samples::view(&json!({})).machine.meta.clone(), view };
     assert_eq!(decide(&snapshot, now()), Plan::NoOp(Reason::Undecodable("odd".to_owned())));
 }

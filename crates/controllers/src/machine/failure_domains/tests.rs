@@ -39,32 +39,29 @@ fn full() -> CloudError {
     CloudError::new(ErrorClass::CapacityExhausted, "no room in zone a").within("zone-a")
 }
 
-fn waits(gate: &Gate) -> Option<Duration> {
-    match gate {
-        Gate::Open => None,
-        Gate::Closed { wait, why } => {
-            assert_eq!(why.category, Category::CapacityExhausted);
-            Some(*wait)
-        }
-    }
+fn waits(pause: Option<Pause>) -> Option<Duration> {
+    pause.map(|Pause { wait, why }| {
+        assert_eq!(why.category, Category::CapacityExhausted);
+        wait
+    })
 }
 
 #[test]
 fn one_refusal_closes_the_domain_and_one_machine_probes() {
     let Fixture { domains, clock, woken } = fixture();
-    assert_eq!(domains.enter(group("x"), &key("a")), Gate::Open);
+    assert_eq!(domains.enter(group("x"), &key("a")), None);
     domains.failed(group("x"), &full());
-    let wait = waits(&domains.enter(group("x"), &key("b"))).unwrap();
+    let wait = waits(domains.enter(group("x"), &key("b"))).unwrap();
     assert!(wait <= 5 * SECOND && wait > 3 * SECOND, "{wait:?}");
-    assert_eq!(domains.gate(Group::new("ns", "x", Call::Delete)), Gate::Open, "another call");
-    assert_eq!(domains.gate(group("other")), Gate::Open);
+    assert_eq!(domains.pause(Group::new("ns", "x", Call::Delete)), None, "another call");
+    assert_eq!(domains.pause(group("other")), None);
 
     clock.advance(5 * SECOND);
-    assert_eq!(domains.enter(group("x"), &key("b")), Gate::Open);
-    assert!(waits(&domains.enter(group("x"), &key("c"))).is_some(), "b probes for both");
+    assert_eq!(domains.enter(group("x"), &key("b")), None);
+    assert!(waits(domains.enter(group("x"), &key("c"))).is_some(), "b probes for both");
     domains.succeeded(group("x"));
     assert_eq!(*woken.lock(), ["c"]);
-    assert_eq!(domains.enter(group("x"), &key("c")), Gate::Open);
+    assert_eq!(domains.enter(group("x"), &key("c")), None);
 }
 
 #[test]
@@ -73,17 +70,17 @@ fn doubles_pauses_and_counts_concurrent_failures_once() {
     for _ in 0..32 {
         domains.failed(group("x"), &full());
     }
-    assert!(waits(&domains.gate(group("x"))).unwrap() <= 5 * SECOND);
+    assert!(waits(domains.pause(group("x"))).unwrap() <= 5 * SECOND);
     clock.advance(5 * SECOND);
-    assert_eq!(domains.enter(group("x"), &key("a")), Gate::Open);
+    assert_eq!(domains.enter(group("x"), &key("a")), None);
     domains.failed(group("x"), &full());
-    let wait = waits(&domains.gate(group("x"))).unwrap();
+    let wait = waits(domains.pause(group("x"))).unwrap();
     assert!(wait > 5 * SECOND && wait <= 10 * SECOND, "{wait:?}");
     for _ in 0..40 {
         clock.advance(600 * SECOND);
         domains.failed(group("x"), &full());
     }
-    assert!(waits(&domains.gate(group("x"))).unwrap() <= 600 * SECOND);
+    assert!(waits(domains.pause(group("x"))).unwrap() <= 600 * SECOND);
 }
 
 #[test]
@@ -91,9 +88,9 @@ fn specs_share_a_domain() {
     let Fixture { domains, .. } = fixture();
     domains.failed(group("x"), &full());
     domains.failed(group("y"), &full());
-    assert!(waits(&domains.gate(group("y"))).is_some());
+    assert!(waits(domains.pause(group("y"))).is_some());
     domains.succeeded(group("x"));
-    assert_eq!(domains.gate(group("y")), Gate::Open);
+    assert_eq!(domains.pause(group("y")), None);
 }
 
 /// A refusal in this place, after which another attempt goes elsewhere.
@@ -110,9 +107,9 @@ fn a_full_zone_blocks_only_its_own_place() {
     let Fixture { domains, .. } = fixture();
     domains.failed(group("pinned"), &full());
     domains.failed(open_at("a"), &full_in("a"));
-    assert!(waits(&domains.gate(open_at("a"))).is_some());
-    assert_eq!(domains.gate(group("open")), Gate::Open, "another attempt may be prepared");
-    assert_eq!(domains.gate(open_at("b")), Gate::Open);
+    assert!(waits(domains.pause(open_at("a"))).is_some());
+    assert_eq!(domains.pause(group("open")), None, "another attempt may be prepared");
+    assert_eq!(domains.pause(open_at("b")), None);
 }
 
 #[test]
@@ -120,26 +117,26 @@ fn a_success_opens_its_zone_only() {
     let Fixture { domains, clock, woken } = fixture();
     for _ in 0..6 {
         domains.failed(group("pinned"), &full());
-        clock.advance(waits(&domains.gate(group("pinned"))).unwrap());
+        clock.advance(waits(domains.pause(group("pinned"))).unwrap());
     }
     domains.failed(group("pinned"), &full());
     domains.wait(group("pinned"), &key("pinned"));
     domains.failed(open_at("a"), &full_in("a"));
     domains.wait(open_at("a"), &key("open"));
-    let before = waits(&domains.gate(group("pinned"))).unwrap();
+    let before = waits(domains.pause(group("pinned"))).unwrap();
 
-    assert_eq!(domains.enter(open_at("b"), &key("other")), Gate::Open);
+    assert_eq!(domains.enter(open_at("b"), &key("other")), None);
     domains.succeeded(open_at("b"));
-    assert_eq!(waits(&domains.gate(group("pinned"))), Some(before), "zone a is as full as before");
+    assert_eq!(waits(domains.pause(group("pinned"))), Some(before), "zone a is as full as before");
     assert_eq!(*woken.lock(), ["open"], "it need not wait for zone a");
-    assert_eq!(domains.enter(open_at("a"), &key("open")), Gate::Open, "to be sent on");
+    assert_eq!(domains.enter(open_at("a"), &key("open")), None, "to be sent on");
     domains.failed(open_at("a"), &full_in("a"));
-    assert_eq!(waits(&domains.gate(group("pinned"))), Some(before), "what is known is no news");
+    assert_eq!(waits(domains.pause(group("pinned"))), Some(before), "what is known is no news");
 
     clock.advance(before);
-    assert_eq!(domains.enter(open_at("a"), &key("open")), Gate::Open);
+    assert_eq!(domains.enter(open_at("a"), &key("open")), None);
     domains.succeeded(open_at("a"));
-    assert_eq!(domains.gate(group("pinned")), Gate::Open);
+    assert_eq!(domains.pause(group("pinned")), None);
     assert_eq!(*woken.lock(), ["open", "pinned"]);
 }
 
@@ -150,7 +147,7 @@ fn pauses_grow_while_every_zone_is_full() {
     for _ in 0..3600 {
         // One after the other, as attempts go round the zones.
         let zone = ["a", "b"][calls % 2];
-        if domains.enter(open_at(zone), &key("m")) == Gate::Open {
+        if domains.enter(open_at(zone), &key("m")).is_none() {
             domains.failed(open_at(zone), &full_in(zone));
             calls += 1;
         }
@@ -159,11 +156,11 @@ fn pauses_grow_while_every_zone_is_full() {
     assert!(calls < 30, "{calls} calls in an hour");
     // Room in one of them is room for all; once it is full again, they wait again.
     domains.succeeded(open_at("b"));
-    assert_eq!(domains.gate(open_at("a")), Gate::Open);
+    assert_eq!(domains.pause(open_at("a")), None);
     domains.failed(open_at("b"), &full_in("b"));
     domains.failed(open_at("a"), &full_in("a"));
-    assert!(waits(&domains.gate(open_at("a"))).is_some());
-    assert!(waits(&domains.gate(open_at("b"))).is_some());
+    assert!(waits(domains.pause(open_at("a"))).is_some());
+    assert!(waits(domains.pause(open_at("b"))).is_some());
 }
 
 #[test]
@@ -174,7 +171,7 @@ fn an_old_success_elsewhere_opens_nothing() {
     let mut calls = 0;
     // No attempt goes to b any more.
     for _ in 0..3600 {
-        if domains.enter(open_at("a"), &key("m")) == Gate::Open {
+        if domains.enter(open_at("a"), &key("m")).is_none() {
             domains.failed(open_at("a"), &full_in("a"));
             calls += 1;
         }
@@ -187,10 +184,10 @@ fn an_old_success_elsewhere_opens_nothing() {
 fn a_refusal_without_a_place_blocks_every_place() {
     let Fixture { domains, .. } = fixture();
     domains.failed(open_at("a"), &full().within("account"));
-    assert!(waits(&domains.gate(open_at("b"))).is_some());
-    assert!(waits(&domains.gate(group("open"))).is_some());
+    assert!(waits(domains.pause(open_at("b"))).is_some());
+    assert!(waits(domains.pause(group("open"))).is_some());
     domains.succeeded(open_at("b"));
-    assert_eq!(domains.gate(open_at("a")), Gate::Open);
+    assert_eq!(domains.pause(open_at("a")), None);
     assert!(domains.state.lock().answers.is_empty());
 }
 
@@ -201,12 +198,12 @@ fn a_full_zone_ends_the_probe_of_the_account() {
     domains.failed(open_at("a"), &account());
     domains.failed(group("other"), &account());
     clock.advance(5 * SECOND);
-    assert_eq!(domains.enter(open_at("a"), &key("m")), Gate::Open);
-    assert!(waits(&domains.gate(group("other"))).is_some(), "m probes for both");
+    assert_eq!(domains.enter(open_at("a"), &key("m")), None);
+    assert!(waits(domains.pause(group("other"))).is_some(), "m probes for both");
     domains.failed(open_at("a"), &full_in("a"));
     clock.advance(5 * SECOND);
-    assert_eq!(domains.enter(open_at("b"), &key("m")), Gate::Open);
-    assert_eq!(domains.enter(group("other"), &key("o")), Gate::Open);
+    assert_eq!(domains.enter(open_at("b"), &key("m")), None);
+    assert_eq!(domains.enter(group("other"), &key("o")), None);
 }
 
 #[test]
@@ -226,7 +223,7 @@ fn errors_of_one_machine_close_nothing() {
     let Fixture { domains, .. } = fixture();
     domains.failed(group("x"), &CloudError::new(ErrorClass::Unauthorised, "no").within("account"));
     domains.failed(group("x"), &CloudError::new(ErrorClass::Throttled, "too fast"));
-    assert_eq!(domains.gate(group("x")), Gate::Open);
+    assert_eq!(domains.pause(group("x")), None);
 }
 
 #[test]
@@ -234,23 +231,23 @@ fn a_lost_probe_times_out() {
     let Fixture { domains, clock, .. } = fixture();
     domains.failed(group("x"), &full());
     clock.advance(5 * SECOND);
-    assert_eq!(domains.enter(group("x"), &key("a")), Gate::Open);
+    assert_eq!(domains.enter(group("x"), &key("a")), None);
     clock.advance(30 * SECOND);
-    assert_eq!(domains.enter(group("x"), &key("b")), Gate::Open);
+    assert_eq!(domains.enter(group("x"), &key("b")), None);
 }
 
 #[test]
 fn obeys_retry_after() {
     let Fixture { domains, .. } = fixture();
     domains.failed(group("x"), &CloudError { retry_after: Some(60 * SECOND), ..full() });
-    assert_eq!(waits(&domains.gate(group("x"))), Some(60 * SECOND));
+    assert_eq!(waits(domains.pause(group("x"))), Some(60 * SECOND));
 }
 
 #[test]
 fn limits_retry_after() {
     let Fixture { domains, .. } = fixture();
     domains.failed(group("x"), &CloudError { retry_after: Some(Duration::MAX), ..full() });
-    assert_eq!(waits(&domains.gate(group("x"))), Some(3600 * SECOND));
+    assert_eq!(waits(domains.pause(group("x"))), Some(3600 * SECOND));
 }
 
 #[test]
@@ -258,16 +255,16 @@ fn forgets_failures_after_a_while() {
     let Fixture { domains, clock, .. } = fixture();
     for _ in 0..6 {
         domains.failed(group("x"), &full());
-        clock.advance(waits(&domains.gate(group("x"))).unwrap());
+        clock.advance(waits(domains.pause(group("x"))).unwrap());
     }
     clock.advance(599 * SECOND);
     domains.failed(group("x"), &full());
-    let wait = waits(&domains.gate(group("x"))).unwrap();
+    let wait = waits(domains.pause(group("x"))).unwrap();
     assert!(wait > 200 * SECOND, "not so long ago: {wait:?}");
 
     clock.advance(wait + 600 * SECOND);
     domains.failed(group("x"), &full());
-    assert!(waits(&domains.gate(group("x"))).unwrap() <= 5 * SECOND);
+    assert!(waits(domains.pause(group("x"))).unwrap() <= 5 * SECOND);
 }
 
 #[test]
@@ -289,8 +286,8 @@ fn drops_waiters_that_do_not_return() {
     domains.failed(group("x"), &full());
     domains.wait(group("x"), &key("gone"));
     for _ in 0..20 {
-        clock.advance(waits(&domains.gate(group("x"))).unwrap());
-        assert_eq!(domains.enter(group("x"), &key("a")), Gate::Open);
+        clock.advance(waits(domains.pause(group("x"))).unwrap());
+        assert_eq!(domains.enter(group("x"), &key("a")), None);
         domains.wait(group("x"), &key("alive"));
         domains.failed(group("x"), &full());
     }

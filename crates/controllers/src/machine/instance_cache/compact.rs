@@ -3,87 +3,58 @@
 
 use std::sync::Arc;
 
-use machinist_domain::key::ObjectKey;
 use machinist_domain::observed::Observed;
 use machinist_provider::cloud::{
     Instance, InstanceState, MachineRef, ObservedInstance, ProviderStatus,
 };
 use serde_json::value::RawValue;
 
-/// A compact observation.
+/// An observation; the provider status of its instance is in `status`, unless it is empty.
 #[derive(Clone)]
-pub(super) enum CompactInstance {
-    /// An instance without its provider status, and the text of that.
-    Instance(Arc<Instance>, Box<RawValue>),
-    /// No provider status.
-    Plain(ObservedInstance),
+pub(super) struct CompactInstance {
+    pub(super) observed: ObservedInstance,
+    status: Option<Box<RawValue>>,
 }
 
 impl CompactInstance {
     pub(super) fn is_running(&self) -> bool {
-        match self {
-            Self::Instance(instance, _) | Self::Plain(Observed::Present(instance)) => {
-                instance.state == InstanceState::Running
-            }
-            Self::Plain(Observed::NotAsked | Observed::Unknown(_) | Observed::Absent) => false,
-        }
+        let instance = self.observed.present();
+        instance.is_some_and(|instance| instance.state == InstanceState::Running)
     }
 
     pub(super) fn expand(&self) -> ObservedInstance {
-        match self {
-            Self::Plain(observed) => observed.clone(),
-            Self::Instance(instance, status) => {
+        match (&self.observed, &self.status) {
+            (Observed::Present(instance), Some(status)) => {
                 let status = ProviderStatus::read(Some(status));
                 Observed::Present(Arc::new(Instance { status, ..Instance::clone(instance) }))
             }
+            (observed, _) => observed.clone(),
         }
     }
 }
 
 impl From<ObservedInstance> for CompactInstance {
-    fn from(observed: ObservedInstance) -> Self {
-        let Observed::Present(instance) = observed else { return Self::Plain(observed) };
-        match serde_json::value::to_raw_value(&instance.status.0) {
-            Ok(text) if !instance.status.is_empty() => {
-                let mut bare = Arc::unwrap_or_clone(instance);
-                bare.status = ProviderStatus::default();
-                Self::Instance(Arc::new(bare), text)
+    fn from(mut observed: ObservedInstance) -> Self {
+        let status = match &mut observed {
+            Observed::Present(instance) if !instance.status.is_empty() => {
+                take_text(&mut Arc::make_mut(instance).status)
             }
-            _ => Self::Plain(Observed::Present(instance)),
-        }
+            _ => None,
+        };
+        Self { observed, status }
     }
 }
 
-/// A compact query.
+/// A query; the provider status is in `status`, unless it is empty.
 pub(super) struct CompactMachine {
-    /// Without its provider status, if `status` has it.
-    machine: MachineRef,
+    pub(super) machine: MachineRef,
     status: Option<Box<RawValue>>,
 }
 
 impl CompactMachine {
-    pub(super) fn new(machine: &MachineRef) -> Self {
-        let text = serde_json::value::to_raw_value(&machine.status.0).ok();
-        let Some(status) = text.filter(|_| !machine.status.is_empty()) else {
-            return Self { machine: machine.clone(), status: None };
-        };
-        let machine = MachineRef {
-            key: machine.key.clone(),
-            uid: machine.uid.clone(),
-            attempt: machine.attempt,
-            cluster: Arc::clone(&machine.cluster),
-            cluster_label: machine.cluster_label.clone(),
-            access: machine.access.clone(),
-            spec: Arc::clone(&machine.spec),
-            provider_id: machine.provider_id.clone(),
-            status: ProviderStatus::default(),
-            created: machine.created,
-        };
-        Self { machine, status: Some(status) }
-    }
-
-    pub(super) fn key(&self) -> &ObjectKey {
-        &self.machine.key
+    pub(super) fn new(mut machine: MachineRef) -> Self {
+        let status = take_text(&mut machine.status);
+        Self { machine, status }
     }
 
     pub(super) fn expand(&self) -> MachineRef {
@@ -93,4 +64,11 @@ impl CompactMachine {
             Some(status) => MachineRef { status: ProviderStatus::read(Some(status)), ..machine },
         }
     }
+}
+
+/// Empties the status; `None` if it is empty already, or has no JSON form.
+fn take_text(status: &mut ProviderStatus) -> Option<Box<RawValue>> {
+    let text = serde_json::value::to_raw_value(&status.0).ok().filter(|_| !status.is_empty())?;
+    *status = ProviderStatus::default();
+    Some(text)
 }

@@ -194,7 +194,7 @@ async fn drops_answers_to_queries_from_before_an_own_call() {
     let a = machine("a", "r");
     instances.look(&chosen, &a);
     settle().await;
-    instances.insert(&a, &instance());
+    instances.insert(&a.key, &a.uid, &instance());
     cloud.go.notify_one();
     settle().await;
     assert_eq!(instances.look(&chosen, &a), Observed::Present(instance()));
@@ -241,14 +241,14 @@ async fn queries_again_after_a_provider_panicked() {
 async fn keeps_the_result_of_an_own_call_until_it_is_used() {
     let Fixture { instances, clock, .. } = fixture();
     let a = machine("a", "r");
-    instances.insert(&a, &instance());
+    instances.insert(&a.key, &a.uid, &instance());
     tokio::time::sleep(Duration::from_secs(120)).await;
     clock.advance(Duration::from_secs(120));
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(instances.get(&a.uid), Observed::Present(instance()), "workers were busy");
     assert_eq!(instances.get(&a.uid), Observed::NotAsked, "it has expired after its use");
 
-    instances.insert(&a, &instance());
+    instances.insert(&a.key, &a.uid, &instance());
     clock.advance(Duration::from_secs(301));
     assert_eq!(instances.get(&a.uid), Observed::NotAsked, "it was not used in time");
     tokio::time::sleep(Duration::from_secs(61)).await;
@@ -263,7 +263,7 @@ fn expands_to_the_observed_instance() {
     }
     let kept = CompactInstance::from(Observed::Present(instance()));
     assert!(kept.is_running());
-    assert!(matches!(kept, CompactInstance::Instance(bare, _) if bare.status.is_empty()));
+    assert!(kept.observed.present().is_some_and(|bare| bare.status.is_empty()));
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn expands_to_the_queried_machine() {
     for status in [ProviderStatus::default(), instance().status.clone()] {
         let cluster_label = Some("their-name-of-it".into());
         let asked = MachineRef { status: status.clone(), cluster_label, ..machine("a", "r") };
-        let kept = CompactMachine::new(&asked).expand();
+        let kept = CompactMachine::new(asked.clone()).expand();
         assert_eq!((kept.status, kept.cluster_label), (status, asked.cluster_label));
     }
 }

@@ -1,180 +1,286 @@
-//! The state of a Machine after a reconcile, as its status is to show it.
+//! What a plan and its outcome mean for the status, Events and requeue of a Machine.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    CONDITION_INSTANCE_EXISTS, INSTANCE_STATE_UNKNOWN, REASON_ERROR_CHECKING_PROVIDER,
-    REASON_INSTANCE_MISSING, REASON_INSTANCE_NOT_CREATED, SEVERITY_INFO, SEVERITY_WARNING,
+    CONDITION_INSTANCE_EXISTS, CONDITION_PAUSED, INSTANCE_STATE_UNKNOWN, REASON_MACHINE_API,
+    REASON_NOT_MACHINE_API, SEVERITY_ERROR, SEVERITY_INFO, SEVERITY_WARNING,
 };
 use machinist_domain::conditions::Condition;
 use machinist_domain::machine::Phase;
 use machinist_domain::observed::Observed;
-use machinist_domain::report::EventNote;
-use machinist_provider::cloud::{
-    CloudError, Deletion, Effect, ErrorClass, Instance, InstanceState, ProviderStatus,
-};
+use machinist_domain::report::{EventNote, EventReason, ReconcileResult};
+use machinist_domain::retry::{Classified as _, Retry};
+use machinist_provider::cloud::{CloudError, Deletion, Instance, InstanceState, ProviderStatus};
 
-use super::super::error::Fatal;
-use super::super::messages;
+use super::super::error::{Fatal, Refusal, is_hopeless};
+use super::super::messages::{self, capitalized};
 use super::super::plan::{Outcome, Plan, Reason};
-use super::super::snapshot::{REASON_INSTANCE_GONE, REASON_INSTANCE_NOT_REQUESTED, View};
-use super::ready;
-use crate::drain::{self, Step};
-
-/// The condition `Paused`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Paused {
-    /// This controller manages the Machine.
-    No,
-    /// Another machine API manages it.
-    Elsewhere,
-    /// `authoritativeAPI` has an unknown value.
-    Unclear,
-}
+use super::super::snapshot::{Call, Pause, View};
+use super::{instance_exists, ready};
+use crate::drain;
 
 /// The state after a reconcile. `None` means unchanged.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     pub(super) phase: Option<Phase>,
+    pub(super) paused: Option<Condition>,
     pub(super) instance_exists: Option<Condition>,
     pub(super) drained: Option<Condition>,
     pub(super) ready: Option<Condition>,
-    /// Set if the Machine fails in this reconcile.
     pub(super) fatal: Option<Fatal>,
     pub(super) instance: Option<Arc<Instance>>,
-    /// `status.providerStatus`.
     pub(super) stored: Option<ProviderStatus>,
-    pub(super) paused: Option<Paused>,
-    /// The status is not written at all.
     pub(super) is_silent: bool,
     /// Its Node is about to be linked, which changes the status again: this write is saved.
     pub(super) is_settling: bool,
-    /// The creation has exceeded its limit in this reconcile.
     pub(super) is_late: bool,
-    pub(super) drain_step: Option<Step>,
-    pub(super) drain_events: Vec<EventNote>,
+    pub(super) events: Vec<EventNote>,
+    /// `None` after a write; `Settled` holds only if the status is not written either.
+    pub(super) result: Option<ReconcileResult>,
+    /// Most of what a Machine waits for is watched; clouds and deadlines are polled.
+    pub(super) retry: Option<Retry>,
 }
 
 impl Facts {
     pub(super) fn after(view: &View, plan: &Plan, outcome: &Outcome, now: Timestamp) -> Self {
-        let phase = view.machine.status.phase;
+        let deleting = view.machine.meta.deleting.then_some(Phase::Deleting);
         let mut facts = Self {
-            phase: if view.machine.meta.deleting { Some(Phase::Deleting) } else { phase },
-            paused: view.rules.obey_migration.then_some(Paused::No),
+            phase: deleting.or(view.machine.status.phase),
+            paused: view.rules.obey_migration.then(|| {
+                let (reason, text) = (REASON_MACHINE_API, messages::MANAGED_HERE);
+                Condition::no(CONDITION_PAUSED, SEVERITY_INFO, reason, text)
+            }),
             ..Self::default()
         };
         match outcome {
             Outcome::Done => facts.planned(view, plan, now),
             outcome => facts.acted(view, plan, outcome, now),
         }
-        facts.ready = ready::condition(view, plan, outcome, &facts);
         ready::check_creation_limit(view, &mut facts, now);
         facts
     }
 
-    /// The plan says it all.
     fn planned(&mut self, view: &View, plan: &Plan, now: Timestamp) {
         match plan {
-            Plan::NoOp(Reason::ManagedElsewhere) => self.managed_elsewhere(view, Paused::Elsewhere),
-            Plan::NoOp(Reason::UnknownAuthority) => self.managed_elsewhere(view, Paused::Unclear),
-            Plan::NoOp(Reason::Failed) => {}
-            Plan::Wait(_) => self.is_silent = !view.awaits_unrecorded_instance(),
-            Plan::Refuse(refusal) => self.refused(view, &refusal.to_string()),
-            Plan::Pause { .. } => self.creating(view),
+            Plan::NoOp(reason) => {
+                self.result = Some(ReconcileResult::Settled);
+                self.nothing_done(view, reason);
+            }
+            Plan::AwaitCloud => {
+                self.result = Some(ReconcileResult::Waiting);
+                self.is_silent = true;
+            }
+            Plan::Wait(wait) => {
+                self.wait(*wait);
+                if view.awaits_unrecorded_instance() {
+                    self.ready = Some(ready::deleting(messages::CHECKING_UNANSWERED_REQUEST));
+                } else {
+                    self.is_silent = true;
+                }
+            }
+            Plan::Refuse(refusal) => self.refused(view, refusal),
+            Plan::Pause(pause) => self.paused_calls(view, pause),
             Plan::Fail(fatal) => self.failed(view, fatal.clone()),
-            Plan::UpdateStatus(instance) => self.seen(view, instance, now),
-            Plan::AwaitHooks => self.untouched(view),
+            Plan::UpdateStatus(instance) => {
+                self.result = Some(ReconcileResult::Settled);
+                let unrepaired = view.unrepaired.as_ref().filter(|_| instance.drift.is_some());
+                self.seen(view, instance, unrepaired.map(|last| &*last.why), now);
+                if self.is_settling {
+                    self.retry = Some(Retry::Again(view.rules.timings.poll / 4));
+                }
+            }
+            Plan::AwaitHooks => {
+                self.result = Some(ReconcileResult::Waiting);
+                self.untouched(view);
+                self.ready = Some(ready::hooked(&view.machine.hooks.pre_terminate));
+            }
             Plan::NothingToRemove => self.gone(),
-            Plan::NoOp(Reason::Undecodable(_) | Reason::Deleting)
-            | Plan::SetAuthority(_)
+            Plan::RemoveNode(_) => {
+                // A Node that the Machine does not name does not requeue it when it is gone.
+                self.wait(Duration::ZERO);
+                self.is_silent = true;
+            }
+            Plan::SetAuthority(_)
             | Plan::AddFinalizer
-            | Plan::AwaitCloud
             | Plan::Prepare { .. }
             | Plan::Create { .. }
             | Plan::Record(_)
             | Plan::Repair(_)
             | Plan::Drain(_)
             | Plan::Terminate
-            | Plan::RemoveNode(_)
             | Plan::Release => self.is_silent = true,
         }
     }
 
     fn acted(&mut self, view: &View, plan: &Plan, outcome: &Outcome, now: Timestamp) {
         match outcome {
-            Outcome::Done | Outcome::DryRun | Outcome::Created(_) => self.is_silent = true,
-            Outcome::Failed(failure) => self.is_silent = !failure.category.needs_attention(),
-            Outcome::Paused { .. } => self.creating(view),
+            Outcome::Done => self.is_silent = true,
+            Outcome::DryRun => {
+                self.result = Some(ReconcileResult::Settled);
+                self.is_silent = true;
+            }
+            Outcome::Failed(failure) => {
+                self.result = Some(ReconcileResult::Failed);
+                self.retry = Some(failure.retry);
+                self.is_silent = !failure.category.needs_attention();
+                if !self.is_silent {
+                    let text = messages::write_failed(&failure.message);
+                    let reason = failure.category.as_str();
+                    self.ready = Some(ready::no(SEVERITY_WARNING, reason, text.as_str()));
+                    self.warn(EventReason::ReconcileError, "Write", text);
+                }
+            }
+            Outcome::Paused(pause) => self.paused_calls(view, pause),
             Outcome::Prepared(stored) => {
                 self.creating(view);
                 // An attempt is prepared only after the previous one was looked for and not found.
-                self.instance_exists = (!view.had_instance()).then(|| not_created(stored));
+                self.instance_exists =
+                    (!view.had_instance()).then(|| instance_exists::not_created(stored));
                 self.stored = Some(stored.clone());
+                self.ready = Some(ready::creating());
             }
-            Outcome::NotCreated(error) => {
-                let hopeless = error.class == ErrorClass::InvalidConfiguration
-                    && error.effect != Effect::Unclear;
-                if hopeless {
-                    self.failed(view, Fatal::InvalidConfiguration(error.message.clone()));
-                } else {
-                    self.creating(view);
-                    if let Some(uncertain) = uncertain(view, error) {
-                        self.instance_exists = Some(uncertain);
-                    }
-                }
+            Outcome::Created(instance) => {
+                self.is_silent = true;
+                self.inform(EventReason::Create, "Create", messages::created(instance));
             }
-            Outcome::Repaired(instance) => self.seen(view, instance, now),
-            Outcome::NotRepaired(_) => {
-                if let Observed::Present(instance) = &view.observed {
-                    self.seen(view, instance, now);
-                }
+            Outcome::Repaired(instance) => {
+                self.seen(view, instance, None, now);
+                self.inform(EventReason::Update, "Update", messages::updated(instance));
             }
+            Outcome::CallFailed(call, error) => self.call_failed(view, *call, error, now),
             Outcome::Drained(outcome) => {
+                self.result = Some(ReconcileResult::Settled);
                 if let (Some(drained), Plan::Drain(plan)) = (&view.drain, plan) {
                     let report = drain::report(drained, plan, outcome, now);
-                    self.drain_step = Some(report.step);
+                    self.ready = Some(ready::deleting(messages::draining(report.step)));
                     self.drained = report.condition;
-                    self.drain_events = report.events;
+                    self.events = report.events;
+                    self.retry = plan.again(outcome).map(Retry::Again);
                 }
                 self.untouched(view);
             }
-            Outcome::Terminating(Deletion::Gone) => self.gone(),
-            Outcome::NotTerminated(_) | Outcome::Terminating(Deletion::UnderWay(_)) => {}
+            Outcome::Terminating(Deletion::UnderWay(what)) => {
+                self.ready = Some(ready::deleting(capitalized(what)));
+                self.retry = Some(Retry::Again(view.rules.timings.poll));
+            }
+            Outcome::Terminating(Deletion::Gone) => {
+                self.gone();
+                self.inform(EventReason::Delete, "Delete", messages::INSTANCE_DELETED);
+            }
         }
     }
 
-    fn gone(&mut self) {
-        let (kind, reason) = (CONDITION_INSTANCE_EXISTS, REASON_INSTANCE_GONE);
-        let text = messages::NOTHING_LEFT;
-        self.instance_exists = Some(Condition::no(kind, SEVERITY_INFO, reason, text));
+    /// Whether another machine API manages the Machine: only the condition `Paused` is written.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.paused.as_ref().is_some_and(Condition::is_true)
     }
 
-    /// Whether only the condition `Paused` is reported.
-    pub(super) fn is_paused(&self) -> bool {
-        self.paused.is_some_and(|paused| paused != Paused::No)
+    fn inform(&mut self, reason: EventReason, action: &'static str, note: impl Into<String>) {
+        self.events.push(EventNote::normal(reason, action, note));
     }
 
-    fn managed_elsewhere(&mut self, view: &View, paused: Paused) {
-        self.paused = Some(paused);
+    fn warn(&mut self, reason: EventReason, action: &'static str, note: impl Into<String>) {
+        self.events.push(EventNote::warning(reason, action, note));
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.result = Some(ReconcileResult::Waiting);
+        self.retry = Some(Retry::Again(time));
+    }
+
+    fn nothing_done(&mut self, view: &View, reason: &Reason) {
+        let text = match reason {
+            Reason::Failed => return,
+            Reason::Undecodable(_) | Reason::Deleting => {
+                self.is_silent = true;
+                return;
+            }
+            Reason::ManagedElsewhere => messages::MANAGED_ELSEWHERE,
+            Reason::UnknownAuthority => {
+                let text = messages::UNKNOWN_AUTHORITY;
+                self.warn(EventReason::FailedValidate, "Validate", text);
+                text
+            }
+        };
+        self.paused = Some(Condition::yes(CONDITION_PAUSED).because(REASON_NOT_MACHINE_API, text));
         self.phase = view.machine.status.phase;
     }
 
     /// The cloud cannot be called. It is still known whether anything was ever requested.
-    fn refused(&mut self, view: &View, why: &str) {
+    fn refused(&mut self, view: &View, refusal: &Refusal) {
+        let text = refusal.to_string();
+        self.result = Some(ReconcileResult::Refused);
+        self.retry = Some(refusal.retry());
+        self.ready = Some(ready::no(SEVERITY_WARNING, refusal.category().as_str(), text.as_str()));
         if view.is_untouched() {
-            self.instance_exists = Some(not_created(&view.stored));
+            self.instance_exists = Some(instance_exists::not_created(&view.stored));
         } else if !view.is_gone() {
-            let reason = REASON_ERROR_CHECKING_PROVIDER;
-            self.instance_exists = Some(Condition::unknown(CONDITION_INSTANCE_EXISTS, reason, why));
+            self.instance_exists = Some(instance_exists::unknown(text.as_str()));
         }
+        let reason = match refusal {
+            Refusal::NoClusterLabel | Refusal::BadSpec(_) => EventReason::FailedValidate,
+            Refusal::NoSecret(_) | Refusal::NotFoundOut(_) | Refusal::CouldNotLook(_) => {
+                EventReason::ReconcileError
+            }
+        };
+        self.warn(reason, "Validate", text);
+    }
+
+    fn paused_calls(&mut self, view: &View, pause: &Pause) {
+        self.wait(pause.wait);
+        self.creating(view);
+        let (reason, text) = (pause.why.category.as_str(), capitalized(&pause.why.message));
+        self.ready = Some(ready::no(SEVERITY_WARNING, reason, text));
+    }
+
+    fn call_failed(&mut self, view: &View, call: Call, error: &CloudError, now: Timestamp) {
+        let text = capitalized(&error.message);
+        match call {
+            Call::Create if is_hopeless(error) => {
+                self.failed(view, Fatal::InvalidConfiguration(error.message.clone()));
+                self.result = Some(ReconcileResult::Failed);
+                return;
+            }
+            Call::Create => {
+                self.creating(view);
+                if let Some(uncertain) = instance_exists::uncertain(view, error) {
+                    self.instance_exists = Some(uncertain);
+                }
+                let reason = error.category().as_str();
+                self.ready = Some(ready::no(SEVERITY_WARNING, reason, text.as_str()));
+                self.warn(EventReason::FailedCreate, "Create", text);
+            }
+            Call::Update => {
+                if let Observed::Present(instance) = &view.observed {
+                    self.seen(view, instance, Some(&error.message), now);
+                }
+                self.warn(EventReason::FailedUpdate, "Update", text);
+            }
+            Call::Delete => {
+                self.ready = Some(ready::not_terminated(error));
+                self.warn(EventReason::FailedDelete, "Delete", text);
+            }
+        }
+        self.result = Some(ReconcileResult::Failed);
+        self.retry = Some(match error.retry() {
+            // No watch reports that the cloud would answer differently.
+            Retry::OnChange => Retry::Backoff,
+            retry => retry,
+        });
+    }
+
+    fn gone(&mut self) {
+        self.instance_exists = Some(instance_exists::gone());
+        self.ready = Some(ready::deleting(messages::INSTANCE_DELETED));
     }
 
     /// A phase without `InstanceNotRequested` would look as if another controller had begun.
     fn untouched(&mut self, view: &View) {
         if view.is_untouched() {
-            self.instance_exists = Some(not_created(&view.stored));
+            self.instance_exists = Some(instance_exists::not_created(&view.stored));
         }
     }
 
@@ -184,48 +290,54 @@ impl Facts {
             return;
         }
         self.phase = self.phase.or(Some(Phase::Provisioning));
-        if is_not_created(view) {
-            self.instance_exists = Some(not_created(&view.stored));
+        if instance_exists::is_not_created(view) {
+            self.instance_exists = Some(instance_exists::not_created(&view.stored));
         }
     }
 
     fn failed(&mut self, view: &View, fatal: Fatal) {
+        let text = fatal.to_string();
         self.phase = Some(Phase::Failed);
         self.instance_exists = match &fatal {
-            Fatal::Missing(_) | Fatal::Terminated { .. } => Some(Condition::no(
-                CONDITION_INSTANCE_EXISTS,
-                SEVERITY_WARNING,
-                REASON_INSTANCE_MISSING,
-                fatal.to_string(),
-            )),
-            Fatal::InvalidConfiguration(_) if is_not_created(view) => {
-                Some(not_created(&view.stored))
+            Fatal::Missing(_) | Fatal::Terminated { .. } => Some(instance_exists::missing(&text)),
+            Fatal::InvalidConfiguration(_) if instance_exists::is_not_created(view) => {
+                Some(instance_exists::not_created(&view.stored))
             }
-            Fatal::NotCreatedInTime(_) if view.is_untouched() => Some(not_created(&view.stored)),
+            Fatal::NotCreatedInTime(_) if view.is_untouched() => {
+                Some(instance_exists::not_created(&view.stored))
+            }
             _ => None,
         };
         self.stored = without_state(&view.stored);
+        self.ready = Some(ready::no(SEVERITY_ERROR, ready::FAILED, text.as_str()));
         self.fatal = Some(fatal);
+        self.warn(EventReason::MachineFailed, "Fail", text);
     }
 
-    fn seen(&mut self, view: &View, instance: &Arc<Instance>, now: Timestamp) {
+    /// The instance exists; `drift` is why it still differs from its spec.
+    fn seen(&mut self, view: &View, instance: &Arc<Instance>, drift: Option<&str>, now: Timestamp) {
         let linked = view.machine.status.node_ref.is_some();
         self.phase = Some(if linked { Phase::Running } else { Phase::Provisioned });
         self.instance_exists = Some(Condition::yes(CONDITION_INSTANCE_EXISTS));
         self.stored = Some(instance.status.clone());
         self.instance = Some(Arc::clone(instance));
         self.is_settling = !linked && is_joining(view, instance, now);
+        let ready = ready::seen(view, instance, drift);
+        self.retry = observe_again(view, instance, &ready).map(Retry::Again);
+        self.ready = Some(ready);
     }
+}
 
-    /// The time until a creation limit is over; `None` if none applies any more.
-    pub(super) fn time_left(&self, view: &View, now: Timestamp) -> Option<Duration> {
-        let coming = matches!(self.phase, None | Some(Phase::Provisioning | Phase::Provisioned));
-        let age = Duration::try_from(now.duration_since(view.machine.created)).unwrap_or_default();
-        let own = view.own_creation_limit().and_then(|(limit, _)| limit.try_into().ok());
-        let limits = [Some(view.rules.timings.creation), own].into_iter().flatten();
-        let left = limits.filter_map(|limit: Duration| limit.checked_sub(age));
-        left.filter(|left| coming && !left.is_zero()).min()
-    }
+/// When to read the state of the instance again: it is not running, its Node is not well (so it may be gone),
+/// the observation is uncertain, or its drift is to be repaired.
+fn observe_again(view: &View, instance: &Instance, ready: &Condition) -> Option<Duration> {
+    let poll = view.rules.timings.poll;
+    let runs = instance.state == InstanceState::Running;
+    let look = (!runs || !ready::runs_well(ready) || instance.uncertain).then_some(poll);
+    let pause = view.unrepaired.as_ref().map(|last| last.wait);
+    let pause = pause.filter(|wait| !wait.is_zero()).unwrap_or(poll);
+    let repair = instance.drift.as_ref().map(|_| pause);
+    look.into_iter().chain(repair).min()
 }
 
 /// Whether a Node is expected to be linked shortly: the instance runs, and the status was written a moment
@@ -238,36 +350,6 @@ fn is_joining(view: &View, instance: &Instance, now: Timestamp) -> bool {
     instance.state == InstanceState::Running
         && view.machine.status.phase == Some(Phase::Provisioning)
         && quiet.is_some_and(|time| time < patience)
-}
-
-/// Whether no request can have created an instance: no launch is stored, or the instance was not found.
-fn is_not_created(view: &View) -> bool {
-    let looked_for = matches!(view.observed, Observed::Absent);
-    !view.had_instance() && (view.attempt().is_none() || looked_for)
-}
-
-/// What a failed create call leaves open about the instance; `None` if it leaves nothing open.
-fn uncertain(view: &View, error: &CloudError) -> Option<Condition> {
-    if view.had_instance() {
-        return None;
-    }
-    let text = match error.effect {
-        Effect::None => return None,
-        Effect::NoneForThisAttempt if error.class == ErrorClass::CapacityExhausted => return None,
-        Effect::NoneForThisAttempt => messages::CHECKING_EARLIER_REQUEST,
-        Effect::Unclear => messages::CHECKING_UNANSWERED_REQUEST,
-    };
-    let reason = REASON_ERROR_CHECKING_PROVIDER;
-    Some(Condition::unknown(CONDITION_INSTANCE_EXISTS, reason, text))
-}
-
-fn not_created(stored: &ProviderStatus) -> Condition {
-    let (reason, text) = if stored.is_empty() {
-        (REASON_INSTANCE_NOT_REQUESTED, messages::NOT_REQUESTED)
-    } else {
-        (REASON_INSTANCE_NOT_CREATED, messages::NOT_CREATED)
-    };
-    Condition::no(CONDITION_INSTANCE_EXISTS, SEVERITY_WARNING, reason, text)
 }
 
 /// The stored state of an instance that is not observed any more becomes Unknown, as in OpenShift.

@@ -7,17 +7,16 @@ use machinist_api::names::{
 use machinist_domain::conditions::Condition;
 use machinist_domain::machine::Phase;
 use machinist_domain::retry::{Category, Classified as _};
-use machinist_provider::cloud::{CloudError, Deletion, Instance, InstanceState};
+use machinist_provider::cloud::{CloudError, Instance, InstanceState};
 
-use super::super::messages::{self, capitalized};
-use super::super::plan::{Outcome, Plan};
+use super::super::messages;
 use super::super::snapshot::View;
 use super::facts::Facts;
-use crate::kinds::Ready;
+use crate::kinds::{Hook, Ready};
 
 const CREATING: &str = "Creating";
 const DELETING: &str = "Deleting";
-const FAILED: &str = "Failed";
+pub(super) const FAILED: &str = "Failed";
 const WAITING_FOR_NODE: &str = "WaitingForNode";
 const INSTANCE_PENDING: &str = "InstancePending";
 const INSTANCE_STOPPED: &str = "InstanceStopped";
@@ -25,63 +24,9 @@ const INSTANCE_STOPPED: &str = "InstanceStopped";
 const INSTANCE_TERMINATING: &str = "InstanceTerminating";
 const NODE_MISSING: &str = "NodeMissing";
 const NODE_NOT_READY: &str = "NodeNotReady";
-/// Drift could not be repaired; the repair is retried.
 const UPDATE_FAILED: &str = "UpdateFailed";
 const DELETION_FAILED: &str = "DeletionFailed";
 const WAITING_FOR_HOOKS: &str = "WaitingForHooks";
-
-/// `Ready` after a reconcile; `None` if it stays.
-pub(super) fn condition(
-    view: &View,
-    plan: &Plan,
-    outcome: &Outcome,
-    facts: &Facts,
-) -> Option<Condition> {
-    if let Some(fatal) = &facts.fatal {
-        return Some(no(SEVERITY_ERROR, FAILED, fatal.to_string()));
-    }
-    let deleting = |message: &str| Some(no(SEVERITY_INFO, DELETING, message));
-    match (outcome, plan) {
-        (Outcome::Failed(failure), _) => failure.category.needs_attention().then(|| {
-            let text = messages::write_failed(&failure.message);
-            no(SEVERITY_WARNING, failure.category.as_str(), text)
-        }),
-        (Outcome::Done, Plan::Refuse(refusal)) => {
-            Some(no(SEVERITY_WARNING, refusal.category().as_str(), refusal.to_string()))
-        }
-        (Outcome::Done, Plan::Pause { why, .. }) | (Outcome::Paused { why, .. }, _) => {
-            Some(no(SEVERITY_WARNING, why.category.as_str(), capitalized(&why.message)))
-        }
-        (Outcome::Prepared(_), _) => Some(no(SEVERITY_INFO, CREATING, messages::CREATING)),
-        (Outcome::NotCreated(error), _) => {
-            Some(no(SEVERITY_WARNING, error.category().as_str(), capitalized(&error.message)))
-        }
-        (Outcome::Done, Plan::UpdateStatus(instance)) => {
-            let unrepaired = view.unrepaired.as_ref().filter(|_| instance.drift.is_some());
-            Some(with_drift(seen(view, instance), unrepaired.map(|last| &*last.why)))
-        }
-        (Outcome::Repaired(instance), _) => Some(seen(view, instance)),
-        (Outcome::NotRepaired(error), _) => {
-            let seen = facts.instance.as_deref().map(|instance| seen(view, instance));
-            seen.map(|seen| with_drift(seen, Some(&error.message)))
-        }
-        (Outcome::Done, Plan::Wait(_)) => deleting(messages::CHECKING_UNANSWERED_REQUEST)
-            .filter(|_| view.awaits_unrecorded_instance()),
-        (Outcome::Drained(_), Plan::Drain(plan)) => {
-            deleting(messages::draining(facts.drain_step.unwrap_or(plan.step)))
-        }
-        (Outcome::Done, Plan::AwaitHooks) => {
-            let text = messages::waiting_for_hooks(&view.machine.hooks.pre_terminate);
-            Some(no(SEVERITY_INFO, WAITING_FOR_HOOKS, text))
-        }
-        (Outcome::Terminating(Deletion::UnderWay(what)), _) => deleting(&capitalized(what)),
-        (Outcome::Done, Plan::NothingToRemove) | (Outcome::Terminating(Deletion::Gone), _) => {
-            deleting(messages::INSTANCE_DELETED)
-        }
-        (Outcome::NotTerminated(error), _) => Some(not_terminated(error)),
-        (Outcome::Done | Outcome::DryRun | Outcome::Created(_) | Outcome::Drained(_), _) => None,
-    }
-}
 
 /// Reports a creation that exceeds its limit, with the last error. The creation goes on.
 pub(super) fn check_creation_limit(view: &View, facts: &mut Facts, now: Timestamp) {
@@ -107,7 +52,19 @@ pub(super) fn check_creation_limit(view: &View, facts: &mut Facts, now: Timestam
     });
 }
 
-fn not_terminated(error: &CloudError) -> Condition {
+pub(super) fn creating() -> Condition {
+    no(SEVERITY_INFO, CREATING, messages::CREATING)
+}
+
+pub(super) fn deleting(message: impl Into<Box<str>>) -> Condition {
+    no(SEVERITY_INFO, DELETING, message)
+}
+
+pub(super) fn hooked(hooks: &[Hook]) -> Condition {
+    no(SEVERITY_INFO, WAITING_FOR_HOOKS, messages::waiting_for_hooks(hooks))
+}
+
+pub(super) fn not_terminated(error: &CloudError) -> Condition {
     let severity = match error.category() {
         Category::Unauthorised | Category::InvalidConfiguration => SEVERITY_ERROR,
         _ => SEVERITY_WARNING,
@@ -115,14 +72,15 @@ fn not_terminated(error: &CloudError) -> Condition {
     no(severity, DELETION_FAILED, messages::not_deleted(&error.message))
 }
 
-/// Whether instance and Node are well, even with drift.
 pub(super) fn runs_well(ready: &Condition) -> bool {
     ready.is_true() || ready.reason.as_deref() == Some(UPDATE_FAILED)
 }
 
-/// Adds drift that could not be repaired, unless something worse is reported.
-fn with_drift(seen: Condition, failed: Option<&str>) -> Condition {
-    match failed {
+/// `Ready` of a Machine whose instance exists. Drift that could not be repaired is added unless something worse is
+/// reported.
+pub(super) fn seen(view: &View, instance: &Instance, drift: Option<&str>) -> Condition {
+    let seen = without_drift(view, instance);
+    match drift {
         Some(why) if seen.is_true() => no(SEVERITY_WARNING, UPDATE_FAILED, messages::drift(why)),
         // The drift, such as a missing load balancer target, may be why no Node registers.
         Some(why) if seen.reason.as_deref() == Some(WAITING_FOR_NODE) => {
@@ -132,8 +90,7 @@ fn with_drift(seen: Condition, failed: Option<&str>) -> Condition {
     }
 }
 
-/// `Ready` of a Machine whose instance exists.
-fn seen(view: &View, instance: &Instance) -> Condition {
+fn without_drift(view: &View, instance: &Instance) -> Condition {
     let node_is_ready = view.node.as_ref().is_some_and(|node| node.is_ready());
     match instance.state {
         // A ready Node is newer than the observation of the instance.
@@ -161,6 +118,10 @@ fn seen(view: &View, instance: &Instance) -> Condition {
     no(SEVERITY_WARNING, reason, text)
 }
 
-fn no(severity: &'static str, reason: &'static str, message: impl Into<Box<str>>) -> Condition {
+pub(super) fn no(
+    severity: &'static str,
+    reason: &'static str,
+    message: impl Into<Box<str>>,
+) -> Condition {
     Condition::no(CONDITION_READY, severity, reason, message)
 }

@@ -2,8 +2,7 @@
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    CONDITION_DRAINABLE, CONDITION_PAUSED, CONDITION_TERMINABLE, REASON_HOOK_PRESENT,
-    REASON_MACHINE_API, REASON_NOT_MACHINE_API, SEVERITY_INFO, SEVERITY_WARNING,
+    CONDITION_DRAINABLE, CONDITION_TERMINABLE, REASON_HOOK_PRESENT, SEVERITY_WARNING,
 };
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::machine::Phase;
@@ -13,11 +12,10 @@ use serde_json::{Map, Value, json};
 
 use super::super::messages;
 use super::super::snapshot::View;
-use super::facts::{Facts, Paused};
+use super::facts::Facts;
 use crate::kinds::Hook;
 use crate::served::Field;
 
-/// A merge patch of the status; `None` if nothing differs.
 pub(super) fn patch(view: &View, facts: &Facts, now: Timestamp) -> Option<Value> {
     if facts.is_silent || facts.is_settling {
         return None;
@@ -40,7 +38,7 @@ pub(super) fn patch(view: &View, facts: &Facts, now: Timestamp) -> Option<Value>
     {
         patch.insert("addresses".to_owned(), addresses(&instance.addresses));
     }
-    if !facts.is_paused() {
+    if !facts.is_elsewhere() {
         errors(view, facts, &mut patch);
     }
     if patch.is_empty() {
@@ -53,9 +51,8 @@ pub(super) fn patch(view: &View, facts: &Facts, now: Timestamp) -> Option<Value>
 
 /// The conditions to set. A Machine that is managed elsewhere gets `Paused` only.
 fn wanted(view: &View, facts: &Facts) -> Vec<Condition> {
-    let mut wanted = Vec::new();
-    wanted.extend(facts.paused.map(paused));
-    if facts.is_paused() {
+    let mut wanted: Vec<_> = facts.paused.iter().cloned().collect();
+    if facts.is_elsewhere() {
         return wanted;
     }
     let hooks = &view.machine.hooks;
@@ -66,18 +63,6 @@ fn wanted(view: &View, facts: &Facts) -> Vec<Condition> {
     wanted.extend(facts.drained.clone());
     wanted.extend(facts.ready.clone());
     wanted
-}
-
-fn paused(paused: Paused) -> Condition {
-    let text = match paused {
-        Paused::No => {
-            let (reason, text) = (REASON_MACHINE_API, messages::MANAGED_HERE);
-            return Condition::no(CONDITION_PAUSED, SEVERITY_INFO, reason, text);
-        }
-        Paused::Elsewhere => messages::MANAGED_ELSEWHERE,
-        Paused::Unclear => messages::UNKNOWN_AUTHORITY,
-    };
-    Condition::yes(CONDITION_PAUSED).because(REASON_NOT_MACHINE_API, text)
 }
 
 fn unless_hooked(kind: &'static str, hooks: &[Hook], text: fn(&[Hook]) -> String) -> Condition {

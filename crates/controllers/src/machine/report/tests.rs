@@ -6,7 +6,9 @@ use std::time::Duration;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::ReconcileResult;
 use machinist_domain::retry::Category;
-use machinist_provider::cloud::{CloudError, Effect, ErrorClass, Instance};
+use machinist_provider::cloud::{
+    CloudError, Deletion, Effect, ErrorClass, Instance, InstanceState,
+};
 use machinist_provider::spec::SpecError;
 use serde_json::{Value, json};
 
@@ -17,6 +19,7 @@ use super::super::samples::{
     all, conditions, deleting, failure, instance, launch, merge, node, now, object, recorded,
     snapshot, view, view_of,
 };
+use super::super::snapshot::{Call, Pause};
 use super::*;
 use crate::drain;
 use crate::served::Field;
@@ -216,7 +219,7 @@ fn reports_every_step_of_a_deletion() {
     assert_eq!(condition(&status, "InstanceExists"), "False/InstanceGone");
     assert_eq!((reasons(&report), report.retry), (vec!["Delete"], None));
     let (report, status) =
-        of(&going, &tried(Outcome::NotTerminated(error(ErrorClass::Unauthorised))));
+        of(&going, &tried(Outcome::CallFailed(Call::Delete, error(ErrorClass::Unauthorised))));
     assert_eq!(condition(&status, "Ready"), "False/DeletionFailed");
     assert_eq!((reasons(&report), report.retry), (vec!["FailedDelete"], Some(Retry::Backoff)));
     let no_secret = done(Plan::Refuse(Refusal::NoSecret(ObjectKey::new("ns", "s"))));

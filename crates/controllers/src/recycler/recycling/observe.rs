@@ -12,8 +12,7 @@ use machinist_runtime::cluster::ApiError;
 
 use super::Recycling;
 use super::snapshot::{Node, Settings, Snapshot, group_of};
-use crate::drain::snapshot::StoredStep;
-use crate::drain::{self, Subject};
+use crate::drain::{self, StoredStep, Subject};
 use crate::kinds::{self, NodeRef};
 
 /// Since when a drain waits for these volumes. Each volume that is detached restarts the timeout.

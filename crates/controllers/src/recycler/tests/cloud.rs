@@ -152,7 +152,7 @@ pub(in crate::recycler) fn recycling(
     let session = cluster.session(UserAgent::of("recycler"));
     let metrics = Arc::new(Metrics::default());
     let caches = Caches::new(clock.clone(), timings, Arc::clone(&metrics), Tasks::default());
-    let nodes = caches.open(&cluster, Scope::All, Nodes::default());
+    let nodes = caches.open(&cluster, Scope::All, Nodes);
     let gateway = Arc::new(Gateway::new(false, timings.cloud_call, metrics));
     let writer = Writer::new(gateway, session.clone(), "test", Leadership::NotNeeded);
     let groups: Arc<dyn NodeGroups> = cloud.clone();

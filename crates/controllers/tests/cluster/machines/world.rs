@@ -71,7 +71,7 @@ impl Process {
     /// Whether its cache has this Node.
     pub(crate) fn sees_node(&self, name: &str) -> bool {
         let cluster = self.shared.target.as_ref().unwrap_or(&self.shared.control);
-        let nodes = self.shared.caches.open(cluster, Scope::All, Nodes::default());
+        let nodes = self.shared.caches.open(cluster, Scope::All, Nodes);
         nodes.get(&ObjectKey::new("", name)).is_some()
     }
 

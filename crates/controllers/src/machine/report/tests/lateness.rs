@@ -7,14 +7,16 @@ fn reports_a_late_creation_once_with_the_last_error() {
     let old = json!({"metadata": {"creationTimestamp": "2026-06-01T11:00:00Z"}});
     let late = all(&[launched(), old.clone()]);
     let (report, status) =
-        of(&late, &tried(Outcome::NotCreated(error(ErrorClass::CapacityExhausted))));
+        of(&late, &tried(Outcome::CallFailed(Call::Create, error(ErrorClass::CapacityExhausted))));
     assert_eq!(condition(&status, "Ready"), "False/CreationTimedOut");
     assert_eq!(message(&status, "Ready"), "Not running after 20m; still retrying: No luck");
     assert_eq!(reasons(&report), ["CreationTimedOut", "FailedCreate"]);
     assert_eq!((&status["phase"], report.retry), (&json!("Provisioning"), Some(Retry::Backoff)));
 
     let told = all(&[late, json!({"status": status})]);
-    let again = of(&told, &tried(Outcome::NotCreated(error(ErrorClass::CapacityExhausted)))).0;
+    let again =
+        of(&told, &tried(Outcome::CallFailed(Call::Create, error(ErrorClass::CapacityExhausted))))
+            .0;
     assert_eq!((reasons(&again), again.status), (vec!["FailedCreate"], None));
     let (_, status) = of(&told, &tried(Outcome::Prepared(launch(2))));
     assert!(
@@ -63,7 +65,7 @@ fn requeues_at_the_earlier_creation_limit() {
     // The general limit applies as well.
     let waits = all(&[launched(), limit("48h")]);
     let then = view(&waits).machine.created + Duration::from_secs(usual + 60);
-    let step = tried(Outcome::NotCreated(error(ErrorClass::CapacityExhausted)));
+    let step = tried(Outcome::CallFailed(Call::Create, error(ErrorClass::CapacityExhausted)));
     let status = reported(view(&waits), &step, then).status.unwrap();
     assert_eq!(condition(&status, "Ready"), "False/CreationTimedOut");
 }
@@ -85,13 +87,15 @@ fn reports_a_late_creation_whatever_blocks_it() {
     let wait = Duration::from_secs(3);
     let steps = [
         tried(Outcome::Failed(failure(Category::Unauthorised))),
-        done(Plan::Pause { wait, why: failure(Category::CapacityExhausted) }),
+        done(Plan::Pause(Pause { wait, why: failure(Category::CapacityExhausted) })),
         tried(Outcome::Prepared(launch(2))),
         done(Plan::UpdateStatus(instance(InstanceState::Pending))),
         done(Plan::UpdateStatus(instance(InstanceState::Running))),
     ];
     let steps = steps.into_iter().chain(refusals.map(|it| done(Plan::Refuse(it))));
-    for step in steps.chain(transient.map(|class| tried(Outcome::NotCreated(error(class))))) {
+    for step in
+        steps.chain(transient.map(|class| tried(Outcome::CallFailed(Call::Create, error(class)))))
+    {
         for begun in [json!({}), launched()] {
             let (report, status) = of(&all(&[begun, old.clone()]), &step);
             assert_eq!(condition(&status, "Ready"), "False/CreationTimedOut", "{step:?}");

@@ -16,7 +16,8 @@ fn reports_and_retries_refused_calls() {
         (ErrorClass::NotFound, "NotFound"),
         (ErrorClass::Unknown, "Unexpected"),
     ] {
-        let (report, status) = of(&launched(), &tried(Outcome::NotCreated(error(class))));
+        let (report, status) =
+            of(&launched(), &tried(Outcome::CallFailed(Call::Create, error(class))));
         assert_eq!(status["phase"], "Provisioning", "{class:?}");
         assert_eq!(condition(&status, "Ready"), format!("False/{reason}"));
         assert_eq!((reasons(&report), report.retry), (vec!["FailedCreate"], Some(Retry::Backoff)));
@@ -24,7 +25,7 @@ fn reports_and_retries_refused_calls() {
     }
     let why = failure(Category::CapacityExhausted);
     let wait = Duration::from_secs(7);
-    let (report, status) = of(&json!({}), &done(Plan::Pause { wait, why }));
+    let (report, status) = of(&json!({}), &done(Plan::Pause(Pause { wait, why })));
     assert_eq!(
         (condition(&status, "Ready").as_str(), report.retry),
         ("False/CapacityExhausted", Some(Retry::Again(wait)))
@@ -33,8 +34,10 @@ fn reports_and_retries_refused_calls() {
 
 #[test]
 fn sets_both_error_fields_of_a_failed_machine() {
-    let (report, status) =
-        of(&launched(), &tried(Outcome::NotCreated(error(ErrorClass::InvalidConfiguration))));
+    let (report, status) = of(
+        &launched(),
+        &tried(Outcome::CallFailed(Call::Create, error(ErrorClass::InvalidConfiguration))),
+    );
     assert_eq!(status["phase"], "Failed");
     for name in ["errorReason", "failureReason"] {
         assert_eq!(status[name], "InvalidConfiguration");
@@ -52,7 +55,7 @@ fn sets_both_error_fields_of_a_failed_machine() {
     assert_eq!((status.get("failureReason"), &status["errorMessage"]), (None, &json!("No")));
 
     let unclear = CloudError { effect: Effect::Unclear, ..error(ErrorClass::InvalidConfiguration) };
-    let status = of(&launched(), &tried(Outcome::NotCreated(unclear))).1;
+    let status = of(&launched(), &tried(Outcome::CallFailed(Call::Create, unclear))).1;
     assert_eq!(status["phase"], "Provisioning", "an instance may exist");
 }
 
@@ -60,7 +63,7 @@ fn sets_both_error_fields_of_a_failed_machine() {
 fn reports_not_created_only_if_it_is_certain() {
     let none = conditions(&[("InstanceExists", "False", "InstanceNotCreated")]);
     let after = |patch: &Value, class, effect| {
-        let step = tried(Outcome::NotCreated(CloudError { effect, ..error(class) }));
+        let step = tried(Outcome::CallFailed(Call::Create, CloudError { effect, ..error(class) }));
         condition(&of(patch, &step).1, "InstanceExists")
     };
     let asked = all(&[launched(), none]);
@@ -77,7 +80,7 @@ fn reports_not_created_only_if_it_is_certain() {
         assert_eq!(lost, "Unknown/ErrorCheckingProvider", "a later refusal does not change it");
     }
     let why = failure(Category::Throttled);
-    let paused = done(Plan::Pause { wait: Duration::from_secs(7), why });
+    let paused = done(Plan::Pause(Pause { wait: Duration::from_secs(7), why }));
     assert_eq!(condition(&of(&launched(), &paused).1, "InstanceExists"), "-/-");
     // An instance of a used token may not be visible yet.
     let over = after(&asked, ErrorClass::Unavailable, Effect::NoneForThisAttempt);
@@ -96,16 +99,22 @@ fn reports_an_instance_that_was_not_found() {
         let view = View { observed: Observed::Absent, ..view(&looked) };
         condition(&told(view, &object(&looked), step).1, "InstanceExists")
     };
-    let refused =
-        |class| tried(Outcome::NotCreated(CloudError { effect: Effect::None, ..error(class) }));
-    let paused =
-        done(Plan::Pause { wait: Duration::from_secs(7), why: failure(Category::Throttled) });
+    let refused = |class| {
+        tried(Outcome::CallFailed(
+            Call::Create,
+            CloudError { effect: Effect::None, ..error(class) },
+        ))
+    };
+    let paused = done(Plan::Pause(Pause {
+        wait: Duration::from_secs(7),
+        why: failure(Category::Throttled),
+    }));
     for step in [paused, refused(ErrorClass::Throttled), refused(ErrorClass::InvalidConfiguration)]
     {
         assert_eq!(after(&step), "False/InstanceNotCreated", "{step:?}");
     }
     assert_eq!(
-        after(&tried(Outcome::NotCreated(error(ErrorClass::Unavailable)))),
+        after(&tried(Outcome::CallFailed(Call::Create, error(ErrorClass::Unavailable)))),
         "Unknown/ErrorCheckingProvider"
     );
 }
@@ -156,8 +165,11 @@ fn reports_a_failed_repair_and_the_instance() {
         node: Some(node("True")),
         ..view(&linked())
     };
-    let (report, status) =
-        told(view, &object(&linked()), &tried(Outcome::NotRepaired(error(ErrorClass::Throttled))));
+    let (report, status) = told(
+        view,
+        &object(&linked()),
+        &tried(Outcome::CallFailed(Call::Update, error(ErrorClass::Throttled))),
+    );
     assert_eq!(
         (reasons(&report), condition(&status, "Ready")),
         (vec!["FailedUpdate"], "False/UpdateFailed".to_owned())
@@ -170,10 +182,8 @@ fn reports_an_invalid_creation_timeout() {
     let odd = json!({"metadata": {"annotations": {"machinist.dev/creation-timeout": "soon"}}});
     let report = of(&odd, &tried(Outcome::Prepared(launch(1)))).0;
     assert_eq!(reasons(&report), ["FailedValidate"]);
-    let undecodable = Snapshot {
-        meta: view(&odd).machine.meta.clone(),
-        content: Content::Undecodable("odd".to_owned()),
-    };
+    let undecodable =
+        Snapshot { meta: view(&odd).machine.meta.clone(), view: Err("odd".to_owned()) };
     let plan = Plan::NoOp(Reason::Undecodable("odd".to_owned()));
     let report = super::super::report(&undecodable, &plan, &Outcome::Done, now());
     assert_eq!((reasons(&report), report.retry), (vec!["ReconcileError"], Some(Retry::OnChange)));
@@ -231,8 +241,10 @@ fn every_refusal_is_a_condition_and_an_event() {
     let refused = refusals.into_iter().map(|it| done(Plan::Refuse(it)));
     let refused = refused.chain(unwritten.map(|it| tried(Outcome::Failed(it))));
     let classes = ErrorClass::ALL.into_iter();
-    let not_created = classes.clone().map(|class| tried(Outcome::NotCreated(error(class))));
-    let not_terminated = classes.map(|class| tried(Outcome::NotTerminated(error(class))));
+    let not_created =
+        classes.clone().map(|class| tried(Outcome::CallFailed(Call::Create, error(class))));
+    let not_terminated =
+        classes.map(|class| tried(Outcome::CallFailed(Call::Delete, error(class))));
     for step in refused.clone().chain(not_created) {
         let (report, status) = of(&launched(), &step);
         is_told(&step, &report, &status);

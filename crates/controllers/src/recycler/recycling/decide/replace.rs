@@ -165,7 +165,7 @@ impl<'a> Replacing<'a> {
             let left = self.snapshot.settings.drain_timeout.saturating_sub(self.lasted(instance));
             let pause = verdict.again.unwrap_or(self.snapshot.settings.poll).min(left);
             again = Some(again.map_or(pause, |again| again.min(pause)));
-            if !verdict.effects.is_empty() {
+            if verdict.has_effects() {
                 drains.push((InstanceId::from(instance.id.as_str()), verdict));
             }
         }

@@ -85,7 +85,7 @@ impl RecycleContext {
         let metrics = Arc::new(Metrics::default());
         let tasks = Tasks::default();
         let caches = Caches::new(clock.clone(), timings, Arc::clone(&metrics), tasks.clone());
-        let nodes = caches.open(&cluster, Scope::All, Nodes::default());
+        let nodes = caches.open(&cluster, Scope::All, Nodes);
         if let Some(trouble) = nodes.wait_synced_or_trouble().await {
             bail!(messages::not_listed("nodes", trouble));
         }

@@ -49,8 +49,8 @@ impl Detector {
         arguments: &WatchArguments,
     ) -> anyhow::Result<Self> {
         let scope = arguments.namespace.clone().map_or(Scope::All, Scope::Namespace);
-        let events = context.caches.open(&context.cluster, scope.clone(), Events::default());
-        let pods = context.caches.open(&context.cluster, scope, Pods::default());
+        let events = context.caches.open(&context.cluster, scope.clone(), Events);
+        let pods = context.caches.open(&context.cluster, scope, Pods);
         synced(&events).await?;
         synced(&pods).await?;
         let news = Arc::new(Notify::new());
