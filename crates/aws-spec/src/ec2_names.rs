@@ -14,13 +14,12 @@ pub fn architecture<'a>(supported: impl IntoIterator<Item = &'a str>) -> Archite
 }
 
 /// The GPU vendor, from `Manufacturer`; `None` without a known resource name.
-pub fn gpu_vendor(manufacturer: &str) -> Option<GpuVendor> {
-    let is = |name: &str| manufacturer.eq_ignore_ascii_case(name);
-    match () {
-        () if is("nvidia") => Some(GpuVendor::Nvidia),
-        () if is("amd") => Some(GpuVendor::Amd),
-        () if is("habana") => Some(GpuVendor::Habana),
-        () => None,
+pub(crate) fn gpu_vendor(manufacturer: &str) -> Option<GpuVendor> {
+    match manufacturer.to_ascii_lowercase().as_str() {
+        "nvidia" => Some(GpuVendor::Nvidia),
+        "amd" => Some(GpuVendor::Amd),
+        "habana" => Some(GpuVendor::Habana),
+        _ => None,
     }
 }
 

@@ -1,7 +1,4 @@
-//! One EC2 client per cloud access.
-//!
-//! The first caller creates a client while others wait. A client is dropped, with its credentials, when it is idle or
-//! its Secret has changed.
+//! One EC2 client per cloud access. It is dropped, with its credentials, when it is idle or its Secret has changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,13 +59,7 @@ impl Clients {
     }
 }
 
-/// Whether `newer` is a later version of the same Secret.
-fn supersedes(newer: &Credentials, older: &Credentials) -> bool {
-    match (newer, older) {
-        (
-            Credentials::Secret { key, version },
-            Credentials::Secret { key: same, version: before },
-        ) => key == same && version > before,
-        _ => false,
-    }
+pub(crate) fn supersedes(newer: &Credentials, older: &Credentials) -> bool {
+    let Credentials::Secret { key, version } = newer else { return false };
+    matches!(older, Credentials::Secret { key: same, version: old } if same == key && old < version)
 }

@@ -1,8 +1,5 @@
-//! Checks that a region exists and is enabled.
-//!
-//! Regions that every account has, and regions with a custom endpoint, are accepted. Others are looked up with
-//! `DescribeRegions`, because a wrong region otherwise shows only as a DNS error, and a region that is not opted in as
-//! an authentication error. The lists are cached per identity.
+//! Checks that a region exists and is enabled, with `DescribeRegions`: a wrong region otherwise shows only as a DNS
+//! error, and a region that is not opted in as an authentication error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +12,7 @@ use machinist_provider::parts::Clock;
 use crate::client::Connector;
 use crate::ec2::RegionFacts;
 use crate::errors::AwsError;
+use crate::messages;
 
 const KEEP: Duration = Duration::from_mins(30);
 
@@ -79,7 +77,6 @@ const PARTITIONS: &[(&str, &str)] = &[
     ("eusc-", "eusc-de-east-1"),
 ];
 
-/// The region that lists the regions of the same partition.
 fn listing_region(region: &str) -> &'static str {
     let partition = PARTITIONS.iter().find(|(start, _)| region.starts_with(start));
     partition.map_or("us-east-1", |(_, listing)| listing)
@@ -87,7 +84,6 @@ fn listing_region(region: &str) -> &'static str {
 
 type List = Result<Arc<[RegionFacts]>, AwsError>;
 
-/// The regions of a partition, per identity.
 #[derive(Debug)]
 pub(crate) struct Regions {
     lists: Lookups<(Credentials, &'static str), List>,
@@ -125,8 +121,11 @@ impl Regions {
 
 fn find(region: &str, regions: &[RegionFacts]) -> Result<(), AwsError> {
     match regions.iter().find(|facts| facts.name == region) {
-        None => Err(AwsError::NoSuchRegion { region: region.to_owned() }),
-        Some(facts) if !facts.opted_in => Err(AwsError::NotOptedIn { region: region.to_owned() }),
+        None => Err(AwsError::NoSuchRegion(region.to_owned())),
+        Some(facts) if !facts.opted_in => {
+            let message = messages::not_opted_in(region);
+            Err(AwsError::access(Category::InvalidConfiguration, message))
+        }
         Some(_) => Ok(()),
     }
 }

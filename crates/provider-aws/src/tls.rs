@@ -12,12 +12,14 @@ use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use machinist_domain::retry::Category;
 use parking_lot::Mutex;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
 use crate::errors::AwsError;
+use crate::messages;
 
 /// The latest HTTP client, shared to keep connections and parsed roots.
 #[derive(Debug, Default)]
@@ -58,7 +60,6 @@ fn client(extra: Option<String>) -> SharedHttpClient {
     })
 }
 
-/// The valid certificates of a bundle, as PEM.
 fn usable(bundle: &str) -> Result<String, AwsError> {
     let mut roots = RootCertStore::empty();
     let mut pem = String::new();
@@ -69,7 +70,11 @@ fn usable(bundle: &str) -> Result<String, AwsError> {
             pem.push_str("\n-----END CERTIFICATE-----\n");
         }
     }
-    if pem.is_empty() { Err(AwsError::NoCertificate) } else { Ok(pem) }
+    if pem.is_empty() {
+        let message = messages::NO_CERTIFICATE.to_owned();
+        return Err(AwsError::access(Category::InvalidConfiguration, message));
+    }
+    Ok(pem)
 }
 
 #[cfg(test)]
@@ -88,7 +93,8 @@ mod tests {
         };
         assert_eq!(ders(&kept), ders(good));
         for empty in ["", "hello", nonsense, "-----BEGIN CERTIFICATE-----\nAA"] {
-            assert!(matches!(usable(empty), Err(AwsError::NoCertificate)), "{empty}");
+            let error = usable(empty).unwrap_err();
+            assert_eq!(error.to_string(), messages::NO_CERTIFICATE, "{empty}");
         }
     }
 }

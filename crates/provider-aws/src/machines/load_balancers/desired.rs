@@ -10,10 +10,8 @@ use serde_json::{Value, json};
 
 use crate::messages;
 
-/// The key of the registered address.
 pub(crate) const PRIVATE_IP: &str = "privateIp";
 
-/// The key of the load balancers where the instance may be registered.
 pub(crate) const LOAD_BALANCERS: &str = "loadBalancers";
 
 /// A cheap check: few specs name load balancers, and parsing takes time.
@@ -28,8 +26,7 @@ pub(crate) fn wanted(machine: &MachineRef) -> Vec<LoadBalancer> {
     LoadBalancer::all_of(&machine.spec).unwrap_or_default()
 }
 
-/// The stored load balancers and those of the spec. With an unreadable spec, the stored ones; without those it is an
-/// error.
+/// The stored load balancers and those of the spec; an error if neither is readable.
 pub(crate) fn possible(machine: &MachineRef) -> Result<Vec<LoadBalancer>, CloudError> {
     let stored = machine.status.0.get(LOAD_BALANCERS);
     let stored = stored.and_then(|stored| Vec::<LoadBalancer>::deserialize(stored).ok());
@@ -59,6 +56,5 @@ pub(crate) fn possible(machine: &MachineRef) -> Result<Vec<LoadBalancer>, CloudE
 
 pub(crate) fn to_store(machine: &MachineRef) -> Option<Value> {
     let balancers = possible(machine).ok().filter(|balancers| !balancers.is_empty())?;
-    let of = |one: LoadBalancer| json!({ "name": one.name, "type": one.kind });
-    Some(balancers.into_iter().map(of).collect())
+    Some(json!(balancers))
 }
