@@ -2,8 +2,7 @@
 
 use machinist_domain::shape::{Architecture, GpuVendor};
 
-/// The node's architecture, from `SupportedArchitectures`: the first that Kubernetes supports (old types list `i386`
-/// first), amd64 if there is none.
+/// The first that Kubernetes supports, because old types list `i386` first; amd64 if there is none.
 pub fn architecture<'a>(supported: impl IntoIterator<Item = &'a str>) -> Architecture {
     let known = |name: &str| match name {
         "x86_64" | "x86_64_mac" => Some(Architecture::Amd64),
@@ -13,7 +12,7 @@ pub fn architecture<'a>(supported: impl IntoIterator<Item = &'a str>) -> Archite
     supported.into_iter().find_map(known).unwrap_or(Architecture::Amd64)
 }
 
-/// The GPU vendor, from `Manufacturer`; `None` without a known resource name.
+/// `None` without a known resource name.
 pub(crate) fn gpu_vendor(manufacturer: &str) -> Option<GpuVendor> {
     match manufacturer.to_ascii_lowercase().as_str() {
         "nvidia" => Some(GpuVendor::Nvidia),

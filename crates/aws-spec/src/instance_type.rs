@@ -8,22 +8,16 @@ use crate::ec2_names;
 
 /// An instance type. Zero means unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "most names say it")]
 pub struct InstanceType<'a> {
-    /// As `m6i.large`.
     pub name: Cow<'a, str>,
-    /// The default number of virtual CPUs.
     pub vcpus: u32,
-    /// Memory in MiB.
     pub memory_mib: u64,
-    /// The node's architecture.
     pub architecture: Architecture,
     /// The most network interfaces of the default network card, from which pods get their addresses.
     pub interfaces: u32,
-    /// The most IPv4 addresses per interface.
     pub addresses_per_interface: u32,
-    /// Instance storage in GB.
     pub storage_gb: u64,
-    /// GPUs, by model.
     pub gpus: Vec<Device<'a>>,
     /// For inference, training and video, and FPGAs; each device once.
     pub accelerators: Vec<Device<'a>>,
@@ -31,12 +25,11 @@ pub struct InstanceType<'a> {
 
 /// Devices of one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "most names say it")]
 pub struct Device<'a> {
     /// The number of devices; of a fractional GPU, the logical ones.
     pub count: u32,
-    /// As `NVIDIA`.
     pub maker: Cow<'a, str>,
-    /// As `A100`.
     pub model: Cow<'a, str>,
 }
 

@@ -79,8 +79,7 @@ fn text<'a>(data: &'a SecretData, key: &str) -> Result<Option<&'a str>, &'static
     Ok(data.text(key).map(str::trim).filter(|value| !value.is_empty()))
 }
 
-/// Whether the file sends the process's own identity to an endpoint of the file, for which write access to a Secret
-/// must not suffice.
+/// Write access to a Secret must not suffice to send the process's own identity to an endpoint.
 fn lends_our_identity(file: &str) -> bool {
     let mut names =
         file.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name.trim());

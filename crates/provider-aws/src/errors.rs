@@ -103,6 +103,11 @@ impl AwsError {
         Self::Refused { operation, code, message: short(message), category }
     }
 
+    /// A response of AWS without the value that it must have.
+    pub(crate) fn incomplete(operation: &'static str, reason: &str) -> Self {
+        Self::InvalidResponse { operation, status: 200, reason: reason.to_owned() }
+    }
+
     pub(crate) fn has_code(&self, expected: &str) -> bool {
         matches!(self, Self::Refused { code, .. } if code == expected)
     }

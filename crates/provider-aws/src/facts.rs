@@ -34,7 +34,6 @@ fn device(count: Option<i32>, maker: Option<&str>, model: Option<&str>) -> Devic
     Device { count: number(count), maker: text(maker), model: text(model) }
 }
 
-/// Of the default network card; without cards, the total.
 fn interfaces(network: &NetworkInfo) -> Option<i32> {
     let default = Some(network.default_network_card_index.unwrap_or(0));
     let mut cards = network.network_cards().iter();

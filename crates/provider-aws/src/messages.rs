@@ -297,17 +297,9 @@ mod tests {
             AwsError::refused(operation, "VcpuLimitExceeded", "You have requested more", 400),
             AwsError::NoResponse { operation, reason: "connection closed".to_owned() },
             AwsError::NoResponse { operation, reason: TIMED_OUT.to_owned() },
-            AwsError::InvalidResponse { operation, status: 200, reason: NO_INSTANCE_ID.to_owned() },
-            AwsError::InvalidResponse {
-                operation: "AllocateHosts",
-                status: 200,
-                reason: NO_HOST_ID.to_owned(),
-            },
-            AwsError::InvalidResponse {
-                operation: "StartInstanceRefresh",
-                status: 200,
-                reason: NO_REFRESH_ID.to_owned(),
-            },
+            AwsError::incomplete(operation, NO_INSTANCE_ID),
+            AwsError::incomplete("AllocateHosts", NO_HOST_ID),
+            AwsError::incomplete("StartInstanceRefresh", NO_REFRESH_ID),
             AwsError::InvalidResponse {
                 operation,
                 status: 200,

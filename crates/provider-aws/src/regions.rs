@@ -16,7 +16,6 @@ use crate::messages;
 
 const KEEP: Duration = Duration::from_mins(30);
 
-/// Regions that every account of their partition has.
 const ALWAYS_ON: &[&str] = &[
     "ap-northeast-1",
     "ap-northeast-2",
@@ -44,8 +43,7 @@ const ALWAYS_ON: &[&str] = &[
     "us-west-2",
 ];
 
-/// Regions that an account must enable. Without permission for `DescribeRegions` they are accepted, and EC2 reports
-/// the error.
+/// Without permission for `DescribeRegions` these are accepted, and EC2 reports the error.
 const OPT_IN: &[&str] = &[
     "af-south-1",
     "ap-east-1",
@@ -66,7 +64,6 @@ const OPT_IN: &[&str] = &[
     "mx-central-1",
 ];
 
-/// The prefix of the regions of a partition, and the region that lists them.
 const PARTITIONS: &[(&str, &str)] = &[
     ("cn-", "cn-north-1"),
     ("us-gov-", "us-gov-west-1"),

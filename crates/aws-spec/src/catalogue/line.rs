@@ -61,7 +61,6 @@ fn format_devices(devices: &[Device<'_>]) -> String {
     devices.iter().map(format).collect::<Vec<_>>().join(";")
 }
 
-/// Without the file's special characters.
 fn plain(text: &str) -> String {
     let plain = |letter: char| {
         if letter.is_control() || matches!(letter, ':' | ';') { ' ' } else { letter }

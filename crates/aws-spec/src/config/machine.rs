@@ -1,5 +1,3 @@
-//! The provider spec and its references.
-
 use machinist_provider::spec::{self, SpecError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -89,8 +87,7 @@ impl ProviderConfig {
     }
 }
 
-/// An AWS resource: an id, an ARN, or filters.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default)]
 pub struct ResourceReference {
     pub id: Option<String>,
@@ -109,7 +106,6 @@ impl ResourceReference {
     }
 }
 
-/// A filter: one of the values matches.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default)]
 pub struct Filter {
@@ -119,7 +115,6 @@ pub struct Filter {
     pub values: Vec<String>,
 }
 
-/// An object in the Machine's namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct LocalReference {

@@ -1,5 +1,3 @@
-//! Region, zone, tenancy, dedicated host.
-
 use serde::Deserialize;
 
 use super::machine::Tag;

@@ -49,7 +49,6 @@ impl ProviderConfig {
     }
 }
 
-/// A missing value has another message than a wrong one.
 fn required_or(value: &str, wrong: &str) -> String {
     if value.is_empty() { "is required".to_owned() } else { format!("{wrong}, not {value:?}") }
 }

@@ -1,5 +1,3 @@
-//! Volumes.
-
 use std::ops::RangeInclusive;
 
 use serde::Deserialize;
@@ -57,7 +55,6 @@ impl Ebs {
         }
     }
 
-    /// IOPS, for types that support them.
     pub fn iops(&self) -> Option<i64> {
         let has = matches!(self.kind(), Some("io1" | "io2" | "gp3"));
         self.iops.filter(|iops| has && *iops > 0)

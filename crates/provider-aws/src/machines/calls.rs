@@ -20,22 +20,6 @@ const PAGE: i32 = 1000;
 /// The tag with the token of the request that created a dedicated host.
 pub(crate) const TAG_HOST_TOKEN: &str = "machinist.dev/host-token";
 
-/// A resource by id, or all that match the filters. By id, EC2 reports what is wrong with it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Wanted {
-    Id(String),
-    Like(Vec<config::Filter>),
-}
-
-impl Wanted {
-    pub(crate) fn by(reference: &ResourceReference) -> Self {
-        match reference.id() {
-            Some(id) => Self::Id(id.to_owned()),
-            None => Self::Like(reference.filters.clone()),
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Image {
     pub(crate) id: String,
@@ -109,11 +93,12 @@ impl Ec2 {
         self.call("CreateTags", call.send()).await.map(drop)
     }
 
-    pub(crate) async fn images(&self, wanted: &Wanted) -> Result<Vec<Image>, AwsError> {
+    /// By id or filters. By id, EC2 reports what is wrong with it.
+    pub(crate) async fn images(&self, wanted: &ResourceReference) -> Result<Vec<Image>, AwsError> {
         let call = self.client.describe_images();
-        let call = match wanted {
-            Wanted::Id(id) => call.image_ids(id).include_deprecated(true),
-            Wanted::Like(wanted) => call.set_filters(Some(filters(wanted))),
+        let call = match wanted.id() {
+            Some(id) => call.image_ids(id).include_deprecated(true),
+            None => call.set_filters(Some(filters(&wanted.filters))),
         };
         let mut pages = call.into_paginator().send();
         let mut found = Vec::new();
@@ -138,11 +123,14 @@ impl Ec2 {
         Ok(found)
     }
 
-    pub(crate) async fn subnets(&self, wanted: &Wanted) -> Result<Vec<Subnet>, AwsError> {
+    pub(crate) async fn subnets(
+        &self,
+        wanted: &ResourceReference,
+    ) -> Result<Vec<Subnet>, AwsError> {
         let call = self.client.describe_subnets();
-        let call = match wanted {
-            Wanted::Id(id) => call.subnet_ids(id),
-            Wanted::Like(wanted) => call.set_filters(Some(filters(wanted))),
+        let call = match wanted.id() {
+            Some(id) => call.subnet_ids(id),
+            None => call.set_filters(Some(filters(&wanted.filters))),
         };
         let mut pages = call.into_paginator().send();
         let mut found = Vec::new();
@@ -159,7 +147,6 @@ impl Ec2 {
         Ok(kinds.any(|kind| kind == "wavelength-zone"))
     }
 
-    /// Of the DHCP options of a VPC.
     pub(crate) async fn domains(&self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let call = self.client.describe_vpcs().filters(filter("vpc-id", [vpc]));
         let answer = self.call("DescribeVpcs", call.send()).await?;
@@ -187,11 +174,8 @@ impl Ec2 {
             .quantity(1)
             .tag_specifications(tagged(ResourceType::DedicatedHost, &host.tags));
         let answer = self.call(OPERATION, call.send()).await?;
-        answer.host_ids().first().cloned().ok_or_else(|| AwsError::InvalidResponse {
-            operation: OPERATION,
-            status: 200,
-            reason: messages::NO_HOST_ID.to_owned(),
-        })
+        let id = answer.host_ids().first().cloned();
+        id.ok_or_else(|| AwsError::incomplete(OPERATION, messages::NO_HOST_ID))
     }
 
     /// The filter is on the tag's key, because EC2 treats values as patterns.

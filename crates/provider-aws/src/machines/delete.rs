@@ -1,5 +1,4 @@
-//! Deletes the load balancer targets, the instances, then the host. Volumes of the spec are deleted with their
-//! instance; those of the image only if the image is configured so.
+//! Deletes the load balancer targets, the instances, then the host.
 
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
 use machinist_provider::cloud::{

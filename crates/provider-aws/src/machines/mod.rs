@@ -44,7 +44,6 @@ pub(crate) struct Ec2Machines {
     clients: Clients,
     resolver: Resolver,
     absences: Absences,
-    /// Machines whose hosts cannot be listed.
     host_lookup_denied: Absences,
     unknown_hosts: Absences<String>,
     targets: Lookups<LoadBalancerKey, Targets>,

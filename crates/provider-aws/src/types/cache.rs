@@ -1,8 +1,7 @@
 //! The cached types of one cloud access, and the next step of its task. Pure: time and random numbers are arguments.
 //!
-//! An answer is refreshed ahead of its expiry if the type was queried since, and otherwise removed. A known answer is
-//! valid until it expires, whatever fails meanwhile; jitter only shortens; a type is returned as changed exactly if a
-//! query would now return another answer.
+//! An answer is refreshed ahead of its expiry if the type was queried since. It is valid until it expires, whatever
+//! fails meanwhile. A type is returned as changed exactly if a query would now return another answer.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -114,7 +114,6 @@ impl Fetcher {
         connector.connect(&self.state.access).await
     }
 
-    /// Changes the cache and calls the listeners; true if something changed.
     fn update(&self, change: impl FnOnce(&mut TypeCache, Duration) -> Vec<Arc<str>>) -> bool {
         let changed = change(&mut self.state.cache.lock(), (self.inner.clock)());
         self.inner.announce(&self.state.access, &changed);

@@ -10,7 +10,6 @@ use machinist_provider::cloud::InstanceState;
 pub(crate) struct Ec2Instance {
     pub(crate) id: String,
     pub(crate) account: Option<String>,
-    /// The client token of its launch.
     pub(crate) token: String,
     pub(crate) state: String,
     pub(crate) reason: Option<String>,

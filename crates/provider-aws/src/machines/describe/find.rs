@@ -1,7 +1,5 @@
-//! Finds the instances of many machines with few calls.
-//!
-//! By stored id, then by the uid tag, then by name and cluster for machines without stored state: another controller
-//! may have created an instance and stopped before storing it.
+//! Finds instances by stored id, then by the uid tag, then by name and cluster for machines without stored state:
+//! another controller may have created an instance and stopped before storing it.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,7 +10,7 @@ use crate::ec2::Ec2;
 use crate::errors::AwsError;
 use crate::machines::calls::filter;
 use crate::machines::describe::ec2_instance::Ec2Instance;
-use crate::machines::describe::instance::is_own;
+use crate::machines::describe::instance::{current, is_own};
 use crate::machines::launch::known_id;
 use crate::machines::tags::cluster_tag;
 
@@ -42,6 +40,10 @@ impl Found {
 
     pub(crate) fn own(&self, machine: &MachineRef) -> Vec<&Ec2Instance> {
         self.0.iter().filter(|found| is_own(found, machine)).collect()
+    }
+
+    pub(crate) fn current(&self, machine: &MachineRef) -> Option<&Ec2Instance> {
+        current(&self.own(machine), machine)
     }
 
     /// The instance that a machine names, but does not own.

@@ -24,7 +24,7 @@ use crate::machines::cluster_settings::ClusterSettings;
 use crate::machines::describe::ec2_instance::Ec2Instance;
 use crate::machines::describe::find::{Depth, Found, find};
 use crate::machines::load_balancers::desired::may_be_balanced;
-use crate::machines::load_balancers::{self, READ_ALL_TIMEOUT, Registrations};
+use crate::machines::load_balancers::{Balancers, READ_ALL_TIMEOUT};
 use crate::machines::region::in_stored_region;
 use crate::messages;
 
@@ -87,47 +87,20 @@ impl Ec2Machines {
         }
         let deadline = Instant::now() + READ_ALL_TIMEOUT;
         for (look, places) in looks {
-            let balanced = places.into_iter().filter(|place| may_be_balanced(&machines[*place]));
-            let balanced = balanced.map(|place| (place, &*machines[place])).collect();
-            self.add_registrations(&look, balanced, settings.as_ref(), deadline, &mut observed)
-                .await;
+            // Without settings the endpoint is unknown.
+            let balancers = settings.as_ref().map(|settings| Balancers::of(&look.ec2, settings));
+            for place in places {
+                let machine = &*machines[place];
+                if let ObservedInstance::Present(instance) = &mut observed[place]
+                    && may_be_balanced(machine)
+                    && let Some(found) = look.finds.current(machine)
+                {
+                    let instance = Arc::make_mut(instance);
+                    self.compare(balancers.as_ref(), machine, found, deadline, instance).await;
+                }
+            }
         }
         observed
-    }
-
-    async fn add_registrations(
-        &self,
-        look: &Look,
-        balanced: Vec<(usize, &MachineRef)>,
-        settings: Option<&ClusterSettings>,
-        deadline: Instant,
-        observed: &mut [ObservedInstance],
-    ) {
-        let mut instances = Vec::new();
-        for (place, machine) in balanced {
-            if matches!(observed[place], ObservedInstance::Present(_))
-                && let Some(found) = instance::current(&look.finds.own(machine), machine)
-            {
-                instances.push((place, machine, found));
-            }
-        }
-        let asking: Vec<_> =
-            instances.iter().map(|(_, machine, found)| (*machine, *found)).collect();
-        let known = match settings {
-            Some(settings) => self.registrations(&look.ec2, &asking, settings, deadline).await,
-            // Without settings the endpoint is unknown.
-            None => Registrations::new(),
-        };
-        for (place, machine, found) in instances {
-            let ObservedInstance::Present(instance) = &mut observed[place] else { continue };
-            let (is_uncertain, drift) = load_balancers::compare(machine, found, &known);
-            if is_uncertain || drift.is_some() {
-                let instance = Arc::make_mut(instance);
-                instance.uncertain |= is_uncertain;
-                let parts: Vec<_> = instance.drift.take().into_iter().chain(drift).collect();
-                instance.drift = (!parts.is_empty()).then(|| parts.join("; "));
-            }
-        }
     }
 
     async fn look(
@@ -175,7 +148,7 @@ impl Ec2Machines {
                 ),
             });
         }
-        if let Some(found) = instance::current(&look.finds.own(machine), machine) {
+        if let Some(found) = look.finds.current(machine) {
             self.absences.forget(&machine.uid);
             return ObservedInstance::Present(look.instance(found, machine, settings).into());
         }
@@ -196,7 +169,7 @@ impl Ec2Machines {
     pub(crate) async fn update_now(&self, machine: &MachineRef) -> Result<Instance, CloudError> {
         let machine = &*in_stored_region(machine);
         let look = self.look(&machine.access, &[machine]).await?;
-        let found = instance::current(&look.finds.own(machine), machine).filter(|found| found.exists());
+        let found = look.finds.current(machine).filter(|found| found.exists());
         let found = found
             .ok_or_else(|| CloudError::new(ErrorClass::NotFound, messages::no_instance(machine)))?;
         let settings = self.cluster_settings().await?;

@@ -1,5 +1,3 @@
-//! Prepares and creates instances.
-//!
 //! `resolve` looks up what the spec leaves open, `assemble` fixes every value as a [`Launch`] (`stored`), `request`
 //! sends it as `RunInstances`, and `outdated` decides whether a refused launch still is what the Machine asks for.
 

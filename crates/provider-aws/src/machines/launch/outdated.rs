@@ -1,5 +1,3 @@
-//! Decides whether a refused launch still matches its Machine.
-//!
 //! A launch is repeated unchanged. If the spec was edited, or its filters match another image or security group, a
 //! refusal does not concern the current spec: the attempt ends, and the next one is prepared again.
 

@@ -32,11 +32,7 @@ impl Ec2 {
         let answer = self.call(OPERATION, call.send()).await?;
         let read = |instance| Ec2Instance::read(instance, answer.owner_id());
         let found = answer.instances().iter().find_map(read);
-        found.ok_or_else(|| AwsError::InvalidResponse {
-            operation: OPERATION,
-            status: 200,
-            reason: messages::NO_INSTANCE_ID.to_owned(),
-        })
+        found.ok_or_else(|| AwsError::incomplete(OPERATION, messages::NO_INSTANCE_ID))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use machinist_aws_spec::config::{Filter, ProviderConfig};
+use machinist_aws_spec::config::{Filter, ProviderConfig, ResourceReference};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Category;
 use machinist_provider::access::CloudAccess;
@@ -15,7 +15,7 @@ use machinist_provider::parts::Parts;
 
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
-use crate::machines::calls::{Image, Subnet, Wanted};
+use crate::machines::calls::{Image, Subnet};
 use crate::messages;
 
 const USER_DATA: &str = "userData";
@@ -35,7 +35,7 @@ fn keep_matches<T, E>(answer: &Result<Arc<[T]>, E>) -> Duration {
     if answer.as_ref().is_ok_and(|found| !found.is_empty()) { SHORT } else { Duration::ZERO }
 }
 
-type Answers<T> = Lookups<(CloudAccess, Wanted), Result<T, AwsError>>;
+type Answers<K, T> = Lookups<(CloudAccess, K), Result<T, AwsError>>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Resolved {
@@ -50,11 +50,11 @@ pub(crate) struct Resolved {
 
 pub(crate) struct Resolver {
     parts: Parts,
-    images: Answers<Arc<[Image]>>,
-    groups: Answers<Arc<[String]>>,
-    subnets: Answers<Arc<[Subnet]>>,
-    zones: Answers<bool>,
-    domains: Answers<Arc<[String]>>,
+    images: Answers<ResourceReference, Arc<[Image]>>,
+    groups: Answers<Vec<Filter>, Arc<[String]>>,
+    subnets: Answers<ResourceReference, Arc<[Subnet]>>,
+    zones: Answers<String, bool>,
+    domains: Answers<String, Arc<[String]>>,
     user_data: Lookups<ObjectKey, Result<Arc<str>, CloudError>>,
 }
 
@@ -92,20 +92,17 @@ impl Resolver {
         }
         let (image, root_device) = self.image(ec2, config).await?;
         let security_groups = self.security_groups(ec2, config).await?;
-        let mut wanted = Wanted::by(&config.subnet);
+        let mut wanted = config.subnet.clone();
         let zone = &config.placement.availability_zone;
-        if let Wanted::Like(filters) = &mut wanted
-            && !zone.is_empty()
-        {
-            filters.push(among("availability-zone", vec![zone.clone()]));
+        if wanted.id().is_none() && !zone.is_empty() {
+            wanted.filters.push(among("availability-zone", vec![zone.clone()]));
         }
         let found = self.subnets(ec2, wanted, keep_matches).await?;
         let subnet = choose(&found, machine.attempt)
             .ok_or_else(|| no_match("subnet", "subnet", ec2, &config.subnet.filters))?;
-        // It matters only for public addresses.
         let mut is_wavelength = false;
         if config.public_ip.is_some() {
-            let key = (ec2.access.clone(), Wanted::Id(subnet.zone.clone()));
+            let key = (ec2.access.clone(), subnet.zone.clone());
             let answer = self.zones.get(key, ec2.is_wavelength(&subnet.zone)).await;
             is_wavelength = answer.map_err(|error| ec2.classify(&error))?;
         }
@@ -128,12 +125,11 @@ impl Resolver {
     ) -> Result<(String, Option<String>), CloudError> {
         let mut volumes = config.block_devices.iter().filter(|device| device.ebs.is_some());
         let needs_root = volumes.any(|device| device.name().is_none());
-        let wanted = match Wanted::by(&config.ami) {
-            Wanted::Id(id) if !needs_root => return Ok((id, None)),
-            wanted => wanted,
-        };
-        let lookup = async { ec2.images(&wanted).await.map(Into::into) };
-        let found = self.images.get((ec2.access.clone(), wanted.clone()), lookup).await;
+        if let Some(id) = config.ami.id().filter(|_| !needs_root) {
+            return Ok((id.to_owned(), None));
+        }
+        let lookup = async { ec2.images(&config.ami).await.map(Into::into) };
+        let found = self.images.get((ec2.access.clone(), config.ami.clone()), lookup).await;
         let found = found.map_err(|error| ec2.classify(&error))?;
         let newest = found.iter().max_by(|a, b| (&a.created, &a.id).cmp(&(&b.created, &b.id)));
         let newest = newest.ok_or_else(|| no_match("ami", "image", ec2, &config.ami.filters))?;
@@ -187,7 +183,7 @@ impl Resolver {
         filters: Vec<Filter>,
         ttl: impl Fn(&Result<Arc<[String]>, AwsError>) -> Duration,
     ) -> Result<Arc<[String]>, CloudError> {
-        let key = (ec2.access.clone(), Wanted::Like(filters.clone()));
+        let key = (ec2.access.clone(), filters.clone());
         let lookup = async { ec2.security_groups(&filters).await.map(Into::into) };
         let answer = self.groups.get_within(key, ttl, lookup).await;
         answer.map_err(|error| ec2.classify(&error))
@@ -196,7 +192,7 @@ impl Resolver {
     async fn subnets(
         &self,
         ec2: &Ec2,
-        wanted: Wanted,
+        wanted: ResourceReference,
         ttl: impl Fn(&Result<Arc<[Subnet]>, AwsError>) -> Duration,
     ) -> Result<Arc<[Subnet]>, CloudError> {
         let lookup = async { ec2.subnets(&wanted).await.map(Into::into) };
@@ -222,7 +218,8 @@ impl Resolver {
         name: &str,
         values: Vec<String>,
     ) -> Result<bool, CloudError> {
-        let wanted = Wanted::Like(vec![among(name, values)]);
+        let filters = vec![among(name, values)];
+        let wanted = ResourceReference { filters, ..ResourceReference::default() };
         self.subnets(ec2, wanted, keep_answer).await.map(|found| !found.is_empty())
     }
 
@@ -231,7 +228,7 @@ impl Resolver {
         ec2: &Ec2,
         vpc: &str,
     ) -> Result<Arc<[String]>, AwsError> {
-        let key = (ec2.access.clone(), Wanted::Id(vpc.to_owned()));
+        let key = (ec2.access.clone(), vpc.to_owned());
         self.domains.get(key, async { ec2.domains(vpc).await.map(Into::into) }).await
     }
 
@@ -267,7 +264,6 @@ fn among(name: &str, values: Vec<String>) -> Filter {
     Filter { name: name.to_owned(), values }
 }
 
-/// Attempts rotate through the subnets.
 fn choose(found: &[Subnet], attempt: u32) -> Option<Subnet> {
     let mut subnets: Vec<_> = found.iter().collect();
     subnets.sort_by(|a, b| a.id.cmp(&b.id));

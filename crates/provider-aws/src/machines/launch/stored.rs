@@ -16,7 +16,6 @@ use serde_json::Value;
 use crate::machines::tags;
 use crate::messages;
 
-/// The key of the machine's own host, as in OpenShift's provider.
 pub(crate) const HOST: &str = "dedicatedHost";
 
 /// The format version. Another version is not repeated.
@@ -48,7 +47,6 @@ pub(crate) struct Launch {
     pub(crate) security_groups: Vec<String>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) device_index: i32,
-    /// `interface` or `efa`.
     pub(crate) interface: Option<String>,
     pub(crate) public_ip: Option<bool>,
     /// As `public_ip`, in a wavelength zone.
@@ -68,7 +66,6 @@ pub(crate) struct Launch {
     pub(crate) placement: Place,
     pub(crate) market: Option<Market>,
     pub(crate) capacity_reservation: Option<String>,
-    /// `required` or `optional`.
     pub(crate) http_tokens: Option<String>,
     pub(crate) sev_snp: Option<bool>,
     /// Released before another one is allocated, or with the machine.
@@ -124,13 +121,11 @@ impl Launch {
         }
     }
 
-    /// The stored launch of any attempt.
     pub(crate) fn stored(status: &ProviderStatus) -> Option<Self> {
         let stored = Self::deserialize(status.0.get("launch")?).ok();
         stored.filter(|launch| launch.version == VERSION)
     }
 
-    /// The stored launch of the current attempt.
     pub(crate) fn of(machine: &MachineRef) -> Result<Self, CloudError> {
         let stored = Self::stored(&machine.status);
         stored.filter(|launch| launch.attempt == machine.attempt).ok_or_else(|| {
@@ -156,7 +151,7 @@ impl Launch {
         self.spec.as_ref().is_some_and(|spec| *spec != spec_hash(machine))
     }
 
-    /// The status with this launch; other fields stay. A launch that EC2 would refuse is not stored.
+    /// A launch that EC2 would refuse is not stored.
     pub(crate) fn into_status(self, machine: &MachineRef) -> Result<ProviderStatus, CloudError> {
         let of_host = self.placement.own_host.iter().map(|host| (HOST_TAGS, &host.tags));
         tags::refuse_too_many(of_host.chain([("tags", &self.tags)]))?;
@@ -183,12 +178,12 @@ fn spec_hash(machine: &MachineRef) -> String {
     format!("{:016x}", fnv1a(machine.spec.get().as_bytes()))
 }
 
-/// The client token. EC2 accepts 64 characters; a uid has 36.
+/// EC2 accepts 64 characters; a uid has 36.
 pub(crate) fn token(machine: &MachineRef) -> String {
     format!("{}-{}", machine.uid, machine.attempt)
 }
 
-/// The id of the machine's instance. Only well-formed ids: EC2 filters accept wildcards.
+/// Only well-formed ids: EC2 filters accept wildcards.
 pub(crate) fn known_id(machine: &MachineRef) -> Option<&str> {
     let stored = machine.status.0.get("instanceId").and_then(Value::as_str);
     let named = || {

@@ -21,7 +21,6 @@ pub(crate) struct Balancers<'a> {
     network: network::Client,
 }
 
-/// A target group, or a classic load balancer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Group {
     /// The ARN of the group, or the name of the classic load balancer.
@@ -101,7 +100,6 @@ impl<'a> Balancers<'a> {
         Ok(groups)
     }
 
-    /// The targets, without draining ones.
     async fn targets(&self, group: &str) -> Result<Vec<String>, AwsError> {
         let call = self.network.describe_target_health().target_group_arn(group);
         let answer = self.ec2.call("DescribeTargetHealth", call.send()).await?;

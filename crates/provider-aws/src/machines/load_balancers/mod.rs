@@ -6,18 +6,18 @@
 mod calls;
 pub(crate) mod desired;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_aws_spec::config::LoadBalancer;
 use machinist_domain::retry::{Category, Classified};
 use machinist_provider::access::CloudAccess;
-use machinist_provider::cloud::{CloudError, ErrorClass, InstanceState, MachineRef};
+use machinist_provider::cloud::{CloudError, ErrorClass, Instance, InstanceState, MachineRef};
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use self::calls::{Balancers, Group};
+pub(crate) use self::calls::Balancers;
+use self::calls::Group;
 use self::desired::{PRIVATE_IP, possible, wanted};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
@@ -34,12 +34,10 @@ const READ_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(crate) const READ_ALL_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Access, whether it is a classic load balancer, and its name.
+/// With whether it is classic, and its name.
 pub(crate) type LoadBalancerKey = (CloudAccess, bool, String);
 
 pub(crate) type Targets = Result<Arc<[Group]>, AwsError>;
-
-pub(crate) type Registrations = HashMap<LoadBalancerKey, Targets>;
 
 impl Group {
     /// The instance's id or address.
@@ -74,67 +72,58 @@ fn may_pass(error: &AwsError) -> bool {
     matches!(error.category(), Category::Throttled | Category::Unavailable) && !is_missing(error)
 }
 
-/// Whether a load balancer could not be read and may respond soon, and the drift.
-pub(crate) fn compare(
-    machine: &MachineRef,
-    found: &Ec2Instance,
-    known: &Registrations,
-) -> (bool, Option<String>) {
-    let (mut is_uncertain, mut missing, mut parts) = (false, Vec::new(), Vec::new());
-    for balancer in desired_for(machine, found) {
-        match known.get(&key_of(machine, &balancer)) {
-            None => is_uncertain = true,
-            Some(Err(error)) if may_pass(error) => is_uncertain = true,
-            Some(Err(error)) if !is_missing(error) => {
-                let text = messages::load_balancer_failed(&balancer.name, &error.to_string());
-                parts.push(text);
-            }
-            Some(Ok(groups)) if groups.is_empty() => {
-                parts.push(messages::no_target_group(&balancer.name));
-            }
-            Some(Ok(groups)) if is_registered(groups, found) => {}
-            Some(_) => missing.push(balancer.name),
-        }
-    }
-    if !missing.is_empty() {
-        parts.insert(0, messages::not_registered(&missing));
-    }
-    (is_uncertain, (!parts.is_empty()).then(|| parts.join("; ")))
-}
-
 impl Ec2Machines {
-    pub(crate) async fn registrations(
+    /// Adds the drift of the registrations. The instance is uncertain if a load balancer may respond soon.
+    pub(crate) async fn compare(
         &self,
-        ec2: &Ec2,
-        machines: &[(&MachineRef, &Ec2Instance)],
-        settings: &ClusterSettings,
+        balancers: Option<&Balancers<'_>>,
+        machine: &MachineRef,
+        found: &Ec2Instance,
         deadline: Instant,
-    ) -> Registrations {
-        let balancers = Balancers::of(ec2, settings);
-        let mut known = Registrations::new();
-        for (machine, found) in machines {
-            for balancer in desired_for(machine, found) {
-                let key = key_of(machine, &balancer);
-                if known.contains_key(&key) {
-                    continue;
+        instance: &mut Instance,
+    ) {
+        let mut missing = Vec::new();
+        let mut parts: Vec<_> = instance.drift.take().into_iter().collect();
+        let place = parts.len();
+        for balancer in desired_for(machine, found) {
+            let targets = match balancers {
+                Some(balancers) => {
+                    let key = key_of(machine, &balancer);
+                    let targets = timeout_at(deadline, self.cached_targets(balancers, &key)).await;
+                    targets.unwrap_or_else(|_| Err(timed_out()))
                 }
-                let answer = timeout_at(deadline, self.cached_targets(&balancers, &key)).await;
-                let targets = answer.unwrap_or_else(|_| Err(timed_out()));
-                if let Err(error) = &targets
-                    && !is_missing(error)
-                {
-                    tracing::warn!(%error, name = balancer.name, "cannot read the load balancer");
+                None => Err(timed_out()),
+            };
+            match targets {
+                Err(error) if may_pass(&error) => instance.uncertain = true,
+                Err(error) if !is_missing(&error) => {
+                    let text = messages::load_balancer_failed(&balancer.name, &error.to_string());
+                    parts.push(text);
                 }
-                known.insert(key, targets);
+                Ok(groups) if groups.is_empty() => {
+                    parts.push(messages::no_target_group(&balancer.name));
+                }
+                Ok(groups) if is_registered(&groups, found) => {}
+                Ok(_) | Err(_) => missing.push(balancer.name),
             }
         }
-        known
+        if !missing.is_empty() {
+            parts.insert(place, messages::not_registered(&missing));
+        }
+        instance.drift = (!parts.is_empty()).then(|| parts.join("; "));
     }
 
+    /// Failures are cached as well.
     async fn cached_targets(&self, balancers: &Balancers<'_>, key: &LoadBalancerKey) -> Targets {
         let lookup = async {
             let answer = timeout(READ_TIMEOUT, balancers.groups(key)).await;
-            answer.unwrap_or_else(|_| Err(timed_out())).map(Into::into)
+            let groups = answer.unwrap_or_else(|_| Err(timed_out()));
+            if let Err(error) = &groups
+                && !is_missing(error)
+            {
+                tracing::warn!(%error, name = key.2, "cannot read the load balancer");
+            }
+            groups.map(Into::into)
         };
         self.targets.get_within(key.clone(), |_| SHORT, lookup).await
     }
@@ -162,7 +151,6 @@ impl Ec2Machines {
         }
     }
 
-    /// Tries all load balancers and returns the first error.
     pub(crate) async fn register(
         &self,
         ec2: &Ec2,
