@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use machinist_domain::shape::{Architecture, Capacity};
-
-use crate::ec2_names;
+use machinist_domain::shape::{Architecture, Capacity, GpuVendor};
 
 /// An instance type. Zero means unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,17 +40,35 @@ impl InstanceType<'_> {
             memory_mib: self.memory_mib,
             architecture: self.architecture,
             gpus: self.gpus.iter().map(|gpu| gpu.count).fold(0, u32::saturating_add),
-            gpu_vendor: present.find_map(|gpu| ec2_names::gpu_vendor(&gpu.maker)),
+            gpu_vendor: present.find_map(|gpu| gpu_vendor(&gpu.maker)),
             interfaces: self.interfaces,
             addresses_per_interface: self.addresses_per_interface,
         }
     }
 }
 
+/// The first architecture that Kubernetes supports, because old types list `i386` first; amd64 if there is none.
+pub fn architecture<'a>(supported: impl IntoIterator<Item = &'a str>) -> Architecture {
+    let known = |name: &str| match name {
+        "x86_64" | "x86_64_mac" => Some(Architecture::Amd64),
+        "arm64" | "arm64_mac" => Some(Architecture::Arm64),
+        _ => None,
+    };
+    supported.into_iter().find_map(known).unwrap_or(Architecture::Amd64)
+}
+
+/// `None` without a known resource name.
+fn gpu_vendor(manufacturer: &str) -> Option<GpuVendor> {
+    match manufacturer.to_ascii_lowercase().as_str() {
+        "nvidia" => Some(GpuVendor::Nvidia),
+        "amd" => Some(GpuVendor::Amd),
+        "habana" => Some(GpuVendor::Habana),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use machinist_domain::shape::GpuVendor;
-
     use super::*;
     use crate::catalogue::tests::parsed;
 
@@ -90,5 +106,30 @@ mod tests {
             let capacity = InstanceType { gpus, ..plain }.capacity();
             assert_eq!((capacity.gpus, capacity.gpu_vendor), (count, vendor));
         }
+    }
+
+    #[test]
+    fn architectures() {
+        let cases: [(&[&str], Architecture); 8] = [
+            (&["x86_64"], Architecture::Amd64),
+            (&["i386", "x86_64"], Architecture::Amd64),
+            (&["x86_64_mac"], Architecture::Amd64),
+            (&["arm64"], Architecture::Arm64),
+            (&["arm64_mac"], Architecture::Arm64),
+            (&["wrong-arch"], Architecture::Amd64),
+            (&["wrong-arch", "arm64"], Architecture::Arm64),
+            (&[], Architecture::Amd64),
+        ];
+        for (supported, expected) in cases {
+            assert_eq!(architecture(supported.iter().copied()), expected, "{supported:?}");
+        }
+    }
+
+    #[test]
+    fn makers_of_gpus() {
+        assert_eq!(gpu_vendor("NVIDIA"), Some(GpuVendor::Nvidia));
+        assert_eq!(gpu_vendor("AMD"), Some(GpuVendor::Amd));
+        assert_eq!(gpu_vendor("Habana"), Some(GpuVendor::Habana));
+        assert_eq!(gpu_vendor("Xilinx"), None);
     }
 }

@@ -2,12 +2,11 @@
 
 pub mod catalogue;
 pub mod config;
-pub mod ec2_names;
 mod instance_type;
 mod provider_config;
 pub mod provider_id;
 
-pub use instance_type::{Device, InstanceType};
+pub use instance_type::{Device, InstanceType, architecture};
 pub use provider_config::AwsSpecs;
 
 /// The name of the AWS provider.

@@ -66,7 +66,9 @@ impl SpecHalf for AwsSpecs {
             zone: text(placement.availability_zone),
             root_disk_gib: root_disk(&devices)?,
             // Whether the name is valid matters only to callers of a cloud.
-            credentials_secret: config.credentials_secret.and_then(|secret| text(Some(secret.name))),
+            credentials_secret: config
+                .credentials_secret
+                .and_then(|secret| text(Some(secret.name))),
         })
     }
 

@@ -4,7 +4,7 @@ use aws_sdk_ec2::types::{
     ArchitectureType, FpgaInfo, GpuDeviceInfo, GpuInfo, InferenceAcceleratorInfo, InstanceTypeInfo,
     MediaAcceleratorInfo, NetworkInfo, NeuronInfo, ProcessorInfo,
 };
-use machinist_aws_spec::{Device, InstanceType, ec2_names};
+use machinist_aws_spec::{Device, InstanceType, architecture};
 
 /// `None` for a type without a name, or one that the region does not offer.
 pub(crate) fn read(info: &InstanceTypeInfo) -> Option<InstanceType<'static>> {
@@ -18,7 +18,7 @@ pub(crate) fn read(info: &InstanceTypeInfo) -> Option<InstanceType<'static>> {
         name: info.instance_type.as_ref()?.as_str().to_owned().into(),
         vcpus: number(info.v_cpu_info.as_ref().and_then(|cpus| cpus.default_v_cpus)),
         memory_mib: number(info.memory_info.as_ref().and_then(|memory| memory.size_in_mib)),
-        architecture: ec2_names::architecture(architectures.iter().map(ArchitectureType::as_str)),
+        architecture: architecture(architectures.iter().map(ArchitectureType::as_str)),
         gpus: gpus(info),
         accelerators: accelerators(info),
         interfaces: number(network.and_then(interfaces)),

@@ -22,8 +22,8 @@ use machinist_provider::spec::{self, SpecError};
 use crate::provider_config::foreign;
 
 pub use self::machine::{
-    CpuOptions, Filter, LoadBalancer, LocalReference, Market, MetadataOptions,
-    ProviderConfig, ResourceReference, SpotOptions, Tag,
+    CpuOptions, Filter, LoadBalancer, LocalReference, Market, MetadataOptions, ProviderConfig,
+    ResourceReference, SpotOptions, Tag,
 };
 pub use self::placement::{DedicatedHost, DynamicHost, HostPlacement, Placement};
 pub use self::volumes::{BlockDevice, Ebs, SIZES};

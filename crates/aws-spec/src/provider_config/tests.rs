@@ -74,8 +74,7 @@ fn reports_all_problems_but_only_the_first_wrong_type() {
         let problems = AwsSpecs.validate(&RawValue::from_string(json.to_owned()).unwrap());
         problems.into_iter().map(|problem| problem.path).collect::<Vec<_>>()
     };
-    let spec =
-        r#"{"credentialsSecret":{"name":"A"},"blockDevices":[{"ebs":{"volumeSize":-1}}]}"#;
+    let spec = r#"{"credentialsSecret":{"name":"A"},"blockDevices":[{"ebs":{"volumeSize":-1}}]}"#;
     assert_eq!(
         told(spec),
         [
