@@ -8,7 +8,6 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{AppName, BehaviorVersion, Region};
 use aws_sdk_ec2::config::Builder;
-use machinist_domain::retry::Category;
 use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::metrics::CallMetrics;
 use machinist_provider::parts::Parts;
@@ -90,8 +89,7 @@ impl Connector {
             None => loader.credentials_provider(credentials::ambient(&chain).await),
             Some((key, data)) => {
                 let made = credentials::from_secret(&data, &chain).map_err(|reason| {
-                    let message = messages::invalid_secret(key, reason);
-                    AwsError::access(Category::InvalidConfiguration, message)
+                    AwsError::invalid_access(messages::invalid_secret(key, reason))
                 })?;
                 loader
                     .credentials_provider(made.provider)

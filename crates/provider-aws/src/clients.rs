@@ -36,11 +36,13 @@ impl Clients {
     pub(crate) async fn get(&self, access: &CloudAccess) -> Result<Arc<Ec2>, AwsError> {
         let now = (self.clock)();
         let client = self.slot(access, now);
-        let connect = async || {
-            self.regions.validate(access, &self.connector).await?;
-            self.connector.connect(access).await.map(Arc::new)
-        };
-        client.get_or_try_init(connect).await.cloned()
+        client.get_or_try_init(async || self.connect(access).await.map(Arc::new)).await.cloned()
+    }
+
+    /// A client of its own for the caller.
+    pub(crate) async fn connect(&self, access: &CloudAccess) -> Result<Ec2, AwsError> {
+        self.regions.validate(access, &self.connector).await?;
+        self.connector.connect(access).await
     }
 
     fn slot(&self, access: &CloudAccess, now: Duration) -> Arc<OnceCell<Arc<Ec2>>> {

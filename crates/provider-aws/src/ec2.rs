@@ -37,7 +37,10 @@ pub(crate) struct Ec2 {
 
 impl Ec2 {
     /// By filter: one unknown name would fail a call by name.
-    pub(crate) async fn types(&self, names: &[Arc<str>]) -> Result<Vec<InstanceType<'static>>, AwsError> {
+    pub(crate) async fn types(
+        &self,
+        names: &[Arc<str>],
+    ) -> Result<Vec<InstanceType<'static>>, AwsError> {
         let names = names.iter().map(ToString::to_string).collect();
         let filter = Filter::builder().name("instance-type").set_values(Some(names)).build();
         self.pages(self.client.describe_instance_types().filters(filter)).await
@@ -74,15 +77,17 @@ impl Ec2 {
     }
 
     /// Sends a request without logs, counts it and converts its error.
-    pub(crate) async fn call<T, E>(
+    pub(crate) fn call<T, E>(
         &self,
         operation: &'static str,
         request: impl Future<Output = Result<T, SdkError<E>>>,
-    ) -> Result<T, AwsError>
+    ) -> impl Future<Output = Result<T, AwsError>>
     where
         E: ProvideErrorMetadata + Error + 'static,
     {
-        self.record(operation, quiet(request).await)
+        // The SDK's futures take tens of kilobytes.
+        let request = Box::pin(quiet(request));
+        async move { self.record(operation, request.await) }
     }
 
     pub(crate) fn record<T, E>(

@@ -25,23 +25,11 @@ pub enum AwsError {
     /// Credentials, CA bundle or region cannot be used; no request was sent.
     Access(Failure),
     /// AWS responded with an error.
-    Refused {
-        operation: &'static str,
-        code: String,
-        message: String,
-        category: Category,
-    },
+    Refused { operation: &'static str, code: String, message: String, category: Category },
     /// No response.
-    NoResponse {
-        operation: &'static str,
-        reason: String,
-    },
+    NoResponse { operation: &'static str, reason: String },
     /// A response that is not from AWS or incomplete, such as an HTML page.
-    InvalidResponse {
-        operation: &'static str,
-        status: u16,
-        reason: String,
-    },
+    InvalidResponse { operation: &'static str, status: u16, reason: String },
 }
 
 impl Error for AwsError {}
@@ -65,8 +53,12 @@ impl Classified for AwsError {
 }
 
 impl AwsError {
-    pub(crate) fn access(category: Category, message: String) -> Self {
-        Self::Access(Failure { category, retry: Retry::Backoff, message })
+    pub(crate) fn access(category: Category, message: impl Into<String>) -> Self {
+        Self::Access(Failure { category, retry: Retry::Backoff, message: message.into() })
+    }
+
+    pub(crate) fn invalid_access(message: impl Into<String>) -> Self {
+        Self::access(Category::InvalidConfiguration, message)
     }
 
     pub(crate) fn secret(key: &ObjectKey, failure: Failure) -> Self {

@@ -157,7 +157,7 @@ pub(crate) fn wrong_account(error: &str, machine: &MachineRef) -> String {
     )
 }
 
-/// The Machine names an instance that is not its own; `other` is the uid in the instance's tag.
+/// `other` is the uid in the instance's tag.
 pub(crate) fn foreign_instance(id: &str, machine: &MachineRef, other: Option<&str>) -> String {
     let why = match other {
         Some(other) => format!("its tag {TAG_MACHINE_UID} is {other}"),
@@ -169,7 +169,7 @@ pub(crate) fn foreign_instance(id: &str, machine: &MachineRef, other: Option<&st
     format!("instance {id} does not belong to this Machine: {why}")
 }
 
-/// A deletion stops at an instance that may be the Machine's own; `other` is the uid in the instance's tag.
+/// `other` is the uid in the instance's tag.
 pub(crate) fn maybe_own_instance(id: &str, machine: &MachineRef, other: Option<&str>) -> String {
     let uid = &machine.uid;
     match other {
@@ -278,7 +278,6 @@ mod tests {
 
     fn aws_errors() -> Vec<AwsError> {
         let key = ObjectKey::new("ns", "aws");
-        let invalid = |text: String| AwsError::access(Category::InvalidConfiguration, text);
         let failure = Failure {
             category: Category::Unavailable,
             retry: Retry::Backoff,
@@ -287,12 +286,12 @@ mod tests {
         let operation = "RunInstances";
         vec![
             AwsError::secret(&key, failure),
-            invalid(invalid_secret(&key, SECRET_WITHOUT_CREDENTIALS)),
-            invalid(invalid_secret(&key, SECRET_NOT_TEXT)),
-            invalid(invalid_secret(&key, SECRET_LENDS_IDENTITY)),
-            invalid(NO_CERTIFICATE.to_owned()),
+            AwsError::invalid_access(invalid_secret(&key, SECRET_WITHOUT_CREDENTIALS)),
+            AwsError::invalid_access(invalid_secret(&key, SECRET_NOT_TEXT)),
+            AwsError::invalid_access(invalid_secret(&key, SECRET_LENDS_IDENTITY)),
+            AwsError::invalid_access(NO_CERTIFICATE),
             AwsError::NoSuchRegion("eu-x-1".to_owned()),
-            invalid(not_opted_in("eu-x-1")),
+            AwsError::invalid_access(not_opted_in("eu-x-1")),
             AwsError::access(Category::Unauthorised, no_credentials("the environment has none")),
             AwsError::refused(operation, "VcpuLimitExceeded", "You have requested more", 400),
             AwsError::NoResponse { operation, reason: "connection closed".to_owned() },

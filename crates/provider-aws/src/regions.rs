@@ -120,8 +120,7 @@ fn find(region: &str, regions: &[RegionFacts]) -> Result<(), AwsError> {
     match regions.iter().find(|facts| facts.name == region) {
         None => Err(AwsError::NoSuchRegion(region.to_owned())),
         Some(facts) if !facts.opted_in => {
-            let message = messages::not_opted_in(region);
-            Err(AwsError::access(Category::InvalidConfiguration, message))
+            Err(AwsError::invalid_access(messages::not_opted_in(region)))
         }
         Some(_) => Ok(()),
     }

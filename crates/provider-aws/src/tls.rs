@@ -12,7 +12,6 @@ use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use machinist_domain::retry::Category;
 use parking_lot::Mutex;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
@@ -71,8 +70,7 @@ fn usable(bundle: &str) -> Result<String, AwsError> {
         }
     }
     if pem.is_empty() {
-        let message = messages::NO_CERTIFICATE.to_owned();
-        return Err(AwsError::access(Category::InvalidConfiguration, message));
+        return Err(AwsError::invalid_access(messages::NO_CERTIFICATE));
     }
     Ok(pem)
 }

@@ -1,11 +1,12 @@
 //! The cluster-wide settings for launches: `status.platformStatus` of OpenShift's Infrastructure.
 
 use machinist_domain::retry::Failure;
-use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
+use machinist_provider::cloud::{CloudError, ErrorClass};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::machines::Ec2Machines;
+use crate::machines::errors::no_effect;
 use crate::messages;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -67,10 +68,7 @@ impl ClusterSettings {
 
 impl Ec2Machines {
     pub(crate) async fn cluster_settings(&self) -> Result<ClusterSettings, CloudError> {
-        let failed = |message: String| CloudError {
-            effect: Effect::None,
-            ..CloudError::new(ErrorClass::Unavailable, message)
-        };
+        let failed = |message: String| no_effect(ErrorClass::Unavailable, message);
         let status = self.parts.platform.status().await;
         let Some(status) = status.map_err(|Failure { message, .. }| failed(message))? else {
             return Ok(ClusterSettings::default());

@@ -1,16 +1,14 @@
 //! Deletes the load balancer targets, the instances, then the host.
 
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
-use machinist_provider::cloud::{
-    CloudError, Deletion, Effect, ErrorClass, InstanceState, MachineRef,
-};
+use machinist_provider::cloud::{CloudError, Deletion, ErrorClass, InstanceState, MachineRef};
 
 use crate::errors::AwsError;
 use crate::machines::Ec2Machines;
 use crate::machines::describe::ec2_instance::Ec2Instance;
 use crate::machines::describe::find::{Depth, find};
 use crate::machines::describe::instance::{has_name, is_of_cluster, is_the_last};
-use crate::machines::errors::is_missing;
+use crate::machines::errors::{is_missing, no_effect};
 use crate::machines::region::in_stored_region;
 use crate::messages;
 
@@ -72,5 +70,5 @@ fn unproven_owner(found: &Ec2Instance, machine: &MachineRef) -> Option<CloudErro
         return None;
     }
     let message = messages::maybe_own_instance(&found.id, machine, other);
-    Some(CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) })
+    Some(no_effect(ErrorClass::Unknown, message))
 }

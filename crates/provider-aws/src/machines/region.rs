@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use machinist_aws_spec::provider_id::region_of_zone;
-use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
+use machinist_provider::cloud::{CloudError, ErrorClass, MachineRef};
 use serde_json::Value;
 
+use crate::machines::errors::no_effect;
 use crate::messages;
 
 pub(crate) fn in_stored_region(machine: &MachineRef) -> Cow<'_, MachineRef> {
@@ -54,7 +55,7 @@ pub(crate) fn refuse_region_change(machine: &MachineRef) -> Result<(), CloudErro
         return Ok(());
     }
     let message = messages::region_changed(spec, &stored.access.region);
-    Err(CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) })
+    Err(no_effect(ErrorClass::Unknown, message))
 }
 
 #[cfg(test)]

@@ -88,10 +88,7 @@ impl TypeCache {
         wake |= entry.known.is_some_and(|known| now >= known.refresh_at) && !in_trouble;
         entry.known = entry.known.filter(|known| now < known.until);
         let answer = match (entry.known, &self.outage) {
-            (Some(known), _) => match known.capacity {
-                Some(capacity) => ObservedCapacity::Present(capacity),
-                None => ObservedCapacity::Absent,
-            },
+            (Some(known), _) => Ok(known.capacity).into(),
             (None, Some(outage)) => ObservedCapacity::Unknown(outage.failure.clone()),
             (None, None) => ObservedCapacity::NotAsked,
         };

@@ -102,16 +102,10 @@ impl Fetcher {
     async fn fetch(&mut self, names: &[Arc<str>]) -> Result<HashMap<String, Capacity>, AwsError> {
         let client = match self.client.take() {
             Some(client) => client,
-            None => self.connect().await?,
+            None => self.inner.clients.connect(&self.state.access).await?,
         };
         let types = self.client.insert(client).types(names).await?;
         Ok(types.iter().map(|facts| (facts.name.to_string(), facts.capacity())).collect())
-    }
-
-    async fn connect(&self) -> Result<Ec2, AwsError> {
-        let Inner { regions, connector, .. } = &*self.inner;
-        regions.validate(&self.state.access, connector).await?;
-        connector.connect(&self.state.access).await
     }
 
     fn update(&self, change: impl FnOnce(&mut TypeCache, Duration) -> Vec<Arc<str>>) -> bool {

@@ -12,30 +12,27 @@ use machinist_domain::backoff::Backoff;
 use machinist_domain::key::ObjectKey;
 use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::capacity::{CapacitySource, Listener, ObservedCapacity, Question};
+use machinist_provider::metrics::CallMetrics;
 use machinist_provider::parts::{Clock, Parts, Spawn};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::client::Connector;
-use crate::clients::supersedes;
-use crate::regions::Regions;
+use crate::clients::{Clients, supersedes};
 use cache::TypeCache;
 
 /// Timings of [`Ec2Types`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "most names say it")]
 pub struct TypeTimings {
     /// How long a capacity is valid. It is refreshed earlier if it is in use.
     pub keep: Duration,
     /// How long an absent type is cached, and a failure that waits for a change is not retried.
     pub keep_absent: Duration,
-    /// How long queries are collected.
     pub batch_window: Duration,
-    /// The pauses after failed requests.
     pub retry: Backoff,
-    /// The timeout of one request.
     pub request_timeout: Duration,
-    /// How long an idle client is kept.
     pub client_idle: Duration,
 }
 
@@ -66,8 +63,8 @@ impl fmt::Debug for Ec2Types {
 }
 
 struct Inner {
-    connector: Connector,
-    regions: Regions,
+    clients: Clients,
+    metrics: Arc<dyn CallMetrics>,
     clock: Clock,
     timings: TypeTimings,
     accesses: Mutex<Vec<Arc<AccessState>>>,
@@ -91,8 +88,8 @@ impl Ec2Types {
         let stop = CancellationToken::new();
         let connector = Connector { request_timeout: timings.request_timeout, ..connector };
         let inner = Arc::new(Inner {
-            connector,
-            regions: Regions::new(&parts.clock),
+            clients: Clients::new(connector, Arc::clone(&parts.clock)),
+            metrics: Arc::clone(&parts.metrics),
             clock: Arc::clone(&parts.clock),
             timings,
             accesses: Mutex::default(),
@@ -107,7 +104,7 @@ impl CapacitySource for Ec2Types {
     fn look(&self, question: &Question) -> ObservedCapacity {
         let now = (self.inner.clock)();
         let (look, state, is_new) = self.inner.look(question, now);
-        self.inner.connector.metrics.record_lookup(look.answer.is_known());
+        self.inner.metrics.record_lookup(look.answer.is_known());
         if is_new {
             let fetcher = fetcher::run(Arc::clone(&self.inner), Arc::clone(&state));
             (self.spawn)(Box::pin(fetcher));

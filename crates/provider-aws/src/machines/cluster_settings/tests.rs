@@ -17,9 +17,7 @@ fn reads_openshift_platform_status() {
     assert_eq!(tags, [(&"a".to_owned(), &"b".to_owned())]);
     assert_eq!(settings.ip_family(), IpFamily::DualStackIpv6Primary);
     assert_eq!(settings.load_balancing_endpoint(), Some("https://y"));
-    for nothing in
-        ["{}", r#"{"type": "AWS", "aws": null}"#, r#"{"aws": {"resourceTags": null}}"#]
-    {
+    for nothing in ["{}", r#"{"type": "AWS", "aws": null}"#, r#"{"aws": {"resourceTags": null}}"#] {
         assert_eq!(read(nothing).unwrap(), ClusterSettings::default(), "{nothing}");
     }
 }

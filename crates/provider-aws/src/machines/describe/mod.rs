@@ -73,8 +73,7 @@ impl Ec2Machines {
                 Ok(look) => {
                     for place in &places {
                         let machine = &machines[*place];
-                        observed[*place] =
-                            self.observe(machine, &look, settings.as_ref()).await;
+                        observed[*place] = self.observe(machine, &look, settings.as_ref()).await;
                     }
                     looks.push((look, places));
                 }

@@ -22,6 +22,11 @@ impl Ec2 {
     }
 }
 
+/// An error without an effect, whatever its class.
+pub(crate) fn no_effect(class: ErrorClass, message: impl Into<String>) -> CloudError {
+    CloudError { effect: Effect::None, ..CloudError::new(class, message) }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ErrorContext<'a> {
     pub(crate) access: &'a CloudAccess,
@@ -230,10 +235,11 @@ fn of_meaning(meaning: Meaning, message: &str, at: ErrorContext<'_>) -> CloudErr
         Meaning::SubnetFull => {
             none_left(format!("aws/{region}/{subnet}"), at.elsewhere() || at.other_subnets())
         }
-        Meaning::Quota => {
-            none_left(format!("aws/{region}/{}/{instance_type}", identity(&at.access.credentials)), false)
-        }
-        Meaning::Busy => CloudError { effect: Effect::None, ..new(ErrorClass::Unavailable) },
+        Meaning::Quota => none_left(
+            format!("aws/{region}/{}/{instance_type}", identity(&at.access.credentials)),
+            false,
+        ),
+        Meaning::Busy => no_effect(ErrorClass::Unavailable, message),
         Meaning::TokenSpent => {
             CloudError { effect: Effect::NoneForThisAttempt, ..new(ErrorClass::Unavailable) }
         }
@@ -271,9 +277,7 @@ fn of_category(
                 if is_sts { ErrorClass::Unauthorised } else { ErrorClass::InvalidConfiguration };
             CloudError::new(class, message)
         }
-        Category::Unexpected => {
-            CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) }
-        }
+        Category::Unexpected => no_effect(ErrorClass::Unknown, message),
         // Requests of one identity are throttled together.
         Category::Throttled => {
             let CloudAccess { region, credentials, .. } = at.access;

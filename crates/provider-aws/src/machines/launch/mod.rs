@@ -99,7 +99,8 @@ impl Ec2Machines {
                     self.check_account(&ec2, machine).await?;
                 }
                 if error.class == ErrorClass::InvalidConfiguration
-                    || refusal.has_code("InvalidGroup.NotFound") {
+                    || refusal.has_code("InvalidGroup.NotFound")
+                {
                     error = self.or_stale(&ec2, machine, &launch, error).await;
                 }
                 let host_id = host.as_deref();

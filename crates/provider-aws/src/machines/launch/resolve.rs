@@ -9,13 +9,14 @@ use machinist_aws_spec::config::{Filter, ProviderConfig, ResourceReference};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Category;
 use machinist_provider::access::CloudAccess;
-use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
+use machinist_provider::cloud::{CloudError, ErrorClass, MachineRef};
 use machinist_provider::lookups::Lookups;
 use machinist_provider::parts::Parts;
 
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
 use crate::machines::calls::{Image, Subnet};
+use crate::machines::errors::no_effect;
 use crate::messages;
 
 const USER_DATA: &str = "userData";
@@ -223,11 +224,7 @@ impl Resolver {
         self.subnets(ec2, wanted, keep_answer).await.map(|found| !found.is_empty())
     }
 
-    pub(crate) async fn domains(
-        &self,
-        ec2: &Ec2,
-        vpc: &str,
-    ) -> Result<Arc<[String]>, AwsError> {
+    pub(crate) async fn domains(&self, ec2: &Ec2, vpc: &str) -> Result<Arc<[String]>, AwsError> {
         let key = (ec2.access.clone(), vpc.to_owned());
         self.domains.get(key, async { ec2.domains(vpc).await.map(Into::into) }).await
     }
@@ -247,8 +244,7 @@ impl Resolver {
                     _ => ErrorClass::Unavailable,
                 };
                 let text = messages::user_data_unreadable(&key, failure.message);
-                // Nothing was requested from AWS.
-                CloudError { effect: Effect::None, ..CloudError::new(class, text) }
+                no_effect(class, text)
             })?;
             let data = data.0.get(USER_DATA).ok_or_else(|| {
                 let text = messages::user_data_missing(&key, USER_DATA);

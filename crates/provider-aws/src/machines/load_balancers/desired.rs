@@ -4,10 +4,11 @@
 //! terminated instance has no address any more.
 
 use machinist_aws_spec::config::LoadBalancer;
-use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
+use machinist_provider::cloud::{CloudError, ErrorClass, MachineRef};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
+use crate::machines::errors::no_effect;
 use crate::messages;
 
 pub(crate) const PRIVATE_IP: &str = "privateIp";
@@ -46,10 +47,7 @@ pub(crate) fn possible(machine: &MachineRef) -> Result<Vec<LoadBalancer>, CloudE
         (Err(_), Some(stored)) => Ok(stored),
         (Err(error), None) => {
             let message = messages::load_balancers_unknown(&error.to_string());
-            Err(CloudError {
-                effect: Effect::None,
-                ..CloudError::new(ErrorClass::Unknown, message)
-            })
+            Err(no_effect(ErrorClass::Unknown, message))
         }
     }
 }

@@ -185,8 +185,7 @@ fn created_condition_replaces_a_failed_one() {
         "reason": "MachineCreationFailed", "message": "no", "lastTransitionTime": "2026-01-01T00:00:00Z" });
     let mut machine = machine(&json!({ "conditions": [failed, theirs] }));
     let found = found("i-1", &[(TAG_MACHINE_UID, "uid-1")]);
-    let seen =
-        |machine: &MachineRef| instance(&found, Some(machine), "eu-west-1", &[]).status;
+    let seen = |machine: &MachineRef| instance(&found, Some(machine), "eu-west-1", &[]).status;
     machine.status = seen(&machine);
     let created = json!({ "type": "MachineCreation", "status": "True",
         "reason": "MachineCreationSucceeded", "message": "Machine successfully created",
