@@ -33,7 +33,7 @@ use machinist_provider::parts::Parts;
 
 pub(crate) use self::describe::ec2_instance::Ec2Instance;
 pub(crate) use self::errors::{ErrorContext, classify};
-use self::launch::resolve::{Resolver, keep_answer};
+use self::launch::resolve::{Resolver, SHORT};
 use self::load_balancers::{LoadBalancerKey, Targets};
 use crate::client::Connector;
 use crate::clients::Clients;
@@ -63,7 +63,7 @@ impl Ec2Machines {
             absences: Absences::default(),
             host_lookup_denied: Absences::default(),
             unknown_hosts: Absences::default(),
-            targets: Lookups::new(&parts.clock, keep_answer),
+            targets: Lookups::new(&parts.clock, |_| SHORT),
             parts: parts.clone(),
         }
     }

@@ -104,7 +104,8 @@ impl CapacitySource for Ec2Types {
     fn look(&self, question: &Question) -> ObservedCapacity {
         let now = (self.inner.clock)();
         let (look, state, is_new) = self.inner.look(question, now);
-        self.inner.metrics.record_lookup(look.answer.is_known());
+        let hit = matches!(look.answer, ObservedCapacity::Present(_) | ObservedCapacity::Absent);
+        self.inner.metrics.record_lookup(hit);
         if is_new {
             let fetcher = fetcher::run(Arc::clone(&self.inner), Arc::clone(&state));
             (self.spawn)(Box::pin(fetcher));

@@ -1,5 +1,6 @@
 //! Resolves what a spec leaves open: image, security groups, subnet and zone, user data.
 
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ pub(crate) const SHORT: Duration = Duration::from_secs(30);
 /// For what hardly ever changes and concerns every machine.
 const LONG: Duration = Duration::from_mins(10);
 
-pub(crate) fn keep_answer<T, E>(answer: &Result<T, E>) -> Duration {
+fn keep_answer<T, E>(answer: &Result<T, E>) -> Duration {
     if answer.is_ok() { SHORT } else { Duration::ZERO }
 }
 
@@ -57,6 +58,19 @@ pub(crate) struct Resolver {
     zones: Answers<String, bool>,
     domains: Answers<String, Arc<[String]>>,
     user_data: Lookups<ObjectKey, Result<Arc<str>, CloudError>>,
+    /// `false` is cached as well, because all machines of an account share this lookup.
+    visible_groups: Answers<Vec<Filter>, bool>,
+    visible_subnets: Answers<Vec<Filter>, bool>,
+}
+
+async fn cached<K: Eq + Hash, T: Clone>(
+    answers: &Answers<K, T>,
+    ec2: &Ec2,
+    key: K,
+    lookup: impl Future<Output = Result<T, AwsError>>,
+) -> Result<T, CloudError> {
+    let answer = answers.get((ec2.access.clone(), key), lookup).await;
+    answer.map_err(|error| ec2.classify(&error))
 }
 
 impl Resolver {
@@ -73,6 +87,8 @@ impl Resolver {
                 |answer| if answer.is_ok() { LONG } else { Duration::ZERO },
             ),
             user_data: Lookups::new(clock, keep_answer),
+            visible_groups: Lookups::new(clock, keep_answer),
+            visible_subnets: Lookups::new(clock, keep_answer),
         }
     }
 
@@ -98,14 +114,14 @@ impl Resolver {
         if wanted.id().is_none() && !zone.is_empty() {
             wanted.filters.push(among("availability-zone", vec![zone.clone()]));
         }
-        let found = self.subnets(ec2, wanted, keep_matches).await?;
+        let lookup = async { ec2.subnets(&wanted).await.map(Into::into) };
+        let found: Arc<[Subnet]> = cached(&self.subnets, ec2, wanted.clone(), lookup).await?;
         let subnet = choose(&found, machine.attempt)
             .ok_or_else(|| no_match("subnet", "subnet", ec2, &config.subnet.filters))?;
         let mut is_wavelength = false;
         if config.public_ip.is_some() {
-            let key = (ec2.access.clone(), subnet.zone.clone());
-            let answer = self.zones.get(key, ec2.is_wavelength(&subnet.zone)).await;
-            is_wavelength = answer.map_err(|error| ec2.classify(&error))?;
+            let (zone, lookup) = (subnet.zone.clone(), ec2.is_wavelength(&subnet.zone));
+            is_wavelength = cached(&self.zones, ec2, zone, lookup).await?;
         }
         Ok(Resolved {
             image,
@@ -130,8 +146,7 @@ impl Resolver {
             return Ok((id.to_owned(), None));
         }
         let lookup = async { ec2.images(&config.ami).await.map(Into::into) };
-        let found = self.images.get((ec2.access.clone(), config.ami.clone()), lookup).await;
-        let found = found.map_err(|error| ec2.classify(&error))?;
+        let found = cached(&self.images, ec2, config.ami.clone(), lookup).await?;
         let newest = found.iter().max_by(|a, b| (&a.created, &a.id).cmp(&(&b.created, &b.id)));
         let newest = newest.ok_or_else(|| no_match("ami", "image", ec2, &config.ami.filters))?;
         if needs_root && newest.root_device.is_none() {
@@ -152,7 +167,8 @@ impl Resolver {
                 ids.push(id.to_owned());
                 continue;
             }
-            let found = self.groups(ec2, group.filters.clone(), keep_matches).await?;
+            let lookup = async { ec2.security_groups(&group.filters).await.map(Into::into) };
+            let found = cached(&self.groups, ec2, group.filters.clone(), lookup).await?;
             if found.is_empty() {
                 unmatched.extend_from_slice(&group.filters);
             }
@@ -178,39 +194,15 @@ impl Resolver {
         Ok(ids)
     }
 
-    async fn groups(
-        &self,
-        ec2: &Ec2,
-        filters: Vec<Filter>,
-        ttl: impl Fn(&Result<Arc<[String]>, AwsError>) -> Duration,
-    ) -> Result<Arc<[String]>, CloudError> {
-        let key = (ec2.access.clone(), filters.clone());
-        let lookup = async { ec2.security_groups(&filters).await.map(Into::into) };
-        let answer = self.groups.get_within(key, ttl, lookup).await;
-        answer.map_err(|error| ec2.classify(&error))
-    }
-
-    async fn subnets(
-        &self,
-        ec2: &Ec2,
-        wanted: ResourceReference,
-        ttl: impl Fn(&Result<Arc<[Subnet]>, AwsError>) -> Duration,
-    ) -> Result<Arc<[Subnet]>, CloudError> {
-        let lookup = async { ec2.subnets(&wanted).await.map(Into::into) };
-        let key = (ec2.access.clone(), wanted.clone());
-        let answer = self.subnets.get_within(key, ttl, lookup).await;
-        answer.map_err(|error| ec2.classify(&error))
-    }
-
-    /// "None" is cached as well, because all machines of an account share this lookup.
     pub(crate) async fn sees_group(
         &self,
         ec2: &Ec2,
         name: &str,
         values: Vec<String>,
     ) -> Result<bool, CloudError> {
-        let found = self.groups(ec2, vec![among(name, values)], keep_answer).await;
-        found.map(|found| !found.is_empty())
+        let filters = vec![among(name, values)];
+        let lookup = async { Ok(!ec2.security_groups(&filters).await?.is_empty()) };
+        cached(&self.visible_groups, ec2, filters.clone(), lookup).await
     }
 
     pub(crate) async fn sees_subnet(
@@ -220,8 +212,9 @@ impl Resolver {
         values: Vec<String>,
     ) -> Result<bool, CloudError> {
         let filters = vec![among(name, values)];
-        let wanted = ResourceReference { filters, ..ResourceReference::default() };
-        self.subnets(ec2, wanted, keep_answer).await.map(|found| !found.is_empty())
+        let wanted = ResourceReference { filters: filters.clone(), ..ResourceReference::default() };
+        let lookup = async { Ok(!ec2.subnets(&wanted).await?.is_empty()) };
+        cached(&self.visible_subnets, ec2, filters, lookup).await
     }
 
     pub(crate) async fn domains(&self, ec2: &Ec2, vpc: &str) -> Result<Arc<[String]>, AwsError> {

@@ -27,7 +27,6 @@ use crate::machines::cluster_settings::ClusterSettings;
 use crate::machines::describe::ec2_instance::Ec2Instance;
 use crate::machines::describe::instance::is_of_cluster;
 use crate::machines::errors::is_missing;
-use crate::machines::launch::resolve::SHORT;
 use crate::messages;
 
 const READ_TIMEOUT: Duration = Duration::from_secs(3);
@@ -125,17 +124,25 @@ impl Ec2Machines {
             }
             groups.map(Into::into)
         };
-        self.targets.get_within(key.clone(), |_| SHORT, lookup).await
+        self.targets.get(key.clone(), lookup).await
     }
 
     /// For changes: a cached failure or absence does not count.
     async fn targets(&self, balancers: &Balancers<'_>, key: &LoadBalancerKey) -> Targets {
-        let lookup = async { balancers.groups(key).await.map(Into::into) };
+        let mut is_asked = false;
+        let lookup = async {
+            is_asked = true;
+            balancers.groups(key).await.map(Into::into)
+        };
         let targets = self.targets.get(key.clone(), lookup).await;
-        if targets.is_err() {
-            self.targets.forget(key);
+        if targets.is_ok() {
+            return targets;
         }
-        targets
+        self.targets.forget(key);
+        if is_asked {
+            return targets;
+        }
+        balancers.groups(key).await.map(Into::into)
     }
 
     /// For deregistration: the cached state may be older than the registration.
