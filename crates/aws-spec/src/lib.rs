@@ -2,13 +2,12 @@
 
 pub mod catalogue;
 pub mod config;
-pub mod ec2_names;
+mod instance_type;
 mod provider_config;
 pub mod provider_id;
-mod type_facts;
 
+pub use instance_type::{Device, InstanceType, architecture};
 pub use provider_config::AwsSpecs;
-pub use type_facts::{DeviceFacts, TypeFacts};
 
 /// The name of the AWS provider.
 pub const PROVIDER: &str = "aws";

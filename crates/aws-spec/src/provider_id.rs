@@ -19,7 +19,7 @@ pub fn region_of(provider_id: &str) -> Option<&str> {
 }
 
 /// A region ends with its first number: `us-east-1a` and the local zone `us-east-1-bos-1a` are in `us-east-1`.
-fn region_of_zone(zone: &str) -> Option<&str> {
+pub fn region_of_zone(zone: &str) -> Option<&str> {
     let number = zone.find(|c: char| c.is_ascii_digit()).filter(|at| *at > 3)?;
     let digits = zone.get(number..)?.bytes().take_while(u8::is_ascii_digit).count();
     zone.get(..number + digits)

@@ -19,7 +19,7 @@ const RUNS: usize = 5;
 pub(crate) fn seconds(machinist: &Path, folder: &Path) -> Result<Samples> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for entry in catalogue::entries().take(MANIFESTS) {
-        fs::write(folder.join(format!("{}.yaml", entry.name)), manifest(entry.name))?;
+        fs::write(folder.join(format!("{}.yaml", entry.name)), manifest(&entry.name))?;
     }
     let mut samples = Samples::default();
     for _ in 0..RUNS {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinist_aws_spec::TypeFacts;
+use machinist_aws_spec::InstanceType;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::Pending;
@@ -11,7 +11,7 @@ use machinist_provider::secret::{SecretData, SecretReader};
 use machinist_provider_aws::all_types;
 
 /// Every instance type of a region, with credentials and endpoint from the environment, as the AWS CLI has them.
-pub(crate) fn listed_types(region: &str) -> anyhow::Result<Vec<TypeFacts>> {
+pub(crate) fn listed_types(region: &str) -> anyhow::Result<Vec<InstanceType<'static>>> {
     let realm = CloudAccess {
         region: region.into(),
         credentials: Credentials::Ambient,
@@ -19,7 +19,7 @@ pub(crate) fn listed_types(region: &str) -> anyhow::Result<Vec<TypeFacts>> {
         ca_bundle: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(runtime.block_on(all_types(Arc::new(NoSecrets), &realm, None))?)
+    Ok(runtime.block_on(all_types(Arc::new(NoSecrets), &realm))?)
 }
 
 /// Without a cluster there are no Secrets.

@@ -1,5 +1,4 @@
-//! Creates EC2 clients. Everything that the SDK would choose by itself (behaviour, retries, timeouts, name) is chosen
-//! here.
+//! Creates EC2 clients, with explicit behaviour, retries, timeouts and name.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +11,12 @@ use aws_sdk_ec2::config::Builder;
 use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::metrics::CallMetrics;
 use machinist_provider::parts::Parts;
-use machinist_provider::secret::{SecretData, SecretReader};
+use machinist_provider::secret::SecretReader;
 
 use crate::credentials::{self, PROFILE};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
+use crate::messages;
 use crate::quiet::quiet;
 use crate::responses::CompleteResponses;
 use crate::tls::HttpClients;
@@ -26,15 +26,19 @@ fn behaviour() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
 
+pub(crate) fn identity(credentials: &Credentials) -> String {
+    match credentials {
+        Credentials::Ambient => "ambient".to_owned(),
+        Credentials::Secret { key, .. } => format!("secret {key}"),
+    }
+}
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Connector {
     pub(crate) secrets: Arc<dyn SecretReader>,
     pub(crate) metrics: Arc<dyn CallMetrics>,
-    /// For one request, from connecting to the last byte.
     pub(crate) request_timeout: Duration,
-    /// The page size for instance types; `None` uses EC2's default.
-    pub(crate) page_size: Option<i32>,
     pub(crate) http: Arc<HttpClients>,
 }
 
@@ -44,18 +48,17 @@ impl Connector {
             secrets: Arc::clone(&parts.secrets),
             metrics: Arc::clone(&parts.metrics),
             request_timeout: parts.timings.request,
-            page_size: None,
             http,
         }
     }
 
-    /// Reads the credentials and creates a client. Only the client keeps them.
+    /// Only the client keeps the credentials.
     pub(crate) async fn connect(&self, access: &CloudAccess) -> Result<Ec2, AwsError> {
         let secret = match &access.credentials {
             Credentials::Ambient => None,
             Credentials::Secret { key, .. } => {
-                let secret = |failure| AwsError::Secret { key: key.clone(), failure };
-                Some((key, self.secrets.read(key).await.map_err(secret)?))
+                let read = self.secrets.read(key).await;
+                Some((key, read.map_err(|failure| AwsError::secret(key, failure))?))
             }
         };
         let http = self.http.trusting(access.ca_bundle.as_ref())?;
@@ -82,13 +85,12 @@ impl Connector {
         if let Ok(name) = AppName::new("machinist") {
             loader = loader.app_name(name);
         }
-        let from_secret = secret.is_some();
         loader = match secret {
             None => loader.credentials_provider(credentials::ambient(&chain).await),
             Some((key, data)) => {
-                let data: SecretData = data;
-                let made = credentials::from_secret(&data, &chain)
-                    .map_err(|reason| AwsError::InvalidSecret { key: key.clone(), reason })?;
+                let made = credentials::from_secret(&data, &chain).map_err(|reason| {
+                    AwsError::invalid_access(messages::invalid_secret(key, reason))
+                })?;
                 loader
                     .credentials_provider(made.provider)
                     .profile_files(made.files)
@@ -104,10 +106,9 @@ impl Connector {
         }
         Ok(Ec2 {
             client: aws_sdk_ec2::Client::from_conf(config.build()),
+            access: access.clone(),
             shared,
-            from_secret,
             metrics: Arc::clone(&self.metrics),
-            page_size: self.page_size,
         })
     }
 }

@@ -1,7 +1,4 @@
-//! One EC2 client per cloud access.
-//!
-//! The first caller creates a client while others wait. A client is dropped, with its credentials, when it is idle or
-//! its Secret has changed.
+//! One EC2 client per cloud access. It is dropped, with its credentials, when it is idle or its Secret has changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,11 +36,13 @@ impl Clients {
     pub(crate) async fn get(&self, access: &CloudAccess) -> Result<Arc<Ec2>, AwsError> {
         let now = (self.clock)();
         let client = self.slot(access, now);
-        let connect = async || {
-            self.regions.validate(access, &self.connector).await?;
-            self.connector.connect(access).await.map(Arc::new)
-        };
-        client.get_or_try_init(connect).await.cloned()
+        client.get_or_try_init(async || self.connect(access).await.map(Arc::new)).await.cloned()
+    }
+
+    /// A client of its own for the caller.
+    pub(crate) async fn connect(&self, access: &CloudAccess) -> Result<Ec2, AwsError> {
+        self.regions.validate(access, &self.connector).await?;
+        self.connector.connect(access).await
     }
 
     fn slot(&self, access: &CloudAccess, now: Duration) -> Arc<OnceCell<Arc<Ec2>>> {
@@ -62,13 +61,7 @@ impl Clients {
     }
 }
 
-/// Whether `newer` is a later version of the same Secret.
-fn supersedes(newer: &Credentials, older: &Credentials) -> bool {
-    match (newer, older) {
-        (
-            Credentials::Secret { key, version },
-            Credentials::Secret { key: same, version: before },
-        ) => key == same && version > before,
-        _ => false,
-    }
+pub(crate) fn supersedes(newer: &Credentials, older: &Credentials) -> bool {
+    let Credentials::Secret { key, version } = newer else { return false };
+    matches!(older, Credentials::Secret { key: same, version: old } if same == key && old < version)
 }

@@ -1,9 +1,7 @@
-//! Credentials from a Secret or from the process.
+//! Credentials from a Secret or from the process. Nothing is written to disk or logged.
 //!
 //! A Secret has either an AWS configuration file under `credentials` (static keys, a session, roles, web identity) or
 //! a pair of keys; the file takes precedence.
-//!
-//! Nothing is written to disk: the SDK reads the file from memory. Nothing is logged, see [`quiet`](crate::quiet).
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -62,7 +60,6 @@ pub(crate) fn from_secret(
     Ok(FromSecret { provider: shared(keys), files: in_memory("") })
 }
 
-/// Credentials of the process: environment, shared files, web identity, container, instance.
 pub(crate) async fn ambient(config: &ProviderConfig) -> SharedCredentialsProvider {
     let metadata = imds::Client::builder()
         .configure(config)
@@ -82,8 +79,7 @@ fn text<'a>(data: &'a SecretData, key: &str) -> Result<Option<&'a str>, &'static
     Ok(data.text(key).map(str::trim).filter(|value| !value.is_empty()))
 }
 
-/// Whether the file sends the process's own token or credentials to an endpoint of the file. Write access to a Secret
-/// must not give access to the identity of the process.
+/// Write access to a Secret must not suffice to send the process's own identity to an endpoint.
 fn lends_our_identity(file: &str) -> bool {
     let mut names =
         file.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name.trim());
@@ -99,8 +95,7 @@ fn in_memory(contents: &str) -> EnvConfigFiles {
     EnvConfigFiles::builder().with_contents(EnvConfigFileKind::Credentials, contents).build()
 }
 
-/// Turns `[profile x]` into `[x]`: users paste config files as well as credentials files, and the SDK accepts each
-/// form only in its own file.
+/// Turns `[profile x]` into `[x]`: users paste config files too, whose form the SDK does not accept here.
 fn unprefixed(file: &str) -> String {
     let line = |line: &str| -> String {
         let name = line.trim().strip_prefix('[').and_then(|rest| {
@@ -117,7 +112,6 @@ fn shared(provider: impl ProvideCredentials + 'static) -> SharedCredentialsProvi
     SharedCredentialsProvider::new(Quiet(provider))
 }
 
-/// A provider that logs nothing.
 #[derive(Debug)]
 struct Quiet<P>(P);
 

@@ -1,4 +1,4 @@
-//! EC2 calls for types and regions. Every page is one counted call. The calls for instances are in `machines::calls`.
+//! The EC2 client, and its calls for types and regions. Every page is one counted call.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use aws_sdk_ec2::Client;
 use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_ec2::operation::describe_instance_types::builders::DescribeInstanceTypesFluentBuilder;
 use aws_sdk_ec2::types::Filter;
-use machinist_aws_spec::TypeFacts;
+use machinist_aws_spec::InstanceType;
 use machinist_domain::retry::Classified;
-use machinist_provider::access::CloudAccess;
+use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::metrics::{CallMetrics, NoMetrics};
 use machinist_provider::secret::SecretReader;
 
@@ -28,25 +28,25 @@ pub(crate) struct RegionFacts {
     pub(crate) opted_in: bool,
 }
 
-/// An EC2 client with its metrics.
 pub(crate) struct Ec2 {
     pub(crate) client: Client,
-    /// The configuration for clients of other services.
+    pub(crate) access: CloudAccess,
     pub(crate) shared: aws_config::SdkConfig,
-    pub(crate) from_secret: bool,
     pub(crate) metrics: Arc<dyn CallMetrics>,
-    pub(crate) page_size: Option<i32>,
 }
 
 impl Ec2 {
-    /// The types of these names that the region offers. By filter: one unknown name would fail a call by name.
-    pub(crate) async fn types(&self, names: &[Arc<str>]) -> Result<Vec<TypeFacts>, AwsError> {
+    /// By filter: one unknown name would fail a call by name.
+    pub(crate) async fn types(
+        &self,
+        names: &[Arc<str>],
+    ) -> Result<Vec<InstanceType<'static>>, AwsError> {
         let names = names.iter().map(ToString::to_string).collect();
         let filter = Filter::builder().name("instance-type").set_values(Some(names)).build();
         self.pages(self.client.describe_instance_types().filters(filter)).await
     }
 
-    pub(crate) async fn all_types(&self) -> Result<Vec<TypeFacts>, AwsError> {
+    pub(crate) async fn all_types(&self) -> Result<Vec<InstanceType<'static>>, AwsError> {
         self.pages(self.client.describe_instance_types()).await
     }
 
@@ -54,8 +54,8 @@ impl Ec2 {
     async fn pages(
         &self,
         call: DescribeInstanceTypesFluentBuilder,
-    ) -> Result<Vec<TypeFacts>, AwsError> {
-        let mut pages = call.set_max_results(self.page_size).into_paginator().send();
+    ) -> Result<Vec<InstanceType<'static>>, AwsError> {
+        let mut pages = call.into_paginator().send();
         let mut types = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
             let page = self.record(TYPES, page)?;
@@ -64,10 +64,9 @@ impl Ec2 {
         Ok(types)
     }
 
-    /// All regions of the partition, opted in or not.
     pub(crate) async fn regions(&self) -> Result<Vec<RegionFacts>, AwsError> {
-        let answer = quiet(self.client.describe_regions().all_regions(true).send()).await;
-        let answer = self.record(REGIONS, answer)?;
+        let call = self.client.describe_regions().all_regions(true);
+        let answer = self.call(REGIONS, call.send()).await?;
         let facts = |region: &aws_sdk_ec2::types::Region| {
             Some(RegionFacts {
                 name: region.region_name()?.to_owned(),
@@ -77,7 +76,20 @@ impl Ec2 {
         Ok(answer.regions().iter().filter_map(facts).collect())
     }
 
-    /// Counts a call and converts its error.
+    /// Sends a request without logs, counts it and converts its error.
+    pub(crate) fn call<T, E>(
+        &self,
+        operation: &'static str,
+        request: impl Future<Output = Result<T, SdkError<E>>>,
+    ) -> impl Future<Output = Result<T, AwsError>>
+    where
+        E: ProvideErrorMetadata + Error + 'static,
+    {
+        // The SDK's futures take tens of kilobytes.
+        let request = Box::pin(quiet(request));
+        async move { self.record(operation, request.await) }
+    }
+
     pub(crate) fn record<T, E>(
         &self,
         operation: &'static str,
@@ -86,7 +98,8 @@ impl Ec2 {
     where
         E: ProvideErrorMetadata + Error + 'static,
     {
-        let answer = answer.map_err(|error| AwsError::of(operation, &error, self.from_secret));
+        let from_secret = matches!(self.access.credentials, Credentials::Secret { .. });
+        let answer = answer.map_err(|error| AwsError::of(operation, &error, from_secret));
         let result = answer.as_ref().map_or_else(|error| error.category().as_str(), |_| "ok");
         self.metrics.record_call(operation, result);
         answer
@@ -97,13 +110,11 @@ impl Ec2 {
 pub async fn all_types(
     secrets: Arc<dyn SecretReader>,
     access: &CloudAccess,
-    page_size: Option<i32>,
-) -> Result<Vec<TypeFacts>, AwsError> {
+) -> Result<Vec<InstanceType<'static>>, AwsError> {
     let connector = Connector {
         secrets,
         metrics: Arc::new(NoMetrics),
         request_timeout: TypeTimings::default().request_timeout,
-        page_size,
         http: Arc::default(),
     };
     let mut types = connector.connect(access).await?.all_types().await?;

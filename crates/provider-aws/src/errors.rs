@@ -1,7 +1,5 @@
-//! Errors of AWS calls and their category.
-//!
-//! EC2 errors are codes; [`category_of`] is the only table of those that concern the call itself. A credentials error
-//! is nested deep in an SDK error, so the chain of causes is searched.
+//! Errors of AWS calls and their category. A credentials error is nested deep in an SDK error, so the chain of causes
+//! is searched.
 
 use std::error::Error;
 
@@ -13,72 +11,25 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Classified, Failure, Retry};
 
+use crate::messages;
+
 /// AWS messages are truncated: some contain kilobytes of encoded detail that differs each time.
 const LONGEST_MESSAGE: usize = 300;
 
 /// Why an AWS call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names of the fields say it")]
 pub enum AwsError {
-    /// The Secret cannot be read.
-    Secret {
-        /// The Secret.
-        key: ObjectKey,
-        /// The reader's failure.
-        failure: Failure,
-    },
-    /// The Secret has no usable credentials.
-    InvalidSecret {
-        /// The Secret.
-        key: ObjectKey,
-        /// What is wrong.
-        reason: &'static str,
-    },
-    /// The custom CA bundle has no valid certificate.
-    NoCertificate,
     /// The region does not exist.
-    NoSuchRegion {
-        /// The region.
-        region: String,
-    },
-    /// The region is not enabled for the account.
-    NotOptedIn {
-        /// The region.
-        region: String,
-    },
-    /// The credentials chain failed.
-    Credentials {
-        /// The category.
-        category: Category,
-        /// The reason.
-        reason: String,
-    },
+    NoSuchRegion(String),
+    /// Credentials, CA bundle or region cannot be used; no request was sent.
+    Access(Failure),
     /// AWS responded with an error.
-    Refused {
-        /// As `DescribeInstanceTypes`.
-        operation: &'static str,
-        /// As `UnauthorizedOperation`.
-        code: String,
-        /// AWS's message.
-        message: String,
-        /// The category of the code.
-        category: Category,
-    },
+    Refused { operation: &'static str, code: String, message: String, category: Category },
     /// No response.
-    NoResponse {
-        /// As `DescribeInstanceTypes`.
-        operation: &'static str,
-        /// The reason.
-        reason: String,
-    },
+    NoResponse { operation: &'static str, reason: String },
     /// A response that is not from AWS or incomplete, such as an HTML page.
-    InvalidResponse {
-        /// As `DescribeInstanceTypes`.
-        operation: &'static str,
-        /// The HTTP status.
-        status: u16,
-        /// The reason.
-        reason: String,
-    },
+    InvalidResponse { operation: &'static str, status: u16, reason: String },
 }
 
 impl Error for AwsError {}
@@ -86,16 +37,8 @@ impl Error for AwsError {}
 impl Classified for AwsError {
     fn category(&self) -> Category {
         match self {
-            // The object that names a missing Secret must be edited.
-            Self::Secret { failure, .. } if failure.category == Category::NotFound => {
-                Category::InvalidConfiguration
-            }
-            Self::Secret { failure, .. } => failure.category,
-            Self::InvalidSecret { .. }
-            | Self::NoCertificate
-            | Self::NoSuchRegion { .. }
-            | Self::NotOptedIn { .. } => Category::InvalidConfiguration,
-            Self::Credentials { category, .. } | Self::Refused { category, .. } => *category,
+            Self::NoSuchRegion(_) => Category::InvalidConfiguration,
+            Self::Access(Failure { category, .. }) | Self::Refused { category, .. } => *category,
             Self::NoResponse { .. } | Self::InvalidResponse { .. } => Category::Unavailable,
         }
     }
@@ -103,13 +46,31 @@ impl Classified for AwsError {
     fn retry(&self) -> Retry {
         match (self, self.category()) {
             (_, Category::InvalidConfiguration) => Retry::OnChange,
-            (Self::Secret { failure, .. }, _) => failure.retry,
+            (Self::Access(failure), _) => failure.retry,
             _ => Retry::Backoff,
         }
     }
 }
 
 impl AwsError {
+    pub(crate) fn access(category: Category, message: impl Into<String>) -> Self {
+        Self::Access(Failure { category, retry: Retry::Backoff, message: message.into() })
+    }
+
+    pub(crate) fn invalid_access(message: impl Into<String>) -> Self {
+        Self::access(Category::InvalidConfiguration, message)
+    }
+
+    pub(crate) fn secret(key: &ObjectKey, failure: Failure) -> Self {
+        let message = messages::secret_unreadable(key, failure.message);
+        // The object that names a missing Secret must be edited.
+        let category = match failure.category {
+            Category::NotFound => Category::InvalidConfiguration,
+            category => category,
+        };
+        Self::Access(Failure { category, message, ..failure })
+    }
+
     /// Converts an SDK error. With `from_secret`, incomplete credentials are an invalid configuration.
     pub(crate) fn of<E>(operation: &'static str, error: &SdkError<E>, from_secret: bool) -> Self
     where
@@ -134,12 +95,19 @@ impl AwsError {
         Self::Refused { operation, code, message: short(message), category }
     }
 
+    /// A response of AWS without the value that it must have.
+    pub(crate) fn incomplete(operation: &'static str, reason: &str) -> Self {
+        Self::InvalidResponse { operation, status: 200, reason: reason.to_owned() }
+    }
+
+    pub(crate) fn has_code(&self, expected: &str) -> bool {
+        matches!(self, Self::Refused { code, .. } if code == expected)
+    }
+
     fn credentials(error: &CredentialsError, from_secret: bool) -> Self {
-        let reason = short(&deepest(error));
-        if let Some((code, message)) = refusal_of_sts(error) {
-            let message = short(message.unwrap_or("no reason given"));
-            let category = category_of(code, 400);
-            return Self::Refused { operation: "AssumeRole", code: code.into(), message, category };
+        let sts = refusal_of_sts(error);
+        if let Some((Some(code), message)) = sts {
+            return Self::refused("AssumeRole", code, message.unwrap_or("no reason given"), 400);
         }
         let category = match error {
             CredentialsError::InvalidConfiguration(_) => Category::InvalidConfiguration,
@@ -147,16 +115,14 @@ impl AwsError {
                 Category::InvalidConfiguration
             }
             CredentialsError::ProviderTimedOut(_) => Category::Unavailable,
-            _ if find::<ConnectorError>(error).is_some() || is_garbled(error) => {
-                Category::Unavailable
-            }
+            _ if find::<ConnectorError>(error).is_some() || sts.is_some() => Category::Unavailable,
             _ => Category::Unauthorised,
         };
-        Self::Credentials { category, reason }
+        Self::access(category, messages::no_credentials(&short(&deepest(error))))
     }
 }
 
-/// The category of an EC2 or STS code; by HTTP status if the code is unknown.
+/// By HTTP status if the code is unknown.
 fn category_of(code: &str, status: u16) -> Category {
     match code {
         "AccessDenied"
@@ -208,20 +174,15 @@ fn status<E>(error: &SdkError<E>) -> u16 {
     error.raw_response().map_or(0, |response| response.status().as_u16())
 }
 
-fn refusal_of_sts<'a>(error: &'a (dyn Error + 'static)) -> Option<(&'a str, Option<&'a str>)> {
-    fn of<E: ProvideErrorMetadata>(error: &E) -> Option<(&str, Option<&str>)> {
-        Some((error.code()?, error.message()))
+/// Code and message of an STS error. Without a code the response is not from STS, but usually an HTML page.
+fn refusal_of_sts<'a>(
+    error: &'a (dyn Error + 'static),
+) -> Option<(Option<&'a str>, Option<&'a str>)> {
+    fn of<E: ProvideErrorMetadata>(error: &E) -> (Option<&str>, Option<&str>) {
+        (error.code(), error.message())
     }
-    let role = find::<AssumeRoleError>(error).and_then(of);
-    role.or_else(|| find::<AssumeRoleWithWebIdentityError>(error).and_then(of))
-}
-
-/// Whether STS responded without a code, usually with an HTML page.
-fn is_garbled(error: &(dyn Error + 'static)) -> bool {
-    let of_role = find::<AssumeRoleError>(error).map(ProvideErrorMetadata::code);
-    let of_identity =
-        || find::<AssumeRoleWithWebIdentityError>(error).map(ProvideErrorMetadata::code);
-    of_role.or_else(of_identity) == Some(None)
+    let role = find::<AssumeRoleError>(error).map(of);
+    role.or_else(|| find::<AssumeRoleWithWebIdentityError>(error).map(of))
 }
 
 fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
@@ -237,7 +198,6 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     std::iter::successors(Some(error), |&error| error.source())
 }
 
-/// One line, without the encoded detail that differs in each response.
 fn short(message: &str) -> String {
     let end = message.find("Encoded authorization failure message").unwrap_or(message.len());
     let line = message[..end].split_whitespace().collect::<Vec<_>>().join(" ");
@@ -274,9 +234,9 @@ mod tests {
 
     #[test]
     fn a_missing_secret_waits_for_an_edit_and_an_unreachable_one_does_not() {
-        let error = |category, retry| AwsError::Secret {
-            key: ObjectKey::new("ns", "aws"),
-            failure: Failure { category, retry, message: "no".into() },
+        let error = |category, retry| {
+            let failure = Failure { category, retry, message: "no".into() };
+            AwsError::secret(&ObjectKey::new("ns", "aws"), failure)
         };
         let missing = error(Category::NotFound, Retry::Backoff);
         assert_eq!(

@@ -1,22 +1,24 @@
-//! Converts EC2's description of an instance type into plain data. The SDK structures are large and dropped at once.
+//! Converts EC2's description of an instance type into plain data.
 
 use aws_sdk_ec2::types::{
-    FpgaInfo, GpuDeviceInfo, GpuInfo, InferenceAcceleratorInfo, InstanceTypeInfo,
-    MediaAcceleratorInfo, NetworkInfo, NeuronInfo,
+    ArchitectureType, FpgaInfo, GpuDeviceInfo, GpuInfo, InferenceAcceleratorInfo, InstanceTypeInfo,
+    MediaAcceleratorInfo, NetworkInfo, NeuronInfo, ProcessorInfo,
 };
-use machinist_aws_spec::{DeviceFacts, TypeFacts};
+use machinist_aws_spec::{Device, InstanceType, architecture};
 
 /// `None` for a type without a name, or one that the region does not offer.
-pub(crate) fn read(info: &InstanceTypeInfo) -> Option<TypeFacts> {
+pub(crate) fn read(info: &InstanceTypeInfo) -> Option<InstanceType<'static>> {
     if info.supported_in_region == Some(false) {
         return None;
     }
     let network = info.network_info.as_ref();
-    Some(TypeFacts {
-        name: info.instance_type.as_ref()?.as_str().to_owned(),
+    let processor = info.processor_info.as_ref();
+    let architectures = processor.map(ProcessorInfo::supported_architectures).unwrap_or_default();
+    Some(InstanceType {
+        name: info.instance_type.as_ref()?.as_str().to_owned().into(),
         vcpus: number(info.v_cpu_info.as_ref().and_then(|cpus| cpus.default_v_cpus)),
         memory_mib: number(info.memory_info.as_ref().and_then(|memory| memory.size_in_mib)),
-        architectures: architectures(info),
+        architecture: architecture(architectures.iter().map(ArchitectureType::as_str)),
         gpus: gpus(info),
         accelerators: accelerators(info),
         interfaces: number(network.and_then(interfaces)),
@@ -27,15 +29,11 @@ pub(crate) fn read(info: &InstanceTypeInfo) -> Option<TypeFacts> {
     })
 }
 
-fn device(count: Option<i32>, maker: Option<&str>, model: Option<&str>) -> DeviceFacts {
-    DeviceFacts {
-        count: number(count),
-        maker: maker.unwrap_or_default().to_owned(),
-        model: model.unwrap_or_default().to_owned(),
-    }
+fn device(count: Option<i32>, maker: Option<&str>, model: Option<&str>) -> Device<'static> {
+    let text = |text: Option<&str>| text.unwrap_or_default().to_owned().into();
+    Device { count: number(count), maker: text(maker), model: text(model) }
 }
 
-/// Of the default network card; without cards, the total.
 fn interfaces(network: &NetworkInfo) -> Option<i32> {
     let default = Some(network.default_network_card_index.unwrap_or(0));
     let mut cards = network.network_cards().iter();
@@ -43,15 +41,8 @@ fn interfaces(network: &NetworkInfo) -> Option<i32> {
     card.map_or(network.maximum_network_interfaces, |card| card.maximum_network_interfaces)
 }
 
-fn architectures(info: &InstanceTypeInfo) -> Vec<String> {
-    let Some(processor) = &info.processor_info else {
-        return Vec::new();
-    };
-    processor.supported_architectures().iter().map(|name| name.as_str().to_owned()).collect()
-}
-
 /// A fractional GPU (g6f) has count 0 and a logical count of 1; the device plugin counts it as a GPU.
-fn gpus(info: &InstanceTypeInfo) -> Vec<DeviceFacts> {
+fn gpus(info: &InstanceTypeInfo) -> Vec<Device<'static>> {
     let gpus = info.gpu_info.as_ref().map(GpuInfo::gpus).unwrap_or_default();
     let read = |gpu: &GpuDeviceInfo| {
         let whole = gpu.count.filter(|count| *count > 0);
@@ -60,9 +51,8 @@ fn gpus(info: &InstanceTypeInfo) -> Vec<DeviceFacts> {
     gpus.iter().map(read).collect()
 }
 
-/// Neuron devices have no manufacturer, which is Amazon. First-generation Inferentia is listed both as inference
-/// accelerator and as Neuron device, and counted once.
-fn accelerators(info: &InstanceTypeInfo) -> Vec<DeviceFacts> {
+/// First-generation Inferentia is listed both as inference accelerator and as Neuron device, and counted once.
+fn accelerators(info: &InstanceTypeInfo) -> Vec<Device<'static>> {
     let neurons = info.neuron_info.as_ref().map(NeuronInfo::neuron_devices).unwrap_or_default();
     let inference = info.inference_accelerator_info.as_ref();
     let inference = inference.map(InferenceAcceleratorInfo::accelerators).unwrap_or_default();
@@ -70,7 +60,7 @@ fn accelerators(info: &InstanceTypeInfo) -> Vec<DeviceFacts> {
     let media = media.map(MediaAcceleratorInfo::accelerators).unwrap_or_default();
     let fpgas = info.fpga_info.as_ref().map(FpgaInfo::fpgas).unwrap_or_default();
 
-    let mut devices: Vec<DeviceFacts> =
+    let mut devices: Vec<Device<'static>> =
         neurons.iter().map(|item| device(item.count, Some("Amazon"), item.name())).collect();
     if devices.is_empty() {
         devices.extend(
@@ -94,8 +84,9 @@ mod tests {
     use super::*;
     use aws_sdk_ec2::types::{
         FpgaDeviceInfo, InferenceDeviceInfo, InstanceStorageInfo, MemoryInfo, NetworkCardInfo,
-        NeuronDeviceInfo, ProcessorInfo, VCpuInfo,
+        NeuronDeviceInfo, VCpuInfo,
     };
+    use machinist_domain::shape::Architecture;
 
     #[test]
     fn reads_all_facts_of_a_type() {
@@ -122,12 +113,12 @@ mod tests {
             .network_info(network)
             .instance_storage_info(InstanceStorageInfo::builder().total_size_in_gb(8000).build())
             .build();
-        let gpu = DeviceFacts { count: 8, maker: "NVIDIA".into(), model: "A100".into() };
-        let expected = TypeFacts {
+        let gpu = Device { count: 8, maker: "NVIDIA".into(), model: "A100".into() };
+        let expected = InstanceType {
             name: "p4d.24xlarge".into(),
             vcpus: 96,
             memory_mib: 1_179_648,
-            architectures: vec!["x86_64".into()],
+            architecture: Architecture::Amd64,
             gpus: vec![gpu],
             accelerators: Vec::new(),
             interfaces: 15,
@@ -160,10 +151,10 @@ mod tests {
             .neuron_info(NeuronInfo::builder().neuron_devices(neuron).build())
             .fpga_info(FpgaInfo::builder().fpgas(fpga).build())
             .build();
-        let device = |count, maker: &str, model: &str| DeviceFacts {
+        let device = |count, maker: &str, model: &str| Device {
             count,
-            maker: maker.into(),
-            model: model.into(),
+            maker: maker.to_owned().into(),
+            model: model.to_owned().into(),
         };
         let facts = read(&info).unwrap();
         let expected = [device(1, "Amazon", "Inferentia"), device(2, "Xilinx", "VU9P")];
@@ -176,7 +167,17 @@ mod tests {
             .instance_type("m1.small".into())
             .memory_info(MemoryInfo::builder().size_in_mib(-1).build())
             .build();
-        let expected = TypeFacts { name: "m1.small".into(), ..TypeFacts::default() };
+        let expected = InstanceType {
+            name: "m1.small".into(),
+            vcpus: 0,
+            memory_mib: 0,
+            architecture: Architecture::Amd64,
+            gpus: Vec::new(),
+            accelerators: Vec::new(),
+            interfaces: 0,
+            addresses_per_interface: 0,
+            storage_gb: 0,
+        };
         assert_eq!(read(&info), Some(expected));
         assert_eq!(read(&InstanceTypeInfo::builder().build()), None);
         let elsewhere =

@@ -1,9 +1,5 @@
 //! The cloud half for AWS. Only this crate uses the AWS SDK.
 //!
-//! [`AwsProvider`] joins the spec half (`aws-spec`), the instances of Machines (`machines`), Auto Scaling groups
-//! (`groups`) and the capacity of instance types ([`Ec2Types`]); [`all_types`] lists all types for the catalogue. All
-//! calls go through `client` (credentials, TLS), `ec2` and `responses` (rejects responses that are not from AWS).
-//!
 //! Invariants: no SDK type leaves this crate; secret values stay inside the SDK's credential types and are not logged
 //! ([`quiet`]); no lock is held across a call; the SDK does not retry.
 

@@ -1,9 +1,9 @@
-//! The texts of this crate that users can meet: errors, drift and the progress of deletions, as conditions, Events and
-//! logs show them.
+//! The texts of this crate that users can meet.
 
 use std::fmt;
 
 use machinist_aws_spec::config::Filter;
+use machinist_domain::key::ObjectKey;
 use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::cloud::MachineRef;
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
@@ -17,6 +17,7 @@ pub(crate) const SECRET_WITHOUT_CREDENTIALS: &str =
 pub(crate) const SECRET_NOT_TEXT: &str = "values must be UTF-8 text";
 pub(crate) const SECRET_LENDS_IDENTITY: &str = "endpoint_url cannot be combined with web_identity_token_file or \
      credential_source, because it would send the identity of this process to that endpoint";
+pub(crate) const NO_CERTIFICATE: &str = "the custom CA bundle has no valid certificate";
 pub(crate) const NO_HOST_ID: &str = "the response contains no host id";
 pub(crate) const NO_INSTANCE_ID: &str = "the response contains no instance id";
 pub(crate) const NO_REFRESH_ID: &str = "the response contains no refresh id";
@@ -35,19 +36,8 @@ pub(crate) const REPEATING_HOST_REQUESTS: &str = "cannot list dedicated hosts wi
 impl fmt::Display for AwsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Secret { key, failure } if failure.message.contains(&key.to_string()) => {
-                f.write_str(&failure.message)
-            }
-            Self::Secret { key, failure } => {
-                write!(f, "cannot read Secret {key}: {}", failure.message)
-            }
-            Self::InvalidSecret { key, reason } => write!(f, "Secret {key} is invalid: {reason}"),
-            Self::NoCertificate => f.write_str("the custom CA bundle has no valid certificate"),
-            Self::NoSuchRegion { region } => write!(f, "region {region} is not a valid region"),
-            Self::NotOptedIn { region } => {
-                write!(f, "region {region} is not opted in; enable it for the AWS account")
-            }
-            Self::Credentials { reason, .. } => write!(f, "no AWS credentials: {reason}"),
+            Self::NoSuchRegion(region) => write!(f, "region {region} is not a valid region"),
+            Self::Access(failure) => f.write_str(&failure.message),
             Self::Refused { operation, code, message, .. } => {
                 write!(f, "{operation} failed with {code}: {message}")
             }
@@ -61,7 +51,26 @@ impl fmt::Display for AwsError {
     }
 }
 
-/// No image, subnet or security group matches.
+pub(crate) fn secret_unreadable(key: &ObjectKey, reason: String) -> String {
+    if reason.contains(&key.to_string()) {
+        reason
+    } else {
+        format!("cannot read Secret {key}: {reason}")
+    }
+}
+
+pub(crate) fn invalid_secret(key: &ObjectKey, reason: &str) -> String {
+    format!("Secret {key} is invalid: {reason}")
+}
+
+pub(crate) fn not_opted_in(region: &str) -> String {
+    format!("region {region} is not opted in; enable it for the AWS account")
+}
+
+pub(crate) fn no_credentials(reason: &str) -> String {
+    format!("no AWS credentials: {reason}")
+}
+
 pub(crate) fn no_match(
     field: &str,
     what: &str,
@@ -71,7 +80,6 @@ pub(crate) fn no_match(
     format!("{field}: no {what} in {} matches {}", access.region, filters_text(filters))
 }
 
-/// Filters as users write them: `tag:Name=a|b, vpc-id=c`.
 pub(crate) fn filters_text(filters: &[Filter]) -> String {
     let text = |filter: &Filter| format!("{}={}", filter.name, filter.values.join("|"));
     filters.iter().map(text).collect::<Vec<_>>().join(", ")
@@ -81,15 +89,11 @@ pub(crate) fn no_root_device(image: &str) -> String {
     format!("ami: image {image} has no root device")
 }
 
-pub(crate) fn user_data_unreadable(secret: &str, reason: &str) -> String {
-    if reason.contains(secret) {
-        format!("userDataSecret: {reason}")
-    } else {
-        format!("userDataSecret: cannot read Secret {secret}: {reason}")
-    }
+pub(crate) fn user_data_unreadable(secret: &ObjectKey, reason: String) -> String {
+    format!("userDataSecret: {}", secret_unreadable(secret, reason))
 }
 
-pub(crate) fn user_data_missing(secret: &str, key: &str) -> String {
+pub(crate) fn user_data_missing(secret: &ObjectKey, key: &str) -> String {
     format!("userDataSecret: Secret {secret} has no key {key:?}")
 }
 
@@ -122,15 +126,13 @@ fn credentials_text(access: &CloudAccess) -> String {
     }
 }
 
-/// What the Machine's account must contain.
 #[derive(Debug)]
 pub(crate) enum AccountMark<'a> {
     Account(&'a str),
-    Subnet(&'a str),
+    Subnet(String),
     ClusterTag,
 }
 
-/// No instance is found with credentials that may be of another account.
 pub(crate) fn account_not_visible(machine: &MachineRef, mark: &AccountMark<'_>) -> String {
     let mark = match mark {
         AccountMark::Account(id) => format!("account {id}"),
@@ -145,7 +147,6 @@ pub(crate) fn account_not_visible(machine: &MachineRef, mark: &AccountMark<'_>) 
     )
 }
 
-/// A lookup failed with credentials that may be of another account.
 pub(crate) fn wrong_account(error: &str, machine: &MachineRef) -> String {
     format!(
         "{error}; {} see nothing with tag {} in {}, so they may belong to another AWS account; \
@@ -156,7 +157,7 @@ pub(crate) fn wrong_account(error: &str, machine: &MachineRef) -> String {
     )
 }
 
-/// The Machine names an instance that is not its own; `other` is the uid in the instance's tag.
+/// `other` is the uid in the instance's tag.
 pub(crate) fn foreign_instance(id: &str, machine: &MachineRef, other: Option<&str>) -> String {
     let why = match other {
         Some(other) => format!("its tag {TAG_MACHINE_UID} is {other}"),
@@ -168,7 +169,7 @@ pub(crate) fn foreign_instance(id: &str, machine: &MachineRef, other: Option<&st
     format!("instance {id} does not belong to this Machine: {why}")
 }
 
-/// A deletion stops at an instance that may be the Machine's own; `other` is the uid in the instance's tag.
+/// `other` is the uid in the instance's tag.
 pub(crate) fn maybe_own_instance(id: &str, machine: &MachineRef, other: Option<&str>) -> String {
     let uid = &machine.uid;
     match other {
@@ -236,7 +237,6 @@ pub(crate) fn no_such_group(name: &GroupName) -> String {
     format!("Auto Scaling group {name} does not exist")
 }
 
-/// A response that is not of the operation.
 pub(crate) fn unexpected_document(root: &str, start: &str) -> String {
     format!("expected {root}, got {start:?}")
 }
@@ -247,7 +247,7 @@ pub(crate) fn truncated_document(root: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use machinist_domain::key::{ObjectKey, Uid, Version};
+    use machinist_domain::key::{Uid, Version};
     use machinist_domain::message_table::message_table;
     use machinist_domain::retry::{Category, Failure, Retry};
     use machinist_provider::cloud::ProviderStatus;
@@ -278,7 +278,6 @@ mod tests {
 
     fn aws_errors() -> Vec<AwsError> {
         let key = ObjectKey::new("ns", "aws");
-        let region = "eu-x-1".to_owned();
         let failure = Failure {
             category: Category::Unavailable,
             retry: Retry::Backoff,
@@ -286,31 +285,20 @@ mod tests {
         };
         let operation = "RunInstances";
         vec![
-            AwsError::Secret { key: key.clone(), failure },
-            AwsError::InvalidSecret { key: key.clone(), reason: SECRET_WITHOUT_CREDENTIALS },
-            AwsError::InvalidSecret { key: key.clone(), reason: SECRET_NOT_TEXT },
-            AwsError::InvalidSecret { key, reason: SECRET_LENDS_IDENTITY },
-            AwsError::NoCertificate,
-            AwsError::NoSuchRegion { region: region.clone() },
-            AwsError::NotOptedIn { region },
-            AwsError::Credentials {
-                category: Category::Unauthorised,
-                reason: "the environment has none".to_owned(),
-            },
+            AwsError::secret(&key, failure),
+            AwsError::invalid_access(invalid_secret(&key, SECRET_WITHOUT_CREDENTIALS)),
+            AwsError::invalid_access(invalid_secret(&key, SECRET_NOT_TEXT)),
+            AwsError::invalid_access(invalid_secret(&key, SECRET_LENDS_IDENTITY)),
+            AwsError::invalid_access(NO_CERTIFICATE),
+            AwsError::NoSuchRegion("eu-x-1".to_owned()),
+            AwsError::invalid_access(not_opted_in("eu-x-1")),
+            AwsError::access(Category::Unauthorised, no_credentials("the environment has none")),
             AwsError::refused(operation, "VcpuLimitExceeded", "You have requested more", 400),
             AwsError::NoResponse { operation, reason: "connection closed".to_owned() },
             AwsError::NoResponse { operation, reason: TIMED_OUT.to_owned() },
-            AwsError::InvalidResponse { operation, status: 200, reason: NO_INSTANCE_ID.to_owned() },
-            AwsError::InvalidResponse {
-                operation: "AllocateHosts",
-                status: 200,
-                reason: NO_HOST_ID.to_owned(),
-            },
-            AwsError::InvalidResponse {
-                operation: "StartInstanceRefresh",
-                status: 200,
-                reason: NO_REFRESH_ID.to_owned(),
-            },
+            AwsError::incomplete(operation, NO_INSTANCE_ID),
+            AwsError::incomplete("AllocateHosts", NO_HOST_ID),
+            AwsError::incomplete("StartInstanceRefresh", NO_REFRESH_ID),
             AwsError::InvalidResponse {
                 operation,
                 status: 200,
@@ -340,8 +328,9 @@ mod tests {
         }
         add("launch", no_root_device("ami-1"));
         add("launch", NO_SECURITY_GROUPS.to_owned());
-        add("launch", user_data_unreadable("ns/data", "connection refused"));
-        add("launch", user_data_missing("ns/data", "userData"));
+        let data = ObjectKey::new("ns", "data");
+        add("launch", user_data_unreadable(&data, "connection refused".to_owned()));
+        add("launch", user_data_missing(&data, "userData"));
         add("launch", too_many_tags("tags", 51));
         add("launch", unknown_launch_format(2));
         add("launch", not_prepared(2));
@@ -353,9 +342,8 @@ mod tests {
         add("describe", INSTANCE_NOT_LISTED.to_owned());
         add("describe", foreign_instance("i-1", &machine, Some("uid-2")));
         add("describe", foreign_instance("i-1", &machine, None));
-        for mark in
-            [AccountMark::Account("123"), AccountMark::Subnet("subnet-1"), AccountMark::ClusterTag]
-        {
+        let subnet = AccountMark::Subnet("subnet-1".to_owned());
+        for mark in [AccountMark::Account("123"), subnet, AccountMark::ClusterTag] {
             add("describe, delete", account_not_visible(&machine, &mark));
         }
         add("update", no_instance(&machine));

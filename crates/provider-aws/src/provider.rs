@@ -1,5 +1,3 @@
-//! The AWS provider.
-
 use std::fmt;
 use std::sync::Arc;
 

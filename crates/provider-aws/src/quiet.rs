@@ -1,12 +1,8 @@
-//! Suppresses the logs of the SDK.
-//!
-//! At INFO the SDK logs access key ids, and at TRACE signed requests with session tokens. Results are logged by this
-//! crate.
+//! Suppresses the logs of the SDK: at INFO it logs access key ids, at TRACE signed requests with session tokens.
 
 use tracing::instrument::{WithDispatch, WithSubscriber};
 use tracing::subscriber::NoSubscriber;
 
-/// Suppresses all logs of a future.
 pub(crate) fn quiet<F>(future: F) -> WithDispatch<F> {
     future.with_subscriber(NoSubscriber::default())
 }

@@ -1,8 +1,5 @@
-//! Checks that a region exists and is enabled.
-//!
-//! Regions that every account has, and regions with a custom endpoint, are accepted. Others are looked up with
-//! `DescribeRegions`, because a wrong region otherwise shows only as a DNS error, and a region that is not opted in as
-//! an authentication error. The lists are cached per identity.
+//! Checks that a region exists and is enabled, with `DescribeRegions`: a wrong region otherwise shows only as a DNS
+//! error, and a region that is not opted in as an authentication error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +12,10 @@ use machinist_provider::parts::Clock;
 use crate::client::Connector;
 use crate::ec2::RegionFacts;
 use crate::errors::AwsError;
+use crate::messages;
 
 const KEEP: Duration = Duration::from_mins(30);
 
-/// Regions that every account of their partition has.
 const ALWAYS_ON: &[&str] = &[
     "ap-northeast-1",
     "ap-northeast-2",
@@ -46,8 +43,7 @@ const ALWAYS_ON: &[&str] = &[
     "us-west-2",
 ];
 
-/// Regions that an account must enable. Without permission for `DescribeRegions` they are accepted, and EC2 reports
-/// the error.
+/// Without permission for `DescribeRegions` these are accepted, and EC2 reports the error.
 const OPT_IN: &[&str] = &[
     "af-south-1",
     "ap-east-1",
@@ -68,7 +64,6 @@ const OPT_IN: &[&str] = &[
     "mx-central-1",
 ];
 
-/// The prefix of the regions of a partition, and the region that lists them.
 const PARTITIONS: &[(&str, &str)] = &[
     ("cn-", "cn-north-1"),
     ("us-gov-", "us-gov-west-1"),
@@ -79,7 +74,6 @@ const PARTITIONS: &[(&str, &str)] = &[
     ("eusc-", "eusc-de-east-1"),
 ];
 
-/// The region that lists the regions of the same partition.
 fn listing_region(region: &str) -> &'static str {
     let partition = PARTITIONS.iter().find(|(start, _)| region.starts_with(start));
     partition.map_or("us-east-1", |(_, listing)| listing)
@@ -87,7 +81,6 @@ fn listing_region(region: &str) -> &'static str {
 
 type List = Result<Arc<[RegionFacts]>, AwsError>;
 
-/// The regions of a partition, per identity.
 #[derive(Debug)]
 pub(crate) struct Regions {
     lists: Lookups<(Credentials, &'static str), List>,
@@ -125,8 +118,10 @@ impl Regions {
 
 fn find(region: &str, regions: &[RegionFacts]) -> Result<(), AwsError> {
     match regions.iter().find(|facts| facts.name == region) {
-        None => Err(AwsError::NoSuchRegion { region: region.to_owned() }),
-        Some(facts) if !facts.opted_in => Err(AwsError::NotOptedIn { region: region.to_owned() }),
+        None => Err(AwsError::NoSuchRegion(region.to_owned())),
+        Some(facts) if !facts.opted_in => {
+            Err(AwsError::invalid_access(messages::not_opted_in(region)))
+        }
         Some(_) => Ok(()),
     }
 }

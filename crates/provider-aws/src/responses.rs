@@ -1,14 +1,7 @@
-//! Rejects successful responses that are not from AWS.
+//! Rejects successful responses that are not the complete document of their operation.
 //!
 //! A proxy or a login page may return 200 with a page of its own, and a truncated response reads like a shorter one.
-//! The SDK does not notice this where it ignores the body, as for `RegisterTargets`. So every successful response must
-//! be the complete document of its operation; any other is
-//! [`InvalidResponse`](crate::errors::AwsError::InvalidResponse), and its effect is unclear.
-//!
-//! Not here: error responses, STS and the metadata service, which the SDK always parses.
-
-use std::error::Error;
-use std::fmt;
+//! The SDK does not notice this where it ignores the body, as for `RegisterTargets`.
 
 use aws_sdk_ec2::config::ConfigBag;
 use aws_smithy_runtime_api::box_error::BoxError;
@@ -19,30 +12,10 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 
 use crate::messages;
 
-/// How many characters of an unexpected page a message contains.
 const SHOWN: usize = 40;
 
-/// For every client.
 #[derive(Debug)]
 pub(crate) struct CompleteResponses;
-
-/// Why a response is invalid.
-#[derive(Debug, PartialEq, Eq)]
-enum InvalidResponse {
-    Unexpected { root: String, start: String },
-    Truncated { root: String },
-}
-
-impl fmt::Display for InvalidResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&match self {
-            Self::Unexpected { root, start } => messages::unexpected_document(root, start),
-            Self::Truncated { root } => messages::truncated_document(root),
-        })
-    }
-}
-
-impl Error for InvalidResponse {}
 
 impl Intercept for CompleteResponses {
     fn name(&self) -> &'static str {
@@ -68,21 +41,21 @@ impl Intercept for CompleteResponses {
 }
 
 /// The document is `<OperationResponse …> … </OperationResponse>` in both of AWS's XML protocols.
-fn check(operation: &str, body: &str) -> Result<(), InvalidResponse> {
+fn check(operation: &str, body: &str) -> Result<(), String> {
     let root = format!("{operation}Response");
     let document = body.trim_start_matches('\u{feff}').trim();
     let inside = without_declaration(document).strip_prefix('<');
     let inside = inside.and_then(|inside| inside.strip_prefix(root.as_str()));
     let rest = inside.filter(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()));
     let Some(rest) = rest else {
-        let start = document.chars().take(SHOWN).collect();
-        return Err(InvalidResponse::Unexpected { root, start });
+        let start: String = document.chars().take(SHOWN).collect();
+        return Err(messages::unexpected_document(&root, &start));
     };
     let is_empty = rest.ends_with("/>") && !rest.trim_end_matches("/>").contains('>');
     if is_empty || rest.ends_with(&format!("</{root}>")) {
         return Ok(());
     }
-    Err(InvalidResponse::Truncated { root })
+    Err(messages::truncated_document(&root))
 }
 
 fn without_declaration(document: &str) -> &str {
@@ -120,8 +93,8 @@ mod tests {
             "<RegisterTargetsResponses></RegisterTargetsResponses>",
             "{\"RegisterTargetsResponse\": {}}",
         ] {
-            let said = check("RegisterTargets", body);
-            assert!(matches!(said, Err(InvalidResponse::Unexpected { .. })), "{body}: {said:?}");
+            let said = check("RegisterTargets", body).unwrap_err();
+            assert!(said.starts_with("expected RegisterTargetsResponse, got "), "{body}: {said}");
         }
     }
 
@@ -132,15 +105,15 @@ mod tests {
             "<DescribeInstancesResponse><reservationSet/>",
             "<DescribeInstancesResponse><reservationSet><item></item></reservationSet></DescribeInstancesRes",
         ] {
-            let said = check("DescribeInstances", body);
-            assert!(matches!(said, Err(InvalidResponse::Truncated { .. })), "{body}: {said:?}");
+            let said = check("DescribeInstances", body).unwrap_err();
+            assert_eq!(said, "DescribeInstancesResponse is truncated", "{body}");
         }
     }
 
     #[test]
     fn message_contains_the_start_of_the_page() {
         let page = format!("<html>{}", "ä".repeat(500));
-        let said = check("RunInstances", &page).unwrap_err().to_string();
+        let said = check("RunInstances", &page).unwrap_err();
         assert!(said.starts_with("expected RunInstancesResponse, got \"<html>ä"));
         assert!(said.chars().count() < 120, "{said}");
     }

@@ -18,6 +18,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
 use crate::errors::AwsError;
+use crate::messages;
 
 /// The latest HTTP client, shared to keep connections and parsed roots.
 #[derive(Debug, Default)]
@@ -58,7 +59,6 @@ fn client(extra: Option<String>) -> SharedHttpClient {
     })
 }
 
-/// The valid certificates of a bundle, as PEM.
 fn usable(bundle: &str) -> Result<String, AwsError> {
     let mut roots = RootCertStore::empty();
     let mut pem = String::new();
@@ -69,7 +69,10 @@ fn usable(bundle: &str) -> Result<String, AwsError> {
             pem.push_str("\n-----END CERTIFICATE-----\n");
         }
     }
-    if pem.is_empty() { Err(AwsError::NoCertificate) } else { Ok(pem) }
+    if pem.is_empty() {
+        return Err(AwsError::invalid_access(messages::NO_CERTIFICATE));
+    }
+    Ok(pem)
 }
 
 #[cfg(test)]
@@ -88,7 +91,8 @@ mod tests {
         };
         assert_eq!(ders(&kept), ders(good));
         for empty in ["", "hello", nonsense, "-----BEGIN CERTIFICATE-----\nAA"] {
-            assert!(matches!(usable(empty), Err(AwsError::NoCertificate)), "{empty}");
+            let error = usable(empty).unwrap_err();
+            assert_eq!(error.to_string(), messages::NO_CERTIFICATE, "{empty}");
         }
     }
 }

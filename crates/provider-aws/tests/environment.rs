@@ -64,7 +64,7 @@ async fn ask(credentials: Credentials) -> ObservedCapacity {
         spawn: Arc::new(|task| drop(tokio::spawn(task))),
         timings: CloudTimings::default(),
     };
-    let source = Ec2Types::new(&parts, TypeTimings::default(), None);
+    let source = Ec2Types::new(&parts, TypeTimings::default());
     let access =
         CloudAccess { region: "eu-west-1".into(), credentials, endpoint: None, ca_bundle: None };
     let question = Question { access, instance_type: "m5.large".into() };

@@ -4,9 +4,13 @@ use machinist_domain::shape::{Architecture, GpuVendor};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{DeviceFacts, TypeFacts};
+use crate::Device;
 
-fn known(name: &str) -> Entry<'static> {
+pub(crate) fn parsed(line: &str) -> InstanceType<'_> {
+    line::parse(line).unwrap_or_else(|| panic!("cannot be read: {line}"))
+}
+
+fn known(name: &str) -> InstanceType<'static> {
     lookup(name).unwrap_or_else(|| panic!("{name} is not in the catalogue"))
 }
 
@@ -15,8 +19,8 @@ fn every_line_is_an_entry_and_is_found() {
     let lines: Vec<_> = TEXT.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(lines.len() >= 1395, "{} types", lines.len());
     for line in lines {
-        let entry = Entry::parse(line).unwrap_or_else(|| panic!("cannot be read: {line}"));
-        assert_eq!(lookup(entry.name), Some(entry));
+        let entry = parsed(line);
+        assert_eq!(lookup(&entry.name).as_ref(), Some(&entry));
         assert!(entry.vcpus > 0 && entry.memory_mib > 0, "{line}");
         assert!(entry.interfaces > 0 && entry.addresses_per_interface > 0, "{line}");
     }
@@ -73,8 +77,9 @@ fn devices_have_their_makers() {
     // A fractional GPU is one device for the node.
     assert_eq!(known("g6f.large").capacity().gpus, 1);
 
-    let one = |name: &str| known(name).accelerators().next().unwrap();
-    assert_eq!(one("inf1.xlarge"), Device { count: 1, maker: "Amazon", model: "Inferentia" });
+    let one = |name: &str| known(name).accelerators[0].clone();
+    let inferentia = Device { count: 1, maker: "Amazon".into(), model: "Inferentia".into() };
+    assert_eq!(one("inf1.xlarge"), inferentia);
     assert_eq!(one("f1.2xlarge").maker, "Xilinx");
     assert_eq!(known("i3.large").storage_gb, 475);
 }
@@ -86,11 +91,11 @@ fn an_unknown_type_is_unknown() {
     }
 }
 
-fn device() -> impl Strategy<Value = DeviceFacts> {
-    (0..9_u32, ".{0,6}", ".{0,6}").prop_map(|(count, maker, model)| DeviceFacts {
+fn device() -> impl Strategy<Value = Device<'static>> {
+    (0..9_u32, ".{0,6}", ".{0,6}").prop_map(|(count, maker, model)| Device {
         count,
-        maker,
-        model,
+        maker: maker.into(),
+        model: model.into(),
     })
 }
 
@@ -102,16 +107,17 @@ proptest! {
         vcpus in any::<u32>(),
         gpus in proptest::collection::vec(device(), 0..3),
     ) {
-        let facts = TypeFacts { name: name.clone(), vcpus, gpus, ..TypeFacts::default() };
-        let text = write(std::slice::from_ref(&facts));
+        let plain = parsed("x\t0\t0\tamd64\t0\t0\t0\t-\t-");
+        let listed = InstanceType { name: name.clone().into(), vcpus, gpus, ..plain };
+        let text = write(std::slice::from_ref(&listed));
         let names: Vec<_> =
-            text.lines().filter_map(Entry::parse).map(|entry| entry.name).collect();
+            text.lines().filter_map(line::parse).map(|entry| entry.name).collect();
         prop_assert!(names.is_sorted());
         prop_assert!(names.len() >= entries().count());
         prop_assert!(find(&text, "m6i.large").is_some());
-        if let Some(entry) = find(&text, &name).and_then(Entry::parse) {
-            prop_assert_eq!((entry.name, entry.vcpus), (name.as_str(), vcpus));
-            prop_assert_eq!(entry.gpus().count(), facts.gpus.len());
+        if let Some(entry) = find(&text, &name).and_then(line::parse) {
+            prop_assert_eq!((&*entry.name, entry.vcpus), (name.as_str(), vcpus));
+            prop_assert_eq!(entry.gpus.len(), listed.gpus.len());
         }
     }
 
@@ -119,6 +125,6 @@ proptest! {
     fn lookup_of_any_name_is_safe(name in ".{0,20}", line in ".{0,60}") {
         lookup(&name);
         find(&line, &name);
-        Entry::parse(&line);
+        line::parse(&line);
     }
 }

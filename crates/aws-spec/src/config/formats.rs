@@ -52,7 +52,6 @@ pub(crate) fn is_object_name(text: &str) -> bool {
     text.len() <= 253 && edge(bytes.first()) && edge(bytes.last()) && bytes.iter().all(inside)
 }
 
-/// A KMS key id, multi-region key id or alias.
 pub(super) fn is_key(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-".contains(&byte);
     if let Some(name) = text.strip_prefix("alias/") {

@@ -1,17 +1,17 @@
 //! All fields of `AWSMachineProviderConfig`, and their validation ([`ProviderConfig::problems`]).
 //!
-//! Reading is lenient, as in Go: unknown fields are ignored and `null` counts as missing. A field of the wrong type is
-//! an error with its path. Enumerations stay text, so that a wrong value is a problem with a path instead of an
-//! unreadable spec.
-//!
-//! Not here: the few fields of a shape, which are read alone ([`AwsSpecs`](crate::AwsSpecs)).
+//! Reading is lenient, as in Go: unknown fields are ignored and `null` counts as missing. Enumerations stay text, so
+//! that a wrong value is a problem with a path instead of an unreadable spec.
 
 mod formats;
+#[expect(missing_docs, reason = "OpenShift documents the fields")]
 mod machine;
+#[expect(missing_docs, reason = "OpenShift documents the fields")]
 mod placement;
 mod problems;
 #[cfg(test)]
 mod tests;
+#[expect(missing_docs, reason = "OpenShift documents the fields")]
 mod volumes;
 
 use serde::{Deserialize, Deserializer};
@@ -22,8 +22,8 @@ use machinist_provider::spec::{self, SpecError};
 use crate::provider_config::foreign;
 
 pub use self::machine::{
-    CpuOptions, Filter, LoadBalancer, LoadBalancerKind, LocalReference, Market, MetadataOptions,
-    ProviderConfig, ResourceReference, SpotOptions, Tag,
+    CpuOptions, Filter, LoadBalancer, LocalReference, Market, MetadataOptions, ProviderConfig,
+    ResourceReference, SpotOptions, Tag,
 };
 pub use self::placement::{DedicatedHost, DynamicHost, HostPlacement, Placement};
 pub use self::volumes::{BlockDevice, Ebs, SIZES};

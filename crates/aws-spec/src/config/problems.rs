@@ -39,7 +39,7 @@ impl ProviderConfig {
             found.one(!is_balancer(&balancer.name), &format!("{path}.name"), || {
                 required_or(&balancer.name, "must have 1 to 32 letters, digits and hyphens")
             });
-            let unknown = balancer.kind().is_none();
+            let unknown = !matches!(balancer.kind.as_str(), "classic" | "network");
             found.when(unknown, &format!("{path}.type"), "must be classic or network");
         }
         found.market(self);
@@ -49,7 +49,6 @@ impl ProviderConfig {
     }
 }
 
-/// A missing value has another message than a wrong one.
 fn required_or(value: &str, wrong: &str) -> String {
     if value.is_empty() { "is required".to_owned() } else { format!("{wrong}, not {value:?}") }
 }
@@ -198,7 +197,8 @@ impl Found {
         self.one(clash, "marketType", || format!("{market} cannot go with spotMarketOptions"));
         let bare = market == "CapacityBlock" && reservation.is_empty();
         self.when(bare, "marketType", "CapacityBlock needs a capacityReservationId");
-        let both = config.market() == Market::Spot && !reservation.is_empty();
+        let is_spot = matches!(config.market(), Some(Market::Spot { .. }));
+        let both = is_spot && !reservation.is_empty();
         let place = if market.is_empty() { "capacityReservationId" } else { "marketType" };
         self.when(both, place, "a spot instance cannot use a capacity reservation");
         let wrong = !reservation.is_empty() && !is_reservation(reservation);

@@ -107,7 +107,7 @@ fn small_and_large_specs_are_valid() {
     });
     let config = with(&large);
     assert_eq!(config.problems(), []);
-    assert_eq!(config.market(), Market::Spot);
+    assert_eq!(config.market(), Some(Market::Spot { max_price: Some("0.05".to_owned()) }));
     assert_eq!(config.cpu_options.as_ref().and_then(CpuOptions::sev_snp), Some(true));
     let volume = |at: usize| config.block_devices[at].ebs.as_ref().unwrap();
     assert_eq!((volume(0).iops(), volume(0).throughput()), (Some(4000), Some(250)));
@@ -323,10 +323,11 @@ fn dedicated_hosts() {
 #[test]
 fn markets() {
     let market = |extra: Value| with(&extra).market();
-    assert_eq!(market(json!({})), Market::OnDemand);
-    assert_eq!(market(json!({ "spotMarketOptions": {} })), Market::Spot);
-    assert_eq!(market(json!({ "marketType": "Spot" })), Market::Spot);
-    assert_eq!(market(json!({ "marketType": "CapacityBlock" })), Market::CapacityBlock);
+    let spot = Some(Market::Spot { max_price: None });
+    assert_eq!(market(json!({})), None);
+    assert_eq!(market(json!({ "spotMarketOptions": {} })), spot);
+    assert_eq!(market(json!({ "marketType": "Spot" })), spot);
+    assert_eq!(market(json!({ "marketType": "CapacityBlock" })), Some(Market::CapacityBlock));
 }
 
 #[test]

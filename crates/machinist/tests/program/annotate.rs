@@ -54,7 +54,7 @@ fn every_type_of_the_catalogue_is_annotated() -> Result<()> {
     assert_eq!(sets.len(), names.len());
     let comments: HashSet<_> = printed.lines().filter(|line| line.starts_with('#')).collect();
     for (set, name) in sets.iter().zip(names) {
-        let vcpus = catalogue::lookup(name).context("gone")?.vcpus.to_string();
+        let vcpus = catalogue::lookup(&name).context("gone")?.vcpus.to_string();
         assert_eq!(set.pointer(VCPU), Some(&Value::from(vcpus.clone())), "{name}");
         assert_eq!(set.pointer(CPU), Some(&Value::from(vcpus)), "{name}");
         assert!(comments.contains(&*format!("# {name}")), "the comment of {name} is gone");

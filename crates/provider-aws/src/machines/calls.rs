@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aws_sdk_ec2::types::{
     AutoPlacement, DhcpConfiguration, DhcpOptions, Filter, ResourceType, Tag, TagSpecification,
 };
-use machinist_aws_spec::config;
+use machinist_aws_spec::config::{self, ResourceReference};
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
 
 use crate::ec2::Ec2;
@@ -40,12 +40,6 @@ pub(crate) struct Host {
     pub(crate) token: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Release {
-    Released,
-    Refused { code: String, message: String },
-}
-
 pub(crate) fn filter<V: Into<String>>(
     name: impl Into<String>,
     values: impl IntoIterator<Item = V>,
@@ -67,7 +61,7 @@ fn sdk_tags(tags: &BTreeMap<String, String>) -> Vec<Tag> {
 }
 
 impl Ec2 {
-    /// All matching instances. By filter: one unknown id would fail a call by id.
+    /// By filter: one unknown id would fail a call by id.
     pub(crate) async fn instances(
         &self,
         filters: Vec<Filter>,
@@ -87,32 +81,29 @@ impl Ec2 {
 
     pub(crate) async fn terminate(&self, ids: Vec<String>) -> Result<(), AwsError> {
         let call = self.client.terminate_instances().set_instance_ids(Some(ids));
-        self.record("TerminateInstances", quiet(call.send()).await).map(drop)
+        self.call("TerminateInstances", call.send()).await.map(drop)
     }
 
-    /// Adds or replaces tags.
     pub(crate) async fn tag(
         &self,
         resource: &str,
         tags: &BTreeMap<String, String>,
     ) -> Result<(), AwsError> {
         let call = self.client.create_tags().resources(resource).set_tags(Some(sdk_tags(tags)));
-        self.record("CreateTags", quiet(call.send()).await).map(drop)
+        self.call("CreateTags", call.send()).await.map(drop)
     }
 
-    /// By id and not by filter, so that EC2 reports what is wrong with it.
-    pub(crate) async fn image(&self, id: &str) -> Result<Vec<Image>, AwsError> {
-        let call = self.client.describe_images().image_ids(id).include_deprecated(true);
-        let answer = self.record("DescribeImages", quiet(call.send()).await)?;
-        Ok(images(answer.images()))
-    }
-
-    pub(crate) async fn images(&self, wanted: &[config::Filter]) -> Result<Vec<Image>, AwsError> {
-        let call = self.client.describe_images().set_filters(Some(filters(wanted)));
+    /// By id or filters. By id, EC2 reports what is wrong with it.
+    pub(crate) async fn images(&self, wanted: &ResourceReference) -> Result<Vec<Image>, AwsError> {
+        let call = self.client.describe_images();
+        let call = match wanted.id() {
+            Some(id) => call.image_ids(id).include_deprecated(true),
+            None => call.set_filters(Some(filters(&wanted.filters))),
+        };
         let mut pages = call.into_paginator().send();
         let mut found = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
-            found.extend(images(self.record("DescribeImages", page)?.images()));
+            found.extend(self.record("DescribeImages", page)?.images().iter().filter_map(image));
         }
         Ok(found)
     }
@@ -132,55 +123,45 @@ impl Ec2 {
         Ok(found)
     }
 
-    /// An error if it does not exist.
-    pub(crate) async fn subnet(&self, id: &str) -> Result<Vec<Subnet>, AwsError> {
-        let call = self.client.describe_subnets().subnet_ids(id);
-        let answer = self.record("DescribeSubnets", quiet(call.send()).await)?;
-        Ok(subnets(answer.subnets()))
-    }
-
     pub(crate) async fn subnets(
         &self,
-        zone: &str,
-        wanted: &[config::Filter],
+        wanted: &ResourceReference,
     ) -> Result<Vec<Subnet>, AwsError> {
-        let mut wanted = filters(wanted);
-        if !zone.is_empty() {
-            wanted.push(filter("availability-zone", [zone]));
-        }
-        let call = self.client.describe_subnets().set_filters(Some(wanted));
+        let call = self.client.describe_subnets();
+        let call = match wanted.id() {
+            Some(id) => call.subnet_ids(id),
+            None => call.set_filters(Some(filters(&wanted.filters))),
+        };
         let mut pages = call.into_paginator().send();
         let mut found = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
-            found.extend(subnets(self.record("DescribeSubnets", page)?.subnets()));
+            found.extend(self.record("DescribeSubnets", page)?.subnets().iter().filter_map(subnet));
         }
         Ok(found)
     }
 
     pub(crate) async fn is_wavelength(&self, zone: &str) -> Result<bool, AwsError> {
         let call = self.client.describe_availability_zones().zone_names(zone);
-        let answer = self.record("DescribeAvailabilityZones", quiet(call.send()).await)?;
+        let answer = self.call("DescribeAvailabilityZones", call.send()).await?;
         let mut kinds = answer.availability_zones().iter().filter_map(|zone| zone.zone_type());
         Ok(kinds.any(|kind| kind == "wavelength-zone"))
     }
 
-    /// The domain names in the DHCP options of a VPC; none for an unknown VPC.
     pub(crate) async fn domains(&self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let call = self.client.describe_vpcs().filters(filter("vpc-id", [vpc]));
-        let answer = self.record("DescribeVpcs", quiet(call.send()).await)?;
+        let answer = self.call("DescribeVpcs", call.send()).await?;
         let Some(options) = answer.vpcs().iter().find_map(|vpc| vpc.dhcp_options_id()) else {
             return Ok(Vec::new());
         };
         let call = self.client.describe_dhcp_options();
         let call = call.filters(filter("dhcp-options-id", [options]));
-        let answer = self.record("DescribeDhcpOptions", quiet(call.send()).await)?;
+        let answer = self.call("DescribeDhcpOptions", call.send()).await?;
         let settings = answer.dhcp_options().iter().flat_map(DhcpOptions::dhcp_configurations);
         let names = settings.filter(|setting| setting.key() == Some("domain-name"));
         let names = names.flat_map(DhcpConfiguration::values).filter_map(|value| value.value());
         Ok(names.flat_map(|names| names.split(' ')).map(str::to_owned).collect())
     }
 
-    /// Allocates a dedicated host, or returns the one of the same token.
     pub(crate) async fn allocate_host(&self, host: &HostRequest) -> Result<String, AwsError> {
         const OPERATION: &str = "AllocateHosts";
         let call = self
@@ -192,16 +173,12 @@ impl Ec2 {
             .auto_placement(AutoPlacement::Off)
             .quantity(1)
             .tag_specifications(tagged(ResourceType::DedicatedHost, &host.tags));
-        let answer = self.record(OPERATION, quiet(call.send()).await)?;
-        answer.host_ids().first().cloned().ok_or_else(|| AwsError::InvalidResponse {
-            operation: OPERATION,
-            status: 200,
-            reason: messages::NO_HOST_ID.to_owned(),
-        })
+        let answer = self.call(OPERATION, call.send()).await?;
+        let id = answer.host_ids().first().cloned();
+        id.ok_or_else(|| AwsError::incomplete(OPERATION, messages::NO_HOST_ID))
     }
 
-    /// The hosts of a machine that are not released. The filter is on the tag's key, because EC2 treats values as
-    /// patterns.
+    /// The filter is on the tag's key, because EC2 treats values as patterns.
     pub(crate) async fn hosts_of(&self, uid: &str) -> Result<Vec<Host>, AwsError> {
         let call = self.client.describe_hosts().filter(filter("tag-key", [TAG_MACHINE_UID]));
         let mut pages = call.into_paginator().send();
@@ -222,42 +199,35 @@ impl Ec2 {
         Ok(found)
     }
 
-    /// EC2's name of the state; `None` for an unknown host.
     pub(crate) async fn host_state(&self, id: &str) -> Result<Option<String>, AwsError> {
         let call = self.client.describe_hosts().host_ids(id);
-        let answer = self.record("DescribeHosts", quiet(call.send()).await)?;
+        let answer = self.call("DescribeHosts", call.send()).await?;
         let state = answer.hosts().iter().find_map(|host| host.state());
         Ok(state.map(|state| state.as_str().to_owned()))
     }
 
-    pub(crate) async fn release_host(&self, id: &str) -> Result<Release, AwsError> {
+    /// Code and message of a refusal; `None` if the host is released.
+    pub(crate) async fn release_host(
+        &self,
+        id: &str,
+    ) -> Result<Option<(String, String)>, AwsError> {
         let call = self.client.release_hosts().host_ids(id);
-        let answer = self.record("ReleaseHosts", quiet(call.send()).await)?;
+        let answer = self.call("ReleaseHosts", call.send()).await?;
         let refusal = answer.unsuccessful().iter().find_map(|item| item.error());
-        Ok(refusal.map_or(Release::Released, |error| Release::Refused {
-            code: error.code().unwrap_or_default().to_owned(),
-            message: error.message().unwrap_or_default().to_owned(),
-        }))
+        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        Ok(refusal.map(|error| (text(error.code()), text(error.message()))))
     }
 }
 
-fn images(images: &[aws_sdk_ec2::types::Image]) -> Vec<Image> {
-    let read = |image: &aws_sdk_ec2::types::Image| {
-        Some(Image {
-            id: image.image_id()?.to_owned(),
-            root_device: image.root_device_name().map(str::to_owned),
-            created: image.creation_date().unwrap_or_default().to_owned(),
-        })
-    };
-    images.iter().filter_map(read).collect()
+fn image(image: &aws_sdk_ec2::types::Image) -> Option<Image> {
+    Some(Image {
+        id: image.image_id()?.to_owned(),
+        root_device: image.root_device_name().map(str::to_owned),
+        created: image.creation_date().unwrap_or_default().to_owned(),
+    })
 }
 
-fn subnets(subnets: &[aws_sdk_ec2::types::Subnet]) -> Vec<Subnet> {
-    let read = |subnet: &aws_sdk_ec2::types::Subnet| {
-        Some(Subnet {
-            id: subnet.subnet_id()?.to_owned(),
-            zone: subnet.availability_zone()?.to_owned(),
-        })
-    };
-    subnets.iter().filter_map(read).collect()
+fn subnet(subnet: &aws_sdk_ec2::types::Subnet) -> Option<Subnet> {
+    let zone = subnet.availability_zone()?.to_owned();
+    Some(Subnet { id: subnet.subnet_id()?.to_owned(), zone })
 }

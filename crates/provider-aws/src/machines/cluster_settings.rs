@@ -1,19 +1,32 @@
 //! The cluster-wide settings for launches: `status.platformStatus` of OpenShift's Infrastructure.
 
 use machinist_domain::retry::Failure;
-use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
+use machinist_provider::cloud::{CloudError, ErrorClass};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::machines::Ec2Machines;
+use crate::machines::errors::no_effect;
 use crate::messages;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ClusterSettings {
-    /// Tags for all resources.
-    pub(crate) resource_tags: Vec<(String, String)>,
-    pub(crate) ip_family: IpFamily,
-    pub(crate) load_balancing_endpoint: Option<String>,
+    resource_tags: Option<Vec<ResourceTag>>,
+    ip_family: Option<IpFamily>,
+    service_endpoints: Option<Vec<ServiceEndpoint>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct ResourceTag {
+    key: String,
+    value: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct ServiceEndpoint {
+    name: String,
+    url: String,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -27,56 +40,35 @@ pub(crate) enum IpFamily {
     DualStackIpv6Primary,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PlatformStatus {
-    aws: Option<AwsPlatformStatus>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct AwsPlatformStatus {
-    resource_tags: Option<Vec<ResourceTag>>,
-    ip_family: Option<IpFamily>,
-    service_endpoints: Option<Vec<ServiceEndpoint>>,
-}
-
-#[derive(Deserialize)]
-struct ResourceTag {
-    key: String,
-    value: String,
-}
-
-#[derive(Deserialize)]
-struct ServiceEndpoint {
-    name: String,
-    url: String,
-}
-
 impl ClusterSettings {
     /// A setting that cannot be read is an error, because a launch without it would differ.
     fn read(status: &RawValue) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct PlatformStatus {
+            aws: Option<ClusterSettings>,
+        }
         let PlatformStatus { aws } = serde_json::from_str(status.get())?;
-        let aws = aws.unwrap_or_default();
-        let tags = aws.resource_tags.unwrap_or_default().into_iter();
-        let mut endpoints = aws.service_endpoints.unwrap_or_default().into_iter();
-        let balancing = endpoints.find(|endpoint| endpoint.name == "elasticloadbalancing");
-        Ok(Self {
-            resource_tags: tags.map(|tag| (tag.key, tag.value)).collect(),
-            ip_family: aws.ip_family.unwrap_or_default(),
-            load_balancing_endpoint: balancing
-                .map(|endpoint| endpoint.url)
-                .filter(|url| !url.is_empty()),
-        })
+        Ok(aws.unwrap_or_default())
+    }
+
+    pub(crate) fn resource_tags(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.resource_tags.iter().flatten().map(|tag| (&tag.key, &tag.value))
+    }
+
+    pub(crate) fn ip_family(&self) -> IpFamily {
+        self.ip_family.unwrap_or_default()
+    }
+
+    pub(crate) fn load_balancing_endpoint(&self) -> Option<&str> {
+        let mut endpoints = self.service_endpoints.iter().flatten();
+        let endpoint = endpoints.find(|endpoint| endpoint.name == "elasticloadbalancing")?;
+        Some(endpoint.url.as_str()).filter(|url| !url.is_empty())
     }
 }
 
 impl Ec2Machines {
     pub(crate) async fn cluster_settings(&self) -> Result<ClusterSettings, CloudError> {
-        let failed = |message: String| CloudError {
-            effect: Effect::None,
-            ..CloudError::new(ErrorClass::Unavailable, message)
-        };
+        let failed = |message: String| no_effect(ErrorClass::Unavailable, message);
         let status = self.parts.platform.status().await;
         let Some(status) = status.map_err(|Failure { message, .. }| failed(message))? else {
             return Ok(ClusterSettings::default());
@@ -87,38 +79,4 @@ impl Ec2Machines {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str) -> Result<ClusterSettings, serde_json::Error> {
-        ClusterSettings::read(&RawValue::from_string(text.to_owned()).unwrap())
-    }
-
-    #[test]
-    fn reads_openshift_platform_status() {
-        let settings = read(
-            r#"{"type": "AWS", "aws": {"region": "us-east-2", "ipFamily": "DualStackIPv6Primary",
-                "resourceTags": [{"key": "a", "value": "b"}],
-                "serviceEndpoints": [{"name": "ec2", "url": "https://x"},
-                    {"name": "elasticloadbalancing", "url": "https://y"}]}}"#,
-        );
-        let expected = ClusterSettings {
-            resource_tags: vec![("a".to_owned(), "b".to_owned())],
-            ip_family: IpFamily::DualStackIpv6Primary,
-            load_balancing_endpoint: Some("https://y".to_owned()),
-        };
-        assert_eq!(settings.unwrap(), expected);
-        for nothing in
-            ["{}", r#"{"type": "AWS", "aws": null}"#, r#"{"aws": {"resourceTags": null}}"#]
-        {
-            assert_eq!(read(nothing).unwrap(), ClusterSettings::default(), "{nothing}");
-        }
-    }
-
-    #[test]
-    fn unreadable_settings_are_an_error() {
-        for text in [r#"{"aws": {"ipFamily": "IPv9"}}"#, r#"{"aws": {"resourceTags": [1]}}"#, "1"] {
-            assert!(read(text).is_err(), "{text}");
-        }
-    }
-}
+mod tests;

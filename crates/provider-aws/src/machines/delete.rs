@@ -1,17 +1,14 @@
-//! Deletes the load balancer targets, the instances, then the host. Volumes of the spec are deleted with their
-//! instance; those of the image only if the image is configured so.
+//! Deletes the load balancer targets, the instances, then the host.
 
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
-use machinist_provider::cloud::{
-    CloudError, Deletion, Effect, ErrorClass, InstanceState, MachineRef,
-};
+use machinist_provider::cloud::{CloudError, Deletion, ErrorClass, InstanceState, MachineRef};
 
 use crate::errors::AwsError;
 use crate::machines::Ec2Machines;
 use crate::machines::describe::ec2_instance::Ec2Instance;
 use crate::machines::describe::find::{Depth, find};
 use crate::machines::describe::instance::{has_name, is_of_cluster, is_the_last};
-use crate::machines::errors::{ErrorContext, classify, is_missing};
+use crate::machines::errors::{is_missing, no_effect};
 use crate::machines::region::in_stored_region;
 use crate::messages;
 
@@ -19,11 +16,10 @@ impl Ec2Machines {
     pub(crate) async fn delete_now(&self, machine: &MachineRef) -> Result<Deletion, CloudError> {
         let machine = &*in_stored_region(machine);
         let ec2 = self.client(&machine.access).await?;
-        let classified = |error: AwsError| classify(&error, ErrorContext::of(&machine.access));
+        let classified = |error: AwsError| ec2.classify(&error);
         let asked = (self.parts.clock)();
         let finds = find(&ec2, &[machine], Depth::All).await.map_err(classified)?;
-        let index = finds.index();
-        let own = index.own(machine);
+        let own = finds.own(machine);
         let ending =
             |state| matches!(state, InstanceState::Terminating | InstanceState::Terminated);
         let alive: Vec<_> = own.iter().filter(|found| !ending(found.state())).collect();
@@ -42,7 +38,7 @@ impl Ec2Machines {
         if let Some(found) = own.iter().find(|found| found.exists()) {
             return Ok(Deletion::UnderWay(messages::instance_state(&found.id, &found.state)));
         }
-        let foreign = index.foreign(machine);
+        let foreign = finds.foreign(machine);
         let doubtful = foreign.filter(|found| found.exists());
         if let Some(error) = doubtful.and_then(|found| unproven_owner(found, machine)) {
             return Err(error);
@@ -66,8 +62,7 @@ impl Ec2Machines {
     }
 }
 
-/// Why deletion stops at an instance that the Machine names but that has no proof of ownership; `None` for one that
-/// clearly belongs to another Machine.
+/// The error for an instance that the Machine names, unless it clearly belongs to another Machine.
 fn unproven_owner(found: &Ec2Instance, machine: &MachineRef) -> Option<CloudError> {
     let other = found.tag(TAG_MACHINE_UID);
     // A Machine that is restored from a backup has another uid and the same instance.
@@ -75,5 +70,5 @@ fn unproven_owner(found: &Ec2Instance, machine: &MachineRef) -> Option<CloudErro
         return None;
     }
     let message = messages::maybe_own_instance(&found.id, machine, other);
-    Some(CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) })
+    Some(no_effect(ErrorClass::Unknown, message))
 }

@@ -1,11 +1,8 @@
 //! Dedicated hosts: given ones, and those that are allocated for one machine and released with it.
 //!
-//! A host is allocated with a token of its own, so a repeat returns the same host. A host whose response was lost is
-//! found by its tags: leftovers of earlier attempts are released before another host is allocated, and all when the
-//! machine is deleted. A refused attempt ends only when its host is released.
-//!
-//! OpenShift's credentials cannot list hosts. Then deletion repeats the last requests: EC2 returns the host of a
-//! token, or allocates one that is released at once. The Machine's condition announces it.
+//! A host is allocated with a token of its own, so a repeat returns the same host. One whose response was lost is
+//! found by its tags. OpenShift's credentials cannot list hosts; then deletion repeats the last requests: EC2 returns
+//! the host of a token, or allocates one that is released at once.
 
 use std::time::Duration;
 
@@ -16,9 +13,8 @@ use machinist_provider::cloud::{CloudError, Deletion, Effect, ErrorClass, Machin
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
 use crate::machines::Ec2Machines;
-use crate::machines::calls::Release;
-use crate::machines::errors::{ErrorContext, classify, is_missing, is_spent_token};
-use crate::machines::launch::{HostRequest, Launch, known_host, launch_context};
+use crate::machines::errors::{is_missing, is_spent_token};
+use crate::machines::launch::{HostRequest, Launch, known_host};
 use crate::machines::tags::cluster_tag;
 use crate::messages::{self, REPEATING_HOST_REQUESTS};
 
@@ -41,13 +37,11 @@ impl Ec2Machines {
         }
         let Some(request) = &place.own_host else { return Ok(None) };
         let allocated = ec2.allocate_host(request).await;
-        allocated.map(Some).map_err(|error| classify(&error, launch_context(machine, launch)))
+        allocated.map(Some).map_err(|error| ec2.classify_launch(&error, launch))
     }
 
-    /// Whether the host that a refused launch names is gone. A token returns its host even after the release, for
-    /// example when the process restarted after a refused attempt.
-    ///
-    /// A new host may not be known everywhere or usable yet, so only a host that is seen as released counts.
+    /// A token returns its host even after the release. A new host may not be known everywhere or usable yet, so only
+    /// a host that is seen as released counts.
     pub(crate) async fn is_host_gone(
         &self,
         ec2: &Ec2,
@@ -76,12 +70,10 @@ impl Ec2Machines {
         }
     }
 
-    /// Releases the host of a launch that cannot succeed. The attempt ends only when the host is released: it may not
-    /// be found afterwards.
+    /// The attempt ends only when its host is released: it may not be found afterwards.
     pub(crate) async fn give_up_host(
         &self,
         ec2: &Ec2,
-        machine: &MachineRef,
         launch: &Launch,
         host: Option<String>,
         refusal: CloudError,
@@ -91,7 +83,7 @@ impl Ec2Machines {
                 && refusal.effect == Effect::None);
         let own = host.filter(|_| launch.placement.own_host.is_some() && hopeless);
         let Some(host) = own else { return refusal };
-        match self.released(ec2, machine, &[host]).await {
+        match self.released(ec2, &[host]).await {
             Ok(()) => CloudError { effect: Effect::NoneForThisAttempt, ..refusal },
             Err(waiting) => {
                 let message = format!("{}; {}", refusal.message, waiting.message);
@@ -116,25 +108,19 @@ impl Ec2Machines {
                 }
                 // The last requests are kept for the deletion.
                 Err(error) if error.category() == Category::Unauthorised => {}
-                Err(error) => return Err(classify(&error, ErrorContext::of(&machine.access))),
+                Err(error) => return Err(ec2.classify(&error)),
             }
         }
-        self.released(ec2, machine, &hosts).await
+        self.released(ec2, &hosts).await
     }
 
-    async fn released(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-        hosts: &[String],
-    ) -> Result<(), CloudError> {
-        match self.release_all(ec2, machine, hosts).await? {
+    async fn released(&self, ec2: &Ec2, hosts: &[String]) -> Result<(), CloudError> {
+        match self.release_all(ec2, hosts).await? {
             Deletion::Gone => Ok(()),
             Deletion::UnderWay(why) => Err(CloudError::new(ErrorClass::Unavailable, why)),
         }
     }
 
-    /// The instances of the machine are gone.
     pub(crate) async fn release_hosts(
         &self,
         ec2: &Ec2,
@@ -146,7 +132,7 @@ impl Ec2Machines {
         let launch = launch.unwrap_or_default();
         let present = known_host(machine).map(str::to_owned);
         let known = known_hosts(machine, present.iter().chain(&launch.former_hosts));
-        let released = self.release_all(ec2, machine, &known).await?;
+        let released = self.release_all(ec2, &known).await?;
         if released != Deletion::Gone {
             return Ok(released);
         }
@@ -165,65 +151,23 @@ impl Ec2Machines {
                     let text = format!("{REPEATING_HOST_REQUESTS} ({error})");
                     return Ok(Deletion::UnderWay(text));
                 }
-                self.reallocate_all(ec2, machine, &requests).await?
+                let mut hosts = Vec::new();
+                for request in requests {
+                    hosts.extend(reallocate(ec2, request).await?);
+                }
+                hosts
             }
-            Err(error) => return Err(classify(&error, ErrorContext::of(&machine.access))),
+            Err(error) => return Err(ec2.classify(&error)),
         };
         hosts.retain(|host| !known.contains(host));
-        self.release_all(ec2, machine, &hosts).await
-    }
-
-    async fn reallocate_all(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-        requests: &[&HostRequest],
-    ) -> Result<Vec<String>, CloudError> {
-        let mut hosts = Vec::new();
-        for request in requests {
-            hosts.extend(self.reallocate(ec2, machine, request).await?);
-        }
-        Ok(hosts)
-    }
-
-    /// The host of a token; `None` if EC2 never allocated it.
-    async fn reallocate(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-        request: &HostRequest,
-    ) -> Result<Option<String>, CloudError> {
-        match ec2.allocate_host(request).await {
-            Ok(host) => Ok(Some(host)),
-            // Its host is gone.
-            Err(error) if is_spent_token(&error) || is_missing(&error) => Ok(None),
-            // The limit does not say whether this host exists.
-            Err(error) if is_host_limit(&error) => {
-                let error = classify(&error, ErrorContext::of(&machine.access));
-                let message = messages::hosts_unknown(&error.message);
-                Err(CloudError { message, ..error })
-            }
-            Err(error) => {
-                let error = classify(&error, ErrorContext::of(&machine.access));
-                let never_made = matches!(
-                    error.class,
-                    ErrorClass::InvalidConfiguration | ErrorClass::CapacityExhausted
-                );
-                if never_made { Ok(None) } else { Err(error) }
-            }
-        }
+        self.release_all(ec2, &hosts).await
     }
 
     /// Releases all hosts, even if one of them fails.
-    async fn release_all(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-        hosts: &[String],
-    ) -> Result<Deletion, CloudError> {
+    async fn release_all(&self, ec2: &Ec2, hosts: &[String]) -> Result<Deletion, CloudError> {
         let mut all = Ok(Deletion::Gone);
         for host in hosts {
-            let one = self.release(ec2, machine, host).await;
+            let one = self.release(ec2, host).await;
             if all == Ok(Deletion::Gone) {
                 all = one;
             }
@@ -232,18 +176,11 @@ impl Ec2Machines {
     }
 
     /// An unknown host is gone only if it has been unknown for a while: it may be new.
-    async fn release(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-        host: &str,
-    ) -> Result<Deletion, CloudError> {
+    async fn release(&self, ec2: &Ec2, host: &str) -> Result<Deletion, CloudError> {
         let asked = (self.parts.clock)();
         let (is_unknown, why) = match ec2.release_host(host).await {
-            Ok(Release::Released) => return Ok(Deletion::Gone),
-            Ok(Release::Refused { code, message }) => {
-                (code.contains("NotFound"), format!("{code}: {message}"))
-            }
+            Ok(None) => return Ok(Deletion::Gone),
+            Ok(Some((code, message))) => (code.contains("NotFound"), format!("{code}: {message}")),
             Err(error) if is_missing(&error) => (true, error.to_string()),
             Err(error) => {
                 // A permission that depends on tags is denied for a host that has lost them.
@@ -252,7 +189,7 @@ impl Ec2Machines {
                 if may_be_gone && self.is_gone(ec2, host).await.unwrap_or(false) {
                     return Ok(Deletion::Gone);
                 }
-                return Err(classify(&error, ErrorContext::of(&machine.access)));
+                return Err(ec2.classify(&error));
             }
         };
         if is_unknown && self.has_vanished(host, asked)
@@ -263,14 +200,13 @@ impl Ec2Machines {
         Ok(Deletion::UnderWay(messages::host_not_released(host, &why)))
     }
 
-    /// `asked`: the uptime of the request.
     fn has_vanished(&self, host: &str, asked: Duration) -> bool {
         let missed = self.unknown_hosts.missed(&host.to_owned(), asked);
         missed >= self.parts.timings.consistency
     }
 }
 
-/// A host that is not released delays the attempt; its error says nothing about the launch.
+/// The error of a release says nothing about the launch.
 fn delays_attempt(error: CloudError) -> CloudError {
     let class = match error.class {
         ErrorClass::Throttled => ErrorClass::Throttled,
@@ -296,12 +232,29 @@ fn mentions_hosts(machine: &MachineRef) -> bool {
     launch.is_some_and(|launch| launch.to_ascii_lowercase().contains("host"))
 }
 
-/// Host requests without a known result.
 fn unconfirmed_requests<'a>(machine: &MachineRef, launch: &'a Launch) -> Vec<&'a HostRequest> {
     let own = launch.placement.own_host.iter().filter(|_| known_host(machine).is_none());
     own.chain(&launch.earlier_hosts).collect()
 }
 
-fn is_host_limit(error: &AwsError) -> bool {
-    matches!(error, AwsError::Refused { code, .. } if code == "HostLimitExceeded")
+/// The host of a request that is repeated; `None` if EC2 never allocated it.
+async fn reallocate(ec2: &Ec2, request: &HostRequest) -> Result<Option<String>, CloudError> {
+    match ec2.allocate_host(request).await {
+        Ok(host) => Ok(Some(host)),
+        Err(error) if is_spent_token(&error) || is_missing(&error) => Ok(None),
+        // The limit does not say whether this host exists.
+        Err(error) if error.has_code("HostLimitExceeded") => {
+            let error = ec2.classify(&error);
+            let message = messages::hosts_unknown(&error.message);
+            Err(CloudError { message, ..error })
+        }
+        Err(error) => {
+            let error = ec2.classify(&error);
+            let never_made = matches!(
+                error.class,
+                ErrorClass::InvalidConfiguration | ErrorClass::CapacityExhausted
+            );
+            if never_made { Ok(None) } else { Err(error) }
+        }
+    }
 }

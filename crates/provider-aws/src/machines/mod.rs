@@ -1,12 +1,7 @@
 //! The EC2 instances of Machines.
 //!
-//! `launch` prepares and creates, `describe` finds instances and converts them, `delete` removes them; `hosts` and
-//! `load_balancers` handle what belongs to an instance; `region` and `account` determine where it is, whatever the spec
-//! says now; `errors` classifies AWS errors.
-//!
 //! Invariants: an instance is requested with a token from uid and attempt and with stored values only; it is found by
-//! the Machine's uid or by a stored id; resources of another Machine are never changed. Only short-lived lookups and
-//! the time of the first miss are kept in memory. Nothing is retried here.
+//! the Machine's uid or by a stored id; resources of another Machine are never changed. Nothing is retried here.
 
 mod account;
 mod calls;
@@ -38,23 +33,20 @@ use machinist_provider::parts::Parts;
 
 pub(crate) use self::describe::ec2_instance::Ec2Instance;
 pub(crate) use self::errors::{ErrorContext, classify};
-use self::launch::resolve::{Resolver, keep_answer};
+use self::launch::resolve::{Resolver, SHORT};
 use self::load_balancers::{LoadBalancerKey, Targets};
 use crate::client::Connector;
 use crate::clients::Clients;
 use crate::ec2::Ec2;
-use crate::errors::AwsError;
 
 pub(crate) struct Ec2Machines {
     parts: Parts,
     clients: Clients,
     resolver: Resolver,
     absences: Absences,
-    /// Machines whose hosts cannot be listed.
     host_lookup_denied: Absences,
-    /// Ids of unknown hosts.
     unknown_hosts: Absences<String>,
-    targets: Lookups<LoadBalancerKey, Result<Arc<Targets>, AwsError>>,
+    targets: Lookups<LoadBalancerKey, Targets>,
 }
 
 impl fmt::Debug for Ec2Machines {
@@ -71,7 +63,7 @@ impl Ec2Machines {
             absences: Absences::default(),
             host_lookup_denied: Absences::default(),
             unknown_hosts: Absences::default(),
-            targets: Lookups::new(&parts.clock, keep_answer),
+            targets: Lookups::new(&parts.clock, |_| SHORT),
             parts: parts.clone(),
         }
     }
@@ -80,8 +72,8 @@ impl Ec2Machines {
         self.clients.get(access).await.map_err(|error| classify(&error, ErrorContext::of(access)))
     }
 
-    /// The remaining wait until "not found" counts; `None` if it does. `asked` is the uptime of the request. A Machine
-    /// without stored state waits too: another controller creates first and stores afterwards.
+    /// The remaining wait until "not found" counts. `asked` is the uptime of the request. A Machine without stored
+    /// state waits too: another controller creates first and stores afterwards.
     fn may_still_appear(&self, machine: &MachineRef, asked: Duration) -> Option<Duration> {
         let missed = self.absences.missed(&machine.uid, asked);
         self.parts.timings.consistency.checked_sub(missed).filter(|left| !left.is_zero())

@@ -1,19 +1,17 @@
-//! The region of a machine's instance.
-//!
-//! The spec's region can be edited while there is an instance, which would then not be found. So the stored region is
-//! used.
+//! The stored region of a machine's instance, which would not be found after an edit of the spec's region.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
+use machinist_aws_spec::provider_id::region_of_zone;
+use machinist_provider::cloud::{CloudError, ErrorClass, MachineRef};
 use serde_json::Value;
 
+use crate::machines::errors::no_effect;
 use crate::messages;
 
-/// The machine with the region of its instance.
 pub(crate) fn in_stored_region(machine: &MachineRef) -> Cow<'_, MachineRef> {
-    match stored_region(machine).filter(|region| **region != *machine.access.region) {
+    match stored_region(machine).filter(|region| *region != &*machine.access.region) {
         None => Cow::Borrowed(machine),
         Some(region) => {
             let mut moved = machine.clone();
@@ -23,35 +21,31 @@ pub(crate) fn in_stored_region(machine: &MachineRef) -> Cow<'_, MachineRef> {
     }
 }
 
-fn stored_region(machine: &MachineRef) -> Option<String> {
-    let of_zone = |zone: &str| {
-        let spec = &*machine.access.region;
-        let lies_in = zone
-            .strip_prefix(spec)
-            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
-        if lies_in { Some(spec.to_owned()) } else { region_of(zone) }
+fn stored_region(machine: &MachineRef) -> Option<&str> {
+    let spec = &*machine.access.region;
+    let of_zone = |zone| {
+        let rest = str::strip_prefix(zone, spec);
+        let lies_in = rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
+        if lies_in { Some(spec) } else { region_of(zone) }
     };
     // Not as a `Launch`: this runs for every machine at every describe call.
     if let Some(launch) = machine.status.0.get("launch") {
         let text = |name| launch.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-        return text("region").map(str::to_owned).or_else(|| text("zone").and_then(of_zone));
+        return text("region").or_else(|| text("zone").and_then(of_zone));
     }
     let id = machine.provider_id.as_deref()?.strip_prefix("aws:///")?;
     of_zone(id.split_once('/')?.0)
 }
 
-/// The region of a zone such as `us-east-2a` or `us-west-2-lax-1a`.
-fn region_of(zone: &str) -> Option<String> {
-    let parts: Vec<_> = zone.split('-').collect();
-    let number = parts.iter().position(|part| part.starts_with(|c: char| c.is_ascii_digit()))?;
-    let words = &parts[..number];
-    let is_word =
-        |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());
-    if words.len() < 2 || !words.iter().all(is_word) {
-        return None;
-    }
-    let digits: String = parts[number].chars().take_while(char::is_ascii_digit).collect();
-    Some(format!("{}-{digits}", words.join("-")))
+/// The region of a zone such as `us-east-2a` or `us-west-2-lax-1a`: two or more words and a number.
+fn region_of(zone: &str) -> Option<&str> {
+    let region = region_of_zone(zone)?;
+    let (words, number) = region.rsplit_once('-')?;
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase());
+    let is_region = words.contains('-')
+        && words.split('-').all(is_word)
+        && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_region.then_some(region)
 }
 
 /// Refuses to prepare in another region than an earlier attempt, whose leftovers would not be found.
@@ -61,7 +55,7 @@ pub(crate) fn refuse_region_change(machine: &MachineRef) -> Result<(), CloudErro
         return Ok(());
     }
     let message = messages::region_changed(spec, &stored.access.region);
-    Err(CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) })
+    Err(no_effect(ErrorClass::Unknown, message))
 }
 
 #[cfg(test)]
@@ -80,7 +74,7 @@ mod tests {
             ("zone-1", None),
             ("", None),
         ] {
-            assert_eq!(region_of(zone).as_deref(), region, "{zone}");
+            assert_eq!(region_of(zone), region, "{zone}");
         }
     }
 }

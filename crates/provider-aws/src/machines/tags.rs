@@ -1,7 +1,5 @@
-//! The tags of a machine's resources. Pure.
-//!
-//! The spec's tags, then the cluster's, then those of the owner, which take precedence. `kubernetes.io/cluster/<id>`
-//! is the convention of AWS's Kubernetes components; ours are in [`ownership`](machinist_provider::cloud::ownership).
+//! The tags of a machine's resources: the spec's, then the cluster's, then those of the owner, which take precedence.
+//! `kubernetes.io/cluster/<id>` is the convention of AWS's Kubernetes components.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +14,12 @@ const NAME: &str = "Name";
 const CLUSTER: &str = "kubernetes.io/cluster/";
 const OURS: &str = "machinist.dev/";
 
-/// EC2's limit per resource.
 pub(crate) const MAX_TAGS: usize = 50;
 
 pub(crate) fn cluster_tag(cluster: &str) -> String {
     format!("{CLUSTER}{cluster}")
 }
 
-/// For every name of the machine's cluster.
 pub(crate) fn cluster_tags(machine: &MachineRef) -> Vec<String> {
     machine.clusters().map(cluster_tag).collect()
 }
@@ -32,7 +28,6 @@ pub(crate) fn says_owned(name: &str, value: &str) -> bool {
     name.starts_with(CLUSTER) && value == "owned"
 }
 
-/// The tags of an instance and its volumes.
 pub(crate) fn wanted(
     machine: &MachineRef,
     spec: &[Tag],
@@ -40,8 +35,7 @@ pub(crate) fn wanted(
 ) -> BTreeMap<String, String> {
     let mut tags = BTreeMap::new();
     let of_spec = spec.iter().map(|tag| (&tag.name, &tag.value));
-    let of_cluster = settings.resource_tags.iter().map(|(name, value)| (name, value));
-    for (name, value) in of_spec.chain(of_cluster) {
+    for (name, value) in of_spec.chain(settings.resource_tags()) {
         let reserved = name == NAME || name.starts_with(CLUSTER) || name.starts_with(OURS);
         if !reserved {
             tags.entry(name.clone()).or_insert_with(|| value.clone());
@@ -61,13 +55,12 @@ pub(crate) fn identity(machine: &MachineRef) -> BTreeMap<String, String> {
     custom.into_iter().chain(ownership).collect()
 }
 
-/// Each item is the field of the spec and all tags of one resource.
 pub(crate) fn refuse_too_many<'a>(
     all: impl IntoIterator<Item = (&'static str, &'a BTreeMap<String, String>)>,
 ) -> Result<(), CloudError> {
     let too_many = all.into_iter().filter(|(_, tags)| tags.len() > MAX_TAGS);
-    let told = too_many.map(|(field, tags)| messages::too_many_tags(field, tags.len()));
-    let told: Vec<_> = told.collect();
+    let told: Vec<_> =
+        too_many.map(|(field, tags)| messages::too_many_tags(field, tags.len())).collect();
     if told.is_empty() {
         return Ok(());
     }

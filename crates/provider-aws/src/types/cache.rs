@@ -1,10 +1,7 @@
 //! The cached types of one cloud access, and the next step of its task. Pure: time and random numbers are arguments.
 //!
-//! A query makes a type `Wanted`; an answer makes it `Known` until it expires. It is refreshed ahead of that if it was
-//! queried since, and otherwise removed.
-//!
-//! Invariants: a known answer is valid until it expires, whatever fails meanwhile; jitter only shortens; a type is
-//! returned as changed exactly if a query would now return another answer.
+//! An answer is refreshed ahead of its expiry if the type was queried since. It is valid until it expires, whatever
+//! fails meanwhile. A type is returned as changed exactly if a query would now return another answer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +17,6 @@ use super::TypeTimings;
 const JITTER: f64 = 0.1;
 /// The share of the time to live after which an answer is refreshed; the rest is for retries.
 const REFRESH_AFTER: f64 = 0.8;
-/// The upper limit for a Retry-After.
 const LONGEST_DELAY: Duration = Duration::from_hours(1);
 
 #[derive(Debug)]
@@ -28,27 +24,23 @@ pub(super) struct TypeCache {
     timings: TypeTimings,
     types: HashMap<Arc<str>, Entry>,
     outage: Option<Outage>,
-    /// When the task wakes up by itself.
     alarm: Duration,
 }
 
 #[derive(Debug)]
 struct Entry {
-    state: State,
+    known: Option<Known>,
     /// Since the last answer.
     queried: bool,
     queried_at: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
-    Wanted,
-    Known {
-        /// `None`: EC2 does not have the type.
-        capacity: Option<Capacity>,
-        refresh_at: Duration,
-        until: Duration,
-    },
+struct Known {
+    /// `None`: EC2 does not have the type.
+    capacity: Option<Capacity>,
+    refresh_at: Duration,
+    until: Duration,
 }
 
 #[derive(Debug)]
@@ -61,18 +53,13 @@ struct Outage {
 #[derive(Debug)]
 pub(super) struct Lookup {
     pub(super) answer: ObservedCapacity,
-    /// The answer is cached.
-    pub(super) hit: bool,
-    /// The task has something to do.
     pub(super) wake: bool,
 }
 
-/// The next step of the task.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Fetch(Vec<Arc<str>>),
     WaitUntil(Duration),
-    /// No type is left.
     End,
 }
 
@@ -89,35 +76,23 @@ impl TypeCache {
         self.types.clear();
     }
 
-    /// Returns the cached answer, and makes the type wanted if there is none.
     pub(super) fn look(&mut self, name: &Arc<str>, now: Duration) -> Lookup {
+        let in_trouble = self.outage.is_some();
         let mut wake = now >= self.alarm;
-        if !self.types.contains_key(name) {
-            let entry = Entry { state: State::Wanted, queried: true, queried_at: now };
-            self.types.insert(Arc::clone(name), entry);
-            wake |= self.outage.is_none();
-        }
-        let Some(entry) = self.types.get_mut(name) else {
-            return Lookup { answer: ObservedCapacity::NotAsked, hit: false, wake };
-        };
+        let entry = self.types.entry(Arc::clone(name)).or_insert_with(|| {
+            wake |= !in_trouble;
+            Entry { known: None, queried: true, queried_at: now }
+        });
         entry.queried = true;
         entry.queried_at = now;
-        if let State::Known { refresh_at, until, .. } = entry.state {
-            wake |= now >= refresh_at && self.outage.is_none();
-            if now >= until {
-                entry.state = State::Wanted;
-            }
-        }
-        let answer = match (entry.state, &self.outage) {
-            (State::Known { capacity: Some(capacity), .. }, _) => {
-                ObservedCapacity::Present(capacity)
-            }
-            (State::Known { capacity: None, .. }, _) => ObservedCapacity::Absent,
-            (State::Wanted, Some(outage)) => ObservedCapacity::Unknown(outage.failure.clone()),
-            (State::Wanted, None) => ObservedCapacity::NotAsked,
+        wake |= entry.known.is_some_and(|known| now >= known.refresh_at) && !in_trouble;
+        entry.known = entry.known.filter(|known| now < known.until);
+        let answer = match (entry.known, &self.outage) {
+            (Some(known), _) => Ok(known.capacity).into(),
+            (None, Some(outage)) => ObservedCapacity::Unknown(outage.failure.clone()),
+            (None, None) => ObservedCapacity::NotAsked,
         };
-        let hit = matches!(answer, ObservedCapacity::Present(_) | ObservedCapacity::Absent);
-        Lookup { answer, hit, wake }
+        Lookup { answer, wake }
     }
 
     /// Removes expired answers and types that are not queried any more. Returns the changed types.
@@ -129,17 +104,14 @@ impl TypeCache {
             if now.saturating_sub(entry.queried_at) > keep {
                 return false;
             }
-            match entry.state {
-                State::Known { capacity, until, .. } if now >= until => {
-                    entry.state = State::Wanted;
-                    let stays = capacity.is_some() && entry.queried;
-                    if stays && in_trouble {
-                        changed.push(Arc::clone(name));
-                    }
-                    stays
-                }
-                _ => true,
+            let Some(expired) = entry.known.take_if(|known| now >= known.until) else {
+                return true;
+            };
+            let stays = expired.capacity.is_some() && entry.queried;
+            if stays && in_trouble {
+                changed.push(Arc::clone(name));
             }
+            stays
         });
         if self.types.is_empty() {
             self.outage = None;
@@ -153,29 +125,29 @@ impl TypeCache {
         if self.types.is_empty() {
             return Next::End;
         }
-        let expiries = self.types.values().filter_map(|entry| match entry.state {
-            State::Known { until, .. } => Some(until),
-            State::Wanted => None,
-        });
+        let known = self.types.values().filter_map(|entry| entry.known);
+        let expiries = known.map(|known| known.until);
         if let Some(outage) = self.outage.as_ref().filter(|outage| now < outage.retry_at) {
             self.alarm = expiries.fold(outage.retry_at, Duration::min);
             return Next::WaitUntil(self.alarm);
         }
-        let due = |(name, entry): (&Arc<str>, &Entry)| match entry.state {
-            State::Known { refresh_at, .. } if now < refresh_at || !entry.queried => None,
-            _ => Some(Arc::clone(name)),
-        };
-        let mut names: Vec<Arc<str>> = self.types.iter().filter_map(due).collect();
+        let names = self.names(|entry| {
+            entry.known.is_none_or(|known| entry.queried && now >= known.refresh_at)
+        });
         if !names.is_empty() {
-            names.sort_unstable();
             return Next::Fetch(names);
         }
-        let refreshes = self.types.values().filter_map(|entry| match entry.state {
-            State::Known { refresh_at, .. } if entry.queried => Some(refresh_at),
-            _ => None,
-        });
+        let queried = self.types.values().filter(|entry| entry.queried);
+        let refreshes = queried.filter_map(|entry| entry.known).map(|known| known.refresh_at);
         self.alarm = expiries.chain(refreshes).min().unwrap_or(Duration::MAX);
         Next::WaitUntil(self.alarm)
+    }
+
+    fn names(&self, fits: impl Fn(&Entry) -> bool) -> Vec<Arc<str>> {
+        let fitting = self.types.iter().filter(|(_, entry)| fits(entry));
+        let mut names: Vec<_> = fitting.map(|(name, _)| Arc::clone(name)).collect();
+        names.sort_unstable();
+        names
     }
 
     /// Stores an answer for `asked`; types that are not in `found` are absent. Returns the changed types.
@@ -188,21 +160,22 @@ impl TypeCache {
     ) -> Vec<Arc<str>> {
         self.outage = None;
         let keep = self.timings.keep.mul_f64(1.0 - JITTER * random.clamp(0.0, 1.0));
-        let absent_until = now + self.timings.keep_absent;
+        let keep_absent = self.timings.keep_absent;
         let mut changed = Vec::new();
         for name in asked {
             let Some(entry) = self.types.get_mut(name) else {
                 continue;
             };
             let new = found.get(&**name).copied();
-            if !matches!(entry.state, State::Known { capacity, .. } if capacity == new) {
+            if entry.known.is_none_or(|known| known.capacity != new) {
                 changed.push(Arc::clone(name));
             }
-            entry.state = State::Known {
-                capacity: new,
-                refresh_at: new.map_or(absent_until, |_| now + keep.mul_f64(REFRESH_AFTER)),
-                until: new.map_or(absent_until, |_| now + keep),
+            let (refresh, valid) = match new {
+                Some(_) => (keep.mul_f64(REFRESH_AFTER), keep),
+                None => (keep_absent, keep_absent),
             };
+            entry.known =
+                Some(Known { capacity: new, refresh_at: now + refresh, until: now + valid });
             entry.queried = false;
         }
         changed
@@ -222,15 +195,7 @@ impl TypeCache {
         let retry_at = now.saturating_add(delay.min(LONGEST_DELAY));
         let is_news = before.is_none_or(|outage| outage.failure.category != failure.category);
         self.outage = Some(Outage { failure, failures, retry_at });
-        if !is_news {
-            return Vec::new();
-        }
-        let wanted = |(name, entry): (&Arc<str>, &Entry)| {
-            matches!(entry.state, State::Wanted).then(|| Arc::clone(name))
-        };
-        let mut changed: Vec<Arc<str>> = self.types.iter().filter_map(wanted).collect();
-        changed.sort_unstable();
-        changed
+        if is_news { self.names(|entry| entry.known.is_none()) } else { Vec::new() }
     }
 }
 

@@ -1,5 +1,4 @@
-//! The background task of one cloud access: collects queries, fetches them together, retries and refreshes. One
-//! request at a time.
+//! The background task of one cloud access: collects queries, fetches them together, retries and refreshes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,17 +6,17 @@ use std::time::Duration;
 
 use machinist_domain::retry::Classified;
 use machinist_domain::shape::Capacity;
-use machinist_provider::access::{CloudAccess, Credentials};
+use machinist_provider::access::CloudAccess;
 
 use super::cache::{Next, TypeCache};
 use super::{AccessState, Inner};
+use crate::client::identity;
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
 
 /// EC2 accepts 200 values in a filter and returns up to 100 types per page.
 const BATCH: usize = 100;
 
-/// Runs until no type is queried any more, or the source is dropped.
 pub(super) async fn run(inner: Arc<Inner>, state: Arc<AccessState>) {
     let stop = inner.stop.clone();
     stop.run_until_cancelled(Fetcher { inner, state, client: None }.work()).await;
@@ -68,7 +67,6 @@ impl Fetcher {
         next
     }
 
-    /// Waits for a query or the pause. An idle client is dropped with its credentials.
     async fn rest(&mut self, pause: Duration) {
         let idle = self.inner.timings.client_idle;
         let short = if self.client.is_some() { pause.min(idle) } else { pause };
@@ -104,32 +102,21 @@ impl Fetcher {
     async fn fetch(&mut self, names: &[Arc<str>]) -> Result<HashMap<String, Capacity>, AwsError> {
         let client = match self.client.take() {
             Some(client) => client,
-            None => self.connect().await?,
+            None => self.inner.clients.connect(&self.state.access).await?,
         };
         let types = self.client.insert(client).types(names).await?;
-        Ok(types.iter().map(|facts| (facts.name.clone(), facts.capacity())).collect())
+        Ok(types.iter().map(|facts| (facts.name.to_string(), facts.capacity())).collect())
     }
 
-    async fn connect(&self) -> Result<Ec2, AwsError> {
-        let Inner { regions, connector, .. } = &*self.inner;
-        regions.validate(&self.state.access, connector).await?;
-        connector.connect(&self.state.access).await
-    }
-
-    /// Changes the cache and calls the listeners; true if something changed.
     fn update(&self, change: impl FnOnce(&mut TypeCache, Duration) -> Vec<Arc<str>>) -> bool {
         let changed = change(&mut self.state.cache.lock(), (self.inner.clock)());
         self.inner.announce(&self.state.access, &changed);
         !changed.is_empty()
     }
 
-    /// Repeats are logged at debug level.
     fn log(&self, error: &AwsError, is_news: bool) {
         let CloudAccess { region, credentials, .. } = &self.state.access;
-        let identity = match credentials {
-            Credentials::Ambient => "ambient".to_owned(),
-            Credentials::Secret { key, .. } => format!("secret {key}"),
-        };
+        let identity = identity(credentials);
         if is_news {
             tracing::warn!(%error, %region, identity, "cannot fetch instance types from EC2");
         } else {

@@ -1,46 +1,38 @@
-//! The capacity of instance types: fetched in the background, cached, refreshed ahead of expiry.
-//!
-//! `cache` is the pure cache of one cloud access, `fetcher` its background task.
-//!
-//! Invariants: [`Ec2Types::look`] never waits; at most one request per cloud access is in flight; all tasks end when
-//! [`Ec2Types`] is dropped.
+//! The capacity of instance types: fetched in the background, cached, refreshed ahead of expiry. At most one request
+//! per cloud access is in flight; all tasks end when [`Ec2Types`] is dropped.
 
 mod cache;
 mod fetcher;
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_domain::backoff::Backoff;
-use machinist_domain::key::{ObjectKey, Version};
+use machinist_domain::key::ObjectKey;
 use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::capacity::{CapacitySource, Listener, ObservedCapacity, Question};
+use machinist_provider::metrics::CallMetrics;
 use machinist_provider::parts::{Clock, Parts, Spawn};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::client::Connector;
-use crate::regions::Regions;
+use crate::clients::{Clients, supersedes};
 use cache::TypeCache;
 
 /// Timings of [`Ec2Types`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "most names say it")]
 pub struct TypeTimings {
     /// How long a capacity is valid. It is refreshed earlier if it is in use.
     pub keep: Duration,
     /// How long an absent type is cached, and a failure that waits for a change is not retried.
     pub keep_absent: Duration,
-    /// How long queries are collected.
     pub batch_window: Duration,
-    /// The pauses after failed requests.
     pub retry: Backoff,
-    /// The timeout of one request.
     pub request_timeout: Duration,
-    /// How long an idle client is kept.
     pub client_idle: Duration,
 }
 
@@ -61,7 +53,6 @@ impl Default for TypeTimings {
 pub struct Ec2Types {
     inner: Arc<Inner>,
     spawn: Spawn,
-    /// Ends the tasks.
     _stop: DropGuard,
 }
 
@@ -72,19 +63,14 @@ impl fmt::Debug for Ec2Types {
 }
 
 struct Inner {
-    connector: Connector,
-    regions: Regions,
+    clients: Clients,
+    metrics: Arc<dyn CallMetrics>,
     clock: Clock,
     timings: TypeTimings,
-    accesses: Mutex<AccessStates>,
+    accesses: Mutex<Vec<Arc<AccessState>>>,
     listeners: RwLock<Vec<Arc<Listener>>>,
     stop: CancellationToken,
 }
-
-/// The part of an access that is cheap to hash (a CA bundle is not).
-type AccessKey = (Arc<str>, Credentials);
-
-type AccessStates = HashMap<AccessKey, Vec<Arc<AccessState>>>;
 
 struct AccessState {
     access: CloudAccess,
@@ -93,18 +79,17 @@ struct AccessState {
 }
 
 impl Ec2Types {
-    /// An empty source. `page_size` is 5 to 100; `None` uses EC2's default.
-    pub fn new(parts: &Parts, timings: TypeTimings, page_size: Option<i32>) -> Arc<Self> {
-        let connector = Connector::new(parts, Arc::default());
-        Self::with(parts, timings, Connector { page_size, ..connector })
+    /// An empty source.
+    pub fn new(parts: &Parts, timings: TypeTimings) -> Arc<Self> {
+        Self::with(parts, timings, Connector::new(parts, Arc::default()))
     }
 
     pub(crate) fn with(parts: &Parts, timings: TypeTimings, connector: Connector) -> Arc<Self> {
         let stop = CancellationToken::new();
         let connector = Connector { request_timeout: timings.request_timeout, ..connector };
         let inner = Arc::new(Inner {
-            connector,
-            regions: Regions::new(&parts.clock),
+            clients: Clients::new(connector, Arc::clone(&parts.clock)),
+            metrics: Arc::clone(&parts.metrics),
             clock: Arc::clone(&parts.clock),
             timings,
             accesses: Mutex::default(),
@@ -119,7 +104,8 @@ impl CapacitySource for Ec2Types {
     fn look(&self, question: &Question) -> ObservedCapacity {
         let now = (self.inner.clock)();
         let (look, state, is_new) = self.inner.look(question, now);
-        self.inner.connector.metrics.record_lookup(look.hit);
+        let hit = matches!(look.answer, ObservedCapacity::Present(_) | ObservedCapacity::Absent);
+        self.inner.metrics.record_lookup(hit);
         if is_new {
             let fetcher = fetcher::run(Arc::clone(&self.inner), Arc::clone(&state));
             (self.spawn)(Box::pin(fetcher));
@@ -130,7 +116,9 @@ impl CapacitySource for Ec2Types {
     }
 
     fn forget(&self, secret: &ObjectKey) {
-        forget_where(&mut self.inner.accesses.lock(), |key, _| key == secret);
+        let is_of_secret =
+            |used: &_| matches!(used, Credentials::Secret { key, .. } if key == secret);
+        end_where(&mut self.inner.accesses.lock(), is_of_secret);
     }
 
     fn listen(&self, listener: Listener) {
@@ -139,25 +127,20 @@ impl CapacitySource for Ec2Types {
 }
 
 impl Inner {
-    /// Queries the cache of an access, created if missing. The state's lock is taken inside the map's lock, so that a
-    /// task that is about to end cannot miss this query.
+    /// The cache's lock is taken inside the list's lock, so that a task that is about to end cannot miss this query.
     fn look(&self, question: &Question, now: Duration) -> (cache::Lookup, Arc<AccessState>, bool) {
         let access = &question.access;
         let mut accesses = self.accesses.lock();
-        let key = (Arc::clone(&access.region), access.credentials.clone());
-        let found = accesses
-            .get(&key)
-            .and_then(|states| states.iter().find(|state| state.access == *access))
-            .map(Arc::clone);
+        let found = accesses.iter().find(|state| state.access == *access).map(Arc::clone);
         let is_new = found.is_none();
         let state = found.unwrap_or_else(|| {
-            forget_superseded(&mut accesses, &access.credentials);
+            end_where(&mut accesses, |used| supersedes(&access.credentials, used));
             let state = Arc::new(AccessState {
                 access: access.clone(),
                 cache: Mutex::new(TypeCache::new(self.timings)),
                 wake: Notify::new(),
             });
-            accesses.entry(key).or_default().push(Arc::clone(&state));
+            accesses.push(Arc::clone(&state));
             state
         });
         let look = state.cache.lock().look(&question.instance_type, now);
@@ -165,18 +148,17 @@ impl Inner {
         (look, state, is_new)
     }
 
-    /// Removes a state without types; false if a query just arrived.
     fn forget(&self, state: &Arc<AccessState>) -> bool {
         let mut accesses = self.accesses.lock();
         let is_idle = state.cache.lock().is_empty();
         if is_idle {
-            remove_state(&mut accesses, state);
+            accesses.retain(|other| !Arc::ptr_eq(other, state));
         }
         is_idle
     }
 
     fn remove(&self, state: &Arc<AccessState>) {
-        remove_state(&mut self.accesses.lock(), state);
+        self.accesses.lock().retain(|other| !Arc::ptr_eq(other, state));
     }
 
     /// No lock is held, so that listeners may query.
@@ -191,34 +173,13 @@ impl Inner {
     }
 }
 
-fn remove_state(accesses: &mut AccessStates, state: &Arc<AccessState>) {
-    let access = &state.access;
-    let key = (Arc::clone(&access.region), access.credentials.clone());
-    if let Entry::Occupied(mut states) = accesses.entry(key) {
-        states.get_mut().retain(|other| !Arc::ptr_eq(other, state));
-        if states.get().is_empty() {
-            states.remove();
+fn end_where(accesses: &mut Vec<Arc<AccessState>>, is_over: impl Fn(&Credentials) -> bool) {
+    accesses.retain(|state| {
+        let ends = is_over(&state.access.credentials);
+        if ends {
+            state.cache.lock().clear();
+            state.wake.notify_one();
         }
-    }
-}
-
-/// A newer version of a Secret replaces the credentials of older ones.
-fn forget_superseded(accesses: &mut AccessStates, by: &Credentials) {
-    if let Credentials::Secret { key: newer, version: newest } = by {
-        forget_where(accesses, |key, version| key == newer && version < newest);
-    }
-}
-
-/// Removes the states of some Secrets; their tasks end.
-fn forget_where(accesses: &mut AccessStates, gone: impl Fn(&ObjectKey, &Version) -> bool) {
-    accesses.retain(|(_, credentials), states| match credentials {
-        Credentials::Secret { key, version } if gone(key, version) => {
-            for state in states {
-                state.cache.lock().clear();
-                state.wake.notify_one();
-            }
-            false
-        }
-        _ => true,
+        !ends
     });
 }

@@ -49,7 +49,7 @@ async fn concurrent_queries_make_one_call() {
     let bed = bed().await;
     // Long enough for fifty threads of a busy machine.
     let timings = TypeTimings { batch_window: Duration::from_secs(1), ..TypeTimings::default() };
-    let world = World::with(timings, None);
+    let world = World::with(timings);
     let access = access(&bed.endpoint_url());
     let barrier = Arc::new(Barrier::new(50));
     let runtime = tokio::runtime::Handle::current();
@@ -103,7 +103,7 @@ async fn every_page_is_read_also_after_an_empty_one() {
         page(&[("a.3", 3)], None),
     ];
     let stub = Stub::start(pages).await;
-    let world = World::with(TypeTimings::default(), Some(5));
+    let world = World::new();
     let access = access(&stub.endpoint);
     for name in ["a.1", "a.2", "a.3"] {
         world.look(&access, name);
@@ -112,7 +112,6 @@ async fn every_page_is_read_also_after_an_empty_one() {
     assert_eq!(world.capacity(&access, "a.1").await.vcpus, 1);
     let requests = stub.requests.lock().clone();
     assert_eq!(requests.len(), 3);
-    assert!(requests.iter().all(|request| request.contains("MaxResults=5")), "{requests:?}");
     assert!(requests[1].contains("NextToken=second"), "{}", requests[1]);
     assert!(requests[2].contains("NextToken=third"), "{}", requests[2]);
     assert!(requests[0].contains("app/machinist"), "{}", requests[0]);
@@ -121,12 +120,12 @@ async fn every_page_is_read_also_after_an_empty_one() {
 #[tokio::test]
 async fn the_whole_list_for_the_catalogue() {
     let (bed, world) = (bed().await, World::new());
-    let types = all_types(world.secrets, &access(&bed.endpoint_url()), None).await.unwrap();
+    let types = all_types(world.secrets, &access(&bed.endpoint_url())).await.unwrap();
     assert!(types.len() >= 1000, "{}", types.len());
     assert!(types.is_sorted_by(|a, b| a.name < b.name));
     let find = |name: &str| types.iter().find(|facts| facts.name == name).unwrap();
     let p4 = find("p4d.24xlarge");
-    assert_eq!((p4.gpus[0].count, p4.gpus[0].model.as_str()), (8, "A100"));
+    assert_eq!((p4.gpus[0].count, &*p4.gpus[0].model), (8, "A100"));
     assert_eq!(p4.storage_gb, 8000);
     assert!(types.iter().all(|facts| facts.vcpus > 0 && facts.memory_mib > 0));
     assert!(!find("inf1.xlarge").accelerators.is_empty());

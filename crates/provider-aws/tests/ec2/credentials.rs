@@ -96,7 +96,7 @@ async fn idle_client_is_dropped() {
     assert_eq!(world.secrets.reads.load(Ordering::Relaxed), 1);
 
     let timings = TypeTimings { client_idle: Duration::ZERO, ..TypeTimings::default() };
-    let world = World::with(timings, None);
+    let world = World::with(timings);
     for n in 0.. {
         world.absent(&access, &format!("m99.{n}")).await;
         if world.secrets.reads.load(Ordering::Relaxed) > 1 {

@@ -43,7 +43,7 @@ async fn source_retries_without_queries() {
     bed.front().inject(Rule::next(TYPES, Effect::ResetBefore));
     // The manual clock does not advance during retries.
     let timings = TypeTimings { retry: NO_PAUSE, ..TypeTimings::default() };
-    let world = World::with(timings, None);
+    let world = World::with(timings);
     let access = access(&bed.endpoint_url());
     world.look(&access, "m5.large");
     world.calls(2).await;
@@ -104,7 +104,7 @@ async fn responses_without_xml_are_an_outage() {
 async fn refused_connections_and_timeouts_are_outages() {
     let timings =
         TypeTimings { request_timeout: Duration::from_millis(300), ..TypeTimings::default() };
-    let world = World::with(timings, None);
+    let world = World::with(timings);
     // Bound, so that the port is not used otherwise; not accepting, so that the request waits.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
@@ -119,7 +119,7 @@ async fn refused_connections_and_timeouts_are_outages() {
 async fn other_failure_category_is_announced() {
     let stub = Stub::start([(500, "<html/>".to_owned())]).await;
     let timings = TypeTimings { retry: NO_PAUSE, ..TypeTimings::default() };
-    let world = World::with(timings, None);
+    let world = World::with(timings);
     let access = access(&stub.endpoint);
     world.failure(&access, "a.1").await;
     world.calls(3).await;

@@ -112,10 +112,10 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self::with(TypeTimings::default(), None)
+        Self::with(TypeTimings::default())
     }
 
-    pub(crate) fn with(timings: TypeTimings, page_size: Option<i32>) -> Self {
+    pub(crate) fn with(timings: TypeTimings) -> Self {
         let secrets = Arc::new(Secrets::default());
         secrets.put("aws", &[("aws_access_key_id", "AKIAONE"), ("aws_secret_access_key", "x")]);
         let (counter, clock) = (Arc::new(Counter::default()), Arc::new(ManualClock::default()));
@@ -138,7 +138,7 @@ impl World {
             }),
             timings: CloudTimings::default(),
         };
-        let source = Ec2Types::new(&parts, timings, page_size);
+        let source = Ec2Types::new(&parts, timings);
         source.listen(Box::new(move |_, types| hearing.lock().push(types.to_vec())));
         Self { source, secrets, clock, counter, tasks, heard }
     }

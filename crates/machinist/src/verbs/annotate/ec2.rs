@@ -28,7 +28,7 @@ impl Regions {
         for region in regions {
             let listed =
                 listed_types(&region).with_context(|| format!("--source ec2: {region}"))?;
-            let types = listed.iter().map(|facts| (facts.name.clone(), facts.capacity()));
+            let types = listed.iter().map(|facts| (facts.name.to_string(), facts.capacity()));
             answers.insert(region, types.collect());
         }
         Ok(Answers(answers))

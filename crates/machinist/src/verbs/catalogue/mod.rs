@@ -9,7 +9,7 @@ mod pattern;
 mod view;
 
 use anyhow::ensure;
-use machinist_aws_spec::catalogue::{self, Entry};
+use machinist_aws_spec::{InstanceType, catalogue};
 
 use self::view::View;
 use crate::cli::{CatalogueArguments, ListFormat};
@@ -42,15 +42,15 @@ pub fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
         super::print(&text)?;
     }
     let is_met =
-        |pattern: &&String| found.iter().any(|entry| pattern::matches(pattern, entry.name));
+        |pattern: &&String| found.iter().any(|entry| pattern::matches(pattern, &entry.name));
     let missed: Vec<_> = patterns.iter().filter(|pattern| !is_met(pattern)).collect();
     ensure!(missed.is_empty(), messages::no_match(&missed));
     Ok(())
 }
 
-fn matching(patterns: &[String]) -> Vec<Entry<'static>> {
-    let wanted = |entry: &Entry<'_>| {
-        patterns.is_empty() || patterns.iter().any(|pattern| pattern::matches(pattern, entry.name))
+fn matching(patterns: &[String]) -> Vec<InstanceType<'static>> {
+    let wanted = |entry: &InstanceType<'_>| {
+        patterns.is_empty() || patterns.iter().any(|pattern| pattern::matches(pattern, &entry.name))
     };
     catalogue::entries().filter(wanted).collect()
 }

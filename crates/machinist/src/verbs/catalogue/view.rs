@@ -1,6 +1,6 @@
 //! Instance types as tables and as data.
 
-use machinist_aws_spec::catalogue::{Device, Entry};
+use machinist_aws_spec::{Device, InstanceType};
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -27,15 +27,14 @@ struct DeviceView<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of(entry: &Entry<'a>) -> Self {
-        let view = |Device { count, maker, model }| DeviceView { count, maker, model };
+    pub(super) fn of(entry: &'a InstanceType<'_>) -> Self {
         Self {
-            name: entry.name,
+            name: &entry.name,
             vcpus: entry.vcpus,
             memory_mib: entry.memory_mib,
             architecture: entry.architecture.as_str(),
-            gpus: entry.gpus().map(view).collect(),
-            accelerators: entry.accelerators().map(view).collect(),
+            gpus: entry.gpus.iter().map(DeviceView::of).collect(),
+            accelerators: entry.accelerators.iter().map(DeviceView::of).collect(),
             network_interfaces: entry.interfaces,
             addresses_per_interface: entry.addresses_per_interface,
             storage_gb: entry.storage_gb,
@@ -43,7 +42,13 @@ impl<'a> View<'a> {
     }
 }
 
-pub(super) fn table(entries: &[Entry<'_>], wide: bool) -> String {
+impl<'a> DeviceView<'a> {
+    fn of(device: &'a Device<'_>) -> Self {
+        Self { count: device.count, maker: &device.maker, model: &device.model }
+    }
+}
+
+pub(super) fn table(entries: &[InstanceType<'_>], wide: bool) -> String {
     let mut headings = vec!["NAME", "VCPUS", "MEMORY", "ARCH", "GPUS"];
     if wide {
         headings.extend(["ACCELERATORS", "INTERFACES", "ADDRESSES", "STORAGE"]);
@@ -64,17 +69,17 @@ pub(super) fn table(entries: &[Entry<'_>], wide: bool) -> String {
     text
 }
 
-fn row(entry: &Entry<'_>, wide: bool) -> Vec<String> {
+fn row(entry: &InstanceType<'_>, wide: bool) -> Vec<String> {
     let mut cells = vec![
-        entry.name.to_owned(),
+        entry.name.to_string(),
         entry.vcpus.to_string(),
         format!("{}Mi", entry.memory_mib),
         entry.architecture.to_string(),
-        devices(entry.gpus()),
+        devices(&entry.gpus),
     ];
     if wide {
         cells.extend([
-            devices(entry.accelerators()),
+            devices(&entry.accelerators),
             entry.interfaces.to_string(),
             entry.addresses_per_interface.to_string(),
             if entry.storage_gb == 0 { none() } else { format!("{}GB", entry.storage_gb) },
@@ -83,8 +88,9 @@ fn row(entry: &Entry<'_>, wide: bool) -> Vec<String> {
     cells
 }
 
-fn devices<'a>(devices: impl Iterator<Item = Device<'a>>) -> String {
+fn devices(devices: &[Device<'_>]) -> String {
     let devices: Vec<_> = devices
+        .iter()
         .map(|device| format!("{}x {} {}", device.count, device.maker, device.model))
         .collect();
     if devices.is_empty() { none() } else { devices.join(", ") }

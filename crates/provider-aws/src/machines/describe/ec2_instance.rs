@@ -10,9 +10,7 @@ use machinist_provider::cloud::InstanceState;
 pub(crate) struct Ec2Instance {
     pub(crate) id: String,
     pub(crate) account: Option<String>,
-    /// The client token of its launch.
     pub(crate) token: String,
-    /// EC2's name of the state.
     pub(crate) state: String,
     pub(crate) reason: Option<String>,
     pub(crate) zone: String,

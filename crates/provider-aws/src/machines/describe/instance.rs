@@ -18,18 +18,13 @@ use crate::machines::load_balancers::desired::{LOAD_BALANCERS, PRIVATE_IP, to_st
 use crate::machines::tags;
 use crate::messages;
 
-/// What the conversion needs beside the instance.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct InstanceContext<'a> {
-    pub(crate) machine: Option<&'a MachineRef>,
-    pub(crate) region: &'a str,
-    /// The domain names of its VPC.
-    pub(crate) domains: &'a [String],
-    /// `None` if unknown; then no tag counts as missing because of it.
-    pub(crate) settings: Option<&'a ClusterSettings>,
-}
-
-pub(crate) fn instance(found: &Ec2Instance, context: InstanceContext<'_>) -> Instance {
+/// Without drift. `domains` are the domain names of its VPC.
+pub(crate) fn instance(
+    found: &Ec2Instance,
+    machine: Option<&MachineRef>,
+    region: &str,
+    domains: &[String],
+) -> Instance {
     let text = |text: &str| Some(text).filter(|text| !text.is_empty()).map(Arc::from);
     Instance {
         id: found.id.as_str().into(),
@@ -37,14 +32,14 @@ pub(crate) fn instance(found: &Ec2Instance, context: InstanceContext<'_>) -> Ins
         state: found.state(),
         state_text: found.state.as_str().into(),
         state_reason: found.reason.as_deref().map(Arc::from),
-        addresses: addresses(found, context.domains),
-        region: text(context.region),
+        addresses: addresses(found, domains),
+        region: text(region),
         zone: text(&found.zone),
         instance_type: text(&found.instance_type),
         interruptible: found.is_spot,
         uncertain: false,
-        drift: context.machine.and_then(|machine| drift(found, machine, context.settings)),
-        status: status(found, context.machine),
+        drift: None,
+        status: status(found, machine),
     }
 }
 
@@ -128,11 +123,9 @@ pub(crate) fn missing_tags(
     settings: Option<&ClusterSettings>,
 ) -> std::collections::BTreeMap<String, String> {
     let none = ClusterSettings::default();
-    // An unreadable spec has no tags.
     let spec = ProviderConfig::read(&machine.spec).map(|config| config.tags).unwrap_or_default();
     let mut wanted = tags::wanted(machine, &spec, settings.unwrap_or(&none));
-    // Kubernetes components of AWS do not support two of them, and another controller may have used another name of
-    // the cluster.
+    // Another controller may have used another name of the cluster, and AWS's components do not support two.
     let is_owned = found.tags.iter().any(|(name, value)| tags::says_owned(name, value));
     wanted.retain(|name, value| {
         found.tag(name) != Some(value) && !(is_owned && tags::says_owned(name, value))
@@ -140,7 +133,8 @@ pub(crate) fn missing_tags(
     wanted
 }
 
-fn drift(
+/// The tags that differ. Without settings, no tag counts as missing because of them.
+pub(crate) fn drift(
     found: &Ec2Instance,
     machine: &MachineRef,
     settings: Option<&ClusterSettings>,
@@ -152,13 +146,6 @@ fn drift(
     (!missing.is_empty()).then(|| messages::tags_differ(missing.keys()))
 }
 
-pub(crate) fn add_drift(instance: &mut Instance, more: &str) {
-    let before = instance.drift.take().map(|drift| format!("{drift}; "));
-    instance.drift = Some(before.unwrap_or_default() + more);
-}
-
-/// Whether an instance belongs to a machine.
-///
 /// The uid tag decides. Without it, the instance lost its tags (its token proves the owner), or another controller
 /// created it: then the machine must name its id, and the cluster's tag or the name must match.
 pub(crate) fn is_own(found: &Ec2Instance, machine: &MachineRef) -> bool {
@@ -220,5 +207,4 @@ pub(crate) fn is_the_last(found: &Ec2Instance, machine: &MachineRef) -> bool {
 }
 
 #[cfg(test)]
-#[path = "instance_tests.rs"]
 mod tests;

@@ -1,20 +1,35 @@
-//! Classifies AWS errors for Machines: class, effect and failure domain.
-//!
-//! A code that is not in the table is classified by its form. `Invalid…` etc. are invalid configuration in requests
-//! with values of the spec, and some of them in lookups with such values. Other 4xx errors had no effect and may pass;
-//! 5xx errors may have had one. Throttling, timeouts and outages are never invalid configuration.
+//! Classifies AWS errors for Machines: class, effect and failure domain. A code that is not in the table is classified
+//! by its form. Throttling, timeouts and outages are never invalid configuration.
 
-use machinist_domain::retry::{Category, Classified};
-use machinist_provider::access::{CloudAccess, Credentials};
+use machinist_aws_spec::config::Market;
+use machinist_domain::retry::Category;
+use machinist_provider::access::CloudAccess;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
 
+use crate::client::identity;
+use crate::ec2::Ec2;
 use crate::errors::AwsError;
-use crate::machines::launch::{Launch, MarketTerms};
+use crate::machines::launch::Launch;
+
+impl Ec2 {
+    pub(crate) fn classify(&self, error: &AwsError) -> CloudError {
+        classify(error, ErrorContext::of(&self.access))
+    }
+
+    /// An error of an instance or its host.
+    pub(crate) fn classify_launch(&self, error: &AwsError, launch: &Launch) -> CloudError {
+        classify(error, ErrorContext { access: &self.access, launch: Some(launch) })
+    }
+}
+
+/// An error without an effect, whatever its class.
+pub(crate) fn no_effect(class: ErrorClass, message: impl Into<String>) -> CloudError {
+    CloudError { effect: Effect::None, ..CloudError::new(class, message) }
+}
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ErrorContext<'a> {
     pub(crate) access: &'a CloudAccess,
-    /// For errors of an instance or its host.
     pub(crate) launch: Option<&'a Launch>,
 }
 
@@ -31,14 +46,13 @@ impl<'a> ErrorContext<'a> {
         self.launch.is_some_and(|launch| launch.other_subnets)
     }
 
-    /// The failure domain of missing capacity: type and zone, narrowed by market, tenancy, host, reservation and
-    /// placement group.
+    /// Type and zone, narrowed by what else limits the capacity.
     fn capacity_domain(self) -> String {
         let region = &self.access.region;
         let Some(launch) = self.launch else { return format!("aws/{region}") };
         let market = launch.market.as_ref().map(|terms| match terms {
-            MarketTerms::Spot { .. } => "spot",
-            MarketTerms::CapacityBlock => "capacity block",
+            Market::Spot { .. } => "spot",
+            Market::CapacityBlock => "capacity block",
         });
         let (place, reservation) = (&launch.placement, launch.capacity_reservation.as_deref());
         let tenancy = place.tenancy.as_deref().filter(|tenancy| *tenancy != "default");
@@ -52,11 +66,10 @@ impl<'a> ErrorContext<'a> {
         domain
     }
 
-    /// The failure domain of a spot price that is too low.
     fn price_domain(self) -> String {
         let price = match self.launch.and_then(|launch| launch.market.as_ref()) {
-            Some(MarketTerms::Spot { max_price }) => max_price.as_deref(),
-            Some(MarketTerms::CapacityBlock) | None => None,
+            Some(Market::Spot { max_price }) => max_price.as_deref(),
+            Some(Market::CapacityBlock) | None => None,
         };
         format!("{}/for {}", self.capacity_domain(), price.unwrap_or("the usual price"))
     }
@@ -64,18 +77,13 @@ impl<'a> ErrorContext<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    /// The spec must be edited.
     Invalid,
     /// The named object does not exist, or not yet.
     Missing,
-    /// The zone has no capacity.
     ZoneFull,
     PriceTooLow,
-    /// The subnet has no free address.
     SubnetFull,
-    /// A quota of the account is used up.
     Quota,
-    /// The zone does not offer this type.
     NotInZone,
     /// A concurrent change; it passes.
     Busy,
@@ -141,13 +149,6 @@ const TABLE: &[(&str, Meaning)] = &[
     ("VolumeLimitExceeded", Meaning::Quota),
 ];
 
-/// Ambiguous codes, decided by the message.
-const WORDS: &[(&str, &str, Meaning)] = &[
-    // A new profile takes some seconds to reach EC2.
-    ("InvalidParameterValue", "iamInstanceProfile", Meaning::Missing),
-];
-
-/// The prefixes of codes for invalid configuration.
 const INVALID_PREFIXES: &[&str] = &[
     "Invalid",
     "Malformed",
@@ -178,24 +179,13 @@ pub(crate) fn is_missing(error: &AwsError) -> bool {
     matches!(error, AwsError::Refused { code, .. } if meaning(code) == Some(Meaning::Missing))
 }
 
-/// Whether the dedicated host does not exist or is not usable.
 pub(crate) fn blames_host(error: &AwsError) -> bool {
-    const CODES: [&str; 3] =
-        ["InvalidHostID.NotFound", "InvalidHostId.NotFound", "InvalidHostState"];
-    matches!(error, AwsError::Refused { code, .. } if CODES.contains(&code.as_str()))
-}
-
-pub(crate) fn blames_group(error: &AwsError) -> bool {
-    matches!(error, AwsError::Refused { code, .. } if code == "InvalidGroup.NotFound")
+    let codes = ["InvalidHostID.NotFound", "InvalidHostId.NotFound", "InvalidHostState"];
+    codes.iter().any(|code| error.has_code(code))
 }
 
 fn meaning(code: &str) -> Option<Meaning> {
     TABLE.iter().find(|(known, _)| *known == code).map(|(_, meaning)| *meaning)
-}
-
-fn meaning_of_words(code: &str, words: &str) -> Option<Meaning> {
-    let named = |(known, part, _): &&(&str, &str, Meaning)| *known == code && words.contains(part);
-    WORDS.iter().find(named).map(|(_, _, meaning)| *meaning)
 }
 
 pub(crate) fn classify(error: &AwsError, at: ErrorContext<'_>) -> CloudError {
@@ -203,28 +193,19 @@ pub(crate) fn classify(error: &AwsError, at: ErrorContext<'_>) -> CloudError {
     let classified =
         |class, effect| CloudError { effect, ..CloudError::new(class, message.clone()) };
     match error {
-        // Always about credentials.
-        AwsError::Refused { operation, code, category, .. } if is_of_sts(operation) => {
-            match of_category(operation, code, *category, &message, at) {
-                error if error.class == ErrorClass::InvalidConfiguration => {
-                    classified(ErrorClass::Unauthorised, Effect::None)
-                }
-                error => error,
-            }
-        }
         AwsError::Refused { operation, code, message: words, category } => {
-            match meaning(code).or_else(|| meaning_of_words(code, words)) {
+            // A new profile takes some seconds to reach EC2.
+            let no_profile =
+                code == "InvalidParameterValue" && words.contains("iamInstanceProfile");
+            let meaning = meaning(code).or(no_profile.then_some(Meaning::Missing));
+            match meaning.filter(|_| !is_of_sts(operation)) {
                 Some(meaning) => of_meaning(meaning, &message, at),
                 None => of_category(operation, code, *category, &message, at),
             }
         }
         // No request was sent.
-        AwsError::NoSuchRegion { .. } => classified(ErrorClass::InvalidConfiguration, Effect::None),
-        AwsError::Secret { .. }
-        | AwsError::InvalidSecret { .. }
-        | AwsError::NoCertificate
-        | AwsError::NotOptedIn { .. }
-        | AwsError::Credentials { .. } => match class_of(error.category()) {
+        AwsError::NoSuchRegion(_) => classified(ErrorClass::InvalidConfiguration, Effect::None),
+        AwsError::Access(failure) => match class_of(failure.category) {
             // It can be fixed without an edit of the Machine, which must not fail for good.
             ErrorClass::InvalidConfiguration => classified(ErrorClass::Unauthorised, Effect::None),
             class => classified(class, Effect::None),
@@ -254,10 +235,11 @@ fn of_meaning(meaning: Meaning, message: &str, at: ErrorContext<'_>) -> CloudErr
         Meaning::SubnetFull => {
             none_left(format!("aws/{region}/{subnet}"), at.elsewhere() || at.other_subnets())
         }
-        Meaning::Quota => {
-            none_left(format!("aws/{region}/{}/{instance_type}", identity(at.access)), false)
-        }
-        Meaning::Busy => CloudError { effect: Effect::None, ..new(ErrorClass::Unavailable) },
+        Meaning::Quota => none_left(
+            format!("aws/{region}/{}/{instance_type}", identity(&at.access.credentials)),
+            false,
+        ),
+        Meaning::Busy => no_effect(ErrorClass::Unavailable, message),
         Meaning::TokenSpent => {
             CloudError { effect: Effect::NoneForThisAttempt, ..new(ErrorClass::Unavailable) }
         }
@@ -289,16 +271,19 @@ fn of_category(
 ) -> CloudError {
     match category {
         Category::Unexpected if is_invalid_value(operation, code) => {
-            of_meaning(Meaning::Invalid, message, at)
+            // STS refuses credentials and not values of the spec.
+            let is_sts = is_of_sts(operation);
+            let class =
+                if is_sts { ErrorClass::Unauthorised } else { ErrorClass::InvalidConfiguration };
+            CloudError::new(class, message)
         }
-        Category::Unexpected => {
-            CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) }
+        Category::Unexpected => no_effect(ErrorClass::Unknown, message),
+        // Requests of one identity are throttled together.
+        Category::Throttled => {
+            let CloudAccess { region, credentials, .. } = at.access;
+            let domain = format!("aws/{region}/{}", identity(credentials));
+            CloudError::new(ErrorClass::Throttled, message).within(domain)
         }
-        Category::Throttled => CloudError::new(ErrorClass::Throttled, message).within(format!(
-            "aws/{}/{}",
-            at.access.region,
-            identity(at.access)
-        )),
         // A subscription or opt-in of the account fixes it without an edit of the Machine.
         Category::InvalidConfiguration => CloudError::new(ErrorClass::Unauthorised, message),
         category => CloudError::new(class_of(category), message),
@@ -314,14 +299,6 @@ fn class_of(category: Category) -> ErrorClass {
         Category::Unauthorised => ErrorClass::Unauthorised,
         Category::Unavailable | Category::Conflict | Category::NotLeader => ErrorClass::Unavailable,
         Category::Unexpected => ErrorClass::Unknown,
-    }
-}
-
-/// Requests of one identity are throttled together.
-fn identity(access: &CloudAccess) -> String {
-    match &access.credentials {
-        Credentials::Ambient => "ambient".to_owned(),
-        Credentials::Secret { key, .. } => format!("secret {key}"),
     }
 }
 

@@ -1,5 +1,7 @@
 //! One case per row of the table, and per form of an unknown code.
 
+use machinist_provider::access::Credentials;
+
 use super::super::launch::Place;
 use super::*;
 
@@ -121,7 +123,7 @@ fn shared_failures_have_a_failure_domain() {
 #[test]
 fn capacity_failures_have_the_narrowest_domain() {
     let spot = |price: Option<&str>| Launch {
-        market: Some(MarketTerms::Spot { max_price: price.map(str::to_owned) }),
+        market: Some(Market::Spot { max_price: price.map(str::to_owned) }),
         ..launch()
     };
     let placed = |placement| Launch { placement, ..launch() };
@@ -130,7 +132,7 @@ fn capacity_failures_have_the_narrowest_domain() {
         |group: &str| placed(Place { group: Some(group.to_owned()), ..Place::default() });
     let tenancy = |word: &str| placed(Place { tenancy: Some(word.to_owned()), ..Place::default() });
     let reserved = |id: &str| Launch { capacity_reservation: Some(id.to_owned()), ..launch() };
-    let block = Launch { market: Some(MarketTerms::CapacityBlock), ..launch() };
+    let block = Launch { market: Some(Market::CapacityBlock), ..launch() };
     let full = "InsufficientInstanceCapacity";
     let cases = [
         (launch(), full),
@@ -206,7 +208,7 @@ fn missing_and_invalid_responses_have_an_unclear_effect() {
         let said = of(&garbled(status));
         assert_eq!(said, (ErrorClass::Unavailable, Effect::Unclear), "{status}");
     }
-    let region = AwsError::NoSuchRegion { region: "x".to_owned() };
+    let region = AwsError::NoSuchRegion("x".to_owned());
     assert_eq!(of(&region), (ErrorClass::InvalidConfiguration, Effect::None));
 }
 

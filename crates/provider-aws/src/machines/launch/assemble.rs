@@ -1,16 +1,15 @@
 //! Builds a launch from a spec and its resolved values. Pure.
 
-use machinist_aws_spec::config::{BlockDevice, CpuOptions, HostPlacement, Market, ProviderConfig};
+use machinist_aws_spec::config::{BlockDevice, CpuOptions, HostPlacement, ProviderConfig};
 use machinist_provider::cloud::MachineRef;
 
 use crate::machines::calls::TAG_HOST_TOKEN;
 use crate::machines::cluster_settings::{ClusterSettings, IpFamily};
 use crate::machines::launch::resolve::Resolved;
-use crate::machines::launch::{HostRequest, Launch, MarketTerms, Place, Volume, known_host, token};
+use crate::machines::launch::{HostRequest, Launch, Place, Volume, known_host, token};
 use crate::machines::tags;
 
-/// How many earlier host requests are kept, for credentials that cannot list hosts. Hosts of older attempts are
-/// released: a refused attempt ends only then.
+/// For credentials that cannot list hosts. Hosts of older attempts are released: a refused attempt ends only then.
 const EARLIER_HOSTS: usize = 2;
 
 pub(crate) fn assemble(
@@ -42,22 +41,14 @@ pub(crate) fn assemble(
         },
         public_ip: public_ip.filter(|_| !resolved.is_wavelength),
         carrier_ip: public_ip.filter(|_| resolved.is_wavelength),
-        primary_ipv6: settings.ip_family == IpFamily::DualStackIpv6Primary,
-        dual_stack: settings.ip_family != IpFamily::Ipv4,
+        primary_ipv6: settings.ip_family() == IpFamily::DualStackIpv6Primary,
+        dual_stack: settings.ip_family() != IpFamily::Ipv4,
         user_data_secret: config.user_data_secret().and_then(text),
         key_name: config.key_name.as_deref().and_then(text),
         profile: profile.and_then(text),
         tags: tags::wanted(machine, &config.tags, settings),
         placement,
-        market: match config.market() {
-            Market::OnDemand => None,
-            Market::CapacityBlock => Some(MarketTerms::CapacityBlock),
-            Market::Spot => {
-                let options = config.spot_market_options.as_ref();
-                let price = options.and_then(|options| options.max_price.as_deref());
-                Some(MarketTerms::Spot { max_price: price.and_then(text) })
-            }
-        },
+        market: config.market(),
         capacity_reservation: text(&config.capacity_reservation_id),
         http_tokens: text(&config.metadata_service_options.authentication.to_ascii_lowercase()),
         sev_snp: config.cpu_options.as_ref().and_then(CpuOptions::sev_snp),

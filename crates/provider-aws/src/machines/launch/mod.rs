@@ -1,5 +1,3 @@
-//! Prepares and creates instances.
-//!
 //! `resolve` looks up what the spec leaves open, `assemble` fixes every value as a [`Launch`] (`stored`), `request`
 //! sends it as `RunInstances`, and `outdated` decides whether a refused launch still is what the Machine asks for.
 
@@ -17,7 +15,7 @@ use machinist_provider::cloud::{
 use self::assemble::assemble;
 use self::outdated::or_outdated;
 pub(crate) use self::stored::{
-    HOST, HostRequest, Launch, MarketTerms, Place, Volume, known_host, known_id, token,
+    HOST, HostRequest, Launch, Place, Volume, known_host, known_id, token,
 };
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
@@ -25,8 +23,8 @@ use crate::machines::Ec2Machines;
 use crate::machines::account::ACCOUNT;
 use crate::machines::describe::ec2_instance::Ec2Instance;
 use crate::machines::describe::find::{Depth, find};
-use crate::machines::describe::instance::{self, InstanceContext};
-use crate::machines::errors::{ErrorContext, blames_group, blames_host, classify, is_spent_token};
+use crate::machines::describe::instance;
+use crate::machines::errors::{blames_host, is_spent_token};
 use crate::machines::load_balancers::desired::{LOAD_BALANCERS, PRIVATE_IP};
 use crate::machines::region::{in_stored_region, refuse_region_change};
 
@@ -86,11 +84,11 @@ impl Ec2Machines {
                 if let Some(instance) = find_created(&ec2, machine, &launch).await? {
                     return Ok(instance);
                 }
-                let error = classify(&error, launch_context(machine, &launch));
-                Err(self.give_up_host(&ec2, machine, &launch, host, error).await)
+                let error = ec2.classify_launch(&error, &launch);
+                Err(self.give_up_host(&ec2, &launch, host, error).await)
             }
             Err(refusal) => {
-                let error = classify(&refusal, launch_context(machine, &launch));
+                let error = ec2.classify_launch(&refusal, &launch);
                 let mut error = or_outdated(error, machine, &launch);
                 if error.class == ErrorClass::InvalidConfiguration {
                     // The Machine fails for good, so an instance whose response was lost must be found now.
@@ -100,20 +98,21 @@ impl Ec2Machines {
                     // The values may have been resolved in another account.
                     self.check_account(&ec2, machine).await?;
                 }
-                if error.class == ErrorClass::InvalidConfiguration || blames_group(&refusal) {
+                if error.class == ErrorClass::InvalidConfiguration
+                    || refusal.has_code("InvalidGroup.NotFound")
+                {
                     error = self.or_stale(&ec2, machine, &launch, error).await;
                 }
                 let host_id = host.as_deref();
                 if blames_host(&refusal) && self.is_host_gone(&ec2, &launch, host_id).await {
                     error.effect = Effect::NoneForThisAttempt;
                 }
-                Err(self.give_up_host(&ec2, machine, &launch, host, error).await)
+                Err(self.give_up_host(&ec2, &launch, host, error).await)
             }
         }
     }
 }
 
-/// The instance of an earlier request, if it is listed.
 async fn find_created(
     ec2: &Ec2,
     machine: &MachineRef,
@@ -121,23 +120,16 @@ async fn find_created(
 ) -> Result<Option<Instance>, CloudError> {
     let unclear = |error: AwsError| CloudError {
         effect: Effect::Unclear,
-        ..classify(&error, launch_context(machine, launch))
+        ..ec2.classify_launch(&error, launch)
     };
     let finds = find(ec2, &[machine], Depth::All).await.map_err(unclear)?;
-    let index = finds.index();
-    let own = index.own(machine);
+    let own = finds.own(machine);
     let made = own.iter().find(|found| found.token == launch.token);
     let made = made.or_else(|| own.iter().find(|found| found.exists()));
     Ok(made.map(|found| created(found, machine)))
 }
 
-pub(crate) fn launch_context<'a>(machine: &'a MachineRef, launch: &'a Launch) -> ErrorContext<'a> {
-    ErrorContext { access: &machine.access, launch: Some(launch) }
-}
-
 /// A new instance has the tags of its launch, even if the response omits them.
 fn created(found: &Ec2Instance, machine: &MachineRef) -> Instance {
-    let region = &machine.access.region;
-    let context = InstanceContext { machine: Some(machine), region, domains: &[], settings: None };
-    Instance { drift: None, ..instance::instance(found, context) }
+    instance::instance(found, Some(machine), &machine.access.region, &[])
 }

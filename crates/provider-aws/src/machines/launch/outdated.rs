@@ -1,8 +1,5 @@
-//! Decides whether a refused launch still matches its Machine.
-//!
-//! A launch is stored and repeated unchanged. Meanwhile the spec may be edited, or filters may match another image or
-//! security group. Then a refusal does not concern the current spec: the attempt ends, and the next one is prepared
-//! again. As after every attempt, the instance is looked for first.
+//! A launch is repeated unchanged. If the spec was edited, or its filters match another image or security group, a
+//! refusal does not concern the current spec: the attempt ends, and the next one is prepared again.
 
 use machinist_aws_spec::config::ProviderConfig;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
@@ -32,7 +29,6 @@ fn over(error: CloudError, why: &str) -> CloudError {
 }
 
 impl Ec2Machines {
-    /// Ends the attempt if the spec's filters match other resources now.
     pub(crate) async fn or_stale(
         &self,
         ec2: &Ec2,
@@ -42,7 +38,6 @@ impl Ec2Machines {
     ) -> CloudError {
         let config = ProviderConfig::read(&machine.spec).ok().filter(has_filters);
         let Some(config) = config.filter(|_| error.effect == Effect::None) else { return error };
-        // The cached values may be outdated.
         self.resolver.forget();
         match self.resolver.resolve(ec2, machine, &config).await {
             Ok(now) if is_same(launch, &now) => error,

@@ -9,14 +9,14 @@ use aws_sdk_ec2::types::{
     InstanceNetworkInterfaceSpecification, MarketType, Placement, PrivateDnsNameOptionsRequest,
     ResourceType, SpotInstanceType, SpotMarketOptions,
 };
+use machinist_aws_spec::config::Market;
 
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
 use crate::machines::calls::tagged;
 use crate::machines::describe::ec2_instance::Ec2Instance;
-use crate::machines::launch::{Launch, MarketTerms, Volume};
+use crate::machines::launch::{Launch, Volume};
 use crate::messages;
-use crate::quiet::quiet;
 
 const OPERATION: &str = "RunInstances";
 
@@ -29,14 +29,10 @@ impl Ec2 {
         user_data: Option<String>,
     ) -> Result<Ec2Instance, AwsError> {
         let call = request(self.client.run_instances(), launch, host).set_user_data(user_data);
-        let answer = self.record(OPERATION, quiet(call.send()).await)?;
+        let answer = self.call(OPERATION, call.send()).await?;
         let read = |instance| Ec2Instance::read(instance, answer.owner_id());
         let found = answer.instances().iter().find_map(read);
-        found.ok_or_else(|| AwsError::InvalidResponse {
-            operation: OPERATION,
-            status: 200,
-            reason: messages::NO_INSTANCE_ID.to_owned(),
-        })
+        found.ok_or_else(|| AwsError::incomplete(OPERATION, messages::NO_INSTANCE_ID))
     }
 }
 
@@ -116,12 +112,12 @@ fn placement(launch: &Launch, host: Option<&str>) -> Option<Placement> {
     (placement != Placement::builder().build()).then_some(placement)
 }
 
-fn market(terms: &MarketTerms) -> InstanceMarketOptionsRequest {
+fn market(terms: &Market) -> InstanceMarketOptionsRequest {
     match terms {
-        MarketTerms::CapacityBlock => {
+        Market::CapacityBlock => {
             InstanceMarketOptionsRequest::builder().market_type(MarketType::CapacityBlock).build()
         }
-        MarketTerms::Spot { max_price } => {
+        Market::Spot { max_price } => {
             let spot = SpotMarketOptions::builder()
                 .spot_instance_type(SpotInstanceType::OneTime)
                 .instance_interruption_behavior(InstanceInterruptionBehavior::Terminate)

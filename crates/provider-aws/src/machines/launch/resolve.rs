@@ -1,84 +1,81 @@
-//! Resolves what a spec leaves open: image, security groups, subnet and zone, user data. Read-only, with a short
-//! cache.
+//! Resolves what a spec leaves open: image, security groups, subnet and zone, user data.
 
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use machinist_aws_spec::config::{Filter, ProviderConfig};
+use machinist_aws_spec::config::{Filter, ProviderConfig, ResourceReference};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Category;
 use machinist_provider::access::CloudAccess;
-use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
+use machinist_provider::cloud::{CloudError, ErrorClass, MachineRef};
 use machinist_provider::lookups::Lookups;
-use machinist_provider::parts::{Clock, Parts};
+use machinist_provider::parts::Parts;
 
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
 use crate::machines::calls::{Image, Subnet};
-use crate::machines::errors::{ErrorContext, classify};
+use crate::machines::errors::no_effect;
 use crate::messages;
 
 const USER_DATA: &str = "userData";
 
 /// Long enough for a set that scales up by hundreds, short enough that an edit is seen soon.
-const SHORT: Duration = Duration::from_secs(30);
+pub(crate) const SHORT: Duration = Duration::from_secs(30);
 
 /// For what hardly ever changes and concerns every machine.
 const LONG: Duration = Duration::from_mins(10);
 
-/// How long an answer is kept. A failure is not.
-pub(crate) fn keep_answer<T, E>(answer: &Result<T, E>) -> Duration {
+fn keep_answer<T, E>(answer: &Result<T, E>) -> Duration {
     if answer.is_ok() { SHORT } else { Duration::ZERO }
 }
 
-/// As [`keep_answer`], but an empty answer is not kept: users who see that nothing matches create or tag something and
-/// expect a quick retry.
+/// Users who see that nothing matches create or tag something and expect a quick retry.
 fn keep_matches<T, E>(answer: &Result<Arc<[T]>, E>) -> Duration {
     if answer.as_ref().is_ok_and(|found| !found.is_empty()) { SHORT } else { Duration::ZERO }
 }
 
-type Answers<T> = Lookups<LookupKey, Result<T, AwsError>>;
+type Answers<K, T> = Lookups<(CloudAccess, K), Result<T, AwsError>>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Resolved {
     pub(crate) image: String,
-    /// Set if a volume of the spec has no name.
     pub(crate) root_device: Option<String>,
     pub(crate) security_groups: Vec<String>,
     pub(crate) subnet: Subnet,
-    /// Whether subnets in other zones match.
     pub(crate) elsewhere: bool,
-    /// Whether other subnets match.
     pub(crate) other_subnets: bool,
     pub(crate) is_wavelength: bool,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Wanted {
-    Id(String),
-    Like(String, Vec<Filter>),
-}
-
-type LookupKey = (CloudAccess, Wanted);
-
 pub(crate) struct Resolver {
     parts: Parts,
-    images: Answers<Arc<[Image]>>,
-    groups: Answers<Arc<[String]>>,
-    subnets: Answers<Arc<[Subnet]>>,
-    zones: Answers<bool>,
-    domains: Answers<Arc<[String]>>,
+    images: Answers<ResourceReference, Arc<[Image]>>,
+    groups: Answers<Vec<Filter>, Arc<[String]>>,
+    subnets: Answers<ResourceReference, Arc<[Subnet]>>,
+    zones: Answers<String, bool>,
+    domains: Answers<String, Arc<[String]>>,
     user_data: Lookups<ObjectKey, Result<Arc<str>, CloudError>>,
     /// `false` is cached as well, because all machines of an account share this lookup.
-    visible_groups: Answers<bool>,
-    visible_subnets: Answers<bool>,
+    visible_groups: Answers<Vec<Filter>, bool>,
+    visible_subnets: Answers<Vec<Filter>, bool>,
+}
+
+async fn cached<K: Eq + Hash, T: Clone>(
+    answers: &Answers<K, T>,
+    ec2: &Ec2,
+    key: K,
+    lookup: impl Future<Output = Result<T, AwsError>>,
+) -> Result<T, CloudError> {
+    let answer = answers.get((ec2.access.clone(), key), lookup).await;
+    answer.map_err(|error| ec2.classify(&error))
 }
 
 impl Resolver {
     pub(crate) fn new(parts: &Parts) -> Self {
-        let clock: &Clock = &parts.clock;
+        let clock = &parts.clock;
         Self {
             parts: parts.clone(),
             images: Lookups::new(clock, keep_matches),
@@ -95,7 +92,6 @@ impl Resolver {
         }
     }
 
-    /// Drops the cached values of launches.
     pub(crate) fn forget(&self) {
         self.images.forget_all();
         self.groups.forget_all();
@@ -108,85 +104,73 @@ impl Resolver {
         machine: &MachineRef,
         config: &ProviderConfig,
     ) -> Result<Resolved, CloudError> {
-        let access = &machine.access;
         if let Some(secret) = config.user_data_secret() {
             self.user_data(machine, secret).await?;
         }
-        let (image, root_device) = self.image(ec2, access, config).await?;
-        let security_groups = self.security_groups(ec2, access, config).await?;
-        let found = self.subnets_of(ec2, machine, config).await?;
+        let (image, root_device) = self.image(ec2, config).await?;
+        let security_groups = self.security_groups(ec2, config).await?;
+        let mut wanted = config.subnet.clone();
+        let zone = &config.placement.availability_zone;
+        if wanted.id().is_none() && !zone.is_empty() {
+            wanted.filters.push(among("availability-zone", vec![zone.clone()]));
+        }
+        let lookup = async { ec2.subnets(&wanted).await.map(Into::into) };
+        let found: Arc<[Subnet]> = cached(&self.subnets, ec2, wanted.clone(), lookup).await?;
         let subnet = choose(&found, machine.attempt)
-            .ok_or_else(|| no_match("subnet", "subnet", access, &config.subnet.filters))?;
-        let elsewhere = found.iter().any(|other| other.zone != subnet.zone);
-        let other_subnets = found.iter().any(|other| other.id != subnet.id);
-        // It matters only for public addresses.
+            .ok_or_else(|| no_match("subnet", "subnet", ec2, &config.subnet.filters))?;
         let mut is_wavelength = false;
         if config.public_ip.is_some() {
-            let zone = &subnet.zone;
-            is_wavelength =
-                cached(&self.zones, access, by_id(zone), ec2.is_wavelength(zone)).await?;
+            let (zone, lookup) = (subnet.zone.clone(), ec2.is_wavelength(&subnet.zone));
+            is_wavelength = cached(&self.zones, ec2, zone, lookup).await?;
         }
         Ok(Resolved {
             image,
             root_device,
             security_groups,
+            elsewhere: found.iter().any(|other| other.zone != subnet.zone),
+            other_subnets: found.iter().any(|other| other.id != subnet.id),
             subnet,
-            elsewhere,
-            other_subnets,
             is_wavelength,
         })
     }
 
-    /// The image and its root device. A named image is looked up only for its root device: EC2 itself refuses a wrong
-    /// one.
+    /// A named image is looked up only for its root device: EC2 itself refuses a wrong one.
     async fn image(
         &self,
         ec2: &Ec2,
-        access: &CloudAccess,
         config: &ProviderConfig,
     ) -> Result<(String, Option<String>), CloudError> {
         let mut volumes = config.block_devices.iter().filter(|device| device.ebs.is_some());
         let needs_root = volumes.any(|device| device.name().is_none());
-        let found = match config.ami.id() {
-            Some(id) if !needs_root => return Ok((id.to_owned(), None)),
-            Some(id) => {
-                let lookup = async { ec2.image(id).await.map(Into::into) };
-                cached(&self.images, access, by_id(id), lookup).await?
-            }
-            None => {
-                let filters = &config.ami.filters;
-                let lookup = async { ec2.images(filters).await.map(Into::into) };
-                cached(&self.images, access, by_filters(filters), lookup).await?
-            }
-        };
+        if let Some(id) = config.ami.id().filter(|_| !needs_root) {
+            return Ok((id.to_owned(), None));
+        }
+        let lookup = async { ec2.images(&config.ami).await.map(Into::into) };
+        let found = cached(&self.images, ec2, config.ami.clone(), lookup).await?;
         let newest = found.iter().max_by(|a, b| (&a.created, &a.id).cmp(&(&b.created, &b.id)));
-        let newest = newest.ok_or_else(|| no_match("ami", "image", access, &config.ami.filters))?;
+        let newest = newest.ok_or_else(|| no_match("ami", "image", ec2, &config.ami.filters))?;
         if needs_root && newest.root_device.is_none() {
             return Err(invalid(messages::no_root_device(&newest.id)));
         }
         Ok((newest.id.clone(), newest.root_device.clone().filter(|_| needs_root)))
     }
 
-    /// All named and matching groups. As in OpenShift's provider, filters without a match are ignored if other groups
-    /// remain.
+    /// As in OpenShift's provider, filters without a match are ignored if other groups remain.
     async fn security_groups(
         &self,
         ec2: &Ec2,
-        access: &CloudAccess,
         config: &ProviderConfig,
     ) -> Result<Vec<String>, CloudError> {
-        let (mut ids, mut filters) = (Vec::new(), Vec::new());
+        let (mut ids, mut unmatched) = (Vec::new(), Vec::new());
         for group in &config.security_groups {
             if let Some(id) = group.id() {
                 ids.push(id.to_owned());
                 continue;
             }
-            let filters_of_group = &group.filters;
-            let lookup = async { ec2.security_groups(filters_of_group).await.map(Into::into) };
-            let key = by_filters(filters_of_group);
-            let found = cached(&self.groups, access, key, lookup).await?;
+            let lookup = async { ec2.security_groups(&group.filters).await.map(Into::into) };
+            let found = cached(&self.groups, ec2, group.filters.clone(), lookup).await?;
             if found.is_empty() {
-                filters.extend_from_slice(&group.filters);
+                unmatched.extend_from_slice(&group.filters);
             }
             ids.extend(found.iter().cloned());
         }
@@ -194,10 +178,10 @@ impl Resolver {
             return Err(invalid(messages::NO_SECURITY_GROUPS));
         }
         if ids.is_empty() {
-            return Err(no_match("securityGroups", "security group", access, &filters));
+            return Err(no_match("securityGroups", "security group", ec2, &unmatched));
         }
-        if !filters.is_empty() {
-            let (region, filters) = (&*access.region, messages::filters_text(&filters));
+        if !unmatched.is_empty() {
+            let (region, filters) = (&*ec2.access.region, messages::filters_text(&unmatched));
             tracing::warn!(
                 region,
                 filters,
@@ -210,52 +194,31 @@ impl Resolver {
         Ok(ids)
     }
 
-    async fn subnets_of(
+    pub(crate) async fn sees_group(
         &self,
         ec2: &Ec2,
-        machine: &MachineRef,
-        config: &ProviderConfig,
-    ) -> Result<Arc<[Subnet]>, CloudError> {
-        let access = &machine.access;
-        let (subnet, zone) = (&config.subnet, &config.placement.availability_zone);
-        if let Some(id) = subnet.id() {
-            let lookup = async { ec2.subnet(id).await.map(Into::into) };
-            return cached(&self.subnets, access, by_id(id), lookup).await;
-        }
-        let key = Wanted::Like(zone.clone(), subnet.filters.clone());
-        let lookup = async { ec2.subnets(zone, &subnet.filters).await.map(Into::into) };
-        cached(&self.subnets, access, key, lookup).await
-    }
-
-    pub(crate) async fn sees_groups(
-        &self,
-        ec2: &Ec2,
-        access: &CloudAccess,
-        filter: Filter,
+        name: &str,
+        values: Vec<String>,
     ) -> Result<bool, CloudError> {
-        let filters = [filter];
+        let filters = vec![among(name, values)];
         let lookup = async { Ok(!ec2.security_groups(&filters).await?.is_empty()) };
-        cached(&self.visible_groups, access, by_filters(&filters), lookup).await
+        cached(&self.visible_groups, ec2, filters.clone(), lookup).await
     }
 
-    pub(crate) async fn sees_subnets(
+    pub(crate) async fn sees_subnet(
         &self,
         ec2: &Ec2,
-        access: &CloudAccess,
-        filter: Filter,
+        name: &str,
+        values: Vec<String>,
     ) -> Result<bool, CloudError> {
-        let filters = [filter];
-        let lookup = async { Ok(!ec2.subnets("", &filters).await?.is_empty()) };
-        cached(&self.visible_subnets, access, by_filters(&filters), lookup).await
+        let filters = vec![among(name, values)];
+        let wanted = ResourceReference { filters: filters.clone(), ..ResourceReference::default() };
+        let lookup = async { Ok(!ec2.subnets(&wanted).await?.is_empty()) };
+        cached(&self.visible_subnets, ec2, filters, lookup).await
     }
 
-    pub(crate) async fn domains(
-        &self,
-        ec2: &Ec2,
-        access: &CloudAccess,
-        vpc: &str,
-    ) -> Result<Arc<[String]>, AwsError> {
-        let key = (access.clone(), by_id(vpc));
+    pub(crate) async fn domains(&self, ec2: &Ec2, vpc: &str) -> Result<Arc<[String]>, AwsError> {
+        let key = (ec2.access.clone(), vpc.to_owned());
         self.domains.get(key, async { ec2.domains(vpc).await.map(Into::into) }).await
     }
 
@@ -273,14 +236,12 @@ impl Resolver {
                     Category::Unauthorised => ErrorClass::Unauthorised,
                     _ => ErrorClass::Unavailable,
                 };
-                let text = messages::user_data_unreadable(&key.to_string(), &failure.message);
-                not_sent(class, text)
+                let text = messages::user_data_unreadable(&key, failure.message);
+                no_effect(class, text)
             })?;
             let data = data.0.get(USER_DATA).ok_or_else(|| {
-                not_sent(
-                    ErrorClass::NotFound,
-                    messages::user_data_missing(&key.to_string(), USER_DATA),
-                )
+                let text = messages::user_data_missing(&key, USER_DATA);
+                CloudError::new(ErrorClass::NotFound, text)
             })?;
             Ok(STANDARD.encode(data).into())
         };
@@ -288,25 +249,10 @@ impl Resolver {
     }
 }
 
-fn by_id(id: &str) -> Wanted {
-    Wanted::Id(id.to_owned())
+fn among(name: &str, values: Vec<String>) -> Filter {
+    Filter { name: name.to_owned(), values }
 }
 
-fn by_filters(filters: &[Filter]) -> Wanted {
-    Wanted::Like(String::new(), filters.to_vec())
-}
-
-async fn cached<T: Clone>(
-    answers: &Answers<T>,
-    access: &CloudAccess,
-    wanted: Wanted,
-    lookup: impl Future<Output = Result<T, AwsError>>,
-) -> Result<T, CloudError> {
-    let answer = answers.get((access.clone(), wanted), lookup).await;
-    answer.map_err(|error| classify(&error, ErrorContext::of(access)))
-}
-
-/// Attempts rotate through the subnets.
 fn choose(found: &[Subnet], attempt: u32) -> Option<Subnet> {
     let mut subnets: Vec<_> = found.iter().collect();
     subnets.sort_by(|a, b| a.id.cmp(&b.id));
@@ -318,13 +264,8 @@ fn invalid(message: impl Into<String>) -> CloudError {
     CloudError::new(ErrorClass::InvalidConfiguration, message)
 }
 
-fn no_match(field: &str, what: &str, access: &CloudAccess, filters: &[Filter]) -> CloudError {
-    invalid(messages::no_match(field, what, access, filters))
-}
-
-/// An error before anything was requested from AWS.
-fn not_sent(class: ErrorClass, message: String) -> CloudError {
-    CloudError { effect: Effect::None, ..CloudError::new(class, message) }
+fn no_match(field: &str, what: &str, ec2: &Ec2, filters: &[Filter]) -> CloudError {
+    invalid(messages::no_match(field, what, &ec2.access, filters))
 }
 
 #[cfg(test)]

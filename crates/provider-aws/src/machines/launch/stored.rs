@@ -1,10 +1,13 @@
 //! The stored launch (`status.providerStatus.launch`), so that every repeat is the same request.
 //!
-//! User data is not stored, because it may be secret. If its Secret changes between two requests, EC2 decides: either
-//! the first was not carried out, and the second is, or the token is refused, and the instance is found by its tags.
+//! User data is not stored, because it may be secret. If its Secret changes, EC2 either carries out the second request
+//! or refuses its token, and the instance is found by its tags.
 
 use std::collections::BTreeMap;
+use std::ops::Not;
 
+use machinist_aws_spec::config::Market;
+use machinist_aws_spec::provider_id::is_instance_id;
 use machinist_domain::hash::fnv1a;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef, ProviderStatus};
 use serde::{Deserialize, Serialize};
@@ -13,16 +16,14 @@ use serde_json::Value;
 use crate::machines::tags;
 use crate::messages;
 
-/// The key of the machine's own host, as in OpenShift's provider.
 pub(crate) const HOST: &str = "dedicatedHost";
 
 /// The format version. Another version is not repeated.
 const VERSION: u32 = 1;
 
-/// The field with the tags of the machine's own host.
 const HOST_TAGS: &str = "placement.host.dedicatedHost.dynamicHostAllocation.tags";
 
-/// Every value of a launch.
+/// Every value of a launch. Missing values are not stored ([`without_nulls`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "each is stored under a name of its own")]
@@ -30,62 +31,46 @@ pub(crate) struct Launch {
     pub(crate) version: u32,
     pub(crate) attempt: u32,
     pub(crate) token: String,
-    /// The region of the request, whatever the spec says now.
     #[serde(default)]
     pub(crate) region: String,
-    /// A hash of the spec.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) spec: Option<String>,
     pub(crate) image: String,
     pub(crate) instance_type: String,
     pub(crate) subnet: String,
     pub(crate) zone: String,
     /// Whether another attempt may use another zone.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub(crate) elsewhere: bool,
     /// Whether another attempt uses another subnet.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub(crate) other_subnets: bool,
     pub(crate) security_groups: Vec<String>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) device_index: i32,
-    /// `interface` or `efa`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) interface: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) public_ip: Option<bool>,
     /// As `public_ip`, in a wavelength zone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) carrier_ip: Option<bool>,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub(crate) primary_ipv6: bool,
     /// Whether IMDS and the hostname support IPv6.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub(crate) dual_stack: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) user_data_secret: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) profile: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) volumes: Vec<Volume>,
     pub(crate) tags: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) placement: Place,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) market: Option<MarketTerms>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) market: Option<Market>,
     pub(crate) capacity_reservation: Option<String>,
-    /// `required` or `optional`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) http_tokens: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sev_snp: Option<bool>,
-    /// Ids of earlier hosts of the machine. They are released before another one is allocated, or with the machine.
+    /// Released before another one is allocated, or with the machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) former_hosts: Vec<String>,
-    /// Host requests of earlier attempts. Their hosts are released with the machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) earlier_hosts: Vec<HostRequest>,
 }
@@ -94,40 +79,24 @@ pub(crate) struct Launch {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Volume {
     pub(crate) device: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) gib: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) kind: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) iops: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) throughput: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) encrypted: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) kms_key: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Place {
     /// Set only if the spec does not name the subnet.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) zone: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) group: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) partition: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tenancy: Option<String>,
-    /// `default` or `host`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) affinity: Option<String>,
-    /// A given host.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) host: Option<String>,
-    /// A host that is allocated for this machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) own_host: Option<HostRequest>,
 }
 
@@ -138,17 +107,6 @@ pub(crate) struct HostRequest {
     pub(crate) zone: String,
     pub(crate) instance_type: String,
     pub(crate) tags: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum MarketTerms {
-    #[serde(rename_all = "camelCase")]
-    Spot {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        max_price: Option<String>,
-    },
-    CapacityBlock,
 }
 
 impl Launch {
@@ -163,13 +121,11 @@ impl Launch {
         }
     }
 
-    /// The stored launch of any attempt.
     pub(crate) fn stored(status: &ProviderStatus) -> Option<Self> {
         let stored = Self::deserialize(status.0.get("launch")?).ok();
         stored.filter(|launch| launch.version == VERSION)
     }
 
-    /// The stored launch of the current attempt.
     pub(crate) fn of(machine: &MachineRef) -> Result<Self, CloudError> {
         let stored = Self::stored(&machine.status);
         stored.filter(|launch| launch.attempt == machine.attempt).ok_or_else(|| {
@@ -195,15 +151,26 @@ impl Launch {
         self.spec.as_ref().is_some_and(|spec| *spec != spec_hash(machine))
     }
 
-    /// The status with this launch; other fields stay. A launch that EC2 would refuse is not stored.
+    /// A launch that EC2 would refuse is not stored.
     pub(crate) fn into_status(self, machine: &MachineRef) -> Result<ProviderStatus, CloudError> {
         let of_host = self.placement.own_host.iter().map(|host| (HOST_TAGS, &host.tags));
         tags::refuse_too_many(of_host.chain([("tags", &self.tags)]))?;
         let value = serde_json::to_value(self)
             .map_err(|error| CloudError::new(ErrorClass::Unknown, error.to_string()))?;
         let mut status = machine.status.clone();
-        status.0.insert("launch".to_owned(), value);
+        status.0.insert("launch".to_owned(), without_nulls(value));
         Ok(status)
+    }
+}
+
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let stored = fields.into_iter().filter(|(_, value)| !value.is_null());
+            stored.map(|(name, value)| (name, without_nulls(value))).collect()
+        }
+        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        value => value,
     }
 }
 
@@ -211,32 +178,23 @@ fn spec_hash(machine: &MachineRef) -> String {
     format!("{:016x}", fnv1a(machine.spec.get().as_bytes()))
 }
 
-/// The client token. EC2 accepts 64 characters; a uid has 36.
+/// EC2 accepts 64 characters; a uid has 36.
 pub(crate) fn token(machine: &MachineRef) -> String {
     format!("{}-{}", machine.uid, machine.attempt)
 }
 
-/// The id of the machine's instance. Only well-formed ids: EC2 filters accept wildcards.
+/// Only well-formed ids: EC2 filters accept wildcards.
 pub(crate) fn known_id(machine: &MachineRef) -> Option<&str> {
     let stored = machine.status.0.get("instanceId").and_then(Value::as_str);
     let named = || {
-        let id = machine.provider_id.as_deref()?.strip_prefix("aws:///")?.split_once('/')?.1;
-        Some(id)
+        let (_, id) = machine.provider_id.as_deref()?.strip_prefix("aws:///")?.split_once('/')?;
+        is_instance_id(id).then_some(id)
     };
-    let is_id = |id: &&str| {
-        let rest = id.strip_prefix("i-");
-        rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))
-    };
-    stored.filter(is_id).or_else(|| named().filter(is_id))
+    stored.filter(|id| is_instance_id(id)).or_else(named)
 }
 
 pub(crate) fn known_host(machine: &MachineRef) -> Option<&str> {
     machine.status.0.get(HOST)?.get("id")?.as_str().filter(|id| !id.is_empty())
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this form")]
-fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this form")]

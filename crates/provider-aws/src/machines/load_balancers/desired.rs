@@ -4,16 +4,15 @@
 //! terminated instance has no address any more.
 
 use machinist_aws_spec::config::LoadBalancer;
-use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
+use machinist_provider::cloud::{CloudError, ErrorClass, MachineRef};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
+use crate::machines::errors::no_effect;
 use crate::messages;
 
-/// The key of the registered address.
 pub(crate) const PRIVATE_IP: &str = "privateIp";
 
-/// The key of the load balancers where the instance may be registered.
 pub(crate) const LOAD_BALANCERS: &str = "loadBalancers";
 
 /// A cheap check: few specs name load balancers, and parsing takes time.
@@ -28,8 +27,7 @@ pub(crate) fn wanted(machine: &MachineRef) -> Vec<LoadBalancer> {
     LoadBalancer::all_of(&machine.spec).unwrap_or_default()
 }
 
-/// The stored load balancers and those of the spec. With an unreadable spec, the stored ones; without those it is an
-/// error.
+/// The stored load balancers and those of the spec; an error if neither is readable.
 pub(crate) fn possible(machine: &MachineRef) -> Result<Vec<LoadBalancer>, CloudError> {
     let stored = machine.status.0.get(LOAD_BALANCERS);
     let stored = stored.and_then(|stored| Vec::<LoadBalancer>::deserialize(stored).ok());
@@ -49,16 +47,12 @@ pub(crate) fn possible(machine: &MachineRef) -> Result<Vec<LoadBalancer>, CloudE
         (Err(_), Some(stored)) => Ok(stored),
         (Err(error), None) => {
             let message = messages::load_balancers_unknown(&error.to_string());
-            Err(CloudError {
-                effect: Effect::None,
-                ..CloudError::new(ErrorClass::Unknown, message)
-            })
+            Err(no_effect(ErrorClass::Unknown, message))
         }
     }
 }
 
 pub(crate) fn to_store(machine: &MachineRef) -> Option<Value> {
     let balancers = possible(machine).ok().filter(|balancers| !balancers.is_empty())?;
-    let of = |one: LoadBalancer| json!({ "name": one.name, "type": one.kind });
-    Some(balancers.into_iter().map(of).collect())
+    Some(json!(balancers))
 }

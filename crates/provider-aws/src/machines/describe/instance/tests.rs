@@ -168,20 +168,14 @@ fn drift_names_tags_and_foreign_status_is_kept() {
         "theirs": 1,
     }));
     let found = found("i-1", &[("Name", "worker-1"), ("kubernetes.io/cluster/c1", "owned")]);
-    let context = InstanceContext {
-        machine: Some(&machine),
-        region: "eu-west-1",
-        domains: &[],
-        settings: None,
-    };
-    let seen = instance(&found, context);
-    let drift = seen.drift.unwrap();
+    let drift = drift(&found, &machine, None).unwrap();
     let ours = "machinist.dev/cluster, machinist.dev/machine-uid, machinist.dev/made-by, team";
     assert_eq!(drift, format!("tags differ: {ours}"));
+    let seen = instance(&found, Some(&machine), "eu-west-1", &[]);
     assert_eq!(seen.status.0["conditions"], machine.status.0["conditions"]);
     assert_eq!(seen.status.0["theirs"], 1);
     let ending = Ec2Instance { state: "shutting-down".to_owned(), ..found };
-    assert_eq!(instance(&ending, context).drift, None);
+    assert_eq!(super::drift(&ending, &machine, None), None);
 }
 
 #[test]
@@ -191,15 +185,7 @@ fn created_condition_replaces_a_failed_one() {
         "reason": "MachineCreationFailed", "message": "no", "lastTransitionTime": "2026-01-01T00:00:00Z" });
     let mut machine = machine(&json!({ "conditions": [failed, theirs] }));
     let found = found("i-1", &[(TAG_MACHINE_UID, "uid-1")]);
-    let seen = |machine: &MachineRef| {
-        let context = InstanceContext {
-            machine: Some(machine),
-            region: "eu-west-1",
-            domains: &[],
-            settings: None,
-        };
-        instance(&found, context).status
-    };
+    let seen = |machine: &MachineRef| instance(&found, Some(machine), "eu-west-1", &[]).status;
     machine.status = seen(&machine);
     let created = json!({ "type": "MachineCreation", "status": "True",
         "reason": "MachineCreationSucceeded", "message": "Machine successfully created",

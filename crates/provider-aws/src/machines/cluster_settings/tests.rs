@@ -1,0 +1,30 @@
+use super::*;
+
+fn read(text: &str) -> Result<ClusterSettings, serde_json::Error> {
+    ClusterSettings::read(&RawValue::from_string(text.to_owned()).unwrap())
+}
+
+#[test]
+fn reads_openshift_platform_status() {
+    let settings = read(
+        r#"{"type": "AWS", "aws": {"region": "us-east-2", "ipFamily": "DualStackIPv6Primary",
+            "resourceTags": [{"key": "a", "value": "b"}],
+            "serviceEndpoints": [{"name": "ec2", "url": "https://x"},
+                {"name": "elasticloadbalancing", "url": "https://y"}]}}"#,
+    );
+    let settings = settings.unwrap();
+    let tags: Vec<_> = settings.resource_tags().collect();
+    assert_eq!(tags, [(&"a".to_owned(), &"b".to_owned())]);
+    assert_eq!(settings.ip_family(), IpFamily::DualStackIpv6Primary);
+    assert_eq!(settings.load_balancing_endpoint(), Some("https://y"));
+    for nothing in ["{}", r#"{"type": "AWS", "aws": null}"#, r#"{"aws": {"resourceTags": null}}"#] {
+        assert_eq!(read(nothing).unwrap(), ClusterSettings::default(), "{nothing}");
+    }
+}
+
+#[test]
+fn unreadable_settings_are_an_error() {
+    for text in [r#"{"aws": {"ipFamily": "IPv9"}}"#, r#"{"aws": {"resourceTags": [1]}}"#, "1"] {
+        assert!(read(text).is_err(), "{text}");
+    }
+}
