@@ -24,36 +24,24 @@ const WINDOW: Duration = Duration::from_secs(10 * 60);
 const COOL_DOWN: Duration = Duration::from_secs(60 * 60);
 const THRESHOLD: i32 = 5;
 
-/// The spec of an EventRecycler.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Which events count.
     pub pattern: Pattern,
-    /// The longest time between two evaluations.
     pub watch_interval: Duration,
-    /// The count at which a group is recycled.
     pub threshold: u64,
-    /// How far back events count.
     pub window: Window,
-    /// What is counted.
     pub count_by: CountBy,
     /// Whether recycles are only reported.
     pub dry_run: bool,
-    /// The region of the groups, if it is set.
     pub region: Option<Arc<str>>,
-    /// Which groups may be recycled.
     pub groups: GroupSelector,
-    /// The time after a recycle in which the group is not recycled again.
     pub cool_down: SignedDuration,
-    /// The most recycles in progress.
     pub max_concurrent: usize,
-    /// How a group is recycled.
     pub strategy: Strategy,
     /// When a recycle may begin; always if `None`.
     pub schedule: Option<Schedule>,
 }
 
-/// Which groups may be recycled.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupSelector {
     names: Option<BTreeSet<String>>,
@@ -67,12 +55,10 @@ impl GroupSelector {
         Self { names, labels: said.match_labels.unwrap_or_default() }
     }
 
-    /// The names in the spec.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().flatten().map(String::as_str)
     }
 
-    /// Whether a group of this name may be recycled.
     pub fn has_name(&self, name: &str) -> bool {
         self.names.as_ref().is_none_or(|names| names.contains(name))
     }
@@ -84,7 +70,6 @@ impl GroupSelector {
 }
 
 impl Settings {
-    /// Reads a spec.
     pub fn read(spec: Option<&EventRecyclerSpec>) -> Result<Self, Refusal> {
         let spec = spec.ok_or(Refusal::NothingToLookFor)?;
         let cool_down = duration("coolDown", spec.cool_down.as_deref(), COOL_DOWN)?;
@@ -122,7 +107,7 @@ impl Settings {
 }
 
 /// How to recycle. An invalid field has its default, because a recycle that has begun must end.
-pub fn for_recycles(
+pub(super) fn for_recycles(
     spec: Option<&EventRecyclerSpec>,
     timings: &RecyclerTimings,
 ) -> recycling::Settings {

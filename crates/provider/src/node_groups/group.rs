@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::refresh::Refresh;
+use super::Sizes;
 use crate::cloud::InstanceState;
 
 /// An instance id, as `i-0123456789abcdef0`.
@@ -71,8 +71,6 @@ impl fmt::Display for GroupRef {
 pub struct Group {
     /// The name.
     pub name: GroupName,
-    /// The ARN. A group that is recreated under the same name has another one.
-    pub arn: Arc<str>,
     /// The sizes.
     pub sizes: Sizes,
     /// The members, sorted by id, without warm-pool instances.
@@ -83,7 +81,7 @@ pub struct Group {
     pub warm_pool: Option<WarmPool>,
     /// The lifecycle hooks.
     pub hooks: Vec<Hook>,
-    /// The text that [`mark`](super::NodeGroups::mark) stored.
+    /// The text that [`Mark`](super::GroupChange::Mark) stored.
     pub mark: Option<String>,
     /// Whether it is an EKS managed node group.
     pub managed_by_eks: bool,
@@ -93,42 +91,11 @@ pub struct Group {
     pub deleting: bool,
 }
 
-impl Group {
-    /// The hooks of a transition.
-    pub fn hooks_at(&self, transition: Transition) -> impl Iterator<Item = &Hook> {
-        self.hooks.iter().filter(move |hook| hook.transition == transition)
-    }
-}
-
-/// The sizes of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Sizes {
-    /// The minimum.
-    pub min: u32,
-    /// The maximum.
-    pub max: u32,
-    /// The desired capacity.
-    pub desired: u32,
-}
-
-impl Sizes {
-    /// All zero.
-    pub const ZERO: Self = Self { min: 0, max: 0, desired: 0 };
-}
-
-impl fmt::Display for Sizes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "min {} max {} desired {}", self.min, self.max, self.desired)
-    }
-}
-
 /// A member of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     /// The instance.
     pub id: InstanceId,
-    /// The zone.
-    pub zone: Arc<str>,
     /// The lifecycle state.
     pub lifecycle: Lifecycle,
     /// The health status.
@@ -170,8 +137,6 @@ pub enum Process {
     Launch,
     /// Terminates members. While suspended, none is terminated, not even by id.
     Terminate,
-    /// Replaces unhealthy members.
-    ReplaceUnhealthy,
     /// Another process.
     Other(Arc<str>),
 }
@@ -181,7 +146,6 @@ impl fmt::Display for Process {
         f.write_str(match self {
             Self::Launch => "Launch",
             Self::Terminate => "Terminate",
-            Self::ReplaceUnhealthy => "ReplaceUnhealthy",
             Self::Other(word) => word,
         })
     }
@@ -192,10 +156,6 @@ impl fmt::Display for Process {
 pub struct WarmPool {
     /// The current size.
     pub size: u32,
-    /// The minimum size.
-    pub min: u32,
-    /// The state of its instances: `Stopped`, `Running`, `Hibernated`.
-    pub state: Arc<str>,
     /// Whether members return to it on scale-in instead of being terminated.
     pub reuses: bool,
 }
@@ -209,8 +169,6 @@ pub struct Hook {
     pub transition: Transition,
     /// The heartbeat timeout.
     pub patience: Duration,
-    /// Whether the transition continues (`CONTINUE`) after the timeout, or is abandoned (`ABANDON`).
-    pub continues: bool,
 }
 
 /// The transition of a hook.
@@ -220,6 +178,45 @@ pub enum Transition {
     Launching,
     /// A termination.
     Terminating,
+}
+
+/// An instance refresh: the cloud replaces all members by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refresh {
+    /// The id.
+    pub id: Arc<str>,
+    /// The status.
+    pub status: RefreshStatus,
+    /// The percentage that is complete.
+    pub percentage: u8,
+    /// The cloud's reason for the status.
+    pub reason: Option<String>,
+}
+
+/// The status of a refresh.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum RefreshStatus {
+    /// Waiting for another activity of the group.
+    Pending,
+    /// In progress.
+    InProgress,
+    /// Successful.
+    Successful,
+    /// Failed.
+    Failed,
+    /// Being cancelled.
+    Cancelling,
+    /// Cancelled.
+    Cancelled,
+    /// Another status; it counts as running.
+    Other(Arc<str>),
+}
+
+impl RefreshStatus {
+    /// Whether it may still replace members.
+    pub fn is_running(&self) -> bool {
+        !matches!(self, Self::Successful | Self::Failed | Self::Cancelled)
+    }
 }
 
 /// An instance, in a group or not.
@@ -239,6 +236,4 @@ pub struct InstanceFacts {
     pub instance_type: Option<Arc<str>>,
     /// The zone.
     pub zone: Option<Arc<str>>,
-    /// The launch time.
-    pub launched: Option<jiff::Timestamp>,
 }

@@ -10,7 +10,6 @@ use crate::recycler::error::Refusal;
 /// The largest compiled expression, in bytes.
 const LARGEST: usize = 1 << 20;
 
-/// Which events count.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     /// The message contains one of these.
@@ -29,7 +28,6 @@ enum Message {
 }
 
 impl Pattern {
-    /// Reads the spec.
     pub fn read(spec: &EventRecyclerSpec) -> Result<Self, Refusal> {
         let terms = spec.search_terms.clone().unwrap_or_default();
         if terms.iter().any(String::is_empty) {
@@ -53,7 +51,6 @@ impl Pattern {
         })
     }
 
-    /// Whether an event counts.
     pub fn fits(&self, event: &EventDetails) -> bool {
         let (involved, namespace) = match &event.involved {
             Involved::Pod { namespace, .. } => (InvolvedKind::Pod, &**namespace),

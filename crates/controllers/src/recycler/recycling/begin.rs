@@ -1,7 +1,5 @@
-//! Whether a group can be recycled, and the recycle to begin with.
-//!
-//! Input: a request, the description of the group, the Nodes. Output: a recycle to store, or a refusal. The rules are
-//! checked again before the group is marked, because it may have changed.
+//! Whether a group can be recycled, and the recycle to begin with. The rules are checked again before the group is
+//! marked, because it may have changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +11,7 @@ use machinist_domain::key::Uid;
 use machinist_provider::node_groups::{Group, GroupRef, InstanceId, Process};
 
 use super::mark::Mark;
-use super::snapshot::{Node, is_spared, stored, takes_back};
+use super::snapshot::{Node, is_spared, takes_back};
 
 /// A request to recycle a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,25 +29,16 @@ pub struct Request {
 /// Why a group cannot be recycled. The texts are in `messages`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// It has no instances.
     Empty,
-    /// It is being deleted.
     Deleting,
-    /// A process that a recycle relies on is suspended.
     Suspended(Process),
-    /// Its warm pool takes instances back.
     WarmPool,
-    /// An instance is protected, and the strategy cannot skip it.
     Protected(InstanceId),
-    /// An instance is not in service, and the strategy does not reach it.
     OutOfService(InstanceId),
-    /// EKS manages its sizes.
     ManagedByEks,
     /// This process runs on that Node of the group, and the strategy replaces all Nodes at once.
     OwnNode(Arc<str>),
-    /// Another recycle has marked it.
     Busy(String),
-    /// An instance refresh is in progress.
     RefreshRunning,
 }
 
@@ -102,7 +91,7 @@ pub fn begin(
         region: region.to_string(),
         strategy: request.strategy,
         step: Step::Planned,
-        original: stored(group.sizes),
+        original: group.sizes,
         instances: instances(group, nodes),
         refresh_before: group.refresh.as_ref().map(|refresh| refresh.id.to_string()),
         started: now,
@@ -113,8 +102,7 @@ pub fn begin(
     })
 }
 
-/// Why a group cannot be recycled with this strategy.
-pub fn refusal(
+pub(super) fn refusal(
     strategy: Strategy,
     group: &Group,
     nodes: &BTreeMap<InstanceId, Node>,
@@ -129,7 +117,6 @@ pub fn refusal(
     }
     let needed = |process: &&Process| match process {
         Process::Launch | Process::Terminate => true,
-        Process::ReplaceUnhealthy => false,
         Process::Other(word) => {
             strategy == Strategy::InstanceRefresh && &**word == "InstanceRefresh"
         }
@@ -160,7 +147,6 @@ pub fn refusal(
     (strategy == Strategy::ScaleToZero && group.managed_by_eks).then_some(Refusal::ManagedByEks)
 }
 
-/// The instances of the group that are not leaving it.
 pub(super) fn instances(
     group: &Group,
     nodes: &BTreeMap<InstanceId, Node>,

@@ -46,7 +46,7 @@ pub(super) fn node_groups(providers: &Providers) -> anyhow::Result<Arc<dyn NodeG
         timings: CloudTimings::default(),
     };
     let found = providers.iter().find_map(|provider| provider.node_groups(&parts));
-    found.ok_or_else(|| anyhow::anyhow!(messages::no_node_groups()).context(Usage))
+    found.ok_or_else(|| anyhow::anyhow!(messages::NO_NODE_GROUPS).context(Usage))
 }
 
 /// The user has credentials of their own, so no Secret is read.
@@ -57,7 +57,7 @@ impl SecretReader for NoSecrets {
         Box::pin(std::future::ready(Err(Failure {
             category: Category::NotFound,
             retry: Retry::OnChange,
-            message: messages::no_secrets(),
+            message: messages::NO_SECRETS.to_owned(),
         })))
     }
 }

@@ -5,17 +5,16 @@ use machinist_aws_spec::provider_id;
 
 use super::messages;
 use crate::exit::Usage;
+use crate::recycler;
 
 /// The region of the flag or of the environment.
 pub(super) fn named(flag: Option<&str>) -> Option<String> {
-    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let flag = flag.map(str::to_owned);
-    flag.or_else(|| variable("AWS_REGION")).or_else(|| variable("AWS_DEFAULT_REGION"))
+    flag.map(str::to_owned).or_else(|| recycler::region().map(|region| region.to_string()))
 }
 
 /// The same, or a usage error.
 pub(super) fn required(flag: Option<&str>) -> anyhow::Result<String> {
-    named(flag).ok_or_else(|| anyhow::anyhow!(messages::no_region()).context(Usage))
+    named(flag).ok_or_else(|| anyhow::anyhow!(messages::NO_REGION).context(Usage))
 }
 
 /// The one region of these provider IDs.

@@ -6,7 +6,7 @@ use super::Tally;
 
 /// Drops the tallies with the lowest `count` until the texts of all, with `besides` bytes for each key, fit into `most`
 /// bytes.
-pub fn bound<K: Ord + Clone>(
+pub(crate) fn bound<K: Ord + Clone>(
     tallies: &mut BTreeMap<K, Tally>,
     most: usize,
     besides: impl Fn(&K) -> usize,

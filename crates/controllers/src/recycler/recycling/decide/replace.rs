@@ -15,7 +15,7 @@ use super::finish::release_node;
 use super::{at, give_up, keep_marked, timed_out, wait_or_give_up};
 use crate::drain;
 use crate::recycler::recycling::messages;
-use crate::recycler::recycling::plan::{Effect, Plan, Termination};
+use crate::recycler::recycling::plan::{Plan, Termination};
 use crate::recycler::recycling::snapshot::{
     Snapshot, has_a_place, is_spared, member, obstacle, settled, stays, weight,
 };
@@ -84,7 +84,6 @@ impl<'a> Replacing<'a> {
         instances.filter(move |instance| instance.state == state)
     }
 
-    /// Ends a drain that is complete or has timed out.
     fn end_drains(&self) -> Option<Plan> {
         for instance in self.at(InstanceState::Draining) {
             let verdict = self.verdict(instance);
@@ -102,7 +101,6 @@ impl<'a> Replacing<'a> {
         None
     }
 
-    /// Terminates an instance that the group does not show as leaving yet.
     fn terminate(&self) -> Option<Plan> {
         let instance =
             self.at(InstanceState::Terminating).find(|instance| stays(self.group, instance))?;
@@ -118,11 +116,11 @@ impl<'a> Replacing<'a> {
         if let Some(plan) = timed_out(self.snapshot, messages::TERMINATE_FAILS, self.now) {
             return Some(plan);
         }
-        Some(Plan::Do(Effect::Terminate(Termination {
+        Some(Plan::Terminate(Termination {
             instance: InstanceId::from(instance.id.as_str()),
             node: node.map(|node| node.meta.key.name.clone()),
             drained: drains,
-        })))
+        }))
     }
 
     /// The next instance to replace, if one may be replaced now; an error where the group prevents it.
@@ -170,7 +168,7 @@ impl<'a> Replacing<'a> {
             }
         }
         match again {
-            Some(_) if !drains.is_empty() => Plan::Do(Effect::Drain(drains)),
+            Some(_) if !drains.is_empty() => Plan::Drain(drains),
             Some(pause) if draining => Plan::Wait { pause, why: messages::DRAINING.to_owned() },
             _ => wait_or_give_up(self.snapshot, why, self.now),
         }
@@ -190,7 +188,6 @@ impl<'a> Replacing<'a> {
         Duration::try_from(self.now.duration_since(since)).unwrap_or_default()
     }
 
-    /// Stores a new state of an instance.
     fn store(&self, instance: &RecycledInstance, state: InstanceState) -> Plan {
         let now = self.now;
         let mut further =

@@ -15,13 +15,14 @@ pub(super) mod progress;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, bail};
+use jiff::Timestamp;
+use machinist_api::event_recycler::recycle::Recycle;
 use machinist_provider::node_groups::GroupRef;
 use machinist_provider::provider::Providers;
 use machinist_runtime::shutdown;
 use serde::Serialize;
 
-pub(super) use self::context::RecycleContext;
-use self::drive::End;
+pub(super) use self::context::{RecycleContext, synced};
 use self::preview::Preview;
 use self::progress::Progress;
 use super::arguments::{RecycleArguments, RunArguments};
@@ -75,17 +76,17 @@ pub(super) async fn main(
                 break;
             }
         };
-        let end = drive::drive(&context, recycle, &mut progress).await;
-        if let End::Stopped(recycle) = &end {
+        let recycle = drive::drive(&context, recycle, &mut progress).await;
+        if !recycle.step.is_over() {
             let rest = arguments.groups.iter().skip_while(|name| **name != group);
             let rest: Vec<_> = rest.map(String::as_str).collect();
             let mut go_on = command::of(common, &recycle.region, &arguments.how, &rest);
             go_on.push_str(&command::how_to_print(arguments));
-            say(&messages::resumption(recycle, &go_on));
+            say(&messages::resumption(&recycle, &go_on));
             print(arguments, &results)?;
             return Err(anyhow::anyhow!(messages::interrupted(&group)).context(Stopped));
         }
-        let result = GroupResult::of(&end);
+        let result = GroupResult::of(&recycle, context.clock.now());
         given_up = result.reason.clone().filter(|_| result.result == "Failed");
         results.push(result);
         if given_up.is_some() {
@@ -111,7 +112,7 @@ fn print(arguments: &RunArguments, results: &[GroupResult]) -> anyhow::Result<()
 /// Asks for confirmation on the terminal.
 fn confirm(previews: &[Preview]) -> anyhow::Result<()> {
     if !std::io::stdin().is_terminal() {
-        return Err(anyhow::anyhow!(messages::no_terminal()).context(Usage));
+        return Err(anyhow::anyhow!(messages::NO_TERMINAL).context(Usage));
     }
     let mut stderr = std::io::stderr();
     write!(stderr, "{}\nContinue? [y/N] ", preview::as_text(previews))?;
@@ -121,26 +122,18 @@ fn confirm(previews: &[Preview]) -> anyhow::Result<()> {
     if matches!(answer.trim(), "y" | "Y" | "yes") {
         return Ok(());
     }
-    Err(anyhow::anyhow!(messages::not_confirmed()).context(Usage))
+    Err(anyhow::anyhow!(messages::NOT_CONFIRMED).context(Usage))
 }
 
 impl GroupResult {
-    fn of(end: &End) -> Self {
-        let (recycle, ended) = match end {
-            End::Over(recycle, at) => (recycle, *at),
-            End::Stopped(recycle) => (recycle, recycle.step_since),
-        };
-        let seconds = ended.duration_since(recycle.started).as_secs();
-        let reason = recycle
-            .failure
-            .map(|failure| messages::failed(&recycle.group, failure, recycle.message.as_deref()));
+    fn of(recycle: &Recycle, ended: Timestamp) -> Self {
         Self {
             group: recycle.group.clone(),
             region: recycle.region.clone(),
             result: recycle.step.as_str(),
             instances: recycle.instances.len(),
-            seconds,
-            reason,
+            seconds: ended.duration_since(recycle.started).as_secs(),
+            reason: messages::failure(recycle),
         }
     }
 }

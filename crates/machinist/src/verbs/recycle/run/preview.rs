@@ -7,8 +7,7 @@
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::event_recycler::spec::Strategy;
-use machinist_controllers::recycler::recycling::mark::Mark;
-use machinist_controllers::recycler::recycling::{Refusal, Request, begin, group_of};
+use machinist_controllers::recycler::recycling::{Mark, Request, begin, group_of};
 use machinist_domain::key::Uid;
 use machinist_provider::node_groups::{Group, GroupRef};
 use serde::Serialize;
@@ -48,7 +47,7 @@ pub(in super::super) enum PreviewError {
     /// Another owner recycles it.
     Busy { group: GroupRef, owner: String },
     /// The group cannot be recycled.
-    Refused { group: GroupRef, refusal: Refusal },
+    Refused { group: GroupRef, why: String },
     /// The group has changed since the preview.
     Changed { group: GroupRef, change: &'static str },
 }
@@ -107,14 +106,15 @@ pub(in super::super) async fn of(
         strategy: strategy.into(),
         events: 0,
     };
-    let own = context.recycling.own_node();
-    let recycle = begin(&request, &found, &nodes, own, |_| true, now)
-        .map_err(|refusal| PreviewError::Refused { group: group.clone(), refusal })?;
+    let own = context.recycling.own_node.as_deref();
+    let recycle = begin(&request, &found, &nodes, own, |_| true, now).map_err(|refusal| {
+        PreviewError::Refused { group: group.clone(), why: refusal.to_string() }
+    })?;
     Ok(Preview { recycle, resumed: None, remarks })
 }
 
 async fn describe(context: &RecycleContext, group: &GroupRef) -> Result<Box<Group>, PreviewError> {
-    match context.recycling.describe_live(group).await {
+    match context.recycling.group_cache.describe_live(group).await {
         Ok(Some(found)) => Ok(found),
         Ok(None) => Err(PreviewError::NotFound(group.clone())),
         Err(failure) => {
@@ -162,7 +162,7 @@ impl Preview {
         progress: &mut Progress,
     ) -> Result<Recycle, PreviewError> {
         let group = group_of(&self.recycle);
-        while !context.owner.stop.is_cancelled() {
+        while !context.stop.is_cancelled() {
             match describe(context, &group).await {
                 Err(error @ PreviewError::Unreachable { .. }) => {
                     progress.trouble(&error.to_string());
@@ -280,7 +280,6 @@ mod tests {
     fn group(mark: Option<&str>, members: &[&str]) -> Group {
         let member = |id: &&str| Member {
             id: (*id).into(),
-            zone: "z".into(),
             lifecycle: Lifecycle::InService,
             healthy: true,
             protected_from_scale_in: false,
@@ -288,7 +287,6 @@ mod tests {
         };
         Group {
             name: "b".into(),
-            arn: "arn".into(),
             sizes: Sizes { min: 1, max: 4, desired: 3 },
             members: members.iter().map(member).collect(),
             suspended: BTreeSet::new(),
