@@ -17,7 +17,7 @@ use super::RecyclerController;
 use super::plan::{Finalizer, Outcome, Plan};
 use super::recycling::group_of;
 use super::report;
-use super::snapshot::{Content, Facts, Snapshot};
+use super::snapshot::{Facts, Snapshot};
 use crate::kinds::EventRecyclers;
 
 pub(super) async fn act(
@@ -26,7 +26,7 @@ pub(super) async fn act(
     plan: &Plan,
     writer: &Writer,
 ) -> Outcome {
-    let Content::Read(facts) = &snapshot.content else { return Outcome::default() };
+    let Ok(facts) = &snapshot.facts else { return Outcome::default() };
     let patch = match plan.finalizer {
         Some(change) => {
             let present = change == Finalizer::Add;
@@ -54,7 +54,6 @@ pub(super) async fn act(
     Outcome { steps, written: None }
 }
 
-/// The status with the recycles of the plan, where it changes them.
 fn stored(controller: &RecyclerController, facts: &Facts, plan: &Plan) -> Option<(Part, Value)> {
     if !plan.stores() {
         return None;

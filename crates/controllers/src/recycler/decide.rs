@@ -15,23 +15,20 @@ use machinist_provider::node_groups::GroupRef;
 use super::abandoned;
 use super::detection::counting::{Located, Target};
 use super::detection::spent::Spent;
-use super::error::Refusal;
 use super::history;
 use super::messages;
 use super::plan::{Begin, BlockedBy, Candidate, Cause, Counted, Finalizer, Hold, Plan};
 use super::recycling::{self, Request, group_of};
 use super::settings::Settings;
-use super::snapshot::{Content, Facts, Snapshot, is_recycling};
+use super::snapshot::{Facts, Snapshot, is_recycling};
 
 /// From this many occurrences on, those that are ignored are stored as counted, so that they are not located again.
 const MANY_NEWS: usize = 500;
 
 pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
-    let facts = match &snapshot.content {
-        Content::Undecodable(why) => {
-            return Plan { refusal: Some(Refusal::Undecodable(why.clone())), ..Plan::default() };
-        }
-        Content::Read(facts) => facts,
+    let facts = match &snapshot.facts {
+        Ok(facts) => facts,
+        Err(refusal) => return Plan { refusal: Some(refusal.clone()), ..Plan::default() },
     };
     let steps = facts.recycles.iter().map(|recycle| recycling::decide(recycle, now)).collect();
     let mut plan = Plan { steps, ..Plan::default() };
@@ -134,7 +131,6 @@ fn hold(facts: &Facts, settings: &Settings, group: &GroupRef, now: Timestamp) ->
     (facts.recycles.len() >= settings.max_concurrent).then_some(Hold::Concurrency)
 }
 
-/// Resumes a recycle that left its group at size zero.
 fn resume(facts: &Facts, now: Timestamp, plan: &mut Plan) {
     for group in &facts.unchecked {
         match facts.groups.get(group).map(|view| &view.group) {
@@ -168,23 +164,20 @@ fn begin(snapshot: &Snapshot, facts: &Facts, settings: &Settings, now: Timestamp
         if unreachable.contains(&group.region) {
             continue;
         }
-        let Some(view) = facts.groups.get(group) else {
-            plan.describe.push(group.clone());
-            continue;
-        };
-        let by = match &view.group {
-            Observed::NotAsked => {
+        let view = facts.groups.get(group);
+        let by = match view.map(|view| (&view.group, &view.nodes)) {
+            None | Some((Observed::NotAsked, _)) => {
                 plan.describe.push(group.clone());
                 continue;
             }
-            Observed::Absent => BlockedBy::NotFound,
-            Observed::Unknown(failure) => {
+            Some((Observed::Absent, _)) => BlockedBy::NotFound,
+            Some((Observed::Unknown(failure), _)) => {
                 unreachable.insert(Arc::clone(&group.region));
                 BlockedBy::Unreachable(failure.clone())
             }
             // A group with more events is not described yet.
-            Observed::Present(_) if !plan.describe.is_empty() => continue,
-            Observed::Present(found) => {
+            Some((Observed::Present(_), _)) if !plan.describe.is_empty() => continue,
+            Some((Observed::Present(found), nodes)) => {
                 let request = Request {
                     group: group.clone(),
                     requested_by: snapshot.meta.uid.clone(),
@@ -192,7 +185,7 @@ fn begin(snapshot: &Snapshot, facts: &Facts, settings: &Settings, now: Timestamp
                     events: i64::try_from(candidate.events).unwrap_or(i64::MAX),
                 };
                 let own_node = facts.own_node.as_deref();
-                match recycling::begin(&request, found, &view.nodes, own_node, is_active, now) {
+                match recycling::begin(&request, found, nodes, own_node, is_active, now) {
                     Ok(recycle) => {
                         plan.begin = Some(Begin { recycle, cause: Cause::Threshold });
                         continue;

@@ -1,5 +1,4 @@
-//! Why the spec of an EventRecycler is invalid. The schema rejects most of this, but not for objects that are older
-//! than the schema.
+//! Why the spec of an EventRecycler is invalid. The schema rejects most of this, except for objects that are older.
 
 use machinist_domain::retry::{Category, Classified, Retry};
 
@@ -7,19 +6,9 @@ use machinist_domain::retry::{Category, Classified, Retry};
 pub enum Refusal {
     NothingToLookFor,
     EmptyTerm,
-    Duration {
-        field: &'static str,
-        text: String,
-    },
-    Number {
-        field: &'static str,
-        number: i32,
-    },
-    /// The threshold exceeds what is counted.
-    Unreachable {
-        threshold: u32,
-        most: usize,
-    },
+    Duration { field: &'static str, text: String },
+    Number { field: &'static str, number: i32 },
+    Unreachable { threshold: u32, most: usize },
     Pattern(String),
     Schedule(String),
     Undecodable(String),

@@ -10,7 +10,6 @@ use machinist_provider::node_groups::GroupRef;
 use super::plan::Candidate;
 
 const MOST: usize = 20;
-/// The most entries that a cool-down depends on.
 const MOST_COOLING: usize = 100;
 
 const SUCCEEDED: &str = "Succeeded";
@@ -53,7 +52,6 @@ pub(super) fn entry(recycle: &Recycle, now: Timestamp) -> PastRecycle {
     }
 }
 
-/// A recycle that `dryRun` prevented.
 pub(super) fn pretended(candidate: &Candidate, now: Timestamp) -> PastRecycle {
     PastRecycle {
         node_group: Some(candidate.group.name.to_string()),

@@ -1,5 +1,4 @@
-//! Texts that users meet: Events, conditions and `status` of EventRecyclers. `recycling::messages` has those of one
-//! recycle.
+//! Texts that users meet: Events, conditions and `status` of EventRecyclers.
 
 use std::fmt;
 use std::time::Duration;

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_api::event_recycler::status::PastRecycle;
 use machinist_runtime::metrics::{MetricSet, Registry};
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -15,43 +14,15 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 /// Results of a recycle. Each counter starts at zero, because `increase()` misses a series that starts at one.
 const RESULTS: [&str; 3] = ["Succeeded", "Failed", "DryRun"];
 
+type Labels<const N: usize> = [(&'static str, String); N];
+
 #[derive(Debug)]
 pub(super) struct RecyclerMetrics {
-    events: Family<GroupLabels, Gauge>,
-    unmapped: Family<RecyclerLabels, Gauge>,
-    active: Family<StepLabels, Gauge>,
-    ended: Family<ResultLabels, Counter>,
-    durations: Family<ResultLabels, Histogram>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct GroupLabels {
-    recycler: String,
-    group: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RecyclerLabels {
-    recycler: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StepLabels {
-    recycler: String,
-    group: String,
-    step: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResultLabels {
-    recycler: String,
-    result: String,
-}
-
-impl ResultLabels {
-    fn of(recycler: &str, result: &str) -> Self {
-        Self { recycler: recycler.into(), result: result.into() }
-    }
+    events: Family<Labels<2>, Gauge>,
+    unmapped: Family<Labels<1>, Gauge>,
+    active: Family<Labels<3>, Gauge>,
+    ended: Family<Labels<2>, Counter>,
+    durations: Family<Labels<2>, Histogram>,
 }
 
 impl MetricSet for RecyclerMetrics {
@@ -85,7 +56,7 @@ impl RecyclerMetrics {
         before: Option<&EventRecyclerStatus>,
         after: Option<&EventRecyclerStatus>,
     ) {
-        let labels = RecyclerLabels { recycler: recycler.into() };
+        let labels = [("recycler", recycler.to_owned())];
         if let Some(before) = before {
             for (labels, _) in counts(recycler, before) {
                 self.events.remove(&labels);
@@ -97,7 +68,7 @@ impl RecyclerMetrics {
         let Some(after) = after else {
             self.unmapped.remove(&labels);
             for result in RESULTS {
-                self.ended.remove(&ResultLabels::of(recycler, result));
+                self.ended.remove(&of_result(recycler, result));
             }
             return;
         };
@@ -110,7 +81,7 @@ impl RecyclerMetrics {
         let unmapped = after.unmapped.as_ref().map_or(0, |unmapped| unmapped.count);
         self.unmapped.get_or_create(&labels).set(unmapped);
         for result in RESULTS {
-            drop(self.ended.get_or_create(&ResultLabels::of(recycler, result)));
+            drop(self.ended.get_or_create(&of_result(recycler, result)));
         }
         // Recycles in the first list ended before this process started.
         let Some(before) = before else { return };
@@ -118,7 +89,7 @@ impl RecyclerMetrics {
             |entry: &PastRecycle| before.recycle_history.iter().flatten().any(|old| old == entry);
         let past = after.recycle_history.iter().flatten();
         for entry in past.filter(|entry| !is_known(entry)) {
-            let labels = ResultLabels::of(recycler, entry.status.as_deref().unwrap_or("Unknown"));
+            let labels = of_result(recycler, entry.status.as_deref().unwrap_or("Unknown"));
             self.ended.get_or_create(&labels).inc();
             if let Some(took) = took(entry) {
                 self.durations.get_or_create(&labels).observe(took.as_secs_f64());
@@ -127,25 +98,25 @@ impl RecyclerMetrics {
     }
 }
 
-fn counts(
-    recycler: &str,
-    status: &EventRecyclerStatus,
-) -> impl Iterator<Item = (GroupLabels, i64)> {
+fn counts(recycler: &str, status: &EventRecyclerStatus) -> impl Iterator<Item = (Labels<2>, i64)> {
     let counts = status.event_counts.iter().flatten();
     counts.map(move |(group, count)| {
-        (GroupLabels { recycler: recycler.into(), group: group.clone() }, *count)
+        ([("recycler", recycler.to_owned()), ("group", group.clone())], *count)
     })
 }
 
-fn steps(recycler: &str, status: &EventRecyclerStatus) -> impl Iterator<Item = StepLabels> {
+fn steps(recycler: &str, status: &EventRecyclerStatus) -> impl Iterator<Item = Labels<3>> {
     // Both lists have the same order; names are unique.
     let names = status.active_recycles.iter().flatten();
     let recycles = names.zip(status.recycles.iter().flatten());
-    recycles.map(move |(group, recycle)| StepLabels {
-        recycler: recycler.into(),
-        group: group.clone(),
-        step: recycle.step.as_str(),
+    recycles.map(move |(group, recycle)| {
+        let step = recycle.step.as_str().to_owned();
+        [("recycler", recycler.to_owned()), ("group", group.clone()), ("step", step)]
     })
+}
+
+fn of_result(recycler: &str, result: &str) -> Labels<2> {
+    [("recycler", recycler.to_owned()), ("result", result.to_owned())]
 }
 
 fn took(entry: &PastRecycle) -> Option<Duration> {

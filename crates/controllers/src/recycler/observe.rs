@@ -1,5 +1,4 @@
-//! Builds the snapshot: the EventRecycler from the cache, its occurrences, and what is known of the groups that it
-//! recycles or may recycle.
+//! Builds the snapshot: the EventRecycler, its occurrences, and what is known of the groups that it may recycle.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,9 +13,10 @@ use machinist_runtime::cluster::ApiError;
 use super::RecyclerController;
 use super::abandoned;
 use super::detection::counting::Located;
+use super::error::Refusal;
 use super::recycling;
 use super::settings::{self, Settings};
-use super::snapshot::{Content, Facts, GroupView, Snapshot, is_recycling};
+use super::snapshot::{Facts, GroupView, Snapshot, is_recycling};
 use crate::kinds::EventRecycler;
 
 pub(super) async fn observe(
@@ -29,18 +29,18 @@ pub(super) async fn observe(
         return Ok(None);
     };
     let meta = entry.meta().clone();
-    let content = match entry {
-        Entry::Undecodable(object) => Content::Undecodable(object.error.clone()),
+    let facts = match entry {
+        Entry::Undecodable(object) => Err(Refusal::Undecodable(object.error.clone())),
         Entry::Known(recycler) => {
             // A live read may return a change that no subscriber got yet.
             controller.detection.tracker.track(&recycler, &*controller.detection.events);
             match facts(controller, &recycler).await? {
-                Some(facts) => Content::Read(Box::new(facts)),
+                Some(facts) => Ok(Box::new(facts)),
                 None => return Ok(None),
             }
         }
     };
-    Ok(Some(Snapshot { meta, content }))
+    Ok(Some(Snapshot { meta, facts }))
 }
 
 async fn facts(
@@ -82,7 +82,6 @@ async fn recycles(
     Ok(snapshots)
 }
 
-/// Those of the groups that were described recently.
 fn groups<'a>(
     controller: &RecyclerController,
     groups: impl Iterator<Item = &'a GroupRef>,

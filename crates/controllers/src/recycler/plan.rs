@@ -70,7 +70,6 @@ pub(crate) struct Begin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     Threshold,
-    /// An interrupted recycle left its group at size zero.
     LeftAtZero,
 }
 
@@ -95,9 +94,7 @@ impl BlockedBy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Hold {
     Active,
-    /// The EventRecycler of this name recycles it.
     Elsewhere(Arc<str>),
-    /// It was recycled, and its cool-down ends then.
     CoolDown(Timestamp),
     Concurrency,
     /// The schedule is closed; it opens then, if ever.

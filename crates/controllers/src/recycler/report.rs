@@ -20,7 +20,7 @@ use super::messages;
 use super::naming::Names;
 use super::plan::{Begin, BlockedBy, Cause, Hold, Outcome, Plan};
 use super::recycling::{self, RecycleReport, group_of};
-use super::snapshot::{Content, Facts, Snapshot};
+use super::snapshot::{Facts, Snapshot};
 
 pub(super) const ACTION: &str = "Recycle";
 
@@ -30,7 +30,7 @@ pub(super) fn report(
     outcome: &Outcome,
     now: Timestamp,
 ) -> Report {
-    let Content::Read(facts) = &snapshot.content else { return undecodable(plan) };
+    let Ok(facts) = &snapshot.facts else { return undecodable(plan) };
     match &outcome.written {
         Some(Ok(true)) if plan.finalizer.is_some() => Report {
             retry: Some(Retry::Again(Duration::ZERO)),
@@ -99,10 +99,12 @@ impl<'a> ReportBuilder<'a> {
         outcomes: &[recycling::Outcome],
         now: Timestamp,
     ) -> Self {
+        let recycled: Vec<_> = facts.recycles.iter().map(|one| group_of(&one.recycle)).collect();
+        let counted = plan.counted.iter().flat_map(|counted| counted.counts.keys());
         let mut builder = Self {
             facts,
             plan,
-            names: names(facts, plan),
+            names: Names::among(counted.chain(&recycled)),
             now,
             recycles: Vec::new(),
             events: Vec::new(),
@@ -243,12 +245,6 @@ impl<'a> ReportBuilder<'a> {
         let waits = !counted.counts.is_empty() || !counted.counting.open.is_empty();
         self.facts.watch_interval().filter(|_| waits)
     }
-}
-
-fn names(facts: &Facts, plan: &Plan) -> Names {
-    let recycled: Vec<_> = facts.recycles.iter().map(|one| group_of(&one.recycle)).collect();
-    let counted = plan.counted.iter().flat_map(|counted| counted.counts.keys());
-    Names::among(counted.chain(&recycled))
 }
 
 /// The sooner of two. A failure does not delay a requeue that is due earlier.

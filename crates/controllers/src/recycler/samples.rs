@@ -19,7 +19,7 @@ use super::detection::counting::{Counting, Located, Target};
 use super::detection::occurrence::Occurrence;
 use super::recycling::{self, GroupState};
 use super::settings::Settings;
-use super::snapshot::{Content, Facts, GroupView, Snapshot};
+use super::snapshot::{Facts, GroupView, Snapshot};
 use super::timings::RecyclerTimings;
 use crate::kinds::Involved;
 
@@ -154,8 +154,7 @@ impl Sample {
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
-        let content = Content::Read(Box::new(self.facts.clone()));
-        Snapshot { meta: self.meta.clone(), content }
+        Snapshot { meta: self.meta.clone(), facts: Ok(Box::new(self.facts.clone())) }
     }
 }
 

@@ -10,11 +10,10 @@ const DAY: i64 = 24 * 60 * MINUTE;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// The offset from UTC, in seconds.
+    /// All in seconds.
     offset: i64,
     /// The second of the day at which it opens.
     from: i64,
-    /// For how many seconds it is open.
     length: i64,
     /// The days on which it opens, Monday first.
     days: [bool; 7],

@@ -18,13 +18,8 @@ use super::timings::RecyclerTimings;
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub meta: Meta,
-    pub content: Content,
-}
-
-#[derive(Debug, Clone)]
-pub enum Content {
-    Undecodable(String),
-    Read(Box<Facts>),
+    /// What is known of it, or why it cannot be decoded.
+    pub facts: Result<Box<Facts>, Refusal>,
 }
 
 #[derive(Debug, Clone)]
@@ -35,7 +30,6 @@ pub struct Facts {
     pub status: Arc<EventRecyclerStatus>,
     /// The stored counts; empty where they belong to another generation.
     pub counting: Counting,
-    /// Events are known up to this version.
     pub position: Version,
     /// Occurrences after the mark, up to the position.
     pub news: Vec<Located>,
@@ -43,18 +37,16 @@ pub struct Facts {
     pub incomplete: bool,
     /// Occurrences that had no group when they were stored, located again.
     pub reopened: Vec<Located>,
-    /// The other EventRecyclers: name and status.
+    /// Name and status.
     pub others: Vec<(Arc<str>, Arc<EventRecyclerStatus>)>,
     pub recycles: Vec<recycling::Snapshot>,
     /// Groups that an interrupted recycle may have left at size zero, and that were not checked yet.
     pub unchecked: Vec<GroupRef>,
-    /// Groups that were described recently.
     pub groups: BTreeMap<GroupRef, GroupView>,
     pub own_node: Option<Arc<str>>,
     pub timings: RecyclerTimings,
 }
 
-/// A group and the Nodes of its instances.
 #[derive(Debug, Clone)]
 pub struct GroupView {
     pub group: GroupState,
@@ -81,7 +73,6 @@ impl Facts {
     }
 }
 
-/// Whether a recycle of this group is stored there.
 pub(super) fn is_recycling(status: &EventRecyclerStatus, group: &GroupRef) -> bool {
     status.recycles.iter().flatten().any(|one| group_of(one) == *group)
 }

@@ -42,7 +42,6 @@ impl Caller {
         Self { ec2, scaling: Client::from_conf(config.build()), access }
     }
 
-    /// Counts a call and classifies its error.
     fn record<T, E>(
         &self,
         operation: &'static str,
@@ -84,7 +83,6 @@ impl Caller {
         Ok(groups)
     }
 
-    /// Adds hooks and the latest refresh.
     pub(super) async fn with_details(&self, mut group: Group) -> Result<Group, CloudError> {
         let name = group.name.to_string();
         let call = self.scaling.describe_lifecycle_hooks().auto_scaling_group_name(&name);

@@ -25,7 +25,6 @@ const CLUSTER_TAGS: [&str; 3] =
 const CLUSTER_TAG_START: &str = "kubernetes.io/cluster/";
 /// The prefix of lifecycle states in a warm pool.
 const WARM: &str = "Warmed:";
-/// The default heartbeat timeout of a hook.
 const HEARTBEAT: u32 = 3600;
 
 pub(super) fn facts(found: Ec2Instance) -> InstanceFacts {

@@ -6,6 +6,7 @@ use machinist_provider::node_groups::Group;
 use serde_json::json;
 
 use super::*;
+use crate::recycler::error::Refusal;
 use crate::recycler::recycling::GroupState;
 use crate::recycler::samples::{REGION, Sample, ago, group, now};
 

@@ -1,7 +1,5 @@
-//! The counts of one EventRecycler, as they are stored in its status; pure.
-//!
-//! Mark and counts belong together: every occurrence up to the mark is counted or open, and no other one is. The size
-//! is bounded: groups by the window and by [`MOST_COUNTED_TEXT`], open occurrences by [`MOST_OPEN`].
+//! The counts of one EventRecycler, as they are stored in its status: every occurrence up to the mark is counted or
+//! open, and no other one is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -139,11 +137,6 @@ impl Counting {
         let count = |tally: &Tally| tally.count(settings.window, settings.count_by, now);
         let counts = self.groups.iter().map(|(group, tally)| (group.clone(), count(tally)));
         counts.filter(|(_, count)| *count > 0).collect()
-    }
-
-    /// Drops the counts of a group.
-    pub fn forget(&mut self, group: &GroupRef) {
-        self.groups.remove(group);
     }
 
     pub(crate) fn unmapped(&self) -> u64 {

@@ -194,8 +194,7 @@ impl EventTracker {
         let beyond_mark = one.noted.iter().filter(|note| note.version > mark);
         let (noted, later): (Vec<_>, Vec<_>) = beyond_mark.partition(|note| note.version <= until);
         let now = self.clock.now();
-        // After a restore from a backup the version may never come, so occurrences out of the window are not waited
-        // for.
+        // After a restore from a backup the version may never come: only occurrences in the window are waited for.
         let incomplete = one.settings.as_ref().is_ok_and(|settings| {
             let window = settings.window;
             later.iter().any(|note| window.has(window.bucket(note.occurrence.minute), now))
@@ -241,7 +240,6 @@ impl EventTracker {
 }
 
 impl Tracked {
-    /// Notes occurrences of an Event: how many, and since which version.
     fn note(
         &mut self,
         event: &Event,

@@ -1,7 +1,5 @@
-//! Which group an instance is in, looked up in the background and in batches per region.
-//!
-//! A region that does not answer delays no other one. An instance stays in its group, so that answer is cached for
-//! long; all others expire soon.
+//! Which group an instance is in, looked up in the background and in batches per region. An instance stays in its
+//! group, so that answer is cached for long; all others expire soon.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

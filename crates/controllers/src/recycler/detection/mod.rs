@@ -26,7 +26,7 @@ pub use self::group_membership::GroupMembership;
 pub use self::locator::Locator;
 use super::decide::decide;
 use super::plan::Plan;
-use super::snapshot::{Content, Facts, Snapshot};
+use super::snapshot::{Facts, Snapshot};
 use super::timings::RecyclerTimings;
 use crate::kinds::{EventRecycler, Events};
 
@@ -52,8 +52,7 @@ impl Detection {
     /// The plan of an EventRecycler that recycles nothing; `None` if it is not tracked.
     pub fn decide(&self, recycler: &EventRecycler, now: Timestamp) -> Option<Plan> {
         let facts = self.facts(recycler, RecyclerTimings::default())?;
-        let content = Content::Read(Box::new(facts));
-        Some(decide(&Snapshot { meta: recycler.meta.clone(), content }, now))
+        Some(decide(&Snapshot { meta: recycler.meta.clone(), facts: Ok(Box::new(facts)) }, now))
     }
 
     /// What is known from Events; `None` if the EventRecycler is not tracked.

@@ -10,7 +10,6 @@ use crate::kinds::Involved;
 
 const NOTHING: &str = "-";
 
-/// Occurrences of an Event in one minute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Occurrence {
     pub minute: Minute,

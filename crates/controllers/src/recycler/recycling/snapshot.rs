@@ -79,7 +79,6 @@ pub struct Node {
     pub mark: Option<DrainMark>,
 }
 
-/// The mark on the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Marked {
     No,

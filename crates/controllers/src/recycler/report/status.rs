@@ -8,7 +8,6 @@ use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::event_recycler::status::Unmapped;
 use machinist_api::names::{CONDITION_READY, SEVERITY_ERROR};
-use machinist_api::parts;
 use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition, whole_seconds};
 use machinist_domain::patch::difference;
@@ -23,8 +22,7 @@ use crate::recycler::snapshot::Facts;
 /// Fields that change with every Event. Where nothing else has changed, they are stored after a pause.
 const FREQUENT: [&str; 3] = ["counting", "eventCounts", "unmapped"];
 
-/// The field that follows from the conditions, so it is never stored alone. A CRD without it cannot cause endless
-/// writes.
+/// Follows from the conditions, so it is never stored alone: a CRD without it cannot cause endless writes.
 const REFUSED: &str = "refused";
 
 const REASON_INVALID: &str = "InvalidConfiguration";
@@ -70,7 +68,9 @@ pub(super) fn draft(
             Condition::no(CONDITION_READY, SEVERITY_ERROR, REASON_INVALID, refusal.to_string())
         }
     };
-    let current: Vec<_> = status.conditions.iter().flatten().map(read).collect();
+    let stored: Vec<wire::Condition> =
+        serde_json::from_value(json!(status.conditions)).unwrap_or_default();
+    let current: Vec<_> = stored.iter().map(Condition::read).collect();
     if let Some(list) = conditions::set(&current, [ready, recycling], now) {
         status.conditions = serde_json::from_value(conditions::to_json(&list)).ok();
     }
@@ -90,7 +90,7 @@ fn count(
     for recycle in recycles {
         let group = group_of(recycle);
         if !stored.contains(&group) || recycle.step.is_over() {
-            counting.forget(&group);
+            counting.groups.remove(&group);
             counts.remove(&group);
         }
     }
@@ -129,7 +129,6 @@ pub(super) fn patch(
     (difference(&stored, &fields(&status)), None)
 }
 
-/// For how long counts alone are not stored.
 fn recently_stored(facts: &Facts, now: Timestamp) -> Option<Duration> {
     let last: Timestamp = facts.status.last_check_time.as_deref()?.parse().ok()?;
     let age = Duration::try_from(now.duration_since(last)).ok()?;
@@ -146,15 +145,4 @@ fn fields(status: &EventRecyclerStatus) -> Map<String, Value> {
 /// A list; `None` where it is empty and was never stored.
 fn or_nothing<T>(list: Vec<T>, stored: Option<&Vec<T>>) -> Option<Vec<T>> {
     Some(list).filter(|list| stored.is_some() || !list.is_empty())
-}
-
-fn read(condition: &parts::Condition) -> Condition {
-    Condition::read(&wire::Condition {
-        kind: condition.kind.clone(),
-        status: condition.status.clone(),
-        severity: condition.severity.clone(),
-        reason: condition.reason.clone(),
-        message: condition.message.clone(),
-        last_transition_time: condition.last_transition_time.parse().ok(),
-    })
 }

@@ -74,7 +74,6 @@ pub(super) fn recycled(group: &str) -> String {
     format!("recycled {group}")
 }
 
-/// Why a recycle failed, if it did.
 pub(super) fn failure(recycle: &Recycle) -> Option<String> {
     let failure = recycle.failure?.as_str();
     let why = recycle.message.as_deref().unwrap_or("no reason given");

@@ -2,7 +2,6 @@
 //! [`MOST_BUCKETS`] buckets and [`MOST_SUBJECTS`] subjects, so that the stored text is bounded. A bucket counts while
 //! any moment of it is in the window.
 
-mod bound;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -11,8 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub(crate) use self::bound::bound;
-pub(crate) use self::tally::Tally;
+pub(crate) use self::tally::{Tally, bound};
 
 /// The most buckets of one group, apart from one that is leaving the window.
 pub(crate) const MOST_BUCKETS: i64 = 60;
@@ -20,14 +18,12 @@ pub(crate) const MOST_BUCKETS: i64 = 60;
 /// The most subjects of one group; the newest stay.
 pub(crate) const MOST_SUBJECTS: usize = 1000;
 
-/// A minute, counted from the epoch.
 pub(crate) type Minute = i64;
 
 pub(crate) fn minute_of(at: Timestamp) -> Minute {
     at.as_second().div_euclid(60)
 }
 
-/// How far back something counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     seconds: i64,
@@ -55,7 +51,6 @@ impl Window {
         minute - minute.rem_euclid(self.width())
     }
 
-    /// Whether what is in the bucket that begins with this minute counts.
     pub fn has(self, bucket: Minute, now: Timestamp) -> bool {
         let end = bucket.saturating_add(self.width()).saturating_mul(60);
         end > now.as_second().saturating_sub(self.seconds)

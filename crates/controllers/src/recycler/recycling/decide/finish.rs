@@ -1,5 +1,4 @@
-//! The end of a recycle: rolls back what was begun and is no longer wanted, and removes the mark. This is never given
-//! up.
+//! The end of a recycle: rolls back what was begun, and removes the mark. This is never given up.
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
@@ -76,7 +75,6 @@ pub(super) fn release(snapshot: &Snapshot, group: Option<&Group>, now: Timestamp
         .unwrap_or_else(|| at(snapshot, Step::Unmarking, now))
 }
 
-/// Whether a refresh of this recycle is running and not being cancelled.
 fn is_refreshed(recycle: &Recycle, group: &Group) -> bool {
     let ours = |refresh: &Refresh| {
         recycle.refresh_before.as_deref() != Some(&*refresh.id)
@@ -86,8 +84,7 @@ fn is_refreshed(recycle: &Recycle, group: &Group) -> bool {
     recycle.strategy == Strategy::InstanceRefresh && group.refresh.as_ref().is_some_and(ours)
 }
 
-/// Releases a Node that this recycle cordoned and whose instance is not terminating: it stays, or was detached from the
-/// group.
+/// Releases a Node that this recycle cordoned and whose instance stays, or was detached from the group.
 pub(super) fn release_node(
     snapshot: &Snapshot,
     group: Option<&Group>,
@@ -121,8 +118,7 @@ fn may_be_begun(state: InstanceState) -> bool {
     state != InstanceState::Gone
 }
 
-/// Whether this recycle scaled the group to zero and not back: the group was taken for gone, or the recycle was resumed
-/// and given up.
+/// Whether the group was taken for gone at size zero, or the recycle was resumed there and given up.
 fn is_left_at_zero(snapshot: &Snapshot, group: &Group) -> bool {
     let recycle = &snapshot.recycle;
     recycle.strategy == Strategy::ScaleToZero
@@ -132,7 +128,6 @@ fn is_left_at_zero(snapshot: &Snapshot, group: &Group) -> bool {
         && recycle.original.desired != 0
 }
 
-/// Removes the mark from the group, once everything is rolled back.
 pub(super) fn unmark(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     let recycle = &snapshot.recycle;
     if is_left_at_zero(snapshot, group) {
@@ -144,7 +139,6 @@ pub(super) fn unmark(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
     if !is_marked(snapshot, group) {
         return over(snapshot, now);
     }
-    // The recycle was resumed and given up.
     let refreshed = recycle.failure.is_some() && is_refreshed(recycle, group);
     Plan::Change(if refreshed { GroupChange::CancelRefresh } else { GroupChange::Unmark })
 }

@@ -38,7 +38,7 @@ pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
     if let Some(plan) = replacing.terminate() {
         return plan;
     }
-    if recycle.instances.iter().all(settled) && replacing.is_complete() {
+    if recycle.instances.iter().all(settled) && replacing.in_use() == 0 {
         return at(snapshot, Step::Unmarking, now);
     }
     match replacing.next() {
@@ -155,22 +155,19 @@ impl<'a> Replacing<'a> {
     }
 
     fn drain_or_wait(&self, why: &str) -> Plan {
-        let (mut drains, mut again) = (Vec::new(), None::<Duration>);
-        let mut draining = false;
+        let (mut drains, mut pauses) = (Vec::new(), Vec::new());
         for instance in self.at(InstanceState::Draining) {
             let Some(verdict) = self.verdict(instance) else { continue };
-            draining = true;
             let left = self.snapshot.settings.drain_timeout.saturating_sub(self.lasted(instance));
-            let pause = verdict.again.unwrap_or(self.snapshot.settings.poll).min(left);
-            again = Some(again.map_or(pause, |again| again.min(pause)));
+            pauses.push(verdict.again.unwrap_or(self.snapshot.settings.poll).min(left));
             if !verdict.effects.is_empty() {
                 drains.push((InstanceId::from(instance.id.as_str()), verdict));
             }
         }
-        match again {
+        match pauses.into_iter().min() {
             Some(_) if !drains.is_empty() => Plan::Drain(drains),
-            Some(pause) if draining => Plan::Wait { pause, why: messages::DRAINING.to_owned() },
-            _ => wait_or_give_up(self.snapshot, why, self.now),
+            Some(pause) => Plan::Wait { pause, why: messages::DRAINING.to_owned() },
+            None => wait_or_give_up(self.snapshot, why, self.now),
         }
     }
 
@@ -222,10 +219,5 @@ impl<'a> Replacing<'a> {
     fn state(&self, member: &Member) -> Option<InstanceState> {
         let mut instances = self.snapshot.recycle.instances.iter();
         instances.find(|instance| *instance.id == *member.id.0).map(|instance| instance.state)
-    }
-
-    /// Whether all places of the group are filled, apart from skipped instances.
-    fn is_complete(&self) -> bool {
-        self.in_use() == 0
     }
 }

@@ -24,16 +24,14 @@ use machinist_runtime::writer::{Gateway, Writer};
 use tokio_util::sync::CancellationToken;
 
 use super::super::arguments::{How, RecycleArguments};
-use super::super::{environment, messages, region};
+use super::super::{environment, messages};
 use crate::recycler;
 
-/// The party in audit lines.
 const PARTY: &str = "recycle";
 
 /// The prefix of owners in marks of this verb.
 pub(super) const BY_HAND: &str = "by-hand/";
 
-/// What a recycle from the command line needs.
 #[derive(Debug)]
 pub(in super::super) struct RecycleContext {
     pub(in super::super) recycling: Recycling,
@@ -54,7 +52,6 @@ pub(in super::super) struct RecycleContext {
 }
 
 impl RecycleContext {
-    /// Lists and watches the Nodes.
     pub(in super::super) async fn new(
         common: &RecycleArguments,
         providers: &Providers,
@@ -63,7 +60,7 @@ impl RecycleContext {
     ) -> anyhow::Result<Self> {
         let timings = Timings::default();
         let groups = environment::node_groups(providers)?;
-        let named = region::named(common.region.as_deref());
+        let named = environment::region(common.region.as_deref());
         let cluster = environment::cluster(common, &timings).await?;
         let clock: SharedClock = Arc::new(SystemClock);
         let metrics = Arc::new(Metrics::default());
@@ -73,7 +70,7 @@ impl RecycleContext {
         synced(&nodes).await?;
         let region = match named {
             Some(region) => region,
-            None => region::of_nodes(provider_ids(&nodes).iter().map(|id| &**id))?,
+            None => environment::region_of_nodes(provider_ids(&nodes).iter().map(|id| &**id))?,
         };
         let session = cluster.session(UserAgent::of("recycle"));
         let gateway = Gateway::new(false, timings.cloud_call, metrics);
@@ -113,7 +110,6 @@ impl RecycleContext {
     }
 }
 
-/// Waits until a cache has its first list.
 pub(in super::super) async fn synced<K: Kind>(cache: &Cache<K>) -> anyhow::Result<()> {
     match cache.wait_synced_or_trouble().await {
         None => Ok(()),

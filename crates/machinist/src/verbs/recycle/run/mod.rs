@@ -1,8 +1,5 @@
 //! `machinist recycle run`: recycles node groups one after the other, by the stages of the controller.
 //!
-//! Input: names of groups. Output: a confirmation prompt ([`preview`]), progress on stderr ([`progress`]), and results
-//! on stdout.
-//!
 //! The plan is stored only in the tags of the group. The same command resumes from there: after Ctrl-C, after a crash,
 //! on another machine. The first group that fails ends the run.
 
@@ -43,7 +40,6 @@ struct GroupResult {
     reason: Option<String>,
 }
 
-/// Runs `machinist recycle run`.
 pub(super) async fn main(
     common: &RecycleArguments,
     arguments: &RunArguments,
@@ -101,7 +97,6 @@ pub(super) async fn main(
     }
 }
 
-/// Prints the results, if there are any.
 fn print(arguments: &RunArguments, results: &[GroupResult]) -> anyhow::Result<()> {
     if results.is_empty() {
         return Ok(());
@@ -109,7 +104,6 @@ fn print(arguments: &RunArguments, results: &[GroupResult]) -> anyhow::Result<()
     show(arguments.output, results, || as_table(results))
 }
 
-/// Asks for confirmation on the terminal.
 fn confirm(previews: &[Preview]) -> anyhow::Result<()> {
     if !std::io::stdin().is_terminal() {
         return Err(anyhow::anyhow!(messages::NO_TERMINAL).context(Usage));

@@ -18,17 +18,13 @@ use super::context::{BY_HAND, RecycleContext};
 use super::drive::rest;
 use super::progress::Progress;
 
-/// What will happen to a group.
 #[derive(Debug)]
 pub(in super::super) struct Preview {
     pub(in super::super) recycle: Recycle,
-    /// Set where a recycle is resumed.
     resumed: Option<Resumed>,
-    /// Notes about the group.
     remarks: Vec<String>,
 }
 
-/// A recycle that was begun before.
 #[derive(Debug, Clone)]
 struct Resumed {
     /// Its owner and start.
@@ -37,19 +33,26 @@ struct Resumed {
     text: String,
 }
 
-/// Why a group is not recycled. The texts are in `messages`.
 #[derive(Debug)]
 pub(in super::super) enum PreviewError {
-    /// The group cannot be described.
-    Unreachable { group: GroupRef, why: String },
-    /// The group does not exist.
+    Unreachable {
+        group: GroupRef,
+        why: String,
+    },
     NotFound(GroupRef),
     /// Another owner recycles it.
-    Busy { group: GroupRef, owner: String },
-    /// The group cannot be recycled.
-    Refused { group: GroupRef, why: String },
-    /// The group has changed since the preview.
-    Changed { group: GroupRef, change: &'static str },
+    Busy {
+        group: GroupRef,
+        owner: String,
+    },
+    Refused {
+        group: GroupRef,
+        why: String,
+    },
+    Changed {
+        group: GroupRef,
+        change: &'static str,
+    },
 }
 
 impl std::error::Error for PreviewError {}
@@ -76,7 +79,6 @@ struct ShownInstance<'a> {
     node: Option<&'a str>,
 }
 
-/// Describes a group and previews its recycle.
 pub(in super::super) async fn of(
     context: &RecycleContext,
     group: &GroupRef,
@@ -221,7 +223,6 @@ impl Preview {
     }
 }
 
-/// The preview as text.
 pub(super) fn as_text(previews: &[Preview]) -> String {
     let mut text = String::new();
     for Preview { recycle, resumed, remarks } in previews {

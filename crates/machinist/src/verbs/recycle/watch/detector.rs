@@ -77,7 +77,6 @@ impl Detector {
         Ok(Self { recycler, detection, news })
     }
 
-    /// Counts Events and decides what to recycle.
     pub(super) fn look(&mut self, now: Timestamp) -> Plan {
         let plan = self.detection.decide(&self.recycler, now).unwrap_or_default();
         if let Some(counted) = &plan.counted {
@@ -89,7 +88,7 @@ impl Detector {
     /// Notes the recycle of a group and drops its counts.
     pub(super) fn settle(&mut self, group: &GroupRef, status: &str, now: Timestamp) {
         let mut counting = Counting::of(&self.recycler);
-        counting.forget(group);
+        counting.groups.remove(group);
         let entry = PastRecycle {
             node_group: Some(group.name.to_string()),
             region: Some(group.region.to_string()),
@@ -130,7 +129,6 @@ fn recycler(spec: EventRecyclerSpec, mark: Version) -> EventRecycler {
     }
 }
 
-/// The flags as a spec.
 fn spec(region: Option<&str>, arguments: &WatchArguments) -> anyhow::Result<EventRecyclerSpec> {
     let time = |time: std::time::Duration| format!("{}ms", time.as_millis());
     let spec = json!({

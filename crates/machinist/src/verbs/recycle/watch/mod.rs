@@ -18,7 +18,6 @@ use super::run::{RecycleContext, command, preview};
 use super::{messages, say};
 use crate::exit::Stopped;
 
-/// Watches until Ctrl-C.
 pub(super) async fn main(
     common: &RecycleArguments,
     arguments: &WatchArguments,
