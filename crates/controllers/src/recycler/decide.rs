@@ -1,7 +1,7 @@
 //! Decides what counts, which recycle begins, and the next step of every recycle in progress.
 //!
-//! Of the groups that nothing holds, the one with the most events comes first; where it cannot be recycled, the next one
-//! is considered. A group is described before its recycle begins. At most one recycle begins per reconcile.
+//! Of the groups that nothing holds, the one with the most events comes first; where it cannot be recycled, the next
+//! one is considered. A group is described before its recycle begins. At most one recycle begins per reconcile.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

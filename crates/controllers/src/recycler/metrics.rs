@@ -108,8 +108,7 @@ fn counts(recycler: &str, status: &EventRecyclerStatus) -> impl Iterator<Item = 
 fn steps(recycler: &str, status: &EventRecyclerStatus) -> impl Iterator<Item = Labels<3>> {
     // Both lists have the same order; names are unique.
     let names = status.active_recycles.iter().flatten();
-    let recycles = names.zip(status.recycles.iter().flatten());
-    recycles.map(move |(group, recycle)| {
+    names.zip(status.recycles.iter().flatten()).map(move |(group, recycle)| {
         let step = recycle.step.as_str().to_owned();
         [("recycler", recycler.to_owned()), ("group", group.clone()), ("step", step)]
     })

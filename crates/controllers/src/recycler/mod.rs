@@ -158,12 +158,11 @@ impl Controller for RecyclerController {
         self.recyclers.subscribe(move |change| {
             let status = |entry| known(entry).map(|recycler: &EventRecycler| &*recycler.status);
             metrics.changed(&change.key.name, status(change.before), status(change.after));
-            match known(change.after) {
-                Some(recycler) => of_recyclers.track(recycler, &*events),
-                None => {
-                    of_recyclers.forget(change.key);
-                    abandoned.forget(change.key);
-                }
+            if let Some(recycler) = known(change.after) {
+                of_recyclers.track(recycler, &*events);
+            } else {
+                of_recyclers.forget(change.key);
+                abandoned.forget(change.key);
             }
             keys.add_changed(change.key, change);
         });

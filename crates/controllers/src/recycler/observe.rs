@@ -47,7 +47,7 @@ async fn facts(
     controller: &RecyclerController,
     recycler: &EventRecycler,
 ) -> Result<Option<Facts>, ApiError> {
-    let Some(facts) = controller.detection.facts(recycler, controller.timings) else {
+    let Some(facts) = controller.detection.facts(recycler, &controller.timings) else {
         return Ok(None);
     };
     let mut others = Vec::new();
@@ -62,9 +62,14 @@ async fn facts(
     };
     let located = facts.news.iter().chain(&facts.reopened).filter_map(Located::group);
     let groups = groups(controller, facts.counting.groups.keys().chain(located).chain(&unchecked));
-    let recycles = recycles(controller, recycler).await?;
-    let own_node = controller.recycling.own_node.clone();
-    Ok(Some(Facts { recycles, others, unchecked, groups, own_node, ..facts }))
+    Ok(Some(Facts {
+        recycles: recycles(controller, recycler).await?,
+        others,
+        unchecked,
+        groups,
+        own_node: controller.recycling.own_node.clone(),
+        ..facts
+    }))
 }
 
 async fn recycles(

@@ -8,8 +8,8 @@ use aws_sdk_autoscaling::types::{
     LifecycleHook, LifecycleState, WarmPoolConfiguration,
 };
 use machinist_provider::node_groups::{
-    Group, GroupName, Hook, InstanceFacts, InstanceId, Lifecycle, Member, Process, Refresh,
-    RefreshStatus, Sizes, Transition, WarmPool, mark,
+    Group, GroupName, Hook, InstanceFacts, InstanceId, Lifecycle, Member, Refresh, RefreshStatus,
+    Sizes, WarmPool, mark,
 };
 
 use crate::machines::Ec2Instance;
@@ -60,7 +60,7 @@ pub(super) fn group(group: &AutoScalingGroup) -> Option<Group> {
             desired: size(group.desired_capacity()),
         },
         members,
-        suspended: suspended.map(process).collect(),
+        suspended: suspended.map(Arc::from).collect(),
         warm_pool: group.warm_pool_configuration().map(|pool| warm_pool(pool, warm_size)),
         hooks: Vec::new(),
         mark: mark::from_tags(tag),
@@ -101,14 +101,6 @@ fn lifecycle(word: &str) -> Lifecycle {
     }
 }
 
-fn process(word: &str) -> Process {
-    match word {
-        "Launch" => Process::Launch,
-        "Terminate" => Process::Terminate,
-        other => Process::Other(other.into()),
-    }
-}
-
 fn warm_pool(pool: &WarmPoolConfiguration, now: Option<i32>) -> WarmPool {
     let reuse = pool.instance_reuse_policy().and_then(InstanceReusePolicy::reuse_on_scale_in);
     WarmPool { size: size(now), reuses: reuse.unwrap_or_default() }
@@ -116,8 +108,8 @@ fn warm_pool(pool: &WarmPoolConfiguration, now: Option<i32>) -> WarmPool {
 
 pub(super) fn hook(hook: &LifecycleHook) -> Option<Hook> {
     let transition = match hook.lifecycle_transition()? {
-        "autoscaling:EC2_INSTANCE_LAUNCHING" => Transition::Launching,
-        "autoscaling:EC2_INSTANCE_TERMINATING" => Transition::Terminating,
+        "autoscaling:EC2_INSTANCE_LAUNCHING" => "Launching",
+        "autoscaling:EC2_INSTANCE_TERMINATING" => "Terminating",
         _ => return None,
     };
     let heartbeat = hook.heartbeat_timeout().and_then(|seconds| u32::try_from(seconds).ok());

@@ -9,7 +9,7 @@ use machinist_provider::access::CloudAccess;
 use machinist_provider::cloud::{CloudError, Effect as Happened, ErrorClass, InstanceState};
 use machinist_provider::node_groups::{
     Group, GroupChange, GroupError, GroupName, GroupRef, InstanceId, Lifecycle, NodeGroups,
-    Process, RefreshStatus, Sizes, Transition, mark,
+    RefreshStatus, Sizes, mark,
 };
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_provider::platform::NoPlatform;
@@ -199,10 +199,10 @@ async fn describes_unusual_groups() {
 
     let seen = yard.seen(&group).await;
     assert_eq!(seen.sizes, sizes(1, 4, 2));
-    let suspended = [Process::Launch, Process::Other("AZRebalance".into())];
+    let suspended = ["AZRebalance".into(), "Launch".into()];
     assert_eq!(seen.suspended, suspended.into());
     let hooks: Vec<_> = seen.hooks.iter().map(|hook| (hook.transition, hook.patience)).collect();
-    assert_eq!(hooks, [(Transition::Terminating, 2 * MINUTE)]);
+    assert_eq!(hooks, [("Terminating", 2 * MINUTE)]);
     assert!(seen.warm_pool.is_some());
     let flags: Vec<_> = seen.members.iter().map(|one| one.protected_from_scale_in).collect();
     assert_eq!(flags, [true, false]);

@@ -75,8 +75,9 @@ pub struct Group {
     pub sizes: Sizes,
     /// The members, sorted by id, without warm-pool instances.
     pub members: Vec<Member>,
-    /// Suspended processes.
-    pub suspended: BTreeSet<Process>,
+    /// Suspended processes. Without `Launch` no member is replaced, without `Terminate` none is terminated, not even by
+    /// id.
+    pub suspended: BTreeSet<Arc<str>>,
     /// The warm pool.
     pub warm_pool: Option<WarmPool>,
     /// The lifecycle hooks.
@@ -130,27 +131,6 @@ impl Lifecycle {
     }
 }
 
-/// A process of a group.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Process {
-    /// Launches members. While suspended, no member is replaced.
-    Launch,
-    /// Terminates members. While suspended, none is terminated, not even by id.
-    Terminate,
-    /// Another process.
-    Other(Arc<str>),
-}
-
-impl fmt::Display for Process {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Launch => "Launch",
-            Self::Terminate => "Terminate",
-            Self::Other(word) => word,
-        })
-    }
-}
-
 /// A warm pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WarmPool {
@@ -165,19 +145,10 @@ pub struct WarmPool {
 pub struct Hook {
     /// The name.
     pub name: Arc<str>,
-    /// The transition.
-    pub transition: Transition,
+    /// The transition: `Launching` or `Terminating`.
+    pub transition: &'static str,
     /// The heartbeat timeout.
     pub patience: Duration,
-}
-
-/// The transition of a hook.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Transition {
-    /// A launch.
-    Launching,
-    /// A termination.
-    Terminating,
 }
 
 /// An instance refresh: the cloud replaces all members by itself.

@@ -15,7 +15,7 @@ pub use machinist_api::event_recycler::recycle::Sizes;
 pub use self::change::{GroupChange, GroupError};
 pub use self::group::{
     Group, GroupName, GroupRef, Hook, InstanceFacts, InstanceId, InstanceLocation, Lifecycle,
-    Member, Process, Refresh, RefreshStatus, Transition, WarmPool,
+    Member, Refresh, RefreshStatus, WarmPool,
 };
 pub use self::none::NoGroups;
 use crate::Pending;

@@ -1,7 +1,7 @@
 //! Notes matching Events per EventRecycler when they arrive, on followers too, and requeues the EventRecycler.
 //!
-//! An Event counts by how much its count grew. Where that is unknown, an Event that is new in the window counts in full,
-//! and any other one once. After a relist the mark may lie within the growth of an Event: that growth counts once.
+//! An Event counts by how much its count grew. Where that is unknown, an Event that is new in the window counts in
+//! full, and any other one once. After a relist the mark may lie within the growth of an Event: it counts once then.
 //!
 //! Events arrive while their store is locked, so no cache is read while the lock of this module is held.
 
@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use super::counting::Counting;
 use super::occurrence::Occurrence;
 use super::window::minute_of;
-use crate::kinds::{Event, EventDetails, EventRecycler, Events};
+use crate::kinds::{Event, EventRecycler, Events};
 use crate::recycler::error::Refusal;
 use crate::recycler::settings::Settings;
 
@@ -146,32 +146,19 @@ impl EventTracker {
         position: Version,
     ) {
         let Some(Entry::Known(event)) = after else { return };
-        let Some(about) = &event.about else { return };
         let former = match before {
-            Some(Entry::Known(before)) if before.meta.uid == event.meta.uid => Some(before),
+            Some(Entry::Known(before)) if before.meta.uid == event.meta.uid => Some(&**before),
             _ => None,
         };
         if former.is_some_and(|former| event.count <= former.count) {
             return;
         }
-        let since = match former {
-            None if about.first == about.last => event.meta.version,
-            // A relist: only the previous version is certain.
-            _ if position > event.meta.version => former.map_or(NOTHING, |it| it.meta.version),
-            _ => position,
-        };
         let (now, uptime) = (self.clock.now(), self.clock.uptime());
         let mut tracked = self.tracked.lock();
         for (key, one) in &mut *tracked {
-            let Ok(settings) = &one.settings else { continue };
-            if !one.seeded || !settings.pattern.fits(about) {
+            if !one.seeded || !one.note(event, former, position, now) {
                 continue;
             }
-            let times = match former {
-                Some(former) => event.count - former.count,
-                None => times_of_new(event, about, settings, now),
-            };
-            one.note(event, about, (times, since), now);
             let Some(queue) = self.queue.get() else { continue };
             let due = one.observed.map(|observed| observed + self.gather);
             match due.and_then(|due| due.checked_sub(uptime)) {
@@ -224,40 +211,56 @@ impl EventTracker {
             let mut tracked = self.tracked.lock();
             let Some(one) = tracked.get_mut(key).filter(|one| !one.seeded) else { return };
             one.seeded = true;
-            let Ok(settings) = one.settings.clone() else { return };
-            for event in events {
-                let Some(about) = &event.about else { continue };
-                if event.meta.version > one.mark && settings.pattern.fits(about) {
-                    let times = times_of_new(event, about, &settings, now);
-                    // How much of an Event that has grown was counted before is unknown.
-                    let is_new = about.first == about.last;
-                    let since = if is_new { event.meta.version } else { NOTHING };
-                    one.note(event, about, (times, since), now);
-                }
+            let mark = one.mark;
+            for event in events.filter(|event| event.meta.version > mark) {
+                // How much of an Event that has grown was counted before is unknown.
+                one.note(event, None, Version(u64::MAX), now);
             }
         });
     }
 }
 
 impl Tracked {
+    /// Notes by how much an Event has grown, and returns whether it matches. All changes up to `position` are noted.
     fn note(
         &mut self,
         event: &Event,
-        about: &EventDetails,
-        (times, since): (u32, Version),
+        former: Option<&Event>,
+        position: Version,
         now: Timestamp,
-    ) {
-        let Ok(settings) = &self.settings else { return };
+    ) -> bool {
+        let (Ok(settings), Some(about)) = (&self.settings, &event.about) else { return false };
+        if !settings.pattern.fits(about) {
+            return false;
+        }
         // Clocks differ, and some Events have no time.
         let last = Timestamp::from_second(about.last).unwrap_or(now).min(now);
         let last = if about.last == 0 { now } else { last };
         if !settings.window.has_moment(last, now) {
-            return;
+            return true;
         }
+        let first = Timestamp::from_second(about.first).unwrap_or(now);
+        let is_new = about.first == about.last;
+        let times = match former {
+            Some(former) => event.count - former.count,
+            None if is_new || settings.window.has_moment(first, now) => event.count,
+            // It existed before with another uid.
+            None => 1,
+        };
+        let version = event.meta.version;
+        let since = match former {
+            None if is_new => version,
+            // A list: only the previous version is certain.
+            _ if position > version => former.map_or(NOTHING, |former| former.meta.version),
+            _ => position,
+        };
         let minute = minute_of(last);
         let (involved, host) = (about.involved.clone(), about.host.clone());
-        let occurrence = Occurrence { minute, times, involved, host };
-        self.noted.push(Note { version: event.meta.version, since, occurrence });
+        self.noted.push(Note {
+            version,
+            since,
+            occurrence: Occurrence { minute, times, involved, host },
+        });
         if self.noted.len() > self.most {
             let (window, mark) = (settings.window, self.mark);
             self.noted.retain(|note| {
@@ -265,6 +268,7 @@ impl Tracked {
             });
             self.most = MANY.max(self.noted.len() * 2);
         }
+        true
     }
 
     fn advance(&mut self, mark: Version) {
@@ -274,13 +278,6 @@ impl Tracked {
             self.noted.shrink_to(MANY);
         }
     }
-}
-
-/// How often a new Event counts. One whose first time is out of the window existed before with another uid.
-fn times_of_new(event: &Event, about: &EventDetails, settings: &Settings, now: Timestamp) -> u32 {
-    let first = Timestamp::from_second(about.first).unwrap_or(now);
-    let is_new = about.first == about.last || settings.window.has_moment(first, now);
-    if is_new { event.count } else { 1 }
 }
 
 #[cfg(test)]

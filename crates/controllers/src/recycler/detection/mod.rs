@@ -51,7 +51,7 @@ impl Detection {
 
     /// The plan of an EventRecycler that recycles nothing; `None` if it is not tracked.
     pub fn decide(&self, recycler: &EventRecycler, now: Timestamp) -> Option<Plan> {
-        let facts = self.facts(recycler, RecyclerTimings::default())?;
+        let facts = self.facts(recycler, &RecyclerTimings::default())?;
         Some(decide(&Snapshot { meta: recycler.meta.clone(), facts: Ok(Box::new(facts)) }, now))
     }
 
@@ -59,7 +59,7 @@ impl Detection {
     pub(super) fn facts(
         &self,
         recycler: &EventRecycler,
-        timings: RecyclerTimings,
+        timings: &RecyclerTimings,
     ) -> Option<Facts> {
         let counting = Counting::of(recycler);
         // The position comes first: occurrences up to it are complete.
@@ -90,7 +90,7 @@ impl Detection {
             unchecked: Vec::new(),
             groups: BTreeMap::new(),
             own_node: None,
-            timings,
+            timings: *timings,
         })
     }
 }

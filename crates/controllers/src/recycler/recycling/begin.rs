@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycledInstance, Step};
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::key::Uid;
-use machinist_provider::node_groups::{Group, GroupRef, InstanceId, Process};
+use machinist_provider::node_groups::{Group, GroupRef, InstanceId};
 
 use super::mark::Mark;
-use super::snapshot::{Node, is_spared, takes_back};
+use super::snapshot::{Node, REPLACES, is_spared, suspended, takes_back};
 
 /// A request to recycle a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Request {
 pub enum Refusal {
     Empty,
     Deleting,
-    Suspended(Process),
+    Suspended(&'static str),
     WarmPool,
     Protected(InstanceId),
     OutOfService(InstanceId),
@@ -115,20 +115,16 @@ pub(super) fn refusal(
     if going.clone().next().is_none() {
         return Some(Refusal::Empty);
     }
-    let needed = |process: &&Process| match process {
-        Process::Launch | Process::Terminate => true,
-        Process::Other(word) => {
-            strategy == Strategy::InstanceRefresh && &**word == "InstanceRefresh"
-        }
-    };
-    if let Some(process) = group.suspended.iter().find(needed) {
-        return Some(Refusal::Suspended(process.clone()));
+    let refreshes = strategy == Strategy::InstanceRefresh;
+    let refresh = || suspended(group, &["InstanceRefresh"]).filter(|_| refreshes);
+    if let Some(process) = suspended(group, &REPLACES).or_else(refresh) {
+        return Some(Refusal::Suspended(process));
     }
     if group.refresh.as_ref().is_some_and(|refresh| refresh.status.is_running()) {
         return Some(Refusal::RefreshRunning);
     }
     // Instances that a refresh replaces do not go back into the pool.
-    if strategy != Strategy::InstanceRefresh && takes_back(group) {
+    if !refreshes && takes_back(group) {
         return Some(Refusal::WarmPool);
     }
     if strategy == Strategy::Replace {

@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::Duration;
 
 use machinist_api::event_recycler::recycle::{RecycleFailure, RecycledInstance, Step};
-use machinist_provider::node_groups::Process;
 
 use super::begin::Refusal;
 use crate::recycler::messages::span;
@@ -53,7 +52,7 @@ pub(super) const SCALE_DOWN_FAILS: &str = "the group cannot be scaled to zero";
 pub(super) const NOT_READY: &str = "new instances of the group are not ready yet";
 pub(super) const DRAINING: &str = "draining a node";
 
-pub(super) fn suspended(process: &Process) -> String {
+pub(super) fn suspended(process: &str) -> String {
     format!("process {process} of the group is suspended; resume it")
 }
 
@@ -126,7 +125,7 @@ pub(in crate::recycler) fn refusals() -> Vec<Refusal> {
     vec![
         Refusal::Empty,
         Refusal::Deleting,
-        Refusal::Suspended(Process::Launch),
+        Refusal::Suspended("Launch"),
         Refusal::WarmPool,
         Refusal::Protected("i-1".into()),
         Refusal::OutOfService("i-1".into()),
@@ -174,7 +173,7 @@ mod tests {
             ("", not_described("access denied")),
             ("", MAYBE_GONE.to_owned()),
             ("", MARK_FAILS.to_owned()),
-            ("", suspended(&Process::Launch)),
+            ("", suspended("Launch")),
             ("", NOT_READY.to_owned()),
             ("", DRAINING.to_owned()),
             ("", refreshing(refresh, 40)),

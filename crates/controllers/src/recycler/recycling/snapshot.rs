@@ -10,7 +10,7 @@ use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycledIns
 use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::meta::Meta;
 use machinist_domain::observed::Observed;
-use machinist_provider::node_groups::{Group, GroupRef, InstanceId, Lifecycle, Member, Process};
+use machinist_provider::node_groups::{Group, GroupRef, InstanceId, Lifecycle, Member};
 
 use super::begin::Refusal;
 use super::mark::Mark;
@@ -167,11 +167,18 @@ pub(crate) fn is_spared(member: &Member) -> bool {
         || matches!(member.lifecycle, Lifecycle::Standby | Lifecycle::Other(_))
 }
 
+/// The processes that replace a member.
+pub(crate) const REPLACES: [&str; 2] = ["Launch", "Terminate"];
+
+/// The first of the processes that is suspended.
+pub(crate) fn suspended(group: &Group, processes: &[&'static str]) -> Option<&'static str> {
+    processes.iter().copied().find(|process| group.suspended.contains(*process))
+}
+
 /// Why a terminated instance would not be replaced by a new one.
 pub(crate) fn obstacle(group: &Group) -> Option<String> {
-    let mut needed = [Process::Launch, Process::Terminate].into_iter();
-    if let Some(process) = needed.find(|process| group.suspended.contains(process)) {
-        return Some(messages::suspended(&process));
+    if let Some(process) = suspended(group, &REPLACES) {
+        return Some(messages::suspended(process));
     }
     takes_back(group).then(|| Refusal::WarmPool.to_string())
 }

@@ -10,7 +10,7 @@ use machinist_runtime::clock::{Clock as _, SystemClock};
 use proptest::prelude::*;
 
 use super::*;
-use crate::kinds::Involved;
+use crate::kinds::{EventDetails, Involved};
 use crate::recycler::detection::counting::{Counting, Located, Target};
 
 /// A cluster: its Events in order, and one EventRecycler.

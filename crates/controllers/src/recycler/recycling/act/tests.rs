@@ -5,7 +5,7 @@ use std::sync::Arc;
 use machinist_api::event_recycler::recycle::Step;
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_provider::cloud::{CloudError, ErrorClass};
-use machinist_provider::node_groups::{Group, Lifecycle, Process, WarmPool};
+use machinist_provider::node_groups::{Group, Lifecycle, WarmPool};
 use machinist_runtime::clock::ManualClock;
 
 use super::super::samples::snapshot;
@@ -61,8 +61,8 @@ async fn a_group_is_described_directly_before_a_termination() {
 async fn a_changed_group_prevents_a_termination() {
     type Change = fn(&mut Group);
     let cases: [(Change, &str); 6] = [
-        (|group| group.suspended = [Process::Launch].into(), "Launch"),
-        (|group| group.suspended = [Process::Terminate].into(), "Terminate"),
+        (|group| group.suspended = ["Launch".into()].into(), "Launch"),
+        (|group| group.suspended = ["Terminate".into()].into(), "Terminate"),
         (|group| group.members[0].protected_from_scale_in = true, "spared"),
         (|group| group.members[0].lifecycle = Lifecycle::Standby, "spared"),
         (|group| group.members[0].lifecycle = Lifecycle::Other("Detaching".into()), "spared"),

@@ -76,10 +76,8 @@ impl World {
         match effect {
             Plan::Change(GroupChange::Mark(text)) => group.mark = Some(text.clone()),
             Plan::Change(GroupChange::Unmark) => group.mark = None,
-            Plan::Change(GroupChange::Resize { from, to }) => {
-                if group.sizes == *from {
-                    group.sizes = *to;
-                }
+            Plan::Change(GroupChange::Resize { from, to }) if group.sizes == *from => {
+                group.sizes = *to;
             }
             Plan::Terminate(termination) => {
                 let found = group.members.iter_mut().find(|one| one.id == termination.instance);

@@ -12,7 +12,7 @@ use crate::drain::Pod;
 use machinist_api::event_recycler::recycle::InstanceState;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::node_groups::{
-    InstanceId, Lifecycle, Member, Process, Refresh, RefreshStatus, Sizes, WarmPool,
+    InstanceId, Lifecycle, Member, Refresh, RefreshStatus, Sizes, WarmPool,
 };
 
 use super::super::begin::{Request, begin as begin_recycle};

@@ -9,7 +9,7 @@ use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_controllers::recycler::recycling::{Mark, Request, begin, group_of};
 use machinist_domain::key::Uid;
-use machinist_provider::node_groups::{Group, GroupRef};
+use machinist_provider::node_groups::{Group, GroupRef, Hook};
 use serde::Serialize;
 
 use super::super::arguments::StrategyName;
@@ -146,8 +146,8 @@ fn remarks(group: &Group) -> Vec<String> {
         remarks.push(format!("{protected} of its instances are protected from scale-in"));
     }
     for hook in &group.hooks {
-        let transition = hook.transition;
-        remarks.push(format!("hook {} ({transition:?}) may take {:?}", hook.name, hook.patience));
+        let Hook { name, transition, patience } = hook;
+        remarks.push(format!("hook {name} ({transition}) may take {patience:?}"));
     }
     if let Some(pool) = &group.warm_pool {
         remarks.push(format!("it has a warm pool of {}", pool.size));

@@ -215,7 +215,7 @@ fn sizes_that_somebody_else_sets_meanwhile_hold() {
 #[test]
 fn suspended_in_the_middle_nothing_more_is_begun_and_the_reason_is_said() {
     let mut base = replacing();
-    base.group_mut().suspended.insert(Process::Launch);
+    base.group_mut().suspended.insert("Launch".into());
     let plan = decide(&base, now());
     assert!(waits_for(&plan).contains("Launch of the group is suspended"));
     let (_, failure, why) = failed(decide(&base, after(20 * 60)));
@@ -223,10 +223,10 @@ fn suspended_in_the_middle_nothing_more_is_begun_and_the_reason_is_said() {
     assert!(why.contains("Launch"), "{why}");
     let mut base = replacing();
     set(&mut base, "i-1", InstanceState::Terminating);
-    base.group_mut().suspended.insert(Process::Terminate);
+    base.group_mut().suspended.insert("Terminate".into());
     assert!(waits_for(&decide(&base, now())).contains("Terminate of the group is suspended"));
     // Drained, and nothing would come in its place: it stays.
-    base.group_mut().suspended = [Process::Launch].into();
+    base.group_mut().suspended = ["Launch".into()].into();
     assert!(waits_for(&decide(&base, now())).contains("Launch of the group is suspended"));
     let (step, failure, _) = failed(decide(&base, after(20 * 60)));
     assert_eq!((step, failure), (Step::Releasing, RecycleFailure::TimedOut));

@@ -16,7 +16,7 @@ fn to_zero_and_back() {
     assert!(waits_for(&decide(&base, now())).contains("still terminating"));
     base.group_mut().hooks.push(machinist_provider::node_groups::Hook {
         name: "h".into(),
-        transition: machinist_provider::node_groups::Transition::Terminating,
+        transition: "Terminating",
         patience: Duration::from_secs(60),
     });
     assert!(waits_for(&decide(&base, now())).contains("hooks"));
@@ -135,7 +135,7 @@ fn a_size_that_is_still_zero_is_set_back_whatever_somebody_did_to_the_others() {
 #[test]
 fn a_process_suspended_after_the_plan_keeps_the_group_at_its_size() {
     let mut base = snapshot(Strategy::ScaleToZero, Step::ScalingDown, &THREE);
-    base.group_mut().suspended.insert(Process::Launch);
+    base.group_mut().suspended.insert("Launch".into());
     assert!(waits_for(&decide(&base, now())).contains("Launch of the group is suspended"));
     let (step, failure, _) = failed(decide(&base, after(20 * 60)));
     assert_eq!((step, failure), (Step::Restoring, RecycleFailure::TimedOut));
