@@ -9,11 +9,6 @@ use machinist_runtime::controller::start::Shared;
 
 use crate::parts;
 
-/// The region of the process, as AWS tools read it.
-const REGION: [&str; 2] = ["AWS_REGION", "AWS_DEFAULT_REGION"];
-/// The Node of the process, set by its manifest.
-const NODE_NAME: &str = "NODE_NAME";
-
 /// The settings of the recycler.
 pub(crate) fn settings(providers: &Providers, shared: &Arc<Shared>, time_scale: f64) -> Settings {
     let timings = RecyclerTimings::default().scaled(time_scale);
@@ -22,10 +17,20 @@ pub(crate) fn settings(providers: &Providers, shared: &Arc<Shared>, time_scale: 
     Settings {
         // Without node groups, `status.unmapped` shows why Events have no group.
         groups: groups.unwrap_or_else(|| Arc::new(NoGroups)),
-        region: REGION.into_iter().find_map(variable),
-        own_node: variable(NODE_NAME),
+        region: region(),
+        own_node: own_node(),
         timings,
     }
+}
+
+/// The region of the process, as AWS tools read it.
+pub(crate) fn region() -> Option<Arc<str>> {
+    ["AWS_REGION", "AWS_DEFAULT_REGION"].into_iter().find_map(variable)
+}
+
+/// The Node of the process, set by its manifest.
+pub(crate) fn own_node() -> Option<Arc<str>> {
+    variable("NODE_NAME")
 }
 
 fn variable(name: &str) -> Option<Arc<str>> {

@@ -3,6 +3,8 @@
 //! It has everything that is needed to continue after a crash, and is written before each step. A shorter form is
 //! stored as a tag on the group. Values of the enums are stored in clusters and never renamed.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -142,6 +144,17 @@ pub enum RecycleFailure {
     Refused,
     /// Its EventRecycler was deleted, or switched to dry run.
     Cancelled,
+}
+
+impl Sizes {
+    /// All zero.
+    pub const ZERO: Self = Self { min: 0, max: 0, desired: 0 };
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "min {} max {} desired {}", self.min, self.max, self.desired)
+    }
 }
 
 impl Step {

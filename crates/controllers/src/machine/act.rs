@@ -197,7 +197,7 @@ impl Executor<'_> {
             Err(error @ CloudWriteError::TimedOut(_)) => {
                 CloudError::new(ErrorClass::Unavailable, error.to_string())
             }
-            Err(error @ CloudWriteError::NotLeader { .. }) => {
+            Err(error @ CloudWriteError::NotLeader(_)) => {
                 return Err(Box::new(Outcome::Failed(error.failure())));
             }
         };

@@ -1,9 +1,6 @@
 //! Groups that an interrupted recycle left at size zero, and that only their tags tell of: the status was lost, or the
-//! EventRecycler was deleted by force. No events lead there, because a group at size zero has no nodes.
-//!
-//! Input: the groups that an EventRecycler names in its spec and in its history. Each is checked once per process and
-//! spec, and again when the status was lost, so a settled cluster costs no requests. Output: groups to check, and the
-//! recycle to resume.
+//! EventRecycler was deleted by force. No events lead there, because a group at size zero has no nodes. Each group that
+//! an EventRecycler names is checked once per process and spec, and again when the status was lost.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,12 +14,10 @@ use machinist_provider::node_groups::{Group, GroupRef, Sizes};
 use parking_lot::Mutex;
 
 use super::history;
-use super::recycling::mark::Mark;
-use super::recycling::snapshot::wanted;
+use super::recycling::Mark;
 use super::settings::Settings;
 use crate::kinds::EventRecycler;
 
-/// The groups that were checked, per EventRecycler.
 #[derive(Debug, Default)]
 pub(super) struct AbandonedGroups(Mutex<HashMap<ObjectKey, Checked>>);
 
@@ -55,14 +50,12 @@ impl AbandonedGroups {
         free.into_iter().filter(|group| !checked.groups.contains(group)).collect()
     }
 
-    /// Notes that a group needs no recycle.
     pub(super) fn set_checked(&self, recycler: &ObjectKey, group: &GroupRef) {
         if let Some(checked) = self.0.lock().get_mut(recycler) {
             checked.groups.insert(group.clone());
         }
     }
 
-    /// Forgets an EventRecycler.
     pub(super) fn forget(&self, recycler: &ObjectKey) {
         self.0.lock().remove(recycler);
     }
@@ -85,11 +78,10 @@ pub(super) fn named(
     spec.chain(past).map(|(region, name)| GroupRef::new(region, name)).collect()
 }
 
-/// The mark of the recycler that scaled this group to zero, if one did.
 pub(super) fn left_at_zero(group: &Group) -> Option<Mark> {
     let mark = group.mark.as_deref().and_then(Mark::read)?;
     let ours = mark.is_of_a_recycler() && mark.strategy == Strategy::ScaleToZero;
-    let zero = group.sizes == Sizes::ZERO && wanted(mark.original) != Sizes::ZERO;
+    let zero = group.sizes == Sizes::ZERO && mark.original != Sizes::ZERO;
     (ours && zero && !group.deleting).then_some(mark)
 }
 

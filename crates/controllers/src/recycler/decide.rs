@@ -1,9 +1,7 @@
 //! Decides what counts, which recycle begins, and the next step of every recycle in progress.
 //!
-//! A recycle begins for a group that reached the threshold, that no EventRecycler recycles, whose cool-down is over,
-//! while fewer than `maxConcurrent` recycles are in progress and the schedule is open. The group with the most events
-//! comes first; where it cannot be recycled, the next one is considered. A group is described before its recycle
-//! begins. At most one recycle begins per reconcile.
+//! Of the groups that nothing holds, the one with the most events comes first; where it cannot be recycled, the next
+//! one is considered. A group is described before its recycle begins. At most one recycle begins per reconcile.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,24 +15,20 @@ use machinist_provider::node_groups::GroupRef;
 use super::abandoned;
 use super::detection::counting::{Located, Target};
 use super::detection::spent::Spent;
-use super::error::Refusal;
-use super::history::{self, Past};
+use super::history;
 use super::messages;
-use super::plan::{Begin, Blocked, BlockedBy, Candidate, Cause, Counted, Finalizer, Hold, Plan};
-use super::recycling::{self, group_of};
+use super::plan::{Begin, BlockedBy, Candidate, Cause, Counted, Finalizer, Hold, Plan};
+use super::recycling::{self, Request, group_of};
 use super::settings::Settings;
-use super::snapshot::{Activity, Content, Facts, Snapshot};
+use super::snapshot::{Facts, Snapshot, is_recycling};
 
 /// From this many occurrences on, those that are ignored are stored as counted, so that they are not located again.
 const MANY_NEWS: usize = 500;
 
-/// Decides what to do about an EventRecycler.
-pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
-    let facts = match &snapshot.content {
-        Content::Undecodable(why) => {
-            return Plan { refusal: Some(Refusal::Undecodable(why.clone())), ..Plan::default() };
-        }
-        Content::Read(facts) => facts,
+pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
+    let facts = match &snapshot.facts {
+        Ok(facts) => facts,
+        Err(refusal) => return Plan { refusal: Some(refusal.clone()), ..Plan::default() },
     };
     let steps = facts.recycles.iter().map(|recycle| recycling::decide(recycle, now)).collect();
     let mut plan = Plan { steps, ..Plan::default() };
@@ -97,7 +91,6 @@ fn example(facts: &Facts) -> Option<String> {
     newest.map(|(news, why)| messages::unmapped(&news.occurrence.involved, why))
 }
 
-/// Sorts the groups that reached the threshold into candidates, pretended and held ones.
 fn choose(facts: &Facts, settings: &Settings, counted: &Counted, now: Timestamp, plan: &mut Plan) {
     let mut groups: Vec<_> =
         counted.counts.iter().filter(|(_, count)| **count >= settings.threshold).collect();
@@ -120,13 +113,13 @@ fn hold(facts: &Facts, settings: &Settings, group: &GroupRef, now: Timestamp) ->
         return Some(Hold::Active);
     }
     let mut last = history::last(&facts.status, group, settings.dry_run);
-    for one in facts.others.iter().filter(|one| one.is_about(group)) {
-        match &one.activity {
-            Activity::Recycles(_) => return Some(Hold::Elsewhere(Arc::clone(&one.recycler))),
-            Activity::Recycled(at) => last = last.max(Some(Past(*at))),
+    for (recycler, status) in &facts.others {
+        if is_recycling(status, group) {
+            return Some(Hold::Elsewhere(Arc::clone(recycler)));
         }
+        last = last.max(history::last(status, group, false));
     }
-    if let Some(Past(at)) = last {
+    if let Some(at) = last {
         let until = at.saturating_add(settings.cool_down).unwrap_or(Timestamp::MAX);
         if until > now {
             return Some(Hold::CoolDown(until));
@@ -138,7 +131,6 @@ fn hold(facts: &Facts, settings: &Settings, group: &GroupRef, now: Timestamp) ->
     (facts.recycles.len() >= settings.max_concurrent).then_some(Hold::Concurrency)
 }
 
-/// Resumes a recycle that left its group at size zero.
 fn resume(facts: &Facts, now: Timestamp, plan: &mut Plan) {
     for group in &facts.unchecked {
         match facts.groups.get(group).map(|view| &view.group) {
@@ -172,26 +164,28 @@ fn begin(snapshot: &Snapshot, facts: &Facts, settings: &Settings, now: Timestamp
         if unreachable.contains(&group.region) {
             continue;
         }
-        let Some(view) = facts.groups.get(group) else {
-            plan.describe.push(group.clone());
-            continue;
-        };
-        let by = match &view.group {
-            Observed::NotAsked => {
+        let view = facts.groups.get(group);
+        let by = match view.map(|view| (&view.group, &view.nodes)) {
+            None | Some((Observed::NotAsked, _)) => {
                 plan.describe.push(group.clone());
                 continue;
             }
-            Observed::Absent => BlockedBy::NotFound,
-            Observed::Unknown(failure) => {
+            Some((Observed::Absent, _)) => BlockedBy::NotFound,
+            Some((Observed::Unknown(failure), _)) => {
                 unreachable.insert(Arc::clone(&group.region));
                 BlockedBy::Unreachable(failure.clone())
             }
             // A group with more events is not described yet.
-            Observed::Present(_) if !plan.describe.is_empty() => continue,
-            Observed::Present(found) => {
-                let request = candidate.request(&snapshot.meta.uid, settings);
+            Some((Observed::Present(_), _)) if !plan.describe.is_empty() => continue,
+            Some((Observed::Present(found), nodes)) => {
+                let request = Request {
+                    group: group.clone(),
+                    requested_by: snapshot.meta.uid.clone(),
+                    strategy: settings.strategy,
+                    events: i64::try_from(candidate.events).unwrap_or(i64::MAX),
+                };
                 let own_node = facts.own_node.as_deref();
-                match recycling::begin(&request, found, &view.nodes, own_node, is_active, now) {
+                match recycling::begin(&request, found, nodes, own_node, is_active, now) {
                     Ok(recycle) => {
                         plan.begin = Some(Begin { recycle, cause: Cause::Threshold });
                         continue;
@@ -200,7 +194,7 @@ fn begin(snapshot: &Snapshot, facts: &Facts, settings: &Settings, now: Timestamp
                 }
             }
         };
-        plan.blocked.push(Blocked { group: group.clone(), by });
+        plan.blocked.push((group.clone(), by));
     }
 }
 

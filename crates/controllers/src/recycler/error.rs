@@ -1,41 +1,16 @@
-//! Why the spec of an EventRecycler is invalid. The schema rejects most of this, but not for objects that are older
-//! than the schema.
+//! Why the spec of an EventRecycler is invalid. The schema rejects most of this, except for objects that are older.
 
 use machinist_domain::retry::{Category, Classified, Retry};
 
-/// Why the spec of an EventRecycler is invalid. The texts are in `messages`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Neither `searchTerms` nor `match` select any event.
     NothingToLookFor,
-    /// An empty search term would match every message.
     EmptyTerm,
-    /// A duration cannot be parsed.
-    Duration {
-        /// Which field.
-        field: &'static str,
-        /// Its value.
-        text: String,
-    },
-    /// A number is too small.
-    Number {
-        /// Which field.
-        field: &'static str,
-        /// Its value.
-        number: i32,
-    },
-    /// The threshold exceeds what is counted.
-    Unreachable {
-        /// Its value.
-        threshold: u32,
-        /// The highest count.
-        most: usize,
-    },
-    /// An entry of `match.message` is invalid.
+    Duration { field: &'static str, text: String },
+    Number { field: &'static str, number: i32 },
+    Unreachable { threshold: u32, most: usize },
     Pattern(String),
-    /// A time of day or a time zone is invalid.
     Schedule(String),
-    /// The object cannot be decoded.
     Undecodable(String),
 }
 

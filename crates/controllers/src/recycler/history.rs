@@ -9,48 +9,36 @@ use machinist_provider::node_groups::GroupRef;
 
 use super::plan::Candidate;
 
-/// The most entries.
 const MOST: usize = 20;
-/// The most entries that a cool-down depends on.
 const MOST_COOLING: usize = 100;
 
 const SUCCEEDED: &str = "Succeeded";
 const FAILED: &str = "Failed";
 const DRY_RUN: &str = "DryRun";
 
-/// The end of a recycle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Past(pub(super) Timestamp);
-
 /// When a group was last recycled. Entries of `dryRun` count only in `dryRun`.
 pub(super) fn last(
     status: &EventRecyclerStatus,
     group: &GroupRef,
     pretended: bool,
-) -> Option<Past> {
-    let entries = status.recycle_history.iter().flatten();
-    let entries = entries.filter(|entry| is_about(entry, group));
-    let entries = entries.filter(|entry| pretended || was_done(entry));
-    entries.filter_map(ended).map(Past).max()
+) -> Option<Timestamp> {
+    // Old entries have no region and match every group of the name.
+    let is_about = |entry: &&PastRecycle| {
+        entry.region.as_deref().is_none_or(|region| *region == *group.region)
+            && entry.node_group.as_deref() == Some(&*group.name.0)
+    };
+    let entries = status.recycle_history.iter().flatten().filter(is_about);
+    entries.filter(|entry| pretended || was_done(entry)).filter_map(ended).max()
 }
 
-/// Whether it was this group. Old entries have no region and match every group of the name.
-fn is_about(entry: &PastRecycle, group: &GroupRef) -> bool {
-    let here = entry.region.as_deref().is_none_or(|region| *region == *group.region);
-    here && entry.node_group.as_deref() == Some(&*group.name.0)
-}
-
-/// Whether it was no dry run.
 pub(super) fn was_done(entry: &PastRecycle) -> bool {
     entry.status.as_deref() != Some(DRY_RUN)
 }
 
-/// When it ended.
 pub(super) fn ended(entry: &PastRecycle) -> Option<Timestamp> {
     entry.timestamp.as_deref()?.parse().ok()
 }
 
-/// A recycle that is over.
 pub(super) fn entry(recycle: &Recycle, now: Timestamp) -> PastRecycle {
     let status = if recycle.step == Step::Succeeded { SUCCEEDED } else { FAILED };
     PastRecycle {
@@ -64,7 +52,6 @@ pub(super) fn entry(recycle: &Recycle, now: Timestamp) -> PastRecycle {
     }
 }
 
-/// A recycle that `dryRun` prevented.
 pub(super) fn pretended(candidate: &Candidate, now: Timestamp) -> PastRecycle {
     PastRecycle {
         node_group: Some(candidate.group.name.to_string()),

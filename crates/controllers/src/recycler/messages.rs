@@ -1,5 +1,4 @@
-//! Texts that users meet: Events, conditions and `status` of EventRecyclers. `recycling::messages` has those of one
-//! recycle.
+//! Texts that users meet: Events, conditions and `status` of EventRecyclers.
 
 use std::fmt;
 use std::time::Duration;
@@ -103,14 +102,10 @@ pub(super) fn in_group(group: &str, why: &str) -> String {
     format!("{group}: {why}")
 }
 
-pub(super) fn joined(parts: &[String]) -> String {
-    parts.join("; ")
-}
-
 pub(super) fn in_progress(groups: &[String], trouble: &[String]) -> String {
     let mut parts = vec![format!("Recycling {}", groups.join(", "))];
-    parts.extend(trouble.iter().cloned());
-    joined(&parts)
+    parts.extend_from_slice(trouble);
+    parts.join("; ")
 }
 
 pub(super) fn dry_run(group: &str) -> String {
@@ -148,13 +143,8 @@ pub(super) fn unmapped(involved: &Involved, why: &str) -> String {
     }
 }
 
-pub(super) fn pod_without_node() -> String {
-    "the pod is not scheduled yet".to_owned()
-}
-
-pub(super) fn pod_not_found() -> String {
-    "the pod does not exist, and the event names no node".to_owned()
-}
+pub(super) const POD_WITHOUT_NODE: &str = "the pod is not scheduled yet";
+pub(super) const POD_NOT_FOUND: &str = "the pod does not exist, and the event names no node";
 
 pub(super) fn node_not_found(node: &str) -> String {
     format!("node {node} does not exist")

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+use machinist_api::event_recycler::EventRecyclerStatus;
+use machinist_api::event_recycler::status::PastRecycle;
 use machinist_runtime::metrics::{MetricSet, Registry};
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -12,55 +14,15 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 /// Results of a recycle. Each counter starts at zero, because `increase()` misses a series that starts at one.
 const RESULTS: [&str; 3] = ["Succeeded", "Failed", "DryRun"];
 
-/// Metrics about EventRecyclers.
+type Labels<const N: usize> = [(&'static str, String); N];
+
 #[derive(Debug)]
-pub struct RecyclerMetrics {
-    events: Family<GroupLabels, Gauge>,
-    unmapped: Family<RecyclerLabels, Gauge>,
-    active: Family<StepLabels, Gauge>,
-    ended: Family<ResultLabels, Counter>,
-    durations: Family<ResultLabels, Histogram>,
-}
-
-/// What the metrics show of a status.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RecyclerFigures {
-    /// Counted events of each group.
-    pub events: Vec<(String, i64)>,
-    /// Events that are not mapped to a group yet.
-    pub unmapped: i64,
-    /// Active recycles: group and step.
-    pub recycles: Vec<(String, &'static str)>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct GroupLabels {
-    recycler: String,
-    group: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RecyclerLabels {
-    recycler: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StepLabels {
-    recycler: String,
-    group: String,
-    step: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResultLabels {
-    recycler: String,
-    result: String,
-}
-
-impl ResultLabels {
-    fn of(recycler: &str, result: &str) -> Self {
-        Self { recycler: recycler.into(), result: result.into() }
-    }
+pub(super) struct RecyclerMetrics {
+    events: Family<Labels<2>, Gauge>,
+    unmapped: Family<Labels<1>, Gauge>,
+    active: Family<Labels<3>, Gauge>,
+    ended: Family<Labels<2>, Counter>,
+    durations: Family<Labels<2>, Histogram>,
 }
 
 impl MetricSet for RecyclerMetrics {
@@ -87,50 +49,79 @@ impl MetricSet for RecyclerMetrics {
 }
 
 impl RecyclerMetrics {
-    /// Shows a changed status. A status that does not exist, before or after, has default figures.
-    pub fn changed(&self, recycler: &str, before: &RecyclerFigures, after: &RecyclerFigures) {
-        let of_group = |group: &str| GroupLabels { recycler: recycler.into(), group: group.into() };
-        let of_step = |(group, step): &(String, &'static str)| StepLabels {
-            recycler: recycler.into(),
-            group: group.clone(),
-            step,
+    /// Shows a changed status; `None` where there is none, before or after.
+    pub(super) fn changed(
+        &self,
+        recycler: &str,
+        before: Option<&EventRecyclerStatus>,
+        after: Option<&EventRecyclerStatus>,
+    ) {
+        let labels = [("recycler", recycler.to_owned())];
+        if let Some(before) = before {
+            for (labels, _) in counts(recycler, before) {
+                self.events.remove(&labels);
+            }
+            for labels in steps(recycler, before) {
+                self.active.remove(&labels);
+            }
+        }
+        let Some(after) = after else {
+            self.unmapped.remove(&labels);
+            for result in RESULTS {
+                self.ended.remove(&of_result(recycler, result));
+            }
+            return;
         };
-        for (group, _) in &before.events {
-            self.events.remove(&of_group(group));
+        for (labels, count) in counts(recycler, after) {
+            self.events.get_or_create(&labels).set(count);
         }
-        for (group, count) in &after.events {
-            self.events.get_or_create(&of_group(group)).set(*count);
+        for labels in steps(recycler, after) {
+            self.active.get_or_create(&labels).set(1);
         }
-        for recycle in &before.recycles {
-            self.active.remove(&of_step(recycle));
-        }
-        for recycle in &after.recycles {
-            self.active.get_or_create(&of_step(recycle)).set(1);
-        }
-        let labels = RecyclerLabels { recycler: recycler.into() };
-        self.unmapped.get_or_create(&labels).set(after.unmapped);
+        let unmapped = after.unmapped.as_ref().map_or(0, |unmapped| unmapped.count);
+        self.unmapped.get_or_create(&labels).set(unmapped);
         for result in RESULTS {
-            drop(self.ended.get_or_create(&ResultLabels::of(recycler, result)));
+            drop(self.ended.get_or_create(&of_result(recycler, result)));
+        }
+        // Recycles in the first list ended before this process started.
+        let Some(before) = before else { return };
+        let is_known =
+            |entry: &PastRecycle| before.recycle_history.iter().flatten().any(|old| old == entry);
+        let past = after.recycle_history.iter().flatten();
+        for entry in past.filter(|entry| !is_known(entry)) {
+            let labels = of_result(recycler, entry.status.as_deref().unwrap_or("Unknown"));
+            self.ended.get_or_create(&labels).inc();
+            if let Some(took) = took(entry) {
+                self.durations.get_or_create(&labels).observe(took.as_secs_f64());
+            }
         }
     }
+}
 
-    /// Removes the series of a deleted EventRecycler.
-    pub fn forget(&self, recycler: &str, before: &RecyclerFigures) {
-        self.changed(recycler, before, &RecyclerFigures::default());
-        self.unmapped.remove(&RecyclerLabels { recycler: recycler.into() });
-        for result in RESULTS {
-            self.ended.remove(&ResultLabels::of(recycler, result));
-        }
-    }
+fn counts(recycler: &str, status: &EventRecyclerStatus) -> impl Iterator<Item = (Labels<2>, i64)> {
+    let counts = status.event_counts.iter().flatten();
+    counts.map(move |(group, count)| {
+        ([("recycler", recycler.to_owned()), ("group", group.clone())], *count)
+    })
+}
 
-    /// Counts a finished recycle.
-    pub fn ended(&self, recycler: &str, result: &str, took: Option<Duration>) {
-        let labels = ResultLabels::of(recycler, result);
-        self.ended.get_or_create(&labels).inc();
-        if let Some(took) = took {
-            self.durations.get_or_create(&labels).observe(took.as_secs_f64());
-        }
-    }
+fn steps(recycler: &str, status: &EventRecyclerStatus) -> impl Iterator<Item = Labels<3>> {
+    // Both lists have the same order; names are unique.
+    let names = status.active_recycles.iter().flatten();
+    names.zip(status.recycles.iter().flatten()).map(move |(group, recycle)| {
+        let step = recycle.step.as_str().to_owned();
+        [("recycler", recycler.to_owned()), ("group", group.clone()), ("step", step)]
+    })
+}
+
+fn of_result(recycler: &str, result: &str) -> Labels<2> {
+    [("recycler", recycler.to_owned()), ("result", result.to_owned())]
+}
+
+fn took(entry: &PastRecycle) -> Option<Duration> {
+    let time = |text: &Option<String>| text.as_deref()?.parse::<Timestamp>().ok();
+    let took = time(&entry.timestamp)?.duration_since(time(&entry.started)?);
+    Duration::try_from(took).ok()
 }
 
 /// From a minute to 17 hours: a large group takes hours.
@@ -140,6 +131,8 @@ fn histogram() -> Histogram {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn shown(registry: &Registry) -> String {
@@ -152,13 +145,12 @@ mod tests {
     fn removes_series_that_the_status_no_longer_has() {
         let mut registry = Registry::default();
         let metrics = RecyclerMetrics::register(&mut registry);
-        let nothing = RecyclerFigures::default();
-        let some = RecyclerFigures {
-            events: vec![("workers".to_owned(), 7)],
-            unmapped: 2,
-            recycles: vec![("workers".to_owned(), "Replacing")],
-        };
-        metrics.changed("er", &nothing, &some);
+        let some: EventRecyclerStatus = serde_json::from_value(json!({
+            "eventCounts": {"workers": 7}, "unmapped": {"count": 2}, "activeRecycles": ["workers"],
+            "recycles": [crate::recycler::samples::recycle("workers", "Replacing")],
+        }))
+        .unwrap();
+        metrics.changed("er", None, Some(&some));
         let text = shown(&registry);
         for line in [
             r#"recycler_events{recycler="er",group="workers"} 7"#,
@@ -168,9 +160,13 @@ mod tests {
         ] {
             assert!(text.contains(line), "{text}");
         }
-        metrics.forget("er", &some);
+        metrics.changed("er", Some(&some), None);
         assert_eq!(shown(&registry), "");
-        metrics.ended("er", "Succeeded", Some(Duration::from_secs(90)));
+        let ended: EventRecyclerStatus = serde_json::from_value(json!({"recycleHistory": [{
+            "status": "Succeeded", "started": "2026-11-16T01:00:00Z", "timestamp": "2026-11-16T01:01:30Z",
+        }]}))
+        .unwrap();
+        metrics.changed("er", Some(&EventRecyclerStatus::default()), Some(&ended));
         let text = shown(&registry);
         assert!(text.contains(r#"recycler_recycles_total{recycler="er",result="Succeeded"} 1"#));
         assert!(text.contains(r#"duration_seconds_sum{recycler="er",result="Succeeded"} 90"#));

@@ -1,8 +1,5 @@
-//! The recycler: counts Events per node group, and recycles a group that reaches the threshold.
-//!
-//! Input: EventRecyclers, Events, Pods and Nodes from the caches; instances and groups from the cloud. Output: the
-//! status of EventRecyclers, recycled groups, Events. [`detection`] leads from Events to counts, [`recycling`] recycles
-//! one group step by step; they meet in the status.
+//! The recycler: counts Events per node group ([`detection`]), and recycles a group that reaches the threshold, step by
+//! step ([`recycling`]).
 //!
 //! Invariants: an occurrence of an Event counts once, across leaders and restarts. A group is recycled by one
 //! EventRecycler at a time. An invalid EventRecycler does not affect others. Without changes nothing is read or
@@ -10,27 +7,26 @@
 
 mod abandoned;
 mod act;
-pub mod decide;
+mod decide;
 mod declaration;
 pub mod detection;
-pub mod error;
-mod figures;
+mod error;
 mod history;
 mod messages;
-pub mod metrics;
-pub mod naming;
+mod metrics;
+mod naming;
 mod observe;
-pub mod plan;
+mod plan;
 pub mod recycling;
-pub mod report;
+mod report;
 #[cfg(test)]
 mod samples;
-pub mod schedule;
-pub mod settings;
-pub mod snapshot;
+mod schedule;
+mod settings;
+mod snapshot;
 #[cfg(test)]
 mod tests;
-pub mod timings;
+mod timings;
 
 use std::sync::Arc;
 
@@ -40,7 +36,7 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
 use machinist_provider::node_groups::NodeGroups;
-use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cache::store::{Change, Entry};
 use machinist_runtime::cache::{AnyCache, Cache, Scope};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
@@ -53,18 +49,16 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::{Value, json};
 
 use self::abandoned::AbandonedGroups;
-pub use self::decide::decide;
 pub use self::declaration::DECLARATION;
-use self::detection::event_tracker::EventTracker;
-use self::detection::group_membership::GroupMembership;
-use self::detection::locator::Locator;
+use self::detection::{Detection, EventTracker, GroupMembership, Locator};
 use self::metrics::RecyclerMetrics;
-pub use self::plan::{Outcome, Plan};
-pub use self::recycling::Recycling;
-pub use self::report::report;
-pub use self::snapshot::Snapshot;
+pub use self::naming::Names;
+use self::plan::Outcome;
+pub use self::plan::{Candidate, Plan};
+use self::recycling::Recycling;
+use self::snapshot::Snapshot;
 pub use self::timings::RecyclerTimings;
-use crate::kinds::{EventRecyclers, Events, Node, Nodes, Pod, Pods};
+use crate::kinds::{EventRecycler, EventRecyclers, Events, Nodes, Pods};
 
 /// What wiring passes to the recycler.
 #[derive(Debug, Clone)]
@@ -83,9 +77,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct RecyclerController {
     recyclers: Arc<Cache<EventRecyclers>>,
-    events: Arc<Cache<Events>>,
-    event_tracker: Arc<EventTracker>,
-    locator: Locator,
+    detection: Detection,
     recycling: Recycling,
     abandoned: Arc<AbandonedGroups>,
     timings: RecyclerTimings,
@@ -99,27 +91,30 @@ impl RecyclerController {
         let target = shared.target.as_ref().unwrap_or(&shared.control);
         let caches = &shared.caches;
         let nodes = caches.open(target, Scope::All, Nodes);
-        let event_tracker =
-            Arc::new(EventTracker::new(shared.clock.clone(), timings.machines.gather));
-        let tracker = Arc::clone(&event_tracker);
+        let tracker = EventTracker::new(shared.clock.clone(), timings.machines.gather);
+        let tracker = Arc::new(tracker);
+        let looked_up = Arc::clone(&tracker);
         let group_membership = GroupMembership::new(
             Arc::clone(&groups),
             shared.tasks.clone(),
             shared.clock.clone(),
             shared.timings,
             timings.machines,
-            move || tracker.requeue_unresolved(),
+            move || looked_up.requeue_unresolved(),
         );
+        let locator = Locator {
+            pods: caches.open(target, Scope::All, Pods),
+            nodes: Arc::clone(&nodes),
+            cloud: Arc::clone(&groups),
+            group_membership,
+            region,
+        };
         Self {
             recyclers: caches.open(&shared.control, Scope::All, EventRecyclers),
-            events: caches.open(target, Scope::All, Events),
-            event_tracker,
-            locator: Locator {
-                pods: caches.open(target, Scope::All, Pods),
-                nodes: Arc::clone(&nodes),
-                cloud: Arc::clone(&groups),
-                group_membership,
-                region,
+            detection: Detection {
+                events: caches.open(target, Scope::All, Events),
+                tracker,
+                locator,
             },
             recycling: Recycling::new(
                 groups,
@@ -147,41 +142,40 @@ impl Controller for RecyclerController {
     fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
         vec![
             self.recyclers.clone(),
-            self.events.clone(),
-            self.locator.pods.clone(),
-            self.locator.nodes.clone(),
+            self.detection.events.clone(),
+            self.detection.locator.pods.clone(),
+            self.detection.locator.nodes.clone(),
         ]
     }
 
     fn subscribe(&self, queue: &Arc<Queue>) {
-        self.event_tracker.set_queue(queue);
-        let tracker = Arc::clone(&self.event_tracker);
-        self.events
-            .attend(move |before, after, position| tracker.event_changed(before, after, position));
-        let (tracker, events) = (Arc::clone(&self.event_tracker), Arc::clone(&self.events));
+        let Detection { events, tracker, locator } = &self.detection;
+        tracker.set_queue(queue);
+        self.detection.attend();
+        let (of_recyclers, events) = (Arc::clone(tracker), Arc::clone(events));
         let (keys, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
         let abandoned = Arc::clone(&self.abandoned);
         self.recyclers.subscribe(move |change| {
-            figures::update(&metrics, change);
-            match change.after {
-                Some(Entry::Known(recycler)) => tracker.track(recycler, &*events),
-                Some(Entry::Undecodable(_)) | None => {
-                    tracker.forget(change.key);
-                    abandoned.forget(change.key);
-                }
+            let status = |entry| known(entry).map(|recycler: &EventRecycler| &*recycler.status);
+            metrics.changed(&change.key.name, status(change.before), status(change.after));
+            if let Some(recycler) = known(change.after) {
+                of_recyclers.track(recycler, &*events);
+            } else {
+                of_recyclers.forget(change.key);
+                abandoned.forget(change.key);
             }
             keys.add_changed(change.key, change);
         });
-        let tracker = Arc::clone(&self.event_tracker);
-        self.locator.pods.subscribe(move |change| {
-            if pod_got_node(change.before, change.after) {
-                tracker.requeue_unresolved();
+        let of_pods = Arc::clone(tracker);
+        locator.pods.subscribe(move |change| {
+            if is_set(change, |pod| pod.node.as_ref()) {
+                of_pods.requeue_unresolved();
             }
         });
-        let tracker = Arc::clone(&self.event_tracker);
-        self.locator.nodes.subscribe(move |change| {
-            if node_got_instance(change.before, change.after) {
-                tracker.requeue_unresolved();
+        let of_nodes = Arc::clone(tracker);
+        locator.nodes.subscribe(move |change| {
+            if is_set(change, |node| node.provider_id.as_ref()) {
+                of_nodes.requeue_unresolved();
             }
         });
     }
@@ -225,20 +219,15 @@ impl Controller for RecyclerController {
     }
 }
 
-/// Whether the change sets the Node of the pod.
-fn pod_got_node(before: Option<&Entry<Pod>>, after: Option<&Entry<Pod>>) -> bool {
-    let node = |entry: Option<&Entry<Pod>>| match entry {
-        Some(Entry::Known(pod)) => pod.node.clone(),
+fn known<T>(entry: Option<&Entry<T>>) -> Option<&T> {
+    match entry {
+        Some(Entry::Known(object)) => Some(object),
         Some(Entry::Undecodable(_)) | None => None,
-    };
-    node(after).is_some() && node(before) != node(after)
+    }
 }
 
-/// Whether the change sets the instance of the Node.
-fn node_got_instance(before: Option<&Entry<Node>>, after: Option<&Entry<Node>>) -> bool {
-    let instance = |entry: Option<&Entry<Node>>| match entry {
-        Some(Entry::Known(node)) => node.provider_id.clone(),
-        Some(Entry::Undecodable(_)) | None => None,
-    };
-    instance(after).is_some() && instance(before) != instance(after)
+/// Whether the change sets this field.
+fn is_set<T>(change: &Change<'_, T>, field: impl Fn(&T) -> Option<&Arc<str>>) -> bool {
+    let value = known(change.after).and_then(&field);
+    value.is_some() && value != known(change.before).and_then(&field)
 }

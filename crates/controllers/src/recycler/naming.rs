@@ -24,8 +24,7 @@ impl Names {
         Self { shared }
     }
 
-    /// Whether two groups have this name.
-    pub fn is_shared(&self, name: &GroupName) -> bool {
+    pub(crate) fn is_shared(&self, name: &GroupName) -> bool {
         self.shared.contains(name)
     }
 

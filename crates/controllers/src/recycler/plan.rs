@@ -6,14 +6,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
-use machinist_domain::key::Uid;
 use machinist_domain::retry::Failure;
 use machinist_provider::node_groups::GroupRef;
 
 use super::detection::counting::Counting;
 use super::error::Refusal;
-use super::recycling::{self, Request};
-use super::settings::Settings;
+use super::recycling;
 
 /// What to do about one EventRecycler.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,40 +21,32 @@ pub struct Plan {
     /// What was counted.
     pub counted: Option<Counted>,
     /// The next step of every recycle in progress, in their order.
-    pub steps: Vec<recycling::Plan>,
+    pub(crate) steps: Vec<recycling::Plan>,
     /// A change of the finalizer. Nothing else is done in the same reconcile, because the rest relies on it.
-    pub finalizer: Option<Finalizer>,
+    pub(crate) finalizer: Option<Finalizer>,
     /// Groups that reached the threshold and that nothing holds, the one with the most events first.
     pub candidates: Vec<Candidate>,
     /// Groups to describe before a recycle can begin.
-    pub describe: Vec<GroupRef>,
+    pub(crate) describe: Vec<GroupRef>,
     /// The recycle that begins. One per reconcile, so that the next decision sees it.
-    pub begin: Option<Begin>,
-    /// Candidates that cannot be recycled.
-    pub blocked: Vec<Blocked>,
+    pub(crate) begin: Option<Begin>,
+    pub(crate) blocked: Vec<(GroupRef, BlockedBy)>,
     /// Groups that an interrupted recycle may have left at size zero, and that cannot be described.
-    pub unreachable: Vec<(GroupRef, Failure)>,
+    pub(crate) unreachable: Vec<(GroupRef, Failure)>,
     /// Groups that would be recycled without `dryRun`.
     pub pretend: Vec<Candidate>,
-    /// Groups that reached the threshold and are not recycled now.
-    pub held: Vec<(GroupRef, Hold)>,
+    pub(crate) held: Vec<(GroupRef, Hold)>,
 }
 
-/// A change of the recycler's finalizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finalizer {
-    /// Add it: the object must stay while a recycle is in progress.
+pub(crate) enum Finalizer {
     Add,
-    /// Remove it: no recycle is in progress.
     Remove,
 }
 
-/// What was counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
-    /// What to store.
     pub counting: Counting,
-    /// The count of each group that has one.
     pub counts: BTreeMap<GroupRef, u64>,
     /// The newest occurrence without a group, and why it has none.
     pub example: Option<String>,
@@ -71,59 +61,28 @@ pub struct Candidate {
     pub events: u64,
 }
 
-impl Candidate {
-    /// The request of the EventRecycler with this uid.
-    pub fn request(&self, requested_by: &Uid, settings: &Settings) -> Request {
-        Request {
-            group: self.group.clone(),
-            requested_by: requested_by.clone(),
-            strategy: settings.strategy,
-            events: i64::try_from(self.events).unwrap_or(i64::MAX),
-        }
-    }
-}
-
-/// A recycle that begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Begin {
-    /// What to store.
+pub(crate) struct Begin {
     pub recycle: Recycle,
-    /// Why it begins.
     pub cause: Cause,
 }
 
-/// Why a recycle begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
-    /// Its group reached the threshold.
+pub(crate) enum Cause {
     Threshold,
-    /// An interrupted recycle left its group at size zero.
     LeftAtZero,
 }
 
-/// A candidate that cannot be recycled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blocked {
-    /// Which group.
-    pub group: GroupRef,
-    /// Why.
-    pub by: BlockedBy,
-}
-
-/// Why a candidate cannot be recycled.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BlockedBy {
-    /// The group does not exist.
+pub(crate) enum BlockedBy {
     NotFound,
-    /// The group cannot be described.
     Unreachable(Failure),
-    /// The group is not in a state to be recycled.
     Refused(recycling::Refusal),
 }
 
 impl BlockedBy {
     /// The reason as it is stored. Reasons are never renamed.
-    pub fn reason(&self) -> &'static str {
+    pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::NotFound => "NotFound",
             Self::Unreachable(_) => "Unreachable",
@@ -132,24 +91,18 @@ impl BlockedBy {
     }
 }
 
-/// Why a group that reached the threshold is not recycled now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hold {
-    /// Its recycle is in progress.
+pub(crate) enum Hold {
     Active,
-    /// The EventRecycler of this name recycles it.
     Elsewhere(Arc<str>),
-    /// It was recycled, and its cool-down ends then.
     CoolDown(Timestamp),
-    /// `maxConcurrent` recycles are in progress.
     Concurrency,
     /// The schedule is closed; it opens then, if ever.
     Schedule(Option<Timestamp>),
 }
 
 impl Hold {
-    /// The reason in the condition `Recycling`.
-    pub fn reason(&self) -> &'static str {
+    pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Active => "Active",
             Self::Elsewhere(_) => "Elsewhere",
@@ -168,11 +121,10 @@ impl Plan {
     }
 }
 
-/// The result of a plan.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// The results of the steps; empty where something was written instead.
-    pub steps: Vec<recycling::Outcome>,
+    pub(crate) steps: Vec<recycling::Outcome>,
     /// The write of the finalizer or of the recycles, where the plan has one: whether anything was written.
     pub written: Option<Result<bool, Failure>>,
 }
@@ -196,7 +148,7 @@ impl fmt::Display for Plan {
         for (group, hold) in &self.held {
             write!(f, "hold {group} ({}); ", hold.reason())?;
         }
-        for Blocked { group, by } in &self.blocked {
+        for (group, by) in &self.blocked {
             write!(f, "cannot recycle {group} ({}); ", by.reason())?;
         }
         for group in &self.describe {

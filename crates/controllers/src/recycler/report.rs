@@ -1,8 +1,7 @@
 //! Reports a reconcile of an EventRecycler: its status, Events, and when to requeue it.
 //!
-//! Counts and mark are stored together, in one write that is guarded by the version they were made from. Counts alone
-//! are stored every other second at most: what is not stored yet is in memory, and after a crash the Events bring it
-//! again. Without a change nothing is written.
+//! Counts and mark are stored together, guarded by the version they were made from. Counts alone are stored every other
+//! second at most: what is not stored yet is in memory, and after a crash the Events bring it again.
 
 mod status;
 
@@ -10,24 +9,28 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
+use machinist_api::names::{CONDITION_RECYCLING, SEVERITY_INFO};
+use machinist_domain::conditions::Condition;
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
 use machinist_domain::retry::{Classified as _, Failure, Retry};
 use machinist_provider::node_groups::GroupRef;
 use serde_json::Value;
 
-use self::status::{Draft, Recycling};
 use super::messages;
 use super::naming::Names;
-use super::plan::{Begin, Blocked, BlockedBy, Cause, Hold, Outcome, Plan};
+use super::plan::{Begin, BlockedBy, Cause, Hold, Outcome, Plan};
 use super::recycling::{self, RecycleReport, group_of};
-use super::snapshot::{Content, Facts, Snapshot};
+use super::snapshot::{Facts, Snapshot};
 
-/// The action of Events.
 pub(super) const ACTION: &str = "Recycle";
 
-/// Reports a reconcile.
-pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestamp) -> Report {
-    let Content::Read(facts) = &snapshot.content else { return undecodable(plan) };
+pub(super) fn report(
+    snapshot: &Snapshot,
+    plan: &Plan,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Report {
+    let Ok(facts) = &snapshot.facts else { return undecodable(plan) };
     match &outcome.written {
         Some(Ok(true)) if plan.finalizer.is_some() => Report {
             retry: Some(Retry::Again(Duration::ZERO)),
@@ -49,7 +52,7 @@ pub fn report(snapshot: &Snapshot, plan: &Plan, outcome: &Outcome, now: Timestam
 
 /// The patch of the status that stores what the plan changes.
 pub(super) fn status(facts: &Facts, plan: &Plan, now: Timestamp) -> Option<Value> {
-    ReportBuilder::new(facts, plan, &[], now).draft().patch().0
+    ReportBuilder::new(facts, plan, &[], now).status().0
 }
 
 /// The status of an object that cannot be decoded cannot be compared, so there is only an Event.
@@ -83,7 +86,6 @@ struct ReportBuilder<'a> {
     now: Timestamp,
     recycles: Vec<Recycle>,
     events: Vec<EventNote>,
-    /// What blocks recycles.
     trouble: Vec<String>,
     retry: Option<Retry>,
     failed: bool,
@@ -97,10 +99,12 @@ impl<'a> ReportBuilder<'a> {
         outcomes: &[recycling::Outcome],
         now: Timestamp,
     ) -> Self {
+        let recycled: Vec<_> = facts.recycles.iter().map(|one| group_of(&one.recycle)).collect();
+        let counted = plan.counted.iter().flat_map(|counted| counted.counts.keys());
         let mut builder = Self {
             facts,
             plan,
-            names: names(facts, plan),
+            names: Names::among(counted.chain(&recycled)),
             now,
             recycles: Vec::new(),
             events: Vec::new(),
@@ -113,14 +117,14 @@ impl<'a> ReportBuilder<'a> {
             builder.trouble.push(messages::in_group(&builder.names.of(group), &failure.message));
             builder.requeue(failure.retry);
         }
-        for blocked in &plan.blocked {
-            builder.blocked(blocked);
+        for (group, by) in &plan.blocked {
+            builder.blocked(group, by);
         }
         builder
     }
 
     fn build(mut self) -> Report {
-        let (status, later) = self.draft().patch();
+        let (status, later) = self.status();
         self.begin();
         for candidate in &self.plan.pretend {
             let name = self.names.of(&candidate.group);
@@ -146,20 +150,13 @@ impl<'a> ReportBuilder<'a> {
         Report { result, status, events: self.events, retry: self.retry }
     }
 
-    fn draft(&self) -> Draft<'a> {
-        let mut draft = Draft::of(self.facts, self.now);
-        let begun = self.plan.begin.as_ref().map(|begin| &begin.recycle);
-        draft.recycles(&self.recycles, begun, &self.names);
-        draft.pretended(&self.plan.pretend);
-        if let Some(counted) = &self.plan.counted {
-            draft.counted(counted, self.recycles.iter().chain(begun), &self.names);
-        }
-        draft.blocked(&self.plan.blocked);
-        draft.conditions(self.plan.refusal.as_ref(), &self.recycling());
-        draft
+    /// The patch of the status, and the pause after which changes that are not stored yet are.
+    fn status(&self) -> (Option<Value>, Option<Duration>) {
+        let Self { facts, plan, names, now, recycles, .. } = self;
+        let draft = status::draft(facts, plan, recycles, names, self.recycling(), *now);
+        status::patch(facts, draft, *now)
     }
 
-    /// Requeues after this time, or earlier.
     fn requeue(&mut self, retry: Retry) {
         self.retry = Some(match self.retry.take() {
             None => retry,
@@ -196,7 +193,7 @@ impl<'a> ReportBuilder<'a> {
     }
 
     /// An Event is written once for each reason, however often the group is considered.
-    fn blocked(&mut self, Blocked { group, by }: &Blocked) {
+    fn blocked(&mut self, group: &GroupRef, by: &BlockedBy) {
         let text = messages::cannot_recycle(&self.names.of(group), by);
         let stored = self.facts.status.refused.as_ref();
         if stored.and_then(|all| all.get(&group.to_string())).is_none_or(|old| old != by.reason()) {
@@ -211,25 +208,25 @@ impl<'a> ReportBuilder<'a> {
         });
     }
 
-    /// Whether a recycle is in progress, and if not, why.
-    fn recycling(&self) -> Recycling {
+    /// The condition `Recycling`: whether a recycle is in progress, and if not, why.
+    fn recycling(&self) -> Condition {
+        let no = |reason, why| Condition::no(CONDITION_RECYCLING, SEVERITY_INFO, reason, why);
         let begun = self.plan.begin.as_ref().map(|begin| &begin.recycle);
         let active = self.recycles.iter().filter(|one| !one.step.is_over()).chain(begun);
         let groups: Vec<_> = active.map(|one| self.names.of(&group_of(one))).collect();
         if !groups.is_empty() {
-            return Recycling::Yes(messages::in_progress(&groups, &self.trouble));
+            let text = messages::in_progress(&groups, &self.trouble);
+            return Condition::yes(CONDITION_RECYCLING).because("InProgress", text);
         }
         if !self.trouble.is_empty() {
-            return Recycling::No("Refused", messages::joined(&self.trouble));
+            return no("Refused", self.trouble.join("; "));
         }
         if let Some(group) = self.pretended() {
-            return Recycling::No("DryRun", messages::dry_run(&group));
+            return no("DryRun", messages::dry_run(&group));
         }
         match self.plan.held.first() {
-            Some((group, hold)) => {
-                Recycling::No(hold.reason(), messages::held(&self.names.of(group), hold))
-            }
-            None => Recycling::No("Idle", String::new()),
+            Some((group, hold)) => no(hold.reason(), messages::held(&self.names.of(group), hold)),
+            None => no("Idle", String::new()),
         }
     }
 
@@ -250,30 +247,16 @@ impl<'a> ReportBuilder<'a> {
     }
 }
 
-/// Names of the groups that appear in the report.
-fn names(facts: &Facts, plan: &Plan) -> Names {
-    let recycled: Vec<_> = facts.recycles.iter().map(|one| group_of(&one.recycle)).collect();
-    let counted = plan.counted.iter().flat_map(|counted| counted.counts.keys());
-    Names::among(counted.chain(&recycled))
-}
-
 /// The sooner of two. A failure does not delay a requeue that is due earlier.
 fn sooner(one: Retry, other: Retry) -> Retry {
     match (one, other) {
         (Retry::OnChange, it) | (it, Retry::OnChange) => it,
         (Retry::Soon, _) | (_, Retry::Soon) => Retry::Soon,
-        (Retry::Again(one), Retry::Again(other)) => Retry::Again(one.min(other)),
-        (Retry::Again(again), Retry::After(after)) | (Retry::After(after), Retry::Again(again)) => {
-            Retry::Again(again.min(after))
-        }
-        (Retry::Again(again), Retry::Backoff) | (Retry::Backoff, Retry::Again(again)) => {
-            Retry::Again(again)
-        }
+        (Retry::Backoff, it) | (it, Retry::Backoff) => it,
         (Retry::After(one), Retry::After(other)) => Retry::After(one.min(other)),
-        (Retry::Backoff, Retry::After(after)) | (Retry::After(after), Retry::Backoff) => {
-            Retry::After(after)
+        (Retry::Again(one) | Retry::After(one), Retry::Again(other) | Retry::After(other)) => {
+            Retry::Again(one.min(other))
         }
-        (Retry::Backoff, Retry::Backoff) => Retry::Backoff,
     }
 }
 

@@ -19,7 +19,7 @@ use super::detection::counting::{Counting, Located, Target};
 use super::detection::occurrence::Occurrence;
 use super::recycling::{self, GroupState};
 use super::settings::Settings;
-use super::snapshot::{Activity, Content, Facts, GroupView, OtherActivity, Snapshot};
+use super::snapshot::{Facts, GroupView, Snapshot};
 use super::timings::RecyclerTimings;
 use crate::kinds::Involved;
 
@@ -109,14 +109,18 @@ impl Sample {
         self
     }
 
-    pub(super) fn elsewhere(mut self, group: &str, activity: Activity) -> Self {
-        self.facts.others.push(OtherActivity {
-            recycler: "other".into(),
-            group: group.into(),
-            region: Some(REGION.into()),
-            activity,
-        });
+    /// Another EventRecycler with the recycles, or with the history, of `with`.
+    pub(super) fn elsewhere(mut self, with: &Self) -> Self {
+        self.facts.others.push(("other".into(), Arc::clone(&with.facts.status)));
         self
+    }
+
+    /// Another EventRecycler that recycles `group`.
+    pub(super) fn recycled_elsewhere(self, group: &str, id: &str) -> Self {
+        let mut other = Self::new(&json!({}));
+        let recycle = Recycle { id: id.to_owned(), ..recycle(group, "Replacing") };
+        Arc::make_mut(&mut other.facts.status).recycles = Some(vec![recycle]);
+        self.elsewhere(&other)
     }
 
     /// A recycle in progress whose group cannot be described.
@@ -150,8 +154,7 @@ impl Sample {
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
-        let content = Content::Read(Box::new(self.facts.clone()));
-        Snapshot { meta: self.meta.clone(), content }
+        Snapshot { meta: self.meta.clone(), facts: Ok(Box::new(self.facts.clone())) }
     }
 }
 
@@ -178,7 +181,6 @@ pub(super) fn news(group: &str, pod: &str, times: u32, minutes: i64) -> Located 
 pub(super) fn group(members: usize) -> Group {
     let member = |number| Member {
         id: format!("i-{number}").as_str().into(),
-        zone: "z".into(),
         lifecycle: Lifecycle::InService,
         healthy: true,
         protected_from_scale_in: false,
@@ -186,7 +188,6 @@ pub(super) fn group(members: usize) -> Group {
     };
     Group {
         name: GroupName::from("a"),
-        arn: "arn".into(),
         sizes: Sizes { min: 1, max: 4, desired: 2 },
         members: (0..members).map(member).collect(),
         suspended: BTreeSet::new(),

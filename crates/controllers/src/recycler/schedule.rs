@@ -8,21 +8,18 @@ use super::error::Refusal;
 const MINUTE: i64 = 60;
 const DAY: i64 = 24 * 60 * MINUTE;
 
-/// When a recycle may begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// The offset from UTC, in seconds.
+    /// All in seconds.
     offset: i64,
     /// The second of the day at which it opens.
     from: i64,
-    /// For how many seconds it is open.
     length: i64,
     /// The days on which it opens, Monday first.
     days: [bool; 7],
 }
 
 impl Schedule {
-    /// Reads the spec.
     pub fn read(schedule: &spec::Schedule) -> Result<Self, Refusal> {
         let time = |text: &Option<String>, default| match text {
             None => Ok(default),
@@ -39,7 +36,6 @@ impl Schedule {
         Ok(Self { offset, from, length, days })
     }
 
-    /// Whether a recycle may begin now.
     pub fn is_open(&self, now: Timestamp) -> bool {
         let local = now.as_second().saturating_add(self.offset);
         // It may have opened yesterday.

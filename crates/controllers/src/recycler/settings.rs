@@ -3,17 +3,16 @@
 //! The schema checks the same, but objects may be older than the schema. An invalid spec stops counting; its recycles
 //! in progress continue with the default of every invalid field ([`for_recycles`]).
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::recycler::detection::window::{MOST_SUBJECTS, Window};
 use jiff::SignedDuration;
 use machinist_api::event_recycler::EventRecyclerSpec;
 use machinist_api::event_recycler::spec::{CountBy, NodeGroupSelector, Strategy};
 use machinist_domain::pairs::Pairs;
 
 use super::detection::pattern::Pattern;
+use super::detection::window::{MOST_SUBJECTS, Window};
 use super::error::Refusal;
 use super::recycling;
 use super::schedule::Schedule;
@@ -24,67 +23,44 @@ const WINDOW: Duration = Duration::from_secs(10 * 60);
 const COOL_DOWN: Duration = Duration::from_secs(60 * 60);
 const THRESHOLD: i32 = 5;
 
-/// The spec of an EventRecycler.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Which events count.
     pub pattern: Pattern,
-    /// The longest time between two evaluations.
     pub watch_interval: Duration,
-    /// The count at which a group is recycled.
     pub threshold: u64,
-    /// How far back events count.
     pub window: Window,
-    /// What is counted.
     pub count_by: CountBy,
     /// Whether recycles are only reported.
     pub dry_run: bool,
-    /// The region of the groups, if it is set.
     pub region: Option<Arc<str>>,
-    /// Which groups may be recycled.
     pub groups: GroupSelector,
-    /// The time after a recycle in which the group is not recycled again.
     pub cool_down: SignedDuration,
-    /// The most recycles in progress.
     pub max_concurrent: usize,
-    /// How a group is recycled.
     pub strategy: Strategy,
     /// When a recycle may begin; always if `None`.
     pub schedule: Option<Schedule>,
 }
 
-/// Which groups may be recycled.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GroupSelector {
-    names: Option<BTreeSet<String>>,
-    labels: BTreeMap<String, String>,
-}
+#[derive(Debug, Clone)]
+pub struct GroupSelector(NodeGroupSelector);
 
 impl GroupSelector {
-    fn read(said: Option<&NodeGroupSelector>) -> Self {
-        let said = said.cloned().unwrap_or_default();
-        let names = said.names.map(|names| names.into_iter().collect());
-        Self { names, labels: said.match_labels.unwrap_or_default() }
-    }
-
-    /// The names in the spec.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().flatten().map(String::as_str)
+        self.0.names.iter().flatten().map(String::as_str)
     }
 
-    /// Whether a group of this name may be recycled.
     pub fn has_name(&self, name: &str) -> bool {
-        self.names.as_ref().is_none_or(|names| names.contains(name))
+        self.0.names.as_ref().is_none_or(|names| names.iter().any(|one| one == name))
     }
 
     /// Whether a group that has a Node with these labels may be recycled.
     pub fn has_labels(&self, labels: &Pairs) -> bool {
-        self.labels.iter().all(|(name, value)| labels.get(name) == Some(value.as_str()))
+        let mut wanted = self.0.match_labels.iter().flatten();
+        wanted.all(|(name, value)| labels.get(name) == Some(value.as_str()))
     }
 }
 
 impl Settings {
-    /// Reads a spec.
     pub fn read(spec: Option<&EventRecyclerSpec>) -> Result<Self, Refusal> {
         let spec = spec.ok_or(Refusal::NothingToLookFor)?;
         let cool_down = duration("coolDown", spec.cool_down.as_deref(), COOL_DOWN)?;
@@ -112,7 +88,7 @@ impl Settings {
             count_by,
             dry_run: spec.dry_run.unwrap_or_default(),
             region: spec.aws_region.as_deref().filter(|it| !it.is_empty()).map(Arc::from),
-            groups: GroupSelector::read(spec.node_groups.as_ref()),
+            groups: GroupSelector(spec.node_groups.clone().unwrap_or_default()),
             cool_down: SignedDuration::try_from(cool_down).unwrap_or(SignedDuration::MAX),
             max_concurrent: usize::try_from(max_concurrent).unwrap_or(usize::MAX),
             strategy: spec.strategy.unwrap_or_default(),
@@ -122,7 +98,7 @@ impl Settings {
 }
 
 /// How to recycle. An invalid field has its default, because a recycle that has begun must end.
-pub fn for_recycles(
+pub(super) fn for_recycles(
     spec: Option<&EventRecyclerSpec>,
     timings: &RecyclerTimings,
 ) -> recycling::Settings {
@@ -253,10 +229,10 @@ mod tests {
             names: Some(vec!["a".to_owned()]),
             match_labels: Some([("pool".to_owned(), "x".to_owned())].into()),
         };
-        let selector = GroupSelector::read(Some(&said));
+        let selector = GroupSelector(said);
         assert!(selector.has_name("a") && !selector.has_name("b"));
         assert!(!selector.has_labels(&Pairs::default()));
-        let all = GroupSelector::read(None);
+        let all = GroupSelector(NodeGroupSelector::default());
         assert!(all.has_name("b") && all.has_labels(&Pairs::default()));
     }
 }

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use aws_sdk_autoscaling::types::{
     AutoScalingGroup, Instance, InstanceRefresh, InstanceRefreshStatus, InstanceReusePolicy,
-    LifecycleHook, LifecycleState, WarmPoolConfiguration, WarmPoolState,
+    LifecycleHook, LifecycleState, WarmPoolConfiguration,
 };
-use jiff::Timestamp;
 use machinist_provider::node_groups::{
-    Group, GroupName, Hook, InstanceFacts, InstanceId, Lifecycle, Member, Process, Refresh,
-    RefreshId, RefreshStatus, Sizes, Transition, WarmPool, mark,
+    Group, GroupName, Hook, InstanceFacts, InstanceId, Lifecycle, Member, Refresh, RefreshStatus,
+    Sizes, WarmPool, mark,
 };
 
 use crate::machines::Ec2Instance;
@@ -26,23 +25,20 @@ const CLUSTER_TAGS: [&str; 3] =
 const CLUSTER_TAG_START: &str = "kubernetes.io/cluster/";
 /// The prefix of lifecycle states in a warm pool.
 const WARM: &str = "Warmed:";
-/// The default heartbeat timeout of a hook.
 const HEARTBEAT: u32 = 3600;
 
 pub(super) fn facts(found: Ec2Instance) -> InstanceFacts {
-    let state = found.state();
     let text = |text: &str| Some(text).filter(|text| !text.is_empty()).map(Arc::from);
     let first = |names: &[&str]| names.iter().find_map(|name| found.tag(name)).and_then(text);
     let named =
         || found.tags.keys().find_map(|key| key.strip_prefix(CLUSTER_TAG_START)).and_then(text);
     InstanceFacts {
-        state,
+        state: found.state(),
         group: found.tag(GROUP_TAG).and_then(text).map(GroupName),
         node_group: first(&NODE_GROUP_TAGS),
         cluster: first(&CLUSTER_TAGS).or_else(named),
         instance_type: text(&found.instance_type),
         zone: text(&found.zone),
-        launched: found.launched,
         id: InstanceId(found.id.into()),
     }
 }
@@ -58,14 +54,13 @@ pub(super) fn group(group: &AutoScalingGroup) -> Option<Group> {
     let warm_size = group.warm_pool_size();
     Some(Group {
         name: group.auto_scaling_group_name()?.into(),
-        arn: group.auto_scaling_group_arn().unwrap_or_default().into(),
         sizes: Sizes {
             min: size(group.min_size()),
             max: size(group.max_size()),
             desired: size(group.desired_capacity()),
         },
         members,
-        suspended: suspended.map(process).collect(),
+        suspended: suspended.map(Arc::from).collect(),
         warm_pool: group.warm_pool_configuration().map(|pool| warm_pool(pool, warm_size)),
         hooks: Vec::new(),
         mark: mark::from_tags(tag),
@@ -87,7 +82,6 @@ fn member(instance: &Instance) -> Option<Member> {
     }
     Some(Member {
         id: instance.instance_id()?.into(),
-        zone: instance.availability_zone().unwrap_or_default().into(),
         lifecycle: lifecycle(word),
         healthy: instance.health_status().is_some_and(|word| word.eq_ignore_ascii_case("healthy")),
         protected_from_scale_in: instance.protected_from_scale_in().unwrap_or_default(),
@@ -107,29 +101,15 @@ fn lifecycle(word: &str) -> Lifecycle {
     }
 }
 
-fn process(word: &str) -> Process {
-    match word {
-        "Launch" => Process::Launch,
-        "Terminate" => Process::Terminate,
-        "ReplaceUnhealthy" => Process::ReplaceUnhealthy,
-        other => Process::Other(other.into()),
-    }
-}
-
 fn warm_pool(pool: &WarmPoolConfiguration, now: Option<i32>) -> WarmPool {
     let reuse = pool.instance_reuse_policy().and_then(InstanceReusePolicy::reuse_on_scale_in);
-    WarmPool {
-        size: size(now),
-        min: size(pool.min_size()),
-        state: pool.pool_state().map(WarmPoolState::as_str).unwrap_or_default().into(),
-        reuses: reuse.unwrap_or_default(),
-    }
+    WarmPool { size: size(now), reuses: reuse.unwrap_or_default() }
 }
 
 pub(super) fn hook(hook: &LifecycleHook) -> Option<Hook> {
     let transition = match hook.lifecycle_transition()? {
-        "autoscaling:EC2_INSTANCE_LAUNCHING" => Transition::Launching,
-        "autoscaling:EC2_INSTANCE_TERMINATING" => Transition::Terminating,
+        "autoscaling:EC2_INSTANCE_LAUNCHING" => "Launching",
+        "autoscaling:EC2_INSTANCE_TERMINATING" => "Terminating",
         _ => return None,
     };
     let heartbeat = hook.heartbeat_timeout().and_then(|seconds| u32::try_from(seconds).ok());
@@ -137,18 +117,16 @@ pub(super) fn hook(hook: &LifecycleHook) -> Option<Hook> {
         name: hook.lifecycle_hook_name()?.into(),
         transition,
         patience: Duration::from_secs(heartbeat.unwrap_or(HEARTBEAT).into()),
-        continues: hook.default_result() == Some("CONTINUE"),
     })
 }
 
 pub(super) fn refresh(refresh: &InstanceRefresh) -> Option<Refresh> {
     let percentage = refresh.percentage_complete().unwrap_or_default().clamp(0, 100);
     Some(Refresh {
-        id: RefreshId(refresh.instance_refresh_id()?.into()),
+        id: refresh.instance_refresh_id()?.into(),
         status: status(refresh.status().map(InstanceRefreshStatus::as_str).unwrap_or_default()),
         percentage: u8::try_from(percentage).unwrap_or_default(),
         reason: refresh.status_reason().map(str::to_owned),
-        started: refresh.start_time().and_then(|time| Timestamp::from_second(time.secs()).ok()),
     })
 }
 
@@ -166,6 +144,8 @@ fn status(word: &str) -> RefreshStatus {
 
 #[cfg(test)]
 mod tests {
+    use aws_sdk_autoscaling::types::WarmPoolState;
+
     use super::*;
 
     #[test]

@@ -1,10 +1,7 @@
-//! Auto Scaling groups.
+//! Auto Scaling groups. The group of an instance is the value of EC2's tag `aws:autoscaling:groupName`, so EKS managed
+//! groups need no special case.
 //!
-//! The group of an instance is the value of EC2's tag `aws:autoscaling:groupName`, so EKS managed groups need no
-//! special case.
-//!
-//! Invariants: sizes are set, and members terminated, only directly after the group was described. Nothing is retried
-//! or cached here.
+//! Sizes are set, and members terminated, only directly after the group was described. Nothing is retried or cached.
 
 mod calls;
 mod convert;
@@ -18,16 +15,15 @@ use machinist_provider::Pending;
 use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::cloud::{CloudError, ErrorClass};
 use machinist_provider::node_groups::{
-    Group, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId, InstanceLocation,
-    NodeGroups, RefreshId, RefreshPreferences, Sizes, mark,
+    Group, GroupChange, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId,
+    InstanceLocation, NodeGroups, Sizes, mark,
 };
 use machinist_provider::parts::Parts;
 
 use self::calls::Caller;
-use self::errors::{classify_group_error, is_no_refresh, is_refresh_running};
+use self::errors::classify_group_error;
 use crate::client::Connector;
 use crate::clients::Clients;
-use crate::errors::AwsError;
 use crate::messages;
 
 /// The maximum number of values in one EC2 filter.
@@ -71,19 +67,58 @@ impl AutoScaling {
 }
 
 impl Caller {
-    fn classified<T>(&self, answer: Result<T, AwsError>) -> Result<T, CloudError> {
-        answer.map_err(|error| classify_group_error(&error, self.access()))
-    }
-
     /// Without hooks and refreshes.
-    async fn find(&self, name: &GroupName) -> Result<Option<Group>, CloudError> {
-        self.classified(self.groups(std::slice::from_ref(name)).await)
-            .map(|mut groups| groups.pop())
+    async fn existing(&self, name: &GroupName) -> Result<Group, CloudError> {
+        let found = self.groups(std::slice::from_ref(name)).await?.pop();
+        found.ok_or_else(|| CloudError::new(ErrorClass::NotFound, messages::no_such_group(name)))
     }
 
-    async fn existing(&self, name: &GroupName) -> Result<Group, CloudError> {
-        let missing = || CloudError::new(ErrorClass::NotFound, messages::no_such_group(name));
-        self.find(name).await?.ok_or_else(missing)
+    async fn mark(&self, name: &GroupName, text: &str) -> Result<(), CloudError> {
+        if !mark::fits(text) {
+            let message = messages::mark_too_long(text.len());
+            return Err(CloudError::new(ErrorClass::InvalidConfiguration, message));
+        }
+        self.tag(name, mark::to_tags(text)).await
+    }
+
+    async fn unmark(&self, name: &GroupName) -> Result<(), CloudError> {
+        let removed = async {
+            self.existing(name).await?;
+            self.untag(name, mark::keys()).await
+        };
+        match removed.await {
+            Err(error) if error.class == ErrorClass::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+
+    /// `TerminateInstanceInAutoScalingGroup` does not take a group, so membership is checked first.
+    async fn terminate_member(&self, group: &GroupRef, id: &InstanceId) -> Result<(), CloudError> {
+        let found = self.existing(&group.name).await?;
+        match found.members.iter().find(|member| member.id == *id) {
+            None => {
+                let message = messages::not_a_member(id, group);
+                Err(CloudError::new(ErrorClass::NotFound, message))
+            }
+            Some(member) if member.lifecycle.is_leaving() => Ok(()),
+            Some(_) => self.terminate(id).await,
+        }
+    }
+
+    async fn resize_from(
+        &self,
+        name: &GroupName,
+        from: Sizes,
+        to: Sizes,
+    ) -> Result<(), GroupError> {
+        let found = self.existing(name).await?.sizes;
+        if found == to {
+            return Ok(());
+        }
+        if found != from {
+            return Err(GroupError::Changed { found });
+        }
+        Ok(self.resize(name, to).await?)
     }
 }
 
@@ -109,7 +144,7 @@ impl NodeGroups for AutoScaling {
             }
             let caller = self.caller(region).await?;
             for some in ids.chunks(INSTANCES_TOGETHER) {
-                found.extend(caller.classified(caller.instances(some).await)?);
+                found.extend(caller.instances(some).await?);
             }
             Ok(found)
         })
@@ -127,8 +162,8 @@ impl NodeGroups for AutoScaling {
             }
             let caller = self.caller(region).await?;
             for some in names.chunks(GROUPS_TOGETHER) {
-                for group in caller.classified(caller.groups(some).await)? {
-                    match caller.classified(caller.with_details(group).await) {
+                for group in caller.groups(some).await? {
+                    match caller.with_details(group).await {
                         Ok(group) => groups.push(group),
                         // It was deleted between two calls.
                         Err(error) if error.class == ErrorClass::NotFound => {}
@@ -140,94 +175,24 @@ impl NodeGroups for AutoScaling {
         })
     }
 
-    fn mark<'a>(
+    fn change<'a>(
         &'a self,
         group: &'a GroupRef,
-        value: &'a str,
-    ) -> Pending<'a, Result<(), CloudError>> {
-        Box::pin(async move {
-            if !mark::fits(value) {
-                let message = messages::mark_too_long(value.len());
-                return Err(CloudError::new(ErrorClass::InvalidConfiguration, message));
-            }
-            let caller = self.caller(&group.region).await?;
-            caller.classified(caller.tag(&group.name, mark::to_tags(value)).await)
-        })
-    }
-
-    fn unmark<'a>(&'a self, group: &'a GroupRef) -> Pending<'a, Result<(), CloudError>> {
-        Box::pin(async move {
-            let caller = self.caller(&group.region).await?;
-            if caller.find(&group.name).await?.is_none() {
-                return Ok(());
-            }
-            match caller.classified(caller.untag(&group.name, mark::keys()).await) {
-                Err(error) if error.class == ErrorClass::NotFound => Ok(()),
-                answer => answer,
-            }
-        })
-    }
-
-    /// `TerminateInstanceInAutoScalingGroup` does not take a group, so membership is checked first.
-    fn terminate<'a>(
-        &'a self,
-        group: &'a GroupRef,
-        id: &'a InstanceId,
-    ) -> Pending<'a, Result<(), CloudError>> {
-        Box::pin(async move {
-            let caller = self.caller(&group.region).await?;
-            let found = caller.existing(&group.name).await?;
-            match found.members.iter().find(|member| member.id == *id) {
-                None => {
-                    let message = messages::not_a_member(id, group);
-                    Err(CloudError::new(ErrorClass::NotFound, message))
-                }
-                Some(member) if member.lifecycle.is_leaving() => Ok(()),
-                Some(_) => caller.classified(caller.terminate(id).await),
-            }
-        })
-    }
-
-    fn resize<'a>(
-        &'a self,
-        group: &'a GroupRef,
-        from: Sizes,
-        to: Sizes,
+        change: &'a GroupChange,
     ) -> Pending<'a, Result<(), GroupError>> {
         Box::pin(async move {
-            let caller = self.caller(&group.region).await?;
-            let found = caller.existing(&group.name).await?.sizes;
-            if found == to {
-                return Ok(());
+            let (caller, name) = (self.caller(&group.region).await?, &group.name);
+            match change {
+                GroupChange::Mark(text) => caller.mark(name, text).await?,
+                GroupChange::Unmark => caller.unmark(name).await?,
+                GroupChange::Terminate(id) => caller.terminate_member(group, id).await?,
+                GroupChange::Resize { from, to } => caller.resize_from(name, *from, *to).await?,
+                GroupChange::StartRefresh { min_healthy } => {
+                    caller.start_refresh(name, *min_healthy).await?;
+                }
+                GroupChange::CancelRefresh => caller.cancel_refresh(name).await?,
             }
-            if found != from {
-                return Err(GroupError::Changed { found });
-            }
-            Ok(caller.classified(caller.resize(&group.name, to).await)?)
-        })
-    }
-
-    fn start_refresh<'a>(
-        &'a self,
-        group: &'a GroupRef,
-        preferences: RefreshPreferences,
-    ) -> Pending<'a, Result<RefreshId, GroupError>> {
-        Box::pin(async move {
-            let caller = self.caller(&group.region).await?;
-            match caller.start_refresh(&group.name, preferences).await {
-                Err(error) if is_refresh_running(&error) => Err(GroupError::RefreshRunning),
-                answer => Ok(caller.classified(answer)?),
-            }
-        })
-    }
-
-    fn cancel_refresh<'a>(&'a self, group: &'a GroupRef) -> Pending<'a, Result<(), CloudError>> {
-        Box::pin(async move {
-            let caller = self.caller(&group.region).await?;
-            match caller.cancel_refresh(&group.name).await {
-                Err(error) if is_no_refresh(&error) => Ok(()),
-                answer => caller.classified(answer),
-            }
+            Ok(())
         })
     }
 }

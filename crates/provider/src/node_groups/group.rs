@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::refresh::Refresh;
+use super::Sizes;
 use crate::cloud::InstanceState;
 
 /// An instance id, as `i-0123456789abcdef0`.
@@ -71,19 +71,18 @@ impl fmt::Display for GroupRef {
 pub struct Group {
     /// The name.
     pub name: GroupName,
-    /// The ARN. A group that is recreated under the same name has another one.
-    pub arn: Arc<str>,
     /// The sizes.
     pub sizes: Sizes,
     /// The members, sorted by id, without warm-pool instances.
     pub members: Vec<Member>,
-    /// Suspended processes.
-    pub suspended: BTreeSet<Process>,
+    /// Suspended processes. Without `Launch` no member is replaced, without `Terminate` none is terminated, not even by
+    /// id.
+    pub suspended: BTreeSet<Arc<str>>,
     /// The warm pool.
     pub warm_pool: Option<WarmPool>,
     /// The lifecycle hooks.
     pub hooks: Vec<Hook>,
-    /// The text that [`mark`](super::NodeGroups::mark) stored.
+    /// The text that [`Mark`](super::GroupChange::Mark) stored.
     pub mark: Option<String>,
     /// Whether it is an EKS managed node group.
     pub managed_by_eks: bool,
@@ -93,42 +92,11 @@ pub struct Group {
     pub deleting: bool,
 }
 
-impl Group {
-    /// The hooks of a transition.
-    pub fn hooks_at(&self, transition: Transition) -> impl Iterator<Item = &Hook> {
-        self.hooks.iter().filter(move |hook| hook.transition == transition)
-    }
-}
-
-/// The sizes of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Sizes {
-    /// The minimum.
-    pub min: u32,
-    /// The maximum.
-    pub max: u32,
-    /// The desired capacity.
-    pub desired: u32,
-}
-
-impl Sizes {
-    /// All zero.
-    pub const ZERO: Self = Self { min: 0, max: 0, desired: 0 };
-}
-
-impl fmt::Display for Sizes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "min {} max {} desired {}", self.min, self.max, self.desired)
-    }
-}
-
 /// A member of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     /// The instance.
     pub id: InstanceId,
-    /// The zone.
-    pub zone: Arc<str>,
     /// The lifecycle state.
     pub lifecycle: Lifecycle,
     /// The health status.
@@ -163,39 +131,11 @@ impl Lifecycle {
     }
 }
 
-/// A process of a group.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Process {
-    /// Launches members. While suspended, no member is replaced.
-    Launch,
-    /// Terminates members. While suspended, none is terminated, not even by id.
-    Terminate,
-    /// Replaces unhealthy members.
-    ReplaceUnhealthy,
-    /// Another process.
-    Other(Arc<str>),
-}
-
-impl fmt::Display for Process {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Launch => "Launch",
-            Self::Terminate => "Terminate",
-            Self::ReplaceUnhealthy => "ReplaceUnhealthy",
-            Self::Other(word) => word,
-        })
-    }
-}
-
 /// A warm pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WarmPool {
     /// The current size.
     pub size: u32,
-    /// The minimum size.
-    pub min: u32,
-    /// The state of its instances: `Stopped`, `Running`, `Hibernated`.
-    pub state: Arc<str>,
     /// Whether members return to it on scale-in instead of being terminated.
     pub reuses: bool,
 }
@@ -205,21 +145,49 @@ pub struct WarmPool {
 pub struct Hook {
     /// The name.
     pub name: Arc<str>,
-    /// The transition.
-    pub transition: Transition,
+    /// The transition: `Launching` or `Terminating`.
+    pub transition: &'static str,
     /// The heartbeat timeout.
     pub patience: Duration,
-    /// Whether the transition continues (`CONTINUE`) after the timeout, or is abandoned (`ABANDON`).
-    pub continues: bool,
 }
 
-/// The transition of a hook.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Transition {
-    /// A launch.
-    Launching,
-    /// A termination.
-    Terminating,
+/// An instance refresh: the cloud replaces all members by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refresh {
+    /// The id.
+    pub id: Arc<str>,
+    /// The status.
+    pub status: RefreshStatus,
+    /// The percentage that is complete.
+    pub percentage: u8,
+    /// The cloud's reason for the status.
+    pub reason: Option<String>,
+}
+
+/// The status of a refresh.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum RefreshStatus {
+    /// Waiting for another activity of the group.
+    Pending,
+    /// In progress.
+    InProgress,
+    /// Successful.
+    Successful,
+    /// Failed.
+    Failed,
+    /// Being cancelled.
+    Cancelling,
+    /// Cancelled.
+    Cancelled,
+    /// Another status; it counts as running.
+    Other(Arc<str>),
+}
+
+impl RefreshStatus {
+    /// Whether it may still replace members.
+    pub fn is_running(&self) -> bool {
+        !matches!(self, Self::Successful | Self::Failed | Self::Cancelled)
+    }
 }
 
 /// An instance, in a group or not.
@@ -239,6 +207,4 @@ pub struct InstanceFacts {
     pub instance_type: Option<Arc<str>>,
     /// The zone.
     pub zone: Option<Arc<str>>,
-    /// The launch time.
-    pub launched: Option<jiff::Timestamp>,
 }

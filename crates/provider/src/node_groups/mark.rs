@@ -1,8 +1,6 @@
-//! A text that is stored on a group, split into tags.
-//!
-//! An AWS tag holds 256 characters, too few for the plan of a large group. The text is split into tags with numbered
-//! keys (`machinist.dev/recycle`, `machinist.dev/recycle.1`, …), all written in one call. The first one starts with
-//! their number, so that leftovers of a longer text are ignored.
+//! A text that is stored on a group, split into tags: an AWS tag holds 256 characters, too few for the plan of a large
+//! group. Keys are numbered (`machinist.dev/recycle`, `machinist.dev/recycle.1`, …), and all tags are written in one
+//! call. The first one starts with their number, so that leftovers of a longer text are ignored.
 
 /// The key of the first tag, and the prefix of the others.
 pub const KEY: &str = "machinist.dev/recycle";

@@ -1,5 +1,6 @@
 //! How often groups are described before a recycle begins.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_domain::observed::Observed;
@@ -8,7 +9,6 @@ use machinist_provider::node_groups::{Group, GroupRef};
 use machinist_runtime::clock::ManualClock;
 use serde_json::json;
 
-use super::*;
 use crate::recycler::decide::decide;
 use crate::recycler::recycling::Recycling;
 use crate::recycler::samples::{REGION, Sample, group, now};
@@ -39,13 +39,13 @@ impl World {
     async fn reconcile(&self, sample: &Sample) -> (Vec<String>, Option<String>) {
         let mut sample = sample.clone();
         for (region, name) in [(REGION, "a"), (REGION, "b"), ("us-east-1", "c")] {
-            let state = self.recycling.cached(&GroupRef::new(region, name));
+            let state = self.recycling.group_cache.cached(&GroupRef::new(region, name));
             if !matches!(state, Observed::NotAsked) {
                 sample = sample.described(region, name, state);
             }
         }
         let plan = decide(&sample.snapshot(), now());
-        self.recycling.describe(&plan.describe, sample.facts.group_age()).await;
+        self.recycling.group_cache.fill(&plan.describe, sample.facts.group_age()).await;
         (self.cloud.calls(), plan.begin.map(|begin| begin.recycle.group))
     }
 }

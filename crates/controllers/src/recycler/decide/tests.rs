@@ -6,6 +6,7 @@ use machinist_provider::node_groups::Group;
 use serde_json::json;
 
 use super::*;
+use crate::recycler::error::Refusal;
 use crate::recycler::recycling::GroupState;
 use crate::recycler::samples::{REGION, Sample, ago, group, now};
 
@@ -87,8 +88,8 @@ fn groups_of_one_name_in_two_regions_are_two_groups() {
     for busy in [
         far.clone().past("a", "Succeeded", 5),
         far.clone().active("a"),
-        far.clone().elsewhere("a", Activity::Recycles("x".to_owned())),
-        far.elsewhere("a", Activity::Recycled(ago(5))),
+        far.clone().recycled_elsewhere("a", "x"),
+        far.elsewhere(&Sample::new(&json!({})).past("a", "Succeeded", 5)),
     ] {
         let busy = busy.news("a", "p", 9, 0);
         let plan = decide(&busy.snapshot(), now());
@@ -131,11 +132,17 @@ fn a_group_is_held_during_its_cool_down() {
 #[test]
 fn recycles_of_other_event_recyclers_hold_a_group() {
     let sample = Sample::new(&json!({})).news("a", "p", 5, 0);
-    let recycles = sample.clone().elsewhere("a", Activity::Recycles("x".to_owned()));
+    let recycles = sample.clone().recycled_elsewhere("a", "x");
     assert_eq!(held(&recycles), [("a".to_owned(), Hold::Elsewhere("other".into()))]);
-    assert_eq!(begins(&sample.clone().elsewhere("a", Activity::Recycled(ago(5)))), None);
-    assert!(begins(&sample.clone().elsewhere("a", Activity::Recycled(ago(100)))).is_some());
-    assert!(begins(&sample.elsewhere("b", Activity::Recycles("x".to_owned()))).is_some());
+    assert_eq!(
+        begins(&sample.clone().elsewhere(&Sample::new(&json!({})).past("a", "Succeeded", 5))),
+        None
+    );
+    assert!(
+        begins(&sample.clone().elsewhere(&Sample::new(&json!({})).past("a", "Succeeded", 100)))
+            .is_some()
+    );
+    assert!(begins(&sample.recycled_elsewhere("b", "x")).is_some());
 }
 
 #[test]
@@ -283,7 +290,7 @@ fn unreachable() -> GroupState {
 fn next(sample: &Sample) -> (Vec<String>, Option<String>, Vec<String>) {
     let plan = decide(&sample.snapshot(), now());
     let describe = plan.describe.iter().map(ToString::to_string).collect();
-    let blocked = plan.blocked.iter().map(|one| format!("{} {}", one.group.name, one.by.reason()));
+    let blocked = plan.blocked.iter().map(|(group, by)| format!("{} {}", group.name, by.reason()));
     (describe, plan.begin.map(|begin| begin.recycle.group), blocked.collect())
 }
 

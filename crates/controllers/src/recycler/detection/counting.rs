@@ -1,12 +1,9 @@
-//! The counts of one EventRecycler, as they are stored in its status; pure.
-//!
-//! Mark and counts belong together: every occurrence up to the mark is counted or open, and no other one is. The size
-//! is bounded: groups by the window and by [`MOST_COUNTED_TEXT`], open occurrences by [`MOST_OPEN`].
+//! The counts of one EventRecycler, as they are stored in its status: every occurrence up to the mark is counted or
+//! open, and no other one is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::recycler::detection::window::{self, Tally};
 use jiff::Timestamp;
 use machinist_api::event_recycler::spec::CountBy;
 use machinist_api::event_recycler::status;
@@ -14,6 +11,8 @@ use machinist_domain::key::Version;
 use machinist_provider::node_groups::GroupRef;
 
 use super::occurrence::{Occurrence, subject_of_node};
+use super::window::{self, Tally};
+use crate::kinds::EventRecycler;
 use crate::recycler::naming::Names;
 use crate::recycler::settings::Settings;
 
@@ -21,15 +20,14 @@ use crate::recycler::settings::Settings;
 const FORMAT: i64 = 1;
 
 /// The most occurrences without a group; the oldest are dropped first.
-pub const MOST_OPEN: usize = 256;
+pub(crate) const MOST_OPEN: usize = 256;
 
 /// The most text of open occurrences, in bytes: an object may have a megabyte and a half.
 const MOST_OPEN_TEXT: usize = 128 * 1024;
 
 /// The most text of the counts of all groups, in bytes. Groups with the lowest counts are dropped first.
-pub const MOST_COUNTED_TEXT: usize = 512 * 1024;
+pub(crate) const MOST_COUNTED_TEXT: usize = 512 * 1024;
 
-/// The separators between names and counts, at most.
 const BETWEEN: usize = 8;
 
 /// What was counted.
@@ -43,31 +41,23 @@ pub struct Counting {
     pub open: Vec<Occurrence>,
 }
 
-/// An occurrence and its group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located {
-    /// The occurrence.
     pub occurrence: Occurrence,
-    /// Its node, if it is known.
     pub node: Option<Arc<str>>,
-    /// Its group.
     pub target: Target,
 }
 
-/// The group that an occurrence counts for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// This group.
     Group(GroupRef),
     /// None that may be recycled.
     Ignored,
-    /// Not known yet, because of this.
     Unresolved(String),
 }
 
 impl Located {
-    /// The group, if it is known.
-    pub fn group(&self) -> Option<&GroupRef> {
+    pub(crate) fn group(&self) -> Option<&GroupRef> {
         match &self.target {
             Target::Group(group) => Some(group),
             Target::Ignored | Target::Unresolved(_) => None,
@@ -76,8 +66,15 @@ impl Located {
 }
 
 impl Counting {
+    /// The stored counts, if they belong to the present generation.
+    pub fn of(recycler: &EventRecycler) -> Self {
+        let status = &recycler.status;
+        let is_current = status.observed_generation == Some(recycler.generation);
+        Self::read(status.counting.as_ref().filter(|_| is_current))
+    }
+
     /// Reads the stored counts. Without valid ones, all events of the window are counted again.
-    pub fn read(stored: Option<&status::Counting>) -> Self {
+    pub(crate) fn read(stored: Option<&status::Counting>) -> Self {
         let Some(stored) = stored.filter(|stored| stored.format == FORMAT) else {
             return Self::default();
         };
@@ -85,9 +82,9 @@ impl Counting {
             let (region, tally) = text.split_once(' ')?;
             // Names have no colon.
             let name = key.rsplit_once(':').map_or(key.as_str(), |(_, name)| name);
-            Some((GroupRef::new(region, name), tally.parse().ok()?))
+            Some((GroupRef::new(region, name), Tally::read(tally)?))
         });
-        let open = stored.open.iter().flatten().filter_map(|text| text.parse().ok());
+        let open = stored.open.iter().flatten().filter_map(|text| Occurrence::read(text));
         Self { mark: Version::parse(&stored.mark), groups: groups.collect(), open: open.collect() }
     }
 
@@ -108,8 +105,7 @@ impl Counting {
         }
     }
 
-    /// Counts occurrences.
-    pub fn take<'a>(
+    pub(crate) fn take<'a>(
         &mut self,
         news: impl IntoIterator<Item = &'a Located>,
         settings: &Settings,
@@ -137,22 +133,13 @@ impl Counting {
         self.expire(settings, now);
     }
 
-    /// The counts of the groups that have any.
-    pub fn counts(&self, settings: &Settings, now: Timestamp) -> BTreeMap<GroupRef, u64> {
-        let by = counted_by(settings);
-        let counts = self.groups.iter();
-        let counts =
-            counts.map(|(group, tally)| (group.clone(), tally.count(settings.window, by, now)));
+    pub(crate) fn counts(&self, settings: &Settings, now: Timestamp) -> BTreeMap<GroupRef, u64> {
+        let count = |tally: &Tally| tally.count(settings.window, settings.count_by, now);
+        let counts = self.groups.iter().map(|(group, tally)| (group.clone(), count(tally)));
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Drops the counts of a group.
-    pub fn forget(&mut self, group: &GroupRef) {
-        self.groups.remove(group);
-    }
-
-    /// The number of open occurrences.
-    pub fn unmapped(&self) -> u64 {
+    pub(crate) fn unmapped(&self) -> u64 {
         self.open.iter().map(|one| u64::from(one.times)).sum()
     }
 
@@ -171,8 +158,7 @@ impl Counting {
         self.groups.retain(|_, tally| !tally.is_empty());
         // The region is stored before the name and before the counts.
         let besides = |group: &GroupRef| 2 * group.region.len() + group.name.0.len() + BETWEEN;
-        let by = counted_by(settings);
-        let count = |tally: &Tally| tally.count(window, by, now);
+        let count = |tally: &Tally| tally.count(window, settings.count_by, now);
         window::bound(&mut self.groups, MOST_COUNTED_TEXT, besides, count);
         self.open.retain(|one| window.has(window.bucket(one.minute), now));
         self.open.sort_by_key(|one| one.minute);
@@ -185,13 +171,6 @@ impl Counting {
         });
         let too_much = self.open.len() - fits.count();
         self.open.drain(..too_much);
-    }
-}
-
-fn counted_by(settings: &Settings) -> window::CountBy {
-    match settings.count_by {
-        CountBy::Events => window::CountBy::Occurrences,
-        CountBy::Pods | CountBy::Nodes => window::CountBy::Subjects,
     }
 }
 

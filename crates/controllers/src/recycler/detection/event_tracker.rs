@@ -1,10 +1,7 @@
-//! Notes matching Events per EventRecycler when they arrive, so that nothing is searched later.
+//! Notes matching Events per EventRecycler when they arrive, on followers too, and requeues the EventRecycler.
 //!
-//! Input: every change of the Event cache, exactly once, and the EventRecyclers. Output: the occurrences after the mark
-//! of each EventRecycler, and its key in the queue. An Event counts by how much its count grew. Where that is unknown,
-//! an Event that is new in the window counts in full, and any other one once. Followers note the same. Occurrences up
-//! to a newly stored mark are dropped. After a relist the mark may lie within the growth of an Event: that growth
-//! counts once.
+//! An Event counts by how much its count grew. Where that is unknown, an Event that is new in the window counts in
+//! full, and any other one once. After a relist the mark may lie within the growth of an Event: it counts once then.
 //!
 //! Events arrive while their store is locked, so no cache is read while the lock of this module is held.
 
@@ -12,7 +9,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::recycler::detection::window::minute_of;
 use jiff::Timestamp;
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_runtime::cache::Cache;
@@ -21,19 +17,20 @@ use machinist_runtime::clock::SharedClock;
 use machinist_runtime::queue::Queue;
 use parking_lot::Mutex;
 
+use super::counting::Counting;
 use super::occurrence::Occurrence;
-use crate::kinds::{Event, EventDetails, EventRecycler, Events};
+use super::window::minute_of;
+use crate::kinds::{Event, EventRecycler, Events};
 use crate::recycler::error::Refusal;
-use crate::recycler::observe::mark;
 use crate::recycler::settings::Settings;
 
 /// From this many notes on, those out of the window are removed.
 const MANY: usize = 4096;
 
-/// The version before all others.
 const NOTHING: Version = Version(0);
 
 /// The occurrences of each EventRecycler.
+#[derive(Debug)]
 pub struct EventTracker {
     tracked: Mutex<HashMap<ObjectKey, Tracked>>,
     queue: OnceLock<Arc<Queue>>,
@@ -59,7 +56,7 @@ impl EventList for Cache<Events> {
     }
 }
 
-/// An EventRecycler and its occurrences.
+#[derive(Debug)]
 struct Tracked {
     uid: Uid,
     generation: i64,
@@ -67,16 +64,14 @@ struct Tracked {
     mark: Version,
     /// Whether the Events in the cache were noted. Until then, changes are not.
     seeded: bool,
-    /// Whether it has occurrences without a group.
     unresolved: bool,
-    /// When it was last observed.
     observed: Option<Duration>,
     noted: Vec<Note>,
-    /// From this many notes on, those out of the window are removed.
     most: usize,
 }
 
 /// An occurrence, from this version of an Event.
+#[derive(Debug)]
 struct Note {
     version: Version,
     /// The last version of the Event that is known not to include it.
@@ -85,27 +80,15 @@ struct Note {
 }
 
 impl Note {
-    /// The part of it after this mark.
     fn beyond(&self, mark: Version) -> Occurrence {
         let times = if self.since < mark { 1 } else { self.occurrence.times };
         Occurrence { times, ..self.occurrence.clone() }
     }
 }
 
-impl std::fmt::Debug for EventTracker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EventTracker")
-            .field("tracked", &self.tracked.lock().len())
-            .finish_non_exhaustive()
-    }
-}
-
-/// What is known for an EventRecycler.
 #[derive(Debug, Clone)]
-pub struct Known {
-    /// Its spec, or why it is invalid.
+pub(crate) struct Known {
     pub settings: Result<Arc<Settings>, Refusal>,
-    /// The occurrences after its mark, up to the requested version.
     pub occurrences: Vec<Occurrence>,
     /// Whether there are occurrences beyond that version: a list has not ended yet.
     pub incomplete: bool,
@@ -117,14 +100,13 @@ impl EventTracker {
         Self { tracked: Mutex::default(), queue: OnceLock::new(), clock, gather }
     }
 
-    /// Sets the queue for keys of EventRecyclers.
-    pub fn set_queue(&self, queue: &Arc<Queue>) {
+    pub(crate) fn set_queue(&self, queue: &Arc<Queue>) {
         drop(self.queue.set(Arc::clone(queue)));
     }
 
     /// Tracks an EventRecycler, new or changed. After a change of its spec, the Events in the cache are noted again.
     pub fn track(&self, recycler: &EventRecycler, events: &dyn EventList) {
-        let mark = mark(recycler);
+        let mark = Counting::of(recycler).mark;
         {
             let mut tracked = self.tracked.lock();
             let known = tracked.get_mut(&recycler.meta.key);
@@ -151,46 +133,32 @@ impl EventTracker {
         self.seed(&recycler.meta.key, events);
     }
 
-    /// Forgets an EventRecycler.
-    pub fn forget(&self, key: &ObjectKey) {
+    pub(crate) fn forget(&self, key: &ObjectKey) {
         self.tracked.lock().remove(key);
     }
 
     /// Notes a change of an Event. All changes up to `position` are noted; a change from a watch is at the position
     /// itself.
-    pub fn event_changed(
+    pub(crate) fn event_changed(
         &self,
         before: Option<&Entry<Event>>,
         after: Option<&Entry<Event>>,
         position: Version,
     ) {
         let Some(Entry::Known(event)) = after else { return };
-        let Some(about) = &event.about else { return };
         let former = match before {
-            Some(Entry::Known(before)) if before.meta.uid == event.meta.uid => Some(before),
+            Some(Entry::Known(before)) if before.meta.uid == event.meta.uid => Some(&**before),
             _ => None,
         };
         if former.is_some_and(|former| event.count <= former.count) {
             return;
         }
-        let since = match former {
-            None if about.first == about.last => event.meta.version,
-            // A relist: only the previous version is certain.
-            _ if position > event.meta.version => former.map_or(NOTHING, |it| it.meta.version),
-            _ => position,
-        };
         let (now, uptime) = (self.clock.now(), self.clock.uptime());
         let mut tracked = self.tracked.lock();
         for (key, one) in &mut *tracked {
-            let Ok(settings) = &one.settings else { continue };
-            if !one.seeded || !settings.pattern.fits(about) {
+            if !one.seeded || !one.note(event, former, position, now) {
                 continue;
             }
-            let times = match former {
-                Some(former) => event.count - former.count,
-                None => times_of_new(event, about, settings, now),
-            };
-            one.note(event, about, (times, since), now);
             let Some(queue) = self.queue.get() else { continue };
             let due = one.observed.map(|observed| observed + self.gather);
             match due.and_then(|due| due.checked_sub(uptime)) {
@@ -201,15 +169,19 @@ impl EventTracker {
     }
 
     /// The occurrences of an EventRecycler after this mark, up to the version `until`.
-    pub fn occurrences(&self, key: &ObjectKey, mark: Version, until: Version) -> Option<Known> {
+    pub(crate) fn occurrences(
+        &self,
+        key: &ObjectKey,
+        mark: Version,
+        until: Version,
+    ) -> Option<Known> {
         let mut tracked = self.tracked.lock();
         let one = tracked.get_mut(key)?;
         one.observed = Some(self.clock.uptime());
         let beyond_mark = one.noted.iter().filter(|note| note.version > mark);
         let (noted, later): (Vec<_>, Vec<_>) = beyond_mark.partition(|note| note.version <= until);
         let now = self.clock.now();
-        // After a restore from a backup the version may never come, so occurrences out of the window are not waited
-        // for.
+        // After a restore from a backup the version may never come: only occurrences in the window are waited for.
         let incomplete = one.settings.as_ref().is_ok_and(|settings| {
             let window = settings.window;
             later.iter().any(|note| window.has(window.bucket(note.occurrence.minute), now))
@@ -218,63 +190,77 @@ impl EventTracker {
         Some(Known { settings: one.settings.clone(), occurrences, incomplete })
     }
 
-    /// Sets whether the EventRecycler has occurrences without a group.
-    pub fn set_unresolved(&self, key: &ObjectKey, unresolved: bool) {
+    pub(crate) fn set_unresolved(&self, key: &ObjectKey, unresolved: bool) {
         if let Some(one) = self.tracked.lock().get_mut(key) {
             one.unresolved = unresolved;
         }
     }
 
     /// Requeues EventRecyclers with unresolved occurrences: the group of one may be known now.
-    pub fn requeue_unresolved(&self) {
+    pub(crate) fn requeue_unresolved(&self) {
         let Some(queue) = self.queue.get() else { return };
         for (key, _) in self.tracked.lock().iter().filter(|(_, one)| one.unresolved) {
             queue.add(key);
         }
     }
 
-    /// GroupCache at the events that are there, while none can come.
+    /// Notes the Events in the cache, while none can change.
     fn seed(&self, key: &ObjectKey, events: &dyn EventList) {
         let now = self.clock.now();
         events.show(&mut |events| {
             let mut tracked = self.tracked.lock();
             let Some(one) = tracked.get_mut(key).filter(|one| !one.seeded) else { return };
             one.seeded = true;
-            let Ok(settings) = one.settings.clone() else { return };
-            for event in events {
-                let Some(about) = &event.about else { continue };
-                if event.meta.version > one.mark && settings.pattern.fits(about) {
-                    let times = times_of_new(event, about, &settings, now);
-                    // How much of an Event that has grown was counted before is unknown.
-                    let is_new = about.first == about.last;
-                    let since = if is_new { event.meta.version } else { NOTHING };
-                    one.note(event, about, (times, since), now);
-                }
+            let mark = one.mark;
+            for event in events.filter(|event| event.meta.version > mark) {
+                // How much of an Event that has grown was counted before is unknown.
+                one.note(event, None, Version(u64::MAX), now);
             }
         });
     }
 }
 
 impl Tracked {
-    /// Notes occurrences of an Event: how many, and since which version.
+    /// Notes by how much an Event has grown, and returns whether it matches. All changes up to `position` are noted.
     fn note(
         &mut self,
         event: &Event,
-        about: &EventDetails,
-        (times, since): (u32, Version),
+        former: Option<&Event>,
+        position: Version,
         now: Timestamp,
-    ) {
-        let Ok(settings) = &self.settings else { return };
+    ) -> bool {
+        let (Ok(settings), Some(about)) = (&self.settings, &event.about) else { return false };
+        if !settings.pattern.fits(about) {
+            return false;
+        }
         // Clocks differ, and some Events have no time.
         let last = Timestamp::from_second(about.last).unwrap_or(now).min(now);
         let last = if about.last == 0 { now } else { last };
         if !settings.window.has_moment(last, now) {
-            return;
+            return true;
         }
+        let first = Timestamp::from_second(about.first).unwrap_or(now);
+        let is_new = about.first == about.last;
+        let times = match former {
+            Some(former) => event.count - former.count,
+            None if is_new || settings.window.has_moment(first, now) => event.count,
+            // It existed before with another uid.
+            None => 1,
+        };
+        let version = event.meta.version;
+        let since = match former {
+            None if is_new => version,
+            // A list: only the previous version is certain.
+            _ if position > version => former.map_or(NOTHING, |former| former.meta.version),
+            _ => position,
+        };
         let minute = minute_of(last);
         let (involved, host) = (about.involved.clone(), about.host.clone());
-        let occurrence = Occurrence { minute, times, involved, host };
-        self.noted.push(Note { version: event.meta.version, since, occurrence });
+        self.noted.push(Note {
+            version,
+            since,
+            occurrence: Occurrence { minute, times, involved, host },
+        });
         if self.noted.len() > self.most {
             let (window, mark) = (settings.window, self.mark);
             self.noted.retain(|note| {
@@ -282,9 +268,9 @@ impl Tracked {
             });
             self.most = MANY.max(self.noted.len() * 2);
         }
+        true
     }
 
-    /// Drops occurrences up to a newly stored mark.
     fn advance(&mut self, mark: Version) {
         if mark > self.mark {
             self.mark = mark;
@@ -292,13 +278,6 @@ impl Tracked {
             self.noted.shrink_to(MANY);
         }
     }
-}
-
-/// How often a new Event counts. One whose first time is out of the window existed before with another uid.
-fn times_of_new(event: &Event, about: &EventDetails, settings: &Settings, now: Timestamp) -> u32 {
-    let first = Timestamp::from_second(about.first).unwrap_or(now);
-    let is_new = about.first == about.last || settings.window.has_moment(first, now);
-    if is_new { event.count } else { 1 }
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
-//! Which group an instance is in, looked up in the background and in batches per region.
-//!
-//! A region that does not answer delays no other one. An instance stays in its group, so that answer is cached for
-//! long; all others expire soon.
+//! Which group an instance is in, looked up in the background and in batches per region. An instance stays in its
+//! group, so that answer is cached for long; all others expire soon.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::observed::Observed;
-use machinist_provider::node_groups::{InstanceId, NodeGroups};
+use machinist_provider::node_groups::{GroupName, InstanceFacts, InstanceId, NodeGroups};
 use machinist_runtime::batch_cache::{BatchCache, BatchSource, BatchTimings};
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::tasks::Tasks;
@@ -18,7 +17,7 @@ use machinist_runtime::timings::Timings;
 use crate::recycler::messages;
 
 /// The group of an instance: absent where it is in none or does not exist.
-pub type Membership = Observed<Arc<str>, String>;
+pub(super) type Membership = Observed<Arc<str>, String>;
 
 /// Which group an instance is in.
 #[derive(Debug, Clone)]
@@ -52,7 +51,7 @@ impl GroupMembership {
     }
 
     /// The group of an instance. An answer that expired is used until there is a new one.
-    pub fn get(&self, region: &Arc<str>, instance: &InstanceId) -> Membership {
+    pub(crate) fn get(&self, region: &Arc<str>, instance: &InstanceId) -> Membership {
         let key = (Arc::clone(region), instance.clone());
         let fresh = self.0.look(region, &key, || instance.clone());
         fresh.or_else(|| self.0.get_stale(&key)).unwrap_or_default()
@@ -71,9 +70,13 @@ impl BatchSource for Source {
         instances: &'a [InstanceId],
     ) -> BoxFuture<'a, Vec<Membership>> {
         Box::pin(async move {
-            let request = self.groups.groups_of(region, instances);
+            let request = self.groups.instances(region, instances);
             let result = match tokio::time::timeout(self.timings.cloud_call, request).await {
-                Ok(result) => result.map_err(|error| error.to_string()),
+                Ok(Ok(found)) => {
+                    let group_of = |facts: InstanceFacts| (facts.id, facts.group);
+                    Ok(found.into_iter().map(group_of).collect::<BTreeMap<_, _>>())
+                }
+                Ok(Err(error)) => Err(error.to_string()),
                 Err(_) => Err(messages::no_answer(self.timings.cloud_call)),
             };
             if let Err(error) = &result {
@@ -82,9 +85,9 @@ impl BatchSource for Source {
             }
             let of = |instance| match &result {
                 Err(error) => Observed::Unknown(error.clone()),
-                Ok(found) => match found.get(instance) {
-                    Some(Some(group)) => Observed::Present(Arc::clone(&group.0)),
-                    Some(None) | None => Observed::Absent,
+                Ok(found) => match found.get(instance).and_then(Option::as_ref) {
+                    Some(GroupName(group)) => Observed::Present(Arc::clone(group)),
+                    None => Observed::Absent,
                 },
             };
             instances.iter().map(of).collect()

@@ -33,8 +33,7 @@ pub struct Locator {
 }
 
 impl Locator {
-    /// Finds the group of an occurrence.
-    pub fn locate(&self, occurrence: Occurrence, settings: &Settings) -> Located {
+    pub(crate) fn locate(&self, occurrence: Occurrence, settings: &Settings) -> Located {
         let (node, target) = match self.node_of(&occurrence) {
             Ok(node) => {
                 let target = self.group_of(&node, settings).unwrap_or_else(Target::Unresolved);
@@ -54,11 +53,11 @@ impl Locator {
         if let Some(Entry::Known(pod)) = self.pods.get(&key)
             && uid.is_none_or(|uid| uid == hash_of(&pod.meta.uid.0))
         {
-            return pod.node.clone().ok_or_else(messages::pod_without_node);
+            return pod.node.clone().ok_or_else(|| messages::POD_WITHOUT_NODE.to_owned());
         }
         // The pod is gone. A kubelet that reported the event runs on the same Node.
         let host = occurrence.host.as_ref().filter(|host| self.node(host).is_some());
-        host.cloned().ok_or_else(messages::pod_not_found)
+        host.cloned().ok_or_else(|| messages::POD_NOT_FOUND.to_owned())
     }
 
     fn node(&self, name: &Arc<str>) -> Option<Arc<Node>> {

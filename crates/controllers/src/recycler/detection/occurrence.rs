@@ -1,34 +1,23 @@
 //! Occurrences of Events. Open ones are stored as text: `29500000:3:p:ns/name:1f:node` or `29500000:3:n:node`.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::recycler::detection::window::Minute;
 use machinist_domain::hash::fnv1a;
 
+use super::window::Minute;
 use crate::kinds::Involved;
 
-/// The text for no value.
 const NOTHING: &str = "-";
 
-/// Occurrences of an Event in one minute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Occurrence {
-    /// When.
     pub minute: Minute,
-    /// How often.
     pub times: u32,
-    /// The pod or node concerned.
     pub involved: Involved,
     /// The host of the reporting component.
     pub host: Option<Arc<str>>,
 }
-
-/// The text is not an occurrence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not an occurrence")]
-pub struct NotAnOccurrence;
 
 impl Occurrence {
     /// Whether both differ in their number at most.
@@ -46,10 +35,29 @@ impl Occurrence {
             Involved::Node(name) => subject_of_node(name),
         }
     }
+
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let mut fields = text.split(':');
+        let (minute, times) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        let (involved, host) = match fields.next()? {
+            "p" => {
+                let (namespace, name) = fields.next()?.split_once('/')?;
+                let uid = match fields.next()? {
+                    NOTHING => None,
+                    hash => Some(u64::from_str_radix(hash, 16).ok()?),
+                };
+                let host = Some(fields.next()?).filter(|host| *host != NOTHING);
+                let (namespace, name) = (namespace.into(), name.into());
+                (Involved::Pod { namespace, name, uid }, host.map(Arc::from))
+            }
+            "n" => (Involved::Node(fields.next()?.into()), None),
+            _ => return None,
+        };
+        fields.next().is_none().then_some(Self { minute, times, involved, host })
+    }
 }
 
-/// A hash of a node.
-pub fn subject_of_node(name: &str) -> u32 {
+pub(crate) fn subject_of_node(name: &str) -> u32 {
     short(name.as_bytes())
 }
 
@@ -75,34 +83,6 @@ impl fmt::Display for Occurrence {
     }
 }
 
-impl FromStr for Occurrence {
-    type Err = NotAnOccurrence;
-
-    fn from_str(text: &str) -> Result<Self, NotAnOccurrence> {
-        read(text).ok_or(NotAnOccurrence)
-    }
-}
-
-fn read(text: &str) -> Option<Occurrence> {
-    let mut fields = text.split(':');
-    let (minute, times) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    let (involved, host) = match fields.next()? {
-        "p" => {
-            let (namespace, name) = fields.next()?.split_once('/')?;
-            let uid = match fields.next()? {
-                NOTHING => None,
-                hash => Some(u64::from_str_radix(hash, 16).ok()?),
-            };
-            let host = Some(fields.next()?).filter(|host| *host != NOTHING);
-            let involved = Involved::Pod { namespace: namespace.into(), name: name.into(), uid };
-            (involved, host.map(Arc::from))
-        }
-        "n" => (Involved::Node(fields.next()?.into()), None),
-        _ => return None,
-    };
-    fields.next().is_none().then_some(Occurrence { minute, times, involved, host })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,7 +96,7 @@ mod tests {
     fn stored_occurrences_are_read_back() {
         let node = Occurrence { involved: Involved::Node("n1".into()), ..pod(None, None) };
         for one in [pod(Some(31), Some("ip-10-0-0-1.internal")), pod(None, None), node] {
-            assert_eq!(one.to_string().parse(), Ok(one));
+            assert_eq!(Occurrence::read(&one.to_string()), Some(one));
         }
         assert_eq!(pod(Some(31), Some("n")).to_string(), "29500000:3:p:ns/p-1:1f:n");
     }
@@ -134,7 +114,7 @@ mod tests {
             "1:2:n:a:b",
             "x:2:n:a",
         ] {
-            assert_eq!(text.parse::<Occurrence>(), Err(NotAnOccurrence), "{text}");
+            assert_eq!(Occurrence::read(text), None, "{text}");
         }
     }
 

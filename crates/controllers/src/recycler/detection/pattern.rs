@@ -1,16 +1,14 @@
 //! Which Events count; compiled once per spec.
 
 use machinist_api::event_recycler::EventRecyclerSpec;
-use machinist_api::event_recycler::spec::{EventKind, EventMatch, InvolvedKind, MessagePattern};
+use machinist_api::event_recycler::spec::{EventKind, InvolvedKind, MessagePattern};
 use regex_lite::{Regex, RegexBuilder};
 
 use crate::kinds::{EventDetails, Involved};
 use crate::recycler::error::Refusal;
 
-/// The largest compiled expression, in bytes.
 const LARGEST: usize = 1 << 20;
 
-/// Which events count.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     /// The message contains one of these.
@@ -29,18 +27,14 @@ enum Message {
 }
 
 impl Pattern {
-    /// Reads the spec.
     pub fn read(spec: &EventRecyclerSpec) -> Result<Self, Refusal> {
         let terms = spec.search_terms.clone().unwrap_or_default();
         if terms.iter().any(String::is_empty) {
             return Err(Refusal::EmptyTerm);
         }
-        if terms.is_empty() && spec.matching.as_ref().is_none_or(is_empty) {
-            return Err(Refusal::NothingToLookFor);
-        }
         let said = spec.matching.clone().unwrap_or_default();
         let messages = said.message.unwrap_or_default();
-        Ok(Self {
+        let pattern = Self {
             terms,
             messages: messages.into_iter().map(message).collect::<Result<_, _>>()?,
             reasons: said.reason.unwrap_or_default(),
@@ -50,10 +44,15 @@ impl Pattern {
             }),
             involved: said.involved_kinds.unwrap_or_default(),
             namespaces: said.namespaces.unwrap_or_default(),
-        })
+        };
+        let Self { terms, messages, reasons, kind, involved, namespaces } = &pattern;
+        let no_text = terms.is_empty() && messages.is_empty() && reasons.is_empty();
+        if no_text && kind.is_none() && involved.is_empty() && namespaces.is_empty() {
+            return Err(Refusal::NothingToLookFor);
+        }
+        Ok(pattern)
     }
 
-    /// Whether an event counts.
     pub fn fits(&self, event: &EventDetails) -> bool {
         let (involved, namespace) = match &event.involved {
             Involved::Pod { namespace, .. } => (InvolvedKind::Pod, &**namespace),
@@ -75,16 +74,6 @@ impl Pattern {
 /// Whether one entry holds; an empty list always does.
 fn is_one_of<T>(list: &[T], holds: impl Fn(&T) -> bool) -> bool {
     list.is_empty() || list.iter().any(holds)
-}
-
-fn is_empty(matching: &EventMatch) -> bool {
-    let EventMatch { message, reason, kind, involved_kinds, namespaces } = matching;
-    let empty = |list: Option<usize>| list.unwrap_or_default() == 0;
-    empty(message.as_ref().map(Vec::len))
-        && empty(reason.as_ref().map(Vec::len))
-        && kind.is_none()
-        && empty(involved_kinds.as_ref().map(Vec::len))
-        && empty(namespaces.as_ref().map(Vec::len))
 }
 
 fn message(said: MessagePattern) -> Result<Message, Refusal> {

@@ -1,37 +1,31 @@
-//! Occurrences that a recycle has made obsolete, because the group has new instances since.
-//!
-//! When a recycle ends, the counts of its group are dropped. They must not return with the Events of the window, which
-//! are counted again after every change of the spec, nor with open occurrences. A recycle in `dryRun` makes nothing
-//! obsolete.
+//! Occurrences that a recycle has made obsolete, because the group has new instances since. They must not return with
+//! the Events of the window, which are counted again after every change of the spec, nor with open occurrences.
 
 use std::collections::BTreeMap;
 
-use crate::recycler::detection::window::{Minute, minute_of};
 use machinist_provider::node_groups::GroupRef;
 
 use super::counting::Located;
-use crate::recycler::history::{self, Past};
+use super::window::{Minute, minute_of};
+use crate::recycler::history;
 use crate::recycler::snapshot::Facts;
 
 /// The minute of the last recycle of each group.
 pub(in crate::recycler) struct Spent<'a>(BTreeMap<&'a GroupRef, Option<Minute>>);
 
 impl<'a> Spent<'a> {
-    /// For the groups of all occurrences.
     pub(in crate::recycler) fn of(facts: &'a Facts) -> Self {
         let mut groups = BTreeMap::new();
         if facts.status.recycle_history.iter().flatten().next().is_none() {
             return Self(groups);
         }
         for group in facts.reopened.iter().chain(&facts.news).filter_map(Located::group) {
-            groups.entry(group).or_insert_with(|| {
-                history::last(&facts.status, group, false).map(|Past(at)| minute_of(at))
-            });
+            let last = || history::last(&facts.status, group, false).map(minute_of);
+            groups.entry(group).or_insert_with(last);
         }
         Self(groups)
     }
 
-    /// Whether it happened before the minute of the last recycle.
     pub(in crate::recycler) fn has(&self, news: &Located) -> bool {
         self.ended(news).is_some_and(|ended| news.occurrence.minute < ended)
     }

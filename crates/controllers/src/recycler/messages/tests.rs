@@ -58,8 +58,8 @@ fn all_messages() {
     }
     let pod = Involved::Pod { namespace: "ns".into(), name: "web".into(), uid: None };
     for why in [
-        pod_without_node(),
-        pod_not_found(),
+        POD_WITHOUT_NODE.to_owned(),
+        POD_NOT_FOUND.to_owned(),
         node_not_found("n1"),
         no_provider_id("n1"),
         no_region("n1"),

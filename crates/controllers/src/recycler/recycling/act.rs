@@ -6,143 +6,118 @@
 use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
-use machinist_domain::retry::{Category, Classified};
-use machinist_provider::node_groups::{GroupError, GroupRef, InstanceId};
+use machinist_domain::retry::{Category, Classified, Failure};
+use machinist_provider::node_groups::{GroupChange, GroupError, GroupRef, InstanceId};
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::writer::{CloudCall, CloudWriteError, Guard, Part, Writer};
 use serde_json::{Value, json};
 
+use super::Recycling;
 use super::mark::Mark;
-use super::plan::{Effect, Outcome, Plan, Termination};
+use super::plan::{Outcome, Plan, Termination};
 use super::snapshot::{Snapshot, group_of, is_spared, member, obstacle};
-use super::{Owner, Recycling};
 use crate::drain;
 
-pub(super) async fn act(
-    recycling: &Recycling,
-    snapshot: &Snapshot,
-    plan: &Plan,
-    owner: &dyn Owner,
-    writer: &Writer,
-) -> Outcome {
-    let effect = match plan {
-        Plan::Do(effect) => effect,
-        Plan::Store(_) | Plan::Wait { .. } | Plan::Over => return Outcome::Nothing,
-    };
-    let group = group_of(&snapshot.recycle);
-    let executor = Executor { recycling, snapshot, group: &group, effect, writer };
-    if !effect.changes_cloud() {
-        return match effect {
-            Effect::Release { node, uncordon } => executor.release(node, *uncordon).await,
-            Effect::Drain(drains) => executor.drain(drains).await,
-            _ => Outcome::Nothing,
-        };
+impl Recycling {
+    /// Executes a plan. `still_wanted` is whether the owner, which has this key in audit lines, still has exactly this
+    /// recycle; it is awaited directly before the cloud is changed.
+    pub async fn act(
+        &self,
+        snapshot: &Snapshot,
+        plan: &Plan,
+        key: &ObjectKey,
+        still_wanted: impl Future<Output = Result<bool, Failure>>,
+        writer: &Writer,
+    ) -> Outcome {
+        let group = group_of(&snapshot.recycle);
+        let executor = Executor { recycling: self, snapshot, group: &group, key, writer };
+        match plan {
+            Plan::Store(_) | Plan::Wait { .. } | Plan::Over => Outcome::Nothing,
+            Plan::Release { node, uncordon } => executor.release(node, *uncordon, plan).await,
+            Plan::Drain(drains) => executor.drain(drains).await,
+            Plan::Change(_) | Plan::Terminate(_) => {
+                match still_wanted.await {
+                    Ok(true) => {}
+                    Ok(false) => return Outcome::Outdated,
+                    Err(failure) => return Outcome::Failed(failure),
+                }
+                let outcome = executor.change(plan).await;
+                self.group_cache.forget(&group);
+                outcome.unwrap_or_else(Outcome::Failed)
+            }
+        }
     }
-    match owner.still_wants(&snapshot.recycle).await {
-        Ok(true) => {}
-        Ok(false) => return Outcome::Outdated,
-        Err(failure) => return Outcome::Failed(failure),
-    }
-    let outcome = executor.change(&owner.key()).await;
-    recycling.forget(&group);
-    outcome
 }
 
 struct Executor<'a> {
     recycling: &'a Recycling,
     snapshot: &'a Snapshot,
     group: &'a GroupRef,
-    effect: &'a Effect,
+    key: &'a ObjectKey,
     writer: &'a Writer,
 }
 
 impl Executor<'_> {
-    async fn change(&self, key: &ObjectKey) -> Outcome {
-        let (groups, group) = (&self.recycling.groups, self.group);
-        match self.effect {
-            Effect::Mark(text) => {
+    async fn change(&self, plan: &Plan) -> Result<Outcome, Failure> {
+        match plan {
+            Plan::Change(change @ GroupChange::Mark(_)) => {
                 let _alone = self.recycling.marking.lock().await;
-                match self.recycling.describe_live(group).await {
-                    Ok(Some(found)) if self.is_free(found.mark.as_deref()) => {
-                        self.call(key, groups.mark(group, text)).await
-                    }
-                    Ok(_) => Outcome::Outdated,
-                    Err(failure) => Outcome::Failed(failure),
-                }
+                if self.is_free().await? { self.call(change).await } else { Ok(Outcome::Outdated) }
             }
-            Effect::Unmark => self.call(key, groups.unmark(group)).await,
-            Effect::Resize { from, to } => self.call(key, groups.resize(group, *from, *to)).await,
-            Effect::Terminate(termination) => self.terminate(key, termination).await,
-            Effect::StartRefresh(with) => self.call(key, groups.start_refresh(group, *with)).await,
-            Effect::CancelRefresh => self.call(key, groups.cancel_refresh(group)).await,
-            Effect::Drain(_) | Effect::Release { .. } => Outcome::Nothing,
+            Plan::Change(change) => self.call(change).await,
+            Plan::Terminate(termination) => self.terminate(termination).await,
+            _ => Ok(Outcome::Nothing),
         }
     }
 
-    fn is_free(&self, text: Option<&str>) -> bool {
-        let ours = |text| Mark::read(text).is_some_and(|mark| mark.id == self.snapshot.recycle.id);
-        text.is_none_or(ours)
+    /// Whether the group has no mark, or that of this recycle.
+    async fn is_free(&self) -> Result<bool, Failure> {
+        let found = self.recycling.group_cache.describe_live(self.group).await?;
+        let ours = |text: &String| {
+            Mark::read(text).is_some_and(|mark| mark.id == self.snapshot.recycle.id)
+        };
+        Ok(found.is_some_and(|group| group.mark.as_ref().is_none_or(ours)))
     }
 
-    async fn terminate(&self, key: &ObjectKey, termination: &Termination) -> Outcome {
+    async fn terminate(&self, termination: &Termination) -> Result<Outcome, Failure> {
         let Termination { instance, node, drained } = termination;
         if let Some(name) = node {
             let node = ObjectKey::new("", name.clone());
-            let node = match self.recycling.nodes.read_live(&node).await {
-                Ok(Some(Entry::Known(node))) => node,
-                Ok(_) => return Outcome::Outdated,
-                Err(error) => return Outcome::Failed(error.failure()),
+            let node = self.recycling.nodes.read_live(&node).await;
+            let Some(Entry::Known(node)) = node.map_err(|error| error.failure())? else {
+                return Ok(Outcome::Outdated);
             };
             let provider_id = node.provider_id.as_deref();
             let found = provider_id.and_then(|id| self.recycling.groups.locate(id));
             let same = found.is_some_and(|found| found.id == *instance);
             if !same || (*drained && !node.unschedulable) {
-                return Outcome::Outdated;
+                return Ok(Outcome::Outdated);
             }
         }
-        match self.recycling.describe_live(self.group).await {
-            Ok(Some(group)) => {
-                let spared = member(&group, &instance.0).is_some_and(is_spared);
-                if spared || obstacle(&group).is_some() {
-                    return Outcome::Outdated;
-                }
-            }
-            Ok(None) => return Outcome::Outdated,
-            Err(failure) => return Outcome::Failed(failure),
+        let group = self.recycling.group_cache.describe_live(self.group).await?;
+        let Some(group) = group else { return Ok(Outcome::Outdated) };
+        if member(&group, &instance.0).is_some_and(is_spared) || obstacle(&group).is_some() {
+            return Ok(Outcome::Outdated);
         }
-        let call = self.recycling.groups.terminate(self.group, instance);
-        match self.call(key, call).await {
+        match self.call(&GroupChange::Terminate(instance.clone())).await {
             // It is no member any more.
-            Outcome::Failed(failure) if failure.category == Category::NotFound => Outcome::Done,
+            Err(failure) if failure.category == Category::NotFound => Ok(Outcome::Done),
             outcome => outcome,
         }
     }
 
-    async fn call<T, E: Classified + Into<GroupError>>(
-        &self,
-        key: &ObjectKey,
-        work: impl Future<Output = Result<T, E>>,
-    ) -> Outcome {
-        let provider = self.recycling.groups.provider();
-        let call = CloudCall { provider, verb: self.effect.verb(), key };
-        let plan = format!("{}: {}", self.group, self.effect);
+    async fn call(&self, change: &GroupChange) -> Result<Outcome, Failure> {
+        let groups = &self.recycling.groups;
+        let call = CloudCall { provider: groups.provider(), verb: change.verb(), key: self.key };
+        let plan = format!("{}: {change}", self.group);
+        let work = groups.change(self.group, change);
         match self.writer.change_cloud(call, &plan, work).await {
-            Ok(Some(_)) => Outcome::Done,
-            Ok(None) => Outcome::DryRun,
-            Err(error) => {
-                let failure = error.failure();
-                match error {
-                    CloudWriteError::Cloud(error) => match error.into() {
-                        GroupError::Changed { .. } | GroupError::RefreshRunning => {
-                            Outcome::Outdated
-                        }
-                        GroupError::Cloud(_) => Outcome::Failed(failure),
-                    },
-                    CloudWriteError::NotLeader(_) | CloudWriteError::TimedOut(_) => {
-                        Outcome::Failed(failure)
-                    }
-                }
-            }
+            Ok(Some(())) => Ok(Outcome::Done),
+            Ok(None) => Ok(Outcome::DryRun),
+            Err(CloudWriteError::Cloud(
+                GroupError::Changed { .. } | GroupError::RefreshRunning,
+            )) => Ok(Outcome::Outdated),
+            Err(error) => Err(error.failure()),
         }
     }
 
@@ -157,14 +132,12 @@ impl Executor<'_> {
         Outcome::Drained(all)
     }
 
-    /// Removes the annotation of a drain from a Node, and its cordon if the drain set it.
-    async fn release(&self, node: &Meta, uncordon: bool) -> Outcome {
+    async fn release(&self, node: &Meta, uncordon: bool, plan: &Plan) -> Outcome {
         let mut patch = json!({"metadata": {"annotations": {ANNOTATION_DRAIN: Value::Null}}});
         if uncordon {
             patch["spec"] = json!({"unschedulable": Value::Null});
         }
-        let (nodes, plan) = (&self.recycling.nodes, self.effect);
-        let writer = self.writer.target();
+        let (nodes, writer) = (&self.recycling.nodes, self.writer.target());
         match writer.patch(nodes, node, Part::Object, Guard::Uid, patch, plan).await {
             Ok(Some(_)) => Outcome::Done,
             Ok(None) => Outcome::DryRun,

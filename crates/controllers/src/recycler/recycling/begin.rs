@@ -1,7 +1,5 @@
-//! Whether a group can be recycled, and the recycle to begin with.
-//!
-//! Input: a request, the description of the group, the Nodes. Output: a recycle to store, or a refusal. The rules are
-//! checked again before the group is marked, because it may have changed.
+//! Whether a group can be recycled, and the recycle to begin with. The rules are checked again before the group is
+//! marked, because it may have changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +8,10 @@ use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycledInstance, Step};
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::key::Uid;
-use machinist_provider::node_groups::{Group, GroupRef, InstanceId, Process};
+use machinist_provider::node_groups::{Group, GroupRef, InstanceId};
 
 use super::mark::Mark;
-use super::snapshot::{Node, is_spared, stored, takes_back};
+use super::snapshot::{Node, REPLACES, is_spared, suspended, takes_back};
 
 /// A request to recycle a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,25 +29,16 @@ pub struct Request {
 /// Why a group cannot be recycled. The texts are in `messages`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// It has no instances.
     Empty,
-    /// It is being deleted.
     Deleting,
-    /// A process that a recycle relies on is suspended.
-    Suspended(Process),
-    /// Its warm pool takes instances back.
+    Suspended(&'static str),
     WarmPool,
-    /// An instance is protected, and the strategy cannot skip it.
     Protected(InstanceId),
-    /// An instance is not in service, and the strategy does not reach it.
     OutOfService(InstanceId),
-    /// EKS manages its sizes.
     ManagedByEks,
     /// This process runs on that Node of the group, and the strategy replaces all Nodes at once.
     OwnNode(Arc<str>),
-    /// Another recycle has marked it.
     Busy(String),
-    /// An instance refresh is in progress.
     RefreshRunning,
 }
 
@@ -102,7 +91,7 @@ pub fn begin(
         region: region.to_string(),
         strategy: request.strategy,
         step: Step::Planned,
-        original: stored(group.sizes),
+        original: group.sizes,
         instances: instances(group, nodes),
         refresh_before: group.refresh.as_ref().map(|refresh| refresh.id.to_string()),
         started: now,
@@ -113,8 +102,7 @@ pub fn begin(
     })
 }
 
-/// Why a group cannot be recycled with this strategy.
-pub fn refusal(
+pub(super) fn refusal(
     strategy: Strategy,
     group: &Group,
     nodes: &BTreeMap<InstanceId, Node>,
@@ -127,21 +115,16 @@ pub fn refusal(
     if going.clone().next().is_none() {
         return Some(Refusal::Empty);
     }
-    let needed = |process: &&Process| match process {
-        Process::Launch | Process::Terminate => true,
-        Process::ReplaceUnhealthy => false,
-        Process::Other(word) => {
-            strategy == Strategy::InstanceRefresh && &**word == "InstanceRefresh"
-        }
-    };
-    if let Some(process) = group.suspended.iter().find(needed) {
-        return Some(Refusal::Suspended(process.clone()));
+    let refreshes = strategy == Strategy::InstanceRefresh;
+    let refresh = || suspended(group, &["InstanceRefresh"]).filter(|_| refreshes);
+    if let Some(process) = suspended(group, &REPLACES).or_else(refresh) {
+        return Some(Refusal::Suspended(process));
     }
     if group.refresh.as_ref().is_some_and(|refresh| refresh.status.is_running()) {
         return Some(Refusal::RefreshRunning);
     }
     // Instances that a refresh replaces do not go back into the pool.
-    if strategy != Strategy::InstanceRefresh && takes_back(group) {
+    if !refreshes && takes_back(group) {
         return Some(Refusal::WarmPool);
     }
     if strategy == Strategy::Replace {
@@ -160,7 +143,6 @@ pub fn refusal(
     (strategy == Strategy::ScaleToZero && group.managed_by_eks).then_some(Refusal::ManagedByEks)
 }
 
-/// The instances of the group that are not leaving it.
 pub(super) fn instances(
     group: &Group,
     nodes: &BTreeMap<InstanceId, Node>,

@@ -1,13 +1,9 @@
 //! Decides the next single step of a recycle.
 //!
-//! One reconcile stores the step and does nothing else; the next one executes the stored step and stores nothing. The
-//! result is never remembered but observed: every step first checks whether the group shows its effect already, so a
-//! lost answer is harmless.
-//!
-//! Invariants: the group ends with its original sizes, or with those that a user sets meanwhile. The plan is stored in
-//! the status and on the group before anything else is changed. No Node stays cordoned whose instance stays. Every wait
-//! ends after a stored time, except roll-backs, and waits for a cloud that does not answer: there only a replacement is
-//! given up, because it holds cordons, which are removed without the cloud.
+//! One reconcile stores the step, the next one executes it. Every step first checks whether the group shows its effect
+//! already, so a lost answer is harmless. The group ends with its original sizes, or with those that a user sets
+//! meanwhile. No Node stays cordoned whose instance stays. Every wait ends after a stored time, except roll-backs, and
+//! waits for a cloud that does not answer: there only a replacement is given up, because it holds cordons.
 
 mod finish;
 mod refresh;
@@ -17,15 +13,17 @@ mod scale;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
+use machinist_api::event_recycler::recycle::{
+    InstanceState, Recycle, RecycleFailure, RecycledInstance, Step,
+};
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::observed::Observed;
-use machinist_provider::node_groups::Group;
+use machinist_provider::node_groups::{Group, GroupChange};
 
 use super::begin::{Refusal, instances, refusal};
 use super::messages;
-use super::plan::{Effect, Plan};
-use super::snapshot::{Marked, Settings, Snapshot, stored};
+use super::plan::Plan;
+use super::snapshot::{Marked, Settings, Snapshot};
 
 /// Decides the next step.
 pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
@@ -38,10 +36,10 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
             return plan;
         }
     } else if snapshot.settings.dry_run {
-        return wait(snapshot, messages::paused());
+        return wait(snapshot, messages::PAUSED);
     }
     let group = match &snapshot.group {
-        Observed::NotAsked => return wait(snapshot, messages::maybe_gone()),
+        Observed::NotAsked => return wait(snapshot, messages::MAYBE_GONE),
         Observed::Unknown(failure) => return finish::unreachable(snapshot, failure, now),
         Observed::Absent => return finish::missing(snapshot, now),
         Observed::Present(group) if group.deleting => return finish::without_group(snapshot, now),
@@ -86,30 +84,27 @@ fn begin(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
         return plan;
     }
     // Nothing has begun yet, so the present state is the original one.
-    let (original, present) = (stored(group.sizes), instances(group, &snapshot.nodes));
-    let ids = |list: &[_]| -> Vec<String> { list.iter().map(id_of).collect() };
+    let (original, present) = (group.sizes, instances(group, &snapshot.nodes));
+    let ids = |list: &[RecycledInstance]| -> Vec<String> {
+        list.iter().map(|instance| instance.id.clone()).collect()
+    };
     if recycle.original != original || ids(&recycle.instances) != ids(&present) {
         return Plan::Store(Box::new(Recycle { original, instances: present, ..recycle.clone() }));
     }
-    Plan::Do(Effect::Mark(snapshot.text()))
-}
-
-fn id_of(instance: &machinist_api::event_recycler::recycle::RecycledInstance) -> String {
-    instance.id.clone()
+    Plan::Change(GroupChange::Mark(snapshot.text()))
 }
 
 /// Marks the group before anything else, where the mark is missing or outdated.
 fn keep_marked(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Option<Plan> {
     match snapshot.marked(group) {
         Marked::Ours => None,
-        Marked::No | Marked::Outdated => Some(Plan::Do(Effect::Mark(snapshot.text()))),
+        Marked::No | Marked::Outdated => Some(Plan::Change(GroupChange::Mark(snapshot.text()))),
         Marked::Foreign => {
-            Some(give_up(snapshot, RecycleFailure::Busy, messages::taken_over(), now))
+            Some(give_up(snapshot, RecycleFailure::Busy, messages::TAKEN_OVER.to_owned(), now))
         }
     }
 }
 
-/// Stores that the recycle is at `step`.
 fn at(snapshot: &Snapshot, step: Step, now: Timestamp) -> Plan {
     let recycle = snapshot.recycle.clone();
     let message = recycle.failure.and(recycle.message.clone());
@@ -129,7 +124,6 @@ fn give_up(snapshot: &Snapshot, failure: RecycleFailure, why: String, now: Times
     Plan::Store(Box::new(Recycle { step, step_since: now, failure, message, ..recycle }))
 }
 
-/// Gives up the recycle if the step has timed out.
 fn timed_out(snapshot: &Snapshot, waited_for: &str, now: Timestamp) -> Option<Plan> {
     let timeout = snapshot.settings.timeout;
     (snapshot.lasted(now) >= timeout).then(|| {
@@ -147,7 +141,6 @@ fn unknown_timeout(snapshot: &Snapshot) -> Duration {
     if drains { timeout.max(drain_timeout) } else { timeout }
 }
 
-/// Waits, or gives up the recycle.
 fn wait_or_give_up(snapshot: &Snapshot, why: &str, now: Timestamp) -> Plan {
     timed_out(snapshot, why, now).unwrap_or_else(|| {
         let left = snapshot.settings.timeout.saturating_sub(snapshot.lasted(now));
@@ -155,8 +148,8 @@ fn wait_or_give_up(snapshot: &Snapshot, why: &str, now: Timestamp) -> Plan {
     })
 }
 
-fn wait(snapshot: &Snapshot, why: String) -> Plan {
-    Plan::Wait { pause: snapshot.settings.poll, why }
+fn wait(snapshot: &Snapshot, why: &str) -> Plan {
+    Plan::Wait { pause: snapshot.settings.poll, why: why.to_owned() }
 }
 
 #[cfg(test)]

@@ -16,10 +16,9 @@ use crate::recycler::messages;
 
 /// Descriptions of groups.
 #[derive(Debug)]
-pub(super) struct GroupCache {
+pub struct GroupCache {
     groups: Arc<dyn NodeGroups>,
     clock: SharedClock,
-    /// The longest that a request may take.
     timeout: Duration,
     cached: Mutex<ExpiringMap<GroupRef, GroupState>>,
 }
@@ -29,8 +28,7 @@ impl GroupCache {
         Self { groups, clock, timeout, cached: Mutex::default() }
     }
 
-    /// The cached description.
-    pub(super) fn cached(&self, group: &GroupRef) -> GroupState {
+    pub(in crate::recycler) fn cached(&self, group: &GroupRef) -> GroupState {
         self.cached.lock().get(group, self.clock.uptime()).cloned().unwrap_or_default()
     }
 
@@ -45,7 +43,7 @@ impl GroupCache {
     }
 
     /// Describes groups, with one request per region, and caches the result for `ttl`.
-    pub(super) async fn fill(&self, groups: &[GroupRef], ttl: Duration) {
+    pub(in crate::recycler) async fn fill(&self, groups: &[GroupRef], ttl: Duration) {
         let mut regions = BTreeMap::<_, Vec<GroupName>>::new();
         for group in groups {
             regions.entry(Arc::clone(&group.region)).or_default().push(group.name.clone());
@@ -66,10 +64,7 @@ impl GroupCache {
     }
 
     /// The group at this moment.
-    pub(super) async fn describe_live(
-        &self,
-        group: &GroupRef,
-    ) -> Result<Option<Box<Group>>, Failure> {
+    pub async fn describe_live(&self, group: &GroupRef) -> Result<Option<Box<Group>>, Failure> {
         let names = [group.name.clone()];
         Ok(self.describe(&group.region, &names).await?.pop().map(Box::new))
     }
@@ -86,7 +81,7 @@ impl GroupCache {
     }
 
     /// Drops the description: the group was changed, or its recycle is over.
-    pub(super) fn forget(&self, group: &GroupRef) {
+    pub fn forget(&self, group: &GroupRef) {
         self.cached.lock().remove(group);
     }
 }

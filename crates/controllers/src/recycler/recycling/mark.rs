@@ -1,9 +1,6 @@
 //! The mark: the plan of a recycle as a short text in the tags of its group, so that the recycle can be resumed from
-//! the group alone.
-//!
-//! Input: a stored recycle and its owner. Output: text, and from text the same recycle at its first step. Every step
-//! detects by itself how far the group is, so the mark has no step and changes only with the sizes. A mark of an
-//! unknown version belongs to another recycle.
+//! the group alone. Every step detects by itself how far the group is, so the mark has no step and changes only with
+//! the sizes. A mark of an unknown version belongs to another recycle.
 
 use std::fmt::Write as _;
 
@@ -18,35 +15,31 @@ use super::messages;
 
 const VERSION: &str = "v1";
 
-/// What stands before the name of an EventRecycler; people who recycle by hand stand there with something else.
+/// The prefix of owners that are EventRecyclers.
 const RECYCLER: &str = "recycler/";
 
-/// What a text says.
+/// The mark of a recycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
-    /// Which recycle.
-    pub id: String,
+    pub(crate) id: String,
     /// Its owner: `recycler/NAME`, or `by-hand/USER@HOST`.
     pub owner: String,
-    /// How.
-    pub strategy: Strategy,
-    /// The sizes that the group is left at.
-    pub original: Sizes,
+    pub(crate) strategy: Strategy,
+    pub(crate) original: Sizes,
     /// When it was begun.
     pub started: Timestamp,
     /// The last instance refresh before it.
-    pub refresh_before: Option<String>,
+    pub(crate) refresh_before: Option<String>,
     /// The instances that are to go, as many as there was room for.
-    pub instances: Vec<String>,
+    pub(crate) instances: Vec<String>,
 }
 
-/// The owner that an EventRecycler of this name writes.
-pub fn owner_of(recycler: &str) -> String {
+pub(crate) fn owner_of(recycler: &str) -> String {
     format!("{RECYCLER}{recycler}")
 }
 
 /// The mark of a recycle. Instances beyond the size limit are left out, and are not replaced after a resume.
-pub fn write(recycle: &Recycle, owner: &str) -> String {
+pub(crate) fn write(recycle: &Recycle, owner: &str) -> String {
     let Recycle { id, strategy, original: Sizes { min, max, desired }, started, .. } = recycle;
     let strategy = word(*strategy);
     let mut text = format!("{VERSION} {id} {owner} {strategy} {min}/{max}/{desired} {started}");
@@ -86,8 +79,7 @@ impl Mark {
         Some(Self { id, owner, strategy, original, started, refresh_before, instances })
     }
 
-    /// Whether its owner is an EventRecycler.
-    pub fn is_of_a_recycler(&self) -> bool {
+    pub(crate) fn is_of_a_recycler(&self) -> bool {
         self.owner.starts_with(RECYCLER)
     }
 
@@ -112,7 +104,7 @@ impl Mark {
             step_since: now,
             events,
             failure: None,
-            message: Some(messages::resumed()),
+            message: Some(messages::RESUMED.to_owned()),
         }
     }
 }

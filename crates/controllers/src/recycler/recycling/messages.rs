@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::Duration;
 
 use machinist_api::event_recycler::recycle::{RecycleFailure, RecycledInstance, Step};
-use machinist_provider::node_groups::{Process, RefreshId};
 
 use super::begin::Refusal;
 use crate::recycler::messages::span;
@@ -40,42 +39,12 @@ impl fmt::Display for Refusal {
     }
 }
 
-pub(super) fn suspended(process: &Process) -> String {
-    format!("process {process} of the group is suspended; resume it")
-}
-
-pub(super) fn resumed() -> String {
-    "Resumed from the tags of the group".to_owned()
-}
-
-pub(super) fn paused() -> String {
-    "Paused because spec.dryRun is set".to_owned()
-}
-
-pub(super) fn owner_deleted() -> String {
-    "the EventRecycler was deleted".to_owned()
-}
-
-pub(super) fn not_described(why: &str) -> String {
-    format!("the group cannot be described: {why}")
-}
-
-pub(super) fn maybe_gone() -> String {
-    "the group was not found; checking again".to_owned()
-}
-
-pub(super) fn gone() -> String {
-    "the group no longer exists".to_owned()
-}
-
-pub(super) fn taken_over() -> String {
-    "another recycle has taken over the group".to_owned()
-}
-
-pub(super) fn timed_out(after: Duration, waited_for: &str) -> String {
-    format!("timed out after {}: {waited_for}", span(after))
-}
-
+pub(super) const RESUMED: &str = "Resumed from the tags of the group";
+pub(super) const PAUSED: &str = "Paused because spec.dryRun is set";
+pub(super) const OWNER_DELETED: &str = "the EventRecycler was deleted";
+pub(super) const MAYBE_GONE: &str = "the group was not found; checking again";
+pub(super) const GONE: &str = "the group no longer exists";
+pub(super) const TAKEN_OVER: &str = "another recycle has taken over the group";
 pub(super) const MARK_FAILS: &str = "the plan cannot be stored in the tags of the group";
 pub(super) const TERMINATE_FAILS: &str = "an instance cannot be terminated";
 pub(super) const REFRESH_FAILS: &str = "the instance refresh cannot be started";
@@ -83,16 +52,28 @@ pub(super) const SCALE_DOWN_FAILS: &str = "the group cannot be scaled to zero";
 pub(super) const NOT_READY: &str = "new instances of the group are not ready yet";
 pub(super) const DRAINING: &str = "draining a node";
 
+pub(super) fn suspended(process: &str) -> String {
+    format!("process {process} of the group is suspended; resume it")
+}
+
+pub(super) fn not_described(why: &str) -> String {
+    format!("the group cannot be described: {why}")
+}
+
+pub(super) fn timed_out(after: Duration, waited_for: &str) -> String {
+    format!("timed out after {}: {waited_for}", span(after))
+}
+
 pub(super) fn not_drained(node: &str, within: Duration, why: Option<&str>) -> String {
     let why = why.unwrap_or("it still has pods");
     format!("node {node} could not be drained within {}: {why}", span(within))
 }
 
-pub(super) fn refresh_failed(id: &RefreshId, reason: Option<&str>) -> String {
+pub(super) fn refresh_failed(id: &str, reason: Option<&str>) -> String {
     format!("instance refresh {id} did not succeed: {}", reason.unwrap_or("no reason given"))
 }
 
-pub(super) fn refreshing(id: &RefreshId, percentage: impl fmt::Display) -> String {
+pub(super) fn refreshing(id: &str, percentage: impl fmt::Display) -> String {
     format!("instance refresh {id} is at {percentage}%")
 }
 
@@ -144,7 +125,7 @@ pub(in crate::recycler) fn refusals() -> Vec<Refusal> {
     vec![
         Refusal::Empty,
         Refusal::Deleting,
-        Refusal::Suspended(Process::Launch),
+        Refusal::Suspended("Launch"),
         Refusal::WarmPool,
         Refusal::Protected("i-1".into()),
         Refusal::OutOfService("i-1".into()),
@@ -170,7 +151,7 @@ mod tests {
             state: InstanceState::Draining,
             since: None,
         };
-        let (group, refresh) = ("workers", RefreshId("r-1".into()));
+        let (group, refresh) = ("workers", "r-1");
         let why = timed_out(Duration::from_secs(300), NOT_READY);
         let mut rows = vec![
             ("Event Normal", "RecycleProceeds", drains(group, &instance)),
@@ -187,26 +168,26 @@ mod tests {
         ];
         for (reason, text) in [
             ("", crate::recycler::messages::no_answer(Duration::from_secs(60))),
-            ("", resumed()),
-            ("", paused()),
+            ("", RESUMED.to_owned()),
+            ("", PAUSED.to_owned()),
             ("", not_described("access denied")),
-            ("", maybe_gone()),
+            ("", MAYBE_GONE.to_owned()),
             ("", MARK_FAILS.to_owned()),
-            ("", suspended(&Process::Launch)),
+            ("", suspended("Launch")),
             ("", NOT_READY.to_owned()),
             ("", DRAINING.to_owned()),
-            ("", refreshing(&refresh, 40)),
+            ("", refreshing(refresh, 40)),
             ("", terminating(false)),
             ("", terminating(true)),
-            ("Cancelled", owner_deleted()),
-            ("GroupGone", gone()),
-            ("Busy", taken_over()),
+            ("Cancelled", OWNER_DELETED.to_owned()),
+            ("GroupGone", GONE.to_owned()),
+            ("Busy", TAKEN_OVER.to_owned()),
             ("TimedOut", why),
             ("TimedOut", timed_out(Duration::from_secs(90), TERMINATE_FAILS)),
             ("TimedOut", timed_out(Duration::from_secs(90), REFRESH_FAILS)),
             ("TimedOut", timed_out(Duration::from_secs(90), SCALE_DOWN_FAILS)),
             ("DrainTimedOut", not_drained("n1", Duration::from_secs(1200), None)),
-            ("RefreshFailed", refresh_failed(&refresh, None)),
+            ("RefreshFailed", refresh_failed(refresh, None)),
         ] {
             rows.push(("status.recycles[].message", reason, text));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::drain::Step;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle};
-use machinist_domain::key::{ObjectKey, Uid};
+use machinist_domain::key::ObjectKey;
 use machinist_provider::node_groups::InstanceId;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
@@ -22,42 +22,46 @@ pub(super) struct VolumeWait {
     volumes: Vec<Arc<str>>,
 }
 
-pub(super) async fn observe(
-    recycling: &Recycling,
-    recycle: &Recycle,
-    owner: Arc<str>,
-    settings: Settings,
-) -> Result<Snapshot, ApiError> {
-    let group = group_of(recycle);
-    let group = recycling.group_cache.get(&group, settings.poll).await;
-    let mut ids: Vec<_> =
-        recycle.instances.iter().map(|instance| InstanceId::from(instance.id.as_str())).collect();
-    let members = group.present().into_iter().flat_map(|group| &group.members);
-    ids.extend(members.map(|member| member.id.clone()));
-    let (mut nodes, mut drains) = (BTreeMap::new(), BTreeMap::new());
-    for id in ids {
-        if let Some(node) = recycling.node_of(&id).await? {
-            nodes.insert(id, node);
-        }
-    }
-    for instance in &recycle.instances {
-        let id = InstanceId::from(instance.id.as_str());
-        if instance.state == InstanceState::Draining
-            && settings.drain
-            && !settings.dry_run
-            && let Some(node) = nodes.get(&id)
-        {
-            drains.insert(id, observe_drain(recycling, node).await);
-        }
-    }
-    let nodes = nodes.into_iter().map(|(id, node)| (id, Node::of(&node))).collect();
-    let recycle = recycle.clone();
-    let own_node = recycling.own_node.clone();
-    let cancelled = false;
-    Ok(Snapshot { recycle, owner, settings, group, nodes, drains, own_node, cancelled })
-}
-
 impl Recycling {
+    /// Builds the snapshot of a recycle. `owner` is the owner as it is stored in the tags of the group.
+    pub async fn observe(
+        &self,
+        recycle: &Recycle,
+        owner: Arc<str>,
+        settings: Settings,
+    ) -> Result<Snapshot, ApiError> {
+        let group = self.group_cache.get(&group_of(recycle), settings.poll).await;
+        let instances = recycle.instances.iter().map(|one| InstanceId::from(one.id.as_str()));
+        let members = group.present().into_iter().flat_map(|group| &group.members);
+        let ids: Vec<_> = instances.chain(members.map(|member| member.id.clone())).collect();
+        let (mut nodes, mut drains) = (BTreeMap::new(), BTreeMap::new());
+        for id in ids {
+            if let Some(node) = self.node_of(&id).await? {
+                nodes.insert(id, node);
+            }
+        }
+        for instance in &recycle.instances {
+            let id = InstanceId::from(instance.id.as_str());
+            if instance.state == InstanceState::Draining
+                && settings.drain
+                && !settings.dry_run
+                && let Some(node) = nodes.get(&id)
+            {
+                drains.insert(id, self.observe_drain(node).await);
+            }
+        }
+        Ok(Snapshot {
+            recycle: recycle.clone(),
+            owner,
+            settings,
+            group,
+            nodes: nodes.into_iter().map(|(id, node)| (id, Node::of(&node))).collect(),
+            drains,
+            own_node: self.own_node.clone(),
+            cancelled: false,
+        })
+    }
+
     /// The Node of an instance, by a live read where the answer to a write was lost.
     async fn node_of(&self, instance: &InstanceId) -> Result<Option<Arc<kinds::Node>>, ApiError> {
         for key in self.by_instance.get(&instance.0) {
@@ -83,41 +87,37 @@ impl Recycling {
         });
         found.collect()
     }
-}
 
-async fn observe_drain(recycling: &Recycling, node: &kinds::Node) -> drain::View {
-    let uid = &node.meta.uid;
-    let waits = recycling.volume_waits.lock().get(uid).cloned();
-    let stored = waits
-        .as_ref()
-        .map(|wait| StoredStep { step: Step::WaitingForVolumes, since: Some(wait.since) });
-    let subject = Subject {
-        uid: uid.clone(),
-        node_ref: Some(NodeRef { name: node.meta.key.name.clone(), uid: uid.clone() }),
-        provider_id: node.provider_id.clone(),
-        hooks: Box::default(),
-        excluded: false,
-        forced: false,
-        stored,
-    };
-    let view = recycling.drainer.observe(subject).await;
-    remember(recycling, uid, &view, waits);
-    view
-}
-
-/// Remembers since when volumes are waited for. A restart extends the wait.
-fn remember(recycling: &Recycling, uid: &Uid, view: &drain::View, waits: Option<VolumeWait>) {
-    let now = recycling.clock.now();
-    let verdict = drain::decide(view, now);
-    let mut volume_waits = recycling.volume_waits.lock();
-    if verdict.step != Step::WaitingForVolumes {
-        volume_waits.remove(uid);
-    } else if let Some(volumes) = view.volumes.present()
-        && waits.is_none_or(|waits| waits.volumes != *volumes)
-    {
-        volume_waits.insert(uid.clone(), VolumeWait { since: now, volumes: volumes.clone() });
-    }
-    if verdict.is_done() {
-        recycling.drainer.forget(uid);
+    /// Observes a drain, and remembers since when volumes are waited for. A restart extends the wait.
+    async fn observe_drain(&self, node: &kinds::Node) -> drain::View {
+        let uid = &node.meta.uid;
+        let waits = self.volume_waits.lock().get(uid).cloned();
+        let stored = waits
+            .as_ref()
+            .map(|wait| StoredStep { step: Step::WaitingForVolumes, since: Some(wait.since) });
+        let subject = Subject {
+            uid: uid.clone(),
+            node_ref: Some(NodeRef { name: node.meta.key.name.clone(), uid: uid.clone() }),
+            provider_id: node.provider_id.clone(),
+            hooks: Box::default(),
+            excluded: false,
+            forced: false,
+            stored,
+        };
+        let view = self.drainer.observe(subject).await;
+        let now = self.clock.now();
+        let verdict = drain::decide(&view, now);
+        let mut volume_waits = self.volume_waits.lock();
+        if verdict.step != Step::WaitingForVolumes {
+            volume_waits.remove(uid);
+        } else if let Some(volumes) = view.volumes.present()
+            && waits.is_none_or(|waits| waits.volumes != *volumes)
+        {
+            volume_waits.insert(uid.clone(), VolumeWait { since: now, volumes: volumes.clone() });
+        }
+        if verdict.is_done() {
+            self.drainer.forget(uid);
+        }
+        view
     }
 }

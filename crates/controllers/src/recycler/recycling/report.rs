@@ -9,19 +9,16 @@ use machinist_domain::retry::Retry;
 use machinist_provider::node_groups::InstanceId;
 
 use super::messages;
-use super::plan::{Effect, Outcome, Plan};
+use super::plan::{Outcome, Plan};
 use super::snapshot::Snapshot;
 use crate::drain;
 use crate::recycler::report::ACTION;
 
-/// The report of a reconcile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecycleReport {
     /// The recycle to store. One that is over belongs to the history.
     pub recycle: Recycle,
-    /// Events.
     pub events: Vec<EventNote>,
-    /// What blocks the recycle now, for a condition.
     pub trouble: Option<String>,
     /// When to requeue; `None` when it is over.
     pub retry: Option<Retry>,
@@ -50,34 +47,27 @@ pub fn report(
         (Plan::Over, _) => quiet(None),
         (Plan::Wait { pause, why }, _) => {
             let why = draining(snapshot, now).unwrap_or_else(|| why.clone());
-            with_message(before, why, quiet(Some(Retry::Again(*pause))))
+            with_message(quiet(Some(Retry::Again(*pause))), why)
         }
-        (Plan::Do(_), Outcome::Failed(failure)) => {
+        (_, Outcome::Failed(failure)) => {
+            let retry = Some(retry_of(snapshot, failure.retry, now));
             let trouble = Some(failure.message.clone());
-            let report =
-                RecycleReport { trouble, ..quiet(Some(retry_of(snapshot, failure.retry, now))) };
-            with_message(before, failure.message.clone(), report)
+            let report = RecycleReport { trouble, ..quiet(retry) };
+            with_message(report, failure.message.clone())
         }
-        (Plan::Do(_), Outcome::Outdated) => quiet(Some(Retry::Soon)),
-        (Plan::Do(_), Outcome::DryRun) => quiet(Some(Retry::Again(poll))),
-        (Plan::Do(effect), Outcome::Drained(done)) => {
-            let verdicts = match effect {
-                Effect::Drain(verdicts) => verdicts.as_slice(),
-                _ => &[],
-            };
+        (_, Outcome::Outdated) => quiet(Some(Retry::Soon)),
+        (_, Outcome::DryRun) => quiet(Some(Retry::Again(poll))),
+        (Plan::Drain(verdicts), Outcome::Drained(done)) => {
             let (why, again) = drained(snapshot, verdicts, done, now);
             let report = quiet(Some(Retry::Again(again.unwrap_or(poll))));
             match why {
-                Some(why) => with_message(before, why, report),
+                Some(why) => with_message(report, why),
                 None => report,
             }
         }
-        (Plan::Do(effect), Outcome::Done | Outcome::Nothing) => {
-            let pause = if effect.changes_cloud() {
-                poll.min(snapshot.settings.settle)
-            } else {
-                Duration::ZERO
-            };
+        (_, Outcome::Done | Outcome::Nothing | Outcome::Drained(_)) => {
+            let settle = poll.min(snapshot.settings.settle);
+            let pause = if plan.changes_cloud() { settle } else { Duration::ZERO };
             quiet(Some(Retry::Again(pause)))
         }
     }
@@ -96,59 +86,45 @@ fn retry_of(snapshot: &Snapshot, retry: Retry, now: Timestamp) -> Retry {
 }
 
 /// Sets the message, unless it has the reason why the recycle is given up.
-fn with_message(before: &Recycle, why: String, report: RecycleReport) -> RecycleReport {
-    if before.failure.is_some() {
-        return report;
+fn with_message(mut report: RecycleReport, why: String) -> RecycleReport {
+    if report.recycle.failure.is_none() {
+        report.recycle.message = Some(why);
     }
-    RecycleReport { recycle: Recycle { message: Some(why), ..report.recycle }, ..report }
+    report
 }
 
 /// What the drains in progress wait for.
 fn draining(snapshot: &Snapshot, now: Timestamp) -> Option<String> {
     let active = snapshot.recycle.instances.iter();
     let active = active.filter(|instance| instance.state == InstanceState::Draining);
-    let messages = active.filter_map(|instance| {
-        let view = snapshot.drains.get(&InstanceId::from(instance.id.as_str()))?;
-        let verdict = drain::decide(view, now);
-        drain_message(snapshot, &instance.id, view, &verdict, &drain::Outcome::default(), now)
+    let verdicts = active.filter_map(|instance| {
+        let id = InstanceId::from(instance.id.as_str());
+        let verdict = drain::decide(snapshot.drains.get(&id)?, now);
+        Some((id, verdict))
     });
-    let messages: Vec<_> = messages.collect();
-    (!messages.is_empty()).then(|| messages.join("; "))
+    drained(snapshot, &verdicts.collect::<Vec<_>>(), &[], now).0
 }
 
+/// What drains wait for after these results, and when to continue them.
 fn drained(
     snapshot: &Snapshot,
     verdicts: &[(InstanceId, drain::Plan)],
     done: &[(InstanceId, drain::Outcome)],
     now: Timestamp,
 ) -> (Option<String>, Option<Duration>) {
-    let (mut messages, mut again) = (Vec::new(), None::<Duration>);
+    let (mut messages, mut pauses) = (Vec::new(), Vec::new());
+    let nothing = drain::Outcome::default();
     for (id, verdict) in verdicts {
-        let (Some((_, done)), Some(view)) =
-            (done.iter().find(|(of, _)| of == id), snapshot.drains.get(id))
-        else {
-            continue;
-        };
-        messages.extend(drain_message(snapshot, &id.0, view, verdict, done, now));
-        if let Some(pause) = verdict.again(done) {
-            again = Some(again.map_or(pause, |again| again.min(pause)));
+        let Some(view) = snapshot.drains.get(id) else { continue };
+        let done = done.iter().find(|(of, _)| of == id).map_or(&nothing, |(_, done)| done);
+        let condition = drain::report(view, verdict, done, now).condition;
+        if let Some(message) = condition.and_then(|condition| condition.message) {
+            let node = snapshot.node(&id.0).map_or(&id.0, |node| &node.meta.key.name);
+            messages.push(format!("{node}: {message}"));
         }
+        pauses.extend(verdict.again(done));
     }
-    ((!messages.is_empty()).then(|| messages.join("; ")), again)
-}
-
-fn drain_message(
-    snapshot: &Snapshot,
-    instance: &str,
-    view: &drain::View,
-    verdict: &drain::Plan,
-    done: &drain::Outcome,
-    now: Timestamp,
-) -> Option<String> {
-    let told = drain::report(view, verdict, done, now);
-    let message = told.condition.and_then(|condition| condition.message)?;
-    let node = snapshot.node(instance).map(|node| &*node.meta.key.name);
-    Some(format!("{}: {message}", node.unwrap_or(instance)))
+    ((!messages.is_empty()).then(|| messages.join("; ")), pauses.into_iter().min())
 }
 
 fn events(before: &Recycle, after: &Recycle) -> Vec<EventNote> {

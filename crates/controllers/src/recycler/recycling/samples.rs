@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use crate::drain::Mark as DrainMark;
 use jiff::Timestamp;
-use machinist_api::event_recycler::recycle::{
-    InstanceState, Recycle, RecycledInstance, Sizes as StoredSizes, Step,
-};
+use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycledInstance, Step};
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
@@ -39,7 +37,7 @@ pub(super) fn recycle(strategy: Strategy, ids: &[&str]) -> Recycle {
         region: "r".to_owned(),
         strategy,
         step: Step::Planned,
-        original: StoredSizes { min: 1, max: size + 2, desired: size },
+        original: Sizes { min: 1, max: size + 2, desired: size },
         instances: ids.iter().map(instance).collect(),
         refresh_before: None,
         started: now(),
@@ -53,7 +51,6 @@ pub(super) fn recycle(strategy: Strategy, ids: &[&str]) -> Recycle {
 pub(super) fn member(id: &str) -> Member {
     Member {
         id: InstanceId::from(id),
-        zone: "r-a".into(),
         lifecycle: Lifecycle::InService,
         healthy: true,
         protected_from_scale_in: false,
@@ -65,7 +62,6 @@ pub(super) fn group(ids: &[&str]) -> Group {
     let size = u32::try_from(ids.len()).unwrap();
     Group {
         name: "workers".into(),
-        arn: "arn:workers".into(),
         sizes: Sizes { min: 1, max: size + 2, desired: size },
         members: ids.iter().map(|id| member(id)).collect(),
         suspended: BTreeSet::new(),

@@ -1,5 +1,4 @@
-//! Input of the decision about one recycle: what is stored, the description of the group, and the Nodes of its
-//! instances.
+//! Input of the decision about one recycle.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,13 +6,11 @@ use std::time::Duration;
 
 use crate::drain::Mark as DrainMark;
 use jiff::Timestamp;
-use machinist_api::event_recycler::recycle::{self, InstanceState, Recycle, RecycledInstance};
+use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycledInstance};
 use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::meta::Meta;
 use machinist_domain::observed::Observed;
-use machinist_provider::node_groups::{
-    Group, GroupRef, InstanceId, Lifecycle, Member, Process, Sizes,
-};
+use machinist_provider::node_groups::{Group, GroupRef, InstanceId, Lifecycle, Member};
 
 use super::begin::Refusal;
 use super::mark::Mark;
@@ -24,22 +21,18 @@ use crate::kinds;
 /// Input of the decision about one recycle.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// The stored recycle.
-    pub recycle: Recycle,
+    pub(crate) recycle: Recycle,
     /// Its owner, as the tags of the group name it.
-    pub owner: Arc<str>,
-    /// How to recycle.
-    pub settings: Settings,
+    pub(crate) owner: Arc<str>,
+    pub(crate) settings: Settings,
     /// The group.
     pub group: GroupState,
     /// Nodes by instance: of the members, and of the instances to replace.
     pub nodes: BTreeMap<InstanceId, Node>,
-    /// The drains in progress, by instance.
-    pub drains: BTreeMap<InstanceId, drain::View>,
-    /// The Node that this process runs on.
-    pub own_node: Option<Arc<str>>,
+    pub(crate) drains: BTreeMap<InstanceId, drain::View>,
+    pub(crate) own_node: Option<Arc<str>>,
     /// Whether the EventRecycler is being deleted. The recycle is rolled back then, even with `dryRun`.
-    pub cancelled: bool,
+    pub(crate) cancelled: bool,
 }
 
 /// How to recycle: the spec with its defaults.
@@ -76,38 +69,27 @@ impl Default for Settings {
     }
 }
 
-/// What is known of a group.
-pub type GroupState = Observed<Box<Group>>;
+pub(crate) type GroupState = Observed<Box<Group>>;
 
-/// What a recycle needs of a Node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Identity and version.
     pub meta: Meta,
-    /// Whether it is ready.
     pub ready: bool,
-    /// Whether it is unschedulable.
     pub cordoned: bool,
-    /// The annotation of a drain.
     pub mark: Option<DrainMark>,
 }
 
-/// The mark on the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Marked {
-    /// None.
+pub(crate) enum Marked {
     No,
-    /// That of this recycle.
     Ours,
     /// That of this recycle, with other sizes.
     Outdated,
-    /// That of another recycle.
     Foreign,
 }
 
 impl Node {
-    /// What a recycle needs of this Node.
-    pub fn of(node: &kinds::Node) -> Self {
+    pub(crate) fn of(node: &kinds::Node) -> Self {
         Self {
             meta: node.meta.clone(),
             ready: node.is_ready(),
@@ -118,13 +100,11 @@ impl Node {
 }
 
 impl Snapshot {
-    /// The mark to store on the group.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         super::mark::write(&self.recycle, &self.owner)
     }
 
-    /// The mark on `group`.
-    pub fn marked(&self, group: &Group) -> Marked {
+    pub(crate) fn marked(&self, group: &Group) -> Marked {
         let Some(text) = &group.mark else { return Marked::No };
         match Mark::read(text) {
             Some(mark) if mark.id == self.recycle.id => {
@@ -136,27 +116,25 @@ impl Snapshot {
         }
     }
 
-    /// The Node of an instance.
-    pub fn node(&self, instance: &str) -> Option<&Node> {
+    pub(crate) fn node(&self, instance: &str) -> Option<&Node> {
         self.nodes.get(&InstanceId::from(instance))
     }
 
     /// Whether a member is in service, and its Node is ready and schedulable.
-    pub fn is_available(&self, member: &Member) -> bool {
+    pub(crate) fn is_available(&self, member: &Member) -> bool {
         let node = self.nodes.get(&member.id);
         member.lifecycle == Lifecycle::InService
             && member.healthy
             && node.is_some_and(|node| node.ready && !node.cordoned)
     }
 
-    /// Whether this process runs on the instance.
-    pub fn is_own(&self, instance: &RecycledInstance) -> bool {
+    pub(crate) fn is_own(&self, instance: &RecycledInstance) -> bool {
         let node = self.node(&instance.id).map(|node| &*node.meta.key.name);
         self.own_node.is_some() && node.or(instance.node.as_deref()) == self.own_node.as_deref()
     }
 
-    /// The time since the present step began.
-    pub fn lasted(&self, now: Timestamp) -> Duration {
+    /// How long the present step lasts.
+    pub(crate) fn lasted(&self, now: Timestamp) -> Duration {
         Duration::try_from(now.duration_since(self.recycle.step_since)).unwrap_or_default()
     }
 }
@@ -166,59 +144,50 @@ pub fn group_of(recycle: &Recycle) -> GroupRef {
     GroupRef::new(recycle.region.as_str(), recycle.group.as_str())
 }
 
-/// The member with this id.
-pub fn member<'a>(group: &'a Group, id: &str) -> Option<&'a Member> {
+pub(crate) fn member<'a>(group: &'a Group, id: &str) -> Option<&'a Member> {
     group.members.iter().find(|member| &*member.id.0 == id)
 }
 
-/// Whether the instance is a member and not leaving.
-pub fn stays(group: &Group, instance: &RecycledInstance) -> bool {
+pub(crate) fn stays(group: &Group, instance: &RecycledInstance) -> bool {
     member(group, &instance.id).is_some_and(|member| !member.lifecycle.is_leaving())
 }
 
 /// Whether the member counts towards the desired size. One that is in Standby or being detached does not.
-pub fn has_a_place(member: &Member) -> bool {
+pub(crate) fn has_a_place(member: &Member) -> bool {
     matches!(member.lifecycle, Lifecycle::Pending | Lifecycle::InService)
 }
 
-/// The total weight of members.
-pub fn weight<'a>(members: impl Iterator<Item = &'a Member>) -> u32 {
+pub(crate) fn weight<'a>(members: impl Iterator<Item = &'a Member>) -> u32 {
     members.fold(0, |sum, member| sum.saturating_add(member.weight))
 }
 
 /// Whether the member is protected or out of service, and so must not be terminated.
-pub fn is_spared(member: &Member) -> bool {
+pub(crate) fn is_spared(member: &Member) -> bool {
     member.protected_from_scale_in
         || matches!(member.lifecycle, Lifecycle::Standby | Lifecycle::Other(_))
 }
 
+/// The processes that replace a member.
+pub(crate) const REPLACES: [&str; 2] = ["Launch", "Terminate"];
+
+/// The first of the processes that is suspended.
+pub(crate) fn suspended(group: &Group, processes: &[&'static str]) -> Option<&'static str> {
+    processes.iter().copied().find(|process| group.suspended.contains(*process))
+}
+
 /// Why a terminated instance would not be replaced by a new one.
-pub fn obstacle(group: &Group) -> Option<String> {
-    let mut needed = [Process::Launch, Process::Terminate].into_iter();
-    if let Some(process) = needed.find(|process| group.suspended.contains(process)) {
-        return Some(messages::suspended(&process));
+pub(crate) fn obstacle(group: &Group) -> Option<String> {
+    if let Some(process) = suspended(group, &REPLACES) {
+        return Some(messages::suspended(process));
     }
     takes_back(group).then(|| Refusal::WarmPool.to_string())
 }
 
 /// Whether terminated members go back to the warm pool and may return from there.
-pub fn takes_back(group: &Group) -> bool {
+pub(crate) fn takes_back(group: &Group) -> bool {
     group.warm_pool.as_ref().is_some_and(|pool| pool.reuses)
 }
 
-/// Whether nothing is left to do about the instance.
-pub fn settled(instance: &RecycledInstance) -> bool {
+pub(crate) fn settled(instance: &RecycledInstance) -> bool {
     matches!(instance.state, InstanceState::Gone | InstanceState::Kept)
-}
-
-/// Sizes in their stored form.
-pub fn stored(sizes: Sizes) -> recycle::Sizes {
-    let Sizes { min, max, desired } = sizes;
-    recycle::Sizes { min, max, desired }
-}
-
-/// Sizes in the form of the provider.
-pub fn wanted(sizes: recycle::Sizes) -> Sizes {
-    let recycle::Sizes { min, max, desired } = sizes;
-    Sizes { min, max, desired }
 }

@@ -217,7 +217,7 @@ fn an_interrupted_recycle_is_resumed_without_counts() {
     assert_eq!(report.retry, Some(Retry::Again(Duration::ZERO)));
     // Not where another EventRecycler has it, nor in a dry run, nor where nothing is wrong.
     let mut elsewhere = unchecked(&json!({}));
-    elsewhere = elsewhere.elsewhere("a", crate::recycler::snapshot::Activity::Recycles(plan.id));
+    elsewhere = elsewhere.recycled_elsewhere("a", &plan.id);
     let pretends = unchecked(&json!({"dryRun": true}));
     for (sample, state) in [
         (elsewhere, at_zero.clone()),

@@ -1,15 +1,15 @@
 //! A fake cloud that records its calls, and what is needed to execute plans there.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::Pending;
-use machinist_provider::cloud::CloudError;
+use machinist_provider::cloud::{CloudError, InstanceState};
 use machinist_provider::node_groups::{
-    Group, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId, InstanceLocation,
-    NodeGroups, RefreshId, RefreshPreferences, Sizes,
+    Group, GroupChange, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId,
+    InstanceLocation, NodeGroups,
 };
 use machinist_runtime::cache::Scope;
 use machinist_runtime::cache::registry::Caches;
@@ -46,15 +46,6 @@ impl FakeCloud {
     pub(in crate::recycler) fn calls(&self) -> Vec<String> {
         std::mem::take(&mut *self.calls.lock())
     }
-
-    fn told<'a, T: Send + 'a, E: Send + 'a>(
-        &self,
-        call: String,
-        answer: T,
-    ) -> Pending<'a, Result<T, E>> {
-        self.calls.lock().push(call);
-        Box::pin(std::future::ready(Ok(answer)))
-    }
 }
 
 impl NodeGroups for FakeCloud {
@@ -72,19 +63,20 @@ impl NodeGroups for FakeCloud {
         region: &'a str,
         ids: &'a [InstanceId],
     ) -> Pending<'a, Result<Vec<InstanceFacts>, CloudError>> {
-        self.told(format!("instances {region} {}", ids.len()), Vec::new())
-    }
-
-    fn groups_of<'a>(
-        &'a self,
-        region: &'a str,
-        ids: &'a [InstanceId],
-    ) -> Pending<'a, Result<BTreeMap<InstanceId, Option<GroupName>>, CloudError>> {
         if region == SILENT {
             return Box::pin(std::future::pending());
         }
-        let group = |id: &InstanceId| (id.clone(), Some(GroupName("workers".into())));
-        self.told(format!("groups of {region} {}", ids.len()), ids.iter().map(group).collect())
+        let facts = |id: &InstanceId| InstanceFacts {
+            id: id.clone(),
+            state: InstanceState::Running,
+            group: Some(GroupName("workers".into())),
+            node_group: None,
+            cluster: None,
+            instance_type: None,
+            zone: None,
+        };
+        self.calls.lock().push(format!("instances {region} {}", ids.len()));
+        Box::pin(std::future::ready(Ok(ids.iter().map(facts).collect())))
     }
 
     fn describe<'a>(
@@ -103,41 +95,13 @@ impl NodeGroups for FakeCloud {
         Box::pin(std::future::ready(found.collect()))
     }
 
-    fn mark<'a>(&'a self, group: &'a GroupRef, _: &'a str) -> Pending<'a, Result<(), CloudError>> {
-        self.told(format!("mark {group}"), ())
-    }
-
-    fn unmark<'a>(&'a self, group: &'a GroupRef) -> Pending<'a, Result<(), CloudError>> {
-        self.told(format!("unmark {group}"), ())
-    }
-
-    fn terminate<'a>(
+    fn change<'a>(
         &'a self,
         group: &'a GroupRef,
-        instance: &'a InstanceId,
-    ) -> Pending<'a, Result<(), CloudError>> {
-        self.told(format!("terminate {group} {instance}"), ())
-    }
-
-    fn resize<'a>(
-        &'a self,
-        group: &'a GroupRef,
-        _: Sizes,
-        to: Sizes,
+        change: &'a GroupChange,
     ) -> Pending<'a, Result<(), GroupError>> {
-        self.told(format!("resize {group} to {to}"), ())
-    }
-
-    fn start_refresh<'a>(
-        &'a self,
-        group: &'a GroupRef,
-        _: RefreshPreferences,
-    ) -> Pending<'a, Result<RefreshId, GroupError>> {
-        self.told(format!("refresh {group}"), RefreshId("r-1".into()))
-    }
-
-    fn cancel_refresh<'a>(&'a self, group: &'a GroupRef) -> Pending<'a, Result<(), CloudError>> {
-        self.told(format!("cancel {group}"), ())
+        self.calls.lock().push(format!("{group}: {change}"));
+        Box::pin(std::future::ready(Ok(())))
     }
 }
 

@@ -1,9 +1,11 @@
-//! The cluster and the cloud of these verbs.
+//! The cluster, the cloud and the region of these verbs. The region is that of the flag, of the environment, or of the
+//! zones of the Nodes.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use machinist_aws_spec::provider_id;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::Pending;
@@ -20,6 +22,7 @@ use machinist_runtime::timings::Timings;
 use super::arguments::RecycleArguments;
 use super::messages;
 use crate::exit::Usage;
+use crate::recycler;
 
 /// The cluster, as kubectl resolves it. No request is sent.
 pub(super) async fn cluster(
@@ -46,7 +49,7 @@ pub(super) fn node_groups(providers: &Providers) -> anyhow::Result<Arc<dyn NodeG
         timings: CloudTimings::default(),
     };
     let found = providers.iter().find_map(|provider| provider.node_groups(&parts));
-    found.ok_or_else(|| anyhow::anyhow!(messages::no_node_groups()).context(Usage))
+    found.ok_or_else(|| anyhow::anyhow!(messages::NO_NODE_GROUPS).context(Usage))
 }
 
 /// The user has credentials of their own, so no Secret is read.
@@ -57,7 +60,45 @@ impl SecretReader for NoSecrets {
         Box::pin(std::future::ready(Err(Failure {
             category: Category::NotFound,
             retry: Retry::OnChange,
-            message: messages::no_secrets(),
+            message: messages::NO_SECRETS.to_owned(),
         })))
+    }
+}
+
+/// The region of the flag or of the environment.
+pub(super) fn region(flag: Option<&str>) -> Option<String> {
+    flag.map(str::to_owned).or_else(|| recycler::region().map(|region| region.to_string()))
+}
+
+/// The same, or a usage error.
+pub(super) fn required_region(flag: Option<&str>) -> anyhow::Result<String> {
+    region(flag).ok_or_else(|| anyhow::anyhow!(messages::NO_REGION).context(Usage))
+}
+
+/// The one region of these provider IDs.
+pub(super) fn region_of_nodes<'a>(
+    provider_ids: impl Iterator<Item = &'a str>,
+) -> anyhow::Result<String> {
+    let mut regions: Vec<_> = provider_ids.filter_map(provider_id::region_of).collect();
+    regions.sort_unstable();
+    regions.dedup();
+    match regions.as_slice() {
+        [one] => Ok((*one).to_owned()),
+        [] => required_region(None),
+        several => bail!(messages::several_regions(several)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_must_be_in_one_region() {
+        let one = ["aws:///eu-west-1a/i-1", "aws:///eu-west-1b/i-2", "aws:///i-3"];
+        assert_eq!(region_of_nodes(one.into_iter()).unwrap(), "eu-west-1");
+        let two = ["aws:///eu-west-1a/i-1", "aws:///eu-west-2a/i-2"];
+        let error = region_of_nodes(two.into_iter()).unwrap_err();
+        assert!(error.to_string().contains("eu-west-1, eu-west-2"), "{error}");
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::arguments::{GroupsArguments, RecycleArguments};
 use super::table::table;
-use super::{environment, messages, region, show};
+use super::{environment, messages, show};
 use crate::exit::Usage;
 
 /// An instance in JSON and YAML.
@@ -27,14 +27,13 @@ struct Shown {
     state: String,
 }
 
-/// Runs `machinist recycle groups`.
 pub(super) async fn main(
     common: &RecycleArguments,
     arguments: &GroupsArguments,
     providers: &Providers,
 ) -> anyhow::Result<()> {
     let ids = ids(&arguments.ids)?;
-    let region = region::required(common.region.as_deref())?;
+    let region = environment::required_region(common.region.as_deref())?;
     let cloud = environment::node_groups(providers)?;
     let found = cloud.instances(&region, &ids).await.context("EC2")?;
     let found: BTreeMap<InstanceId, InstanceFacts> =

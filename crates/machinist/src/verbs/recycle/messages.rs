@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use machinist_api::event_recycler::recycle::{Recycle, RecycleFailure};
+use machinist_api::event_recycler::recycle::Recycle;
 use machinist_provider::node_groups::GroupRef;
 
 use super::run::preview::PreviewError;
@@ -18,7 +18,7 @@ impl fmt::Display for PreviewError {
             Self::Busy { group, owner } => {
                 write!(f, "{group} is being recycled by {owner}; wait until it is finished")
             }
-            Self::Refused { group, refusal } => write!(f, "cannot recycle {group}: {refusal}"),
+            Self::Refused { group, why } => write!(f, "cannot recycle {group}: {why}"),
             Self::Changed { group, change } => {
                 write!(f, "{group} is skipped: since the preview {change}")
             }
@@ -26,6 +26,11 @@ impl fmt::Display for PreviewError {
     }
 }
 
+pub(super) const NO_REGION: &str = "no region: use --region or set AWS_REGION";
+pub(super) const NO_NODE_GROUPS: &str = "no provider of this binary has node groups";
+pub(super) const NO_SECRETS: &str = "Secrets are not read by this command";
+pub(super) const NO_TERMINAL: &str = "stdin is not a terminal: use --yes or --dry-run";
+pub(super) const NOT_CONFIRMED: &str = "not confirmed";
 pub(super) const FINISHED_ELSEWHERE: &str = "another command has finished its recycle";
 pub(super) const PLAN_CHANGED: &str = "another command has changed the plan in its tags";
 pub(super) const ALL_REPLACED: &str = "all of its instances were replaced";
@@ -42,32 +47,12 @@ pub(super) fn not_an_instance(id: &str) -> String {
     format!("{id:?} is not an instance ID such as i-0123456789abcdef0")
 }
 
-pub(super) fn no_region() -> String {
-    "no region: use --region or set AWS_REGION".to_owned()
-}
-
 pub(super) fn several_regions(regions: &[&str]) -> String {
     format!("the Nodes are in several regions ({}): use --region", regions.join(", "))
 }
 
-pub(super) fn no_node_groups() -> String {
-    "no provider of this binary has node groups".to_owned()
-}
-
-pub(super) fn no_secrets() -> String {
-    "Secrets are not read by this command".to_owned()
-}
-
 pub(super) fn not_listed(kind: &str, why: impl fmt::Display) -> String {
     format!("cannot list {kind}: {why}")
-}
-
-pub(super) fn no_terminal() -> String {
-    "stdin is not a terminal: use --yes or --dry-run".to_owned()
-}
-
-pub(super) fn not_confirmed() -> String {
-    "not confirmed".to_owned()
 }
 
 pub(super) fn interrupted(group: &str) -> String {
@@ -89,9 +74,10 @@ pub(super) fn recycled(group: &str) -> String {
     format!("recycled {group}")
 }
 
-pub(super) fn failed(group: &str, failure: RecycleFailure, why: Option<&str>) -> String {
-    let why = why.unwrap_or("no reason given");
-    format!("recycle of {group} failed ({}): {why}", failure.as_str())
+pub(super) fn failure(recycle: &Recycle) -> Option<String> {
+    let failure = recycle.failure?.as_str();
+    let why = recycle.message.as_deref().unwrap_or("no reason given");
+    Some(format!("recycle of {} failed ({failure}): {why}", recycle.group))
 }
 
 pub(super) fn watching(terms: &[String], threshold: u32, window: Duration) -> String {
@@ -124,7 +110,7 @@ fn quoted(terms: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use machinist_controllers::recycler::recycling::Refusal;
+    use machinist_api::event_recycler::recycle::RecycleFailure;
     use machinist_domain::message_table::message_table;
 
     use super::*;
@@ -139,27 +125,32 @@ mod tests {
             "started": "2026-11-16T01:00:00Z", "stepSince": "2026-11-16T01:00:00Z",
         }))
         .unwrap();
+        let failed = Recycle {
+            failure: Some(RecycleFailure::TimedOut),
+            message: Some(text("timed out after 5m")),
+            ..recycle.clone()
+        };
         let mut stderr = vec![
             no_event(&[text("no space left")]),
             unknown_instances("eu-west-3", &[text("i-1")]),
             not_an_instance("n1"),
-            no_region(),
+            text(NO_REGION),
             several_regions(&["eu-west-1", "eu-west-3"]),
-            no_node_groups(),
-            no_secrets(),
+            text(NO_NODE_GROUPS),
+            text(NO_SECRETS),
             not_listed("nodes", "connection refused"),
-            no_terminal(),
-            not_confirmed(),
+            text(NO_TERMINAL),
+            text(NOT_CONFIRMED),
             interrupted("workers"),
             resumption(&recycle, "machinist recycle run --region eu-west-3 workers"),
             incomplete(1, 2, "recycle of workers failed (TimedOut): timed out after 5m"),
-            failed("workers", RecycleFailure::TimedOut, Some("timed out after 5m")),
+            failure(&failed).unwrap(),
         ];
         let errors = [
             PreviewError::Unreachable { group: group(), why: text("access denied") },
             PreviewError::NotFound(group()),
             PreviewError::Busy { group: group(), owner: text("recycler/night-shift") },
-            PreviewError::Refused { group: group(), refusal: Refusal::Empty },
+            PreviewError::Refused { group: group(), why: text("the group has no instances") },
             PreviewError::Changed { group: group(), change: FINISHED_ELSEWHERE },
             PreviewError::Changed { group: group(), change: PLAN_CHANGED },
             PreviewError::Changed { group: group(), change: ALL_REPLACED },

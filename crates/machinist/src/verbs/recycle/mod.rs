@@ -1,20 +1,13 @@
 //! `machinist recycle`: finds Events, their instances and node groups, and recycles groups from the command line.
 //!
-//! | verb | reads | writes |
-//! |---|---|---|
-//! | `search` | Events, Pods, Nodes | nothing |
-//! | `groups` | EC2 | nothing |
-//! | `run` | Auto Scaling, Nodes, Pods | the group, its tag, cordons and evictions |
-//! | `watch` | as all of them | as `run` |
-//!
-//! Exit codes: 0 done; 1 failed or not found (the group is at its size again); 2 usage error; 130 interrupted by
-//! Ctrl-C, the same command resumes. The steps of a recycle are in `controllers::recycler`.
+//! `search` and `groups` only read. `run` and `watch` change the group, its tags, cordons and pods, by the steps in
+//! `controllers::recycler`. Exit codes: 0 done; 1 failed or not found (the group is at its size again); 2 usage error;
+//! 130 interrupted by Ctrl-C, the same command resumes.
 
 pub mod arguments;
 mod environment;
 mod groups;
 mod messages;
-mod region;
 mod run;
 mod search;
 mod table;
@@ -66,7 +59,6 @@ fn show<T: Serialize>(
     super::print(&text).context("stdout")
 }
 
-/// Prints a line to stderr.
 fn say(line: &str) {
     drop(writeln!(std::io::stderr(), "{line}"));
 }

@@ -1,7 +1,5 @@
-//! `machinist recycle search`: Events by their message, with the Nodes that they happened on.
-//!
-//! An Event about a pod belongs to the pod's Node, if the uid of the pod is the same, else to the host that the Event
-//! names.
+//! `machinist recycle search`: Events by their message, with the Nodes that they happened on: that of the pod with the
+//! same uid, else the host that the Event names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +40,6 @@ struct Shown {
     message: String,
 }
 
-/// Runs `machinist recycle search`.
 pub(super) async fn main(
     common: &RecycleArguments,
     arguments: &SearchArguments,
@@ -65,7 +62,6 @@ pub(super) async fn main(
     show(arguments.output, &shown, || as_table(&shown, arguments.show_instance_id))
 }
 
-/// The Nodes of pods and the instances of Nodes.
 struct Placement {
     /// Node by namespace, name and uid of the pod.
     pods: BTreeMap<(String, String, String), String>,

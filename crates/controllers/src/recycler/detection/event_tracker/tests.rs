@@ -10,7 +10,7 @@ use machinist_runtime::clock::{Clock as _, SystemClock};
 use proptest::prelude::*;
 
 use super::*;
-use crate::kinds::Involved;
+use crate::kinds::{EventDetails, Involved};
 use crate::recycler::detection::counting::{Counting, Located, Target};
 
 /// A cluster: its Events in order, and one EventRecycler.
@@ -142,7 +142,7 @@ impl Cluster {
 
     /// What has happened as far as `event_tracker` know: what is stored, and what is noted beyond.
     fn counted(&self, event_tracker: &EventTracker) -> Counting {
-        let mut counting = crate::recycler::observe::counting(&self.recycler);
+        let mut counting = Counting::of(&self.recycler);
         let until = Version(self.version);
         let known =
             event_tracker.occurrences(&self.recycler.meta.key, counting.mark, until).unwrap();
@@ -169,7 +169,7 @@ impl Cluster {
     /// How many are stored, and how many Events have told something beyond the mark, which is one each at least.
     fn at_least(&self) -> u64 {
         let settings = Settings::read(self.recycler.spec.as_deref()).unwrap();
-        let stored = crate::recycler::observe::counting(&self.recycler);
+        let stored = Counting::of(&self.recycler);
         let beyond = self.events.iter().filter(|event| event.meta.version > stored.mark).count();
         stored.counts(&settings, self.now).values().sum::<u64>() + beyond as u64
     }

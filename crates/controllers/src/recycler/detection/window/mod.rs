@@ -1,40 +1,29 @@
-//! Counting over a sliding window, in minutes.
-//!
-//! [`Window`] is how far back something counts. [`Tally`] has the counts of one group per bucket; it is stored as text.
-//!
-//! A bucket is a minute, or several where the window is long. There are at most [`MOST_BUCKETS`] buckets and
-//! [`MOST_SUBJECTS`] subjects, so that the stored text is bounded. A bucket counts while any moment of it is in the
-//! window.
+//! Counting over a sliding window, in buckets of a minute, or several where the window is long. There are at most
+//! [`MOST_BUCKETS`] buckets and [`MOST_SUBJECTS`] subjects, so that the stored text is bounded. A bucket counts while
+//! any moment of it is in the window.
 
-mod bound;
 mod tally;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use self::bound::bound;
-pub use self::tally::{Bucket, CountBy, Tally};
-pub use self::text::NotATally;
+pub(crate) use self::tally::{Tally, bound};
 
 /// The most buckets of one group, apart from one that is leaving the window.
-pub const MOST_BUCKETS: i64 = 60;
+pub(crate) const MOST_BUCKETS: i64 = 60;
 
 /// The most subjects of one group; the newest stay.
-pub const MOST_SUBJECTS: usize = 1000;
+pub(crate) const MOST_SUBJECTS: usize = 1000;
 
-/// A minute, counted from the epoch.
-pub type Minute = i64;
+pub(crate) type Minute = i64;
 
-/// The minute that a moment is in.
-pub fn minute_of(at: Timestamp) -> Minute {
+pub(crate) fn minute_of(at: Timestamp) -> Minute {
     at.as_second().div_euclid(60)
 }
 
-/// How far back something counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     seconds: i64,
@@ -48,12 +37,10 @@ impl Window {
         }
     }
 
-    /// Its length.
     pub fn length(self) -> Duration {
         Duration::from_secs(self.seconds.unsigned_abs())
     }
 
-    /// How many minutes one bucket holds.
     pub fn width(self) -> i64 {
         let minutes = self.seconds.div_euclid(60) + i64::from(self.seconds % 60 > 0);
         (minutes + MOST_BUCKETS - 1).div_euclid(MOST_BUCKETS).max(1)
@@ -64,7 +51,6 @@ impl Window {
         minute - minute.rem_euclid(self.width())
     }
 
-    /// Whether what is in the bucket that begins with this minute counts.
     pub fn has(self, bucket: Minute, now: Timestamp) -> bool {
         let end = bucket.saturating_add(self.width()).saturating_mul(60);
         end > now.as_second().saturating_sub(self.seconds)

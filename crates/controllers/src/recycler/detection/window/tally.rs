@@ -1,11 +1,11 @@
-//! Counts per bucket.
-//!
-//! A tally is bounded: it has few buckets, and every subject once, in its newest bucket. The oldest entries are dropped
-//! first.
+//! Counts per bucket. A tally is bounded: it has few buckets, and every subject once, in its newest bucket. The oldest
+//! entries are dropped first.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use jiff::Timestamp;
+use machinist_api::event_recycler::spec::CountBy;
 
 use super::{MOST_BUCKETS, MOST_SUBJECTS, Minute, Window};
 
@@ -14,40 +14,27 @@ const LONGEST_BUCKET: usize = 42;
 /// The longest text of a subject: 32 bits and a separator.
 const LONGEST_SUBJECT: usize = 9;
 
-/// What is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CountBy {
-    /// How often it happened.
-    Occurrences,
-    /// To how many different subjects it happened.
-    Subjects,
-}
-
-/// How many in which bucket, for one group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     pub(super) buckets: BTreeMap<Minute, Bucket>,
 }
 
-/// What is counted in one bucket.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Bucket {
-    /// How often it happened.
-    pub occurrences: u64,
+pub(super) struct Bucket {
+    occurrences: u64,
     /// The subjects, as hashes; empty where occurrences are counted.
-    pub subjects: BTreeSet<u32>,
+    pub(super) subjects: BTreeSet<u32>,
 }
 
 impl Tally {
     /// Counts `times` occurrences in that minute, with their subject where subjects are counted.
-    pub fn add(&mut self, window: Window, minute: Minute, times: u64, subject: Option<u32>) {
+    pub(crate) fn add(&mut self, window: Window, minute: Minute, times: u64, subject: Option<u32>) {
         if times > 0 {
             self.put(window.bucket(minute), times, subject);
         }
     }
 
-    /// The same for the bucket that begins with this minute.
-    pub(super) fn put(&mut self, at: Minute, times: u64, subjects: impl IntoIterator<Item = u32>) {
+    fn put(&mut self, at: Minute, times: u64, subjects: impl IntoIterator<Item = u32>) {
         let bucket = self.buckets.entry(at).or_default();
         bucket.occurrences = bucket.occurrences.saturating_add(times);
         for subject in subjects {
@@ -86,19 +73,17 @@ impl Tally {
         self.buckets.len() * LONGEST_BUCKET + self.subjects() * LONGEST_SUBJECT
     }
 
-    /// Forgets what does not count any more.
     pub fn expire(&mut self, window: Window, now: Timestamp) {
         self.buckets.retain(|bucket, _| window.has(*bucket, now));
     }
 
-    /// How many count now.
     pub fn count(&self, window: Window, by: CountBy, now: Timestamp) -> u64 {
         let counted = self.buckets.iter().filter(|(bucket, _)| window.has(**bucket, now));
         match by {
-            CountBy::Occurrences => {
+            CountBy::Events => {
                 counted.fold(0, |sum: u64, (_, bucket)| sum.saturating_add(bucket.occurrences))
             }
-            CountBy::Subjects => {
+            CountBy::Pods | CountBy::Nodes => {
                 let subjects: BTreeSet<_> =
                     counted.flat_map(|(_, bucket)| &bucket.subjects).collect();
                 subjects.len() as u64
@@ -106,8 +91,66 @@ impl Tally {
         }
     }
 
-    /// Whether there is nothing.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.buckets.is_empty()
+    }
+
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let mut tally = Self::default();
+        for part in text.split_ascii_whitespace() {
+            let mut fields = part.split(':');
+            let (minute, times) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+            let subjects = fields.next().into_iter().flat_map(|list| list.split(','));
+            let subjects = subjects.map(|hash| u32::from_str_radix(hash, 16).ok());
+            let subjects = subjects.collect::<Option<Vec<_>>>()?;
+            if fields.next().is_some() {
+                return None;
+            }
+            tally.put(minute, times, subjects);
+        }
+        Some(tally)
+    }
+}
+
+/// The stored text: `29500000:7 29500001:2:9f3c1a20,b1`. Minutes and counts are decimal, subjects hexadecimal.
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut between = "";
+        for (minute, bucket) in &self.buckets {
+            write!(f, "{between}{minute}:{}", bucket.occurrences)?;
+            let mut before = ":";
+            for subject in &bucket.subjects {
+                write!(f, "{before}{subject:x}")?;
+                before = ",";
+            }
+            between = " ";
+        }
+        Ok(())
+    }
+}
+
+/// Drops the tallies with the lowest `count` until the texts of all, with `besides` bytes for each key, fit into `most`
+/// bytes.
+pub(crate) fn bound<K: Ord + Clone>(
+    tallies: &mut BTreeMap<K, Tally>,
+    most: usize,
+    besides: impl Fn(&K) -> usize,
+    count: impl Fn(&Tally) -> u64,
+) {
+    let size = |key: &K, tally: &Tally| tally.longest_text() + besides(key);
+    let mut total: usize = tallies.iter().map(|(key, tally)| size(key, tally)).sum();
+    if total <= most {
+        return;
+    }
+    let mut fewest: Vec<_> =
+        tallies.iter().map(|(key, tally)| (count(tally), key.clone())).collect();
+    fewest.sort();
+    for (_, key) in fewest {
+        if total <= most {
+            return;
+        }
+        if let Some(tally) = tallies.remove(&key) {
+            total -= size(&key, &tally);
+        }
     }
 }

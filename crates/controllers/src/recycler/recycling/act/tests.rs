@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use machinist_api::event_recycler::recycle::{Recycle, Step};
+use machinist_api::event_recycler::recycle::Step;
 use machinist_api::event_recycler::spec::Strategy;
-use machinist_domain::retry::Failure;
-use machinist_provider::Pending;
 use machinist_provider::cloud::{CloudError, ErrorClass};
-use machinist_provider::node_groups::{Group, Lifecycle, Process, WarmPool};
+use machinist_provider::node_groups::{Group, Lifecycle, WarmPool};
 use machinist_runtime::clock::ManualClock;
 
 use super::super::samples::snapshot;
@@ -15,19 +13,6 @@ use super::*;
 use crate::recycler::tests::cloud::{FakeCloud, recycling};
 
 const TWO: [&str; 2] = ["i-1", "i-2"];
-
-#[derive(Debug)]
-struct Wants(bool);
-
-impl Owner for Wants {
-    fn key(&self) -> ObjectKey {
-        ObjectKey::new("", "er")
-    }
-
-    fn still_wants<'a>(&'a self, _: &'a Recycle) -> Pending<'a, Result<bool, Failure>> {
-        Box::pin(std::future::ready(Ok(self.0)))
-    }
-}
 
 /// The group at this moment.
 enum Now {
@@ -38,7 +23,7 @@ enum Now {
 
 /// Executes `effect` on a group that has changed like this since the decision. Returns the outcome and the calls to the
 /// cloud.
-async fn done(effect: Effect, now: Now, wanted: bool) -> (Outcome, Vec<String>) {
+async fn done(effect: Plan, now: Now, wanted: bool) -> (Outcome, Vec<String>) {
     let cloud = Arc::<FakeCloud>::default();
     let group = GroupRef::new("r", "workers");
     match now {
@@ -48,13 +33,14 @@ async fn done(effect: Effect, now: Now, wanted: bool) -> (Outcome, Vec<String>) 
     }
     let (recycling, writer) = recycling(&cloud, Arc::<ManualClock>::default());
     let before = snapshot(Strategy::Replace, Step::Replacing, &TWO);
-    let outcome = act(&recycling, &before, &Plan::Do(effect), &Wants(wanted), &writer).await;
+    let (key, wanted) = (ObjectKey::new("", "er"), std::future::ready(Ok(wanted)));
+    let outcome = recycling.act(&before, &effect, &key, wanted, &writer).await;
     (outcome, cloud.calls())
 }
 
-fn termination(node: Option<&str>) -> Effect {
+fn termination(node: Option<&str>) -> Plan {
     let node = node.map(Arc::from);
-    Effect::Terminate(Termination { instance: "i-1".into(), node, drained: true })
+    Plan::Terminate(Termination { instance: "i-1".into(), node, drained: true })
 }
 
 /// The group as it was, but for this.
@@ -68,22 +54,21 @@ fn changed(change: impl FnOnce(&mut Group)) -> Now {
 async fn a_group_is_described_directly_before_a_termination() {
     let (outcome, calls) = done(termination(None), changed(|_| {}), true).await;
     assert_eq!(outcome, Outcome::Done);
-    assert_eq!(calls, ["describe r/workers", "terminate r/workers i-1"]);
+    assert_eq!(calls, ["describe r/workers", "r/workers: terminate i-1"]);
 }
 
 #[tokio::test]
 async fn a_changed_group_prevents_a_termination() {
     type Change = fn(&mut Group);
     let cases: [(Change, &str); 6] = [
-        (|group| group.suspended = [Process::Launch].into(), "Launch"),
-        (|group| group.suspended = [Process::Terminate].into(), "Terminate"),
+        (|group| group.suspended = ["Launch".into()].into(), "Launch"),
+        (|group| group.suspended = ["Terminate".into()].into(), "Terminate"),
         (|group| group.members[0].protected_from_scale_in = true, "spared"),
         (|group| group.members[0].lifecycle = Lifecycle::Standby, "spared"),
         (|group| group.members[0].lifecycle = Lifecycle::Other("Detaching".into()), "spared"),
         (
             |group| {
-                let state = "Stopped".into();
-                group.warm_pool = Some(WarmPool { size: 1, min: 1, state, reuses: true });
+                group.warm_pool = Some(WarmPool { size: 1, reuses: true });
             },
             "warm pool",
         ),
@@ -121,7 +106,7 @@ async fn an_unreadable_node_or_an_owner_without_the_recycle_prevents_a_terminati
 
 #[tokio::test]
 async fn a_group_with_the_mark_of_another_recycle_is_not_marked() {
-    let mark = || Effect::Mark("text".to_owned());
+    let mark = || Plan::Change(GroupChange::Mark("text".to_owned()));
     let ours = changed(|_| {});
     let none = changed(|group| group.mark = None);
     for free in [ours, none] {

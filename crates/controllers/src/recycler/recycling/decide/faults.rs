@@ -21,7 +21,7 @@ fn unknown(retry: Retry) -> GroupState {
 /// The release of the Node of an instance.
 fn release_of(base: &Snapshot, id: &str) -> Plan {
     let node = base.nodes[&InstanceId::from(id)].meta.clone();
-    Plan::Do(Effect::Release { node, uncordon: true })
+    Plan::Release { node, uncordon: true }
 }
 
 /// A Node that was cordoned and drained.
@@ -72,14 +72,14 @@ fn a_group_that_was_only_said_to_be_gone_is_not_left_at_zero() {
         base.group_mut().sizes = Sizes::ZERO;
         base.recycle = stored_plan(decide(&base, now()));
         assert_eq!(base.recycle.step, Step::Restoring);
-        let back = Plan::Do(Effect::Resize { from: Sizes::ZERO, to: full });
+        let back = Plan::Change(GroupChange::Resize { from: Sizes::ZERO, to: full });
         assert_eq!(decide(&base, now()), back);
         base.group_mut().sizes = full;
         for expected in [Step::Releasing, Step::Unmarking] {
             base.recycle = stored_plan(decide(&base, now()));
             assert_eq!(base.recycle.step, expected);
         }
-        assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
+        assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Unmark));
     }
 }
 
@@ -94,7 +94,7 @@ fn zero_that_is_somebody_elses_is_left_alone() {
         }
         decide(&base, now())
     };
-    assert_eq!(zero(None, None), Plan::Do(Effect::Unmark), "it was set back before");
+    assert_eq!(zero(None, None), Plan::Change(GroupChange::Unmark), "it was set back before");
     let (refused, busy) = (RecycleFailure::Refused, RecycleFailure::Busy);
     assert_eq!(step(zero(Some(refused), Some(""))), Step::Failed);
     assert_eq!(step(zero(Some(busy), Some("v1 other"))), Step::Failed);
@@ -151,10 +151,10 @@ fn a_node_whose_instance_somebody_took_out_of_the_group_is_released_before_the_e
     }
     // A drain that began before this recycle belongs to another owner.
     base.recycle.started = after(5);
-    assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
+    assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Unmark));
     base.recycle.started = now();
     base.nodes.remove(&InstanceId::from("i-1"));
-    assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
+    assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Unmark));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_node_that_lingers_after_its_instance_was_terminated_stays_cordoned() {
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(base.recycle.instances[0].state, InstanceState::Gone);
     base.recycle.step = Step::Unmarking;
-    assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
+    assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Unmark));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_recycle_whose_owner_is_deleted_goes_back_also_in_a_dry_run() {
         // What is at its end is not cancelled any more.
         let mut base = snapshot(Strategy::Replace, Step::Unmarking, &THREE);
         (base.cancelled, base.settings.dry_run) = (true, dry_run);
-        assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
+        assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Unmark));
     }
 }
 
@@ -231,7 +231,7 @@ fn taken_up_again_at_zero_and_deleted_at_once_the_sizes_come_back() {
         base.recycle = stored_plan(decide(&base, now()));
         assert_eq!(base.recycle.step, expected);
     }
-    assert!(matches!(decide(&base, now()), Plan::Do(Effect::Resize { .. })));
+    assert!(matches!(decide(&base, now()), Plan::Change(GroupChange::Resize { .. })));
 }
 
 #[test]
@@ -268,8 +268,7 @@ fn taken_up_again_and_given_up_at_once_no_cordon_and_no_refresh_is_left_behind()
         assert_eq!(decide(&base, now()), release_of(&base, "i-1"), "its turn had come before");
         // Its instance was terminated before, so it stays. An earlier drain belongs to another owner.
         base.group_mut().members.remove(0);
-        let goes_on =
-            |base: &Snapshot| !matches!(decide(base, now()), Plan::Do(Effect::Release { .. }));
+        let goes_on = |base: &Snapshot| !matches!(decide(base, now()), Plan::Release { .. });
         assert!(goes_on(&base));
         base.nodes.insert("i-2".into(), Node { mark: Some(earlier()), ..cordoned("i-2") });
         assert!(goes_on(&base));
@@ -279,7 +278,11 @@ fn taken_up_again_and_given_up_at_once_no_cordon_and_no_refresh_is_left_behind()
     base.group_mut().refresh = Some(refresh("r-1", RefreshStatus::InProgress));
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(base.recycle.step, Step::Unmarking);
-    assert_eq!(decide(&base, now()), Plan::Do(Effect::CancelRefresh));
+    assert_eq!(decide(&base, now()), Plan::Change(GroupChange::CancelRefresh));
     base.recycle.refresh_before = Some("r-1".to_owned());
-    assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark), "that one was there before");
+    assert_eq!(
+        decide(&base, now()),
+        Plan::Change(GroupChange::Unmark),
+        "that one was there before"
+    );
 }

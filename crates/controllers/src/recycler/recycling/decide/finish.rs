@@ -1,23 +1,23 @@
-//! The end of a recycle: rolls back what was begun and is no longer wanted, and removes the mark. This is never given
-//! up.
+//! The end of a recycle: rolls back what was begun, and removes the mark. This is never given up.
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::retry::{Failure, Retry};
-use machinist_provider::node_groups::{Group, Refresh, RefreshStatus};
+use machinist_provider::node_groups::{Group, GroupChange, Refresh, RefreshStatus};
 
 use super::{at, give_up, unknown_timeout};
 use crate::recycler::recycling::messages;
-use crate::recycler::recycling::plan::{Effect, Plan};
+use crate::recycler::recycling::plan::Plan;
 use crate::recycler::recycling::snapshot::{Marked, Snapshot, member};
 
 /// Gives up a recycle whose EventRecycler is being deleted, unless it is ending already.
 pub(super) fn cancel(snapshot: &Snapshot, now: Timestamp) -> Option<Plan> {
     let recycle = &snapshot.recycle;
     let ends = matches!(recycle.step, Step::Releasing | Step::Unmarking);
-    (recycle.failure.is_none() && !ends)
-        .then(|| give_up(snapshot, RecycleFailure::Cancelled, messages::owner_deleted(), now))
+    (recycle.failure.is_none() && !ends).then(|| {
+        give_up(snapshot, RecycleFailure::Cancelled, messages::OWNER_DELETED.to_owned(), now)
+    })
 }
 
 /// The next step while the group cannot be described. Only cordons can be removed then.
@@ -50,45 +50,41 @@ pub(super) fn missing(snapshot: &Snapshot, now: Timestamp) -> Plan {
     if snapshot.recycle.step == Step::Releasing || left.is_zero() {
         return without_group(snapshot, now);
     }
-    Plan::Wait { pause: snapshot.settings.poll.min(left), why: messages::maybe_gone() }
+    Plan::Wait { pause: snapshot.settings.poll.min(left), why: messages::MAYBE_GONE.to_owned() }
 }
 
-/// The next step where the group no longer exists.
 pub(super) fn without_group(snapshot: &Snapshot, now: Timestamp) -> Plan {
     match snapshot.recycle.step {
         Step::Unmarking => {
             release_node(snapshot, None, may_be_begun).unwrap_or_else(|| over(snapshot, now))
         }
         Step::Releasing => release(snapshot, None, now),
-        _ => give_up(snapshot, RecycleFailure::GroupGone, messages::gone(), now),
+        _ => give_up(snapshot, RecycleFailure::GroupGone, messages::GONE.to_owned(), now),
     }
 }
 
-/// Rolls back sizes, a refresh, and cordons of Nodes whose instances stay.
 pub(super) fn release(snapshot: &Snapshot, group: Option<&Group>, now: Timestamp) -> Plan {
     let recycle = &snapshot.recycle;
     if group.is_some_and(|group| is_left_at_zero(snapshot, group)) {
         return at(snapshot, Step::Restoring, now);
     }
     if group.is_some_and(|group| is_refreshed(recycle, group)) {
-        return Plan::Do(Effect::CancelRefresh);
+        return Plan::Change(GroupChange::CancelRefresh);
     }
     release_node(snapshot, group, may_be_begun)
         .unwrap_or_else(|| at(snapshot, Step::Unmarking, now))
 }
 
-/// Whether a refresh of this recycle is running and not being cancelled.
 fn is_refreshed(recycle: &Recycle, group: &Group) -> bool {
     let ours = |refresh: &Refresh| {
-        recycle.refresh_before.as_deref() != Some(&*refresh.id.0)
+        recycle.refresh_before.as_deref() != Some(&*refresh.id)
             && refresh.status.is_running()
             && refresh.status != RefreshStatus::Cancelling
     };
     recycle.strategy == Strategy::InstanceRefresh && group.refresh.as_ref().is_some_and(ours)
 }
 
-/// Releases a Node that this recycle cordoned and whose instance is not terminating: it stays, or was detached from the
-/// group.
+/// Releases a Node that this recycle cordoned and whose instance stays, or was detached from the group.
 pub(super) fn release_node(
     snapshot: &Snapshot,
     group: Option<&Group>,
@@ -112,8 +108,8 @@ pub(super) fn release_node(
             matches!(instance.state, InstanceState::Draining | InstanceState::Terminating);
         // The annotation of an instance in another state may belong to another drain.
         let ours = drained || mark.started.as_second() >= recycle.started.as_second();
-        let release = Effect::Release { node: node.meta.clone(), uncordon: mark.cordoned };
-        (begun && ours && !goes).then_some(Plan::Do(release))
+        let release = Plan::Release { node: node.meta.clone(), uncordon: mark.cordoned };
+        (begun && ours && !goes).then_some(release)
     })
 }
 
@@ -122,8 +118,7 @@ fn may_be_begun(state: InstanceState) -> bool {
     state != InstanceState::Gone
 }
 
-/// Whether this recycle scaled the group to zero and not back: the group was taken for gone, or the recycle was resumed
-/// and given up.
+/// Whether the group was taken for gone at size zero, or the recycle was resumed there and given up.
 fn is_left_at_zero(snapshot: &Snapshot, group: &Group) -> bool {
     let recycle = &snapshot.recycle;
     recycle.strategy == Strategy::ScaleToZero
@@ -133,7 +128,6 @@ fn is_left_at_zero(snapshot: &Snapshot, group: &Group) -> bool {
         && recycle.original.desired != 0
 }
 
-/// Removes the mark from the group, once everything is rolled back.
 pub(super) fn unmark(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     let recycle = &snapshot.recycle;
     if is_left_at_zero(snapshot, group) {
@@ -145,12 +139,10 @@ pub(super) fn unmark(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
     if !is_marked(snapshot, group) {
         return over(snapshot, now);
     }
-    // The recycle was resumed and given up.
     let refreshed = recycle.failure.is_some() && is_refreshed(recycle, group);
-    Plan::Do(if refreshed { Effect::CancelRefresh } else { Effect::Unmark })
+    Plan::Change(if refreshed { GroupChange::CancelRefresh } else { GroupChange::Unmark })
 }
 
-/// Whether the group has the mark of this recycle.
 fn is_marked(snapshot: &Snapshot, group: &Group) -> bool {
     matches!(snapshot.marked(group), Marked::Ours | Marked::Outdated)
 }

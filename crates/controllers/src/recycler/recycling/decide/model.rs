@@ -7,7 +7,7 @@
 use machinist_domain::key::Uid;
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::node_groups::{
-    GroupRef, InstanceId, Lifecycle, Member, Refresh, RefreshId, RefreshStatus, Sizes,
+    GroupRef, InstanceId, Lifecycle, Member, Refresh, RefreshStatus, Sizes,
 };
 use proptest::prelude::{
     BoxedStrategy, Just, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
@@ -71,38 +71,35 @@ impl World {
         Self { snapshot, made: 0, missing_most: 0, terminated: Vec::new() }
     }
 
-    fn obey(&mut self, effect: &Effect) {
+    fn obey(&mut self, effect: &Plan) {
         let group = self.snapshot.group_mut();
         match effect {
-            Effect::Mark(text) => group.mark = Some(text.clone()),
-            Effect::Unmark => group.mark = None,
-            Effect::Resize { from, to } => {
-                if group.sizes == *from {
-                    group.sizes = *to;
-                }
+            Plan::Change(GroupChange::Mark(text)) => group.mark = Some(text.clone()),
+            Plan::Change(GroupChange::Unmark) => group.mark = None,
+            Plan::Change(GroupChange::Resize { from, to }) if group.sizes == *from => {
+                group.sizes = *to;
             }
-            Effect::Terminate(termination) => {
+            Plan::Terminate(termination) => {
                 let found = group.members.iter_mut().find(|one| one.id == termination.instance);
                 if let Some(member) = found {
                     member.lifecycle = Lifecycle::Terminating;
                     self.terminated.push(termination.instance.clone());
                 }
             }
-            Effect::StartRefresh(_) => {
+            Plan::Change(GroupChange::StartRefresh { .. }) => {
                 group.refresh = Some(Refresh {
-                    id: RefreshId("r-1".into()),
+                    id: "r-1".into(),
                     status: RefreshStatus::InProgress,
                     percentage: 0,
                     reason: None,
-                    started: None,
                 });
             }
-            Effect::CancelRefresh => {
+            Plan::Change(GroupChange::CancelRefresh) => {
                 if let Some(refresh) = &mut group.refresh {
                     refresh.status = RefreshStatus::Cancelled;
                 }
             }
-            Effect::Drain(_) | Effect::Release { .. } => {}
+            _ => {}
         }
     }
 
@@ -147,15 +144,15 @@ impl World {
         match decide(&self.seen(turn), at) {
             Plan::Store(_) if turn == Turn::Dies => {}
             Plan::Store(recycle) => self.snapshot.recycle = *recycle,
-            Plan::Do(effect) => {
-                if !matches!(effect, Effect::Mark(_)) && effect.changes_cloud() {
+            Plan::Wait { .. } | Plan::Over => {}
+            effect => {
+                if !matches!(effect, Plan::Change(GroupChange::Mark(_))) && effect.changes_cloud() {
                     let Observed::Present(group) = &self.snapshot.group else { unreachable!() };
                     assert!(group.mark.is_some(), "{effect} before the plan was on the group");
                 }
                 self.obey(&effect);
                 assert_eq!(self.snapshot.recycle, before, "an effect stores nothing");
             }
-            Plan::Wait { .. } | Plan::Over => {}
         }
         self.count_missing();
         if turn == Turn::Forgets {

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
-use machinist_provider::node_groups::{Group, RefreshPreferences, RefreshStatus};
+use machinist_provider::node_groups::{Group, GroupChange, RefreshStatus};
 
 use super::{at, give_up, keep_marked, timed_out, wait_or_give_up};
 use crate::recycler::recycling::messages;
-use crate::recycler::recycling::plan::{Effect, Plan};
+use crate::recycler::recycling::plan::Plan;
 use crate::recycler::recycling::snapshot::{Snapshot, member};
 
 pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
@@ -14,7 +14,7 @@ pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
     let ours = group
         .refresh
         .as_ref()
-        .filter(|refresh| recycle.refresh_before.as_deref() != Some(&*refresh.id.0));
+        .filter(|refresh| recycle.refresh_before.as_deref() != Some(&*refresh.id));
     let Some(refresh) = ours else { return start(snapshot, group, now) };
     match &refresh.status {
         RefreshStatus::Successful => at(snapshot, Step::Refilling, now),
@@ -34,8 +34,7 @@ pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
 
 fn start(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     let desired = group.sizes.desired;
-    let any = snapshot.recycle.instances.iter();
-    if !any.into_iter().any(|instance| member(group, &instance.id).is_some()) {
+    if !snapshot.recycle.instances.iter().any(|one| member(group, &one.id).is_some()) {
         // All instances are replaced already.
         return at(snapshot, Step::Refilling, now);
     }
@@ -48,7 +47,7 @@ fn start(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     let stay = desired.saturating_sub(snapshot.settings.max_unavailable);
     let share = (stay * 100).checked_div(desired).unwrap_or(0);
     let min_healthy = u8::try_from(share).unwrap_or(100);
-    Plan::Do(Effect::StartRefresh(RefreshPreferences { min_healthy }))
+    Plan::Change(GroupChange::StartRefresh { min_healthy })
 }
 
 /// The recycle with the instances that are gone now. Each of them restarts the timeout of the step.

@@ -15,7 +15,7 @@ use super::finish::release_node;
 use super::{at, give_up, keep_marked, timed_out, wait_or_give_up};
 use crate::drain;
 use crate::recycler::recycling::messages;
-use crate::recycler::recycling::plan::{Effect, Plan, Termination};
+use crate::recycler::recycling::plan::{Plan, Termination};
 use crate::recycler::recycling::snapshot::{
     Snapshot, has_a_place, is_spared, member, obstacle, settled, stays, weight,
 };
@@ -38,7 +38,7 @@ pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
     if let Some(plan) = replacing.terminate() {
         return plan;
     }
-    if recycle.instances.iter().all(settled) && replacing.is_complete() {
+    if recycle.instances.iter().all(settled) && replacing.in_use() == 0 {
         return at(snapshot, Step::Unmarking, now);
     }
     match replacing.next() {
@@ -84,7 +84,6 @@ impl<'a> Replacing<'a> {
         instances.filter(move |instance| instance.state == state)
     }
 
-    /// Ends a drain that is complete or has timed out.
     fn end_drains(&self) -> Option<Plan> {
         for instance in self.at(InstanceState::Draining) {
             let verdict = self.verdict(instance);
@@ -102,7 +101,6 @@ impl<'a> Replacing<'a> {
         None
     }
 
-    /// Terminates an instance that the group does not show as leaving yet.
     fn terminate(&self) -> Option<Plan> {
         let instance =
             self.at(InstanceState::Terminating).find(|instance| stays(self.group, instance))?;
@@ -118,11 +116,11 @@ impl<'a> Replacing<'a> {
         if let Some(plan) = timed_out(self.snapshot, messages::TERMINATE_FAILS, self.now) {
             return Some(plan);
         }
-        Some(Plan::Do(Effect::Terminate(Termination {
+        Some(Plan::Terminate(Termination {
             instance: InstanceId::from(instance.id.as_str()),
             node: node.map(|node| node.meta.key.name.clone()),
             drained: drains,
-        })))
+        }))
     }
 
     /// The next instance to replace, if one may be replaced now; an error where the group prevents it.
@@ -157,22 +155,19 @@ impl<'a> Replacing<'a> {
     }
 
     fn drain_or_wait(&self, why: &str) -> Plan {
-        let (mut drains, mut again) = (Vec::new(), None::<Duration>);
-        let mut draining = false;
+        let (mut drains, mut pauses) = (Vec::new(), Vec::new());
         for instance in self.at(InstanceState::Draining) {
             let Some(verdict) = self.verdict(instance) else { continue };
-            draining = true;
             let left = self.snapshot.settings.drain_timeout.saturating_sub(self.lasted(instance));
-            let pause = verdict.again.unwrap_or(self.snapshot.settings.poll).min(left);
-            again = Some(again.map_or(pause, |again| again.min(pause)));
+            pauses.push(verdict.again.unwrap_or(self.snapshot.settings.poll).min(left));
             if verdict.has_effects() {
                 drains.push((InstanceId::from(instance.id.as_str()), verdict));
             }
         }
-        match again {
-            Some(_) if !drains.is_empty() => Plan::Do(Effect::Drain(drains)),
-            Some(pause) if draining => Plan::Wait { pause, why: messages::DRAINING.to_owned() },
-            _ => wait_or_give_up(self.snapshot, why, self.now),
+        match pauses.into_iter().min() {
+            Some(_) if !drains.is_empty() => Plan::Drain(drains),
+            Some(pause) => Plan::Wait { pause, why: messages::DRAINING.to_owned() },
+            None => wait_or_give_up(self.snapshot, why, self.now),
         }
     }
 
@@ -190,7 +185,6 @@ impl<'a> Replacing<'a> {
         Duration::try_from(self.now.duration_since(since)).unwrap_or_default()
     }
 
-    /// Stores a new state of an instance.
     fn store(&self, instance: &RecycledInstance, state: InstanceState) -> Plan {
         let now = self.now;
         let mut further =
@@ -225,10 +219,5 @@ impl<'a> Replacing<'a> {
     fn state(&self, member: &Member) -> Option<InstanceState> {
         let mut instances = self.snapshot.recycle.instances.iter();
         instances.find(|instance| *instance.id == *member.id.0).map(|instance| instance.state)
-    }
-
-    /// Whether all places of the group are filled, apart from skipped instances.
-    fn is_complete(&self) -> bool {
-        self.in_use() == 0
     }
 }

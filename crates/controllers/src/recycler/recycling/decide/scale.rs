@@ -6,16 +6,15 @@
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{Recycle, Step};
-use machinist_provider::node_groups::{Group, Lifecycle, Sizes};
+use machinist_provider::node_groups::{Group, GroupChange, Lifecycle, Sizes};
 
 use super::{at, keep_marked, timed_out, wait_or_give_up};
 use crate::recycler::recycling::messages;
-use crate::recycler::recycling::plan::{Effect, Plan};
+use crate::recycler::recycling::plan::Plan;
 use crate::recycler::recycling::snapshot::{
-    Snapshot, has_a_place, member, obstacle, stays, stored, wanted, weight,
+    Snapshot, has_a_place, member, obstacle, stays, weight,
 };
 
-/// Sets the sizes to zero.
 pub(super) fn down(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     let recycle = &snapshot.recycle;
     if group.sizes == Sizes::ZERO {
@@ -25,9 +24,8 @@ pub(super) fn down(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
         // A resumed recycle whose instances are gone already; not every size may be restored.
         return at(snapshot, Step::Restoring, now);
     }
-    if group.sizes != wanted(recycle.original) {
-        let original = stored(group.sizes);
-        return Plan::Store(Box::new(Recycle { original, ..recycle.clone() }));
+    if group.sizes != recycle.original {
+        return Plan::Store(Box::new(Recycle { original: group.sizes, ..recycle.clone() }));
     }
     if let Some(why) = obstacle(group) {
         return wait_or_give_up(snapshot, &why, now);
@@ -38,10 +36,9 @@ pub(super) fn down(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     if let Some(plan) = keep_marked(snapshot, group, now) {
         return plan;
     }
-    Plan::Do(Effect::Resize { from: group.sizes, to: Sizes::ZERO })
+    Plan::Change(GroupChange::Resize { from: group.sizes, to: Sizes::ZERO })
 }
 
-/// Waits until the old instances are gone.
 pub(super) fn empty(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     // An instance in Standby is not terminated by the scale-down.
     let here = |id: &str| {
@@ -57,13 +54,13 @@ pub(super) fn empty(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan 
 
 /// Restores the sizes. This is never given up.
 pub(super) fn restore(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
-    let target = restored(group.sizes, wanted(snapshot.recycle.original));
+    let target = restored(group.sizes, snapshot.recycle.original);
     if group.sizes == target {
         let failed = snapshot.recycle.failure.is_some();
         let next = if failed { Step::Releasing } else { Step::Refilling };
         return at(snapshot, next, now);
     }
-    Plan::Do(Effect::Resize { from: group.sizes, to: target })
+    Plan::Change(GroupChange::Resize { from: group.sizes, to: target })
 }
 
 /// Waits until the desired number of new instances is in service with ready Nodes.

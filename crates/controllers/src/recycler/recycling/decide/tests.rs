@@ -9,11 +9,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::drain::Pod;
-use machinist_api::event_recycler::recycle::{InstanceState, Sizes as StoredSizes};
+use machinist_api::event_recycler::recycle::InstanceState;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::node_groups::{
-    InstanceId, Lifecycle, Member, Process, Refresh, RefreshId, RefreshPreferences, RefreshStatus,
-    Sizes, WarmPool,
+    InstanceId, Lifecycle, Member, Refresh, RefreshStatus, Sizes, WarmPool,
 };
 
 use super::super::begin::{Request, begin as begin_recycle};
@@ -104,13 +103,7 @@ pub(super) fn pod() -> Pod {
 }
 
 pub(super) fn refresh(id: &str, status: RefreshStatus) -> Refresh {
-    Refresh {
-        id: RefreshId(Arc::from(id)),
-        status,
-        percentage: 30,
-        reason: Some("because".to_owned()),
-        started: None,
-    }
+    Refresh { id: Arc::from(id), status, percentage: 30, reason: Some("because".to_owned()) }
 }
 
 #[test]

@@ -5,9 +5,9 @@ use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::report::EventType;
 use machinist_domain::retry::{Category, Failure};
 
-use super::super::plan::Effect;
 use super::super::samples::{after, now, snapshot};
 use super::*;
+use machinist_provider::node_groups::GroupChange;
 
 fn base() -> Snapshot {
     snapshot(Strategy::Replace, Step::Replacing, &["i-1", "i-2"])
@@ -65,7 +65,7 @@ fn trouble_is_reported_and_retried() {
         let message = "not allowed".to_owned();
         Outcome::Failed(Failure { category: Category::Unauthorised, retry, message })
     };
-    let plan = Plan::Do(Effect::Unmark);
+    let plan = Plan::Change(GroupChange::Unmark);
     let pause = Retry::After(Duration::from_secs(77));
     let reported = report(&base, &plan, &failure(pause), now());
     assert_eq!(reported.trouble.as_deref(), Some("not allowed"));
@@ -87,12 +87,12 @@ fn a_rejected_change_is_retried_soon_and_then_with_every_poll() {
     let poll = base.settings.poll;
     let sizes = machinist_provider::node_groups::Sizes::ZERO;
     for effect in [
-        Effect::Unmark,
-        Effect::Mark("text".to_owned()),
-        Effect::Resize { from: sizes, to: sizes },
-        Effect::CancelRefresh,
+        GroupChange::Unmark,
+        GroupChange::Mark("text".to_owned()),
+        GroupChange::Resize { from: sizes, to: sizes },
+        GroupChange::CancelRefresh,
     ] {
-        let plan = Plan::Do(effect);
+        let plan = Plan::Change(effect);
         // Auto Scaling reports most rejections as `ValidationError`, which is not an error of the spec.
         for (category, retry) in [
             (Category::InvalidConfiguration, Retry::OnChange),

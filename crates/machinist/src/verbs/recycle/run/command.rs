@@ -30,14 +30,12 @@ pub(in super::super) fn of(
     words.join(" ")
 }
 
-/// The output flags of `run`.
 pub(super) fn how_to_print(arguments: &RunArguments) -> String {
     let yes = if arguments.yes { " --yes" } else { "" };
     let format = arguments.output.to_possible_value();
     format.map_or_else(|| yes.to_owned(), |format| format!("{yes} --output {}", format.get_name()))
 }
 
-/// A duration in the form of flags.
 fn time(time: Duration) -> String {
     let milliseconds = time.as_millis();
     if milliseconds.is_multiple_of(1000) {

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::bail;
-use machinist_api::event_recycler::recycle::Recycle;
 use machinist_controllers::kinds::Nodes;
-use machinist_controllers::recycler::recycling::{Owner, Recycling, Settings};
+use machinist_controllers::recycler::recycling::{Recycling, Settings};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine_timings::MachineTimings;
-use machinist_domain::retry::Failure;
-use machinist_provider::Pending;
 use machinist_provider::node_groups::NodeGroups;
 use machinist_provider::provider::Providers;
+use machinist_runtime::cache::kind::Kind;
 use machinist_runtime::cache::registry::Caches;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{Cache, Scope};
@@ -26,15 +24,14 @@ use machinist_runtime::writer::{Gateway, Writer};
 use tokio_util::sync::CancellationToken;
 
 use super::super::arguments::{How, RecycleArguments};
-use super::super::{environment, messages, region};
+use super::super::{environment, messages};
+use crate::recycler;
 
-/// The party in audit lines.
 const PARTY: &str = "recycle";
 
 /// The prefix of owners in marks of this verb.
 pub(super) const BY_HAND: &str = "by-hand/";
 
-/// What a recycle from the command line needs.
 #[derive(Debug)]
 pub(in super::super) struct RecycleContext {
     pub(in super::super) recycling: Recycling,
@@ -42,7 +39,9 @@ pub(in super::super) struct RecycleContext {
     pub(in super::super) settings: Settings,
     pub(in super::super) region: String,
     pub(in super::super) clock: SharedClock,
-    pub(in super::super) owner: CliOwner,
+    /// The owner in marks: user and host.
+    pub(in super::super) owner: Arc<str>,
+    pub(in super::super) stop: CancellationToken,
     pub(in super::super) groups: Arc<dyn NodeGroups>,
     pub(in super::super) nodes: Arc<Cache<Nodes>>,
     pub(in super::super) cluster: Cluster,
@@ -52,25 +51,7 @@ pub(in super::super) struct RecycleContext {
     pub(in super::super) caches: Caches,
 }
 
-/// The user of the command. The plan is only on the group, so only Ctrl-C ends the recycle.
-#[derive(Debug)]
-pub(in super::super) struct CliOwner {
-    pub(in super::super) name: Arc<str>,
-    pub(in super::super) stop: CancellationToken,
-}
-
-impl Owner for CliOwner {
-    fn key(&self) -> ObjectKey {
-        ObjectKey::new("", &*self.name)
-    }
-
-    fn still_wants<'a>(&'a self, _: &'a Recycle) -> Pending<'a, Result<bool, Failure>> {
-        Box::pin(std::future::ready(Ok(!self.stop.is_cancelled())))
-    }
-}
-
 impl RecycleContext {
-    /// Lists and watches the Nodes.
     pub(in super::super) async fn new(
         common: &RecycleArguments,
         providers: &Providers,
@@ -79,24 +60,21 @@ impl RecycleContext {
     ) -> anyhow::Result<Self> {
         let timings = Timings::default();
         let groups = environment::node_groups(providers)?;
-        let named = region::named(common.region.as_deref());
+        let named = environment::region(common.region.as_deref());
         let cluster = environment::cluster(common, &timings).await?;
         let clock: SharedClock = Arc::new(SystemClock);
         let metrics = Arc::new(Metrics::default());
         let tasks = Tasks::default();
         let caches = Caches::new(clock.clone(), timings, Arc::clone(&metrics), tasks.clone());
         let nodes = caches.open(&cluster, Scope::All, Nodes);
-        if let Some(trouble) = nodes.wait_synced_or_trouble().await {
-            bail!(messages::not_listed("nodes", trouble));
-        }
+        synced(&nodes).await?;
         let region = match named {
             Some(region) => region,
-            None => region::of_nodes(provider_ids(&nodes).iter().map(|id| &**id))?,
+            None => environment::region_of_nodes(provider_ids(&nodes).iter().map(|id| &**id))?,
         };
         let session = cluster.session(UserAgent::of("recycle"));
         let gateway = Gateway::new(false, timings.cloud_call, metrics);
         let writer = Writer::new(Arc::new(gateway), session.clone(), PARTY, Leadership::NotNeeded);
-        let own_node = std::env::var("NODE_NAME").ok().filter(|name| !name.is_empty());
         let recycling = Recycling::new(
             Arc::clone(&groups),
             Arc::clone(&nodes),
@@ -104,7 +82,7 @@ impl RecycleContext {
             clock.clone(),
             timings.cloud_call,
             MachineTimings::default(),
-            own_node.map(Arc::from),
+            recycler::own_node(),
         );
         let settings = Settings {
             poll: how.poll_interval,
@@ -114,14 +92,14 @@ impl RecycleContext {
             max_unavailable: how.max_unavailable,
             ..Settings::default()
         };
-        let owner = CliOwner { name: name().into(), stop };
         Ok(Self {
             recycling,
             writer,
             settings,
             region,
             clock,
-            owner,
+            owner: owner().into(),
+            stop,
             groups,
             nodes,
             cluster,
@@ -129,6 +107,13 @@ impl RecycleContext {
             timings,
             caches,
         })
+    }
+}
+
+pub(in super::super) async fn synced<K: Kind>(cache: &Cache<K>) -> anyhow::Result<()> {
+    match cache.wait_synced_or_trouble().await {
+        None => Ok(()),
+        Some(trouble) => bail!(messages::not_listed(K::RESOURCE.plural, trouble)),
     }
 }
 
@@ -141,7 +126,7 @@ fn provider_ids(nodes: &Cache<Nodes>) -> Vec<Arc<str>> {
 }
 
 /// User and host, in characters that are allowed in tags.
-fn name() -> String {
+fn owner() -> String {
     let user = std::env::var("USER").unwrap_or_default();
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let plain = |text: &str| -> String {

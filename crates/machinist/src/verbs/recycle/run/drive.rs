@@ -4,41 +4,24 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
-use machinist_controllers::recycler::recycling::{decide, report};
+use machinist_controllers::recycler::recycling::{decide, group_of, report};
+use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Retry;
-use machinist_provider::node_groups::GroupRef;
 
 use super::context::RecycleContext;
 use super::progress::Progress;
 
-/// How a recycle ended.
-#[derive(Debug)]
-pub(in super::super) enum End {
-    /// It succeeded or failed at this time.
-    Over(Recycle, Timestamp),
-    /// It was interrupted; the plan is in the tags of the group.
-    Stopped(Recycle),
-}
-
-/// Drives the recycle to its end.
+/// Drives the recycle. One that is not over was interrupted; its plan is in the tags of the group.
 pub(in super::super) async fn drive(
     context: &RecycleContext,
     mut recycle: Recycle,
     progress: &mut Progress,
-) -> End {
-    let RecycleContext { recycling, writer, settings, clock, owner, .. } = context;
-    let group = GroupRef::new(recycle.region.as_str(), recycle.group.as_str());
-    loop {
-        if recycle.step.is_over() {
-            recycling.forget(&group);
-            return End::Over(recycle, clock.now());
-        }
-        if owner.stop.is_cancelled() {
-            return End::Stopped(recycle);
-        }
-        let snapshot = match recycling.observe(&recycle, owner.name.clone(), *settings).await {
+) -> Recycle {
+    let RecycleContext { recycling, writer, settings, clock, owner, stop, .. } = context;
+    let key = ObjectKey::new("", &**owner);
+    while !recycle.step.is_over() && !stop.is_cancelled() {
+        let snapshot = match recycling.observe(&recycle, owner.clone(), *settings).await {
             Ok(snapshot) => snapshot,
             Err(error) => {
                 progress.trouble(&error.to_string());
@@ -47,8 +30,10 @@ pub(in super::super) async fn drive(
             }
         };
         let plan = decide(&snapshot, clock.now());
-        // A call in flight is finished after Ctrl-C, so that its result is known.
-        let outcome = recycling.act(&snapshot, &plan, owner, writer).await;
+        // The plan is only on the group, so only Ctrl-C ends the recycle. A call in flight is finished, so that its
+        // result is known.
+        let still_wanted = async { Ok(!stop.is_cancelled()) };
+        let outcome = recycling.act(&snapshot, &plan, &key, still_wanted, writer).await;
         let reported = report(&snapshot, &plan, &outcome, clock.now());
         recycle = reported.recycle;
         progress.show(&recycle, &snapshot, reported.trouble.as_deref());
@@ -59,12 +44,16 @@ pub(in super::super) async fn drive(
         };
         rest(context, pause).await;
     }
+    if recycle.step.is_over() {
+        recycling.group_cache.forget(&group_of(&recycle));
+    }
+    recycle
 }
 
 /// Waits until Ctrl-C at most.
 pub(super) async fn rest(context: &RecycleContext, pause: Duration) {
     tokio::select! {
         () = tokio::time::sleep(pause) => {}
-        () = context.owner.stop.cancelled() => {}
+        () = context.stop.cancelled() => {}
     }
 }

@@ -1,8 +1,5 @@
 //! `machinist recycle run`: recycles node groups one after the other, by the stages of the controller.
 //!
-//! Input: names of groups. Output: a confirmation prompt ([`preview`]), progress on stderr ([`progress`]), and results
-//! on stdout.
-//!
 //! The plan is stored only in the tags of the group. The same command resumes from there: after Ctrl-C, after a crash,
 //! on another machine. The first group that fails ends the run.
 
@@ -15,13 +12,14 @@ pub(super) mod progress;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, bail};
+use jiff::Timestamp;
+use machinist_api::event_recycler::recycle::Recycle;
 use machinist_provider::node_groups::GroupRef;
 use machinist_provider::provider::Providers;
 use machinist_runtime::shutdown;
 use serde::Serialize;
 
-pub(super) use self::context::RecycleContext;
-use self::drive::End;
+pub(super) use self::context::{RecycleContext, synced};
 use self::preview::Preview;
 use self::progress::Progress;
 use super::arguments::{RecycleArguments, RunArguments};
@@ -42,7 +40,6 @@ struct GroupResult {
     reason: Option<String>,
 }
 
-/// Runs `machinist recycle run`.
 pub(super) async fn main(
     common: &RecycleArguments,
     arguments: &RunArguments,
@@ -75,17 +72,17 @@ pub(super) async fn main(
                 break;
             }
         };
-        let end = drive::drive(&context, recycle, &mut progress).await;
-        if let End::Stopped(recycle) = &end {
+        let recycle = drive::drive(&context, recycle, &mut progress).await;
+        if !recycle.step.is_over() {
             let rest = arguments.groups.iter().skip_while(|name| **name != group);
             let rest: Vec<_> = rest.map(String::as_str).collect();
             let mut go_on = command::of(common, &recycle.region, &arguments.how, &rest);
             go_on.push_str(&command::how_to_print(arguments));
-            say(&messages::resumption(recycle, &go_on));
+            say(&messages::resumption(&recycle, &go_on));
             print(arguments, &results)?;
             return Err(anyhow::anyhow!(messages::interrupted(&group)).context(Stopped));
         }
-        let result = GroupResult::of(&end);
+        let result = GroupResult::of(&recycle, context.clock.now());
         given_up = result.reason.clone().filter(|_| result.result == "Failed");
         results.push(result);
         if given_up.is_some() {
@@ -100,7 +97,6 @@ pub(super) async fn main(
     }
 }
 
-/// Prints the results, if there are any.
 fn print(arguments: &RunArguments, results: &[GroupResult]) -> anyhow::Result<()> {
     if results.is_empty() {
         return Ok(());
@@ -108,10 +104,9 @@ fn print(arguments: &RunArguments, results: &[GroupResult]) -> anyhow::Result<()
     show(arguments.output, results, || as_table(results))
 }
 
-/// Asks for confirmation on the terminal.
 fn confirm(previews: &[Preview]) -> anyhow::Result<()> {
     if !std::io::stdin().is_terminal() {
-        return Err(anyhow::anyhow!(messages::no_terminal()).context(Usage));
+        return Err(anyhow::anyhow!(messages::NO_TERMINAL).context(Usage));
     }
     let mut stderr = std::io::stderr();
     write!(stderr, "{}\nContinue? [y/N] ", preview::as_text(previews))?;
@@ -121,26 +116,18 @@ fn confirm(previews: &[Preview]) -> anyhow::Result<()> {
     if matches!(answer.trim(), "y" | "Y" | "yes") {
         return Ok(());
     }
-    Err(anyhow::anyhow!(messages::not_confirmed()).context(Usage))
+    Err(anyhow::anyhow!(messages::NOT_CONFIRMED).context(Usage))
 }
 
 impl GroupResult {
-    fn of(end: &End) -> Self {
-        let (recycle, ended) = match end {
-            End::Over(recycle, at) => (recycle, *at),
-            End::Stopped(recycle) => (recycle, recycle.step_since),
-        };
-        let seconds = ended.duration_since(recycle.started).as_secs();
-        let reason = recycle
-            .failure
-            .map(|failure| messages::failed(&recycle.group, failure, recycle.message.as_deref()));
+    fn of(recycle: &Recycle, ended: Timestamp) -> Self {
         Self {
             group: recycle.group.clone(),
             region: recycle.region.clone(),
             result: recycle.step.as_str(),
             instances: recycle.instances.len(),
-            seconds,
-            reason,
+            seconds: ended.duration_since(recycle.started).as_secs(),
+            reason: messages::failure(recycle),
         }
     }
 }

@@ -7,10 +7,9 @@
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::event_recycler::spec::Strategy;
-use machinist_controllers::recycler::recycling::mark::Mark;
-use machinist_controllers::recycler::recycling::{Refusal, Request, begin, group_of};
+use machinist_controllers::recycler::recycling::{Mark, Request, begin, group_of};
 use machinist_domain::key::Uid;
-use machinist_provider::node_groups::{Group, GroupRef};
+use machinist_provider::node_groups::{Group, GroupRef, Hook};
 use serde::Serialize;
 
 use super::super::arguments::StrategyName;
@@ -19,17 +18,13 @@ use super::context::{BY_HAND, RecycleContext};
 use super::drive::rest;
 use super::progress::Progress;
 
-/// What will happen to a group.
 #[derive(Debug)]
 pub(in super::super) struct Preview {
     pub(in super::super) recycle: Recycle,
-    /// Set where a recycle is resumed.
     resumed: Option<Resumed>,
-    /// Notes about the group.
     remarks: Vec<String>,
 }
 
-/// A recycle that was begun before.
 #[derive(Debug, Clone)]
 struct Resumed {
     /// Its owner and start.
@@ -38,19 +33,26 @@ struct Resumed {
     text: String,
 }
 
-/// Why a group is not recycled. The texts are in `messages`.
 #[derive(Debug)]
 pub(in super::super) enum PreviewError {
-    /// The group cannot be described.
-    Unreachable { group: GroupRef, why: String },
-    /// The group does not exist.
+    Unreachable {
+        group: GroupRef,
+        why: String,
+    },
     NotFound(GroupRef),
     /// Another owner recycles it.
-    Busy { group: GroupRef, owner: String },
-    /// The group cannot be recycled.
-    Refused { group: GroupRef, refusal: Refusal },
-    /// The group has changed since the preview.
-    Changed { group: GroupRef, change: &'static str },
+    Busy {
+        group: GroupRef,
+        owner: String,
+    },
+    Refused {
+        group: GroupRef,
+        why: String,
+    },
+    Changed {
+        group: GroupRef,
+        change: &'static str,
+    },
 }
 
 impl std::error::Error for PreviewError {}
@@ -77,7 +79,6 @@ struct ShownInstance<'a> {
     node: Option<&'a str>,
 }
 
-/// Describes a group and previews its recycle.
 pub(in super::super) async fn of(
     context: &RecycleContext,
     group: &GroupRef,
@@ -107,14 +108,15 @@ pub(in super::super) async fn of(
         strategy: strategy.into(),
         events: 0,
     };
-    let own = context.recycling.own_node();
-    let recycle = begin(&request, &found, &nodes, own, |_| true, now)
-        .map_err(|refusal| PreviewError::Refused { group: group.clone(), refusal })?;
+    let own = context.recycling.own_node.as_deref();
+    let recycle = begin(&request, &found, &nodes, own, |_| true, now).map_err(|refusal| {
+        PreviewError::Refused { group: group.clone(), why: refusal.to_string() }
+    })?;
     Ok(Preview { recycle, resumed: None, remarks })
 }
 
 async fn describe(context: &RecycleContext, group: &GroupRef) -> Result<Box<Group>, PreviewError> {
-    match context.recycling.describe_live(group).await {
+    match context.recycling.group_cache.describe_live(group).await {
         Ok(Some(found)) => Ok(found),
         Ok(None) => Err(PreviewError::NotFound(group.clone())),
         Err(failure) => {
@@ -144,8 +146,8 @@ fn remarks(group: &Group) -> Vec<String> {
         remarks.push(format!("{protected} of its instances are protected from scale-in"));
     }
     for hook in &group.hooks {
-        let transition = hook.transition;
-        remarks.push(format!("hook {} ({transition:?}) may take {:?}", hook.name, hook.patience));
+        let Hook { name, transition, patience } = hook;
+        remarks.push(format!("hook {name} ({transition}) may take {patience:?}"));
     }
     if let Some(pool) = &group.warm_pool {
         remarks.push(format!("it has a warm pool of {}", pool.size));
@@ -162,7 +164,7 @@ impl Preview {
         progress: &mut Progress,
     ) -> Result<Recycle, PreviewError> {
         let group = group_of(&self.recycle);
-        while !context.owner.stop.is_cancelled() {
+        while !context.stop.is_cancelled() {
             match describe(context, &group).await {
                 Err(error @ PreviewError::Unreachable { .. }) => {
                     progress.trouble(&error.to_string());
@@ -221,7 +223,6 @@ impl Preview {
     }
 }
 
-/// The preview as text.
 pub(super) fn as_text(previews: &[Preview]) -> String {
     let mut text = String::new();
     for Preview { recycle, resumed, remarks } in previews {
@@ -280,7 +281,6 @@ mod tests {
     fn group(mark: Option<&str>, members: &[&str]) -> Group {
         let member = |id: &&str| Member {
             id: (*id).into(),
-            zone: "z".into(),
             lifecycle: Lifecycle::InService,
             healthy: true,
             protected_from_scale_in: false,
@@ -288,7 +288,6 @@ mod tests {
         };
         Group {
             name: "b".into(),
-            arn: "arn".into(),
             sizes: Sizes { min: 1, max: 4, desired: 3 },
             members: members.iter().map(member).collect(),
             suspended: BTreeSet::new(),

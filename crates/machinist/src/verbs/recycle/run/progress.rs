@@ -6,11 +6,9 @@ use machinist_api::event_recycler::recycle::{InstanceState, Recycle};
 use machinist_controllers::recycler::recycling::Snapshot;
 use machinist_provider::node_groups::Lifecycle;
 
-/// The last progress shown.
 #[derive(Debug)]
 pub(in super::super) struct Progress {
     on_terminal: bool,
-    /// The lines on the terminal.
     lines: Vec<String>,
     /// The last line without a terminal.
     last: String,
@@ -22,7 +20,6 @@ impl Progress {
         Self { on_terminal, lines: Vec::new(), last: String::new() }
     }
 
-    /// Shows the progress.
     pub(in super::super) fn show(
         &mut self,
         recycle: &Recycle,
@@ -39,7 +36,6 @@ impl Progress {
         }
     }
 
-    /// Shows a problem.
     pub(in super::super) fn trouble(&mut self, trouble: &str) {
         if self.on_terminal {
             let mut lines = self.lines.clone();

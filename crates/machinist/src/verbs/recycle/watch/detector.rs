@@ -1,44 +1,36 @@
 //! Counts Events as the controller does, with a spec from flags and a status in memory.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use jiff::Timestamp;
 use machinist_api::event_recycler::status::PastRecycle;
 use machinist_api::event_recycler::{EventRecyclerSpec, EventRecyclerStatus};
 use machinist_controllers::kinds::{EventRecycler, Events, Pods};
-use machinist_controllers::recycler::detection::counting::Counting;
-use machinist_controllers::recycler::detection::event_tracker::EventTracker;
-use machinist_controllers::recycler::detection::group_membership::GroupMembership;
-use machinist_controllers::recycler::detection::locator::Locator;
-use machinist_controllers::recycler::snapshot::{Content, Facts, Snapshot};
-use machinist_controllers::recycler::{Plan, RecyclerTimings, decide};
+use machinist_controllers::recycler::Plan;
+use machinist_controllers::recycler::detection::{
+    Counting, Detection, EventTracker, GroupMembership, Locator,
+};
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
 use machinist_provider::node_groups::GroupRef;
-use machinist_runtime::cache::kind::Kind;
-use machinist_runtime::cache::{Cache, Scope};
+use machinist_runtime::cache::Scope;
 use serde_json::json;
 use tokio::sync::Notify;
 
 use super::super::arguments::WatchArguments;
-use super::super::messages;
-use super::super::run::RecycleContext;
+use super::super::run::{RecycleContext, synced};
 use crate::exit::Usage;
 
 const GENERATION: i64 = 1;
 
-/// Counts Events.
 #[derive(Debug)]
 pub(super) struct Detector {
     recycler: EventRecycler,
-    events: Arc<Cache<Events>>,
-    event_tracker: Arc<EventTracker>,
-    locator: Locator,
+    detection: Detection,
     /// Notified after groups of instances are looked up.
-    news: Arc<Notify>,
+    pub(super) news: Arc<Notify>,
 }
 
 impl Detector {
@@ -55,27 +47,16 @@ impl Detector {
         synced(&pods).await?;
         let news = Arc::new(Notify::new());
         let ring = Arc::clone(&news);
+        let machines = MachineTimings::default();
         let group_membership = GroupMembership::new(
             Arc::clone(&context.groups),
             context.tasks.clone(),
             context.clock.clone(),
             context.timings,
-            MachineTimings::default(),
+            machines,
             move || ring.notify_one(),
         );
-        let event_tracker =
-            Arc::new(EventTracker::new(context.clock.clone(), MachineTimings::default().gather));
-        let tracker = Arc::clone(&event_tracker);
-        events
-            .attend(move |before, after, position| tracker.event_changed(before, after, position));
-        // Earlier Events do not count.
-        let mark = events.survey(|position, _| position);
-        let recycler = recycler(spec(region, arguments)?, mark);
-        event_tracker.track(&recycler, &*events);
-        let known = event_tracker.occurrences(&recycler.meta.key, mark, mark);
-        if let Some(Err(refusal)) = known.map(|known| known.settings) {
-            return Err(anyhow::Error::from(refusal).context(Usage));
-        }
+        let tracker = Arc::new(EventTracker::new(context.clock.clone(), machines.gather));
         let locator = Locator {
             pods,
             nodes: Arc::clone(&context.nodes),
@@ -83,44 +64,21 @@ impl Detector {
             group_membership,
             region: Some(context.region.as_str().into()),
         };
-        Ok(Self { recycler, events, event_tracker, locator, news })
+        let detection = Detection { events, tracker, locator };
+        detection.attend();
+        // Earlier Events do not count.
+        let mark = detection.events.survey(|position, _| position);
+        let recycler = recycler(spec(region, arguments)?, mark);
+        detection.tracker.track(&recycler, &*detection.events);
+        let plan = detection.decide(&recycler, context.clock.now());
+        if let Some(refusal) = plan.and_then(|plan| plan.refusal) {
+            return Err(anyhow::Error::from(refusal).context(Usage));
+        }
+        Ok(Self { recycler, detection, news })
     }
 
-    /// Counts Events and decides what to recycle.
     pub(super) fn look(&mut self, now: Timestamp) -> Plan {
-        let (recycler, key) = (&self.recycler, &self.recycler.meta.key);
-        let counting = Counting::read(recycler.status.counting.as_ref());
-        let position = self.events.survey(|position, _| position);
-        let known = self.event_tracker.occurrences(key, counting.mark, position);
-        let (mut news, mut reopened) = (Vec::new(), Vec::new());
-        let settings = known.map(|known| {
-            if let Ok(settings) = &known.settings {
-                let locate = |one| self.locator.locate(one, settings);
-                news = known.occurrences.into_iter().map(locate).collect();
-                reopened = counting.open.iter().cloned().map(locate).collect();
-            }
-            known.settings
-        });
-        let refused = machinist_controllers::recycler::error::Refusal::NothingToLookFor;
-        let facts = Facts {
-            generation: GENERATION,
-            finalizers: Box::default(),
-            settings: settings.unwrap_or(Err(refused)),
-            status: Arc::clone(&recycler.status),
-            counting,
-            position,
-            news,
-            incomplete: false,
-            reopened,
-            others: Vec::new(),
-            recycles: Vec::new(),
-            unchecked: Vec::new(),
-            groups: BTreeMap::new(),
-            own_node: None,
-            timings: RecyclerTimings::default(),
-        };
-        let content = Content::Read(Box::new(facts));
-        let plan = decide(&Snapshot { meta: recycler.meta.clone(), content }, now);
+        let plan = self.detection.decide(&self.recycler, now).unwrap_or_default();
         if let Some(counted) = &plan.counted {
             self.store(|status| status.counting = Some(counted.counting.write()));
         }
@@ -128,24 +86,26 @@ impl Detector {
     }
 
     /// Notes the recycle of a group and drops its counts.
-    pub(super) fn settle(&mut self, group: &GroupRef, entry: PastRecycle) {
-        let mut counting = Counting::read(self.recycler.status.counting.as_ref());
-        counting.forget(group);
+    pub(super) fn settle(&mut self, group: &GroupRef, status: &str, now: Timestamp) {
+        let mut counting = Counting::of(&self.recycler);
+        counting.groups.remove(group);
+        let entry = PastRecycle {
+            node_group: Some(group.name.to_string()),
+            region: Some(group.region.to_string()),
+            timestamp: Some(now.to_string()),
+            status: Some(status.to_owned()),
+            ..PastRecycle::default()
+        };
         self.store(|status| {
             status.counting = Some(counting.write());
             status.recycle_history.get_or_insert_default().push(entry);
         });
     }
 
-    /// Returns after groups of instances were looked up.
-    pub(super) async fn news(&self) {
-        self.news.notified().await;
-    }
-
     /// Changes the status. Counted occurrences are dropped.
     fn store(&mut self, change: impl FnOnce(&mut EventRecyclerStatus)) {
         change(Arc::make_mut(&mut self.recycler.status));
-        self.event_tracker.track(&self.recycler, &*self.events);
+        self.detection.tracker.track(&self.recycler, &*self.detection.events);
     }
 }
 
@@ -169,7 +129,6 @@ fn recycler(spec: EventRecyclerSpec, mark: Version) -> EventRecycler {
     }
 }
 
-/// The flags as a spec.
 fn spec(region: Option<&str>, arguments: &WatchArguments) -> anyhow::Result<EventRecyclerSpec> {
     let time = |time: std::time::Duration| format!("{}ms", time.as_millis());
     let spec = json!({
@@ -182,11 +141,4 @@ fn spec(region: Option<&str>, arguments: &WatchArguments) -> anyhow::Result<Even
         "awsRegion": region,
     });
     serde_json::from_value(spec).context("flags").context(Usage)
-}
-
-async fn synced<K: Kind>(cache: &Cache<K>) -> anyhow::Result<()> {
-    match cache.wait_synced_or_trouble().await {
-        None => Ok(()),
-        Some(trouble) => bail!(messages::not_listed(K::RESOURCE.plural, trouble)),
-    }
 }

@@ -1,30 +1,23 @@
 //! `machinist recycle watch`: counts Events and recycles their node groups, without an EventRecycler in the cluster.
 //!
-//! Input: flags. Output: lines on stdout. Events are counted as the controller does ([`detector`]); a group is recycled
-//! as `run` does, one at a time. Events before the start do not count, because no status records whether they were
-//! counted. Ctrl-C ends it as it ends `run`.
+//! Events are counted as the controller does ([`detector`]); a group is recycled as `run` does, one at a time. Events
+//! before the start do not count, because no status records whether they were counted. Ctrl-C ends it as it ends `run`.
 
 mod detector;
 
-use jiff::Timestamp;
-use machinist_api::event_recycler::recycle::{Recycle, Step};
-use machinist_api::event_recycler::status::PastRecycle;
-use machinist_controllers::recycler::naming::Names;
-use machinist_controllers::recycler::plan::Candidate;
-use machinist_provider::node_groups::GroupRef;
+use machinist_controllers::recycler::{Candidate, Names};
 use machinist_provider::provider::Providers;
 use machinist_runtime::shutdown;
 
 use self::detector::Detector;
 use super::arguments::{RecycleArguments, WatchArguments};
-use super::run::drive::{self, End};
+use super::run::drive::drive;
 use super::run::preview::PreviewError;
 use super::run::progress::Progress;
 use super::run::{RecycleContext, command, preview};
 use super::{messages, say};
 use crate::exit::Stopped;
 
-/// Watches until Ctrl-C.
 pub(super) async fn main(
     common: &RecycleArguments,
     arguments: &WatchArguments,
@@ -36,7 +29,7 @@ pub(super) async fn main(
     let (threshold, window) = (arguments.threshold, arguments.window);
     print(&context, &messages::watching(&arguments.search, threshold, window))?;
     let mut counted = String::new();
-    while !stop.is_cancelled() {
+    'look: while !stop.is_cancelled() {
         let plan = detector.look(context.clock.now());
         if let Some(found) = &plan.counted {
             let names = Names::among(found.counts.keys());
@@ -51,35 +44,21 @@ pub(super) async fn main(
         }
         for Candidate { group, events } in &plan.pretend {
             print(&context, &messages::would_recycle(group, *events))?;
-            let entry = past(group, *events, "DryRun", None, context.clock.now());
-            detector.settle(group, entry);
+            detector.settle(group, "DryRun", context.clock.now());
         }
-        if let Some((group, entry)) = first(&context, &plan.candidates, common, arguments).await? {
-            detector.settle(group, entry);
-            continue;
+        for candidate in &plan.candidates {
+            if let Some(result) = recycle(&context, candidate, common, arguments).await? {
+                detector.settle(&candidate.group, result, context.clock.now());
+                continue 'look;
+            }
         }
         tokio::select! {
             () = tokio::time::sleep(arguments.watch_interval) => {}
-            () = detector.news() => {}
+            () = detector.news.notified() => {}
             () = stop.cancelled() => {}
         }
     }
     Ok(())
-}
-
-/// Recycles the first group that can be described, and returns the result.
-async fn first<'a>(
-    context: &RecycleContext,
-    candidates: &'a [Candidate],
-    common: &RecycleArguments,
-    arguments: &WatchArguments,
-) -> anyhow::Result<Option<(&'a GroupRef, PastRecycle)>> {
-    for candidate in candidates {
-        if let Some(entry) = recycle(context, candidate, common, arguments).await? {
-            return Ok(Some((&candidate.group, entry)));
-        }
-    }
-    Ok(None)
 }
 
 /// Recycles a group and returns the result for the cool-down; `None` where the group cannot be described, and its
@@ -89,7 +68,7 @@ async fn recycle(
     candidate: &Candidate,
     common: &RecycleArguments,
     arguments: &WatchArguments,
-) -> anyhow::Result<Option<PastRecycle>> {
+) -> anyhow::Result<Option<&'static str>> {
     let Candidate { group, events } = candidate;
     print(context, &messages::recycling(group, *events))?;
     let preview = match preview::of(context, group, arguments.how.strategy).await {
@@ -99,51 +78,20 @@ async fn recycle(
             return Ok(None);
         }
         Err(error) => {
-            let why = error.to_string();
-            print(context, &why)?;
-            return Ok(Some(past(group, *events, "Failed", Some(why), context.clock.now())));
+            print(context, &error.to_string())?;
+            return Ok(Some("Failed"));
         }
     };
-    let mut progress = Progress::new();
-    let end = drive::drive(context, preview.recycle, &mut progress).await;
-    match end {
-        End::Stopped(recycle) => {
-            let groups = [recycle.group.as_str()];
-            let go_on = command::of(common, &recycle.region, &arguments.how, &groups);
-            say(&messages::resumption(&recycle, &go_on));
-            Err(anyhow::anyhow!(messages::interrupted(&recycle.group)).context(Stopped))
-        }
-        End::Over(recycle, now) => {
-            print(context, &result(&recycle))?;
-            let message = recycle.message.clone().filter(|_| recycle.step == Step::Failed);
-            Ok(Some(past(group, *events, recycle.step.as_str(), message, now)))
-        }
+    let recycle = drive(context, preview.recycle, &mut Progress::new()).await;
+    if !recycle.step.is_over() {
+        let groups = [recycle.group.as_str()];
+        let go_on = command::of(common, &recycle.region, &arguments.how, &groups);
+        say(&messages::resumption(&recycle, &go_on));
+        return Err(anyhow::anyhow!(messages::interrupted(&recycle.group)).context(Stopped));
     }
-}
-
-fn result(recycle: &Recycle) -> String {
-    match recycle.failure {
-        None => messages::recycled(&recycle.group),
-        Some(failure) => messages::failed(&recycle.group, failure, recycle.message.as_deref()),
-    }
-}
-
-fn past(
-    group: &GroupRef,
-    events: u64,
-    status: &str,
-    message: Option<String>,
-    now: Timestamp,
-) -> PastRecycle {
-    PastRecycle {
-        node_group: Some(group.name.to_string()),
-        region: Some(group.region.to_string()),
-        timestamp: Some(now.to_string()),
-        event_count: i64::try_from(events).ok(),
-        status: Some(status.to_owned()),
-        message,
-        started: None,
-    }
+    let result = messages::failure(&recycle);
+    print(context, &result.unwrap_or_else(|| messages::recycled(&recycle.group)))?;
+    Ok(Some(recycle.step.as_str()))
 }
 
 /// Prints a line with the time to stdout.

@@ -28,7 +28,7 @@ fn a_plan_has_sizes_instances_and_nodes_of_the_group() {
     let (nodes, group) = (base.nodes.clone(), base.group_mut().clone());
     let plan = begin_recycle(&request(Strategy::Replace), &group, &nodes, None, |_| true, now());
     let plan = plan.unwrap();
-    assert_eq!(plan.original, StoredSizes { min: 1, max: 5, desired: 3 });
+    assert_eq!(plan.original, Sizes { min: 1, max: 5, desired: 3 });
     let ids: Vec<_> = plan.instances.iter().map(|one| (&*one.id, one.node.as_deref())).collect();
     assert_eq!(ids, [("i-1", Some("node-of-i-1")), ("i-2", Some("node-of-i-2"))]);
     assert_eq!(
@@ -44,14 +44,14 @@ fn refusals_have_a_reason() {
         let empty = refuses(strategy, |s| s.group_mut().members.clear());
         assert_eq!(empty, Some(Refusal::Empty), "desired 0 has nothing to recycle");
         assert_eq!(refuses(strategy, |s| s.group_mut().deleting = true), Some(Refusal::Deleting));
-        for process in [Process::Launch, Process::Terminate] {
+        for process in ["Launch", "Terminate"] {
             let found = refuses(strategy, |s| {
-                s.group_mut().suspended.insert(process.clone());
+                s.group_mut().suspended.insert(process.into());
             });
             assert_eq!(found, Some(Refusal::Suspended(process)));
         }
         let harmless = refuses(strategy, |s| {
-            s.group_mut().suspended.insert(Process::Other("AZRebalance".into()));
+            s.group_mut().suspended.insert("AZRebalance".into());
         });
         assert_eq!(harmless, None);
         let busy = refuses(strategy, |s| s.group_mut().mark = Some("v9 what is this".into()));
@@ -91,8 +91,7 @@ fn refusals_depend_on_the_strategy() {
 fn a_warm_pool_is_fine_unless_it_gives_bad_instances_back() {
     let warm = |reuses: bool| {
         move |s: &mut Snapshot| {
-            let state = "Stopped".into();
-            s.group_mut().warm_pool = Some(WarmPool { size: 1, min: 1, state, reuses });
+            s.group_mut().warm_pool = Some(WarmPool { size: 1, reuses });
         }
     };
     for strategy in ALL {
@@ -126,7 +125,7 @@ fn a_text_that_belongs_to_no_stored_recycle_is_taken_up_again() {
     assert!(matches!(begin(true), Err(Refusal::Busy(_))), "a second recycler gets nothing");
     let taken = begin(false).unwrap();
     assert_eq!((taken.id.as_str(), taken.strategy), ("a1", Strategy::ScaleToZero));
-    assert_eq!(taken.original, StoredSizes { min: 1, max: 5, desired: 3 });
+    assert_eq!(taken.original, Sizes { min: 1, max: 5, desired: 3 });
     // And it brings the group back.
     base.recycle = taken;
     let mut steps = Vec::new();
@@ -136,7 +135,7 @@ fn a_text_that_belongs_to_no_stored_recycle_is_taken_up_again() {
     }
     assert_eq!(steps, [Step::ScalingDown, Step::Emptying, Step::Restoring]);
     let to = Sizes { min: 1, max: 5, desired: 3 };
-    assert_eq!(decide(&base, now()), Plan::Do(Effect::Resize { from: Sizes::ZERO, to }));
+    assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Resize { from: Sizes::ZERO, to }));
 }
 
 #[test]
@@ -157,7 +156,7 @@ fn the_plan_is_on_the_group_before_anything_else_is_done() {
     {
         let mut base = snapshot(strategy, Step::Planned, &THREE);
         let text = base.group_mut().mark.take().unwrap();
-        assert_eq!(decide(&base, now()), Plan::Do(Effect::Mark(text.clone())));
+        assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Mark(text.clone())));
         base.group_mut().mark = Some(text);
         assert_eq!(step(decide(&base, now())), first);
     }
@@ -206,6 +205,6 @@ fn a_text_that_was_taken_off_is_written_again_before_anything_is_done() {
     {
         let mut base = snapshot(strategy, step, &THREE);
         let text = base.group_mut().mark.take().unwrap();
-        assert_eq!(decide(&base, now()), Plan::Do(Effect::Mark(text)));
+        assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Mark(text)));
     }
 }

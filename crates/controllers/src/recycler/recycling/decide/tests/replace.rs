@@ -11,14 +11,14 @@ fn one_instance_after_the_other_is_drained_terminated_and_replaced() {
     assert!(first.instances[1..].iter().all(|one| one.state == InstanceState::Waiting));
     base.recycle = first;
     drain_view(&mut base, "i-1", vec![pod()]);
-    let Plan::Do(Effect::Drain(drains)) = decide(&base, now()) else { panic!("not drained") };
+    let Plan::Drain(drains) = decide(&base, now()) else { panic!("not drained") };
     assert_eq!(drains[0].0, InstanceId::from("i-1"));
     drain_view(&mut base, "i-1", Vec::new());
     base.recycle = stored_plan(decide(&base, after(5)));
     assert_eq!(base.recycle.instances[0].state, InstanceState::Terminating);
     let gone =
         Termination { instance: "i-1".into(), node: Some("node-of-i-1".into()), drained: true };
-    assert_eq!(decide(&base, after(6)), Plan::Do(Effect::Terminate(gone)));
+    assert_eq!(decide(&base, after(6)), Plan::Terminate(gone));
     base.group_mut().members[0].lifecycle = Lifecycle::Terminating;
     assert!(waits_for(&decide(&base, after(7))).contains("not ready"));
     base.group_mut().members.remove(0);
@@ -50,7 +50,7 @@ fn when_all_are_gone_and_the_group_is_whole_the_text_comes_off() {
     }
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(base.recycle.step, Step::Unmarking);
-    assert_eq!(decide(&base, now()), Plan::Do(Effect::Unmark));
+    assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Unmark));
     base.group_mut().mark = None;
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(base.recycle.step, Step::Succeeded);
@@ -91,7 +91,7 @@ fn unavailable_instances_are_replaced_first_and_one_at_a_time() {
     assert_eq!(first.instances[1].state, InstanceState::Draining, "i-2 is not ready");
     base.recycle = first;
     drain_view(&mut base, "i-2", vec![pod()]);
-    assert!(matches!(decide(&base, now()), Plan::Do(Effect::Drain(_))), "and i-3 has to wait");
+    assert!(matches!(decide(&base, now()), Plan::Drain(_)), "and i-3 has to wait");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn an_instance_without_a_node_or_without_drain_is_terminated_at_once() {
     let next = stored_plan(decide(&base, now()));
     assert_eq!(next.instances[0].state, InstanceState::Terminating);
     base.recycle = next;
-    let Plan::Do(Effect::Terminate(departure)) = decide(&base, now()) else { panic!() };
+    let Plan::Terminate(departure) = decide(&base, now()) else { panic!() };
     assert_eq!(departure.node, None);
     let mut base = replacing();
     base.settings.drain = false;
@@ -182,7 +182,7 @@ fn a_node_that_came_late_or_was_uncordoned_is_drained_first() {
     let back = stored_plan(decide(&base, now()));
     assert_eq!(back.instances[0].state, InstanceState::Draining);
     base.nodes.insert("i-1".into(), Node { cordoned: true, ..node("i-1") });
-    assert!(matches!(decide(&base, now()), Plan::Do(Effect::Terminate(_))));
+    assert!(matches!(decide(&base, now()), Plan::Terminate(_)));
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn sizes_that_somebody_else_sets_meanwhile_hold() {
 #[test]
 fn suspended_in_the_middle_nothing_more_is_begun_and_the_reason_is_said() {
     let mut base = replacing();
-    base.group_mut().suspended.insert(Process::Launch);
+    base.group_mut().suspended.insert("Launch".into());
     let plan = decide(&base, now());
     assert!(waits_for(&plan).contains("Launch of the group is suspended"));
     let (_, failure, why) = failed(decide(&base, after(20 * 60)));
@@ -223,10 +223,10 @@ fn suspended_in_the_middle_nothing_more_is_begun_and_the_reason_is_said() {
     assert!(why.contains("Launch"), "{why}");
     let mut base = replacing();
     set(&mut base, "i-1", InstanceState::Terminating);
-    base.group_mut().suspended.insert(Process::Terminate);
+    base.group_mut().suspended.insert("Terminate".into());
     assert!(waits_for(&decide(&base, now())).contains("Terminate of the group is suspended"));
     // Drained, and nothing would come in its place: it stays.
-    base.group_mut().suspended = [Process::Launch].into();
+    base.group_mut().suspended = ["Launch".into()].into();
     assert!(waits_for(&decide(&base, now())).contains("Launch of the group is suspended"));
     let (step, failure, _) = failed(decide(&base, after(20 * 60)));
     assert_eq!((step, failure), (Step::Releasing, RecycleFailure::TimedOut));
@@ -239,7 +239,7 @@ fn a_drain_that_a_budget_blocks_ends_the_recycle_and_the_node_gets_its_pods_back
     set(&mut base, "i-1", InstanceState::Draining);
     drain_view(&mut base, "i-1", vec![pod()]);
     base.recycle.message = Some("node-of-i-1: d/p: the budget b allows none".to_owned());
-    assert!(matches!(decide(&base, after(59)), Plan::Do(Effect::Drain(_))));
+    assert!(matches!(decide(&base, after(59)), Plan::Drain(_)));
     let (step, failure, why) = failed(decide(&base, after(60)));
     assert_eq!((step, failure), (Step::Releasing, RecycleFailure::DrainTimedOut));
     assert!(
@@ -248,7 +248,7 @@ fn a_drain_that_a_budget_blocks_ends_the_recycle_and_the_node_gets_its_pods_back
     );
     base.recycle = stored_plan(decide(&base, after(60)));
     let node = base.nodes[&InstanceId::from("i-1")].meta.clone();
-    let release = Plan::Do(Effect::Release { node, uncordon: true });
+    let release = Plan::Release { node, uncordon: true };
     assert_eq!(decide(&base, after(61)), release);
     base.nodes.insert("i-1".into(), node_of("i-1"));
     assert_eq!(super::tests::step(decide(&base, after(62))), Step::Unmarking);
@@ -267,7 +267,7 @@ fn a_cordon_that_was_there_before_stays() {
         "i-1".into(),
         Node { cordoned: true, mark: Some(drain_mark(false)), ..node("i-1") },
     );
-    assert!(matches!(decide(&base, now()), Plan::Do(Effect::Release { uncordon: false, .. })));
+    assert!(matches!(decide(&base, now()), Plan::Release { uncordon: false, .. }));
     // A Node is not released if its instance is terminating, or if another drain cordoned it.
     let started = base.recycle.started - Duration::from_secs(1);
     let theirs = crate::drain::Mark { started, cordoned: true };
@@ -308,7 +308,7 @@ fn places_count_by_the_weight_of_instances() {
     assert_eq!(next.instances[0].state, InstanceState::Draining, "nothing is missing");
     base.recycle = next;
     drain_view(&mut base, "i-1", vec![pod()]);
-    assert!(matches!(decide(&base, now()), Plan::Do(Effect::Drain(_))), "the next has to wait");
+    assert!(matches!(decide(&base, now()), Plan::Drain(_)), "the next has to wait");
     for id in THREE {
         set(&mut base, id, InstanceState::Gone);
     }

@@ -6,16 +6,18 @@ use super::*;
 fn to_zero_and_back() {
     let mut base = snapshot(Strategy::ScaleToZero, Step::ScalingDown, &THREE);
     let full = base.group_mut().sizes;
-    assert_eq!(decide(&base, now()), Plan::Do(Effect::Resize { from: full, to: Sizes::ZERO }));
+    assert_eq!(
+        decide(&base, now()),
+        Plan::Change(GroupChange::Resize { from: full, to: Sizes::ZERO })
+    );
     base.group_mut().sizes = Sizes::ZERO;
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(base.recycle.step, Step::Emptying);
     assert!(waits_for(&decide(&base, now())).contains("still terminating"));
     base.group_mut().hooks.push(machinist_provider::node_groups::Hook {
         name: "h".into(),
-        transition: machinist_provider::node_groups::Transition::Terminating,
+        transition: "Terminating",
         patience: Duration::from_secs(60),
-        continues: true,
     });
     assert!(waits_for(&decide(&base, now())).contains("hooks"));
     // Purged or terminated is the same.
@@ -23,7 +25,10 @@ fn to_zero_and_back() {
     base.group_mut().members[0].lifecycle = Lifecycle::Terminated;
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(base.recycle.step, Step::Restoring);
-    assert_eq!(decide(&base, now()), Plan::Do(Effect::Resize { from: Sizes::ZERO, to: full }));
+    assert_eq!(
+        decide(&base, now()),
+        Plan::Change(GroupChange::Resize { from: Sizes::ZERO, to: full })
+    );
     base.group_mut().sizes = full;
     base.group_mut().members.clear();
     base.recycle = stored_plan(decide(&base, now()));
@@ -41,8 +46,10 @@ fn sizes_that_somebody_sets_before_or_while_the_group_is_at_zero_are_kept() {
     let mut base = snapshot(Strategy::ScaleToZero, Step::ScalingDown, &THREE);
     base.group_mut().sizes = Sizes { min: 2, max: 9, desired: 4 };
     base.recycle = stored_plan(decide(&base, now()));
-    assert_eq!(base.recycle.original, StoredSizes { min: 2, max: 9, desired: 4 });
-    let Plan::Do(Effect::Mark(text)) = decide(&base, now()) else { panic!("the text is outdated") };
+    assert_eq!(base.recycle.original, Sizes { min: 2, max: 9, desired: 4 });
+    let Plan::Change(GroupChange::Mark(text)) = decide(&base, now()) else {
+        panic!("the text is outdated")
+    };
     assert!(text.contains("2/9/4"), "{text}");
 
     let mut base = snapshot(Strategy::ScaleToZero, Step::Emptying, &THREE);
@@ -66,7 +73,7 @@ fn sizes_that_somebody_sets_before_or_while_the_group_is_at_zero_are_kept() {
             assert_eq!(step(plan), Step::Refilling);
         } else {
             let (from, to) = (sizes(found), sizes(back));
-            assert_eq!(plan, Plan::Do(Effect::Resize { from, to }));
+            assert_eq!(plan, Plan::Change(GroupChange::Resize { from, to }));
         }
     }
 }
@@ -81,12 +88,15 @@ fn whatever_fails_at_zero_the_sizes_come_back_first() {
     base.recycle = stored_plan(decide(&base, after(20 * 60)));
     // However late it is: this is not given up.
     let late = after(20 * 60 * 1000);
-    assert_eq!(decide(&base, late), Plan::Do(Effect::Resize { from: Sizes::ZERO, to: full }));
+    assert_eq!(
+        decide(&base, late),
+        Plan::Change(GroupChange::Resize { from: Sizes::ZERO, to: full })
+    );
     base.group_mut().sizes = full;
     base.recycle = stored_plan(decide(&base, late));
     assert_eq!(base.recycle.step, Step::Releasing);
     base.recycle = stored_plan(decide(&base, late));
-    assert_eq!(decide(&base, late), Plan::Do(Effect::Unmark));
+    assert_eq!(decide(&base, late), Plan::Change(GroupChange::Unmark));
 }
 
 #[test]
@@ -104,7 +114,7 @@ fn a_text_alone_does_not_scale_a_group_down_twice() {
 fn a_size_that_is_still_zero_is_set_back_whatever_somebody_did_to_the_others() {
     let found = Sizes { min: 0, max: 5, desired: 0 };
     let to = Sizes { min: 1, max: 5, desired: 3 };
-    let back = Plan::Do(Effect::Resize { from: found, to });
+    let back = Plan::Change(GroupChange::Resize { from: found, to });
     // The status is lost, and nothing of what was there is left.
     let mut base = snapshot(Strategy::ScaleToZero, Step::ScalingDown, &THREE);
     (base.group_mut().sizes, base.group_mut().members) = (found, Vec::new());
@@ -125,7 +135,7 @@ fn a_size_that_is_still_zero_is_set_back_whatever_somebody_did_to_the_others() {
 #[test]
 fn a_process_suspended_after_the_plan_keeps_the_group_at_its_size() {
     let mut base = snapshot(Strategy::ScaleToZero, Step::ScalingDown, &THREE);
-    base.group_mut().suspended.insert(Process::Launch);
+    base.group_mut().suspended.insert("Launch".into());
     assert!(waits_for(&decide(&base, now())).contains("Launch of the group is suspended"));
     let (step, failure, _) = failed(decide(&base, after(20 * 60)));
     assert_eq!((step, failure), (Step::Restoring, RecycleFailure::TimedOut));
