@@ -2,15 +2,16 @@
 
 use std::io::Write;
 
-pub mod annotate;
-pub mod catalogue;
+pub(crate) mod annotate;
+pub(crate) mod catalogue;
 pub mod crds;
 #[cfg(feature = "playground")]
-pub mod playground;
+pub(crate) mod playground;
 pub mod recycle;
 pub mod run;
-pub mod termination_handler;
-pub mod version;
+mod table;
+pub(crate) mod termination_handler;
+pub(crate) mod version;
 
 /// Prints to stdout. A reader that closes the pipe early, such as `head`, is not an error.
 fn print(text: &str) -> std::io::Result<()> {

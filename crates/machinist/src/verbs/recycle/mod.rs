@@ -11,13 +11,12 @@
 //! Ctrl-C, the same command resumes. The steps of a recycle are in `controllers::recycler`.
 
 pub mod arguments;
-mod environment;
+pub(crate) mod environment;
 mod groups;
 mod messages;
 mod region;
 mod run;
 mod search;
-mod table;
 mod watch;
 
 use std::io::Write as _;
@@ -30,8 +29,7 @@ use self::arguments::{Format, RecycleArguments, RecycleCommand};
 use crate::cli::Logging;
 use crate::logging;
 
-/// Runs `machinist recycle`.
-pub fn main(
+pub(crate) fn main(
     arguments: &RecycleArguments,
     log: Logging,
     providers: &Providers,

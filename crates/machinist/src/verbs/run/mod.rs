@@ -25,7 +25,11 @@ use crate::registry::Wiring;
 const THREADS: usize = 1;
 
 /// Runs until SIGTERM or SIGINT.
-pub fn main(arguments: &RunArguments, log: Logging, providers: &Providers) -> anyhow::Result<()> {
+pub(crate) fn main(
+    arguments: &RunArguments,
+    log: Logging,
+    providers: &Providers,
+) -> anyhow::Result<()> {
     logging::start(log, "info");
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
@@ -47,14 +51,11 @@ pub async fn run(
     let names: Vec<_> = providers.iter().map(|provider| provider.name()).collect();
     let platform = arguments.machines.platform(&names);
     let wiring = Wiring {
-        platform: platform.map_err(anyhow::Error::msg).context(Usage)?,
-        annotator: arguments.annotator.clone(),
-        machines: arguments.machines.clone(),
+        arguments: arguments.clone(),
         providers: providers.clone(),
-        time_scale: arguments.time_scale,
+        platform: platform.map_err(anyhow::Error::msg).context(Usage)?,
     };
-    let mut controllers =
-        wiring.select(&arguments.controllers).map_err(anyhow::Error::msg).context(Usage)?;
+    let mut controllers = wiring.select().map_err(anyhow::Error::msg).context(Usage)?;
     // Flags override what a controller declares.
     for LeaseCustom { namespace, duration } in controllers.iter_mut().map(|one| &mut one.lease) {
         *namespace = namespace.filter(|_| arguments.leader_elect_resource_namespace.is_none());
