@@ -1,5 +1,5 @@
-//! kube-apiserver: its flags, starting it, waiting until it can be used. It can be stopped and started again on the same
-//! port while etcd keeps the data.
+//! kube-apiserver: its flags, starting it, waiting until it can be used. It can be stopped and started again on the
+//! same port while etcd keeps the data.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Builds programs with Go from the pinned modules of `tools/control-plane`, which are compiled into this crate, so that
-//! a shipped binary can build outside of the checkout.
+//! Builds programs with Go from the pinned modules of `tools/control-plane`, which are compiled into this crate, so
+//! that a shipped binary can build outside of the checkout.
 
 use std::path::PathBuf;
 use std::process::Stdio;
