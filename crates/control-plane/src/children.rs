@@ -1,7 +1,5 @@
-//! Child processes that end with this process, even after `kill -9`.
-//!
-//! Every child carries a mark in its environment and passes it on to its own children. A shell, the guard, holds the
-//! read end of a pipe. When this process ends, the kernel closes the pipe, and the guard kills all processes with the
+//! Child processes that end with this process, even after `kill -9`. They inherit a mark in the environment. When this
+//! process ends, the kernel closes a pipe, and the shell at its other end, the guard, kills all processes with the
 //! mark. They are looked up at that moment, so a process id that was reused is never hit.
 
 use std::io::{self, Write};

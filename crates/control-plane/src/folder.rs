@@ -1,7 +1,5 @@
-//! The temporary folder of one control plane.
-//!
-//! `internal/` is for the programs alone, and its path is the mark by which the guard finds them. What people and tests
-//! read (kubeconfig, audit log, logs) lies outside of it.
+//! The temporary folder of one control plane. `internal/` is for the programs alone, and its path is the mark by which
+//! the guard finds them. What people and tests read (kubeconfig, audit log, logs) lies outside of it.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -37,12 +35,10 @@ impl Folder {
         self.root.path()
     }
 
-    /// A path that only the programs know.
     pub(crate) fn internal(&self, name: &str) -> PathBuf {
         self.root().join("internal").join(name)
     }
 
-    /// What the guard looks for in the environment of processes.
     pub(crate) fn mark(&self) -> String {
         self.internal("").display().to_string()
     }

@@ -78,12 +78,12 @@ impl Process {
     ) -> Result<()> {
         let started = Instant::now();
         loop {
-            // An unreadable status means that there is no such child any more.
-            let ended = self.child.try_wait();
-            if let Some(status) = ended.map_or_else(
-                |error| Some(error.to_string()),
-                |status| status.map(|status| status.to_string()),
-            ) {
+            let ended = match self.child.try_wait() {
+                Ok(status) => status.map(|status| status.to_string()),
+                // There is no such child any more.
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(status) = ended {
                 bail!(Exited { name: self.name, status, log: self.log_tail() });
             }
             let Err(last) = probe().await else {

@@ -1,5 +1,4 @@
-//! The releases that this crate can run. Every Kubernetes minor needs pinned Go modules of its own, see
-//! `docs/internals/control-plane.md`.
+//! The releases that this crate can run, each with pinned Go modules (`docs/internals/control-plane.md`).
 
 use std::fmt;
 
@@ -27,11 +26,8 @@ impl KubernetesVersion {
         }
     }
 
-    pub(crate) const fn minor(self) -> &'static str {
-        match self {
-            Self::V1_30 => "30",
-            Self::V1_36 => "36",
-        }
+    pub(crate) fn minor(self) -> &'static str {
+        self.release().split('.').nth(1).unwrap_or_default()
     }
 }
 

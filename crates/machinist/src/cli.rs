@@ -63,7 +63,6 @@ pub(crate) enum Command {
 /// Flags of `machinist run`.
 #[derive(Debug, Clone, Args)]
 pub struct RunArguments {
-    /// Controllers to run, separated by commas, or "all".
     #[arg(long, help = controllers_help(), value_delimiter = ',', default_value = "annotator", value_name = "NAMES")]
     pub(crate) controllers: Vec<String>,
     /// Watch only this namespace.

@@ -1,11 +1,5 @@
-//! Exit codes, which scripts depend on.
-//!
-//! | code | meaning |
-//! |---|---|
-//! | 0 | success, or stopped by a signal as intended |
-//! | 1 | failure |
-//! | 2 | invalid flag, file or environment variable; nothing was done |
-//! | 130 | interrupted by Ctrl-C or SIGTERM; running the command again resumes |
+//! Exit codes, which scripts depend on: 0 success, or stopped by a signal as intended; 1 failure; 2 invalid flag, file
+//! or environment variable, nothing was done; 130 interrupted, running the command again resumes.
 
 use std::io::Write;
 use std::process::ExitCode;

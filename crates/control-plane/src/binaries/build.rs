@@ -2,17 +2,22 @@
 //! that a shipped binary can build outside of the checkout.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use tokio::process::Command;
+use tokio::time::timeout;
 
 use super::cache::Locked;
 use super::progress::Progress;
 use super::release::{Binary, Release};
 use super::sources::Sources;
 use crate::version::KubernetesVersion;
+
+const REMINDER: Duration = Duration::from_secs(30);
 
 type Files = &'static [(&'static str, &'static str)];
 
@@ -70,11 +75,21 @@ pub(super) async fn build(
     let module = GoModule::new(sources, module(release))?;
     // "building" would be wrong where there is no Go.
     module.go(&["version"]).await?;
-    let progress = Progress::build(&format!("{binary} of {release}"));
+    let what = format!("{binary} of {release}");
+    let progress = Progress::build(&what);
     let output = lock.temporary()?;
-    let target = output.path().to_string_lossy();
+    let target = output.path().to_string_lossy().into_owned();
     let flags = linker_flags(release);
-    module.go(&["build", "-ldflags", &flags, "-o", &target, &package(binary)]).await?;
+    let package = package(binary);
+    let arguments = ["build", "-ldflags", &flags, "-o", &target, &package];
+    let mut building = pin!(module.go(&arguments));
+    let built = loop {
+        match timeout(REMINDER, &mut building).await {
+            Ok(built) => break built,
+            Err(_) => progress.remind(&what),
+        }
+    };
+    built?;
     let path = lock.store(output, binary)?;
     progress.finish();
     Ok(path)

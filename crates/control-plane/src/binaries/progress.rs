@@ -1,16 +1,10 @@
-//! What a person sees while a program is fetched or built: a bar on a terminal, plain lines elsewhere.
-//!
-//! Everything goes to stderr directly, past the capture of Rust's test harness: a test binary that is silent for
-//! minutes looks hung.
+//! What a person sees while a program is fetched or built: a bar on a terminal, plain lines elsewhere. It goes to
+//! stderr past the capture of Rust's test harness: a test binary that is silent for minutes looks hung.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-
-/// How often a long build says that it is still running, where there is no terminal.
-const REMINDER: Duration = Duration::from_secs(30);
 
 pub(super) fn say(message: &str) {
     // There is no other place to report that stderr is closed.
@@ -21,10 +15,8 @@ pub(super) fn say(message: &str) {
 pub(super) struct Progress {
     label: String,
     started: Instant,
-    /// Draws nothing without a terminal.
+    /// Draws nothing without a terminal, and is cleared when dropped.
     bar: ProgressBar,
-    /// Dropped to stop the reminders.
-    reminders: Option<mpsc::Sender<()>>,
 }
 
 impl Progress {
@@ -41,11 +33,14 @@ impl Progress {
         let label = format!("building {what} with Go (minutes, once per machine)");
         let bar = ProgressBar::new_spinner();
         bar.enable_steady_tick(Duration::from_millis(200));
-        let mut progress = Self::begin(label, bar, "{spinner} {msg} {elapsed}");
+        Self::begin(label, bar, "{spinner} {msg} {elapsed}")
+    }
+
+    /// Where there is no terminal, says that a build is still running.
+    pub(super) fn remind(&self, what: &str) {
         if !io::stderr().is_terminal() {
-            progress.reminders = Some(remind(what.to_owned(), progress.started));
+            say(&format!("still building {what}, {} s so far", self.started.elapsed().as_secs()));
         }
-        progress
     }
 
     fn begin(label: String, bar: ProgressBar, template: &str) -> Self {
@@ -56,7 +51,7 @@ impl Progress {
         if !io::stderr().is_terminal() {
             say(&label);
         }
-        Self { label, started: Instant::now(), bar, reminders: None }
+        Self { label, started: Instant::now(), bar }
     }
 
     pub(super) fn advance(&self, bytes: usize) {
@@ -67,20 +62,4 @@ impl Progress {
         self.bar.finish_and_clear();
         say(&format!("{}: done in {} s", self.label, self.started.elapsed().as_secs()));
     }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-fn remind(what: String, started: Instant) -> mpsc::Sender<()> {
-    let (stop, stopped) = mpsc::channel();
-    std::thread::spawn(move || {
-        while stopped.recv_timeout(REMINDER) == Err(mpsc::RecvTimeoutError::Timeout) {
-            say(&format!("still building {what}, {} s so far", started.elapsed().as_secs()));
-        }
-    });
-    stop
 }
