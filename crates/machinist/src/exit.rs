@@ -11,6 +11,10 @@ use crate::messages::RESUMABLE;
 #[error("")]
 pub(crate) struct Usage;
 
+pub(crate) fn usage(message: String) -> anyhow::Error {
+    anyhow::Error::msg(message).context(Usage)
+}
+
 #[derive(Debug, thiserror::Error)]
 #[error("{}", RESUMABLE)]
 pub(crate) struct Stopped;

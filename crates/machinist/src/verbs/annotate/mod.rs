@@ -25,7 +25,7 @@ use self::machine_sets::Found;
 use self::printed::Printed;
 use crate::annotator::Source;
 use crate::cli::{AnnotateArguments, ManifestFormat};
-use crate::exit::Usage;
+use crate::exit::{self, Usage};
 use crate::manifests::input::{self, Input};
 use crate::manifests::node::Node;
 use crate::manifests::stream::{self, Document, Notation};
@@ -56,7 +56,7 @@ pub(crate) fn main(arguments: &AnnotateArguments) -> anyhow::Result<()> {
         drop(writeln!(stderr, "machinist: {note}"));
     }
     if result.bad > 0 {
-        return Err(anyhow::Error::msg(messages::unreadable(result.bad)).context(Usage));
+        return Err(exit::usage(messages::unreadable(result.bad)));
     }
     super::print(&result.text)?;
     if result.unknown > 0 {

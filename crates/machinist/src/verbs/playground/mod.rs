@@ -26,7 +26,7 @@ use self::fleet::Fleet;
 use self::fleet::cloud::Cloud;
 use self::view::Row;
 use crate::cli::{Logging, PlaygroundArguments, RunArguments};
-use crate::exit::Usage;
+use crate::exit;
 use crate::logging;
 use crate::verbs::{crds, run};
 
@@ -36,18 +36,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) fn main(arguments: PlaygroundArguments, log: Logging) -> anyhow::Result<()> {
     if let Some(mode) = arguments.fail.filter(|mode| arguments.once && !mode.ends_well()) {
         let mode = mode.to_possible_value().map(|mode| mode.get_name().to_owned());
-        let mode = mode.unwrap_or_default();
-        let problem = anyhow::Error::msg(messages::never_ready(&mode));
-        return Err(problem.context(Usage));
+        return Err(exit::usage(messages::never_ready(&mode.unwrap_or_default())));
     }
     logging::start(log, "warn,audit=off,reconcile=off,machinist_runtime::controller=error");
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(async {
+    super::block_on(tokio::runtime::Builder::new_multi_thread(), async {
         let stop = shutdown::on_signal()?;
         Box::pin(play(arguments, stop)).await
-    });
-    runtime.shutdown_background();
-    result
+    })
 }
 
 async fn play(arguments: PlaygroundArguments, stop: CancellationToken) -> anyhow::Result<()> {

@@ -38,16 +38,12 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Runs until SIGTERM or SIGINT.
 pub(crate) fn main(arguments: &TerminationHandlerArguments, log: Logging) -> anyhow::Result<()> {
     logging::start(log, "info");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(async {
+    super::block_on(tokio::runtime::Builder::new_current_thread(), async {
         let stop = shutdown::on_signal()?;
         let handler = prepare(arguments).await?;
         stop.run_until_cancelled(watch(handler, arguments.poll_interval)).await;
         Ok(())
-    });
-    // A DNS lookup that hangs must not delay the exit.
-    runtime.shutdown_background();
-    result
+    })
 }
 
 async fn prepare(arguments: &TerminationHandlerArguments) -> anyhow::Result<Handler> {
