@@ -1,5 +1,4 @@
 //! The command line. [`cli`] has verbs and flags, [`verbs`] one module per verb, [`registry`] builds the controllers.
-//!
 //! [`Machinist`] wires providers to controllers; [`main`] uses the providers of this repository.
 
 mod annotator;

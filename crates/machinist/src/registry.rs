@@ -26,12 +26,10 @@ use crate::parts;
 use crate::recycler;
 use crate::verbs::run::messages;
 
-/// What the controllers are built from.
 #[derive(Debug, Clone)]
 pub(crate) struct Wiring {
     pub(crate) arguments: RunArguments,
     pub(crate) providers: Providers,
-    /// The value of `--platform`.
     pub(crate) platform: Choice,
 }
 

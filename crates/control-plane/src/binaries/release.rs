@@ -59,7 +59,6 @@ impl fmt::Display for Binary {
     }
 }
 
-/// A set of programs that are published together.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Release {
     Etcd,

@@ -1,8 +1,6 @@
-//! `machinist annotate`: scale-from-zero annotations for MachineSet manifests, without a cluster.
-//!
-//! [`machine_sets`] computes the change, [`edit`] applies it to the text, so that comments and order survive.
-//! Nothing but annotations changes; a document without a change keeps every byte; if any input is invalid, nothing is
-//! printed.
+//! `machinist annotate`: scale-from-zero annotations for MachineSet manifests, without a cluster. [`machine_sets`]
+//! computes the change, [`edit`] applies it to the text, so that comments and order survive. Nothing but annotations
+//! changes; a document without a change keeps every byte; if any input is invalid, nothing is printed.
 
 #[cfg(feature = "aws")]
 mod ec2;

@@ -1,8 +1,6 @@
 //! `machinist playground`: a real Kubernetes API, a simulated cloud, sample objects and the controllers, on this
-//! machine.
-//!
-//! [`samples`] are empty MachineSets, [`fleet`] is one with machines. Everything is in a temporary folder and on
-//! loopback addresses, and is removed at the end.
+//! machine. [`samples`] are empty MachineSets, [`fleet`] is one with machines. Everything is in a temporary folder and
+//! on loopback addresses, and is removed at the end.
 
 mod fleet;
 mod messages;

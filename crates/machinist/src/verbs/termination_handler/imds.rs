@@ -1,7 +1,6 @@
-//! Client of the instance metadata service, version 2, with a token that is renewed before it expires.
-//!
-//! The service is not trusted: responses are limited in size and time, redirects are not followed, tokens are never
-//! logged. 404 means "no notice"; every other status but 200 is an error.
+//! Client of the instance metadata service, version 2, with a token that is renewed before it expires. The service is
+//! not trusted: responses are limited in size and time, redirects are not followed, tokens are never logged. 404 means
+//! "no notice"; every other status but 200 is an error.
 
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ impl Cloud {
     }
 }
 
-/// The behaviour of the cloud, and `failures` in the provider spec of the machines.
+/// Of the cloud, and `failures` in the provider spec.
 pub(super) fn behaviour(mode: Option<FailMode>) -> (Modes, Value) {
     let (mut modes, mut failures) = (Modes::default(), json!({}));
     match mode {
