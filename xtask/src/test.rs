@@ -30,7 +30,7 @@ const LONGEST: [(&str, usize); 7] = [
     ("machinist-controllers/cluster", 2),
     ("machinist-api/definitions", 2),
     ("machinist-provider-aws/ec2", 2),
-    ("machinist-control-plane/control_plane", 2),
+    ("machinist-testbed/control_plane", 2),
 ];
 
 /// Returns whether all tests passed.

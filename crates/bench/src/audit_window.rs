@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use jiff::Timestamp;
-use machinist_control_plane::{AuditEntry, AuditLog};
+use machinist_testbed::audit::{AuditEntry, AuditLog};
 use tokio::time::Instant;
 
 /// When to give up: so long, and so long for each write. With compilers beside it a write took 25 ms.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::audit::AuditLog;
 use machinist_testbed::aws::AwsBed;
 use machinist_testbed::cluster;
 
@@ -28,13 +29,9 @@ pub(crate) fn output_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// A kubeconfig for the program. A process that is started with a path in this folder ends with the API server, even
-/// if we are killed.
-pub(crate) fn kubeconfig(control_plane: &ControlPlane) -> Result<String> {
-    let kubeconfig = control_plane.folder().join("internal/bench-kubeconfig");
-    std::fs::copy(control_plane.kubeconfig_path(), &kubeconfig)
-        .context("cannot copy the kubeconfig")?;
-    Ok(kubeconfig.display().to_string())
+/// A kubeconfig for the program.
+pub(crate) fn kubeconfig(control_plane: &ControlPlane) -> String {
+    control_plane.kubeconfig_path().display().to_string()
 }
 
 /// Everything that the annotator's benchmark stands on. The API server ends with it.
@@ -57,7 +54,7 @@ impl Bed {
         let role = Role {
             // Every MachineSet of this cluster, and no other cluster.
             flags: vec![
-                format!("--control-kubeconfig={}", kubeconfig(&control_plane)?),
+                format!("--control-kubeconfig={}", kubeconfig(&control_plane)),
                 "--target-kubeconfig=none".to_owned(),
             ],
             environment: vec![("AWS_ENDPOINT_URL", cloud.endpoint_url())],
@@ -86,6 +83,6 @@ impl Bed {
 
     /// What reaches the API server from now on.
     pub(crate) fn audit_window(&self) -> Result<AuditWindow> {
-        AuditWindow::open(self.control_plane.audit())
+        AuditWindow::open(AuditLog::of(&self.control_plane))
     }
 }

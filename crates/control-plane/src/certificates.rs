@@ -1,8 +1,4 @@
-//! A certificate authority of the control plane's own, and everything signed by it.
-//!
-//! One authority serves all purposes (API server, etcd, clients): it lives as long as the control plane and signs
-//! nothing else. Keys are ECDSA P-256, which costs a few milliseconds to make. Output is PEM text; nothing here
-//! writes files.
+//! A certificate authority of the control plane's own for all purposes: API server, etcd, clients.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -12,30 +8,13 @@ use rcgen::{
     KeyPair, KeyUsagePurpose, SanType,
 };
 
-/// A certificate and its private key, both in PEM.
-#[derive(Clone)]
-pub struct Identity {
-    /// The certificate.
-    pub certificate_pem: String,
-    /// The private key (PKCS #8).
-    pub key_pem: String,
+pub(crate) struct Identity {
+    pub(crate) certificate_pem: String,
+    pub(crate) key_pem: String,
 }
 
-impl std::fmt::Debug for Identity {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Identity").finish_non_exhaustive()
-    }
-}
-
-/// The authority.
 pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
-}
-
-impl std::fmt::Debug for Authority {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Authority").finish_non_exhaustive()
-    }
 }
 
 impl Authority {
@@ -46,12 +25,11 @@ impl Authority {
         Ok(Self { issuer: CertifiedIssuer::self_signed(params, KeyPair::generate()?)? })
     }
 
-    /// The authority's own certificate.
     pub(crate) fn pem(&self) -> String {
         self.issuer.pem()
     }
 
-    /// A server on the loopback interface. It may also act as a client, which etcd asks of its own certificate.
+    /// A server on the loopback interface. It may also act as a client, which etcd requires of its own certificate.
     pub(crate) fn server(&self, common_name: &str) -> Result<Identity, rcgen::Error> {
         let mut params = named(common_name, None);
         params.subject_alt_names = vec![
@@ -77,20 +55,6 @@ impl Authority {
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
         Ok(Identity { certificate_pem: certificate.pem(), key_pem: key.serialize_pem() })
-    }
-}
-
-/// The key pair with which service account tokens are signed and checked.
-#[derive(Debug)]
-pub(crate) struct TokenKeys {
-    pub(crate) private_pem: String,
-    pub(crate) public_pem: String,
-}
-
-impl TokenKeys {
-    pub(crate) fn new() -> Result<Self, rcgen::Error> {
-        let key = KeyPair::generate()?;
-        Ok(Self { private_pem: key.serialize_pem(), public_pem: key.public_key_pem() })
     }
 }
 

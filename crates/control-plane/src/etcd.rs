@@ -1,23 +1,21 @@
-//! The store: one etcd member on a loopback port, with TLS both ways, so that a stranger's etcd on the same port can
-//! never be taken for ours.
+//! One etcd member on a loopback port, with TLS both ways, so that another etcd on the same port can never be taken for
+//! ours.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::{Result, ensure};
+
+use crate::api_server::path_flag;
 use crate::certificates::Authority;
-use crate::error::Error;
 use crate::folder::Folder;
-use crate::ports::free_port;
-use crate::process::Process;
+use crate::process::{Process, on_free_port};
 
 const START_LIMIT: Duration = Duration::from_secs(30);
-const PORT_TRIES: u32 = 5;
 
-/// A running etcd and how to reach it.
-#[derive(Debug)]
 pub(crate) struct Etcd {
-    pub(crate) process: Process,
+    _process: Process,
     pub(crate) url: String,
     pub(crate) client_certificate: PathBuf,
     pub(crate) client_key: PathBuf,
@@ -29,7 +27,7 @@ impl Etcd {
         folder: &Folder,
         authority: &Authority,
         ca_file: &Path,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self> {
         let server = authority.server("etcd")?;
         let certificate = folder.write_internal("etcd.crt", &server.certificate_pem)?;
         let key = folder.write_internal("etcd.key", &server.key_pem)?;
@@ -37,60 +35,36 @@ impl Etcd {
         let client_certificate =
             folder.write_internal("etcd-client.crt", &client.certificate_pem)?;
         let client_key = folder.write_internal("etcd-client.key", &client.key_pem)?;
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let url = format!("https://127.0.0.1:{}", free_port()?);
-            let arguments = arguments(folder, &url, ca_file, &certificate, &key);
-            let mut process = Process::spawn("etcd", program, &arguments, &folder.log("etcd"))?;
-            let log = folder.log("etcd");
-            match process.wait_ready(START_LIMIT, || serving(&log)).await {
-                Ok(()) => {
-                    return Ok(Self { process, url, client_certificate, client_key });
-                }
-                Err(Error::Exited { .. }) if process.lost_its_port() && tries < PORT_TRIES => {
-                    drop(process);
-                    // The lines about the lost port must not be read again.
-                    folder.write("logs/etcd.log", "")?;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        let (url, process) = on_free_port(async |port| {
+            let url = format!("https://127.0.0.1:{port}");
+            let arguments: Vec<OsString> = vec![
+                path_flag("--data-dir", &folder.internal("etcd")),
+                format!("--listen-client-urls={url}").into(),
+                format!("--advertise-client-urls={url}").into(),
+                // One member never talks to a peer; port 0 lets the system choose.
+                "--listen-peer-urls=http://127.0.0.1:0".into(),
+                path_flag("--cert-file", &certificate),
+                path_flag("--key-file", &key),
+                path_flag("--trusted-ca-file", ca_file),
+                "--client-cert-auth=true".into(),
+                // The data dies with the process, so nothing is gained by waiting for a disk.
+                "--unsafe-no-fsync=true".into(),
+                "--quota-backend-bytes=4294967296".into(),
+                "--log-level=info".into(),
+            ];
+            let mut process = Process::spawn("etcd", program, &arguments, folder)?;
+            process.wait_ready(START_LIMIT, async || serving(folder).await).await?;
+            Ok((url, process))
+        })
+        .await?;
+        Ok(Self { _process: process, url, client_certificate, client_key })
     }
 }
 
-/// The API server retries until etcd answers, so a word in the log is enough to go on and start it.
-async fn serving(log: &Path) -> Result<(), String> {
-    let text = tokio::fs::read_to_string(log).await.map_err(|error| error.to_string())?;
+/// The API server retries until etcd answers, so a line in the log is enough to go on and start it.
+async fn serving(folder: &Folder) -> Result<()> {
+    let text = tokio::fs::read_to_string(folder.root().join("logs/etcd.log")).await?;
     let ready = text.contains("ready to serve client requests");
-    if ready { Ok(()) } else { Err("its log does not say that it serves clients".to_owned()) }
-}
-
-fn arguments(
-    folder: &Folder,
-    url: &str,
-    ca: &Path,
-    certificate: &Path,
-    key: &Path,
-) -> Vec<OsString> {
-    let path = |flag: &str, path: &Path| {
-        let mut argument = OsString::from(flag);
-        argument.push(path);
-        argument
-    };
-    vec![
-        path("--data-dir=", &folder.internal("etcd")),
-        format!("--listen-client-urls={url}").into(),
-        format!("--advertise-client-urls={url}").into(),
-        // One member never talks to a peer; port 0 lets the system choose.
-        "--listen-peer-urls=http://127.0.0.1:0".into(),
-        path("--cert-file=", certificate),
-        path("--key-file=", key),
-        path("--trusted-ca-file=", ca),
-        "--client-cert-auth=true".into(),
-        // The data dies with the process, so nothing is gained by waiting for a disk.
-        "--unsafe-no-fsync=true".into(),
-        "--quota-backend-bytes=4294967296".into(),
-        "--log-level=info".into(),
-    ]
+    ensure!(ready, "its log does not say that it serves clients");
+    Ok(())
 }

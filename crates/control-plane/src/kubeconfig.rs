@@ -1,30 +1,16 @@
-//! Kubeconfig files, complete in themselves (certificates inline), so that they can be copied anywhere.
+//! The administrator's kubeconfig, complete in itself (certificates inline), so that it can be copied anywhere.
 
+use anyhow::{Context, Result};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::certificates::Identity;
-use crate::error::Error;
 
-/// How a client proves who it is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Credentials<'a> {
-    Certificate(&'a Identity),
-    Token(&'a str),
-}
-
-/// The text of a kubeconfig with one cluster, one user and one context.
-pub(crate) fn render(url: &str, ca_pem: &str, user: &str, credentials: Credentials<'_>) -> String {
+pub(crate) fn render(url: &str, ca_pem: &str, user: &str, identity: &Identity) -> String {
     let ca = STANDARD.encode(ca_pem);
-    let credentials = match credentials {
-        Credentials::Certificate(identity) => format!(
-            "client-certificate-data: {}\n    client-key-data: {}",
-            STANDARD.encode(&identity.certificate_pem),
-            STANDARD.encode(&identity.key_pem)
-        ),
-        Credentials::Token(token) => format!("token: {token}"),
-    };
+    let certificate = STANDARD.encode(&identity.certificate_pem);
+    let key = STANDARD.encode(&identity.key_pem);
     format!(
         "apiVersion: v1
 kind: Config
@@ -37,7 +23,8 @@ clusters:
 users:
 - name: {user}
   user:
-    {credentials}
+    client-certificate-data: {certificate}
+    client-key-data: {key}
 contexts:
 - name: machinist
   context:
@@ -47,11 +34,11 @@ contexts:
     )
 }
 
-/// What the client library makes of such a text.
-pub(crate) async fn parse(yaml: &str) -> Result<kube::Config, Error> {
-    let kubeconfig = Kubeconfig::from_yaml(yaml)?;
+pub(crate) async fn parse(yaml: &str) -> Result<kube::Config> {
+    let kubeconfig = Kubeconfig::from_yaml(yaml).context("cannot use the kubeconfig")?;
     let options = KubeConfigOptions::default();
-    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    let mut config = config.context("cannot use the kubeconfig")?;
     // A proxy that the environment names has no business between us and the loopback interface.
     config.proxy_url = None;
     Ok(config)

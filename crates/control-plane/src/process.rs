@@ -2,22 +2,36 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 
-use crate::error::Error;
+use crate::children::OWNER;
+use crate::folder::Folder;
 
-/// How much of a log goes into an error.
 const LOG_LINES: usize = 15;
 const POLL: Duration = Duration::from_millis(25);
 
-/// A child process.
-#[derive(Debug)]
+/// Below the ports that systems use for outgoing connections (Linux: from 32768, macOS: from 49152). Otherwise a client
+/// that keeps dialling a stopped API server could get that very port and keep the API server from coming back.
+const PORTS: std::ops::Range<u16> = 20_000..32_768;
+const PORT_CHOICES: u32 = 200;
+const PORT_TRIES: u32 = 5;
+
+#[derive(Debug, thiserror::Error)]
+#[error("{name} ended by itself ({status}); the end of its log:\n{log}")]
+struct Exited {
+    name: &'static str,
+    status: String,
+    log: String,
+}
+
 pub(crate) struct Process {
     name: &'static str,
     child: Child,
@@ -31,30 +45,23 @@ impl Process {
         name: &'static str,
         program: &Path,
         arguments: &[OsString],
-        log: &Path,
-    ) -> Result<Self, Error> {
-        let file = File::options()
-            .create(true)
-            .append(true)
-            .open(log)
-            .map_err(Error::file("write", log))?;
-        let errors = file.try_clone().map_err(Error::file("write", log))?;
+        folder: &Folder,
+    ) -> Result<Self> {
+        let log = folder.root().join("logs").join(format!("{name}.log"));
+        let file = File::options().create(true).append(true).open(&log);
+        let file = file.with_context(|| format!("cannot write {}", log.display()))?;
         let child = Command::new(program)
             .args(arguments)
+            .env(OWNER, folder.mark())
             .stdin(Stdio::null())
-            .stdout(file)
-            .stderr(errors)
+            .stdout(file.try_clone()?)
+            .stderr(file)
             .process_group(0)
             .spawn()
-            .map_err(|source| Error::Spawn { program: program.to_owned(), source })?;
-        Ok(Self { name, child, log: log.to_owned() })
+            .with_context(|| format!("cannot run {}", program.display()))?;
+        Ok(Self { name, child, log })
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// The end of what it printed.
     fn log_tail(&self) -> String {
         let text = fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
@@ -63,44 +70,36 @@ impl Process {
         lines.join("\n")
     }
 
-    /// Whether it failed because another process took its port first.
-    pub(crate) fn lost_its_port(&self) -> bool {
-        self.log_tail().contains("address already in use")
-    }
-
-    /// Asks `probe` until it says yes. Fails at once when the program ends.
-    pub(crate) async fn wait_ready<F>(
+    /// Repeats `probe` until it succeeds. Fails at once when the program ends.
+    pub(crate) async fn wait_ready(
         &mut self,
         limit: Duration,
-        mut probe: impl FnMut() -> F,
-    ) -> Result<(), Error>
-    where
-        F: Future<Output = Result<(), String>>,
-    {
+        probe: impl AsyncFn() -> Result<()>,
+    ) -> Result<()> {
         let started = Instant::now();
         loop {
-            // An unreadable status means that there is no such child any more.
-            match self.child.try_wait() {
-                Ok(None) => {}
-                Ok(Some(status)) => return Err(self.exited(status.to_string())),
-                Err(error) => return Err(self.exited(error.to_string())),
+            let ended = match self.child.try_wait() {
+                Ok(status) => status.map(|status| status.to_string()),
+                // There is no such child any more.
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(status) = ended {
+                bail!(Exited { name: self.name, status, log: self.log_tail() });
             }
             let Err(last) = probe().await else {
                 return Ok(());
             };
             if started.elapsed() > limit {
-                let log = self.log_tail();
-                return Err(Error::NotReady { name: self.name, after: limit, last, log });
+                let (name, seconds, log) = (self.name, limit.as_secs(), self.log_tail());
+                bail!(
+                    "{name} is not ready after {seconds} s ({last:#}); the end of its log:\n{log}"
+                );
             }
             tokio::time::sleep(POLL).await;
         }
     }
 
-    fn exited(&self, status: String) -> Error {
-        Error::Exited { name: self.name, status, log: self.log_tail() }
-    }
-
-    /// SIGTERM, and SIGKILL for those that do not listen within `grace`.
+    /// SIGTERM, and SIGKILL for those that do not end within `grace`.
     pub(crate) async fn stop(mut self, grace: Duration) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         let asked = pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
@@ -119,4 +118,28 @@ impl Drop for Process {
         self.child.kill().ok();
         self.child.wait().ok();
     }
+}
+
+/// Starts a program on a free port, and on another one if a different process takes the port first.
+pub(crate) async fn on_free_port<T>(mut start: impl AsyncFnMut(u16) -> Result<T>) -> Result<T> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match start(free_port()?).await {
+            Err(error) if tries < PORT_TRIES && lost_its_port(&error) => {}
+            result => return result,
+        }
+    }
+}
+
+fn lost_its_port(error: &anyhow::Error) -> bool {
+    let exited = error.downcast_ref::<Exited>();
+    exited.is_some_and(|it| it.log.contains("address already in use"))
+}
+
+fn free_port() -> Result<u16> {
+    (0..PORT_CHOICES)
+        .map(|_| fastrand::u16(PORTS))
+        .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
+        .with_context(|| format!("no free port on 127.0.0.1 after {PORT_CHOICES} tries"))
 }

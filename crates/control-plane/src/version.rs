@@ -1,21 +1,14 @@
-//! Which releases this crate can run.
-//!
-//! A closed list, because every Kubernetes minor needs pinned Go modules of its own (see
-//! `tools/control-plane`). How to add or bump one is in `docs/internals/control-plane.md`.
+//! The releases that this crate can run, each with pinned Go modules (`docs/internals/control-plane.md`).
 
 use std::fmt;
 
-/// The etcd release that runs under every Kubernetes version here.
-pub const ETCD_VERSION: &str = "3.6.8";
+pub(crate) const ETCD_VERSION: &str = "3.6.8";
+pub(crate) const KWOK_VERSION: &str = "0.7.0";
 
-/// The kwok release that plays nodes and pods on request.
-pub const KWOK_VERSION: &str = "0.7.0";
-
-/// A Kubernetes release that can be started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-#[non_exhaustive]
+/// A Kubernetes release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KubernetesVersion {
-    /// The oldest minor that machinist supports, to see that newer API features are not taken for granted.
+    /// The oldest minor that machinist supports.
     V1_30,
     /// The default.
     #[default]
@@ -26,20 +19,15 @@ impl KubernetesVersion {
     /// Every version, oldest first.
     pub const ALL: [Self; 2] = [Self::V1_30, Self::V1_36];
 
-    /// The full release number without the leading `v`, such as `1.36.3`.
-    pub const fn release(self) -> &'static str {
+    pub(crate) const fn release(self) -> &'static str {
         match self {
             Self::V1_30 => "1.30.14",
             Self::V1_36 => "1.36.3",
         }
     }
 
-    /// The first two numbers, as text.
-    pub(crate) const fn major_minor(self) -> (&'static str, &'static str) {
-        match self {
-            Self::V1_30 => ("1", "30"),
-            Self::V1_36 => ("1", "36"),
-        }
+    pub(crate) fn minor(self) -> &'static str {
+        self.release().split('.').nth(1).unwrap_or_default()
     }
 }
 

@@ -4,10 +4,9 @@ use clap::{Args, ValueEnum};
 use machinist_controllers::cloud_access::SecretScope;
 use machinist_domain::capacity_annotations::{Families, MaxPods, Options};
 
-/// Flags of the annotator that `machinist run` and `machinist annotate` share.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Annotations")]
-pub struct AnnotationArguments {
+pub(crate) struct AnnotationArguments {
     /// Annotations to write: for OpenShift's cluster-autoscaler-operator, for upstream's cluster-autoscaler, or both.
     #[arg(
         long,
@@ -16,16 +15,15 @@ pub struct AnnotationArguments {
         default_value = "openshift,upstream",
         value_name = "FAMILIES"
     )]
-    pub annotations: Vec<Family>,
+    pub(crate) annotations: Vec<Family>,
     /// Maximum number of pods per node to announce: "off", "eni" (from the addresses of the network interfaces), or a
     /// number.
     #[arg(long, default_value = "off", value_parser = max_pods, value_name = "N")]
-    pub max_pods: MaxPods,
+    pub(crate) max_pods: MaxPods,
 }
 
-/// A family of annotations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Family {
+pub(crate) enum Family {
     /// machine.openshift.io/vCPU and so on.
     #[value(name = "openshift")]
     OpenShift,
@@ -33,13 +31,11 @@ pub enum Family {
     Upstream,
 }
 
-/// Flags of the annotator in a cluster.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Annotator")]
-pub struct AnnotatorArguments {
-    /// What to write.
+pub(crate) struct AnnotatorArguments {
     #[command(flatten)]
-    pub annotations: AnnotationArguments,
+    pub(crate) annotations: AnnotationArguments,
     /// Source of the capacities of AWS instance types: EC2, the built-in catalogue, or the catalogue as fallback for
     /// EC2. Other providers bring their own.
     #[arg(
@@ -49,23 +45,21 @@ pub struct AnnotatorArguments {
         default_value = SOURCES,
         value_name = "SOURCES"
     )]
-    pub instance_types: Vec<Source>,
+    pub(crate) instance_types: Vec<Source>,
     /// Watch the metadata of all Secrets, instead of each Secret that a MachineSet names. Needs permission to list
     /// and watch all Secrets.
     #[arg(long)]
-    pub watch_all_secrets: bool,
+    pub(crate) watch_all_secrets: bool,
     /// Feature gates as OpenShift passes them. With MachineAPIMigration=true, objects that another machine API
     /// manages are ignored.
     #[arg(long, value_delimiter = ',', value_parser = feature_gate, value_name = "NAME=BOOL")]
-    pub feature_gates: Vec<(String, bool)>,
+    pub(crate) feature_gates: Vec<(String, bool)>,
 }
 
-/// The default sources.
 const SOURCES: &str = if cfg!(feature = "aws") { "ec2,catalogue" } else { "catalogue" };
 
-/// A source of instance type capacities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Source {
+pub(crate) enum Source {
     /// EC2.
     #[cfg(feature = "aws")]
     Ec2,
@@ -76,8 +70,7 @@ pub enum Source {
 const MIGRATION: &str = "MachineAPIMigration";
 
 impl AnnotationArguments {
-    /// What to write, before the cluster is known.
-    pub fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         let wants = |family| self.annotations.contains(&family);
         let families = match (wants(Family::OpenShift), wants(Family::Upstream)) {
             (true, false) => Families::OpenShift,
@@ -89,18 +82,16 @@ impl AnnotationArguments {
 }
 
 impl AnnotatorArguments {
-    /// Whether a source is used.
-    pub fn asks(&self, source: Source) -> bool {
+    pub(crate) fn asks(&self, source: Source) -> bool {
         self.instance_types.contains(&source)
     }
 
-    /// How Secrets are watched.
-    pub fn secrets(&self) -> SecretScope {
+    pub(crate) fn secrets(&self) -> SecretScope {
         if self.watch_all_secrets { SecretScope::All } else { SecretScope::Named }
     }
 
     /// Whether to ignore objects that another machine API manages. The last value wins, as in Go.
-    pub fn obeys_migration(&self) -> bool {
+    pub(crate) fn obeys_migration(&self) -> bool {
         self.feature_gates
             .iter()
             .rev()
@@ -109,7 +100,7 @@ impl AnnotatorArguments {
     }
 
     /// Gates without a meaning here; OpenShift passes its whole list.
-    pub fn unknown_gates(&self) -> Vec<&str> {
+    pub(crate) fn unknown_gates(&self) -> Vec<&str> {
         self.feature_gates
             .iter()
             .map(|gate| gate.0.as_str())

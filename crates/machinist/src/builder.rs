@@ -1,15 +1,5 @@
-//! Wires providers to the controllers. A provider in another repository builds its own binary with it.
-//!
-//! ```no_run
-//! use std::{process::ExitCode, sync::Arc};
-//!
-//! use machinist_provider::provider::Provider;
-//!
-//! /// The `main` of such a binary.
-//! fn run_with(provider: Arc<dyn Provider>) -> ExitCode {
-//!     machinist::Machinist::builder().provider(provider).run()
-//! }
-//! ```
+//! Wires providers to the controllers. A provider in another repository builds its own binary with it:
+//! `Machinist::builder().provider(provider).run()`.
 
 use std::process::ExitCode;
 use std::sync::Arc;

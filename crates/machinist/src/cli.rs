@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use machinist_controllers::DECLARATIONS;
 use machinist_controllers::platform::rule::Choice;
 
@@ -18,34 +18,29 @@ use crate::verbs::run::messages::unknown_platform;
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 pub struct Cli {
-    /// The verb.
     #[command(subcommand)]
-    pub command: Command,
-    /// Log flags.
+    pub(crate) command: Command,
     #[command(flatten)]
-    pub logging: Logging,
+    pub(crate) logging: Logging,
 }
 
-/// Log flags.
 #[derive(Debug, Clone, Copy, Args)]
-pub struct Logging {
+pub(crate) struct Logging {
     /// Format of log lines. $RUST_LOG selects what is logged.
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
-    pub log_format: LogFormat,
+    pub(crate) log_format: LogFormat,
 }
 
-/// Formats of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
+pub(crate) enum LogFormat {
     /// Plain text.
     Text,
     /// One JSON object per line.
     Json,
 }
 
-/// The verbs.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Run controllers in a cluster.
     Run(Box<RunArguments>),
     /// Run a Kubernetes API and a simulated cloud on this machine, with sample objects, until Ctrl-C.
@@ -68,68 +63,72 @@ pub enum Command {
 /// Flags of `machinist run`.
 #[derive(Debug, Clone, Args)]
 pub struct RunArguments {
-    /// Controllers to run, separated by commas, or "all".
     #[arg(long, help = controllers_help(), value_delimiter = ',', default_value = "annotator", value_name = "NAMES")]
-    pub controllers: Vec<String>,
+    pub(crate) controllers: Vec<String>,
     /// Watch only this namespace.
     #[arg(long, short, value_name = "NAMESPACE")]
-    pub namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
     /// Address of /metrics; "0" disables it.
     #[arg(long, default_value = ":8080", value_name = "ADDRESS")]
-    pub metrics_bind_address: String,
+    pub(crate) metrics_bind_address: String,
     /// Address of /healthz and /readyz; "0" disables them.
     #[arg(long, default_value = ":9440", value_name = "ADDRESS")]
-    pub health_addr: String,
+    pub(crate) health_addr: String,
     /// Write only while holding a Lease. Default: true, except for the annotator.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
-    pub leader_elect: Option<bool>,
+    pub(crate) leader_elect: Option<bool>,
     /// Namespace of the Leases. Default: the namespace of the kubeconfig or the pod; kube-system for the recycler.
     #[arg(long, value_name = "NAMESPACE")]
-    pub leader_elect_resource_namespace: Option<String>,
+    pub(crate) leader_elect_resource_namespace: Option<String>,
     /// Duration of a Lease without renewal. Default: 120s; 15s for the recycler.
     #[arg(long, value_parser = lease_duration, value_name = "DURATION")]
-    pub leader_elect_lease_duration: Option<Duration>,
+    pub(crate) leader_elect_lease_duration: Option<Duration>,
     /// Take the Leases from their holders once, at the start. Writes begin when the former holder must have stopped.
     #[arg(long)]
-    pub take_over: bool,
+    pub(crate) take_over: bool,
     /// Kubeconfig of the cluster with the objects, or "in-cluster". Default: one cluster, selected as kubectl does.
     #[arg(long, value_name = "PATH")]
-    pub control_kubeconfig: Option<String>,
+    pub(crate) control_kubeconfig: Option<String>,
     /// Kubeconfig of the cluster with the Nodes, "in-cluster" or "none".
     #[arg(long, value_name = "PATH")]
-    pub target_kubeconfig: Option<String>,
+    pub(crate) target_kubeconfig: Option<String>,
     /// Interval of the full resync, with jitter.
     #[arg(long, default_value = "10m", value_parser = sync_period, value_name = "DURATION")]
-    pub sync_period: Duration,
+    pub(crate) sync_period: Duration,
     /// Number of objects that a controller reconciles concurrently. Can be repeated.
     #[arg(long, value_parser = workers, value_name = "CONTROLLER=N")]
-    pub workers: Vec<(String, usize)>,
+    pub(crate) workers: Vec<(String, usize)>,
     /// Write nothing; plans are logged.
     #[arg(long)]
-    pub dry_run: bool,
-    /// Flags of the annotator.
+    pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub annotator: AnnotatorArguments,
-    /// Flags of the machine controllers.
+    pub(crate) annotator: AnnotatorArguments,
     #[command(flatten)]
-    pub machines: MachineArguments,
+    pub(crate) machines: MachineArguments,
     /// Factor for backoffs, grace periods and timeouts, except lease and sync period. For tests.
     #[arg(long, default_value_t = 1.0, hide = true)]
-    pub time_scale: f64,
+    pub(crate) time_scale: f64,
 }
 
-/// Flags of the machine controllers.
+impl RunArguments {
+    /// Parses flags.
+    pub fn parse(flags: &[&str]) -> Result<Self, clap::Error> {
+        let command = Self::augment_args(clap::Command::new("run").no_binary_name(true));
+        Self::from_arg_matches(&command.try_get_matches_from(flags)?)
+    }
+}
+
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Machines")]
-pub struct MachineArguments {
+pub(crate) struct MachineArguments {
     /// Name of the cluster in the tags of its instances; it must never change. OpenShift's infrastructure name takes
     /// precedence. Default: the uid of the namespace kube-system.
     #[arg(long, value_name = "NAME")]
-    pub cluster_id: Option<String>,
+    pub(crate) cluster_id: Option<String>,
     /// Provider whose Machines are managed: a name (aws, sim), "none", or "auto": the platform in OpenShift's
     /// Infrastructure, otherwise every provider.
     #[arg(long, default_value = "auto", value_name = "NAME")]
-    pub platform: String,
+    pub(crate) platform: String,
 }
 
 /// Valid without the provider, too, so that one manifest fits every binary.
@@ -137,7 +136,7 @@ const PLATFORMS: [&str; 2] = ["aws", "sim"];
 
 impl MachineArguments {
     /// The value of `--platform` for a binary with these providers.
-    pub fn platform(&self, providers: &[&'static str]) -> Result<Choice, String> {
+    pub(crate) fn platform(&self, providers: &[&'static str]) -> Result<Choice, String> {
         match self.platform.as_str() {
             "auto" => Ok(Choice::Auto),
             "none" => Ok(Choice::NoProvider),
@@ -154,53 +153,48 @@ impl MachineArguments {
     }
 }
 
-/// Flags of `machinist annotate`.
 #[derive(Debug, Clone, Args)]
-pub struct AnnotateArguments {
+pub(crate) struct AnnotateArguments {
     /// YAML or JSON file, folder of such files, or "-" for stdin. Can be repeated.
     #[arg(long, short, required = true, value_name = "FILE")]
-    pub filename: Vec<PathBuf>,
+    pub(crate) filename: Vec<PathBuf>,
     /// Output format. Default: the format of each document.
     #[arg(long, short, value_enum, value_name = "FORMAT")]
-    pub output: Option<ManifestFormat>,
-    /// Annotation flags.
+    pub(crate) output: Option<ManifestFormat>,
     #[command(flatten)]
-    pub annotations: AnnotationArguments,
+    pub(crate) annotations: AnnotationArguments,
     /// Replace capacity annotations that were set by hand.
     #[arg(long)]
-    pub overwrite: bool,
+    pub(crate) overwrite: bool,
     /// Source of the capacity of instance types.
     #[arg(long, value_enum, default_value_t = Source::Catalogue, value_name = "SOURCE")]
-    pub source: Source,
+    pub(crate) source: Source,
 }
 
-/// Formats of manifests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ManifestFormat {
+pub(crate) enum ManifestFormat {
     /// A stream of documents; comments and order of YAML input are kept.
     Yaml,
     /// A stream of JSON values.
     Json,
 }
 
-/// Flags of `machinist catalogue`.
 #[derive(Debug, Clone, Args)]
-pub struct CatalogueArguments {
+pub(crate) struct CatalogueArguments {
     /// Instance types to show, with wildcards "*" and "?". Default: all.
     #[arg(value_name = "PATTERN")]
-    pub patterns: Vec<String>,
+    pub(crate) patterns: Vec<String>,
     /// Output format.
     #[arg(long, short, value_enum, default_value_t = ListFormat::Table, value_name = "FORMAT")]
-    pub output: ListFormat,
+    pub(crate) output: ListFormat,
     /// Print the catalogue's source file from EC2's list of types. For `make catalogue`.
     #[cfg(feature = "aws")]
     #[arg(long, hide = true, exclusive = true)]
-    pub generate: bool,
+    pub(crate) generate: bool,
 }
 
-/// Formats of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ListFormat {
+pub(crate) enum ListFormat {
     /// A table.
     Table,
     /// A table with more columns.
@@ -211,39 +205,36 @@ pub enum ListFormat {
     Yaml,
 }
 
-/// Flags of `machinist termination-handler`.
 #[derive(Debug, Clone, Args)]
-pub struct TerminationHandlerArguments {
+pub(crate) struct TerminationHandlerArguments {
     /// Name of the Node that the process runs on.
     #[arg(long, env = "NODE_NAME", value_parser = NonEmptyStringValueParser::new(), value_name = "NAME")]
-    pub node_name: String,
+    pub(crate) node_name: String,
     /// URL of the instance metadata service (IMDSv2).
     #[arg(long, default_value = "http://169.254.169.254", value_parser = imds_endpoint, value_name = "URL")]
-    pub imds_endpoint: String,
+    pub(crate) imds_endpoint: String,
     /// Interval between requests to it.
     #[arg(long, default_value = "5s", value_parser = poll_interval, value_name = "DURATION")]
-    pub poll_interval: Duration,
+    pub(crate) poll_interval: Duration,
 }
 
-/// Flags of `machinist playground`.
 #[cfg(feature = "playground")]
 #[derive(Debug, Clone, Copy, Args)]
-pub struct PlaygroundArguments {
+pub(crate) struct PlaygroundArguments {
     /// Start everything, prove that it works, stop everything, and exit.
     #[arg(long)]
-    pub once: bool,
+    pub(crate) once: bool,
     /// Number of machines in the simulated cloud.
     #[arg(long, default_value_t = 3, value_name = "N")]
-    pub machines: u32,
+    pub(crate) machines: u32,
     /// Failure mode of the simulated cloud.
     #[arg(long, value_enum, value_name = "MODE")]
-    pub fail: Option<FailMode>,
+    pub(crate) fail: Option<FailMode>,
 }
 
-/// Failure modes of the simulated cloud.
 #[cfg(feature = "playground")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FailMode {
+pub(crate) enum FailMode {
     /// Instances are created, but never boot.
     NeverBoots,
     /// Instances terminate some time after boot.
@@ -261,7 +252,7 @@ pub enum FailMode {
 #[cfg(feature = "playground")]
 impl FailMode {
     /// Whether machines become ready in the end.
-    pub fn ends_well(self) -> bool {
+    pub(crate) fn ends_well(self) -> bool {
         matches!(self, Self::Throttled | Self::LostAnswers | Self::Slow)
     }
 }
@@ -374,13 +365,7 @@ mod tests {
 
     #[test]
     fn leader_election_is_unset_by_default() {
-        let parse = |arguments: &[&str]| {
-            let cli = Cli::try_parse_from([&["machinist", "run"], arguments].concat()).unwrap();
-            match cli.command {
-                Command::Run(arguments) => *arguments,
-                _ => panic!("not run"),
-            }
-        };
+        let parse = |flags: &[&str]| RunArguments::parse(flags).unwrap();
         assert_eq!(parse(&[]).leader_elect, None);
         assert_eq!(parse(&["--leader-elect"]).leader_elect, Some(true));
         assert_eq!(parse(&["--leader-elect=false"]).leader_elect, Some(false));

@@ -1,11 +1,5 @@
-//! Exit codes, which scripts depend on.
-//!
-//! | code | meaning |
-//! |---|---|
-//! | 0 | success, or stopped by a signal as intended |
-//! | 1 | failure |
-//! | 2 | invalid flag, file or environment variable; nothing was done |
-//! | 130 | interrupted by Ctrl-C or SIGTERM; running the command again resumes |
+//! Exit codes, which scripts depend on: 0 success, or stopped by a signal as intended; 1 failure; 2 invalid flag, file
+//! or environment variable, nothing was done; 130 interrupted, running the command again resumes.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -13,27 +7,17 @@ use std::process::ExitCode;
 use crate::messages::RESUMABLE;
 
 /// Marks a usage error. Prints nothing of its own.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("")]
 pub(crate) struct Usage;
 
-impl std::fmt::Display for Usage {
-    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        Ok(())
-    }
+pub(crate) fn usage(message: String) -> anyhow::Error {
+    anyhow::Error::msg(message).context(Usage)
 }
 
-impl std::error::Error for Usage {}
-
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}", RESUMABLE)]
 pub(crate) struct Stopped;
-
-impl std::fmt::Display for Stopped {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(RESUMABLE)
-    }
-}
-
-impl std::error::Error for Stopped {}
 
 pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     let Err(error) = result else {
@@ -51,7 +35,7 @@ pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
 }
 
 /// The chain of causes. Errors that print their source would repeat it.
-fn text(error: &anyhow::Error) -> String {
+pub(crate) fn text(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {

@@ -1,10 +1,7 @@
-//! The command line: one folder per verb, wiring, output.
-//!
-//! * [`cli`]: verbs and flags, [`annotator`] those of the annotator; [`exit`]: exit codes; [`logging`].
-//! * [`Machinist`] wires providers to controllers; [`main`] uses the providers of this repository.
-//! * [`registry`]: builds the controllers. `manifests`: reads and edits YAML and JSON. `verbs`: one module per verb.
+//! The command line. [`cli`] has verbs and flags, [`verbs`] one module per verb, [`registry`] builds the controllers.
+//! [`Machinist`] wires providers to controllers; [`main`] uses the providers of this repository.
 
-pub mod annotator;
+mod annotator;
 #[cfg(feature = "aws")]
 mod aws;
 mod builder;
@@ -15,7 +12,7 @@ mod manifests;
 mod messages;
 mod parts;
 mod recycler;
-pub mod registry;
+mod registry;
 pub mod verbs;
 
 use std::process::ExitCode;

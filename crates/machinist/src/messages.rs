@@ -2,28 +2,22 @@
 
 use std::time::Duration;
 
-/// A duration below the minimum.
 pub(crate) fn too_short(minimum: Duration) -> String {
     format!("must be at least {minimum:?}")
 }
 
-/// A duration above the maximum.
 pub(crate) fn too_long(maximum: Duration) -> String {
     format!("must be at most {maximum:?}")
 }
 
 pub(crate) const NEGATIVE: &str = "must not be negative";
-
 pub(crate) const NOT_AN_ENDPOINT: &str = "must be http://HOST[:PORT]";
-
 pub(crate) const NOT_WORKERS: &str = "must be CONTROLLER=N";
 
-/// A number of workers that is not a positive number.
 pub(crate) fn worker_count(value: &str) -> String {
     format!("N must be a positive number (got {value:?})")
 }
 
-/// A verb stopped by a signal.
 pub(crate) const RESUMABLE: &str = "run the command again to resume";
 
 #[cfg(test)]

@@ -21,24 +21,16 @@ use machinist_provider::spec::SpecHalf;
 use machinist_runtime::controller::start::Registration;
 
 use crate::annotator::{AnnotatorArguments, Source};
-use crate::cli::MachineArguments;
+use crate::cli::RunArguments;
 use crate::parts;
 use crate::recycler;
 use crate::verbs::run::messages;
 
-/// Settings of the controllers.
 #[derive(Debug, Clone)]
-pub struct Wiring {
-    /// Flags of the annotator.
-    pub annotator: AnnotatorArguments,
-    /// Flags of the machine controllers.
-    pub machines: MachineArguments,
-    /// The providers of this binary.
-    pub providers: Providers,
-    /// The value of `--platform`.
-    pub platform: Choice,
-    /// Multiplies the durations of controllers.
-    pub time_scale: f64,
+pub(crate) struct Wiring {
+    pub(crate) arguments: RunArguments,
+    pub(crate) providers: Providers,
+    pub(crate) platform: Choice,
 }
 
 impl Wiring {
@@ -64,12 +56,12 @@ impl Wiring {
     }
 
     fn annotator<S: State>(&self, sets: MachineSets<S>) -> Registration {
-        let (flags, providers) = (self.annotator.clone(), self.providers.clone());
-        let timings = MachineTimings::default().scaled(self.time_scale);
+        let (wiring, timings) = (self.clone(), self.timings());
         Registration::new(move |shared| {
+            let flags = &wiring.arguments.annotator;
             let settings = annotator::Settings {
                 options: flags.annotations.options(),
-                capacities: capacities(&flags, &providers, &parts::of(shared, &timings)),
+                capacities: capacities(flags, &wiring.providers, &parts::of(shared, &timings)),
                 obey_migration: flags.obeys_migration(),
                 secrets: flags.secrets(),
             };
@@ -78,17 +70,17 @@ impl Wiring {
     }
 
     fn machine(&self, machines: Machines) -> Registration {
-        let wiring = self.clone();
+        let (wiring, timings) = (self.clone(), self.timings());
         Registration::new(move |shared| {
             let names = wiring.providers.iter().map(|provider| provider.name()).collect();
             let rule = PlatformRule::new(shared, wiring.platform, names);
             rule.start();
-            let timings = MachineTimings::default().scaled(wiring.time_scale);
+            let flags = wiring.arguments;
             let settings = machine::Settings {
                 clouds: Clouds::new(&wiring.providers, &parts::of(shared, &timings)).under(rule),
-                cluster_id: wiring.machines.cluster_id.map(Arc::from),
-                secrets: wiring.annotator.secrets(),
-                obey_migration: wiring.annotator.obeys_migration(),
+                cluster_id: flags.machines.cluster_id.map(Arc::from),
+                secrets: flags.annotator.secrets(),
+                obey_migration: flags.annotator.obeys_migration(),
                 timings,
             };
             MachineController::new(shared, machines, settings)
@@ -96,23 +88,25 @@ impl Wiring {
     }
 
     fn machine_set(&self, sets: MachineSets, machines: Machines) -> Registration {
-        let obey_migration = self.annotator.obeys_migration();
-        let timings = MachineTimings::default().scaled(self.time_scale);
-        Registration::new(move |shared| {
-            let settings = machine_set::Settings { obey_migration, timings };
-            MachineSetController::new(shared, sets, machines, settings)
-        })
+        let obey_migration = self.arguments.annotator.obeys_migration();
+        let settings = machine_set::Settings { obey_migration, timings: self.timings() };
+        Registration::new(move |shared| MachineSetController::new(shared, sets, machines, settings))
     }
 
     fn recycler(&self) -> Registration {
-        let (providers, time_scale) = (self.providers.clone(), self.time_scale);
+        let (providers, time_scale) = (self.providers.clone(), self.arguments.time_scale);
         Registration::new(move |shared| {
             RecyclerController::new(shared, recycler::settings(&providers, shared, time_scale))
         })
     }
 
-    /// The controllers with these names, or "all"; an error names one that does not exist.
-    pub fn select(&self, names: &[String]) -> Result<Vec<Registration>, String> {
+    fn timings(&self) -> MachineTimings {
+        MachineTimings::default().scaled(self.arguments.time_scale)
+    }
+
+    /// The controllers of `--controllers`; an error names one that does not exist.
+    pub(crate) fn select(&self) -> Result<Vec<Registration>, String> {
+        let names = &self.arguments.controllers;
         let wanted: BTreeSet<&str> = names.iter().map(|name| name.trim()).collect();
         let everything = wanted.contains("all");
         let all = self.all(everything || wanted.contains("machineset"));
@@ -150,24 +144,12 @@ fn capacities(
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
 
-    #[derive(Parser)]
-    struct Flags {
-        #[command(flatten)]
-        annotator: AnnotatorArguments,
-        #[command(flatten)]
-        machines: MachineArguments,
-    }
-
     fn names(list: &[&str]) -> Result<Vec<&'static str>, String> {
-        let list: Vec<_> = list.iter().map(|name| (*name).to_owned()).collect();
-        let Flags { annotator, machines } = Flags::parse_from(["x"]);
+        let arguments = RunArguments::parse(&["--controllers", &list.join(",")]).unwrap();
         let (providers, platform) = (Providers::default(), Choice::Auto);
-        let wiring = Wiring { annotator, machines, providers, platform, time_scale: 1.0 };
-        let selected = wiring.select(&list)?;
+        let selected = Wiring { arguments, providers, platform }.select()?;
         Ok(selected.iter().map(|controller| controller.declaration.name).collect())
     }
 

@@ -17,7 +17,7 @@ pub async fn control_plane() -> Result<ControlPlane> {
 pub async fn install_crds(control_plane: &ControlPlane) -> Result<()> {
     let definitions = machinist_api::crds();
     let documents = definitions.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-    Ok(control_plane.install_crds(&documents.join("\n---\n")).await?)
+    control_plane.install_crds(&documents.join("\n---\n")).await
 }
 
 /// Creates a namespace whose name begins with that of the test, and returns its name.

@@ -1,11 +1,16 @@
-//! For tests only: moto and the AWS front, a metadata service, fault injection, the crash harness, builders.
+//! For tests only: moto and the AWS front, a metadata service, fault injection, the crash harness, additions to the
+//! control plane.
 
+pub mod audit;
 pub mod aws;
 pub mod cluster;
+pub mod companions;
 pub mod crash;
 pub mod faults;
 pub mod imds;
 pub mod kubectl;
+pub mod openshift;
 pub mod ownership;
 pub mod poll;
 pub mod scenarios;
+pub mod service_account;

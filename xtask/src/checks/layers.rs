@@ -10,7 +10,7 @@ use crate::repo::Repo;
 /// A crate, the workspace crates that it may use, and those that only its tests may use. From the bottom to the top;
 /// `machinist-` is left out.
 const LAYERS: &[(&str, &str, &str)] = &[
-    ("api", "", "control-plane"),
+    ("api", "", "control-plane testbed"),
     ("domain", "api", ""),
     ("provider", "api domain", ""),
     ("aws-spec", "api domain provider", ""),

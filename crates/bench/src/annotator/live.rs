@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use machinist_api::resource::{EVENTS, MACHINE_SETS};
-use machinist_control_plane::AuditEntry;
+use machinist_testbed::audit::AuditEntry;
 
 use crate::audit_window::{AuditWindow, Span};
 use crate::bed::Bed;

@@ -4,6 +4,7 @@
 use anyhow::Result;
 use machinist_api::resource::{MACHINE_SETS, MACHINES};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::audit::AuditLog;
 use machinist_testbed::aws::{AwsBed, Estate};
 use machinist_testbed::cluster;
 use serde::Deserialize;
@@ -51,7 +52,7 @@ impl Stage {
                 format!("--cluster-id={CLUSTER}"),
             ],
             environment: vec![
-                ("KUBECONFIG", bed::kubeconfig(&self.control_plane)?),
+                ("KUBECONFIG", bed::kubeconfig(&self.control_plane)),
                 ("AWS_ENDPOINT_URL", self.cloud.endpoint_url()),
                 ("AWS_ACCESS_KEY_ID", "AKIABENCH".to_owned()),
                 ("AWS_SECRET_ACCESS_KEY", "bench".to_owned()),
@@ -108,7 +109,7 @@ impl Stage {
 
     /// What reaches the API server from now on.
     pub(super) fn audit_window(&self) -> Result<AuditWindow> {
-        AuditWindow::open(self.control_plane.audit())
+        AuditWindow::open(AuditLog::of(&self.control_plane))
     }
 
     /// The actions that the cloud was asked for so far.

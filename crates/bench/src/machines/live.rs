@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use machinist_api::resource::EVENTS;
-use machinist_control_plane::AuditEntry;
+use machinist_testbed::audit::AuditEntry;
 use tokio::time::Instant;
 
 use super::footprint::Footprint;

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use anyhow::{Context, Result};
 use machinist_api::names::ANNOTATION_MACHINE;
 use machinist_api::resource::{EVENTS, MACHINE_SETS, MACHINES, NODES};
-use machinist_control_plane::AuditEntry;
 use machinist_provider_sim::kubelet;
+use machinist_testbed::audit::AuditEntry;
 use serde_json::{Value, json};
 
 use super::live::MACHINIST;

@@ -5,6 +5,7 @@ use machinist_control_plane::ControlPlane;
 use machinist_provider_sim::ENDPOINT_VARIABLE;
 use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
 use machinist_provider_sim::server::{SimCloud, SimServer};
+use machinist_testbed::audit::AuditLog;
 use machinist_testbed::cluster;
 use machinist_testbed::ownership;
 
@@ -58,7 +59,7 @@ impl Stage {
                 "--leader-elect=false".to_owned(),
             ],
             environment: vec![
-                ("KUBECONFIG", bed::kubeconfig(&self.control_plane)?),
+                ("KUBECONFIG", bed::kubeconfig(&self.control_plane)),
                 (ENDPOINT_VARIABLE, self.server.url()),
             ],
         };
@@ -68,7 +69,7 @@ impl Stage {
 
     /// What reaches the API server from now on.
     pub(super) fn audit_window(&self) -> Result<AuditWindow> {
-        AuditWindow::open(self.control_plane.audit())
+        AuditWindow::open(AuditLog::of(&self.control_plane))
     }
 
     /// How many calls the cloud has had so far.

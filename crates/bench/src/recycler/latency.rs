@@ -68,7 +68,7 @@ async fn decision(window: &mut AuditWindow, event: &str) -> Result<(Timestamp, T
     let limit = Instant::now() + PATIENCE;
     loop {
         window.refresh()?;
-        let created = |entry: &&machinist_control_plane::AuditEntry| {
+        let created = |entry: &&machinist_testbed::audit::AuditEntry| {
             entry.resource == CORE_EVENTS.plural && entry.verb == "create" && entry.name == event
         };
         if let Some(created) = window.entries().find(created).map(|entry| entry.received) {

@@ -5,6 +5,7 @@ use anyhow::{Context, Result};
 use jiff::Timestamp;
 use machinist_api::resource::{CORE_EVENTS, EVENT_RECYCLERS, NODES, PODS};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::audit::AuditLog;
 use machinist_testbed::aws::{AwsBed, Estate};
 use machinist_testbed::cluster;
 use serde_json::{Value, json};
@@ -68,7 +69,7 @@ impl Stage {
         let role = Role {
             flags: said.iter().chain(flags).map(|flag| (*flag).to_owned()).collect(),
             environment: vec![
-                ("KUBECONFIG", bed::kubeconfig(&self.control_plane)?),
+                ("KUBECONFIG", bed::kubeconfig(&self.control_plane)),
                 ("AWS_ENDPOINT_URL", self.cloud.endpoint_url()),
                 ("AWS_REGION", REGION.to_owned()),
                 ("AWS_ACCESS_KEY_ID", "AKIABENCH".to_owned()),
@@ -139,7 +140,7 @@ impl Stage {
 
     /// What reaches the API server from now on.
     pub(super) fn audit_window(&self) -> Result<AuditWindow> {
-        AuditWindow::open(self.control_plane.audit())
+        AuditWindow::open(AuditLog::of(&self.control_plane))
     }
 }
 

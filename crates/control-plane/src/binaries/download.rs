@@ -1,153 +1,86 @@
-//! The official releases, over HTTPS, with their published SHA-256 sums.
-//!
-//! Inputs: two base addresses and a release. Output: a verified executable in the cache. A file whose sum is wrong
-//! or whose body is cut short never gets a name in the cache. Kubernetes publishes bare executables, etcd an archive;
-//! both layouts are here, and nothing about where a base address comes from (that is [`super::Sources`]).
+//! The official releases, over HTTPS, with their published SHA-256 sums. Kubernetes publishes bare executables, etcd an
+//! archive.
 
-use std::io::{self, Read, Seek};
+use std::fs::File;
+use std::io::{self, Seek, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
-use ::http::StatusCode;
+use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use sha2::{Digest, Sha256};
 
-use super::cache::{CacheError, FolderLock};
-use super::http::Http;
+use super::cache::Locked;
+use super::progress::Progress;
 use super::release::{Binary, Release, platform};
+use super::sources::Sources;
+use crate::version::ETCD_VERSION;
 
-/// Why a download did not give a program.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DownloadError {
-    /// The address cannot be parsed.
-    #[error("{url} is not an address")]
-    BadUrl {
-        /// The address.
-        url: String,
-    },
-    /// There is no TLS set-up for this machine.
-    #[error("no TLS roots: {0}")]
-    Tls(#[source] io::Error),
-    /// The server could not be reached or the connection broke.
-    #[error("{url}: {reason}")]
-    Transport {
-        /// The address.
-        url: String,
-        /// The chain of causes in one line.
-        reason: String,
-    },
-    /// Another answer than 200.
-    #[error("{url}: the server said {status}")]
-    Status {
-        /// The address.
-        url: String,
-        /// The answer.
-        status: StatusCode,
-    },
-    /// The list of checksums does not have the file.
-    #[error("{url}: no SHA-256 sum for {file} in it")]
-    NoChecksum {
-        /// The address of the list.
-        url: String,
-        /// The file.
-        file: String,
-    },
-    /// The file is not what the publisher says.
-    #[error("{url}: wrong checksum: expected {expected}, got {actual}; the file was thrown away")]
-    WrongChecksum {
-        /// The address.
-        url: String,
-        /// What the publisher says.
-        expected: String,
-        /// What came.
-        actual: String,
-    },
-    /// The archive does not have the program.
-    #[error("{url}: cannot unpack: {source}")]
-    Archive {
-        /// The address.
-        url: String,
-        /// What went wrong.
-        source: io::Error,
-    },
-    /// The cache could not be written.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
-}
+/// Offline machines must fall through to the Go build quickly.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Name resolution, TLS and the answer's head; some resolvers need 5 s to say no.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// A body that stands still for this long is given up.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+const LATE: &str = "no answer in time";
+const MAX_REDIRECTS: usize = 5;
+/// A list of checksums is a few kilobytes; more than this is not one.
+const MAX_TEXT: usize = 1 << 20;
 
-/// Base addresses of the download sites.
-#[derive(Debug, Clone)]
-pub(super) struct Sites {
-    pub(super) kubernetes: String,
-    pub(super) etcd: String,
-}
+type HttpClient = Client<HttpsConnector<HttpConnector>, Empty<Bytes>>;
 
-/// What to fetch and how to check it.
-struct Plan {
-    url: String,
-    file: String,
-    sums_url: String,
-    /// The path inside the archive, for archives.
-    member: Option<String>,
-}
-
-impl Sites {
-    /// `None`: this release is not downloaded.
-    fn plan(&self, binary: Binary, release: Release) -> Option<Plan> {
-        let (os, arch) = platform();
-        let version = release.version();
-        match release {
-            Release::Kwok => None,
-            Release::Kubernetes(_) => {
-                let url = format!("{}/v{version}/bin/{os}/{arch}/{binary}", self.kubernetes);
-                let sums_url = format!("{url}.sha256");
-                Some(Plan { url, file: binary.to_string(), sums_url, member: None })
-            }
-            Release::Etcd => {
-                let stem = format!("etcd-v{version}-{os}-{arch}");
-                let file = format!("{stem}.tar.gz");
-                Some(Plan {
-                    url: format!("{}/v{version}/{file}", self.etcd),
-                    sums_url: format!("{}/v{version}/SHA256SUMS", self.etcd),
-                    member: Some(format!("{stem}/{binary}")),
-                    file,
-                })
-            }
+pub(super) async fn fetch(
+    sources: &Sources,
+    binary: Binary,
+    release: Release,
+    lock: &Locked,
+) -> Result<PathBuf> {
+    ensure!(sources.download, "switched off by MACHINIST_DOWNLOAD=off");
+    let (os, arch) = platform();
+    match release {
+        Release::Kwok => bail!("not offered, because its stage files come with the Go module"),
+        Release::Kubernetes(version) => {
+            let url = format!("{}/v{version}/bin/{os}/{arch}/{binary}", sources.kubernetes_url);
+            let file = verified(&url, &format!("{url}.sha256"), binary.file_name(), lock).await?;
+            lock.store(file, binary)
+        }
+        Release::Etcd => {
+            let stem = format!("etcd-v{ETCD_VERSION}-{os}-{arch}");
+            let folder = format!("{}/v{ETCD_VERSION}", sources.etcd_url);
+            let (name, sums) = (format!("{stem}.tar.gz"), format!("{folder}/SHA256SUMS"));
+            let url = format!("{folder}/{name}");
+            let mut archive = verified(&url, &sums, &name, lock).await?;
+            let mut program = lock.temporary()?;
+            unpack(archive.as_file_mut(), &format!("{stem}/{binary}"), program.as_file_mut())
+                .with_context(|| format!("{url}: cannot unpack"))?;
+            lock.store(program, binary)
         }
     }
 }
 
-/// Fetches, verifies and stores one program. `None`: this release is not downloaded.
-pub(super) async fn fetch(
-    sites: &Sites,
-    binary: Binary,
-    release: Release,
-    lock: &FolderLock,
-) -> Option<Result<PathBuf, DownloadError>> {
-    let plan = sites.plan(binary, release)?;
-    Some(fetch_plan(&plan, binary, lock).await)
-}
-
-async fn fetch_plan(
-    plan: &Plan,
-    binary: Binary,
-    lock: &FolderLock,
-) -> Result<PathBuf, DownloadError> {
-    let http = Http::new()?;
-    let sums = http.text(&plan.sums_url).await?;
-    let expected = checksum_of(&sums, &plan.file).ok_or_else(|| DownloadError::NoChecksum {
-        url: plan.sums_url.clone(),
-        file: plan.file.clone(),
-    })?;
+async fn verified(
+    url: &str,
+    sums_url: &str,
+    name: &str,
+    lock: &Locked,
+) -> Result<tempfile::NamedTempFile> {
+    let client = client()?;
+    let sums = text(&client, sums_url).await?;
+    let expected = checksum_of(&sums, name)
+        .with_context(|| format!("{sums_url}: no SHA-256 sum for {name} in it"))?;
     let mut file = lock.temporary()?;
-    let actual = http.save(&plan.url, file.as_file_mut()).await?;
-    if actual != expected {
-        return Err(DownloadError::WrongChecksum { url: plan.url.clone(), expected, actual });
-    }
-    let Some(member) = &plan.member else {
-        return Ok(lock.adopt(file, binary.file_name(), 0o755)?);
-    };
-    let content = unpack(file.as_file_mut(), member)
-        .map_err(|source| DownloadError::Archive { url: plan.url.clone(), source })?;
-    Ok(lock.store(binary, &content)?)
+    let actual = save(&client, url, file.as_file_mut()).await?;
+    ensure!(
+        actual == expected,
+        "{url}: wrong checksum: expected {expected}, got {actual}; the file was thrown away"
+    );
+    Ok(file)
 }
 
 /// Finds a file's sum in a `SHA256SUMS` list, or takes the bare sum of a `.sha256` file.
@@ -161,18 +94,83 @@ fn checksum_of(sums: &str, file: &str) -> Option<String> {
     })
 }
 
-fn unpack(archive: &mut std::fs::File, member: &str) -> io::Result<Vec<u8>> {
+fn unpack(archive: &mut File, member: &str, target: &mut File) -> io::Result<()> {
     archive.rewind()?;
     let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(io::BufReader::new(archive)));
     for entry in archive.entries()? {
         let mut entry = entry?;
         if entry.path()?.as_os_str() == member {
-            let mut content = Vec::new();
-            entry.read_to_end(&mut content)?;
-            return Ok(content);
+            io::copy(&mut entry, target)?;
+            return Ok(());
         }
     }
     Err(io::Error::new(io::ErrorKind::NotFound, format!("no {member} in the archive")))
+}
+
+fn client() -> Result<HttpClient> {
+    let mut tcp = HttpConnector::new();
+    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    tcp.enforce_http(false);
+    let connector = HttpsConnectorBuilder::new()
+        .with_provider_and_native_roots(rustls::crypto::aws_lc_rs::default_provider())
+        .context("no TLS roots")?
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(tcp);
+    Ok(Client::builder(TokioExecutor::new()).build(connector))
+}
+
+async fn get(client: &HttpClient, url: &str) -> Result<Response<Incoming>> {
+    let mut target = url.to_owned();
+    for _ in 0..=MAX_REDIRECTS {
+        let request = Request::get(&target)
+            .header(header::USER_AGENT, "machinist-control-plane")
+            .body(Empty::new())
+            .with_context(|| format!("{target} is not an address"))?;
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, client.request(request))
+            .await
+            .with_context(|| format!("{target}: {LATE}"))?
+            .with_context(|| target.clone())?;
+        let location = answer.headers().get(header::LOCATION).and_then(|it| it.to_str().ok());
+        match (answer.status(), location) {
+            (StatusCode::OK, _) => return Ok(answer),
+            (status, Some(location)) if status.is_redirection() => target = String::from(location),
+            (status, _) => bail!("{target}: the server said {status}"),
+        }
+    }
+    bail!("{url}: too many redirects");
+}
+
+async fn text(client: &HttpClient, url: &str) -> Result<String> {
+    let body = Limited::new(get(client, url).await?.into_body(), MAX_TEXT);
+    let body = tokio::time::timeout(STALL_TIMEOUT, body.collect())
+        .await
+        .with_context(|| format!("{url}: {LATE}"))?
+        .map_err(|error| anyhow::anyhow!(error).context(url.to_owned()))?;
+    Ok(String::from_utf8_lossy(&body.to_bytes()).into_owned())
+}
+
+/// Writes the body to the file and returns its SHA-256 sum in hexadecimal.
+async fn save(client: &HttpClient, url: &str, file: &mut File) -> Result<String> {
+    let answer = get(client, url).await?;
+    let length = answer.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
+    let progress = Progress::download(url, length);
+    let mut body = answer.into_body();
+    let mut hash = Sha256::new();
+    while let Some(frame) = tokio::time::timeout(STALL_TIMEOUT, body.frame())
+        .await
+        .with_context(|| format!("{url}: {LATE}"))?
+    {
+        if let Some(data) = frame.with_context(|| url.to_owned())?.data_ref() {
+            hash.update(data);
+            file.write_all(data).with_context(|| url.to_owned())?;
+            progress.advance(data.len());
+        }
+    }
+    progress.finish();
+    let digits: Vec<String> = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(digits.concat())
 }
 
 #[cfg(test)]

@@ -1,23 +1,18 @@
-//! Where etcd, kube-apiserver and their companions come from.
+//! Where etcd, kube-apiserver and the other programs come from.
 //!
-//! [`Sources::find`] asks four places in a fixed order and stops at the first that has the program:
-//! the folder that `KUBEBUILDER_ASSETS` names, our cache, the official download (checksum verified),
-//! a Go build from pinned modules. The last two fill the cache, so they happen once per machine.
-//! Nothing here starts a program; that is the business of [`crate::ControlPlane`].
+//! [`Sources::find`] tries four places in a fixed order: the folder that `KUBEBUILDER_ASSETS` names, our cache, the
+//! official download (checksum verified), a Go build from pinned modules. The last two fill the cache, so they happen
+//! once per machine.
 
 mod build;
 mod cache;
 mod download;
-mod error;
-mod http;
 mod progress;
 mod release;
-mod source;
+mod sources;
+#[cfg(test)]
+mod tests;
 
-pub use build::BuildError;
-pub(crate) use build::go as run_go;
-pub use cache::CacheError;
-pub use download::DownloadError;
-pub use error::{Attempt, NotFound};
-pub use release::{Binary, Release};
-pub use source::Sources;
+pub use build::GoModule;
+pub use release::Binary;
+pub use sources::Sources;

@@ -1,12 +1,11 @@
-//! The programs that this crate knows, and the release each one belongs to.
+//! The programs, and the release that each one belongs to.
 
 use std::fmt;
 
 use crate::version::{ETCD_VERSION, KWOK_VERSION, KubernetesVersion};
 
 /// A program of the control plane or one that works with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binary {
     /// The store under the API server.
     Etcd,
@@ -45,15 +44,11 @@ impl Binary {
         }
     }
 
-    /// The release that provides this program next to the given Kubernetes version.
-    pub const fn release(self, kubernetes: KubernetesVersion) -> Release {
+    pub(super) const fn release(self, kubernetes: KubernetesVersion) -> Release {
         match self {
             Self::Etcd => Release::Etcd,
             Self::Kwok => Release::Kwok,
-            Self::KubeApiserver
-            | Self::KubeControllerManager
-            | Self::KubeScheduler
-            | Self::Kubectl => Release::Kubernetes(kubernetes),
+            _ => Release::Kubernetes(kubernetes),
         }
     }
 }
@@ -64,39 +59,20 @@ impl fmt::Display for Binary {
     }
 }
 
-/// A set of programs that are published together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Release {
-    /// etcd.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Release {
     Etcd,
-    /// Kubernetes itself, kubectl included.
     Kubernetes(KubernetesVersion),
-    /// kwok.
     Kwok,
-}
-
-impl Release {
-    /// The version number without a leading `v`.
-    pub const fn version(self) -> &'static str {
-        match self {
-            Self::Etcd => ETCD_VERSION,
-            Self::Kubernetes(version) => version.release(),
-            Self::Kwok => KWOK_VERSION,
-        }
-    }
-
-    const fn project(self) -> &'static str {
-        match self {
-            Self::Etcd => "etcd",
-            Self::Kubernetes(_) => "kubernetes",
-            Self::Kwok => "kwok",
-        }
-    }
 }
 
 impl fmt::Display for Release {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}-{}", self.project(), self.version())
+        match self {
+            Self::Etcd => write!(formatter, "etcd-{ETCD_VERSION}"),
+            Self::Kubernetes(version) => write!(formatter, "kubernetes-{version}"),
+            Self::Kwok => write!(formatter, "kwok-{KWOK_VERSION}"),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Whose definitions of Machines and MachineSets are served; tests run on either.
 
 use anyhow::{Context, Result};
-use machinist_control_plane::{ControlPlane, FeatureSet, openshift_crds};
+use machinist_control_plane::ControlPlane;
+use machinist_testbed::openshift::{FeatureSet, openshift_crds};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -66,7 +67,7 @@ macro_rules! on_both_definitions {
         mod on_openshifts {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $test() -> anyhow::Result<()> {
-                let features = machinist_control_plane::FeatureSet::Default;
+                let features = machinist_testbed::openshift::FeatureSet::Default;
                 let served = crate::definitions::Served::Stock(features);
                 super::$test($make(stringify!($test), served).await?).await
             })+

@@ -3,19 +3,20 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::Number;
 
 use super::stream::{Document, Notation};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
 pub(crate) enum Node {
     Null,
     Bool(bool),
     Number(Number),
     Text(String),
     List(Vec<Node>),
-    Map(Vec<(String, Node)>),
+    Map(#[serde(serialize_with = "in_order")] Vec<(String, Node)>),
 }
 
 impl Node {
@@ -97,23 +98,8 @@ impl PartialEq for Node {
     }
 }
 
-impl Serialize for Node {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Null => serializer.serialize_unit(),
-            Self::Bool(value) => serializer.serialize_bool(*value),
-            Self::Number(value) => value.serialize(serializer),
-            Self::Text(value) => serializer.serialize_str(value),
-            Self::List(items) => items.serialize(serializer),
-            Self::Map(entries) => {
-                let mut map = serializer.serialize_map(Some(entries.len()))?;
-                for (key, value) in entries {
-                    map.serialize_entry(key, value)?;
-                }
-                map.end()
-            }
-        }
-    }
+fn in_order<S: Serializer>(entries: &[(String, Node)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(entries.iter().map(|(key, value)| (key, value)))
 }
 
 impl<'de> Deserialize<'de> for Node {
@@ -135,14 +121,6 @@ impl<'de> Visitor<'de> for NodeVisitor {
         Ok(Node::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Node, E> {
-        Ok(Node::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
-        Node::deserialize(deserializer)
-    }
-
     fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
         Ok(Node::Bool(value))
     }
@@ -153,14 +131,6 @@ impl<'de> Visitor<'de> for NodeVisitor {
 
     fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
         Ok(Node::Number(value.into()))
-    }
-
-    fn visit_i128<E: serde::de::Error>(self, value: i128) -> Result<Node, E> {
-        Number::from_i128(value).map(Node::Number).ok_or_else(|| E::custom("number is too large"))
-    }
-
-    fn visit_u128<E: serde::de::Error>(self, value: u128) -> Result<Node, E> {
-        Number::from_u128(value).map(Node::Number).ok_or_else(|| E::custom("number is too large"))
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Node, E> {
@@ -185,26 +155,15 @@ impl<'de> Visitor<'de> for NodeVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
         let mut entries: Vec<(String, Node)> = Vec::new();
-        while let Some((key, value)) = map.next_entry::<String, Node>()? {
-            if entries.len() < SMALL && entries.iter().any(|entry| entry.0 == key) {
-                return Err(duplicate(&key));
-            }
-            entries.push((key, value));
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
         }
-        if entries.len() > SMALL {
-            let mut keys: Vec<_> = entries.iter().map(|entry| &entry.0).collect();
-            keys.sort_unstable();
-            if let Some(twice) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
-                return Err(duplicate(twice[0]));
-            }
+        let mut keys: Vec<_> = entries.iter().map(|entry| &entry.0).collect();
+        keys.sort_unstable();
+        if let Some(twice) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
+            let key = twice[0];
+            return Err(serde::de::Error::custom(format_args!("duplicate key {key:?}")));
         }
         Ok(Node::Map(entries))
     }
-}
-
-/// Maps up to this size are checked for duplicates in O(n²), larger ones are sorted.
-const SMALL: usize = 32;
-
-fn duplicate<E: serde::de::Error>(key: &str) -> E {
-    E::custom(format_args!("duplicate key {key:?}"))
 }

@@ -1,7 +1,6 @@
-//! Splits a text into documents. The concatenated pieces are the text, byte for byte.
-//!
-//! In YAML a line with the word `---` or `...` is a document marker everywhere, even inside of a scalar. JSON values
-//! follow each other with optional white space.
+//! Splits a text into documents. The concatenated pieces are the text, byte for byte. In YAML a line with the word
+//! `---` or `...` is a document marker everywhere, even inside of a scalar. JSON values follow each other with optional
+//! white space.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notation {

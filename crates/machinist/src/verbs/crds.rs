@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-/// Prints the CustomResourceDefinitions as YAML.
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     std::io::stdout().write_all(yaml()?.as_bytes())?;
     Ok(())
 }

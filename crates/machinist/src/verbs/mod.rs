@@ -2,15 +2,27 @@
 
 use std::io::Write;
 
-pub mod annotate;
-pub mod catalogue;
+pub(crate) mod annotate;
+pub(crate) mod catalogue;
 pub mod crds;
 #[cfg(feature = "playground")]
-pub mod playground;
+pub(crate) mod playground;
 pub mod recycle;
 pub mod run;
-pub mod termination_handler;
-pub mod version;
+mod table;
+pub(crate) mod termination_handler;
+pub(crate) mod version;
+
+/// Runs until the end of `work`. A DNS lookup that hangs must not delay the exit.
+fn block_on(
+    mut runtime: tokio::runtime::Builder,
+    work: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<()> {
+    let runtime = runtime.enable_all().build()?;
+    let result = runtime.block_on(work);
+    runtime.shutdown_background();
+    result
+}
 
 /// Prints to stdout. A reader that closes the pipe early, such as `head`, is not an error.
 fn print(text: &str) -> std::io::Result<()> {

@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-/// Prints the version.
-pub fn main() -> anyhow::Result<()> {
+pub(crate) fn main() -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "machinist {}", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

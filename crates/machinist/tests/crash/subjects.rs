@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use clap::Parser;
-use machinist::cli::{Cli, Command, RunArguments};
+use machinist::cli::RunArguments;
 use machinist_provider::provider::Providers;
 use machinist_provider_aws::AwsProvider;
 use machinist_testbed::crash::{Launch, ProcessSubject, RuntimeSubject};
 use tokio_util::sync::CancellationToken;
 
-const FLAGS: [&str; 7] = [
-    "run",
+const FLAGS: [&str; 6] = [
     "--controllers=annotator",
     "--metrics-bind-address=0",
     "--health-addr=0",
@@ -35,15 +33,11 @@ pub(crate) fn in_process(source: &'static str) -> RuntimeSubject {
 fn arguments(launch: &Launch, kubeconfig: &str, source: &str) -> anyhow::Result<RunArguments> {
     let place = ["--namespace", &launch.namespace, "--control-kubeconfig", kubeconfig];
     let target = ["--target-kubeconfig", "none", source];
-    let words = [&["machinist"], FLAGS.as_slice(), &place, &target].concat();
-    match Cli::try_parse_from(words)?.command {
-        Command::Run(arguments) => Ok(*arguments),
-        _ => anyhow::bail!("not run"),
-    }
+    Ok(RunArguments::parse(&[FLAGS.as_slice(), &place, &target].concat())?)
 }
 
 pub(crate) fn process(source: &str) -> ProcessSubject {
-    ProcessSubject::new(env!("CARGO_BIN_EXE_machinist")).args(FLAGS).args([
+    ProcessSubject::new(env!("CARGO_BIN_EXE_machinist")).args(["run"]).args(FLAGS).args([
         "--namespace",
         "{namespace}",
         source,

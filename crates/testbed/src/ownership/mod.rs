@@ -22,8 +22,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result, ensure};
-use machinist_control_plane::{ControlPlane, POLICY_WITH_BODIES};
+use machinist_control_plane::{ControlPlane, Options};
 use tempfile::NamedTempFile;
+
+use crate::audit::POLICY_WITH_BODIES;
 
 pub use self::claims::{Claim, claims};
 pub use self::touches::{Touch, touches};
@@ -34,7 +36,8 @@ pub async fn control_plane() -> Result<ControlPlane> {
     std::fs::write(policy.path(), POLICY_WITH_BODIES)?;
     let flag = format!("--audit-policy-file={}", policy.path().display());
     // The API server reads the file once, when it starts.
-    ControlPlane::builder().api_server_flag(flag).start().await.context("control plane")
+    let options = Options { api_server_flags: vec![flag], ..Options::default() };
+    ControlPlane::start_with(options).await.context("control plane")
 }
 
 /// Fails where a controller wrote what it does not claim, or claims what it never wrote.

@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use machinist_control_plane::AuditEntry;
 use serde_json::Value;
 
 use super::fields::{differences, fields, is_pairs};
+use crate::audit::AuditEntry;
 
 /// A field that was written.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

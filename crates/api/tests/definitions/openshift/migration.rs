@@ -2,7 +2,8 @@
 //! too.
 
 use anyhow::Result;
-use machinist_control_plane::{ControlPlane, FeatureSet, KubernetesVersion};
+use machinist_control_plane::{ControlPlane, KubernetesVersion, Options};
+use machinist_testbed::openshift::FeatureSet;
 use serde_json::{Value, json};
 
 use crate::openshift::server::{KINDS, Server, Verdict, Whose, install};
@@ -36,7 +37,8 @@ async fn authority_moves_step_by_step_or_not_at_all() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_oldest_kubernetes_that_we_support_understands_our_definitions() -> Result<()> {
     let version = KubernetesVersion::ALL[0];
-    let control_plane = ControlPlane::builder().version(version).start().await?;
+    let control_plane =
+        ControlPlane::start_with(Options { version: Some(version), ..Options::default() }).await?;
     install(&control_plane, &[Whose::Ours]).await?;
     step_by_step(&Server::of(&control_plane, &[Whose::Ours]).await?, Whose::Ours).await
 }

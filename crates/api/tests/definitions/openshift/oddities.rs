@@ -1,7 +1,7 @@
 //! Where definitions usually go wrong: nothing at all, nulls, unknown fields, and the fields that are ours alone.
 
 use anyhow::Result;
-use machinist_control_plane::FeatureSet;
+use machinist_testbed::openshift::FeatureSet;
 use serde_json::{Value, json};
 
 use crate::openshift::server::{KINDS, Server, Whose};

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt};
 use machinist_api::{machine, machine_set, wire};
-use machinist_control_plane::FeatureSet;
+use machinist_testbed::openshift::FeatureSet;
 use serde_json::Value;
 
 use crate::openshift::generator::Generator;
@@ -40,7 +40,7 @@ async fn everything_survives(set: FeatureSet) -> Result<()> {
                 let (server, schema) = (&server, &schema);
                 async move {
                     let one = survives(server, set, kind, schema, seed).await;
-                    one.with_context(|| format!("{} of {}, seed {seed}", kind.1, set.name()))
+                    one.with_context(|| format!("{} of {set:?}, seed {seed}", kind.1))
                 }
             })
             .buffer_unordered(AT_ONCE)
@@ -50,9 +50,8 @@ async fn everything_survives(set: FeatureSet) -> Result<()> {
         let (specs, statuses, refused) =
             (sum(|it| it.specs), sum(|it| it.statuses), sum(|it| it.refused));
         println!(
-            "{} of {}: {specs} specs and {statuses} statuses survive, both refuse {refused}",
-            kind.1,
-            set.name()
+            "{} of {set:?}: {specs} specs and {statuses} statuses survive, both refuse {refused}",
+            kind.1
         );
         // Else the objects are too tame, or too wild, to say anything.
         let all = usize::try_from(OBJECTS)?;
@@ -70,7 +69,7 @@ async fn survives(
     seed: u64,
 ) -> Result<Tally> {
     let theirs = Whose::OpenShifts(set);
-    let name = format!("{}-{seed}", set.name().to_lowercase());
+    let name = format!("{set:?}-{seed}").to_lowercase();
     let mut generator = Generator::new(seed);
     let spec = generator.value(&schema["properties"]["spec"]);
     let status = generator.value(&schema["properties"]["status"]);

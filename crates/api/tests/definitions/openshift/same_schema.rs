@@ -1,7 +1,7 @@
 //! Our schemas are OpenShift's, rule for rule. The differences are listed here, and there must be no others.
 
 use anyhow::Result;
-use machinist_control_plane::FeatureSet;
+use machinist_testbed::openshift::FeatureSet;
 use serde_json::{Map, Value};
 
 use crate::openshift::server::{KINDS, Whose};

@@ -11,6 +11,7 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::cluster;
+use machinist_testbed::companions::Companions;
 use machinist_testbed::poll::eventually;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -19,14 +20,13 @@ use tokio::sync::OnceCell;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 async fn control_plane() -> &'static ControlPlane {
-    static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
+    static SHARED: OnceCell<(ControlPlane, Companions)> = OnceCell::const_new();
     let start = || async {
-        let whole = ControlPlane::builder().with_controller_manager().with_scheduler().with_kwok();
-        let control_plane = whole.start().await?;
-        cluster::install_crds(&control_plane).await?;
-        anyhow::Ok(control_plane)
+        let control_plane = cluster::control_plane().await?;
+        let companions = Companions::start(&control_plane).await?;
+        anyhow::Ok((control_plane, companions))
     };
-    SHARED.get_or_try_init(start).await.unwrap()
+    &SHARED.get_or_try_init(start).await.unwrap().0
 }
 
 /// A namespace in the shared cluster.

@@ -3,7 +3,8 @@
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
-use machinist_control_plane::{ControlPlane, FeatureSet};
+use machinist_control_plane::ControlPlane;
+use machinist_testbed::openshift::FeatureSet;
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 

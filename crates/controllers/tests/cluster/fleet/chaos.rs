@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result, ensure};
 use futures::StreamExt as _;
-use machinist_control_plane::FeatureSet;
+use machinist_testbed::openshift::FeatureSet;
 
 use self::run::live_through;
 use self::story::Story;

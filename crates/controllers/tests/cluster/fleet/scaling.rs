@@ -3,6 +3,7 @@
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
+use machinist_testbed::kubectl;
 use serde_json::json;
 
 use crate::definitions::control_plane;
@@ -18,7 +19,7 @@ on_both_definitions! {
 }
 
 async fn kubectl(fleet: &Fleet, arguments: &[&str]) -> Result<()> {
-    let mut command = control_plane(fleet.served).await.kubectl().await?;
+    let mut command = kubectl::command(control_plane(fleet.served).await).await?;
     let output = command.arg("-n").arg(fleet.namespace()).args(arguments).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(())

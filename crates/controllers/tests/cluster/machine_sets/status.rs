@@ -9,6 +9,7 @@ use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
 use machinist_runtime::clock::{Clock as _, SystemClock};
 use machinist_testbed::faults::{Match, Verb};
+use machinist_testbed::kubectl;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -24,7 +25,7 @@ on_both_definitions! {
 }
 
 async fn kubectl(world: &World, arguments: &[&str]) -> Result<String> {
-    let mut command = control_plane(world.served).await.kubectl().await?;
+    let mut command = kubectl::command(control_plane(world.served).await).await?;
     let output = command.arg("-n").arg(&world.namespace).args(arguments).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)

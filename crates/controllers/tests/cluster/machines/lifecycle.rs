@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use machinist_control_plane::FeatureSet;
+use machinist_testbed::openshift::FeatureSet;
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 

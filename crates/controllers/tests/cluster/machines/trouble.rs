@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
-use machinist_control_plane::FeatureSet;
 use machinist_provider_sim::server::Trouble;
+use machinist_testbed::openshift::FeatureSet;
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 

@@ -1,8 +1,6 @@
-//! Applies a change of annotations to the text of a document, so that the rest keeps its format.
-//!
-//! Only simple cases are handled: block maps get new lines, flow maps (and JSON) are replaced in place. The result is
-//! parsed and compared with the intended document; if they differ, there is no edit, and the caller serialises the
-//! whole document.
+//! Applies a change of annotations to the text of a document, so that the rest keeps its format. Only simple cases are
+//! handled: block maps get new lines, flow maps (and JSON) are replaced in place. The result is parsed and compared
+//! with the intended document; if they differ, there is no edit, and the caller serialises the whole document.
 
 use std::ops::Range;
 

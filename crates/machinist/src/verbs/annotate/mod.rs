@@ -1,10 +1,6 @@
-//! `machinist annotate`: scale-from-zero annotations for MachineSet manifests, without a cluster.
-//!
-//! Input: YAML and JSON streams, and the catalogue or EC2. Output: the same documents, MachineSets with annotations.
-//! [`machine_sets`] computes the change, [`edit`] applies it to the text, so that comments and order survive.
-//!
-//! Invariants: nothing but annotations changes; a document without a change keeps every byte; if any input is
-//! invalid, nothing is printed.
+//! `machinist annotate`: scale-from-zero annotations for MachineSet manifests, without a cluster. [`machine_sets`]
+//! computes the change, [`edit`] applies it to the text, so that comments and order survive. Nothing but annotations
+//! changes; a document without a change keeps every byte; if any input is invalid, nothing is printed.
 
 #[cfg(feature = "aws")]
 mod ec2;
@@ -27,7 +23,7 @@ use self::machine_sets::Found;
 use self::printed::Printed;
 use crate::annotator::Source;
 use crate::cli::{AnnotateArguments, ManifestFormat};
-use crate::exit::Usage;
+use crate::exit::{self, Usage};
 use crate::manifests::input::{self, Input};
 use crate::manifests::node::Node;
 use crate::manifests::stream::{self, Document, Notation};
@@ -37,8 +33,7 @@ const SHARE: usize = 32;
 /// Returns the capacity of a machine; `None` if the type is unknown.
 type Known<'a> = &'a (dyn Fn(&Shape) -> Option<Capacity> + Sync);
 
-/// Annotates the files of `-f`.
-pub fn main(arguments: &AnnotateArguments) -> anyhow::Result<()> {
+pub(crate) fn main(arguments: &AnnotateArguments) -> anyhow::Result<()> {
     let inputs = input::read(&arguments.filename).context(Usage)?;
     let options = Options { overwrite: arguments.overwrite, ..arguments.annotations.options() };
     let annotate = |known: Known<'_>| annotate(&inputs, arguments.output, options, known);
@@ -59,7 +54,7 @@ pub fn main(arguments: &AnnotateArguments) -> anyhow::Result<()> {
         drop(writeln!(stderr, "machinist: {note}"));
     }
     if result.bad > 0 {
-        return Err(anyhow::Error::msg(messages::unreadable(result.bad)).context(Usage));
+        return Err(exit::usage(messages::unreadable(result.bad)));
     }
     super::print(&result.text)?;
     if result.unknown > 0 {
@@ -94,11 +89,11 @@ fn annotate(
     for ((file, document), piece) in documents.iter().zip(pieces) {
         let place = format!("{file}:{}", document.line);
         match piece {
-            Ok(piece) => {
-                printed.append(&piece.text, is_json(*document, output));
-                result.unknown += piece.unknown;
+            Ok((text, found)) => {
+                printed.append(&text, is_json(*document, output));
+                result.unknown += found.unknown;
                 let note = |(name, note)| format!("{place}: MachineSet {name}: {note}");
-                result.notes.extend(piece.notes.into_iter().map(note));
+                result.notes.extend(found.notes.into_iter().map(note));
             }
             Err(reason) => {
                 result.bad += 1;
@@ -110,28 +105,22 @@ fn annotate(
     result
 }
 
-struct Piece {
-    text: String,
-    notes: Vec<(String, String)>,
-    unknown: usize,
-}
-
 fn one(
     document: Document<'_>,
     output: Option<ManifestFormat>,
     options: Options,
     known: Known<'_>,
-) -> Result<Piece, String> {
+) -> Result<(String, Found), String> {
     let mut node = Node::parse(document)?;
-    let Found { changes, notes, unknown } = machine_sets::annotate(&mut node, options, known)?;
+    let found = machine_sets::annotate(&mut node, options, known)?;
     let keeps_text = match output {
         None => true,
         Some(ManifestFormat::Json) => false,
         Some(ManifestFormat::Yaml) => document.notation == Notation::Yaml,
     };
-    let edited = match (keeps_text, changes.is_empty(), &node) {
+    let edited = match (keeps_text, found.changes.is_empty(), &node) {
         (true, true, _) => Some(document.text.to_owned()),
-        (true, false, _) => edit::edit(document, &changes, &node),
+        (true, false, _) => edit::edit(document, &found.changes, &node),
         // A document of comments has no value.
         (false, _, Node::Null) => Some(String::new()),
         (false, _, _) => None,
@@ -140,7 +129,7 @@ fn one(
         Some(text) => text,
         None => serialise(&node, is_json(document, output))?,
     };
-    Ok(Piece { text, notes, unknown })
+    Ok((text, found))
 }
 
 fn is_json(document: Document<'_>, output: Option<ManifestFormat>) -> bool {

@@ -1,9 +1,6 @@
-//! `machinist catalogue`: the built-in list of instance types.
-//!
-//! Input: patterns. Output: a table, JSON or YAML. Exit code 1 if a pattern matches nothing, for scripts.
+//! `machinist catalogue`: the built-in list of instance types. Input: patterns. Output: a table, JSON or YAML. Exit
+//! code 1 if a pattern matches nothing, for scripts.
 
-#[cfg(feature = "aws")]
-mod generate;
 mod messages;
 mod pattern;
 mod view;
@@ -14,11 +11,10 @@ use machinist_aws_spec::{InstanceType, catalogue};
 use self::view::View;
 use crate::cli::{CatalogueArguments, ListFormat};
 
-/// Lists or shows types.
-pub fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
+pub(crate) fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
     #[cfg(feature = "aws")]
     if arguments.generate {
-        return Ok(super::print(&generate::text()?)?);
+        return Ok(super::print(&generated()?)?);
     }
     let patterns = &arguments.patterns;
     let found = matching(patterns);
@@ -46,6 +42,15 @@ pub fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
     let missed: Vec<_> = patterns.iter().filter(|pattern| !is_met(pattern)).collect();
     ensure!(missed.is_empty(), messages::no_match(&missed));
     Ok(())
+}
+
+/// The catalogue's file from EC2 (`make catalogue`), with region, credentials and endpoint of the environment.
+#[cfg(feature = "aws")]
+fn generated() -> anyhow::Result<String> {
+    let region =
+        ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().find_map(|name| std::env::var(name).ok());
+    let region = region.as_deref().unwrap_or("us-east-1");
+    Ok(catalogue::write(&crate::aws::listed_types(region)?))
 }
 
 fn matching(patterns: &[String]) -> Vec<InstanceType<'static>> {

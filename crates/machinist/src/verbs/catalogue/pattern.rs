@@ -5,28 +5,17 @@ pub(super) fn is_pattern(text: &str) -> bool {
 }
 
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
-    let (mut p, mut n) = (0, 0);
-    // The last star, and the end of what it matches so far.
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p, n));
-                p += 1;
-            }
-            Some(b'?') => (p, n) = (p + 1, n + 1),
-            Some(letter) if *letter == name[n] => (p, n) = (p + 1, n + 1),
-            _ => match star {
-                None => return false,
-                Some((at, taken)) => {
-                    star = Some((at, taken + 1));
-                    (p, n) = (at + 1, taken + 1);
-                }
-            },
-        }
+    bytes_match(pattern.as_bytes(), name.as_bytes())
+}
+
+fn bytes_match(pattern: &[u8], name: &[u8]) -> bool {
+    match (pattern, name) {
+        ([], _) => name.is_empty(),
+        ([b'*', rest @ ..], _) => (0..=name.len()).any(|taken| bytes_match(rest, &name[taken..])),
+        ([b'?', rest @ ..], [_, more @ ..]) => bytes_match(rest, more),
+        ([letter, rest @ ..], [first, more @ ..]) => letter == first && bytes_match(rest, more),
+        (_, []) => false,
     }
-    pattern[p..].iter().all(|letter| *letter == b'*')
 }
 
 #[cfg(test)]

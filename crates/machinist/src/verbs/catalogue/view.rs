@@ -53,20 +53,7 @@ pub(super) fn table(entries: &[InstanceType<'_>], wide: bool) -> String {
     if wide {
         headings.extend(["ACCELERATORS", "INTERFACES", "ADDRESSES", "STORAGE"]);
     }
-    let mut rows = vec![headings.into_iter().map(str::to_owned).collect::<Vec<_>>()];
-    rows.extend(entries.iter().map(|entry| row(entry, wide)));
-    let columns = rows.first().map_or(0, Vec::len);
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0))
-        .collect();
-    let mut text = String::new();
-    for row in &rows {
-        let cells = row.iter().zip(&widths);
-        let padded: Vec<_> = cells.map(|(cell, width)| format!("{cell:width$}")).collect();
-        text.push_str(padded.join("   ").trim_end());
-        text.push('\n');
-    }
-    text
+    crate::verbs::table::table(&headings, entries.iter().map(|entry| row(entry, wide)).collect())
 }
 
 fn row(entry: &InstanceType<'_>, wide: bool) -> Vec<String> {

@@ -1,8 +1,6 @@
 //! `machinist playground`: a real Kubernetes API, a simulated cloud, sample objects and the controllers, on this
-//! machine.
-//!
-//! [`samples`] are empty MachineSets, [`view`] shows their annotations; [`fleet`] is a MachineSet with machines.
-//! Everything is in a temporary folder and on loopback addresses, and is removed at the end.
+//! machine. [`samples`] are empty MachineSets, [`fleet`] is one with machines. Everything is in a temporary folder and
+//! on loopback addresses, and is removed at the end.
 
 mod fleet;
 mod messages;
@@ -25,30 +23,24 @@ use tokio_util::sync::CancellationToken;
 use self::fleet::Fleet;
 use self::fleet::cloud::Cloud;
 use self::view::Row;
-use crate::cli::{Cli, Command, Logging, PlaygroundArguments, RunArguments};
-use crate::exit::Usage;
+use crate::cli::{Logging, PlaygroundArguments, RunArguments};
+use crate::exit;
 use crate::logging;
 use crate::verbs::{crds, run};
 
 const NAMESPACE: &str = "default";
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Runs the playground until Ctrl-C, or once.
-pub fn main(arguments: PlaygroundArguments, log: Logging) -> anyhow::Result<()> {
+pub(crate) fn main(arguments: PlaygroundArguments, log: Logging) -> anyhow::Result<()> {
     if let Some(mode) = arguments.fail.filter(|mode| arguments.once && !mode.ends_well()) {
         let mode = mode.to_possible_value().map(|mode| mode.get_name().to_owned());
-        let mode = mode.unwrap_or_default();
-        let problem = anyhow::Error::msg(messages::never_ready(&mode));
-        return Err(problem.context(Usage));
+        return Err(exit::usage(messages::never_ready(&mode.unwrap_or_default())));
     }
     logging::start(log, "warn,audit=off,reconcile=off,machinist_runtime::controller=error");
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(async {
+    super::block_on(tokio::runtime::Builder::new_multi_thread(), async {
         let stop = shutdown::on_signal()?;
         Box::pin(play(arguments, stop)).await
-    });
-    runtime.shutdown_background();
-    result
+    })
 }
 
 async fn play(arguments: PlaygroundArguments, stop: CancellationToken) -> anyhow::Result<()> {
@@ -104,7 +96,7 @@ async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
         let rows = rows(sets).await?;
         let wrong: Vec<_> = rows.iter().filter(|row| !samples::is_as_expected(row)).collect();
         if wrong.is_empty() {
-            say(&view::table(&rows))?;
+            say(&view::tables(&rows))?;
             return say(&messages::samples_proved(rows.len()));
         }
         if began.elapsed() > PATIENCE {
@@ -125,7 +117,7 @@ async fn watch(
     while !stop.is_cancelled() {
         // Errors are expected while the API server stops.
         if let (Ok(rows), Ok(machines)) = (rows(sets).await, fleet.table(terminal).await) {
-            let tables = format!("{}\n\n{machines}", view::table(&rows));
+            let tables = format!("{}\n\n{machines}", view::tables(&rows));
             if tables != shown {
                 // Overwrites the old tables, unless there are log lines below them.
                 let writes = logging::writes();
@@ -151,11 +143,8 @@ async fn rows(sets: &Api<MachineSet>) -> anyhow::Result<Vec<Row>> {
 }
 
 fn run_arguments(control_plane: &ControlPlane) -> anyhow::Result<RunArguments> {
-    use clap::Parser;
     let kubeconfig = control_plane.kubeconfig_path().to_string_lossy();
-    let cli = Cli::try_parse_from([
-        "machinist",
-        "run",
+    Ok(RunArguments::parse(&[
         "--controllers=all",
         "--control-kubeconfig",
         &kubeconfig,
@@ -165,11 +154,7 @@ fn run_arguments(control_plane: &ControlPlane) -> anyhow::Result<RunArguments> {
         "--health-addr=0",
         "--instance-types=catalogue",
         "--time-scale=0.1",
-    ])?;
-    match cli.command {
-        Command::Run(arguments) => Ok(*arguments),
-        _ => anyhow::bail!("not the verb run"),
-    }
+    ])?)
 }
 
 fn say(text: &str) -> anyhow::Result<()> {

@@ -1,16 +1,13 @@
-//! Two tables with one row per MachineSet: its capacity annotations, and its labels or last Event. Pure.
-//!
-//! Messages are cut, so that a row fits in 100 columns.
+//! Two tables with one row per MachineSet: its capacity annotations, and its labels or last Event. Pure. Messages are
+//! cut, so that a row fits in 100 columns.
 
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use k8s_openapi::api::events::v1::Event;
 use machinist_api::machine_set::MachineSet;
 use machinist_api::names;
 
 const NOTE_WIDTH: usize = 80;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) instance_type: String,
@@ -18,17 +15,11 @@ pub(super) struct Row {
     pub(super) memory: String,
     pub(super) gpu: String,
     pub(super) architecture: String,
-    pub(super) upstream: Upstream,
-    pub(super) labels: String,
+    /// CPU, memory and GPUs in the annotations of upstream.
+    upstream: [String; 3],
+    labels: String,
     pub(super) reason: String,
     pub(super) note: String,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Upstream {
-    pub(super) cpu: String,
-    pub(super) memory: String,
-    pub(super) gpus: String,
 }
 
 impl Row {
@@ -37,6 +28,7 @@ impl Row {
         let annotation =
             |name: &str| annotations.and_then(|all| all.get(name)).cloned().unwrap_or_default();
         let spec = set.spec.provider_spec();
+        let instance_type = spec.and_then(|spec| spec["instanceType"].as_str());
         let labels = annotation(names::ANNOTATION_CAPACITY_LABELS);
         let pairs = || labels.split(',').filter_map(|pair| pair.split_once('='));
         let architecture = pairs().find(|(key, _)| *key == names::LABEL_ARCH);
@@ -49,23 +41,21 @@ impl Row {
             let uid = event.regarding.as_ref().and_then(|object| object.uid.as_ref());
             uid.is_some() && uid == set.metadata.uid.as_ref()
         };
-        let weight = |event: &&Event| (is_warning(event), event.event_time.clone());
+        let weight =
+            |event: &&Event| (event.type_.as_deref() == Some("Warning"), event.event_time.clone());
         let news = events.iter().filter(about).max_by_key(weight);
         Self {
             name: set.metadata.name.clone().unwrap_or_default(),
-            instance_type: spec
-                .and_then(|spec| spec["instanceType"].as_str())
-                .unwrap_or_default()
-                .to_owned(),
+            instance_type: instance_type.unwrap_or_default().to_owned(),
             vcpu: annotation(names::ANNOTATION_VCPU),
             memory: annotation(names::ANNOTATION_MEMORY),
             gpu: annotation(names::ANNOTATION_GPU),
             architecture: architecture.map(|(_, value)| value.to_owned()).unwrap_or_default(),
-            upstream: Upstream {
-                cpu: annotation(names::ANNOTATION_CAPACITY_CPU),
-                memory: annotation(names::ANNOTATION_CAPACITY_MEMORY),
-                gpus: gpus.map(annotation).join(" ").trim().to_owned(),
-            },
+            upstream: [
+                annotation(names::ANNOTATION_CAPACITY_CPU),
+                annotation(names::ANNOTATION_CAPACITY_MEMORY),
+                gpus.map(annotation).join(" ").trim().to_owned(),
+            ],
             labels: short.collect::<Vec<_>>().join(" "),
             reason: news.and_then(|event| event.reason.clone()).unwrap_or_default(),
             note: news.and_then(|event| event.note.clone()).unwrap_or_default(),
@@ -73,39 +63,37 @@ impl Row {
     }
 }
 
-fn is_warning(event: &Event) -> bool {
-    event.type_.as_deref() == Some("Warning")
+pub(super) fn tables(rows: &[Row]) -> String {
+    let values = rows.iter().map(|row| {
+        let [cpu, memory, gpus] = &row.upstream;
+        [&row.name, &row.instance_type, &row.vcpu, &row.memory, &row.gpu, cpu, memory, gpus]
+            .map(String::clone)
+            .to_vec()
+    });
+    let rest = rows.iter().map(|row| {
+        let words = if row.labels.is_empty() { &row.note } else { &row.labels };
+        vec![row.name.clone(), cut(words, NOTE_WIDTH)]
+    });
+    let headings =
+        ["MACHINESET", "INSTANCE TYPE", "VCPU", "MEMORYMB", "GPU", "CPU", "MEMORY", "GPUS"];
+    let values = table(&headings, values.collect());
+    format!("{values}\n\n{}", table(&["MACHINESET", "LABELS, OR LAST EVENT"], rest.collect()))
 }
 
-fn cut(text: &str) -> String {
-    if text.chars().count() <= NOTE_WIDTH {
+/// A table with a dash in each empty cell.
+pub(super) fn table(headings: &[&str], mut rows: Vec<Vec<String>>) -> String {
+    for cell in rows.iter_mut().flatten().filter(|cell| cell.is_empty()) {
+        cell.push('-');
+    }
+    crate::verbs::table::table(headings, rows).trim_end().to_owned()
+}
+
+pub(super) fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
         return text.to_owned();
     }
-    let mut short: String = text.chars().take(NOTE_WIDTH - 1).collect();
-    short.push('…');
-    short
-}
-
-pub(super) fn table(rows: &[Row]) -> String {
-    let mut values = Table::new();
-    values.load_style(NOTHING);
-    let names = ["MACHINESET", "INSTANCE TYPE", "VCPU", "MEMORYMB", "GPU", "CPU", "MEMORY", "GPUS"];
-    values.set_header(names);
-    let mut rest = Table::new();
-    rest.load_style(NOTHING);
-    rest.set_header(["MACHINESET", "LABELS, OR LAST EVENT"]);
-    for row in rows {
-        let Upstream { cpu, memory, gpus } = &row.upstream;
-        let cells = [&row.instance_type, &row.vcpu, &row.memory, &row.gpu, cpu, memory, gpus];
-        values.add_row([row.name.clone()].into_iter().chain(cells.map(|cell| shown(cell))));
-        let words = if row.labels.is_empty() { &row.note } else { &row.labels };
-        rest.add_row([row.name.clone(), shown(&cut(words))]);
-    }
-    format!("{}\n\n{}", values.trim_fmt(), rest.trim_fmt())
-}
-
-fn shown(text: &str) -> String {
-    if text.is_empty() { "-".to_owned() } else { text.to_owned() }
+    let short: String = text.chars().take(width - 1).collect();
+    format!("{short}…")
 }
 
 #[cfg(test)]
@@ -122,7 +110,7 @@ mod tests {
             memory: String::new(),
             gpu: String::new(),
             architecture: String::new(),
-            upstream: Upstream::default(),
+            upstream: Default::default(),
             labels: String::new(),
             reason: "FailedUpdate".to_owned(),
             note: note.to_owned(),
@@ -131,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_row_without_values_shows_dashes_and_the_event() {
-        let table = table(&[row("it is unknown")]);
+        let table = tables(&[row("it is unknown")]);
         let words = |line: usize| table.lines().nth(line).unwrap().split_whitespace();
         assert_eq!(words(1).collect::<Vec<_>>(), ["a", "m99.mega", "-", "-", "-", "-", "-", "-"]);
         assert_eq!(words(4).collect::<Vec<_>>(), ["a", "it", "is", "unknown"]);
@@ -158,7 +146,7 @@ mod tests {
             }}}}},
         }))
         .unwrap();
-        let table = table(&[Row::of(&set, &[])]);
+        let table = tables(&[Row::of(&set, &[])]);
         assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
         let lines: Vec<_> = table.lines().collect();
         assert_eq!(lines.len(), 5, "{table}");
@@ -171,7 +159,7 @@ mod tests {
 
     #[test]
     fn long_messages_are_cut_to_one_line() {
-        let table = table(&[row(&"ä".repeat(81)), row(&"b".repeat(80))]);
+        let table = tables(&[row(&"ä".repeat(81)), row(&"b".repeat(80))]);
         let lines: Vec<_> = table.lines().collect();
         assert_eq!(lines.len(), 7, "{table}");
         assert!(lines[5].ends_with(&format!(" {}…", "ä".repeat(79))), "{table}");

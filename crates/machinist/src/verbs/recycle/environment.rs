@@ -53,7 +53,7 @@ pub(super) fn node_groups(providers: &Providers) -> anyhow::Result<Arc<dyn NodeG
 }
 
 /// The user has credentials of their own, so no Secret is read.
-struct NoSecrets;
+pub(crate) struct NoSecrets;
 
 impl SecretReader for NoSecrets {
     fn read<'a>(&'a self, _: &'a ObjectKey) -> Pending<'a, Result<SecretData, Failure>> {

@@ -10,9 +10,9 @@ use machinist_provider::provider::Providers;
 use serde::Serialize;
 
 use super::arguments::{GroupsArguments, RecycleArguments};
-use super::table::table;
 use super::{environment, messages, show};
 use crate::exit::Usage;
+use crate::verbs::table::table;
 
 /// An instance in JSON and YAML.
 #[derive(Debug, Serialize)]

@@ -5,12 +5,11 @@
 //! 130 interrupted by Ctrl-C, the same command resumes.
 
 pub mod arguments;
-mod environment;
+pub(crate) mod environment;
 mod groups;
 mod messages;
 mod run;
 mod search;
-mod table;
 mod watch;
 
 use std::io::Write as _;
@@ -23,8 +22,7 @@ use self::arguments::{Format, RecycleArguments, RecycleCommand};
 use crate::cli::Logging;
 use crate::logging;
 
-/// Runs `machinist recycle`.
-pub fn main(
+pub(crate) fn main(
     arguments: &RecycleArguments,
     log: Logging,
     providers: &Providers,

@@ -14,8 +14,8 @@ use machinist_runtime::user_agent::UserAgent;
 use serde::Serialize;
 
 use super::arguments::{RecycleArguments, SearchArguments};
-use super::table::{age, cut, table};
 use super::{environment, messages, show};
+use crate::verbs::table::{age, cut, table};
 
 /// The most characters of a message in the table, without and with a column for instances.
 const MESSAGE: usize = 70;

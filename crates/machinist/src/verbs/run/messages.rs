@@ -1,21 +1,17 @@
 //! Errors of `machinist run`.
 
-/// `--controllers` has a name that does not exist.
 pub(crate) fn unknown_controller(name: &str, known: &[&str]) -> String {
     format!("--controllers: no controller {name:?}; valid names are all, {}", known.join(", "))
 }
 
-/// `--platform` has a name that does not exist.
 pub(crate) fn unknown_platform(name: &str, known: &[&str]) -> String {
     format!("--platform: no provider {name:?}; valid values are {}", known.join(", "))
 }
 
-/// `--workers` is set for a controller that does not run.
 pub(super) fn not_selected(name: &str) -> String {
     format!("--workers: controller {name:?} is not in --controllers")
 }
 
-/// A controller needs Nodes, and there is no cluster that has them.
 pub(super) fn needs_nodes(name: &str) -> String {
     format!("--target-kubeconfig=none: controller {name} needs the cluster with the Nodes")
 }

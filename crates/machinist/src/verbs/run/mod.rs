@@ -17,7 +17,7 @@ use machinist_runtime::timings::Timings;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Logging, RunArguments};
-use crate::exit::Usage;
+use crate::exit::{self, Usage};
 use crate::logging;
 use crate::registry::Wiring;
 
@@ -25,17 +25,18 @@ use crate::registry::Wiring;
 const THREADS: usize = 1;
 
 /// Runs until SIGTERM or SIGINT.
-pub fn main(arguments: &RunArguments, log: Logging, providers: &Providers) -> anyhow::Result<()> {
+pub(crate) fn main(
+    arguments: &RunArguments,
+    log: Logging,
+    providers: &Providers,
+) -> anyhow::Result<()> {
     logging::start(log, "info");
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
-    let result = runtime.block_on(async {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(THREADS);
+    super::block_on(runtime, async {
         let stop = shutdown::on_signal()?;
         run(arguments, providers, stop).await
-    });
-    // A DNS lookup that hangs must not delay the exit.
-    runtime.shutdown_background();
-    result
+    })
 }
 
 /// Runs until `stop`.
@@ -47,14 +48,11 @@ pub async fn run(
     let names: Vec<_> = providers.iter().map(|provider| provider.name()).collect();
     let platform = arguments.machines.platform(&names);
     let wiring = Wiring {
-        platform: platform.map_err(anyhow::Error::msg).context(Usage)?,
-        annotator: arguments.annotator.clone(),
-        machines: arguments.machines.clone(),
+        arguments: arguments.clone(),
         providers: providers.clone(),
-        time_scale: arguments.time_scale,
+        platform: platform.map_err(exit::usage)?,
     };
-    let mut controllers =
-        wiring.select(&arguments.controllers).map_err(anyhow::Error::msg).context(Usage)?;
+    let mut controllers = wiring.select().map_err(exit::usage)?;
     // Flags override what a controller declares.
     for LeaseCustom { namespace, duration } in controllers.iter_mut().map(|one| &mut one.lease) {
         *namespace = namespace.filter(|_| arguments.leader_elect_resource_namespace.is_none());
@@ -64,8 +62,7 @@ pub async fn run(
     if let Some((name, _)) =
         arguments.workers.iter().find(|(name, _)| !known.contains(&name.as_str()))
     {
-        let problem = anyhow::Error::msg(messages::not_selected(name));
-        return Err(problem.context(Usage));
+        return Err(exit::usage(messages::not_selected(name)));
     }
     let flags = ClusterFlags {
         control: arguments.control_kubeconfig.clone(),
@@ -75,9 +72,7 @@ pub async fn run(
     if matches!(choice.target, TargetChoice::None)
         && let Some(one) = controllers.iter().find(|one| one.declaration.needs_nodes)
     {
-        let name = one.declaration.name;
-        let problem = anyhow::Error::msg(messages::needs_nodes(name));
-        return Err(problem.context(Usage));
+        return Err(exit::usage(messages::needs_nodes(one.declaration.name)));
     }
     for gate in arguments.annotator.unknown_gates() {
         tracing::warn!(gate, "--feature-gates: unknown gate ignored");

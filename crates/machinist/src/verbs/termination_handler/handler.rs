@@ -1,19 +1,11 @@
-//! Carries two notices from the metadata service to the Node.
-//!
-//! A notice is kept until it is written, even if the metadata service no longer answers by then.
+//! Carries two notices from the metadata service to the Node. A notice is kept until it is written, even if the
+//! metadata service no longer answers by then.
 
+use anyhow::{Context as _, Result};
 use machinist_domain::conditions::Condition;
 
-use super::imds::{Imds, ImdsError};
-use super::own_node::{NodeError, OwnNode};
-
-#[derive(Debug, thiserror::Error)]
-pub(super) enum PollError {
-    #[error("instance metadata: {0}")]
-    Imds(#[from] ImdsError),
-    #[error("node: {0}")]
-    Node(#[from] NodeError),
-}
+use super::imds::Imds;
+use super::own_node::OwnNode;
 
 #[derive(Debug)]
 enum Progress {
@@ -41,7 +33,7 @@ impl Handler {
     }
 
     /// Requests the notices that are not known yet and writes them. A failure of one does not block the other.
-    pub(super) async fn poll(&mut self) -> Result<(), PollError> {
+    pub(super) async fn poll(&mut self) -> Result<()> {
         let Self { imds, node, termination, rebalance } = self;
         let first = termination.advance(node, async || imds.termination().await).await;
         if matches!(termination, Progress::Written) {
@@ -56,17 +48,17 @@ impl Progress {
     async fn advance(
         &mut self,
         node: &OwnNode,
-        ask: impl AsyncFnOnce() -> Result<Option<Condition>, ImdsError>,
-    ) -> Result<(), PollError> {
+        ask: impl AsyncFnOnce() -> Result<Option<Condition>>,
+    ) -> Result<()> {
         if let Self::Awaited = self
-            && let Some(condition) = ask().await?
+            && let Some(condition) = ask().await.context("instance metadata")?
         {
             let message = condition.message.as_deref();
             tracing::warn!(condition = &*condition.kind, message, "notice");
             *self = Self::Seen(condition);
         }
         if let Self::Seen(condition) = self {
-            node.set(condition).await?;
+            node.set(condition).await.context("node")?;
             *self = Self::Written;
         }
         Ok(())

@@ -1,13 +1,13 @@
-//! Client of the instance metadata service, version 2, with a token that is renewed before it expires.
-//!
-//! The service is not trusted: responses are limited in size and time, redirects are not followed, tokens are never
-//! logged. 404 means "no notice"; every other status but 200 is an error.
+//! Client of the instance metadata service, version 2, with a token that is renewed before it expires. The service is
+//! not trusted: responses are limited in size and time, redirects are not followed, tokens are never logged. 404 means
+//! "no notice"; every other status but 200 is an error.
 
 use std::time::Duration;
 
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use bytes::Bytes;
 use http::header::USER_AGENT;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -27,28 +27,8 @@ const TOKEN_HEADER: &str = "x-aws-ec2-metadata-token";
 const TTL_HEADER: &str = "x-aws-ec2-metadata-token-ttl-seconds";
 
 const TTL: u32 = 21_600;
-
 const LONGEST: usize = 4096;
-
 const TIMEOUT: Duration = Duration::from_secs(2);
-
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ImdsError {
-    #[error("invalid request: {0}")]
-    NotSent(#[from] http::Error),
-    #[error("no response to {path} within {TIMEOUT:?}")]
-    TimedOut { path: &'static str },
-    #[error("no response to {path}: {reason}")]
-    Disconnected { path: &'static str, reason: String },
-    #[error("the response to {path} exceeds {LONGEST} bytes")]
-    TooLong { path: &'static str },
-    #[error("{path} returned {status}")]
-    Refused { path: &'static str, status: StatusCode },
-    #[error("invalid token: {0}")]
-    Token(&'static str),
-    #[error("cannot parse the response to {path}: {reason}")]
-    Malformed { path: &'static str, reason: serde_json::Error },
-}
 
 #[derive(Debug)]
 pub(super) struct Imds {
@@ -65,12 +45,7 @@ struct Token {
     renew_at: Duration,
 }
 
-#[derive(Debug)]
-struct Answer {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Bytes,
-}
+type Answer = Response<Bytes>;
 
 impl Imds {
     pub(super) fn new(endpoint: String, clock: SharedClock) -> Self {
@@ -79,8 +54,8 @@ impl Imds {
     }
 
     /// The interruption notice, from either of two paths. A failure of one does not hide the other.
-    pub(super) async fn termination(&mut self) -> Result<Option<Condition>, ImdsError> {
-        let action = self.instance_action().await;
+    pub(super) async fn termination(&mut self) -> Result<Option<Condition>> {
+        let action = self.notice(INSTANCE_ACTION, notice::instance_action).await;
         if let Ok(Some(_)) = action {
             return action;
         }
@@ -92,33 +67,35 @@ impl Imds {
         }
     }
 
-    pub(super) async fn rebalance(&mut self) -> Result<Option<Condition>, ImdsError> {
-        let answer = self.get(REBALANCE).await?;
-        let notice = answer.map(|answer| notice::rebalance(&answer)).transpose();
-        notice.map_err(|reason| ImdsError::Malformed { path: REBALANCE, reason })
+    pub(super) async fn rebalance(&mut self) -> Result<Option<Condition>> {
+        self.notice(REBALANCE, notice::rebalance).await
     }
 
-    async fn instance_action(&mut self) -> Result<Option<Condition>, ImdsError> {
-        let answer = self.get(INSTANCE_ACTION).await?;
-        let notice = answer.map(|answer| notice::instance_action(&answer)).transpose();
-        notice.map_err(|reason| ImdsError::Malformed { path: INSTANCE_ACTION, reason })
+    async fn notice(
+        &mut self,
+        path: &str,
+        parse: fn(&[u8]) -> Result<Condition, serde_json::Error>,
+    ) -> Result<Option<Condition>> {
+        let answer = self.get(path).await?;
+        let notice = answer.map(|answer| parse(&answer)).transpose();
+        notice.with_context(|| format!("cannot parse the response to {path}"))
     }
 
-    async fn get(&mut self, path: &'static str) -> Result<Option<Bytes>, ImdsError> {
+    async fn get(&mut self, path: &str) -> Result<Option<Bytes>> {
         let mut answer = self.get_with_token(path).await?;
-        if answer.status == StatusCode::UNAUTHORIZED {
+        if answer.status() == StatusCode::UNAUTHORIZED {
             // The service may revoke tokens early, for example when the instance was stopped.
             self.token = None;
             answer = self.get_with_token(path).await?;
         }
-        match answer.status {
-            StatusCode::OK => Ok(Some(answer.body)),
+        match answer.status() {
+            StatusCode::OK => Ok(Some(answer.into_body())),
             StatusCode::NOT_FOUND => Ok(None),
-            status => Err(ImdsError::Refused { path, status }),
+            status => bail!("{path} returned {status}"),
         }
     }
 
-    async fn get_with_token(&mut self, path: &'static str) -> Result<Answer, ImdsError> {
+    async fn get_with_token(&mut self, path: &str) -> Result<Answer> {
         let token = match &self.token {
             Some(token) if self.clock.uptime() < token.renew_at => token.value.clone(),
             _ => self.renew_token().await?,
@@ -126,59 +103,56 @@ impl Imds {
         self.send(Method::GET, path, (TOKEN_HEADER, token)).await
     }
 
-    async fn renew_token(&mut self) -> Result<HeaderValue, ImdsError> {
+    async fn renew_token(&mut self) -> Result<HeaderValue> {
         let asked_at = self.clock.uptime();
         let answer = self.send(Method::PUT, TOKEN, (TTL_HEADER, TTL.into())).await?;
-        if answer.status != StatusCode::OK {
-            return Err(ImdsError::Refused { path: TOKEN, status: answer.status });
-        }
-        let token = Token::read(&answer, asked_at)?;
-        let value = token.value.clone();
-        self.token = Some(token);
-        Ok(value)
+        let status = answer.status();
+        ensure!(status == StatusCode::OK, "{TOKEN} returned {status}");
+        let token = Token::read(&answer, asked_at).context("invalid token")?;
+        Ok(self.token.insert(token).value.clone())
     }
 
     async fn send(
         &self,
         method: Method,
-        path: &'static str,
-        header: (&'static str, HeaderValue),
-    ) -> Result<Answer, ImdsError> {
+        path: &str,
+        (name, value): (&str, HeaderValue),
+    ) -> Result<Answer> {
         let request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.endpoint))
             .header(USER_AGENT, UserAgent::of(PARTY).header())
-            .header(header.0, header.1)
-            .body(Empty::new())?;
+            .header(name, value)
+            .body(Empty::new())
+            .context("invalid request")?;
+        let no_response = || format!("no response to {path}");
         let exchange = async {
-            let response = self.client.request(request).await;
-            let response = response.map_err(|error| disconnected(path, &error))?;
+            let response = self.client.request(request).await.with_context(no_response)?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, LONGEST).collect().await.map_err(|error| {
                 if error.is::<LengthLimitError>() {
-                    ImdsError::TooLong { path }
+                    anyhow!("the response to {path} exceeds {LONGEST} bytes")
                 } else {
-                    disconnected(path, &*error)
+                    anyhow!(error).context(no_response())
                 }
             })?;
-            Ok(Answer { status: head.status, headers: head.headers, body: body.to_bytes() })
+            Ok(Response::from_parts(head, body.to_bytes()))
         };
         let answer = tokio::time::timeout(TIMEOUT, exchange).await;
-        answer.unwrap_or(Err(ImdsError::TimedOut { path }))
+        answer.unwrap_or_else(|_| bail!("no response to {path} within {TIMEOUT:?}"))
     }
 }
 
 impl Token {
-    fn read(answer: &Answer, asked_at: Duration) -> Result<Self, ImdsError> {
-        let granted = answer.headers.get(TTL_HEADER).and_then(|value| value.to_str().ok());
+    fn read(answer: &Answer, asked_at: Duration) -> Result<Self> {
+        let granted = answer.headers().get(TTL_HEADER).and_then(|value| value.to_str().ok());
         let granted: Option<u32> = granted.and_then(|seconds| seconds.trim().parse().ok());
-        let granted = granted.ok_or(ImdsError::Token("no TTL"))?;
-        let text = answer.body.trim_ascii();
-        if text.is_empty() {
-            return Err(ImdsError::Token("empty"));
-        }
+        let granted = granted.context("no TTL")?;
+        let text = answer.body().trim_ascii();
+        ensure!(!text.is_empty(), "empty");
+        // The error of the conversion has no more to say, and must not have the token.
         let value = HeaderValue::from_bytes(text);
-        let mut value = value.map_err(|_| ImdsError::Token("not valid in a header"))?;
+        let mut value = value.map_err(|_| anyhow!("not valid in a header"))?;
         value.set_sensitive(true);
         // At half time, so that no request in flight has an expired token.
         let half = Duration::from_secs(granted.min(TTL).into()) / 2;
@@ -186,26 +160,15 @@ impl Token {
     }
 }
 
-fn disconnected(path: &'static str, error: &dyn std::error::Error) -> ImdsError {
-    let mut reason = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        reason = format!("{reason}: {cause}");
-        source = cause.source();
-    }
-    ImdsError::Disconnected { path, reason }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn token(ttl: Option<&'static str>, body: &'static [u8]) -> Result<Token, ImdsError> {
-        let mut headers = HeaderMap::new();
+    fn token(ttl: Option<&'static str>, body: &'static [u8]) -> Result<Token> {
+        let mut answer = Response::new(Bytes::from_static(body));
         if let Some(ttl) = ttl {
-            headers.insert(TTL_HEADER, HeaderValue::from_static(ttl));
+            answer.headers_mut().insert(TTL_HEADER, HeaderValue::from_static(ttl));
         }
-        let answer = Answer { status: StatusCode::OK, headers, body: Bytes::from_static(body) };
         Token::read(&answer, Duration::from_secs(100))
     }
 

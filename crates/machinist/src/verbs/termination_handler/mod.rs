@@ -1,11 +1,8 @@
 //! `machinist termination-handler`: reports EC2's notices as conditions of a spot node.
 //!
-//! Input: the instance metadata service ([`imds`], [`notice`]), which is polled. Output: the conditions `Terminating`
-//! and `RebalanceRecommended` of the own Node ([`own_node`]), each written at most once ([`handler`]). Not here: the
-//! reaction. A health check deletes the Machine.
-//!
-//! Invariants: no error ends the process; after `Terminating` it waits for a signal, because an exit would only
-//! restart the pod.
+//! It polls the instance metadata service and writes the conditions `Terminating` and `RebalanceRecommended` of the own
+//! Node, each at most once. A health check then deletes the Machine. No error ends the process; after `Terminating` it
+//! waits for a signal, because an exit would only restart the pod.
 
 mod handler;
 mod imds;
@@ -29,29 +26,24 @@ use self::handler::Handler;
 use self::imds::Imds;
 use self::own_node::OwnNode;
 use crate::cli::{Logging, TerminationHandlerArguments};
-use crate::exit::Usage;
+use crate::exit::{self, Usage};
 use crate::logging;
 
 /// Timeout of requests to the API server. EC2 gives notice two minutes ahead.
 const REQUEST: Duration = Duration::from_secs(10);
 
 const PARTY: &str = "termination-handler";
-
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 
 /// Runs until SIGTERM or SIGINT.
-pub fn main(arguments: &TerminationHandlerArguments, log: Logging) -> anyhow::Result<()> {
+pub(crate) fn main(arguments: &TerminationHandlerArguments, log: Logging) -> anyhow::Result<()> {
     logging::start(log, "info");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(async {
+    super::block_on(tokio::runtime::Builder::new_current_thread(), async {
         let stop = shutdown::on_signal()?;
         let handler = prepare(arguments).await?;
         stop.run_until_cancelled(watch(handler, arguments.poll_interval)).await;
         Ok(())
-    });
-    // A DNS lookup that hangs must not delay the exit.
-    runtime.shutdown_background();
-    result
+    })
 }
 
 async fn prepare(arguments: &TerminationHandlerArguments) -> anyhow::Result<Handler> {
@@ -76,7 +68,7 @@ async fn watch(mut handler: Handler, poll: Duration) -> Infallible {
                 trouble.is_over();
                 poll
             }
-            Err(error) => retry.delay(trouble.again(&error.to_string()), fastrand::f64()),
+            Err(error) => retry.delay(trouble.again(&exit::text(&error)), fastrand::f64()),
         };
         if !handler.is_done() {
             tokio::time::sleep(pause).await;

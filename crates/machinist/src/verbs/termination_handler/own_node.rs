@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use anyhow::{Context as _, Result};
+use bytes::Bytes;
 use machinist_api::resource::NODES;
 use machinist_api::wire::Node;
 use machinist_domain::conditions::Condition;
@@ -11,22 +13,12 @@ use machinist_runtime::lease::Leadership;
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::timings::Timings;
 use machinist_runtime::user_agent::UserAgent;
-use machinist_runtime::writer::{Gateway, WriteError, Writer, Written};
+use machinist_runtime::writer::{Gateway, Writer, Written};
 
 use super::PARTY;
 
 /// Attempts before a backoff: the kubelet writes the status too, so conflicts are normal.
 const ATTEMPTS: u32 = 5;
-
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NodeError {
-    #[error("cannot read the Node: {0}")]
-    Read(#[from] ApiError),
-    #[error("cannot parse the Node: {0}")]
-    Malformed(#[from] serde_json::Error),
-    #[error("cannot write the Node: {0}")]
-    Write(#[from] WriteError),
-}
 
 #[derive(Debug)]
 pub(super) struct OwnNode {
@@ -50,27 +42,28 @@ impl OwnNode {
         Self { name: name.to_owned(), session, writer, clock }
     }
 
-    pub(super) async fn set(&self, condition: &Condition) -> Result<(), NodeError> {
+    pub(super) async fn set(&self, condition: &Condition) -> Result<()> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match self.set_once(condition).await {
-                Err(NodeError::Write(error)) if error.conflict() && attempts < ATTEMPTS => {}
+            let node = self.read().await.context("cannot read the Node")?;
+            let node: Node = serde_json::from_slice(&node).context("cannot parse the Node")?;
+            let plan = condition.message.as_deref().unwrap_or_default();
+            let now = self.clock.now();
+            match self.writer.set_node_condition(&node, condition, now, &plan).await {
+                Err(error) if error.conflict() && attempts < ATTEMPTS => {}
+                Err(error) => return Err(error).context("cannot write the Node"),
                 Ok(Written::Nothing) => {
                     tracing::info!(condition = &*condition.kind, "Node has the condition already");
                     return Ok(());
                 }
-                result => return result.map(drop),
+                Ok(_) => return Ok(()),
             }
         }
     }
 
-    async fn set_once(&self, condition: &Condition) -> Result<Written, NodeError> {
+    async fn read(&self) -> Result<Bytes, ApiError> {
         let path = NODES.object_path("", &self.name);
-        let timeout = self.session.request_timeout();
-        let node = self.session.get(&path, "application/json", timeout).await?;
-        let node: Node = serde_json::from_slice(&node)?;
-        let plan = condition.message.as_deref().unwrap_or_default();
-        Ok(self.writer.set_node_condition(&node, condition, self.clock.now(), &plan).await?)
+        self.session.get(&path, "application/json", self.session.request_timeout()).await
     }
 }

@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use kube::api::PostParams;
 use machinist_controllers::annotator;
+use machinist_testbed::audit::AuditLog;
 use machinist_testbed::cluster;
 use machinist_testbed::ownership;
 use machinist_testbed::poll;
@@ -75,7 +76,7 @@ async fn the_annotator_writes_exactly_what_it_declares() -> Result<()> {
     let claims = ownership::claims(&annotator::DECLARATION);
     // The log comes a moment after the effect.
     poll::eventually(PATIENCE, "the audit log to match the declaration", || async {
-        let log = control_plane.audit().read_new()?;
+        let log = AuditLog::of(&control_plane).read_new()?;
         let ours = ownership::touches(&log, |entry| entry.user_agent.starts_with("machinist-"));
         ensure!(!ours.is_empty(), "nothing was written");
         ownership::compare(&claims, &ours)

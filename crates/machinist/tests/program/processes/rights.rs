@@ -9,10 +9,12 @@ use kube::Client;
 use kube::api::{Api, GetParams, ListParams};
 use kube::core::Request;
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::audit::AuditLog;
 use machinist_testbed::aws::AwsBed;
 use machinist_testbed::cluster;
 use machinist_testbed::kubectl::kubectl;
 use machinist_testbed::poll;
+use machinist_testbed::service_account;
 use serde_json::{Value, json};
 
 use crate::processes::support::access::{Attempt, answer, may_look_at, may_not_look_at};
@@ -62,7 +64,7 @@ async fn all_secrets_on_request(
     installation: &Installation,
 ) -> Result<()> {
     let (namespace, account) = (&installation.namespace, &installation.account);
-    let kubeconfig = control_plane.service_account_kubeconfig(namespace, account).await?;
+    let kubeconfig = service_account::kubeconfig(control_plane, namespace, account).await?;
     let flags = installation.flags()?;
     let more = ["--watch-all-secrets", "--time-scale=0.1"];
     let flags: Vec<_> = flags.iter().map(String::as_str).chain(more).collect();
@@ -111,7 +113,7 @@ async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<(
     assert!(!told.iter().any(|reason| reason == "CatalogueUsed"), "{told:?}");
 
     let user = installation.user();
-    let mut requests = control_plane.audit().read_new()?;
+    let mut requests = AuditLog::of(&control_plane).read_new()?;
     requests.retain(|entry| entry.user == user && entry.code == 200);
     let account = installation.client(&control_plane).await?;
     leases_come_first(&scene, &account, &installation, LEASE, "set").await?;
@@ -135,7 +137,7 @@ async fn it_works(
     more_flags: &[&'static str],
 ) -> Result<()> {
     let (namespace, account) = (&installation.namespace, &installation.account);
-    let kubeconfig = control_plane.service_account_kubeconfig(namespace, account).await?;
+    let kubeconfig = service_account::kubeconfig(control_plane, namespace, account).await?;
     let flags = installation.flags()?;
     let mut flags: Vec<_> = flags.iter().map(String::as_str).chain([SHORT_LEASE]).collect();
     flags.extend(more_flags);
@@ -158,7 +160,7 @@ async fn it_works(
     scene.annotated("set", LARGE).await?;
 
     let user = installation.user();
-    let mut requests = control_plane.audit().read_new()?;
+    let mut requests = AuditLog::of(control_plane).read_new()?;
     requests.retain(|entry| entry.user == user);
     assert!(requests.iter().any(|entry| entry.is_write() && entry.resource == "machinesets"));
     requests.retain(|entry| matches!(entry.code, 401 | 403));

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use anyhow::{Result, ensure};
-use machinist_control_plane::AuditEntry;
+use machinist_testbed::audit::{AuditEntry, AuditLog};
 use machinist_testbed::poll;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -50,7 +50,7 @@ async fn nothing_is_written(world: &World, old: &[String]) -> Result<()> {
     })
     .await?;
     pretends.terminate().await?;
-    let mut ours = world.control_plane.audit().read_new()?;
+    let mut ours = AuditLog::of(&world.control_plane).read_new()?;
     ours.retain(|entry| entry.user_agent.starts_with("machinist-"));
     ensure!(ours.iter().any(|entry| entry.resource == "eventrecyclers"), "it was not reconciled");
     ours.retain(AuditEntry::is_write);

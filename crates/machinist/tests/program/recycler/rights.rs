@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use machinist_control_plane::AuditEntry;
+use machinist_testbed::audit::{AuditEntry, AuditLog};
 use machinist_testbed::kubectl::kubectl;
 use machinist_testbed::poll;
+use machinist_testbed::service_account;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -47,7 +48,7 @@ fn a_group_is_recycled_with_the_rights_of_the_manifests_and_no_more() -> Result<
 
         let folder = TempDir::new()?;
         let kubeconfig = folder.path().join("kubeconfig");
-        let config = world.control_plane.service_account_kubeconfig(NAMESPACE, ACCOUNT).await?;
+        let config = service_account::kubeconfig(&world.control_plane, NAMESPACE, ACCOUNT).await?;
         std::fs::write(&kubeconfig, config)?;
         let start = || {
             let flags = ["--time-scale=0.2"];
@@ -102,7 +103,7 @@ async fn led_by(world: &World, process: &Process) -> Result<()> {
 async fn requests(world: &World) -> Result<Vec<AuditEntry>> {
     let user = format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}");
     poll::eventually(PATIENCE, "the watches to end", || async {
-        let mut all = world.control_plane.audit().read_new()?;
+        let mut all = AuditLog::of(&world.control_plane).read_new()?;
         all.retain(|entry| entry.user == user);
         for resource in ["events", "pods", "nodes", "eventrecyclers", "leases"] {
             let ended = |entry: &AuditEntry| entry.verb == "watch" && entry.resource == resource;

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::kubectl::kubectl;
+use machinist_testbed::service_account;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -52,9 +53,7 @@ impl Installation {
     pub(crate) async fn token(&self) -> Result<String> {
         let namespace = self.daemon_set["metadata"]["namespace"].as_str().context("a namespace")?;
         let account = self.pod()["serviceAccountName"].as_str().context("an account")?;
-        let config = self.control_plane.service_account_kubeconfig(namespace, account).await?;
-        let config: Value = serde_saphyr::from_str(&config)?;
-        Ok(config["users"][0]["user"]["token"].as_str().context("a token")?.to_owned())
+        service_account::token(&self.control_plane, namespace, account).await
     }
 }
 

@@ -24,7 +24,7 @@ impl Cloud {
         fail: Option<FailMode>,
     ) -> anyhow::Result<Self> {
         let sim = SimCloud::new(fastrand::u64(..), 1.0);
-        sim.set_modes(fail.map_or_else(Modes::default, modes));
+        sim.set_modes(behaviour(fail).0);
         let server = SimServer::start(&sim).await.context("starting the simulated cloud")?;
         let config = control_plane.kube_config();
         let kubelets = Kubelets::start(&sim, config, KubeletOptions::default())?;
@@ -36,21 +36,20 @@ impl Cloud {
     }
 }
 
-pub(super) fn failures(mode: FailMode) -> Value {
+/// Of the cloud, and `failures` in the provider spec.
+pub(super) fn behaviour(mode: Option<FailMode>) -> (Modes, Value) {
+    let (mut modes, mut failures) = (Modes::default(), json!({}));
     match mode {
-        FailMode::NeverBoots => json!({"neverBoots": true}),
-        FailMode::Dies => json!({"diesAfterSeconds": 20}),
-        FailMode::NoCapacity => json!({"noCapacity": true}),
-        FailMode::Throttled | FailMode::LostAnswers | FailMode::Slow => json!({}),
+        None => {}
+        Some(FailMode::NeverBoots) => failures = json!({"neverBoots": true}),
+        Some(FailMode::Dies) => failures = json!({"diesAfterSeconds": 20}),
+        Some(FailMode::NoCapacity) => failures = json!({"noCapacity": true}),
+        Some(FailMode::Throttled) => modes.calls_per_second = Some(2),
+        Some(FailMode::LostAnswers) => modes.lost_per_mille = 500,
+        Some(FailMode::Slow) => {
+            modes.hidden_millis = 3000;
+            modes.create_answer_delay_millis = 2000;
+        }
     }
-}
-
-fn modes(mode: FailMode) -> Modes {
-    let well = Modes::default();
-    match mode {
-        FailMode::NeverBoots | FailMode::Dies | FailMode::NoCapacity => well,
-        FailMode::Throttled => Modes { calls_per_second: Some(2), ..well },
-        FailMode::LostAnswers => Modes { lost_per_mille: 500, ..well },
-        FailMode::Slow => Modes { hidden_millis: 3000, create_answer_delay_millis: 2000, ..well },
-    }
+    (modes, failures)
 }

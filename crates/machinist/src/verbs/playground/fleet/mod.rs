@@ -1,5 +1,4 @@
-//! The MachineSet with machines in the simulated cloud ([`cloud`]), its table ([`view`]), and the proof of `--once`
-//! ([`prove`]).
+//! The MachineSet with machines in the simulated cloud.
 
 pub(super) mod cloud;
 mod prove;
@@ -9,7 +8,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use machinist_api::machine::Machine;
 use machinist_api::machine_set::MachineSet;
@@ -49,20 +48,13 @@ impl Fleet {
 
     pub(super) async fn table(&self, with_ages: bool) -> anyhow::Result<String> {
         let machines = self.machines.list(&ListParams::default()).await?.items;
-        let now = jiff::Timestamp::now();
-        let rows: Vec<_> = machines.iter().map(|machine| view::Row::of(machine, now)).collect();
-        let table = view::table(&rows, with_ages);
+        let table = view::table(&machines, jiff::Timestamp::now(), with_ages);
         Ok(format!("{table}\n\n{}", messages::instances(self.cloud.sim.live())))
     }
 
     async fn scale(&self, replicas: u32) -> anyhow::Result<()> {
         let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
         self.sets.patch_scale(NAME, &PatchParams::default(), &patch).await.context("scaling")?;
-        Ok(())
-    }
-
-    async fn delete(&self, machine: &str) -> anyhow::Result<()> {
-        self.machines.delete(machine, &DeleteParams::default()).await.context("deleting")?;
         Ok(())
     }
 
@@ -101,7 +93,7 @@ fn sample(replicas: u32, fail: Option<FailMode>) -> anyhow::Result<MachineSet> {
                     "bootSeconds": 2,
                     "stopSeconds": 1,
                     "dataVolumeGiB": 10,
-                    "failures": fail.map_or(json!({}), cloud::failures),
+                    "failures": cloud::behaviour(fail).1,
                 }}},
             },
         },

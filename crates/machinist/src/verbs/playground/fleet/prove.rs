@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use anyhow::Context;
+use kube::api::DeleteParams;
+
 use super::Fleet;
 use crate::verbs::playground::{PATIENCE, messages, say};
 
@@ -19,7 +22,8 @@ impl Fleet {
         say(messages::SCALED)?;
 
         if let Some(victim) = before.first() {
-            self.delete(victim).await?;
+            let deleted = self.machines.delete(victim, &DeleteParams::default()).await;
+            deleted.context("deleting")?;
             self.wait_until("a replacement", self.size, |now| !now.contains(victim)).await?;
             say(&messages::replaced(victim))?;
         }

@@ -23,9 +23,9 @@ pub(super) use self::context::{RecycleContext, synced};
 use self::preview::Preview;
 use self::progress::Progress;
 use super::arguments::{RecycleArguments, RunArguments};
-use super::table::table;
 use super::{messages, say, show};
 use crate::exit::{Stopped, Usage};
+use crate::verbs::table::table;
 
 /// The result of one group in JSON and YAML.
 #[derive(Debug, Serialize)]

@@ -10,6 +10,7 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::audit::AuditLog;
 use machinist_testbed::cluster;
 use machinist_testbed::faults::Proxy;
 use machinist_testbed::poll;
@@ -155,7 +156,7 @@ impl Scene {
 
     /// How often machinist has patched a set, as far as the log says yet.
     pub(crate) fn patches(&self, name: &str) -> Result<usize> {
-        let mut entries = self.control_plane.audit().read_new()?;
+        let mut entries = AuditLog::of(self.control_plane).read_new()?;
         entries.retain(|entry| {
             entry.namespace == self.namespace
                 && (&*entry.resource, &*entry.verb) == ("machinesets", "patch")

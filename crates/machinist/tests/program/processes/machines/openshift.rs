@@ -4,6 +4,7 @@
 use anyhow::{Context, Result, ensure};
 use machinist_api::names::{LEASE_MACHINE, LEASE_MACHINE_SET, LEASE_NODE_LINK};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::audit::AuditLog;
 use machinist_testbed::kubectl::kubectl;
 use machinist_testbed::poll;
 use serde_json::json;
@@ -60,7 +61,7 @@ async fn machines_come_and_go_on_openshift_with_the_rights_of_the_overlay() -> R
 
     let user = installation.user();
     let requests = poll::eventually(PATIENCE, "what is read of OpenShift", || async {
-        let mut requests = control_plane.audit().read_new()?;
+        let mut requests = AuditLog::of(&control_plane).read_new()?;
         requests.retain(|entry| entry.user == user);
         for (_, resource, name) in OF_OPENSHIFT {
             let read = requests.iter().any(|one| one.resource == resource && one.name == name);

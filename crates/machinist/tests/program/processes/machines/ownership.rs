@@ -2,9 +2,9 @@
 
 use anyhow::{Result, ensure};
 use machinist_api::names::{ANNOTATION_MACHINE, ANNOTATION_NODE_METADATA};
-use machinist_control_plane::AuditEntry;
 use machinist_controllers::{machine, machine_set, node_link};
 use machinist_runtime::controller::declaration::Declaration;
+use machinist_testbed::audit::{AuditEntry, AuditLog};
 use machinist_testbed::cluster;
 use machinist_testbed::ownership;
 use machinist_testbed::poll;
@@ -44,7 +44,7 @@ async fn the_machine_controllers_write_exactly_what_they_declare() -> Result<()>
 
     // The log comes a moment after the effect.
     poll::eventually(PATIENCE, "the audit log to match the declarations", || async {
-        let log = control_plane.audit().read_new()?;
+        let log = AuditLog::of(&control_plane).read_new()?;
         let mut differences = Vec::new();
         for declaration in CONTROLLERS {
             let (controller, lease) = (declaration.name, declaration.lease_name());

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 use kube::Client;
 use machinist_api::names::LEASE_MACHINE;
-use machinist_control_plane::{AuditEntry, ControlPlane};
+use machinist_control_plane::{ControlPlane, Options};
+use machinist_testbed::audit::{AuditEntry, AuditLog};
 use machinist_testbed::cluster;
 use machinist_testbed::kubectl::kubectl;
 use machinist_testbed::poll;
@@ -47,7 +48,8 @@ const RARE: [&str; 5] = [
 /// A control plane that is as strict about owner references as OpenShift's.
 pub(super) async fn strict() -> Result<ControlPlane> {
     let flag = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
-    let control_plane = ControlPlane::builder().api_server_flag(flag).start().await?;
+    let options = Options { api_server_flags: vec![flag.to_owned()], ..Options::default() };
+    let control_plane = ControlPlane::start_with(options).await?;
     cluster::install_crds(&control_plane).await?;
     Ok(control_plane)
 }
@@ -123,7 +125,7 @@ async fn requests_of(
 ) -> Result<Vec<AuditEntry>> {
     let user = installation.user();
     poll::eventually(PATIENCE, "the watches to end", || async {
-        let mut requests = control_plane.audit().read_new()?;
+        let mut requests = AuditLog::of(control_plane).read_new()?;
         requests.retain(|entry| entry.user == user);
         let watched = |entry: &AuditEntry| entry.verb == "watch" && entry.resource == "machines";
         ensure!(requests.iter().any(watched), "no watch of machines has ended yet");

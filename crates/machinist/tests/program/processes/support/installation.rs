@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use kube::Client;
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::kubectl::kubectl;
+use machinist_testbed::service_account;
 use serde_json::Value;
 
 /// A variant of `deploy/`, installed.
@@ -66,12 +67,12 @@ impl Installation {
 
     /// A client with the rights of its account.
     pub(crate) async fn client(&self, control_plane: &ControlPlane) -> Result<Client> {
-        Ok(control_plane.service_account_client(&self.namespace, &self.account).await?)
+        service_account::client(control_plane, &self.namespace, &self.account).await
     }
 
     /// A kubeconfig with the rights of its account.
     pub(crate) async fn kubeconfig(&self, control_plane: &ControlPlane) -> Result<String> {
-        Ok(control_plane.service_account_kubeconfig(&self.namespace, &self.account).await?)
+        service_account::kubeconfig(control_plane, &self.namespace, &self.account).await
     }
 
     /// The user as the API server knows it.

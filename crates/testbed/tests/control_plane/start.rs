@@ -8,6 +8,8 @@ use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
 use machinist_control_plane::{ControlPlane, KubernetesVersion};
+use machinist_testbed::audit::AuditLog;
+use machinist_testbed::{kubectl, service_account};
 use serde_json::json;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
@@ -15,7 +17,7 @@ use tokio::time::Instant;
 static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
 
 async fn shared() -> Result<&'static ControlPlane> {
-    Ok(SHARED.get_or_try_init(ControlPlane::start).await?)
+    SHARED.get_or_try_init(ControlPlane::start).await
 }
 
 async fn namespace(client: &Client, name: &str) -> Result<()> {
@@ -49,7 +51,7 @@ async fn a_service_account_may_do_only_what_rbac_grants() -> Result<()> {
         serde_json::from_value(json!({ "metadata": { "name": "worker" } }))?;
     Api::namespaced(admin.clone(), "accounts").create(&PostParams::default(), &account).await?;
 
-    let worker = control_plane.service_account_client("accounts", "worker").await?;
+    let worker = service_account::client(control_plane, "accounts", "worker").await?;
     let config_maps = Api::<ConfigMap>::namespaced(worker, "accounts");
     let refused = config_maps.create(&PostParams::default(), &config_map("first")?).await;
     ensure!(
@@ -83,7 +85,7 @@ async fn a_service_account_may_do_only_what_rbac_grants() -> Result<()> {
 
 #[tokio::test]
 async fn an_account_that_does_not_exist_gives_no_client() -> Result<()> {
-    let error = shared().await?.service_account_client("default", "missing").await.err();
+    let error = service_account::client(shared().await?, "default", "missing").await.err();
     ensure!(
         error.as_ref().is_some_and(|it| it.to_string().contains("default/missing")),
         "{error:?}"
@@ -101,7 +103,7 @@ async fn the_audit_log_has_every_write_with_its_user_agent() -> Result<()> {
     namespace(&client, "audited").await?;
     let config_maps = Api::<ConfigMap>::namespaced(client, "audited");
 
-    let mut log = control_plane.audit();
+    let mut log = AuditLog::of(control_plane);
     log.skip_to_end()?;
     for number in 0..20 {
         config_maps
@@ -129,7 +131,7 @@ async fn the_audit_log_has_every_write_with_its_user_agent() -> Result<()> {
 
 #[tokio::test]
 async fn kubectl_works_without_further_setup() -> Result<()> {
-    let mut kubectl = shared().await?.kubectl().await?;
+    let mut kubectl = kubectl::command(shared().await?).await?;
     let output = tokio::task::spawn_blocking(move || {
         kubectl.args(["get", "namespaces", "-o", "name"]).output()
     });

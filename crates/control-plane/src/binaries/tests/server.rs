@@ -12,23 +12,23 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// What is sent for a path.
 #[derive(Clone)]
-pub(crate) struct Answer {
+pub(super) struct Answer {
     head: String,
     body: Vec<u8>,
 }
 
 impl Answer {
-    pub(crate) fn ok(body: &[u8]) -> Self {
+    pub(super) fn ok(body: &[u8]) -> Self {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n", body.len());
         Self { head, body: body.to_owned() }
     }
 
     /// Promises all and sends half.
-    pub(crate) fn truncated(body: &[u8]) -> Self {
+    pub(super) fn truncated(body: &[u8]) -> Self {
         Self { body: body[..body.len() / 2].to_owned(), ..Self::ok(body) }
     }
 
-    pub(crate) fn redirect(path: &str) -> Self {
+    pub(super) fn redirect(path: &str) -> Self {
         let head = format!("HTTP/1.1 302 Found\r\nLocation: {path}\r\nContent-Length: 0\r\n");
         Self { head, body: Vec::new() }
     }
@@ -40,13 +40,13 @@ impl Answer {
 }
 
 /// A running server; it ends with the test's runtime.
-pub(crate) struct Server {
+pub(super) struct Server {
     address: SocketAddr,
     hits: Arc<Mutex<HashMap<String, usize>>>,
 }
 
 impl Server {
-    pub(crate) async fn start(answers: Vec<(String, Answer)>) -> Result<Self> {
+    pub(super) async fn start(answers: Vec<(String, Answer)>) -> Result<Self> {
         // The client is built with TLS even for plain addresses.
         rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
         let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -62,11 +62,11 @@ impl Server {
         Ok(Self { address, hits })
     }
 
-    pub(crate) fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn hits(&self, path: &str) -> usize {
+    pub(super) fn hits(&self, path: &str) -> usize {
         let hits = self.hits.lock().unwrap_or_else(PoisonError::into_inner);
         hits.get(path).copied().unwrap_or_default()
     }
@@ -96,7 +96,7 @@ async fn serve(
     Ok(())
 }
 
-pub(crate) fn sha256(content: &[u8]) -> String {
+pub(super) fn sha256(content: &[u8]) -> String {
     let digits: Vec<String> =
         Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
     digits.concat()

@@ -4,10 +4,10 @@
 //! `control-plane fetch` only gets the programs named after it (without names: all of the default version), so that a
 //! slow first build happens at a terminal and not inside a test.
 
-use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use anyhow::{Result, anyhow, ensure};
 use machinist_control_plane::ControlPlane;
 use machinist_control_plane::binaries::{Binary, Sources};
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,17 +19,17 @@ async fn main() -> ExitCode {
     let result = match words.as_slice() {
         [] => run().await,
         ["fetch", names @ ..] => fetch(names).await,
-        _ => Err("usage: control-plane | control-plane fetch [PROGRAM...]".into()),
+        _ => Err(anyhow!("usage: control-plane | control-plane fetch [PROGRAM...]")),
     };
     let Err(error) = result else {
         return ExitCode::SUCCESS;
     };
     // There is no other place to report that stderr is closed.
-    writeln!(io::stderr(), "{}", chain(error.as_ref())).ok();
+    writeln!(io::stderr(), "{error:#}").ok();
     ExitCode::FAILURE
 }
 
-async fn run() -> Result<(), Box<dyn Error>> {
+async fn run() -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let control_plane = ControlPlane::start().await?;
@@ -42,13 +42,13 @@ async fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-async fn fetch(names: &[&str]) -> Result<(), Box<dyn Error>> {
+async fn fetch(names: &[&str]) -> Result<()> {
     // A second call in a process would be refused; this is the first.
     rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
     let sources = Sources::from_env()?;
-    let unknown = names.iter().find(|name| !Binary::ALL.iter().any(|it| it.file_name() == **name));
-    if let Some(name) = unknown {
-        return Err(format!("no program is called {name}").into());
+    for name in names {
+        let known = Binary::ALL.iter().any(|it| it.file_name() == *name);
+        ensure!(known, "no program is called {name}");
     }
     for binary in Binary::ALL {
         if names.is_empty() || names.contains(&binary.file_name()) {
@@ -56,14 +56,4 @@ async fn fetch(names: &[&str]) -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
-}
-
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
 }

@@ -1,17 +1,13 @@
-//! Control planes as tests use them: where the programs come from, what starts, what stops, what is left.
+//! Control planes as tests use them: what starts, what stops, what is left.
 
 #[cfg(test)]
 mod companions;
-#[cfg(test)]
-mod download;
 #[cfg(test)]
 mod lifetime;
 #[cfg(test)]
 mod oldest_version;
 #[cfg(test)]
 mod restart;
-#[cfg(test)]
-mod server;
 #[cfg(test)]
 mod start;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{DeleteParams, PostParams};
 use kube::{Api, Client};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::companions::Companions;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -27,8 +28,8 @@ async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Result<Option<T>>) 
 
 #[tokio::test]
 async fn a_whole_cluster_without_machines() -> Result<()> {
-    let builder = ControlPlane::builder().with_controller_manager().with_scheduler().with_kwok();
-    let control_plane = builder.start().await?;
+    let control_plane = ControlPlane::start().await?;
+    let _companions = Companions::start(&control_plane).await?;
     let client = control_plane.client()?;
     orphans_are_collected(&client).await.context("kube-controller-manager")?;
     a_pod_runs(&client).await.context("kube-scheduler and kwok")

@@ -5,20 +5,14 @@
 //! new since the last one. A line that is still being written stays for the next call.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result};
 use jiff::Timestamp;
+use machinist_control_plane::ControlPlane;
 use serde::Deserialize;
 use serde_json::Value;
-
-/// Everything, without bodies. `RequestReceived` would double the number of lines and says nothing about the outcome.
-pub(crate) const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- level: Metadata
-";
 
 /// The bodies of writes, too, apart from those that may hold secrets. For a file that `--audit-policy-file` names.
 pub const POLICY_WITH_BODIES: &str = "apiVersion: audit.k8s.io/v1
@@ -34,27 +28,6 @@ rules:
   - group: authentication.k8s.io
 - level: RequestResponse
 ";
-
-/// The log could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum AuditError {
-    /// The file cannot be read.
-    #[error("cannot read {path}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A line is not an audit event.
-    #[error("not an audit event: {line}")]
-    Parse {
-        /// The line.
-        line: String,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-}
 
 /// One finished request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,32 +79,31 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// Reads from the first entry on.
+    /// The log of a control plane, from its first entry on.
+    pub fn of(control_plane: &ControlPlane) -> Self {
+        Self::from_start(&control_plane.folder().join("audit.log"))
+    }
+
+    /// The log in a file, from its first entry on.
     pub fn from_start(path: &Path) -> Self {
         Self { path: path.to_owned(), offset: 0 }
     }
 
     /// Skips everything that is in the log now.
-    pub fn skip_to_end(&mut self) -> Result<(), AuditError> {
-        let end = std::fs::metadata(&self.path).map_err(|source| self.unreadable(source))?.len();
-        self.offset = end;
+    pub fn skip_to_end(&mut self) -> Result<()> {
+        self.offset = std::fs::metadata(&self.path).with_context(|| self.unreadable())?.len();
         Ok(())
     }
 
-    /// Where the next read begins, in bytes.
-    pub fn offset(&self) -> u64 {
-        self.offset
-    }
-
     /// The finished requests since the last call, in the order in which they finished.
-    pub fn read_new(&mut self) -> Result<Vec<AuditEntry>, AuditError> {
+    pub fn read_new(&mut self) -> Result<Vec<AuditEntry>> {
         let mut text = Vec::new();
         File::open(&self.path)
             .and_then(|mut file| {
                 file.seek(SeekFrom::Start(self.offset))?;
                 file.read_to_end(&mut text)
             })
-            .map_err(|source| self.unreadable(source))?;
+            .with_context(|| self.unreadable())?;
         let complete = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         let mut entries = Vec::new();
         for line in text[..complete].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -141,16 +113,14 @@ impl AuditLog {
         Ok(entries)
     }
 
-    fn unreadable(&self, source: io::Error) -> AuditError {
-        AuditError::Read { path: self.path.clone(), source }
+    fn unreadable(&self) -> String {
+        format!("cannot read {}", self.path.display())
     }
 }
 
-fn parse(line: &[u8]) -> Result<Option<AuditEntry>, AuditError> {
-    let event: Event = serde_json::from_slice(line).map_err(|source| AuditError::Parse {
-        line: String::from_utf8_lossy(line).into_owned(),
-        source,
-    })?;
+fn parse(line: &[u8]) -> Result<Option<AuditEntry>> {
+    let event: Event = serde_json::from_slice(line)
+        .with_context(|| format!("not an audit event: {}", String::from_utf8_lossy(line)))?;
     Ok((event.stage == "ResponseComplete").then(|| event.into()))
 }
 

@@ -1,7 +1,7 @@
 //! Tables as kubectl prints them: upper-case headings, three spaces between columns.
 
 /// Lines of equal columns. The last column is not padded.
-pub(super) fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
+pub(crate) fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut all = vec![headings.iter().map(|&heading| heading.to_owned()).collect::<Vec<_>>()];
     all.extend(rows);
     let width = |column: usize| {
@@ -20,7 +20,7 @@ pub(super) fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
 }
 
 /// At most so many characters, on one line.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub(crate) fn cut(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(most) {
         None => line,
@@ -29,7 +29,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 }
 
 /// A time that has passed, as kubectl writes it: `45s`, `12m`, `3h`, `2d`.
-pub(super) fn age(seconds: i64) -> String {
+pub(crate) fn age(seconds: i64) -> String {
     match seconds.max(0) {
         seconds @ 0..120 => format!("{seconds}s"),
         seconds @ 120..7200 => format!("{}m", seconds / 60),

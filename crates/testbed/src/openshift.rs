@@ -1,0 +1,46 @@
+//! OpenShift's own definitions of Machines and MachineSets, for tests that must hold on a real OpenShift too.
+//!
+//! They come from the Go module that OpenShift publishes them in, pinned in `tools/control-plane/openshift-crds`;
+//! `go.sum` fixes their content. Go keeps the module in its own cache, so the network is used once per machine.
+//! Nothing is copied into this repository.
+
+use anyhow::{Context, Result};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use machinist_control_plane::binaries::{GoModule, Sources};
+use serde_json::Value;
+
+const MODULE: &str = "github.com/openshift/api";
+const MODULE_FILES: [(&str, &str); 2] = [
+    ("go.mod", include_str!("../../../tools/control-plane/openshift-crds/go.mod")),
+    ("go.sum", include_str!("../../../tools/control-plane/openshift-crds/go.sum")),
+];
+const MANIFESTS: &str = "machine/v1beta1/zz_generated.crd-manifests";
+const KINDS: [&str; 2] = ["machines", "machinesets"];
+
+/// Which of OpenShift's feature sets the definitions are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FeatureSet {
+    /// What a cluster has by default.
+    Default,
+    /// With every gate open, among them the migration to Cluster API.
+    CustomNoUpgrade,
+}
+
+/// OpenShift's definitions of Machine and MachineSet, in this order.
+pub async fn openshift_crds(set: FeatureSet) -> Result<Vec<Value>> {
+    let module = GoModule::new(&Sources::from_env()?, &MODULE_FILES)?.folder_of(MODULE).await;
+    let folder = module.context("cannot get OpenShift's definitions with Go")?.join(MANIFESTS);
+    KINDS
+        .iter()
+        .map(|kind| folder.join(format!("0000_10_machine-api_01_{kind}-{set:?}.crd.yaml")))
+        .map(|file| {
+            let yaml = std::fs::read_to_string(&file);
+            let yaml = yaml.with_context(|| format!("cannot read {}", file.display()))?;
+            let definition: Value =
+                serde_saphyr::from_str(&yaml).with_context(|| file.display().to_string())?;
+            // Without what the API server does not read.
+            let definition: CustomResourceDefinition = serde_json::from_value(definition)?;
+            Ok(serde_json::to_value(definition)?)
+        })
+        .collect()
+}
