@@ -66,14 +66,15 @@ impl<K: Kind + Copy> OpenShiftObject<K> {
         if is_new {
             opened(watch);
         }
-        let what = || Target::Other(format!("{} {}", K::RESOURCE, self.key));
+        let what = format!("{} {}", K::RESOURCE, self.key);
+        let target = || Target::Other(what.clone());
         let patience = self.shared.timings.request;
-        first_list::wait(watch, what, patience).await.map_err(|error| error.failure())?;
+        first_list::wait(watch, target, patience).await.map_err(|error| error.failure())?;
         match watch.get(&self.key) {
             None => Ok(None),
             Some(Entry::Known(object)) => Ok(Some(object)),
             Some(Entry::Undecodable(object)) => {
-                let text = messages::undecodable(&what(), &object.error);
+                let text = messages::undecodable(&what, &object.error);
                 Err(ApiError::NotUnderstood(text).failure())
             }
         }

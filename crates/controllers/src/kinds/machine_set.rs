@@ -14,7 +14,9 @@ use machinist_domain::shape::Shape;
 use machinist_provider::spec::{SpecError, SpecHalf};
 use machinist_runtime::cache::kind::{Kind, Stored};
 
-pub(crate) use self::state::{DeletePolicy, MachineSetSpec, MachineSetState, UnknownDeletePolicy};
+pub(crate) use self::state::{
+    DeletePolicy, MachineSetSpec, MachineSetState, MachineSetStatus, UnknownDeletePolicy,
+};
 pub use self::state::{NoState, State};
 use super::interner::{Interner, name};
 

@@ -17,10 +17,10 @@ pub use event_recycler::{EventRecycler, EventRecyclers};
 pub(crate) use machine::{Hook, Machine, ProviderSpec};
 pub use machine::{Machines, NodeRef};
 pub(crate) use machine_set::{
-    Authority, DeletePolicy, MachineSet, MachineSetSpec, MachineSetState, UnknownDeletePolicy,
+    Authority, DeletePolicy, MachineSet, MachineSetSpec, MachineSetState, MachineSetStatus,
+    UnknownDeletePolicy,
 };
 pub use machine_set::{MachineSets, NoState, State};
 pub use node::Nodes;
 pub(crate) use node::{Node, Ready};
-pub(crate) use pod::Pod;
 pub use pod::Pods;
