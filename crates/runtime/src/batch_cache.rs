@@ -169,13 +169,9 @@ impl<S: BatchSource> State<S> {
         self.next_number += 1;
         self.pending.insert(key.clone(), number);
         let queued = Queued { key: key.clone(), number, query: query() };
-        match self.lanes.get_mut(lane) {
-            Some(waiting) => {
-                waiting.push(queued);
-                false
-            }
-            None => self.lanes.insert(lane.clone(), vec![queued]).is_none(),
-        }
+        let starts = !self.lanes.contains_key(lane);
+        self.lanes.entry(lane.clone()).or_default().push(queued);
+        starts
     }
 
     /// The next queries of a lane; `None` if there are none, and then the lane's task ends.

@@ -49,9 +49,8 @@ impl<K: Kind> Cache<K> {
         &self,
         keys: impl Iterator<Item = &'a ObjectKey> + Send,
     ) -> Result<(), ApiError> {
-        let uncertain: Vec<_> = keys.filter(|key| self.is_uncertain(key)).cloned().collect();
-        for key in uncertain {
-            self.read_live(&key).await?;
+        for key in keys {
+            self.get_certain(key).await?;
         }
         Ok(())
     }

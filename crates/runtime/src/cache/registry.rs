@@ -93,9 +93,7 @@ impl Caches {
 
     /// The cache of a kind, opened on first use; it stays. Only the first `kind` is used.
     pub fn open<K: Kind>(&self, cluster: &Cluster, scope: Scope, kind: K) -> Arc<Cache<K>> {
-        let Held { cache, _hold: hold } = self.find(cluster, scope, kind, true);
-        drop(hold);
-        cache
+        self.find(cluster, scope, kind, true).cache
     }
 
     /// The cache of a kind, opened on first use, until the last holder drops it. Only the first `kind` is used.

@@ -144,7 +144,9 @@ impl<K: Kind> Cache<K> {
     async fn verify_periodically(&self) {
         self.wait_synced().await;
         loop {
-            tokio::time::sleep(self.next_verify()).await;
+            // Up to a tenth early, so that replicas do not list at once.
+            let pause = self.timings.sync_period.mul_f64(1.0 - fastrand::f64() / 10.0);
+            tokio::time::sleep(pause).await;
             match self.verify().await {
                 Ok(0) => {}
                 Ok(repairs) => {
@@ -158,11 +160,6 @@ impl<K: Kind> Cache<K> {
             // Retries what waits for a change, in case another object changed.
             self.store.notify_all();
         }
-    }
-
-    /// Up to a tenth early, so that replicas do not list at once.
-    fn next_verify(&self) -> Duration {
-        self.timings.sync_period.mul_f64(1.0 - fastrand::f64() / 10.0)
     }
 }
 

@@ -53,9 +53,9 @@ pub struct Read {
     /// A subresource, or "".
     pub subresource: &'static str,
     /// Verbs as RBAC names them.
-    pub verbs: &'static [&'static str],
+    pub verbs: Names,
     /// The only objects that are read; empty for all of them.
-    pub names: &'static [&'static str],
+    pub names: Names,
     /// Why, where it is not obvious. Becomes a comment in the ClusterRole.
     pub why: &'static str,
 }
@@ -70,13 +70,16 @@ pub struct Write {
     /// `create`, `patch`, `delete` or `update`.
     pub verb: &'static str,
     /// Paths. Each stands for everything below it, `*` for the whole object.
-    pub fields: &'static [&'static str],
+    pub fields: Names,
     /// Who reads them, what happens to values of others, when they are removed.
     pub note: &'static str,
 }
 
+/// Names of verbs, objects or fields.
+pub type Names = &'static [&'static str];
+
 /// Informer access.
-pub const WATCH: &[&str] = &["get", "list", "watch"];
+pub const WATCH: Names = &["get", "list", "watch"];
 
 impl Lease {
     /// `machinist-<controller>`.
@@ -93,12 +96,12 @@ impl Lease {
 
 #[expect(missing_docs, reason = "the names say it")]
 impl Read {
-    pub const fn new(resource: Resource, verbs: &'static [&'static str]) -> Self {
+    pub const fn new(resource: Resource, verbs: Names) -> Self {
         Self { resource, subresource: "", verbs, names: &[], why: "" }
     }
 
     #[must_use]
-    pub const fn named(self, names: &'static [&'static str]) -> Self {
+    pub const fn named(self, names: Names) -> Self {
         Self { names, ..self }
     }
 
@@ -113,25 +116,17 @@ impl Write {
     pub const fn new(
         verb: &'static str,
         resource: Resource,
-        fields: &'static [&'static str],
+        fields: Names,
         note: &'static str,
     ) -> Self {
         Self { resource, subresource: "", verb, fields, note }
     }
 
-    pub const fn patch(
-        resource: Resource,
-        fields: &'static [&'static str],
-        note: &'static str,
-    ) -> Self {
+    pub const fn patch(resource: Resource, fields: Names, note: &'static str) -> Self {
         Self::new("patch", resource, fields, note)
     }
 
-    pub const fn status(
-        resource: Resource,
-        fields: &'static [&'static str],
-        note: &'static str,
-    ) -> Self {
+    pub const fn status(resource: Resource, fields: Names, note: &'static str) -> Self {
         Self::patch(resource, fields, note).below("status")
     }
 
@@ -158,7 +153,7 @@ pub const FRAME_WRITES: [Write; 3] = [
     ),
 ];
 
-const LEASE_FIELDS: &[&str] = &["spec", "metadata.annotations[machinist.dev/holder]"];
+const LEASE_FIELDS: Names = &["spec", "metadata.annotations[machinist.dev/holder]"];
 
 /// What the frame reads for every controller.
 pub const FRAME_READS: [Read; 1] = [Read::new(CUSTOM_RESOURCE_DEFINITIONS, &["list", "watch"])

@@ -42,12 +42,6 @@ struct Claimed<'a> {
     writes: SelfWrites,
 }
 
-impl<'a> Claimed<'a> {
-    fn new(queue: &'a Queue, key: ObjectKey) -> Self {
-        Self { queue, key, writes: SelfWrites::default() }
-    }
-}
-
 impl Drop for Claimed<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -129,7 +123,8 @@ impl<C: Controller> Driver<C> {
 
     async fn worker(self: Arc<Self>, halt: CancellationToken) {
         while let Some(key) = halt.run_until_cancelled(self.queue.take()).await {
-            self.reconcile(&Claimed::new(&self.queue, key)).await;
+            let writes = SelfWrites::default();
+            self.reconcile(&Claimed { queue: &self.queue, key, writes }).await;
         }
     }
 
@@ -140,11 +135,8 @@ impl<C: Controller> Driver<C> {
         let writer = self.writer.for_reconcile(&claimed.writes);
         let began = self.shared.clock.uptime();
         let (result, retry) = self.stages(key, &writer).instrument(span).await;
-        self.shared.metrics.reconciled(
-            C::NAME,
-            result.as_str(),
-            self.shared.clock.uptime().saturating_sub(began),
-        );
+        let took = self.shared.clock.uptime().saturating_sub(began);
+        self.shared.metrics.reconciled(C::NAME, result.as_str(), took);
         let retry = match retry {
             // The reconcile waits for a change, but its write changed nothing.
             None | Some(Retry::OnChange) if claimed.writes.had_no_effect() => Some(Retry::Backoff),

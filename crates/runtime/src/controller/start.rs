@@ -112,7 +112,8 @@ async fn run<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C, start: Start)
 /// Watches the CustomResourceDefinition, or polls the resource if that is not allowed.
 async fn wait_served(shared: &Shared, resource: Resource) {
     let definitions = shared.caches.open(&shared.control, Scope::All, CustomResourceDefinitions);
-    let name = ObjectKey::new("", resource.crd_name());
+    let crd = resource.crd_name();
+    let name = ObjectKey::new("", crd.as_str());
     let news = Arc::new(Notify::new());
     let (bell, wanted) = (news.clone(), name.clone());
     definitions.subscribe(move |change| {
@@ -123,10 +124,7 @@ async fn wait_served(shared: &Shared, resource: Resource) {
     let mut attempts = 0;
     while definitions.get(&name).is_none() {
         if definitions.state().synced {
-            tracing::warn!(
-                resource = resource.crd_name(),
-                "waiting for the CustomResourceDefinition"
-            );
+            tracing::warn!(resource = crd, "waiting for the CustomResourceDefinition");
             news.notified().await;
         } else if is_served(shared, resource).await {
             return;

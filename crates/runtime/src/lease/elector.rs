@@ -220,7 +220,10 @@ impl Elector {
         self.shared.metrics.leader(self.name.controller, false);
         let ours = |record: &&Record| record.holder == self.name.identity;
         let Some(record) = self.observed.record.as_ref().filter(ours) else { return };
-        if self.has_write_under_way() {
+        // A write without an answer may still be executed after another process leads.
+        let given_up = *self.unanswered.lock();
+        let since = |at| self.shared.clock.uptime().saturating_sub(at);
+        if given_up.is_some_and(|at| since(at) < self.timings.lease) {
             tracing::warn!(lease = %self.name.key, "lease not released, it has to expire: a write is in flight");
             return;
         }
@@ -237,13 +240,6 @@ impl Elector {
             }
             Err(_) => tracing::warn!(lease = %self.name.key, "lease not released in time"),
         }
-    }
-
-    /// Whether a write without an answer may still be executed after another process leads.
-    fn has_write_under_way(&self) -> bool {
-        let given_up = *self.unanswered.lock();
-        given_up
-            .is_some_and(|at| self.shared.clock.uptime().saturating_sub(at) < self.timings.lease)
     }
 
     async fn give_back(&self, record: &Record) -> Result<(), WriteError> {

@@ -134,7 +134,8 @@ fn driver_of<C: Controller>(controller: C, cluster: &Cluster) -> Driver<C> {
 }
 
 async fn reconcile(driver: &Driver<Talker>, key: &ObjectKey) {
-    driver.reconcile(&Claimed::new(&driver.queue, key.clone())).await;
+    let (key, writes) = (key.clone(), SelfWrites::default());
+    driver.reconcile(&Claimed { queue: &driver.queue, key, writes }).await;
 }
 
 #[tokio::test]
