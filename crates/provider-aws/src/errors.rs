@@ -20,16 +20,25 @@ const LONGEST_MESSAGE: usize = 300;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names of the fields say it")]
 pub enum AwsError {
-    /// The region does not exist.
     NoSuchRegion(String),
     /// Credentials, CA bundle or region cannot be used; no request was sent.
     Access(Failure),
-    /// AWS responded with an error.
-    Refused { operation: &'static str, code: String, message: String, category: Category },
-    /// No response.
-    NoResponse { operation: &'static str, reason: String },
+    Refused {
+        operation: &'static str,
+        code: String,
+        message: String,
+        category: Category,
+    },
+    NoResponse {
+        operation: &'static str,
+        reason: String,
+    },
     /// A response that is not from AWS or incomplete, such as an HTML page.
-    InvalidResponse { operation: &'static str, status: u16, reason: String },
+    InvalidResponse {
+        operation: &'static str,
+        status: u16,
+        reason: String,
+    },
 }
 
 impl Error for AwsError {}
@@ -79,7 +88,8 @@ impl AwsError {
         if let Some(cause) = find::<CredentialsError>(error) {
             return Self::credentials(cause, from_secret);
         }
-        match (error.code(), status(error)) {
+        let status = error.raw_response().map_or(0, |response| response.status().as_u16());
+        match (error.code(), status) {
             (Some(code), status) => {
                 Self::refused(operation, code, error.message().unwrap_or("no reason given"), status)
             }
@@ -168,10 +178,6 @@ fn category_of(code: &str, status: u16) -> Category {
         _ if status >= 500 => Category::Unavailable,
         _ => Category::Unexpected,
     }
-}
-
-fn status<E>(error: &SdkError<E>) -> u16 {
-    error.raw_response().map_or(0, |response| response.status().as_u16())
 }
 
 /// Code and message of an STS error. Without a code the response is not from STS, but usually an HTML page.

@@ -15,7 +15,6 @@ pub struct ProviderConfig {
     pub ami: ResourceReference,
     #[serde(deserialize_with = "or_default")]
     pub instance_type: String,
-    /// Tags beside those that machinist sets.
     #[serde(deserialize_with = "or_default")]
     pub tags: Vec<Tag>,
     /// The instance profile; its id is used as the name.
@@ -68,7 +67,7 @@ pub enum Market {
 }
 
 impl ProviderConfig {
-    /// `None` is on demand. Spot options alone mean spot.
+    /// Spot options alone mean spot.
     pub fn market(&self) -> Option<Market> {
         let options = self.spot_market_options.as_ref();
         match self.market_type.as_str() {

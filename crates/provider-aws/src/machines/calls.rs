@@ -17,7 +17,6 @@ use crate::quiet::quiet;
 
 const PAGE: i32 = 1000;
 
-/// The tag with the token of the request that created a dedicated host.
 pub(crate) const TAG_HOST_TOKEN: &str = "machinist.dev/host-token";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

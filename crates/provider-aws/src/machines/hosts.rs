@@ -175,7 +175,6 @@ impl Ec2Machines {
         all
     }
 
-    /// An unknown host is gone only if it has been unknown for a while: it may be new.
     async fn release(&self, ec2: &Ec2, host: &str) -> Result<Deletion, CloudError> {
         let asked = (self.parts.clock)();
         let (is_unknown, why) = match ec2.release_host(host).await {
@@ -226,7 +225,6 @@ fn known_hosts<'a>(
     hosts.into_iter().filter(|host| provided != Some(host)).cloned().collect()
 }
 
-/// Whether the stored launch mentions hosts, in any format.
 fn mentions_hosts(machine: &MachineRef) -> bool {
     let launch = machine.status.0.get("launch").map(ToString::to_string);
     launch.is_some_and(|launch| launch.to_ascii_lowercase().contains("host"))

@@ -1,5 +1,3 @@
-//! Describes, updates and lists instances.
-
 pub(crate) mod ec2_instance;
 pub(crate) mod find;
 pub(crate) mod instance;

@@ -39,7 +39,6 @@ pub(crate) type LoadBalancerKey = (CloudAccess, bool, String);
 pub(crate) type Targets = Result<Arc<[Group]>, AwsError>;
 
 impl Group {
-    /// The instance's id or address.
     fn target<'a>(&self, found: &'a Ec2Instance) -> Option<&'a str> {
         if self.by_ip { found.private_ip.as_deref() } else { Some(&found.id) }
     }
