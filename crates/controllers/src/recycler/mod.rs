@@ -226,7 +226,6 @@ fn known<T>(entry: Option<&Entry<T>>) -> Option<&T> {
     }
 }
 
-/// Whether the change sets this field.
 fn is_set<T>(change: &Change<'_, T>, field: impl Fn(&T) -> Option<&Arc<str>>) -> bool {
     let value = known(change.after).and_then(&field);
     value.is_some() && value != known(change.before).and_then(&field)

@@ -20,13 +20,12 @@ pub struct Plan {
     pub refusal: Option<Refusal>,
     /// What was counted.
     pub counted: Option<Counted>,
-    /// The next step of every recycle in progress, in their order.
+    /// In the order of the recycles.
     pub(crate) steps: Vec<recycling::Plan>,
     /// A change of the finalizer. Nothing else is done in the same reconcile, because the rest relies on it.
     pub(crate) finalizer: Option<Finalizer>,
     /// Groups that reached the threshold and that nothing holds, the one with the most events first.
     pub candidates: Vec<Candidate>,
-    /// Groups to describe before a recycle can begin.
     pub(crate) describe: Vec<GroupRef>,
     /// The recycle that begins. One per reconcile, so that the next decision sees it.
     pub(crate) begin: Option<Begin>,

@@ -50,7 +50,6 @@ pub(super) fn report(
     }
 }
 
-/// The patch of the status that stores what the plan changes.
 pub(super) fn status(facts: &Facts, plan: &Plan, now: Timestamp) -> Option<Value> {
     ReportBuilder::new(facts, plan, &[], now).status().0
 }
@@ -239,7 +238,6 @@ impl<'a> ReportBuilder<'a> {
         now.chain(before).map(|group| self.names.of(group)).min().filter(|_| dry_run)
     }
 
-    /// When time alone may change something.
     fn next_evaluation(&self) -> Option<Duration> {
         let counted = self.plan.counted.as_ref()?;
         let waits = !counted.counts.is_empty() || !counted.counting.open.is_empty();

@@ -96,7 +96,6 @@ impl Caller {
         Ok(group)
     }
 
-    /// Adds or replaces tags of the group, which are not propagated to instances.
     pub(super) async fn tag(
         &self,
         group: &GroupName,
@@ -108,7 +107,6 @@ impl Caller {
         self.record("CreateOrUpdateTags", quiet(call.send()).await).map(drop)
     }
 
-    /// Removes tags, set or not.
     pub(super) async fn untag(
         &self,
         group: &GroupName,

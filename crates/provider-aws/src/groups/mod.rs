@@ -26,9 +26,8 @@ use crate::client::Connector;
 use crate::clients::Clients;
 use crate::messages;
 
-/// The maximum number of values in one EC2 filter.
+/// The most values in one EC2 filter, and names in one call.
 const INSTANCES_TOGETHER: usize = 200;
-/// The maximum number of names in one call.
 const GROUPS_TOGETHER: usize = 50;
 
 pub(crate) struct AutoScaling {

@@ -17,7 +17,6 @@ pub enum Plan {
     Store(Box<Recycle>),
     /// Change the group. A mark is stored only where the group has none of another recycle.
     Change(GroupChange),
-    /// Terminate an instance; the group launches another.
     Terminate(Termination),
     Drain(Vec<(InstanceId, drain::Plan)>),
     /// Remove the annotation of a drain from a Node, and its cordon if the drain set it.

@@ -20,7 +20,6 @@ pub struct RecycleReport {
     pub recycle: Recycle,
     pub events: Vec<EventNote>,
     pub trouble: Option<String>,
-    /// When to requeue; `None` when it is over.
     pub retry: Option<Retry>,
 }
 
@@ -93,7 +92,6 @@ fn with_message(mut report: RecycleReport, why: String) -> RecycleReport {
     report
 }
 
-/// What the drains in progress wait for.
 fn draining(snapshot: &Snapshot, now: Timestamp) -> Option<String> {
     let active = snapshot.recycle.instances.iter();
     let active = active.filter(|instance| instance.state == InstanceState::Draining);

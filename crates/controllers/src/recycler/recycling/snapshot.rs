@@ -133,7 +133,6 @@ impl Snapshot {
         self.own_node.is_some() && node.or(instance.node.as_deref()) == self.own_node.as_deref()
     }
 
-    /// How long the present step lasts.
     pub(crate) fn lasted(&self, now: Timestamp) -> Duration {
         Duration::try_from(now.duration_since(self.recycle.step_since)).unwrap_or_default()
     }
@@ -170,7 +169,6 @@ pub(crate) fn is_spared(member: &Member) -> bool {
 /// The processes that replace a member.
 pub(crate) const REPLACES: [&str; 2] = ["Launch", "Terminate"];
 
-/// The first of the processes that is suspended.
 pub(crate) fn suspended(group: &Group, processes: &[&'static str]) -> Option<&'static str> {
     processes.iter().copied().find(|process| group.suspended.contains(*process))
 }

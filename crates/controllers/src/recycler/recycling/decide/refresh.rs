@@ -50,7 +50,7 @@ fn start(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     Plan::Change(GroupChange::StartRefresh { min_healthy })
 }
 
-/// The recycle with the instances that are gone now. Each of them restarts the timeout of the step.
+/// Each instance that is gone restarts the timeout of the step.
 fn progress(recycle: &Recycle, group: &Group, now: Timestamp) -> Option<Recycle> {
     let mut further = Recycle { step_since: now, ..recycle.clone() };
     let mut any = false;

@@ -1,8 +1,5 @@
 //! Strategy ScaleToZero, as kaws does it: to zero and back, without drains, because all instances are terminated at
-//! once.
-//!
-//! Sizes that a user sets meanwhile stay: before the scale-down they are the new original ones, afterwards each size
-//! that is not zero.
+//! once. Sizes that a user sets meanwhile stay: before the scale-down all of them, afterwards each that is not zero.
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{Recycle, Step};
@@ -63,7 +60,6 @@ pub(super) fn restore(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Pla
     Plan::Change(GroupChange::Resize { from: group.sizes, to: target })
 }
 
-/// Waits until the desired number of new instances is in service with ready Nodes.
 pub(super) fn refill(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     let old = |id: &str| snapshot.recycle.instances.iter().any(|instance| instance.id == id);
     let new = group.members.iter().filter(|member| !old(&member.id.0));

@@ -6,7 +6,6 @@ use clap::ValueEnum as _;
 
 use super::super::arguments::{How, RecycleArguments, RunArguments};
 
-/// The command, for `groups` in `region`.
 pub(in super::super) fn of(
     common: &RecycleArguments,
     region: &str,

@@ -50,7 +50,6 @@ pub(in super::super) async fn drive(
     recycle
 }
 
-/// Waits until Ctrl-C at most.
 pub(super) async fn rest(context: &RecycleContext, pause: Duration) {
     tokio::select! {
         () = tokio::time::sleep(pause) => {}

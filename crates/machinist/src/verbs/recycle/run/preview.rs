@@ -1,8 +1,7 @@
 //! What will happen to a group: for the confirmation prompt, and for `--dry-run`.
 //!
-//! Time may pass between the preview and the recycle, so the group is described again before its recycle begins
-//! ([`Preview::start`]). Where another command has finished the recycle meanwhile, nothing is begun: without its mark,
-//! every instance would be replaced a second time.
+//! The group is described again before its recycle begins ([`Preview::start`]). Where another command has finished the
+//! recycle meanwhile, nothing is begun: without its mark, every instance would be replaced a second time.
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
@@ -29,30 +28,16 @@ pub(in super::super) struct Preview {
 struct Resumed {
     /// Its owner and start.
     by: String,
-    /// The mark on the group.
     text: String,
 }
 
 #[derive(Debug)]
 pub(in super::super) enum PreviewError {
-    Unreachable {
-        group: GroupRef,
-        why: String,
-    },
+    Unreachable { group: GroupRef, why: String },
     NotFound(GroupRef),
-    /// Another owner recycles it.
-    Busy {
-        group: GroupRef,
-        owner: String,
-    },
-    Refused {
-        group: GroupRef,
-        why: String,
-    },
-    Changed {
-        group: GroupRef,
-        change: &'static str,
-    },
+    Busy { group: GroupRef, owner: String },
+    Refused { group: GroupRef, why: String },
+    Changed { group: GroupRef, change: &'static str },
 }
 
 impl std::error::Error for PreviewError {}

@@ -84,7 +84,6 @@ fn head(recycle: &Recycle, trouble: Option<&str>) -> String {
     line
 }
 
-/// A line for every old and new instance.
 fn members(recycle: &Recycle, snapshot: &Snapshot) -> Vec<String> {
     let mut lines = Vec::new();
     let row = |id: &str, node: Option<&str>, state: &str| {

@@ -34,7 +34,6 @@ pub(super) struct Detector {
 }
 
 impl Detector {
-    /// Lists and watches Events and Pods.
     pub(super) async fn new(
         context: &RecycleContext,
         region: Option<&str>,
