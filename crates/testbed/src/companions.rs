@@ -5,9 +5,11 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result};
-use machinist_control_plane::binaries::{Binary, GoModule, Sources};
+use machinist_control_plane::binaries::{Binary, Sources};
 use machinist_control_plane::{ControlPlane, children};
 use tokio::process::{Child, Command};
+
+use crate::go_module;
 
 const KWOK_MODULE: &str = "sigs.k8s.io/kwok";
 const KWOK_FILES: [(&str, &str); 2] = [
@@ -44,7 +46,7 @@ impl Companions {
             flag("root-ca-file", &folder.join("internal/ca.crt")),
             flag("service-account-private-key-file", &folder.join("internal/tokens.key")),
         ]);
-        let module = GoModule::new(&sources, &KWOK_FILES)?.folder_of(KWOK_MODULE).await;
+        let module = go_module::folder_of(&KWOK_FILES, KWOK_MODULE).await;
         let stages = folder.join("kwok-stages.yaml");
         std::fs::write(&stages, kwok_stages(&module.context("kwok's stage files")?)?)?;
         let kwok = vec![

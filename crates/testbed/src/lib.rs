@@ -7,6 +7,7 @@ pub mod cluster;
 pub mod companions;
 pub mod crash;
 pub mod faults;
+mod go_module;
 pub mod imds;
 pub mod kubectl;
 pub mod openshift;

@@ -6,8 +6,9 @@
 
 use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use machinist_control_plane::binaries::{GoModule, Sources};
 use serde_json::Value;
+
+use crate::go_module;
 
 const MODULE: &str = "github.com/openshift/api";
 const MODULE_FILES: [(&str, &str); 2] = [
@@ -28,7 +29,7 @@ pub enum FeatureSet {
 
 /// OpenShift's definitions of Machine and MachineSet, in this order.
 pub async fn openshift_crds(set: FeatureSet) -> Result<Vec<Value>> {
-    let module = GoModule::new(&Sources::from_env()?, &MODULE_FILES)?.folder_of(MODULE).await;
+    let module = go_module::folder_of(&MODULE_FILES, MODULE).await;
     let folder = module.context("cannot get OpenShift's definitions with Go")?.join(MANIFESTS);
     KINDS
         .iter()

@@ -7,7 +7,6 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -112,21 +111,8 @@ impl GoModule {
         Ok(Self { program: sources.go.clone(), folder })
     }
 
-    /// Where Go keeps the content of a module that this one requires, after getting it if need be.
-    pub async fn folder_of(&self, dependency: &str) -> Result<PathBuf> {
-        #[derive(Deserialize)]
-        struct Answer {
-            #[serde(rename = "Dir")]
-            folder: PathBuf,
-        }
-
-        let answer = self.go(&["mod", "download", "-json", dependency]).await?;
-        let Answer { folder } = serde_json::from_str(&answer)?;
-        Ok(folder)
-    }
-
     /// Runs Go without any influence from a surrounding workspace or from the user's build flags.
-    async fn go(&self, arguments: &[&str]) -> Result<String> {
+    pub async fn go(&self, arguments: &[&str]) -> Result<String> {
         let output = Command::new(&self.program)
             .args(arguments)
             .current_dir(self.folder.path())
