@@ -6,6 +6,8 @@ pub mod crash;
 pub mod faults;
 pub mod imds;
 pub mod kubectl;
+pub mod lease;
 pub mod ownership;
 pub mod poll;
+pub mod process;
 pub mod scenarios;

@@ -141,12 +141,16 @@ impl Running {
     }
 
     pub(crate) async fn says(&self, text: &str) {
-        let says = eventually(PATIENCE, text, || async {
+        self.until_says(text).await.unwrap();
+    }
+
+    pub(crate) async fn until_says(&self, text: &str) -> Result<()> {
+        eventually(PATIENCE, text, || async {
             let readiness = self.readiness();
             ensure!(readiness.contains(text), "{readiness}");
             Ok(())
-        });
-        says.await.unwrap();
+        })
+        .await
     }
 
     pub(crate) async fn stop(self) {
