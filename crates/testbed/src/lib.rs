@@ -11,3 +11,6 @@ pub mod ownership;
 pub mod poll;
 pub mod process;
 pub mod scenarios;
+pub mod world;
+
+pub use world::World;

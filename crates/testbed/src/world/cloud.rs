@@ -18,7 +18,8 @@ pub struct WorldCloud {
     /// Where the subject finds it: behind the proxy.
     pub endpoint: String,
     _server: SimServer,
-    _kubelets: Kubelets,
+    /// They register Nodes until they are dropped.
+    pub kubelets: Option<Kubelets>,
 }
 
 impl WorldCloud {
@@ -30,6 +31,6 @@ impl WorldCloud {
         let server = SimServer::start(&sim).await.context("a simulated cloud")?;
         let endpoint = proxy.join(NAME, &server.url())?;
         let kubelets = Kubelets::start(&sim, api_server.clone(), KubeletOptions::default())?;
-        Ok(Self { sim, endpoint, _server: server, _kubelets: kubelets })
+        Ok(Self { sim, endpoint, _server: server, kubelets: Some(kubelets) })
     }
 }
