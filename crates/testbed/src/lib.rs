@@ -4,6 +4,7 @@ pub mod aws;
 pub mod cluster;
 pub mod crash;
 pub mod faults;
+pub mod http;
 pub mod imds;
 pub mod kubectl;
 pub mod lease;

@@ -2,12 +2,13 @@
 //!
 //! Every child ends with the test process ([`children`]) and no call waits for one without a deadline.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use machinist_control_plane::children;
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
@@ -116,6 +117,16 @@ impl Process {
         .await
     }
 
+    /// Waits until it listens at so many addresses, in the order of its log, be that for people or JSON.
+    pub async fn addresses<const N: usize>(&self) -> Result<[SocketAddr; N]> {
+        poll::eventually(PATIENCE, "the process to listen", || async {
+            let log = self.log()?;
+            let found: Vec<_> = log.lines().filter_map(listening).collect();
+            found.try_into().map_err(|found| anyhow!("not yet: {found:?}\n{log}"))
+        })
+        .await
+    }
+
     /// Fails if the process has ended.
     pub fn ensure_alive(&mut self) -> Result<()> {
         let ended = self.child.try_wait()?;
@@ -157,4 +168,10 @@ impl Drop for Process {
             println!("{line}");
         }
     }
+}
+
+/// The address in a line that says so.
+fn listening(line: &str) -> Option<SocketAddr> {
+    let (_, rest) = line.split_once("listening")?.1.split_once("address")?;
+    rest.trim_start_matches(['"', ':', '=']).split(['"', ' ']).next()?.parse().ok()
 }

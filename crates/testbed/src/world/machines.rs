@@ -39,7 +39,7 @@ impl World {
     }
 
     /// Creates a MachineSet with this name, more metadata and this spec.
-    pub async fn create_set(
+    pub async fn create_machine_set(
         &self,
         name: &str,
         metadata: Value,

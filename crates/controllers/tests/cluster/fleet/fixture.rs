@@ -69,7 +69,7 @@ impl Fleet {
             "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": machine},
         });
-        self.create_set(SET, json!({}), spec).await?;
+        self.create_machine_set(SET, json!({}), spec).await?;
         Ok(())
     }
 

@@ -59,7 +59,7 @@ impl Fixture {
         for (name, value) in patch.as_object().into_iter().flatten() {
             spec[name] = value.clone();
         }
-        self.create_set(name, json!({}), spec).await
+        self.create_machine_set(name, json!({}), spec).await
     }
 
     /// A machine with the label of a set.

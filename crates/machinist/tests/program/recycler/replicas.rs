@@ -11,11 +11,11 @@ use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;
 use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_testbed::poll;
+use machinist_testbed::process::Process;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::lease_history::{Handover, LeaseHistory, between};
-use super::process::Process;
 use super::world::{PATIENCE, World, alone};
 
 const SIZES: [u32; 3] = [1, 4, 2];
@@ -224,10 +224,10 @@ async fn replace_one(
     let mut stopped = former.remove(leader.unwrap_or(0));
     let begin = Timestamp::now();
     if leader.is_none() {
-        return stopped.terminate().await;
+        return stopped.terminate().await.map(drop);
     }
     let next = replicas.history.handover_after(seen);
-    let ((), handover) = tokio::try_join!(stopped.terminate(), next)?;
+    let (_, handover) = tokio::try_join!(stopped.terminate(), next)?;
     let took = between(begin, handover.at);
     println!("after SIGTERM another one leads in {took:?}; no leader for {:?}", handover.gap());
     ensure!(handover.clean && took <= bounds.after_stop, "{took:?}, {handover:?}");

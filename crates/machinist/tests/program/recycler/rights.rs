@@ -9,10 +9,11 @@ use anyhow::{Context, Result, ensure};
 use machinist_control_plane::AuditEntry;
 use machinist_testbed::kubectl::kubectl;
 use machinist_testbed::poll;
+use machinist_testbed::process::Process;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::process::Process;
+use super::process;
 use super::world::{PATIENCE, World, alone};
 
 const NAMESPACE: &str = "kube-system";
@@ -51,7 +52,7 @@ fn a_group_is_recycled_with_the_rights_of_the_manifests_and_no_more() -> Result<
         std::fs::write(&kubeconfig, config)?;
         let start = || {
             let flags = ["--time-scale=0.2"];
-            Process::start(&kubeconfig, &world.cloud, world.estate.region(), &flags)
+            process::start(&kubeconfig, &world.cloud, world.estate.region(), &flags)
         };
         let mut leader = start()?;
         led_by(world, &leader).await?;

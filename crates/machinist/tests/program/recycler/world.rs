@@ -19,11 +19,12 @@ use machinist_testbed::aws::estate::GroupFacts;
 use machinist_testbed::aws::{AwsBed, Call, Estate, Kubelets};
 use machinist_testbed::cluster;
 use machinist_testbed::poll;
+use machinist_testbed::process::Process;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
-use super::process::Process;
+use super::process;
 
 const REGION: &str = "eu-central-1";
 /// A recycle is some polls long, and the machine may be busy.
@@ -105,7 +106,7 @@ impl World {
 
     /// Starts a recycler as it is in life.
     pub(crate) fn recycler_in_real_time(&self, flags: &[&str]) -> Result<Process> {
-        Process::start(self.control_plane.kubeconfig_path(), &self.cloud, REGION, flags)
+        process::start(self.control_plane.kubeconfig_path(), &self.cloud, REGION, flags)
     }
 
     /// Starts a recycler that runs on this node and shows its metrics.
@@ -113,7 +114,7 @@ impl World {
         let kubeconfig = self.control_plane.kubeconfig_path();
         let metrics = format!("--metrics-bind-address={metrics}");
         let (flags, variables) = (["--time-scale=0.2", &metrics], [("NODE_NAME", node)]);
-        Process::start_with(kubeconfig, &self.cloud, REGION, &flags, &variables)
+        process::start_with(kubeconfig, &self.cloud, REGION, &flags, &variables)
     }
 
     /// A group whose instances have Nodes. Returns their ids.
