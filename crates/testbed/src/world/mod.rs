@@ -86,7 +86,7 @@ impl World {
 
     /// The same world with a simulated cloud, whose clock goes `scale` times as fast as real time.
     pub async fn with_cloud(self, scale: f64) -> Result<Self> {
-        let cloud = WorldCloud::start(&self.proxy, &self.config, scale).await?;
+        let cloud = WorldCloud::start(&self.config, scale).await?.behind(&self.proxy)?;
         Ok(Self { cloud: Some(cloud), ..self })
     }
 
