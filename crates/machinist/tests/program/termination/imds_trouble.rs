@@ -30,12 +30,12 @@ async fn nonsense_is_not_believed_and_hides_nothing() {
     let mut handler = node.handler().await;
     let huge = "9".repeat(1 << 20);
     for (path, body, complaint) in [
-        (INSTANCE_ACTION, "{\"action\": \"terminate\", \"time\": \"soon\"}", "not understood"),
+        (INSTANCE_ACTION, "{\"action\": \"terminate\", \"time\": \"soon\"}", "cannot parse"),
         (INSTANCE_ACTION, "<html>", "expected value"),
         (INSTANCE_ACTION, "{\"action\": \"dance\", \"time\": \"2026-09-18T08:22:00Z\"}", "dance"),
-        (INSTANCE_ACTION, huge.as_str(), "has more than 4096 bytes"),
-        (REBALANCE, "[]", "rebalance was not understood"),
-        (REBALANCE, huge.as_str(), "rebalance has more than 4096 bytes"),
+        (INSTANCE_ACTION, huge.as_str(), "instance-action exceeds 4096 bytes"),
+        (REBALANCE, "[]", "/rebalance: "),
+        (REBALANCE, huge.as_str(), "rebalance exceeds 4096 bytes"),
     ] {
         node.imds.say(path, body.to_owned());
         handler.until_logged(complaint).await.unwrap();
