@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use machinist_api::event_recycler::EventRecycler;
@@ -46,9 +46,8 @@ impl Scenario for Recycled {
     async fn run(&self, world: &World) -> Result<()> {
         let (name, aws) = (&*world.namespace, aws(world)?);
         let members = aws.estate.create_group(name, SIZES, &[]).await?;
-        let nodes: Api<Node> = Api::all(world.client.clone());
         for id in &members {
-            world.eventually("its nodes", || async { Ok(nodes.get(id).await.map(drop)?) }).await?;
+            world.until_node(id).await?;
             occupy(world, id).await?;
         }
         let recyclers: Api<EventRecycler> = Api::all(world.client.clone());
@@ -181,7 +180,7 @@ struct Cordons {
 }
 
 async fn cordons(world: &World, instances: &[InstanceFacts]) -> Result<Cordons> {
-    let nodes: Api<Node> = Api::all(world.client.clone());
+    let nodes = world.nodes();
     let mut found = Cordons::default();
     for instance in instances {
         let Some(node) = nodes.get_opt(&instance.id).await? else { continue };

@@ -14,7 +14,7 @@ use machinist_testbed::lease::{ForeignLease, TRANSITIONS};
 use machinist_testbed::poll::{eventually, holds_for};
 
 use crate::toys::{SHARED_LEASE, ShareLease, toy};
-use crate::world::{PATIENCE, Running, World, timings};
+use crate::world::{PATIENCE, Running, ToyWorld, timings};
 
 const GO: &str = "go-process_1234";
 /// Longer than ours.
@@ -25,17 +25,17 @@ fn now() -> String {
 }
 
 /// A Lease that a Go process holds.
-async fn go_process(world: &World, duration: Duration) -> ForeignLease {
+async fn go_process(world: &ToyWorld, duration: Duration) -> ForeignLease {
     let leases = Api::namespaced(world.client.clone(), &world.namespace);
     ForeignLease::create(leases, SHARED_LEASE, GO, duration, &now()).await.unwrap()
 }
 
-fn elect(world: &World, take_over: bool) -> Options {
+fn elect(world: &ToyWorld, take_over: bool) -> Options {
     Options { leader_elect: Some(true), take_over, ..world.options() }
 }
 
 /// When a ConfigMap was first written, if ever.
-fn first_write(world: &World) -> Option<Duration> {
+fn first_write(world: &ToyWorld) -> Option<Duration> {
     let entries = world.proxy.log().entries();
     let wrote = |entry: &&machinist_testbed::faults::LogEntry| {
         entry.request.verb.is_write() && entry.request.resource == "configmaps"
@@ -46,7 +46,7 @@ fn first_write(world: &World) -> Option<Duration> {
 #[tokio::test(flavor = "multi_thread")]
 async fn lease_that_a_go_process_renews_is_respected_and_shown() {
     for _ in 0..3 {
-        let world = World::new("go").await;
+        let world = ToyWorld::new("go").await;
         world.create_config_maps(1).await;
         let go = go_process(&world, GO_DURATION).await;
         let options = elect(&world, false);
@@ -78,7 +78,7 @@ fn holds(lease: &str, holder: &str) -> String {
 }
 
 /// The Go process keeps its Lease for longer than it lasts, and is shown as its holder.
-async fn follows(world: &World, running: &Running, go: &ForeignLease) -> Result<()> {
+async fn follows(world: &ToyWorld, running: &Running, go: &ForeignLease) -> Result<()> {
     let lease = format!("{}/{SHARED_LEASE}", world.namespace);
     let follows = format!("lease {lease} is held by {GO}, so controller share-lease follows");
     running.until_says(&follows).await?;
@@ -94,7 +94,7 @@ async fn follows(world: &World, running: &Running, go: &ForeignLease) -> Result<
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forced_takeover_waits_until_the_holder_must_have_noticed() {
-    let world = World::new("force").await;
+    let world = ToyWorld::new("force").await;
     world.create_config_maps(1).await;
     let go = go_process(&world, GO_DURATION).await;
     let options = elect(&world, true);
@@ -120,7 +120,7 @@ async fn forced_takeover_waits_until_the_holder_must_have_noticed() {
 /// A renewal conflicts, and reading the unchanged Lease takes longer than the lease lasts.
 #[tokio::test(flavor = "multi_thread")]
 async fn lease_that_expired_during_a_read_is_renewed_before_leading() {
-    let world = World::new("late").await;
+    let world = ToyWorld::new("late").await;
     world.create_config_maps(1).await;
     let options = elect(&world, false);
     let running = world.run(options, vec![toy::<ShareLease>(&std::sync::Arc::default())]);
@@ -155,7 +155,7 @@ async fn lease_that_expired_during_a_read_is_renewed_before_leading() {
 /// The process is stopped before it knows that it has acquired the Lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn lease_acquired_during_shutdown_is_released() {
-    let world = World::new("taking").await;
+    let world = ToyWorld::new("taking").await;
     let gate = Gate::new();
     let writes = Match::writes().resource("leases");
     world.proxy.add_rule(Rule::new(writes, Effect::HoldAfter(gate.clone())).times(1));
@@ -177,7 +177,7 @@ async fn lease_acquired_during_shutdown_is_released() {
 /// After a takeover the new leader waits until the former one must have noticed.
 #[tokio::test(flavor = "multi_thread")]
 async fn taken_over_lease_is_not_released_before_its_holder_must_have_noticed() {
-    let world = World::new("hasty").await;
+    let world = ToyWorld::new("hasty").await;
     let go = go_process(&world, 4 * PATIENCE).await;
     let options = elect(&world, true);
     let me = options.identity.clone();

@@ -28,6 +28,12 @@ impl World {
         Api::all(self.client.clone())
     }
 
+    /// Waits until this Node is registered.
+    pub async fn until_node(&self, name: &str) -> Result<Node> {
+        self.eventually(&format!("node {name}"), || async { Ok(self.nodes().get(name).await?) })
+            .await
+    }
+
     /// Creates a Machine with this name, more metadata and this spec.
     pub async fn create_machine(
         &self,

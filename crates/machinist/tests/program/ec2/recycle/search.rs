@@ -12,7 +12,7 @@ const MESSAGE: &str =
     "Failed to create pod sandbox: failed to get sandbox image \"pause:3.9\": not found";
 
 async fn pod(yard: &Yard, name: &str, node: &str) -> Result<String> {
-    let pods: Api<Pod> = Api::namespaced(yard.world.client.clone(), &yard.world.namespace);
+    let pods: Api<Pod> = yard.world.api();
     let pod = serde_json::from_value(json!({
         "metadata": {"name": name},
         "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]},
@@ -22,7 +22,7 @@ async fn pod(yard: &Yard, name: &str, node: &str) -> Result<String> {
 }
 
 async fn event(yard: &Yard, name: &str, about: Value, more: Value) -> Result<()> {
-    let events: Api<Event> = Api::namespaced(yard.world.client.clone(), &yard.world.namespace);
+    let events: Api<Event> = yard.world.api();
     let mut event = json!({
         "metadata": {"name": name}, "involvedObject": about, "reason": "FailedCreatePodSandBox",
         "type": "Warning", "message": MESSAGE,

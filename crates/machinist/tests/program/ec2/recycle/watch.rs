@@ -13,7 +13,7 @@ use super::yard::{Yard, ended, interrupt, until};
 
 /// Events about a Node, some of them aggregated.
 async fn trouble(yard: &Yard, node: &str, name: &str, count: u32) -> Result<()> {
-    let events: Api<Event> = Api::namespaced(yard.world.client.clone(), &yard.world.namespace);
+    let events: Api<Event> = yard.world.api();
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let event = serde_json::from_value(json!({
         "metadata": {"name": name},

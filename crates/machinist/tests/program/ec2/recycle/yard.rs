@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::Node;
-use kube::Api;
 use machinist_control_plane::children;
 use machinist_testbed::aws::estate::GroupFacts;
 use machinist_testbed::aws::{AwsBed, Call, Estate, Front, Kubelets};
@@ -17,7 +15,6 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use crate::ec2::support::PATIENCE;
 use crate::ec2::support::cloud::cloud;
 use crate::ec2::support::world::Ec2World;
 
@@ -83,15 +80,9 @@ impl Yard {
         let name = format!("{}-{name}", self.world.namespace);
         let members = self.estate.create_group(&name, sizes, &[]).await?;
         for member in &members {
-            self.registered(member).await?;
+            self.world.until_node(member).await?;
         }
         Ok((name, members))
-    }
-
-    pub(super) async fn registered(&self, node: &str) -> Result<Node> {
-        let nodes: Api<Node> = Api::all(self.world.client.clone());
-        poll::eventually(PATIENCE, &format!("node {node}"), || async { Ok(nodes.get(node).await?) })
-            .await
     }
 
     pub(super) async fn truth(&self, group: &str) -> Result<GroupFacts> {
