@@ -10,6 +10,8 @@ use jiff::Timestamp;
 use machinist_testbed::audit::{AuditEntry, AuditLog};
 use tokio::time::Instant;
 
+/// All of machinist's user agents begin like this.
+pub(crate) const MACHINIST: &str = "machinist-";
 /// When to give up: so long, and so long for each write. With compilers beside it a write took 25 ms.
 const PATIENCE: (Duration, Duration) = (Duration::from_secs(120), Duration::from_millis(100));
 /// Nothing for so long means that it was all.
@@ -115,9 +117,19 @@ impl AuditWindow {
         self.by(party).filter(|entry| !entry.is_write())
     }
 
+    /// Counts the requests of machinist in this stretch that have no need. They are printed, because a number alone
+    /// does not help.
+    pub(crate) fn print_needless(&self, start: Timestamp, duration: Duration) -> usize {
+        let needless: Vec<_> = self.needless(MACHINIST, start, duration).collect();
+        for entry in &needless {
+            println!("  idle: {} {} {}", entry.user_agent, entry.verb, entry.request_uri);
+        }
+        needless.len()
+    }
+
     /// Requests of `party` that arrived in `duration` from `start` on, apart from the two that a settled cluster may
     /// cost: watches that are opened again, and leases that are renewed.
-    pub(crate) fn needless(
+    fn needless(
         &self,
         party: &str,
         start: Timestamp,

@@ -29,45 +29,66 @@ pub(crate) fn output_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// A kubeconfig for the program.
-pub(crate) fn kubeconfig(control_plane: &ControlPlane) -> String {
-    control_plane.kubeconfig_path().display().to_string()
+/// A real API server of its own that knows our kinds and has no objects.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub(crate) control_plane: ControlPlane,
+    /// Creates, changes and looks, under a name that no measurement counts.
+    pub(crate) setup: Bare,
+}
+
+impl Cluster {
+    pub(crate) async fn start() -> Result<Self> {
+        Self::on(ControlPlane::start().await?).await
+    }
+
+    /// On this control plane, which does not know our kinds yet.
+    pub(crate) async fn on(control_plane: ControlPlane) -> Result<Self> {
+        cluster::install_crds(&control_plane).await?;
+        let setup = Bare::new(control_plane.kube_config(), "bench-setup")?;
+        Ok(Self { control_plane, setup })
+    }
+
+    /// A kubeconfig for the program.
+    pub(crate) fn kubeconfig(&self) -> String {
+        self.control_plane.kubeconfig_path().display().to_string()
+    }
+
+    /// What reaches the API server from now on.
+    pub(crate) fn audit_window(&self) -> Result<AuditWindow> {
+        AuditWindow::open(AuditLog::of(&self.control_plane))
+    }
 }
 
 /// Everything that the annotator's benchmark stands on. The API server ends with it.
 #[derive(Debug)]
 pub(crate) struct Bed {
-    pub(crate) control_plane: ControlPlane,
+    pub(crate) cluster: Cluster,
     cloud: AwsBed,
     pub(crate) program: Program,
-    /// Creates and deletes the objects, under a name that no measurement counts.
-    pub(crate) setup: Bare,
     fleets: AtomicU32,
 }
 
 impl Bed {
     /// Starts an API server that knows our kinds and has no objects.
     pub(crate) async fn start(options: &Options) -> Result<Self> {
-        let control_plane = ControlPlane::start().await?;
-        let cloud = AwsBed::start().await?;
-        cluster::install_crds(&control_plane).await?;
+        let (cluster, cloud) = (Cluster::start().await?, AwsBed::start().await?);
         let role = Role {
             // Every MachineSet of this cluster, and no other cluster.
             flags: vec![
-                format!("--control-kubeconfig={}", kubeconfig(&control_plane)),
+                format!("--control-kubeconfig={}", cluster.kubeconfig()),
                 "--target-kubeconfig=none".to_owned(),
             ],
             environment: vec![("AWS_ENDPOINT_URL", cloud.endpoint_url())],
         };
         let log = output_folder()?.join("machinist.log");
         let program = Program::find(role, options, log)?;
-        let setup = Bare::new(control_plane.kube_config(), "bench-setup")?;
-        Ok(Self { control_plane, cloud, program, setup, fleets: AtomicU32::new(0) })
+        Ok(Self { cluster, cloud, program, fleets: AtomicU32::new(0) })
     }
 
     /// New MachineSets without annotations.
     pub(crate) async fn fleet(&self, count: usize) -> Result<Fleet> {
-        Fleet::create(&self.setup, self.fleets.fetch_add(1, Ordering::Relaxed), count).await
+        Fleet::create(&self.cluster.setup, self.fleets.fetch_add(1, Ordering::Relaxed), count).await
     }
 
     /// How many calls EC2 has had so far.
@@ -79,10 +100,5 @@ impl Bed {
     /// something is measured.
     pub(crate) async fn quiet(&self) {
         tokio::time::sleep(BREATH).await;
-    }
-
-    /// What reaches the API server from now on.
-    pub(crate) fn audit_window(&self) -> Result<AuditWindow> {
-        AuditWindow::open(AuditLog::of(&self.control_plane))
     }
 }

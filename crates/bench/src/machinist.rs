@@ -80,6 +80,13 @@ impl Program {
     }
 }
 
+/// How long everything rests before there is work: the program has started by then, and its memory is that of an idle
+/// one.
+pub(crate) fn before_work(options: &Options) -> Duration {
+    // Starting takes less, also on a busy machine.
+    Duration::from_secs(3) + options.settle()
+}
+
 /// A running `machinist run`; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Running {

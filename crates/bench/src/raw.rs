@@ -13,8 +13,10 @@ use http::{Method, Request};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
+use machinist_api::resource::MACHINES;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use tokio::task::JoinSet;
 
 /// What a merge patch calls itself.
@@ -109,6 +111,28 @@ impl Bare {
         let answer = self.send(Outgoing::get(path)).await?;
         let list: List<T> = serde_json::from_slice(&answer).context("not a list")?;
         Ok(list.items)
+    }
+
+    pub(crate) async fn create_namespace(&self, name: &str) -> Result<()> {
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        self.send(Outgoing::create("/api/v1/namespaces".to_owned(), &body)).await?;
+        Ok(())
+    }
+
+    /// The phases of all Machines.
+    pub(crate) async fn machine_phases(&self) -> Result<Vec<String>> {
+        #[derive(Deserialize)]
+        struct Machine {
+            #[serde(default)]
+            status: Status,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct Status {
+            phase: String,
+        }
+        let all: Vec<Machine> = self.list(MACHINES.collection_path(None)).await?;
+        Ok(all.into_iter().map(|machine| machine.status.phase).collect())
     }
 
     /// Sends all requests, at most `concurrency` at once. Returns the answers in no particular order.

@@ -6,7 +6,6 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test's own main")]
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,6 +21,8 @@ use machinist_provider::secret::{SecretData, SecretReader};
 use machinist_provider_aws::{Ec2Types, TypeTimings};
 use machinist_testbed::aws::{AwsBed, Call};
 use machinist_testbed::poll::eventually;
+use machinist_testbed::process;
+use tokio::process::Command;
 
 /// The file of a Secret, unless the environment names one.
 const FILE: &str = "[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key = filesecret\n";
@@ -36,9 +37,9 @@ async fn main() {
         }
         _ => {
             let bed = AwsBed::start().await.unwrap();
-            endpoints_and_identities(&bed);
-            web_identity(&bed);
-            a_proxy(&bed);
+            endpoints_and_identities(&bed).await;
+            web_identity(&bed).await;
+            a_proxy(&bed).await;
             no_metadata_service().await;
             println!("test result: ok (environment)");
         }
@@ -78,16 +79,16 @@ async fn ask(credentials: Credentials) -> ObservedCapacity {
 }
 
 /// Runs the child in an empty home and returns its output; the home must be empty afterwards.
-fn child(what: &str, environment: &[(&str, &str)]) -> String {
+async fn child(what: &str, environment: &[(&str, &str)]) -> String {
     let home = tempfile::tempdir().unwrap();
-    let output = Command::new(std::env::current_exe().unwrap())
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .arg(what)
         .env_clear()
         .envs([("HOME", home.path()), ("TMPDIR", home.path()), ("TMP", home.path())])
         .envs(environment.iter().copied())
-        .current_dir(home.path())
-        .output()
-        .unwrap();
+        .current_dir(home.path());
+    let output = process::output(&mut command, "").await.unwrap();
     let (printed, errors) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{what}: {printed}{errors}");
@@ -102,7 +103,7 @@ fn files(folder: &Path) -> usize {
     std::fs::read_dir(folder).unwrap().count()
 }
 
-fn endpoints_and_identities(bed: &AwsBed) {
+async fn endpoints_and_identities(bed: &AwsBed) {
     let endpoint = bed.endpoint_url();
     let keys = [("AWS_ACCESS_KEY_ID", "AKIAENV"), ("AWS_SECRET_ACCESS_KEY", "envsecret")];
     // The endpoint's variable, the identity that queries, the identity that signs.
@@ -118,7 +119,7 @@ fn endpoints_and_identities(bed: &AwsBed) {
         if what == "ask-secret" {
             environment.push(("AWS_PROFILE", "another"));
         }
-        let printed = tokio::task::block_in_place(|| child(what, &environment));
+        let printed = child(what, &environment).await;
         assert!(printed.contains("Present"), "{variable} {what}: {printed}");
         let last: Call = bed.front().calls().pop().unwrap();
         assert_eq!(last.access_key_id, signer, "{variable} {what}");
@@ -127,7 +128,7 @@ fn endpoints_and_identities(bed: &AwsBed) {
 }
 
 /// A token file, for the process itself (IRSA) and in a Secret's file (OpenShift with STS).
-fn web_identity(bed: &AwsBed) {
+async fn web_identity(bed: &AwsBed) {
     let endpoint = bed.endpoint_url();
     let token = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(token.path(), "a.b.c").unwrap();
@@ -142,7 +143,7 @@ fn web_identity(bed: &AwsBed) {
         [("ask-ambient", irsa.to_vec()), ("ask-secret", vec![("SECRET_FILE", file.as_str())])]
     {
         let environment = [vec![("AWS_ENDPOINT_URL", endpoint.as_str())], environment].concat();
-        let printed = tokio::task::block_in_place(|| child(what, &environment));
+        let printed = child(what, &environment).await;
         assert!(printed.contains("Present"), "{what}: {printed}");
         let calls = bed.front().calls_of("AssumeRoleWithWebIdentity");
         assert_eq!(calls.last().unwrap().parameters["WebIdentityToken"], "a.b.c", "{what}");
@@ -151,14 +152,14 @@ fn web_identity(bed: &AwsBed) {
 }
 
 /// Clusters without direct internet access configure a proxy in the environment. The front is the proxy here.
-fn a_proxy(bed: &AwsBed) {
+async fn a_proxy(bed: &AwsBed) {
     let before = bed.front().calls_of("DescribeInstanceTypes").len();
     let environment = [
         ("HTTP_PROXY", bed.endpoint_url()),
         ("AWS_ENDPOINT_URL", "http://ec2.machinist.invalid".to_owned()),
     ];
     let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
-    let printed = tokio::task::block_in_place(|| child("ask-secret", &environment));
+    let printed = child("ask-secret", &environment).await;
     assert!(printed.contains("Present"), "{printed}");
     assert_eq!(bed.front().calls_of("DescribeInstanceTypes").len(), before + 1);
 }
@@ -171,7 +172,7 @@ async fn no_metadata_service() {
         ("AWS_EC2_METADATA_SERVICE_ENDPOINT", endpoint.as_str()),
         ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
     ];
-    let printed = tokio::task::block_in_place(|| child("ask-ambient", &environment));
+    let printed = child("ask-ambient", &environment).await;
     assert!(printed.contains("Unauthorised"), "{printed}");
     assert!(printed.contains("no AWS credentials"), "{printed}");
 }

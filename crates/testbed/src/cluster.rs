@@ -1,5 +1,7 @@
 //! What tests do first on an API server: install our definitions, create a namespace of their own.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ApiResource, GroupVersionKind, ObjectMeta, PostParams};
@@ -22,8 +24,11 @@ pub async fn install_crds(control_plane: &ControlPlane) -> Result<()> {
 
 /// Creates a namespace whose name begins with that of the test, and returns its name.
 pub async fn namespace(client: &Client, test: &str) -> Result<String> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
     let test: String = test.replace('_', "-").chars().take(40).collect();
-    let name = format!("{test}-{:06x}", fastrand::u32(..1 << 24));
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    // The random part keeps the namespaces of several processes on one API server apart.
+    let name = format!("{test}-{number}-{:04x}", fastrand::u16(..));
     create_namespace(client, &name).await?;
     Ok(name)
 }

@@ -1,12 +1,11 @@
 //! kubectl, as a user runs it.
 
-use std::process::Stdio;
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use machinist_control_plane::ControlPlane;
 use machinist_control_plane::binaries::{Binary, Sources};
-use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
+
+use crate::process;
 
 /// kubectl as the administrator, ready to get arguments. Gets the program first if need be.
 pub async fn command(control_plane: &ControlPlane) -> Result<std::process::Command> {
@@ -23,16 +22,8 @@ pub async fn kubectl(
     arguments: &[&str],
     input: Option<&str>,
 ) -> Result<String> {
-    let mut child = Command::from(command(control_plane).await?)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let mut stdin = child.stdin.take().context("stdin")?;
-    stdin.write_all(input.unwrap_or_default().as_bytes()).await?;
-    drop(stdin);
-    let output = child.wait_with_output().await?;
+    let mut command = Command::from(command(control_plane).await?);
+    let output = process::output(command.args(arguments), input.unwrap_or_default()).await?;
     let errors = String::from_utf8_lossy(&output.stderr);
     let clean = output.status.success() && !errors.contains("Warning");
     ensure!(clean, "kubectl {}: {errors}", arguments.join(" "));

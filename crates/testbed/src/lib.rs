@@ -1,5 +1,5 @@
-//! For tests only: moto and the AWS front, a metadata service, fault injection, the crash harness, additions to the
-//! control plane.
+//! For tests only: a World to test in, moto and the AWS front, a metadata service, fault injection, the crash harness,
+//! additions to the control plane.
 
 pub mod audit;
 pub mod aws;
@@ -8,10 +8,16 @@ pub mod companions;
 pub mod crash;
 pub mod faults;
 mod go_module;
+pub mod http;
 pub mod imds;
 pub mod kubectl;
+pub mod lease;
 pub mod openshift;
 pub mod ownership;
 pub mod poll;
+pub mod process;
 pub mod scenarios;
 pub mod service_account;
+pub mod world;
+
+pub use world::World;

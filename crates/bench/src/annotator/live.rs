@@ -6,14 +6,12 @@ use anyhow::{Context, Result, ensure};
 use machinist_api::resource::{EVENTS, MACHINE_SETS};
 use machinist_testbed::audit::AuditEntry;
 
-use crate::audit_window::{AuditWindow, Span};
+use crate::audit_window::{AuditWindow, MACHINIST, Span};
 use crate::bed::Bed;
 use crate::fleet::Fleet;
 use crate::machinist::Running;
 use crate::memory::Memory;
 
-/// All of machinist's user agents begin like this.
-const MACHINIST: &str = "machinist-";
 const ANNOTATOR: &str = "machinist-annotator";
 /// From the last write to the stretch in which requests of the settled program are counted.
 const UNTIL_IDLE: Duration = Duration::from_secs(30);
@@ -45,7 +43,7 @@ impl Live {
     pub(super) async fn run(bed: &Bed, objects: usize) -> Result<Self> {
         let fleet = bed.fleet(objects).await?;
         bed.quiet().await;
-        let mut window = bed.audit_window()?;
+        let mut window = bed.cluster.audit_window()?;
         let cloud_calls_before = bed.cloud_calls();
         let running = bed.program.start()?;
         let span = window.wait_for_writes(ANNOTATOR, MACHINE_SETS.plural, objects).await?;
@@ -79,8 +77,7 @@ impl Live {
         })
     }
 
-    /// How many requests it makes in `duration` without any need. They are printed, because a number alone does not
-    /// help.
+    /// How many requests it makes in `duration` without any need.
     pub(super) async fn idle_requests(&mut self, duration: Duration) -> Result<usize> {
         // A little longer, for the log to be complete.
         tokio::time::sleep(UNTIL_IDLE + duration + Duration::from_secs(1)).await;
@@ -88,11 +85,7 @@ impl Live {
         self.running()?.memory()?;
         self.window.refresh()?;
         let start = self.span.last + UNTIL_IDLE;
-        let needless: Vec<_> = self.window.needless(MACHINIST, start, duration).collect();
-        for entry in &needless {
-            println!("  idle: {} {} {}", entry.user_agent, entry.verb, entry.request_uri);
-        }
-        Ok(needless.len())
+        Ok(self.window.print_needless(start, duration))
     }
 
     fn running(&mut self) -> Result<&mut Running> {
@@ -110,9 +103,9 @@ impl Live {
     /// Ends the program, checks that its work is done, and removes the objects.
     pub(super) async fn end(mut self, bed: &Bed) -> Result<()> {
         self.stop().await?;
-        let members = self.fleet.now(&bed.setup).await?;
+        let members = self.fleet.now(&bed.cluster.setup).await?;
         let bare = members.values().filter(|member| !member.is_annotated()).count();
         ensure!(bare == 0, "{bare} of {} MachineSets have no annotations", members.len());
-        self.fleet.delete(&bed.setup).await
+        self.fleet.delete(&bed.cluster.setup).await
     }
 }

@@ -37,7 +37,7 @@ pub(crate) async fn run(options: &Options) -> Result<Report> {
     println!("idle on an empty cluster");
     let empty = memory_on_empty_cluster(&bed, options).await?;
     let mut measurements = Measurements { empty, concurrency: 0, series: Vec::new() };
-    let raw = Bare::new(bed.control_plane.kube_config(), recording::PARTY)?;
+    let raw = Bare::new(bed.cluster.control_plane.kube_config(), recording::PARTY)?;
     for (index, objects) in options.objects.iter().enumerate() {
         println!("{objects} MachineSets: recording the writes");
         let (recording, recorded) = series::record(&bed, *objects, options.settle()).await?;
@@ -53,7 +53,7 @@ pub(crate) async fn run(options: &Options) -> Result<Report> {
     if options.rounds > 0 {
         settled(&bed, options, &mut report).await?;
         println!("manifests without a cluster");
-        let folder = bed.control_plane.folder().join("manifests");
+        let folder = bed.cluster.control_plane.folder().join("manifests");
         let seconds = manifests::seconds(bed.program.path(), &folder)?;
         let key = format!("annotate_seconds_{}", manifests::MANIFESTS);
         report.add_spread(&key, &seconds, Target::None);
@@ -68,7 +68,7 @@ async fn settled(bed: &Bed, options: &Options, report: &mut Report) -> Result<()
     let mut live = Live::run(bed, objects).await?;
     let requests = live.idle_requests(options.idle()).await?;
     live.stop().await?;
-    let config = bed.control_plane.kube_config();
+    let config = bed.cluster.control_plane.kube_config();
     let allocations = allocations::per_settled_pass(config, live.fleet().namespace()).await?;
     figures::settled(report, requests, allocations);
     Ok(())

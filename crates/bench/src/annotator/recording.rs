@@ -35,9 +35,9 @@ enum Recorded {
 impl Recording {
     /// The writes of a run.
     pub(super) async fn of(bed: &Bed, live: &Live) -> Result<Self> {
-        let mut members = live.fleet().now(&bed.setup).await?;
+        let mut members = live.fleet().now(&bed.cluster.setup).await?;
         let objects = members.len();
-        let mut events = live.fleet().events(&bed.setup).await?;
+        let mut events = live.fleet().events(&bed.cluster.setup).await?;
         let recorded = live.writes().map(|entry| {
             let lost = || format!("{} {} was written twice or is gone", entry.resource, entry.name);
             if entry.resource == EVENTS.plural {
@@ -66,10 +66,10 @@ impl Recording {
         let requests = requests.collect::<Result<Vec<_>>>()?;
         bed.quiet().await;
         raw.warm_up(concurrency).await?;
-        let mut window = bed.audit_window()?;
+        let mut window = bed.cluster.audit_window()?;
         raw.send_all(requests, concurrency).await?;
         let span = window.wait_for_writes(PARTY, MACHINE_SETS.plural, self.objects).await?;
-        fleet.delete(&bed.setup).await?;
+        fleet.delete(&bed.cluster.setup).await?;
         Ok(span.seconds())
     }
 }

@@ -9,14 +9,10 @@ use tokio::time::Instant;
 
 use super::stage::Stage;
 use crate::Options;
-use crate::audit_window::{AuditWindow, Span};
-use crate::machinist::Running;
+use crate::audit_window::{AuditWindow, MACHINIST, Span};
+use crate::machinist::{Running, before_work};
 use crate::memory::Memory;
 
-/// All of machinist's user agents begin like this.
-const MACHINIST: &str = "machinist-";
-/// Starting takes less, also on a busy machine.
-const STARTING: Duration = Duration::from_secs(3);
 /// What was seen of instances serves for half a minute, and is then forgotten within another half.
 const REST: Duration = Duration::from_secs(65);
 /// When to give up.
@@ -63,9 +59,9 @@ impl Live {
     pub(super) async fn run(machines: usize, options: &Options) -> Result<Self> {
         let stage = Stage::start().await?;
         let mut running = stage.program(options)?.start()?;
-        tokio::time::sleep(STARTING + options.settle()).await;
+        tokio::time::sleep(before_work(options)).await;
         let empty = running.memory()?;
-        let mut window = stage.audit_window()?;
+        let mut window = stage.cluster.audit_window()?;
         stage.create_set(machines).await?;
         let limit = Instant::now() + PATIENCE;
         let span = loop {
@@ -114,7 +110,7 @@ impl Live {
 
     /// What it costs to do nothing, from now on.
     pub(super) async fn idle(&mut self, options: &Options) -> Result<Idle> {
-        let mut window = self.stage.audit_window()?;
+        let mut window = self.stage.cluster.audit_window()?;
         let before = self.stage.cloud_calls().len();
         let start = jiff::Timestamp::now();
         // A little longer, for the log to be complete.
@@ -122,13 +118,10 @@ impl Live {
         // It must have lived through it.
         self.running.memory()?;
         window.refresh()?;
-        let needless: Vec<_> = window.needless(MACHINIST, start, options.idle()).collect();
-        for entry in &needless {
-            println!("  idle: {} {} {}", entry.user_agent, entry.verb, entry.request_uri);
-        }
+        let needless = window.print_needless(start, options.idle());
         let calls = self.stage.cloud_calls();
         print_counts(&calls[before..]);
-        Ok(Idle { api_requests: needless.len(), cloud_calls: calls.len() - before })
+        Ok(Idle { api_requests: needless, cloud_calls: calls.len() - before })
     }
 
     /// Ends the program and its cluster.

@@ -2,19 +2,14 @@
 //! instances.
 
 use anyhow::Result;
-use machinist_api::resource::{MACHINE_SETS, MACHINES};
-use machinist_control_plane::ControlPlane;
-use machinist_testbed::audit::AuditLog;
+use machinist_api::resource::MACHINE_SETS;
 use machinist_testbed::aws::{AwsBed, Estate};
-use machinist_testbed::cluster;
-use serde::Deserialize;
 use serde_json::json;
 
 use crate::Options;
-use crate::audit_window::AuditWindow;
-use crate::bed;
+use crate::bed::{self, Cluster};
 use crate::machinist::{Program, Role};
-use crate::raw::{Bare, Outgoing};
+use crate::raw::Outgoing;
 
 pub(super) const REGION: &str = "us-east-2";
 pub(super) const CLUSTER: &str = "bench";
@@ -23,24 +18,18 @@ const SET: &str = "workers";
 
 #[derive(Debug)]
 pub(super) struct Stage {
-    control_plane: ControlPlane,
+    pub(super) cluster: Cluster,
     cloud: AwsBed,
     estate: Estate,
-    /// Creates and looks, under a name that no measurement counts.
-    setup: Bare,
 }
 
 impl Stage {
     pub(super) async fn start() -> Result<Self> {
-        let control_plane = ControlPlane::start().await?;
-        cluster::install_crds(&control_plane).await?;
+        let cluster = Cluster::start().await?;
         let cloud = AwsBed::start().await?;
         let estate = Estate::found(cloud.moto(), REGION, CLUSTER).await?;
-        let setup = Bare::new(control_plane.kube_config(), "bench-setup")?;
-        let metadata = json!({"name": NAMESPACE});
-        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
-        setup.send(Outgoing::create("/api/v1/namespaces".to_owned(), &body)).await?;
-        Ok(Self { control_plane, cloud, estate, setup })
+        cluster.setup.create_namespace(NAMESPACE).await?;
+        Ok(Self { cluster, cloud, estate })
     }
 
     /// The program with the controllers that bring machines to Provisioned.
@@ -52,7 +41,7 @@ impl Stage {
                 format!("--cluster-id={CLUSTER}"),
             ],
             environment: vec![
-                ("KUBECONFIG", bed::kubeconfig(&self.control_plane)),
+                ("KUBECONFIG", self.cluster.kubeconfig()),
                 ("AWS_ENDPOINT_URL", self.cloud.endpoint_url()),
                 ("AWS_ACCESS_KEY_ID", "AKIABENCH".to_owned()),
                 ("AWS_SECRET_ACCESS_KEY", "bench".to_owned()),
@@ -82,34 +71,19 @@ impl Stage {
             },
         });
         let path = MACHINE_SETS.collection_path(Some(NAMESPACE));
-        self.setup.send(Outgoing::create(path, &body)).await?;
+        self.cluster.setup.send(Outgoing::create(path, &body)).await?;
         Ok(())
     }
 
     /// How many machines are Provisioned.
     pub(super) async fn provisioned(&self) -> Result<usize> {
-        #[derive(Deserialize)]
-        struct Machine {
-            #[serde(default)]
-            status: Status,
-        }
-        #[derive(Deserialize, Default)]
-        #[serde(default)]
-        struct Status {
-            phase: String,
-        }
-        let all: Vec<Machine> = self.setup.list(MACHINES.collection_path(None)).await?;
-        Ok(all.iter().filter(|machine| machine.status.phase == "Provisioned").count())
+        let phases = self.cluster.setup.machine_phases().await?;
+        Ok(phases.iter().filter(|phase| *phase == "Provisioned").count())
     }
 
     /// How many instances there are.
     pub(super) async fn instances(&self) -> Result<usize> {
         Ok(self.estate.live().await?.len())
-    }
-
-    /// What reaches the API server from now on.
-    pub(super) fn audit_window(&self) -> Result<AuditWindow> {
-        AuditWindow::open(AuditLog::of(&self.control_plane))
     }
 
     /// The actions that the cloud was asked for so far.

@@ -139,8 +139,7 @@ async fn delete_all(setup: &Bare, path: String) -> Result<()> {
 
 /// A namespace, and in it the Secret that MachineSets name. moto takes any credentials.
 async fn create_namespace(setup: &Bare, name: &str) -> Result<()> {
-    let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    setup.send(Outgoing::create("/api/v1/namespaces".to_owned(), &body)).await?;
+    setup.create_namespace(name).await?;
     let body = json!({
         "apiVersion": SECRETS.api_version(),
         "kind": SECRETS.kind,

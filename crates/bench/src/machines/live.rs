@@ -13,14 +13,10 @@ use super::footprint::Footprint;
 use super::sets;
 use super::stage::{Audit, Stage};
 use crate::Options;
-use crate::audit_window::{AuditWindow, Span};
-use crate::machinist::Running;
+use crate::audit_window::{AuditWindow, MACHINIST, Span};
+use crate::machinist::{Running, before_work};
 use crate::memory::Memory;
 
-/// All of machinist's user agents begin like this.
-pub(super) const MACHINIST: &str = "machinist-";
-/// Starting takes less, also on a busy machine.
-const STARTING: Duration = Duration::from_secs(3);
 /// What was seen of instances serves for half a minute, and is then forgotten within another half.
 const REST: Duration = Duration::from_secs(65);
 /// From the last write to the stretch in which requests of the settled program are counted.
@@ -104,16 +100,16 @@ impl Live {
         options: &Options,
     ) -> Result<Self> {
         let (stage, sets) = (Stage::start(audit).await?, machines / per_set);
-        sets::create_namespaces(&stage.setup, sets).await?;
+        sets::create_namespaces(&stage.cluster.setup, sets).await?;
         let mut running = stage.program(work, options)?.start()?;
         tokio::time::sleep(before_work(options)).await;
         let empty = running.memory()?;
-        let mut window = stage.audit_window()?;
-        sets::create(&stage.setup, sets, per_set).await?;
+        let mut window = stage.cluster.audit_window()?;
+        sets::create(&stage.cluster.setup, sets, per_set).await?;
         let limit = Instant::now() + patience(machines);
         let span = loop {
             let span = window.wait_until_quiet(MACHINIST, limit).await?;
-            let (all, running) = sets::machines(&stage.setup).await?;
+            let (all, running) = sets::machines(&stage.cluster.setup).await?;
             let done = if work == Work::Run { running } else { all };
             if all == machines && done == machines {
                 break span;
@@ -141,7 +137,7 @@ impl Live {
         );
         let footprint = match self.work {
             Work::Create => None,
-            Work::Run => Some(Footprint::read(&self.stage.setup).await?),
+            Work::Run => Some(Footprint::read(&self.stage.cluster.setup).await?),
         };
         Ok(Run { seconds, empty, soon, memory, calls, footprint })
     }
@@ -151,7 +147,7 @@ impl Live {
         self.window.entries()
     }
 
-    /// How many requests it makes without any need. They are printed, because a number alone does not help.
+    /// How many requests it makes without any need.
     pub(super) async fn idle_requests(&mut self, options: &Options) -> Result<usize> {
         // A little longer, for the log to be complete.
         tokio::time::sleep(UNTIL_IDLE + options.idle() + Duration::from_secs(1)).await;
@@ -159,23 +155,19 @@ impl Live {
         self.running.memory()?;
         self.window.refresh()?;
         let start = self.span.last + UNTIL_IDLE;
-        let needless: Vec<_> = self.window.needless(MACHINIST, start, options.idle()).collect();
-        for entry in &needless {
-            println!("  idle: {} {} {}", entry.user_agent, entry.verb, entry.request_uri);
-        }
-        Ok(needless.len())
+        Ok(self.window.print_needless(start, options.idle()))
     }
 
     /// Wants no machines any more, and waits until nothing is left of them anywhere.
     pub(super) async fn remove(&mut self) -> Result<Removal> {
-        let (mut window, before) = (self.stage.audit_window()?, self.stage.cloud_calls());
-        sets::scale_to_nothing(&self.stage.setup, self.sets).await?;
+        let (mut window, before) = (self.stage.cluster.audit_window()?, self.stage.cloud_calls());
+        sets::scale_to_nothing(&self.stage.cluster.setup, self.sets).await?;
         let limit = Instant::now() + patience(self.machines);
         let span = loop {
             let span = window.wait_until_quiet(MACHINIST, limit).await?;
-            let (machines, _) = sets::machines(&self.stage.setup).await?;
-            let nodes = sets::nodes(&self.stage.setup).await?;
-            let instances = self.stage.cloud.live();
+            let (machines, _) = sets::machines(&self.stage.cluster.setup).await?;
+            let nodes = sets::nodes(&self.stage.cluster.setup).await?;
+            let instances = self.stage.cloud.sim.live();
             if machines + nodes + instances == 0 {
                 break span;
             }
@@ -192,12 +184,6 @@ impl Live {
     pub(super) async fn end(self) -> Result<()> {
         self.running.stop().await.context("the program")
     }
-}
-
-/// How long everything rests before there is work: the program has started by then, and its memory is that of an idle
-/// one.
-pub(super) fn before_work(options: &Options) -> Duration {
-    STARTING + options.settle()
 }
 
 fn patience(machines: usize) -> Duration {

@@ -16,7 +16,7 @@ use machinist_provider_sim::kubelet;
 use machinist_testbed::audit::AuditEntry;
 use serde_json::{Value, json};
 
-use super::live::MACHINIST;
+use crate::audit_window::MACHINIST;
 
 /// Stands for the uid of the object in question.
 pub(super) const UID: &str = "@uid@";

@@ -8,11 +8,11 @@ use futures::{StreamExt, TryStreamExt};
 use http::Method;
 use tokio::time::Instant;
 
-use super::live;
 use super::recording::{Chain, Recording, Step, UID, VERSION};
 use super::sets::{self, Identity};
 use super::stage::{Audit, Stage};
 use crate::Options;
+use crate::machinist::before_work;
 use crate::raw::{Bare, MERGE_PATCH, Outgoing};
 
 /// What the replaying client calls itself.
@@ -33,19 +33,19 @@ pub(super) async fn replay(
     options: &Options,
 ) -> Result<f64> {
     let stage = Stage::start(Audit::Metadata).await?;
-    sets::create_namespaces(&stage.setup, sets).await?;
-    let created = sets::create(&stage.setup, sets, per_set).await?;
+    sets::create_namespaces(&stage.cluster.setup, sets).await?;
+    let created = sets::create(&stage.cluster.setup, sets, per_set).await?;
     let known: Known =
         created.into_iter().map(|(name, set)| (format!("machinesets/{name}"), set)).collect();
     let chains = (0..sets).flat_map(|number| {
         recording.chains.iter().map(move |chain| rename(chain, number)).collect::<Vec<_>>()
     });
     let chains: Vec<_> = chains.collect();
-    let raw = Bare::new(stage.control_plane.kube_config(), PARTY)?;
+    let raw = Bare::new(stage.cluster.control_plane.kube_config(), PARTY)?;
     // The API server has had as long to come to rest as it has with machinist.
-    tokio::time::sleep(live::before_work(options)).await;
+    tokio::time::sleep(before_work(options)).await;
     raw.warm_up(concurrency).await?;
-    let mut window = stage.audit_window()?;
+    let mut window = stage.cluster.audit_window()?;
     let played = futures::stream::iter(chains).map(|chain| {
         let (raw, mut known) = (raw.clone(), only(&known, &chain));
         let playing = tokio::spawn(async move { play(&raw, &chain, &mut known).await });

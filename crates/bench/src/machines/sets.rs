@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result};
-use machinist_api::resource::{MACHINE_SETS, MACHINES, NODES};
+use machinist_api::resource::{MACHINE_SETS, NODES};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -65,9 +65,7 @@ pub(super) async fn create(
 /// Creates the namespaces of so many sets.
 pub(super) async fn create_namespaces(setup: &Bare, sets: usize) -> Result<()> {
     for number in 0..sets {
-        let metadata = json!({"name": namespace(number)});
-        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
-        setup.send(Outgoing::create("/api/v1/namespaces".to_owned(), &body)).await?;
+        setup.create_namespace(&namespace(number)).await?;
     }
     Ok(())
 }
@@ -84,19 +82,9 @@ pub(super) async fn scale_to_nothing(setup: &Bare, sets: usize) -> Result<()> {
 
 /// How many machines there are, and how many of them run.
 pub(super) async fn machines(setup: &Bare) -> Result<(usize, usize)> {
-    #[derive(Deserialize)]
-    struct Machine {
-        #[serde(default)]
-        status: Status,
-    }
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Status {
-        phase: String,
-    }
-    let all: Vec<Machine> = setup.list(MACHINES.collection_path(None)).await?;
-    let running = all.iter().filter(|machine| machine.status.phase == "Running").count();
-    Ok((all.len(), running))
+    let phases = setup.machine_phases().await?;
+    let running = phases.iter().filter(|phase| *phase == "Running").count();
+    Ok((phases.len(), running))
 }
 
 /// How many Nodes there are.

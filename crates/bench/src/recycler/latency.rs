@@ -38,10 +38,10 @@ pub(super) async fn measure(stage: &Stage) -> Result<Latency> {
     let mut lines = watch(stage).await?;
     // The first finds out in which group the instance is, and is not counted.
     for number in 0..=TIMES {
-        let mut window = stage.audit_window()?;
+        let mut window = stage.cluster.audit_window()?;
         let name = format!("sudden-{number}");
         let message = format!("{SUDDEN} ({number})");
-        stage.setup.send(event(0, &name, &message)).await?;
+        stage.cluster.setup.send(event(0, &name, &message)).await?;
         let seen =
             tokio::time::timeout(PATIENCE, lines.recv()).await?.context("the watch ended")?;
         let (written, decided) = decision(&mut window, &name).await?;
@@ -86,9 +86,10 @@ async fn decision(window: &mut AuditWindow, event: &str) -> Result<(Timestamp, T
 
 /// A bare watch: when each line came that tells of a sudden event.
 async fn watch(stage: &Stage) -> Result<mpsc::UnboundedReceiver<Timestamp>> {
-    let client = Client::try_from(stage.control_plane.kube_config())?;
+    let client = Client::try_from(stage.cluster.control_plane.kube_config())?;
     let path = CORE_EVENTS.collection_path(Some(NAMESPACE));
-    let list = stage.setup.send(crate::raw::Outgoing::get(format!("{path}?limit=1"))).await?;
+    let list =
+        stage.cluster.setup.send(crate::raw::Outgoing::get(format!("{path}?limit=1"))).await?;
     let list: serde_json::Value = serde_json::from_slice(&list)?;
     let version = list["metadata"]["resourceVersion"].as_str().context("no version")?;
     let path = format!("{path}?watch=true&resourceVersion={version}");

@@ -7,13 +7,10 @@ use tokio::time::Instant;
 
 use super::stage::{ONE_OF, Stage};
 use crate::Options;
-use crate::machinist::Running;
+use crate::audit_window::MACHINIST;
+use crate::machinist::{Running, before_work};
 use crate::memory::Memory;
 
-/// All of machinist's user agents begin like this.
-const MACHINIST: &str = "machinist-";
-/// Starting takes less, also on a busy machine.
-const STARTING: Duration = Duration::from_secs(3);
 /// After the last write something may still be said.
 const BEFORE_REST: Duration = Duration::from_secs(30);
 /// Between two lists of everything, where memory includes them.
@@ -51,7 +48,7 @@ impl Live {
     /// Starts it on an empty cluster, and then gives that its Nodes and Pods.
     pub(super) async fn start(stage: &Stage, options: &Options) -> Result<Self> {
         let mut running = stage.program(options, &[])?.start()?;
-        tokio::time::sleep(STARTING + options.settle()).await;
+        tokio::time::sleep(before_work(options)).await;
         let empty = running.memory()?;
         stage.furnish().await?;
         tokio::time::sleep(options.settle()).await;
@@ -60,7 +57,7 @@ impl Live {
 
     /// Lets Events happen, until all that count are counted.
     pub(super) async fn load(&mut self, stage: &Stage, events: usize) -> Result<Load> {
-        let mut window = stage.audit_window()?;
+        let mut window = stage.cluster.audit_window()?;
         let before = self.running.cpu()?;
         stage.happen(events).await?;
         let wanted = i64::try_from(events.div_ceil(ONE_OF))?;
@@ -84,17 +81,14 @@ impl Live {
     /// What it costs when nothing happens, from half a minute after the last write on.
     pub(super) async fn idle(&mut self, stage: &Stage, options: &Options) -> Result<Idle> {
         tokio::time::sleep(BEFORE_REST).await;
-        let mut window = stage.audit_window()?;
+        let mut window = stage.cluster.audit_window()?;
         let (start, before) = (jiff::Timestamp::now(), self.running.cpu()?);
         // A little longer, for the log to be complete.
         tokio::time::sleep(options.idle() + Duration::from_secs(1)).await;
         let cpu = self.running.cpu()?.saturating_sub(before);
         window.refresh()?;
-        let needless: Vec<_> = window.needless(MACHINIST, start, options.idle()).collect();
-        for entry in &needless {
-            println!("  idle: {} {} {}", entry.user_agent, entry.verb, entry.request_uri);
-        }
-        Ok(Idle { requests: needless.len(), cpu_ms: cpu.as_secs_f64() * 1e3 })
+        let needless = window.print_needless(start, options.idle());
+        Ok(Idle { requests: needless, cpu_ms: cpu.as_secs_f64() * 1e3 })
     }
 
     pub(super) fn memory(&mut self) -> Result<Memory> {
@@ -111,7 +105,7 @@ impl Live {
 /// The memory of a program that finds everything there, and lists it again and again.
 pub(super) async fn after_lists(stage: &Stage, options: &Options) -> Result<Memory> {
     let mut running = stage.program(options, &[LISTS])?.start()?;
-    tokio::time::sleep(STARTING + LISTED + options.settle()).await;
+    tokio::time::sleep(LISTED + before_work(options)).await;
     let memory = running.memory()?;
     running.stop().await?;
     Ok(memory)

@@ -49,7 +49,7 @@ struct PodSpec {
 }
 
 pub(super) async fn measure(stage: &Stage) -> Result<Polling> {
-    let setup = &stage.setup;
+    let setup = &stage.cluster.setup;
     let start = Instant::now();
     let answer = setup.send(Outgoing::get(CORE_EVENTS.collection_path(None))).await?;
     let list: List = serde_json::from_slice(&answer)?;

@@ -4,17 +4,13 @@
 use anyhow::{Context, Result};
 use jiff::Timestamp;
 use machinist_api::resource::{CORE_EVENTS, EVENT_RECYCLERS, NODES, PODS};
-use machinist_control_plane::ControlPlane;
-use machinist_testbed::audit::AuditLog;
 use machinist_testbed::aws::{AwsBed, Estate};
-use machinist_testbed::cluster;
 use serde_json::{Value, json};
 
 use crate::Options;
-use crate::audit_window::AuditWindow;
-use crate::bed;
+use crate::bed::{self, Cluster};
 use crate::machinist::{Program, Role};
-use crate::raw::{Bare, Outgoing};
+use crate::raw::Outgoing;
 
 const REGION: &str = "eu-west-1";
 pub(super) const NAMESPACE: &str = "bench";
@@ -38,17 +34,14 @@ pub(super) const QUICK: &str = "quick";
 /// A cluster with an estate, and nothing in it but Nodes and Pods.
 #[derive(Debug)]
 pub(super) struct Stage {
-    pub(super) control_plane: ControlPlane,
+    pub(super) cluster: Cluster,
     cloud: AwsBed,
     instances: Vec<String>,
-    /// Creates and looks, under a name that no measurement counts.
-    pub(super) setup: Bare,
 }
 
 impl Stage {
     pub(super) async fn start() -> Result<Self> {
-        let control_plane = ControlPlane::start().await?;
-        cluster::install_crds(&control_plane).await?;
+        let cluster = Cluster::start().await?;
         let cloud = AwsBed::start().await?;
         let estate = Estate::found(cloud.moto(), REGION, "bench").await?;
         let mut instances = Vec::new();
@@ -56,11 +49,8 @@ impl Stage {
             let sizes = [0, 2 * MEMBERS, MEMBERS];
             instances.extend(estate.create_group(&format!("group-{number}"), sizes, &[]).await?);
         }
-        let setup = Bare::new(control_plane.kube_config(), "bench-setup")?;
-        let body =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-        setup.send(Outgoing::create("/api/v1/namespaces".to_owned(), &body)).await?;
-        Ok(Self { control_plane, cloud, instances, setup })
+        cluster.setup.create_namespace(NAMESPACE).await?;
+        Ok(Self { cluster, cloud, instances })
     }
 
     /// The program as the recycler.
@@ -69,7 +59,7 @@ impl Stage {
         let role = Role {
             flags: said.iter().chain(flags).map(|flag| (*flag).to_owned()).collect(),
             environment: vec![
-                ("KUBECONFIG", bed::kubeconfig(&self.control_plane)),
+                ("KUBECONFIG", self.cluster.kubeconfig()),
                 ("AWS_ENDPOINT_URL", self.cloud.endpoint_url()),
                 ("AWS_REGION", REGION.to_owned()),
                 ("AWS_ACCESS_KEY_ID", "AKIABENCH".to_owned()),
@@ -114,7 +104,7 @@ impl Stage {
             });
             requests.push(Outgoing::create(EVENT_RECYCLERS.collection_path(None), &body));
         }
-        self.setup.send_all(requests, CONCURRENCY).await?;
+        self.cluster.setup.send_all(requests, CONCURRENCY).await?;
         Ok(())
     }
 
@@ -126,21 +116,17 @@ impl Stage {
         };
         let requests =
             (0..count).map(|number| event(number, &format!("event-{number}"), &message(number)));
-        self.setup.send_all(requests.collect(), CONCURRENCY).await?;
+        self.cluster.setup.send_all(requests.collect(), CONCURRENCY).await?;
         Ok(())
     }
 
     /// How many events the patient one has counted.
     pub(super) async fn counted(&self) -> Result<i64> {
         let path = EVENT_RECYCLERS.object_path("", PATIENT);
-        let object: Value = serde_json::from_slice(&self.setup.send(Outgoing::get(path)).await?)?;
+        let object: Value =
+            serde_json::from_slice(&self.cluster.setup.send(Outgoing::get(path)).await?)?;
         let counts = object["status"]["eventCounts"].as_object();
         Ok(counts.into_iter().flat_map(|counts| counts.values()).filter_map(Value::as_i64).sum())
-    }
-
-    /// What reaches the API server from now on.
-    pub(super) fn audit_window(&self) -> Result<AuditWindow> {
-        AuditWindow::open(AuditLog::of(&self.control_plane))
     }
 }
 

@@ -12,8 +12,12 @@ mod controllers;
 #[cfg(test)]
 mod drain;
 #[cfg(test)]
+mod fixture;
+#[cfg(test)]
 mod fleet;
 #[cfg(test)]
 mod machine_sets;
 #[cfg(test)]
 mod machines;
+#[cfg(test)]
+mod process;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use machinist_control_plane::ControlPlane;
-use machinist_testbed::crash::{Harness, Options, Sample, Scenario, World};
+use machinist_testbed::World;
+use machinist_testbed::crash::{Harness, Options, Sample, Scenario};
 use machinist_testbed::faults::ApiRequest;
 use machinist_testbed::openshift::{FeatureSet, openshift_crds};
 use machinist_testbed::scenarios::Scaling;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_runtime::timings::Timings;
 use machinist_testbed::crash::{Launch, RuntimeSubject};
@@ -35,19 +34,12 @@ fn machine_timings() -> MachineTimings {
 /// under a name of its own.
 pub(crate) fn controllers(lease: Option<Duration>) -> RuntimeSubject {
     RuntimeSubject::new(move |launch: Launch| async move {
-        let setup = Setup {
-            controllers: &["machine", "machineset", "nodelink"],
-            endpoint: launch.cloud.clone().context("a world with a cloud")?,
-            namespace: &launch.namespace,
-            elects: lease.is_some(),
-            identity: format!("test-{:x}", fastrand::u64(..)),
-            workers: None,
-            obey_migration: false,
-            machines: machine_timings(),
-        };
         let usual = timings();
         let timings = Timings { lease: lease.unwrap_or(usual.lease), ..usual };
-        let (manager, controllers) = setup.process(launch.config()?, &timings)?;
+        let controllers = &["machine", "machineset", "nodelink"];
+        let setup = Setup::new(controllers, timings, machine_timings());
+        let setup = Setup { leader_elect: Some(lease.is_some()), ..setup };
+        let (manager, controllers) = setup.process(&launch)?;
         Ok(manager.run(controllers, CancellationToken::new()).await?)
     })
 }

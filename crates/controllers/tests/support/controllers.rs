@@ -24,38 +24,51 @@ use machinist_runtime::controller::Controller as _;
 use machinist_runtime::controller::start::{Registration, Shared};
 use machinist_runtime::manager::{Manager, Options};
 use machinist_runtime::timings::Timings;
+use machinist_testbed::crash::Launch;
 
-/// A process with some of the controllers of machines, on the simulated cloud.
+/// Some of the controllers of machines, as one process runs them.
+#[derive(Debug, Clone)]
 pub(crate) struct Setup<'a> {
     /// By their names.
     pub(crate) controllers: &'a [&'a str],
-    /// Where the cloud is.
-    pub(crate) endpoint: String,
-    /// Whose objects, and where the leases are.
-    pub(crate) namespace: &'a str,
-    /// Whether leases are needed.
-    pub(crate) elects: bool,
+    /// Whether leases are needed; by default, as each controller wants.
+    pub(crate) leader_elect: Option<bool>,
     /// Who it is for the leases.
     pub(crate) identity: String,
     /// How many workers each controller has, if not its own number.
     pub(crate) workers: Option<usize>,
     /// Whether it respects the authority that OpenShift sets.
     pub(crate) obey_migration: bool,
+    /// The durations of the process.
+    pub(crate) timings: Timings,
     /// The durations of its controllers.
     pub(crate) machines: MachineTimings,
 }
 
-impl Setup<'_> {
+impl<'a> Setup<'a> {
+    /// These controllers, without leases.
+    pub(crate) fn new(
+        controllers: &'a [&'a str],
+        timings: Timings,
+        machines: MachineTimings,
+    ) -> Self {
+        Self {
+            controllers,
+            leader_elect: Some(false),
+            identity: format!("test-{:x}", fastrand::u64(..)),
+            workers: None,
+            obey_migration: false,
+            timings,
+            machines,
+        }
+    }
+
     /// The process, which does nothing until it is run with these controllers.
-    pub(crate) fn process(
-        self,
-        config: kube::Config,
-        timings: &Timings,
-    ) -> Result<(Manager, Vec<Registration>)> {
+    pub(crate) fn process(self, launch: &Launch) -> Result<(Manager, Vec<Registration>)> {
         let options = Options {
-            scope: Scope::Namespace(self.namespace.to_owned()),
-            leader_elect: Some(self.elects),
-            lease_namespace: self.namespace.to_owned(),
+            scope: Scope::Namespace(launch.namespace.clone()),
+            leader_elect: self.leader_elect,
+            lease_namespace: launch.namespace.clone(),
             take_over: false,
             identity: self.identity.clone(),
             workers: self.workers(),
@@ -63,10 +76,11 @@ impl Setup<'_> {
             metrics_address: "0".to_owned(),
             health_address: "0".to_owned(),
         };
-        let cluster = Cluster::new(config, timings)?;
+        let timings = self.timings;
+        let cluster = Cluster::new(launch.config()?, &timings)?;
         let target = Some(cluster.clone());
-        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), *timings);
-        let controllers = self.registrations()?;
+        let manager = Manager::new(cluster, target, options, Arc::new(SystemClock), timings);
+        let controllers = self.registrations(launch.cloud.clone().unwrap_or_default())?;
         Ok((manager, controllers))
     }
 
@@ -75,9 +89,9 @@ impl Setup<'_> {
         self.workers.map(|count| names.map(|name| (name, count)).collect()).unwrap_or_default()
     }
 
-    fn registrations(self) -> Result<Vec<Registration>> {
+    fn registrations(self, endpoint: String) -> Result<Vec<Registration>> {
         let (obey_migration, timings) = (self.obey_migration, self.machines);
-        let providers = Providers::new(vec![Arc::new(SimProvider::at(self.endpoint))]);
+        let providers = Providers::new(vec![Arc::new(SimProvider::at(endpoint))]);
         let sets = MachineSets::new(Arc::new(providers.clone()));
         let machines = Machines::new(Arc::new(providers.clone()));
         let one = |name: &&str| {

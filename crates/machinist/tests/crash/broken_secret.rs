@@ -6,7 +6,8 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use machinist_api::machine_set::MachineSet;
 use machinist_control_plane::ControlPlane;
-use machinist_testbed::crash::{Scenario, World};
+use machinist_testbed::World;
+use machinist_testbed::crash::Scenario;
 use serde_json::{Value, json};
 
 use crate::sets;

@@ -5,7 +5,8 @@ use anyhow::Result;
 use kube::Api;
 use kube::api::PostParams;
 use machinist_api::machine_set::MachineSet;
-use machinist_testbed::crash::{Scenario, World};
+use machinist_testbed::World;
+use machinist_testbed::crash::Scenario;
 use serde_json::{Value, json};
 
 use crate::sets;

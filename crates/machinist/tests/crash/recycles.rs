@@ -7,17 +7,17 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use machinist_api::event_recycler::EventRecycler;
 use machinist_api::event_recycler::recycle::InstanceState;
 use machinist_api::names::ANNOTATION_DRAIN;
+use machinist_testbed::World;
 use machinist_testbed::aws::estate::InstanceFacts;
-use machinist_testbed::crash::{
-    Harness, Options, ProcessSubject, Sample, Scenario, World, WorldAws,
-};
+use machinist_testbed::crash::{Harness, Options, ProcessSubject, Sample, Scenario};
 use machinist_testbed::faults::{ApiRequest, Effect, Match, Rule};
+use machinist_testbed::world::WorldAws;
 use serde_json::{Value, json};
 
 use crate::every_fault;
@@ -46,12 +46,11 @@ impl Scenario for Recycled {
     async fn run(&self, world: &World) -> Result<()> {
         let (name, aws) = (&*world.namespace, aws(world)?);
         let members = aws.estate.create_group(name, SIZES, &[]).await?;
-        let nodes: Api<Node> = Api::all(world.client());
         for id in &members {
-            world.eventually("its nodes", || async { Ok(nodes.get(id).await.map(drop)?) }).await?;
+            world.until_node(id).await?;
             occupy(world, id).await?;
         }
-        let recyclers: Api<EventRecycler> = Api::all(world.client());
+        let recyclers: Api<EventRecycler> = Api::all(world.client.clone());
         recyclers.create(&PostParams::default(), &self.recycler(name, aws)?).await?;
         for _ in 0..5 {
             complain(world, name, &members[0]).await?;
@@ -181,7 +180,7 @@ struct Cordons {
 }
 
 async fn cordons(world: &World, instances: &[InstanceFacts]) -> Result<Cordons> {
-    let nodes: Api<Node> = Api::all(world.client());
+    let nodes = world.nodes();
     let mut found = Cordons::default();
     for instance in instances {
         let Some(node) = nodes.get_opt(&instance.id).await? else { continue };
@@ -201,7 +200,7 @@ async fn complain(world: &World, name: &str, node: &str) -> Result<()> {
         "message": format!("{name}: rpc error"), "reason": "Failed", "type": "Warning",
         "count": 1, "firstTimestamp": now, "lastTimestamp": now, "source": {"component": "test"},
     }))?;
-    let events: Api<Event> = Api::namespaced(world.client(), "default");
+    let events: Api<Event> = Api::namespaced(world.client.clone(), "default");
     events.create(&PostParams::default(), &event).await?;
     Ok(())
 }

@@ -1,12 +1,11 @@
 //! What both scenarios do with MachineSets, and how they look at them.
 
 use anyhow::{Result, ensure};
-use k8s_openapi::api::events::v1::Event;
 use kube::api::{ApiResource, DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use machinist_api::machine_set::MachineSet;
 use machinist_api::names;
-use machinist_testbed::crash::World;
+use machinist_testbed::World;
 use serde_json::{Value, json};
 
 /// These have a finalizer: after their deletion they are still there, with what was written on them.
@@ -97,15 +96,7 @@ pub(crate) async fn end_state(world: &World) -> Result<Value> {
 }
 
 async fn events(world: &World) -> Result<Vec<String>> {
-    let events: Api<Event> = world.api();
-    let events = events.list(&ListParams::default()).await?;
-    let mut found: Vec<_> = events
-        .iter()
-        .filter_map(|event| {
-            let reason = event.reason.as_deref().filter(|reason| STATE.contains(reason))?;
-            Some(format!("{} {reason}", event.regarding.as_ref()?.name.as_deref()?))
-        })
-        .collect();
-    found.sort();
-    Ok(found)
+    let mut events = world.events().await?;
+    events.retain(|event| STATE.contains(&&*event.reason));
+    Ok(events.iter().map(|event| format!("{} {}", event.about, event.reason)).collect())
 }

@@ -2,31 +2,21 @@
 //! there is.
 
 use std::collections::HashSet;
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
 use machinist_aws_spec::catalogue;
 use machinist_testbed::aws::AwsBed;
+use machinist_testbed::process;
 use serde_json::Value;
+use tokio::process::Command;
 
 const VCPU: &str = "/metadata/annotations/machine.openshift.io~1vCPU";
 const CPU: &str = "/metadata/annotations/capacity.cluster-autoscaler.kubernetes.io~1cpu";
 
-fn machinist(arguments: &[&str], stdin: &str) -> Result<Output> {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_machinist"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let mut pipe = child.stdin.take().context("no pipe")?;
-    let text = stdin.to_owned();
-    let writer = std::thread::spawn(move || pipe.write_all(text.as_bytes()));
-    let output = child.wait_with_output()?;
-    // A process that does not read its stdin closes it.
-    drop(writer.join());
-    Ok(output)
+async fn machinist(arguments: &[&str], stdin: &str) -> Result<Output> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_machinist"));
+    process::output(command.args(arguments), stdin).await
 }
 
 fn set(instance_type: &str) -> String {
@@ -42,11 +32,11 @@ fn text(bytes: &[u8]) -> Result<&str> {
     Ok(std::str::from_utf8(bytes)?)
 }
 
-#[test]
-fn every_type_of_the_catalogue_is_annotated() -> Result<()> {
+#[tokio::test]
+async fn every_type_of_the_catalogue_is_annotated() -> Result<()> {
     let names: Vec<_> = catalogue::entries().map(|entry| entry.name).collect();
     let input: String = names.iter().map(|name| set(name)).collect();
-    let output = machinist(&["annotate", "-f", "-"], &input)?;
+    let output = machinist(&["annotate", "-f", "-"], &input).await?;
     ensure!(output.status.code() == Some(0), "{}", text(&output.stderr)?);
     let printed = text(&output.stdout)?;
     let unlimited = serde_saphyr::options! { budget: None };
@@ -60,15 +50,15 @@ fn every_type_of_the_catalogue_is_annotated() -> Result<()> {
         assert!(comments.contains(&*format!("# {name}")), "the comment of {name} is gone");
     }
     // Doing it again changes nothing.
-    let again = machinist(&["annotate", "-f", "-"], printed)?;
+    let again = machinist(&["annotate", "-f", "-"], printed).await?;
     assert!(again.stdout == output.stdout);
     Ok(())
 }
 
-#[test]
-fn an_unknown_type_is_exit_1_and_everything_else_is_done() -> Result<()> {
+#[tokio::test]
+async fn an_unknown_type_is_exit_1_and_everything_else_is_done() -> Result<()> {
     let input = format!("{}{}", set("m99.mega"), set("m6i.large"));
-    let output = machinist(&["annotate", "-f", "-", "-o", "json"], &input)?;
+    let output = machinist(&["annotate", "-f", "-", "-o", "json"], &input).await?;
     assert_eq!(output.status.code(), Some(1));
     let errors = text(&output.stderr)?;
     assert!(errors.contains("stdin:1: MachineSet m99.mega"), "{errors}");
@@ -79,8 +69,8 @@ fn an_unknown_type_is_exit_1_and_everything_else_is_done() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn bad_input_is_exit_2_and_nothing_is_printed() -> Result<()> {
+#[tokio::test]
+async fn bad_input_is_exit_2_and_nothing_is_printed() -> Result<()> {
     let broken = format!("{}---\na: [\n", set("m6i.large"));
     for arguments in [
         &["annotate", "-f", "-"][..],
@@ -88,15 +78,15 @@ fn bad_input_is_exit_2_and_nothing_is_printed() -> Result<()> {
         &["annotate"],
         &["annotate", "-f", "-", "--annotations=other"],
     ] {
-        let output = machinist(arguments, &broken)?;
+        let output = machinist(arguments, &broken).await?;
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{arguments:?}");
     }
     Ok(())
 }
 
-#[test]
-fn files_and_folders_are_read_in_order() -> Result<()> {
+#[tokio::test]
+async fn files_and_folders_are_read_in_order() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);
     write("b.yaml", &set("m6i.large"))?;
@@ -104,7 +94,8 @@ fn files_and_folders_are_read_in_order() -> Result<()> {
     write("notes.txt", "not a manifest: [")?;
     let path = folder.path().to_str().context("path")?;
     let file = format!("{path}/b.yaml");
-    let output = machinist(&["annotate", "-f", path, "-f", &file, "--annotations=openshift"], "")?;
+    let output =
+        machinist(&["annotate", "-f", path, "-f", &file, "--annotations=openshift"], "").await?;
     ensure!(output.status.code() == Some(0), "{}", text(&output.stderr)?);
     let documents: Vec<Value> = serde_saphyr::from_multiple(text(&output.stdout)?)?;
     let names: Vec<_> = documents.iter().map(|document| &document["metadata"]["name"]).collect();
@@ -114,36 +105,36 @@ fn files_and_folders_are_read_in_order() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn the_catalogue_lists_and_shows() -> Result<()> {
-    let one = machinist(&["catalogue", "g4ad.xlarge", "-o", "json"], "")?;
+#[tokio::test]
+async fn the_catalogue_lists_and_shows() -> Result<()> {
+    let one = machinist(&["catalogue", "g4ad.xlarge", "-o", "json"], "").await?;
     let shown: Value = serde_json::from_slice(&one.stdout)?;
     assert_eq!(shown["gpus"][0]["maker"], "AMD");
     assert_eq!(shown["memoryMiB"], 16384);
 
-    let some = machinist(&["catalogue", "m6i.*", "c7g.large", "-o", "yaml"], "")?;
+    let some = machinist(&["catalogue", "m6i.*", "c7g.large", "-o", "yaml"], "").await?;
     let shown: Vec<Value> = serde_saphyr::from_str(text(&some.stdout)?)?;
     assert_eq!(shown[0]["name"], "c7g.large");
     assert!(shown.len() > 5);
 
-    let all = machinist(&["catalogue"], "")?;
+    let all = machinist(&["catalogue"], "").await?;
     assert_eq!(text(&all.stdout)?.lines().count(), catalogue::entries().count() + 1);
 
-    let none = machinist(&["catalogue", "m99.mega"], "")?;
+    let none = machinist(&["catalogue", "m99.mega"], "").await?;
     assert_eq!((none.status.code(), none.stdout.len()), (Some(1), 0));
     assert!(text(&none.stderr)?.contains("m99.mega"));
     Ok(())
 }
 
 async fn with_ec2(bed: &AwsBed, arguments: &[&str]) -> Result<Output> {
-    let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_machinist"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_machinist"));
+    command
         .args(arguments)
         .env("AWS_ENDPOINT_URL", bed.endpoint_url())
         .env("AWS_ACCESS_KEY_ID", "test")
         .env("AWS_SECRET_ACCESS_KEY", "test")
-        .env("AWS_REGION", "us-east-1")
-        .output();
-    Ok(output.await?)
+        .env("AWS_REGION", "us-east-1");
+    process::output(&mut command, "").await
 }
 
 #[tokio::test]

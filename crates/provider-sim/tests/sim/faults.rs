@@ -1,6 +1,6 @@
 //! Faults beyond those of the conformance suite.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use machinist_domain::key::{ObjectKey, Version};
 use machinist_provider::access::Credentials;
@@ -20,6 +20,15 @@ async fn state(bed: &Bed, machine: &MachineRef) -> InstanceState {
     }
 }
 
+/// Waits until the instance is in this state.
+async fn becomes(bed: &Bed, machine: &MachineRef, wanted: InstanceState) {
+    let start = Instant::now();
+    while state(bed, machine).await != wanted {
+        assert!(start.elapsed() < Duration::from_secs(20), "{} is not {wanted:?}", machine.key);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 #[tokio::test]
 async fn an_instance_boots_dies_or_never_boots_as_its_spec_says() {
     let bed = Bed::new().await;
@@ -35,7 +44,8 @@ async fn an_instance_boots_dies_or_never_boots_as_its_spec_says() {
     assert_eq!(state(&bed, &slow).await, InstanceState::Pending);
     assert_eq!(state(&bed, &mortal).await, InstanceState::Running);
     bed.cloud.set_scale(100_000.0);
-    tokio::time::sleep(Duration::from_millis(5)).await;
+    becomes(&bed, &slow, InstanceState::Running).await;
+    becomes(&bed, &mortal, InstanceState::Terminated).await;
     bed.cloud.set_scale(0.001);
     assert_eq!(state(&bed, &slow).await, InstanceState::Running);
     assert_eq!(state(&bed, &never).await, InstanceState::Pending);

@@ -14,17 +14,17 @@ use machinist_runtime::writer::Writer;
 use machinist_testbed::faults::Verb;
 use serde_json::json;
 
-use crate::world::World;
+use crate::world::ToyWorld;
 
 /// Pods in a namespace of their own.
 struct Pods {
-    world: World,
+    world: ToyWorld,
     api: Api<Pod>,
 }
 
 impl Pods {
     async fn new(name: &str) -> Self {
-        let world = World::new(name).await;
+        let world = ToyWorld::new(name).await;
         let accounts: Api<ServiceAccount> = Api::namespaced(world.client.clone(), &world.namespace);
         let account =
             json!({"metadata": {"name": "default"}, "automountServiceAccountToken": false});
@@ -136,7 +136,7 @@ async fn the_pods_of_one_node_are_listed_live() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_live_list_is_read_to_its_last_page() {
-    let world = World::new("pages").await;
+    let world = ToyWorld::new("pages").await;
     world.create_config_maps(401).await;
     let manager = world.manager(world.options());
     let session = manager.shared().control.session(UserAgent::of("machine"));

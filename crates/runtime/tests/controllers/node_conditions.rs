@@ -12,10 +12,10 @@ use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Writer, Written};
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::ToyWorld;
 
 struct Desk {
-    world: World,
+    world: ToyWorld,
     nodes: Api<FullNode>,
     name: String,
 }
@@ -23,7 +23,7 @@ struct Desk {
 impl Desk {
     /// A Node with two conditions of the kubelet.
     async fn new(name: &str) -> Self {
-        let world = World::new(name).await;
+        let world = ToyWorld::new(name).await;
         let nodes = Api::all(world.client.clone());
         let name = world.namespace.clone();
         let desk = Self { world, nodes, name };

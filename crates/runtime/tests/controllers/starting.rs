@@ -17,11 +17,11 @@ use machinist_testbed::poll::eventually;
 use serde_json::json;
 
 use crate::toys::{Acting, MARK, MarkConfigMaps, MarkMachineSets, WatchConfigMaps, toy};
-use crate::world::{PATIENCE, World, control_plane, timings};
+use crate::world::{PATIENCE, ToyWorld, control_plane, timings};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_controller_starts_while_another_waits_for_its_kind() {
-    let world = World::new("alone").await;
+    let world = ToyWorld::new("alone").await;
     let acting = Arc::default();
     let controllers = vec![toy::<MarkConfigMaps>(&acting), toy::<MarkMachineSets>(&acting)];
     let running = world.run(world.options(), controllers);
@@ -53,7 +53,7 @@ async fn one_controller_starts_while_another_waits_for_its_kind() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn workers_limit_concurrent_reconciles() {
-    let world = World::new("workers").await;
+    let world = ToyWorld::new("workers").await;
     world.create_config_maps(12).await;
     let slow = Effect::Delay(Duration::from_millis(100));
     world.proxy.add_rule(Rule::new(Match::writes().resource("configmaps"), slow));
@@ -69,7 +69,7 @@ async fn workers_limit_concurrent_reconciles() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn panicking_reconcile_costs_no_worker_and_is_retried() {
-    let world = World::new("panic").await;
+    let world = ToyWorld::new("panic").await;
     let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "boom"}})).unwrap();
     world.config_maps().create(&PostParams::default(), &map).await.unwrap();
     let running = world.run(world.options(), vec![toy::<MarkConfigMaps>(&Arc::default())]);
@@ -81,7 +81,7 @@ async fn panicking_reconcile_costs_no_worker_and_is_retried() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn controllers_that_read_the_same_kind_share_one_watch() {
-    let world = World::new("shared").await;
+    let world = ToyWorld::new("shared").await;
     world.create_config_maps(3).await;
     let acting = Arc::default();
     let controllers = vec![toy::<MarkConfigMaps>(&acting), toy::<WatchConfigMaps>(&acting)];
@@ -99,7 +99,7 @@ async fn controllers_that_read_the_same_kind_share_one_watch() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_manager_runs_twice_in_one_process_and_beside_itself() {
-    let world = World::new("twice").await;
+    let world = ToyWorld::new("twice").await;
     let acting = Arc::default();
     for count in [2, 4] {
         let running = world.run(world.options(), vec![toy::<MarkConfigMaps>(&acting)]);
@@ -115,7 +115,7 @@ async fn a_manager_runs_twice_in_one_process_and_beside_itself() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_controller_has_a_lease_of_its_own_whatever_else_runs_beside_it() {
-    let world = World::new("leases").await;
+    let world = ToyWorld::new("leases").await;
     world.create_config_maps(3).await;
     let acting = Arc::default();
     let elect = || Options { leader_elect: Some(true), ..world.options() };
@@ -151,7 +151,7 @@ async fn each_controller_has_a_lease_of_its_own_whatever_else_runs_beside_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_writes_nothing_at_all() {
-    let world = World::new("dry").await;
+    let world = ToyWorld::new("dry").await;
     world.create_config_maps(2).await;
     let acting = Arc::<Acting>::default();
     let options = Options { dry_run: true, leader_elect: Some(true), ..world.options() };

@@ -17,7 +17,7 @@ use machinist_runtime::writer::Writer;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::world::{World, control_plane};
+use crate::world::{ToyWorld, control_plane};
 
 const THINGS: Resource =
     Resource { group: "test.machinist.dev", version: "v1", plural: "things", kind: "Thing" };
@@ -88,7 +88,7 @@ pub(crate) async fn install() {
 
 /// A writer and a cache of things, without a controller.
 pub(crate) struct Desk {
-    pub(crate) world: World,
+    pub(crate) world: ToyWorld,
     pub(crate) cache: Arc<Cache<Things>>,
     pub(crate) writer: Writer,
     /// A client that bypasses the proxy.
@@ -99,9 +99,9 @@ pub(crate) struct Desk {
 
 impl Desk {
     /// `prepare` adds proxy rules before the watch is opened.
-    pub(crate) async fn new(name: &str, prepare: impl FnOnce(&World)) -> Self {
+    pub(crate) async fn new(name: &str, prepare: impl FnOnce(&ToyWorld)) -> Self {
         install().await;
-        let world = World::new(name).await;
+        let world = ToyWorld::new(name).await;
         prepare(&world);
         let manager = world.manager(world.options());
         let shared = manager.shared();

@@ -182,14 +182,14 @@ use kube::api::PostParams;
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
-use crate::world::{PATIENCE, World};
+use crate::world::{PATIENCE, ToyWorld};
 
 const PAGE: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/add-a-controller.md"));
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_controller_of_the_walkthrough_annotates_config_maps() {
-    let world = World::new("walkthrough").await;
+    let world = ToyWorld::new("walkthrough").await;
     let map = json!({"metadata": {"name": "map", "labels": {"a": "1", "b": "2"}}});
     let map = serde_json::from_value(map).unwrap();
     world.config_maps().create(&PostParams::default(), &map).await.unwrap();

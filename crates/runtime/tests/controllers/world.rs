@@ -1,13 +1,14 @@
 //! A namespace and a proxy of its own for each test, on a control plane that they share.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, PostParams};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, ResourceExt};
 use machinist_control_plane::ControlPlane;
 use machinist_runtime::cache::Scope;
 use machinist_runtime::clock::SystemClock;
@@ -15,8 +16,7 @@ use machinist_runtime::cluster::Cluster;
 use machinist_runtime::controller::start::{Registration, Shared};
 use machinist_runtime::manager::{Manager, Options};
 use machinist_runtime::timings::Timings;
-use machinist_testbed::cluster;
-use machinist_testbed::faults::Proxy;
+use machinist_testbed::World;
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 use tokio::sync::OnceCell;
@@ -43,24 +43,24 @@ pub(crate) fn timings() -> Timings {
     Timings { lease: LEASE, request, stop_grace, ..Timings::default().scaled(0.05) }
 }
 
-/// A namespace and a proxy on the shared control plane.
-pub(crate) struct World {
-    pub(crate) namespace: String,
-    pub(crate) client: Client,
-    pub(crate) proxy: Proxy,
+/// A world on the shared control plane, whose ConfigMaps the toys mark.
+pub(crate) struct ToyWorld(World);
+
+impl Deref for ToyWorld {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.0
+    }
 }
 
-impl World {
+impl ToyWorld {
     pub(crate) async fn new(name: &str) -> Self {
-        let control_plane = control_plane().await;
-        let client = control_plane.client().unwrap();
-        let namespace = cluster::namespace(&client, name).await.unwrap();
-        let proxy = Proxy::start(&control_plane.kube_config()).await.unwrap();
-        Self { namespace, client, proxy }
+        Self(World::new(&control_plane().await.kube_config(), name).await.unwrap())
     }
 
     pub(crate) fn config_maps(&self) -> Api<ConfigMap> {
-        Api::namespaced(self.client.clone(), &self.namespace)
+        self.api()
     }
 
     pub(crate) async fn create_config_maps(&self, count: usize) {
@@ -141,12 +141,16 @@ impl Running {
     }
 
     pub(crate) async fn says(&self, text: &str) {
-        let says = eventually(PATIENCE, text, || async {
+        self.until_says(text).await.unwrap();
+    }
+
+    pub(crate) async fn until_says(&self, text: &str) -> Result<()> {
+        eventually(PATIENCE, text, || async {
             let readiness = self.readiness();
             ensure!(readiness.contains(text), "{readiness}");
             Ok(())
-        });
-        says.await.unwrap();
+        })
+        .await
     }
 
     pub(crate) async fn stop(self) {

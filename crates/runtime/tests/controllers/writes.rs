@@ -21,10 +21,10 @@ use serde_json::json;
 
 use crate::things::Desk;
 use crate::toys::ConfigMaps;
-use crate::world::{PATIENCE, World};
+use crate::world::{PATIENCE, ToyWorld};
 
 /// The watch delivers nothing during the test.
-fn deaf(world: &World) {
+fn deaf(world: &ToyWorld) {
     let watches = Match::any().verbs([Verb::Watch]).resource("things");
     world.proxy.add_rule(Rule::new(watches, Effect::DelayEvents(PATIENCE * 10)));
 }
@@ -147,7 +147,7 @@ async fn a_version_guards_against_every_change_and_a_uid_only_against_another_ob
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_uid_guards_objects_of_built_in_kinds_too() {
-    let world = World::new("built-in").await;
+    let world = ToyWorld::new("built-in").await;
     world.create_config_maps(1).await;
     let manager = world.manager(world.options());
     let shared = manager.shared();
@@ -261,13 +261,13 @@ async fn an_object_that_has_the_name_of_another_is_not_deleted_in_its_place() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_target_cluster_is_another_one_or_none() {
     let desk = Desk::new("target", deaf).await;
-    let elsewhere = World::new("target").await;
+    let elsewhere = ToyWorld::new("target").await;
     let other = elsewhere.manager(elsewhere.options());
     let there = other.shared().control.session(UserAgent::of("machine"));
     let writer = desk.writer.clone().with_target(Some(there));
     let (key, object) = (desk.key("one"), json!({}));
     writer.target().create(&desk.cache, &key, &object, &"make it").await.unwrap();
-    let sent_to = |world: &World| {
+    let sent_to = |world: &ToyWorld| {
         let entries = world.proxy.log().entries();
         entries.iter().filter(|entry| entry.request.verb.is_write()).count()
     };

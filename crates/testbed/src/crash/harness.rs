@@ -13,12 +13,12 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{
-    CrashPoint, Fault, Report, Sample, Scenario, Subject, World,
-    aws::Motos,
-    diff,
+    CrashPoint, Fault, Report, Sample, Scenario, Subject, diff,
     lens::Lens,
+    motos::Motos,
     trial::{Learned, Trial, Verdict},
 };
+use crate::World;
 
 /// Runs that a fault gets to find its point.
 const OCCASIONS: usize = 3;
@@ -174,14 +174,15 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
         let api_server = &self.api_servers[place % self.api_servers.len()];
         // Before the world's time begins.
         let moto = if self.options.aws { Some(self.motos.emptied(place).await?) } else { None };
-        let world = World::new(api_server, self.scenario.name(), self.options.deadline).await?;
+        let world = World::new(api_server, self.scenario.name()).await?;
+        let world = world.within(self.options.deadline);
         let world = match self.options.cloud {
             None => world,
-            Some(scale) => world.with_cloud(api_server, scale).await?,
+            Some(scale) => world.with_cloud(scale).await?,
         };
         let world = match moto {
             None => world,
-            Some(moto) => world.with_aws(api_server, moto).await?,
+            Some(moto) => world.with_aws(moto).await?,
         };
         Ok(Trial {
             subject: &self.subject,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{CrashPoint, Options, Scenario, World, point::Write};
+use super::{CrashPoint, Options, Scenario, point::Write};
+use crate::World;
 use crate::faults::{ApiRequest, LogEntry, Match};
 
 /// Which requests are crash points, and what they are called.

@@ -2,7 +2,7 @@
 //!
 //! A [`Scenario`] is run once undisturbed in front of a [`Subject`] (the controller). Each write that
 //! the subject made is a [`CrashPoint`]. Then, for every point and every [`Fault`], the scenario runs
-//! again in a [`World`] of its own, the fault strikes at that point, and the end state must be the one
+//! again in a [`World`](crate::World) of its own, the fault strikes at that point, and the end state must be the one
 //! of the undisturbed run.
 //!
 //! Input: subject, scenario, one or more API servers. Output: a [`Report`].
@@ -11,13 +11,12 @@
 //! Not here: how faults reach the wire ([`crate::faults`]), and what a controller is: anything that can be
 //! started with a kubeconfig and killed will do.
 
-mod aws;
-mod cloud;
 mod diff;
 mod fault;
 mod harness;
 mod in_process;
 mod lens;
+mod motos;
 pub mod normalise;
 mod point;
 mod process;
@@ -30,8 +29,6 @@ pub mod toy;
 mod trial;
 mod world;
 
-pub use aws::WorldAws;
-pub use cloud::WorldCloud;
 pub use fault::Fault;
 pub use harness::{Harness, Options};
 pub use in_process::{RunningRuntime, RuntimeSubject};
@@ -41,4 +38,3 @@ pub use report::{Difference, Report};
 pub use sample::Sample;
 pub use scenario::Scenario;
 pub use subject::{Launch, Running, Subject};
-pub use world::World;

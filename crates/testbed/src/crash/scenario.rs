@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use super::World;
+use crate::World;
 use crate::faults::{ApiRequest, Verb};
 
 /// A story that can be told again and again, each time in a fresh namespace.

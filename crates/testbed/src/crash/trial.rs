@@ -12,9 +12,9 @@ use anyhow::{Error, Result, bail, ensure};
 use serde_json::Value;
 
 use super::{
-    CrashPoint, Difference, Fault, Scenario, Subject, World, diff, lens::Lens,
-    supervisor::Supervisor,
+    CrashPoint, Difference, Fault, Scenario, Subject, diff, lens::Lens, supervisor::Supervisor,
 };
+use crate::World;
 use crate::faults::{Gate, Rule};
 
 /// How long a death may take that has begun, until there is a fresh instance.

@@ -10,10 +10,12 @@ use machinist_api::machine::Machine;
 use serde_json::{Value, json};
 
 use super::machines;
+use crate::World;
 use crate::aws::Estate;
 use crate::aws::estate::InstanceFacts;
-use crate::crash::{Scenario, World, WorldAws};
+use crate::crash::Scenario;
 use crate::faults::ApiRequest;
+use crate::world::WorldAws;
 
 const SIZE: u32 = 3;
 /// Whose an instance is.

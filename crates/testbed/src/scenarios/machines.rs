@@ -11,7 +11,7 @@ use machinist_api::machine::Machine;
 use machinist_api::machine_set::MachineSet;
 use serde_json::{Value, json};
 
-use crate::crash::World;
+use crate::World;
 use crate::faults::{ApiRequest, Verb};
 
 const SET: &str = "set";
@@ -90,7 +90,7 @@ pub(super) async fn ensure_linked(world: &World, instances: &[String], size: usi
 
 /// Nodes are called like their instances. Those of other worlds may be on the same API server.
 pub(super) async fn nodes(world: &World, instances: &[String]) -> Result<Vec<Node>> {
-    let nodes = Api::<Node>::all(world.client()).list(&ListParams::default()).await?.items;
+    let nodes = Api::<Node>::all(world.client.clone()).list(&ListParams::default()).await?.items;
     Ok(nodes.into_iter().filter(|node| instances.contains(&node.name_any())).collect())
 }
 

@@ -6,7 +6,8 @@ use machinist_provider_sim::server::SimCloud;
 use serde_json::{Value, json};
 
 use super::machines;
-use crate::crash::{Scenario, World};
+use crate::World;
+use crate::crash::Scenario;
 use crate::faults::ApiRequest;
 
 const SIZES: [usize; 4] = [0, 5, 2, 0];

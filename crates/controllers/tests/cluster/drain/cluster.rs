@@ -1,6 +1,6 @@
 //! One cluster for all tests, in which each has a namespace and nodes of its own.
 
-use std::time::Duration;
+use std::ops::Deref;
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::apps::v1::DaemonSet;
@@ -8,16 +8,13 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{DeleteParams, ListParams, PostParams};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, ResourceExt};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::World;
 use machinist_testbed::cluster;
 use machinist_testbed::companions::Companions;
-use machinist_testbed::poll::eventually;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
-
-/// Everything here takes a second or two on an idle machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 async fn control_plane() -> &'static ControlPlane {
     static SHARED: OnceCell<(ControlPlane, Companions)> = OnceCell::const_new();
@@ -29,28 +26,24 @@ async fn control_plane() -> &'static ControlPlane {
     &SHARED.get_or_try_init(start).await.unwrap().0
 }
 
-/// A namespace in the shared cluster.
-pub(crate) struct World {
-    pub(crate) namespace: String,
-    pub(crate) client: Client,
-    pub(crate) config: kube::Config,
+/// A world in the shared cluster, and its pods.
+pub(crate) struct DrainWorld(pub(crate) World);
+
+impl Deref for DrainWorld {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.0
+    }
 }
 
-impl World {
+impl DrainWorld {
     pub(crate) async fn new(name: &str) -> Result<Self> {
-        let control_plane = control_plane().await;
-        let client = control_plane.client()?;
-        let namespace = cluster::namespace(&client, name).await?;
-        let config = control_plane.kube_config();
-        Ok(Self { namespace, client, config })
-    }
-
-    pub(crate) fn nodes(&self) -> Api<Node> {
-        Api::all(self.client.clone())
+        Ok(Self(World::new(&control_plane().await.kube_config(), name).await?))
     }
 
     pub(crate) fn pods(&self) -> Api<Pod> {
-        Api::namespaced(self.client.clone(), &self.namespace)
+        self.api()
     }
 
     /// A name that no other test has.
@@ -67,7 +60,7 @@ impl World {
         let node = json!({"metadata": {"name": self.unique(name), "labels": labels}});
         let node: Node = serde_json::from_value(node)?;
         let name = self.nodes().create(&PostParams::default(), &node).await?.name_any();
-        eventually(PATIENCE, "the node is ready", || async {
+        self.eventually("the node is ready", || async {
             let node = self.nodes().get(&name).await?;
             let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
             let ready =
@@ -92,7 +85,7 @@ impl World {
         pod["metadata"]["name"] = json!(name);
         let pod: Pod = serde_json::from_value(pod)?;
         // The service account of a new namespace takes a moment.
-        eventually(PATIENCE, "the pod is created", || async {
+        self.eventually("the pod is created", || async {
             Ok(self.pods().create(&PostParams::default(), &pod).await.map(drop)?)
         })
         .await?;
@@ -100,7 +93,7 @@ impl World {
     }
 
     async fn running(&self, name: &str) -> Result<()> {
-        eventually(PATIENCE, "the pod runs", || async {
+        self.eventually("the pod runs", || async {
             let pod = self.pods().get(name).await?;
             let phase = pod.status.and_then(|status| status.phase).unwrap_or_default();
             ensure!(phase == "Running", "it is {phase}");
@@ -124,9 +117,9 @@ impl World {
         let budget = json!({"metadata": {"name": name}, "spec": {
             "minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}});
         let budget: PodDisruptionBudget = serde_json::from_value(budget)?;
-        let budgets = Api::<PodDisruptionBudget>::namespaced(self.client.clone(), &self.namespace);
+        let budgets = self.api::<PodDisruptionBudget>();
         budgets.create(&PostParams::default(), &budget).await?;
-        eventually(PATIENCE, "the budget has seen its pod", || async {
+        self.eventually("the budget has seen its pod", || async {
             let status = budgets.get(name).await?.status.context("no status")?;
             ensure!(
                 status.current_healthy == Some(1) && status.disruptions_allowed == Some(0),
@@ -148,10 +141,10 @@ impl World {
             }},
         }});
         let set: DaemonSet = serde_json::from_value(set)?;
-        let sets = Api::<DaemonSet>::namespaced(self.client.clone(), &self.namespace);
+        let sets = self.api::<DaemonSet>();
         sets.create(&PostParams::default(), &set).await?;
         let wanted = ListParams::default().labels(&format!("daemon={name}"));
-        let pod = eventually(PATIENCE, "the daemon has a pod", || async {
+        let pod = self.eventually("the daemon has a pod", || async {
             let pods = self.pods().list(&wanted).await?;
             Ok(pods.items.first().context("none")?.name_any())
         });

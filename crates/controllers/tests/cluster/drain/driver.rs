@@ -20,8 +20,9 @@ use machinist_runtime::manager::{Manager, Options};
 use machinist_runtime::timings::Timings;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::Writer;
+use machinist_testbed::world::PATIENCE;
 
-use crate::drain::cluster::{PATIENCE, World};
+use crate::drain::cluster::DrainWorld;
 
 /// A process: when it is dropped, everything that it remembers is gone.
 pub(crate) struct Process {
@@ -48,7 +49,7 @@ pub(crate) fn timings() -> MachineTimings {
 }
 
 impl Process {
-    pub(crate) async fn start(world: &World, machines: MachineTimings) -> Result<Self> {
+    pub(crate) async fn start(world: &DrainWorld, machines: MachineTimings) -> Result<Self> {
         let timings = Timings::default();
         let cluster = Cluster::new(world.config.clone(), &timings)?;
         let options = Options {

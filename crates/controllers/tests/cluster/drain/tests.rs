@@ -9,12 +9,13 @@ use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_controllers::drain::{Mark, Step};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_testbed::poll::eventually;
+use machinist_testbed::world::PATIENCE;
 use serde_json::json;
 
-use crate::drain::cluster::{PATIENCE, World};
+use crate::drain::cluster::DrainWorld;
 use crate::drain::driver::{Machine, Process, timings};
 
-async fn mark(world: &World, node: &str) -> Result<Mark> {
+async fn mark(world: &DrainWorld, node: &str) -> Result<Mark> {
     let node = world.nodes().get(&world.unique(node)).await?;
     ensure!(node.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true), "not cordoned");
     let text = node.annotations().get(ANNOTATION_DRAIN).context("no mark")?;
@@ -23,7 +24,7 @@ async fn mark(world: &World, node: &str) -> Result<Mark> {
 
 #[tokio::test]
 async fn a_budget_is_named_and_obeyed_until_it_allows() -> Result<()> {
-    let world = World::new("budget").await?;
+    let world = DrainWorld::new("budget").await?;
     let node = world.node("a", None).await?;
     let daemon = world.daemon("daemon").await?;
     world.pod("plain", "a", json!({})).await?;
@@ -64,7 +65,7 @@ async fn a_budget_is_named_and_obeyed_until_it_allows() -> Result<()> {
 
 #[tokio::test]
 async fn a_drain_that_was_interrupted_goes_on() -> Result<()> {
-    let world = World::new("resume").await?;
+    let world = DrainWorld::new("resume").await?;
     let node = world.node("a", None).await?;
     world.protected_pod("web-0", "a").await?;
     world.budget("at-least-one").await?;
@@ -97,7 +98,7 @@ async fn a_drain_that_was_interrupted_goes_on() -> Result<()> {
 
 #[tokio::test]
 async fn after_the_deadline_a_budget_no_longer_counts() -> Result<()> {
-    let world = World::new("deadline").await?;
+    let world = DrainWorld::new("deadline").await?;
     let node = world.node("a", None).await?;
     world.protected_pod("web-0", "a").await?;
     world.budget("at-least-one").await?;
@@ -114,7 +115,7 @@ async fn after_the_deadline_a_budget_no_longer_counts() -> Result<()> {
 
 #[tokio::test]
 async fn a_machine_that_is_forced_waits_for_nobody() -> Result<()> {
-    let world = World::new("forced").await?;
+    let world = DrainWorld::new("forced").await?;
     let node = world.node("a", None).await?;
     world.protected_pod("web-0", "a").await?;
     world.budget("at-least-one").await?;
@@ -130,7 +131,7 @@ async fn a_machine_that_is_forced_waits_for_nobody() -> Result<()> {
 
 #[tokio::test]
 async fn volumes_are_waited_for() -> Result<()> {
-    let world = World::new("volumes").await?;
+    let world = DrainWorld::new("volumes").await?;
     let node = world.node("a", None).await?;
     world.node("b", None).await?;
     let (here, _elsewhere) = (world.attach("vol-a", "a").await?, world.attach("vol-b", "b").await?);
@@ -145,7 +146,7 @@ async fn volumes_are_waited_for() -> Result<()> {
 
 #[tokio::test]
 async fn control_plane_nodes_go_one_after_the_other() -> Result<()> {
-    let world = World::new("quorum").await?;
+    let world = DrainWorld::new("quorum").await?;
     let a = world.node("a", Some("control-plane")).await?;
     let b = world.node("b", Some("master")).await?;
     let process = Process::start(&world, timings()).await?;
@@ -176,7 +177,7 @@ async fn control_plane_nodes_go_one_after_the_other() -> Result<()> {
 
 #[tokio::test]
 async fn a_cordon_that_somebody_takes_off_is_put_back() -> Result<()> {
-    let world = World::new("cordon").await?;
+    let world = DrainWorld::new("cordon").await?;
     let node = world.node("a", None).await?;
     world.protected_pod("web-0", "a").await?;
     world.budget("at-least-one").await?;
@@ -193,7 +194,7 @@ async fn a_cordon_that_somebody_takes_off_is_put_back() -> Result<()> {
 
 #[tokio::test]
 async fn a_node_that_is_gone_needs_no_drain_and_another_of_its_name_is_left_alone() -> Result<()> {
-    let world = World::new("gone").await?;
+    let world = DrainWorld::new("gone").await?;
     let node = world.node("a", None).await?;
     let mut machine = Machine::of(&node)?;
     let mut same_name = Machine::of(&node)?;

@@ -6,12 +6,12 @@ use kube::ResourceExt;
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::openshift::FeatureSet;
 use machinist_testbed::poll::eventually;
+use machinist_testbed::world::reading::node_of;
 use serde_json::json;
 
 use crate::definitions::Served;
-use crate::fleet::fixture::{Fleet, PATIENCE, machine_spec, node_of};
-use crate::fleet::process::Process;
-use crate::fleet::reading::phase;
+use crate::fleet::fixture::{Fleet, PATIENCE, machine_spec};
+use crate::process::Process;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn machines_live_without_sets_on_our_definition() -> Result<()> {
@@ -48,12 +48,11 @@ async fn machines_live_without_sets(served: Served) -> Result<()> {
     until_said(&process, "[+] controller machine runs").await?;
     until_said(&process, "[+] controller nodelink runs").await?;
     until_said(&process, set_waits).await?;
-    fleet.create_machine("bare", machine_spec(&json!({}))).await?;
-    let running = |machine: &_| phase(machine) == "Running";
-    let machine = fleet.until("bare", "Running", running).await?;
+    fleet.create_bare_machine("bare", machine_spec(&json!({}))).await?;
+    let machine = fleet.until_phase("bare", "Running").await?;
     let node = fleet.nodes().get(node_of(&machine)).await?;
     assert_eq!(node.uid().as_deref(), machine.data["status"]["nodeRef"]["uid"].as_str());
-    fleet.delete("bare").await?;
+    fleet.delete_machine("bare").await?;
     fleet.until_gone("bare").await?;
     assert_eq!((fleet.cloud().live(), fleet.cloud().volumes()), (0, 0));
     assert!(fleet.own_nodes().await?.is_empty());
@@ -62,7 +61,7 @@ async fn machines_live_without_sets(served: Served) -> Result<()> {
     // It is created, and nothing has to be restarted.
     control_plane.install_crds(&served.yaml(&["machinesets"]).await?).await?;
     until_said(&process, "[+] controller machineset runs").await?;
-    fleet.create_set(1, json!({})).await?;
+    fleet.create_workers(1, json!({})).await?;
     fleet.until_settled(1).await?;
     process.kill().await
 }

@@ -8,7 +8,7 @@ use machinist_testbed::poll::{eventually, holds_for};
 use serde_json::json;
 
 use crate::fleet::fixture::{Fleet, PATIENCE};
-use crate::fleet::process::timings;
+use crate::fleet::timings::timings;
 
 /// Five minutes of life: whatever is done every now and then is done in this time.
 const IDLE: Duration = Duration::from_secs(6);
@@ -25,7 +25,7 @@ on_both_definitions! {
 
 /// Everything that the controllers asked of the API server and of the cloud, apart from watches and leases.
 fn requests(fleet: &Fleet) -> Vec<LogEntry> {
-    let all = fleet.proxy().log().entries().into_iter();
+    let all = fleet.proxy.log().entries().into_iter();
     let costs =
         |entry: &LogEntry| entry.request.verb != Verb::Watch && entry.request.resource != "leases";
     all.filter(costs).collect()
@@ -42,7 +42,7 @@ async fn until_quiet(fleet: &Fleet) -> Result<usize> {
     eventually(PATIENCE, "a moment without a request", || async {
         let all = requests(fleet);
         let last = all.last().map_or(Duration::ZERO, |entry| entry.at);
-        let quiet = fleet.proxy().log().now().saturating_sub(last);
+        let quiet = fleet.proxy.log().now().saturating_sub(last);
         ensure!(quiet >= SETTLING, "the last one: {}", lines(&all[all.len().saturating_sub(5)..]));
         Ok(all.len())
     })
@@ -61,28 +61,27 @@ pub(crate) async fn stays_idle(fleet: &Fleet) -> Result<()> {
 }
 
 async fn a_settled_fleet_costs_nothing_but_watches_and_leases(fleet: Fleet) -> Result<()> {
-    let process = fleet.run_with(timings().sync_period)?;
+    let process = fleet.run_elected(timings().sync_period)?;
     let taint = json!({"key": "dedicated", "value": "gpu", "effect": "NoSchedule"});
     let extra = json!({"metadata": {"labels": {"tier": "gold"}}, "taints": [taint]});
-    fleet.create_set(3, extra).await?;
+    fleet.create_workers(3, extra).await?;
     fleet.until_settled(3).await?;
     stays_idle(&fleet).await?;
-    let log = fleet.proxy().log();
+    let log = fleet.proxy.log();
     let leases = log.entries().iter().filter(|entry| entry.request.resource == "leases").count();
     assert!(leases > 3, "{leases} requests for leases: it was not even running");
 
     // Nor does a machine that failed for good, or one that was never possible.
     let hopeless = crate::fleet::fixture::machine_spec(&json!({"bootSeconds": "soon"}));
-    fleet.create_machine("hopeless", hopeless).await?;
-    let failed = |machine: &_| crate::fleet::reading::phase(machine) == "Failed";
-    fleet.until("hopeless", "Failed", failed).await?;
+    fleet.create_bare_machine("hopeless", hopeless).await?;
+    fleet.until_phase("hopeless", "Failed").await?;
     stays_idle(&fleet).await?;
     process.kill().await
 }
 
 async fn the_resync_looks_and_writes_nothing(fleet: Fleet) -> Result<()> {
-    let process = fleet.run_with(Duration::from_secs(1))?;
-    fleet.create_set(3, json!({})).await?;
+    let process = fleet.run_elected(Duration::from_secs(1))?;
+    fleet.create_workers(3, json!({})).await?;
     fleet.until_settled(3).await?;
     // The resync is never quiet for long, so it is the writes that have to stop.
     let writes = |fleet: &Fleet| -> Vec<LogEntry> {
@@ -91,7 +90,7 @@ async fn the_resync_looks_and_writes_nothing(fleet: Fleet) -> Result<()> {
     let before = eventually(PATIENCE, "a moment without a write", || async {
         let all = writes(&fleet);
         let last = all.last().map_or(Duration::ZERO, |entry| entry.at);
-        let quiet = fleet.proxy().log().now().saturating_sub(last);
+        let quiet = fleet.proxy.log().now().saturating_sub(last);
         ensure!(quiet >= SETTLING, "{}", lines(&all));
         Ok(all.len())
     })

@@ -6,6 +6,5 @@ mod chaos;
 mod fixture;
 mod idle;
 mod nodes;
-mod process;
-mod reading;
 mod scaling;
+mod timings;

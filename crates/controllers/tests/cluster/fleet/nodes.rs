@@ -5,11 +5,11 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use machinist_testbed::poll::eventually;
+use machinist_testbed::world::reading::{condition, is_alive, message, node_of};
 use serde_json::{Value, json};
 
-use crate::fleet::fixture::{Fleet, PATIENCE, node_of};
+use crate::fleet::fixture::{Fleet, PATIENCE, SET};
 use crate::fleet::idle::stays_idle;
-use crate::fleet::reading::{condition, is_alive, message};
 
 on_both_definitions! {
     crate::fleet::fixture::Fleet::new =>
@@ -51,7 +51,7 @@ async fn labels_and_taints_come_and_go_with_the_machine(fleet: Fleet) -> Result<
         "metadata": {"labels": {"tier": "gold", "rack": "7"}, "annotations": {"note": "x"}},
         "taints": [taint("dedicated"), taint("gpu")],
     });
-    fleet.create_set(1, extra).await?;
+    fleet.create_workers(1, extra).await?;
     let machine = fleet.until_settled(1).await?.remove(0);
     let (machine, name) = (machine.name_any(), node_of(&machine).to_owned());
     let node = fleet.nodes().get(&name).await?;
@@ -70,7 +70,7 @@ async fn labels_and_taints_come_and_go_with_the_machine(fleet: Fleet) -> Result<
             "taints": [taint("gpu")],
         }
     });
-    fleet.patch(&machine, less).await?;
+    fleet.patch_machine(&machine, less).await?;
     let left = |node: &Node| {
         let labels = node.labels();
         !labels.contains_key("tier")
@@ -80,7 +80,7 @@ async fn labels_and_taints_come_and_go_with_the_machine(fleet: Fleet) -> Result<
     };
     let node = until_node(&fleet, &name, "what the machine has left", left).await?;
     assert_eq!(node.labels()["theirs"], "1");
-    fleet.patch(&machine, json!({"spec": {"metadata": null, "taints": null}})).await?;
+    fleet.patch_machine(&machine, json!({"spec": {"metadata": null, "taints": null}})).await?;
     let bare =
         |node: &Node| !node.labels().contains_key("rack") && taints(node) == ["theirs=:NoExecute"];
     let node = until_node(&fleet, &name, "nothing of the machine's", bare).await?;
@@ -91,7 +91,7 @@ async fn labels_and_taints_come_and_go_with_the_machine(fleet: Fleet) -> Result<
 
 async fn a_node_of_the_same_name_is_another_node(fleet: Fleet) -> Result<()> {
     let process = fleet.run()?;
-    fleet.create_set(2, json!({"metadata": {"labels": {"tier": "gold"}}})).await?;
+    fleet.create_workers(2, json!({"metadata": {"labels": {"tier": "gold"}}})).await?;
     let machine = fleet.until_settled(2).await?.remove(0);
     let name = node_of(&machine).to_owned();
     let machine = machine.name_any();
@@ -99,12 +99,8 @@ async fn a_node_of_the_same_name_is_another_node(fleet: Fleet) -> Result<()> {
 
     fleet.nodes().delete(&name, &DeleteParams::default()).await?;
     let missing = |machine: &_| condition(machine, "Ready") == "False/NodeMissing";
-    fleet.until(&machine, "it says that the node is missing", missing).await?;
-    fleet
-        .until_set("one is ready", |status| {
-            crate::fleet::reading::number(status, "readyReplicas") == 1
-        })
-        .await?;
+    fleet.until_machine(&machine, "it says that the node is missing", missing).await?;
+    fleet.until_set(SET, "one is ready", |set| set.data["status"]["readyReplicas"] == 1).await?;
 
     // The kubelet comes back with a Node of its own.
     let provider_id = old.spec.as_ref().and_then(|spec| spec.provider_id.clone());
@@ -118,7 +114,7 @@ async fn a_node_of_the_same_name_is_another_node(fleet: Fleet) -> Result<()> {
     let follows = |machine: &kube::api::DynamicObject| {
         machine.data["status"]["nodeRef"]["uid"].as_str() == again.metadata.uid.as_deref()
     };
-    fleet.until(&machine, "nodeRef follows the uid", follows).await?;
+    fleet.until_machine(&machine, "nodeRef follows the uid", follows).await?;
     let labelled = |node: &Node| node.labels().get("tier").is_some_and(|tier| tier == "gold");
     until_node(&fleet, &name, "it has what the machine wants", labelled).await?;
     fleet.until_settled(2).await?;
@@ -131,11 +127,11 @@ async fn hooks_hold_a_machine_that_is_scaled_away(fleet: Fleet) -> Result<()> {
     let process = fleet.run()?;
     let hook = |name: &str| json!([{"name": name, "owner": "ops"}]);
     let hooks: Value = json!({"preDrain": hook("backup"), "preTerminate": hook("quorum")});
-    fleet.create_set(2, json!({ "lifecycleHooks": hooks })).await?;
+    fleet.create_workers(2, json!({ "lifecycleHooks": hooks })).await?;
     fleet.until_settled(2).await?;
-    fleet.scale(1).await?;
+    fleet.scale_workers(1).await?;
     let victim = eventually(PATIENCE, "one is on its way out", || async {
-        let all = fleet.all().await?.into_iter();
+        let all = fleet.all_machines().await?.into_iter();
         let mut going = all.filter(|machine| !is_alive(machine));
         going.next().ok_or_else(|| anyhow::anyhow!("none is"))
     })
@@ -143,16 +139,16 @@ async fn hooks_hold_a_machine_that_is_scaled_away(fleet: Fleet) -> Result<()> {
     .name_any();
 
     let held = |machine: &_| condition(machine, "Drained") == "False/WaitingForHooks";
-    let machine = fleet.until(&victim, "the drain waits", held).await?;
+    let machine = fleet.until_machine(&victim, "the drain waits", held).await?;
     assert!(message(&machine, "Drained").contains("backup (ops)"));
     let node = fleet.nodes().get(node_of(&machine)).await?;
     assert_ne!(node.spec.unwrap().unschedulable, Some(true), "cordoned before it may be drained");
     stays_idle(&fleet).await?;
     assert_eq!(fleet.cloud().live(), 2);
 
-    fleet.patch(&victim, json!({"spec": {"lifecycleHooks": {"preDrain": null}}})).await?;
+    fleet.patch_machine(&victim, json!({"spec": {"lifecycleHooks": {"preDrain": null}}})).await?;
     let held = |machine: &_| condition(machine, "Ready") == "False/WaitingForHooks";
-    let machine = fleet.until(&victim, "the end waits", held).await?;
+    let machine = fleet.until_machine(&victim, "the end waits", held).await?;
     assert!(condition(&machine, "Drained").starts_with("True"));
     assert!(message(&machine, "Ready").contains("quorum (ops)"));
     let node = fleet.nodes().get(node_of(&machine)).await?;
@@ -160,7 +156,7 @@ async fn hooks_hold_a_machine_that_is_scaled_away(fleet: Fleet) -> Result<()> {
     stays_idle(&fleet).await?;
     assert_eq!(fleet.cloud().live(), 2);
 
-    fleet.patch(&victim, json!({"spec": {"lifecycleHooks": null}})).await?;
+    fleet.patch_machine(&victim, json!({"spec": {"lifecycleHooks": null}})).await?;
     fleet.until_gone(&victim).await?;
     fleet.until_settled(1).await?;
     assert_eq!(fleet.cloud().created(), 2, "what is held is not replaced");

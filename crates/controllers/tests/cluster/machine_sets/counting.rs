@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::DeleteParams;
 use kube::{Api, ResourceExt};
 use machinist_testbed::faults::{Effect, Gate, Match, Proxy, Rule, Verb};
 use machinist_testbed::poll::eventually;
@@ -13,10 +12,11 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::definitions::{Served, control_plane};
-use crate::machine_sets::world::{PATIENCE, World, is_alive, timings};
+use crate::fixture::Fixture;
+use crate::machine_sets::world::{PATIENCE, start};
 
 on_both_definitions! {
-    crate::machine_sets::world::World::new =>
+    crate::machine_sets::world::start =>
     a_machine_that_goes_is_replaced_once_under_another_name,
     machines_are_made_as_the_template_says_with_finalizer_and_owner,
     a_name_that_somebody_else_has_is_passed_over,
@@ -42,7 +42,7 @@ fn creations() -> Match {
     Match::any().verbs([Verb::Create]).resource("machines")
 }
 
-async fn until_leader(world: &World, identity: &str) -> Result<()> {
+async fn until_leader(world: &Fixture, identity: &str) -> Result<()> {
     let leases = Api::<Lease>::namespaced(world.client.clone(), &world.namespace);
     eventually(PATIENCE, "the lease is held", || async {
         let lease = leases.get("cluster-api-provider-machineset-leader").await?;
@@ -54,10 +54,10 @@ async fn until_leader(world: &World, identity: &str) -> Result<()> {
 }
 
 /// Looks at the machines again and again, for longer than any watch lags: `holds` must never be wrong.
-async fn stays(world: &World, holds: impl Fn(usize) -> bool) -> Result<()> {
+async fn stays(world: &Fixture, holds: impl Fn(usize) -> bool) -> Result<()> {
     let end = Instant::now() + lag() * 3;
     while Instant::now() < end {
-        let alive = world.alive().await?.len();
+        let alive = world.alive_machines().await?.len();
         ensure!(holds(alive), "{alive} machines");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
@@ -70,23 +70,25 @@ async fn stays(world: &World, holds: impl Fn(usize) -> bool) -> Result<()> {
 /// Finalizers stay here, so every machine that was ever created is still there to be counted.
 #[tokio::test(flavor = "multi_thread")]
 async fn five_hundred_and_back_with_late_watches_and_dying_leaders() -> Result<()> {
-    let world = World::new("count", Served::Ours).await?;
-    world.create_set("workers", 0, json!({})).await?;
+    let world = start("count", Served::Ours).await?;
+    world.create_sized_set("workers", 0, json!({})).await?;
     let proxy = lagging().await?;
     proxy.add_rule(Rule::new(creations(), Effect::LoseAnswer).skip(60).times(2));
     let gate = Gate::new();
     proxy.add_rule(Rule::new(creations(), Effect::Hold(gate.clone())).skip(220));
-    let first = world.run_behind(proxy, &timings(), None)?;
+    let first = world.run_elected(&proxy)?;
     until_leader(&world, &first.identity).await?;
-    let second = world.run_behind(lagging().await?, &timings(), None)?;
+    let second_proxy = lagging().await?;
+    let second = world.run_elected(&second_proxy)?;
 
     world.scale("workers", 500).await?;
     gate.reached().await;
     // One goes in the middle of it.
-    let middle = world.alive().await?;
-    world.machines().delete(&middle[10], &DeleteParams::default()).await?;
+    let middle = world.alive_machines().await?;
+    world.delete_machine(&middle[10]).await?;
     println!("{} machines when the first leader died", middle.len());
-    first.kill();
+    first.kill().await?;
+    drop(proxy);
     world.until_alive(500).await?;
     stays(&world, |alive| alive == 500).await?;
     let all = world.all_machines().await?.len();
@@ -94,17 +96,18 @@ async fn five_hundred_and_back_with_late_watches_and_dying_leaders() -> Result<(
     world.until_settled("workers").await?;
 
     // And back. The next leader dies in the middle of that.
-    let proxy = lagging().await?;
-    let third = world.run_behind(proxy, &timings(), None)?;
+    let third_proxy = lagging().await?;
+    let third = world.run_elected(&third_proxy)?;
     let gate = Gate::new();
     let deletions = Match::any().verbs([Verb::Delete]).resource("machines");
-    second.proxy.add_rule(Rule::new(deletions, Effect::HoldAfter(gate.clone())).skip(100));
+    second_proxy.add_rule(Rule::new(deletions, Effect::HoldAfter(gate.clone())).skip(100));
     world.scale("workers", 250).await?;
     gate.reached().await;
-    let middle = world.alive().await?;
+    let middle = world.alive_machines().await?;
     println!("{} machines when the second leader died", middle.len());
-    world.machines().delete(&middle[10], &DeleteParams::default()).await?;
-    second.kill();
+    world.delete_machine(&middle[10]).await?;
+    second.kill().await?;
+    drop(second_proxy);
     until_leader(&world, &third.identity).await?;
     world.until_settled("workers").await?;
     world.until_alive(250).await?;
@@ -117,12 +120,12 @@ async fn five_hundred_and_back_with_late_watches_and_dying_leaders() -> Result<(
     Ok(())
 }
 
-async fn a_machine_that_goes_is_replaced_once_under_another_name(world: World) -> Result<()> {
-    let _process = world.run().await?;
-    world.create_set("workers", 3, json!({})).await?;
+async fn a_machine_that_goes_is_replaced_once_under_another_name(world: Fixture) -> Result<()> {
+    let _process = world.run()?;
+    world.create_sized_set("workers", 3, json!({})).await?;
     world.until_settled("workers").await?;
     let before = world.until_alive(3).await?;
-    world.machines().delete(&before[1], &DeleteParams::default()).await?;
+    world.delete_machine(&before[1]).await?;
     let after = world.until_alive(3).await?;
     assert!(!after.contains(&before[1]), "{after:?}");
     world.bury(&before[1]).await?;
@@ -133,10 +136,10 @@ async fn a_machine_that_goes_is_replaced_once_under_another_name(world: World) -
 }
 
 async fn machines_are_made_as_the_template_says_with_finalizer_and_owner(
-    world: World,
+    world: Fixture,
 ) -> Result<()> {
-    let _process = world.run().await?;
-    let set = world.create_set("workers", 1, json!({})).await?;
+    let _process = world.run()?;
+    let set = world.create_sized_set("workers", 1, json!({})).await?;
     let names = world.until_alive(1).await?;
     let machine = world.machines().get(&names[0]).await?;
     assert_eq!(machine.labels().get("extra").map(String::as_str), Some("1"));
@@ -154,21 +157,20 @@ async fn machines_are_made_as_the_template_says_with_finalizer_and_owner(
     Ok(())
 }
 
-async fn a_name_that_somebody_else_has_is_passed_over(world: World) -> Result<()> {
-    world.create_set("workers", 1, json!({})).await?;
-    let process = world.run().await?;
+async fn a_name_that_somebody_else_has_is_passed_over(world: Fixture) -> Result<()> {
+    world.create_sized_set("workers", 1, json!({})).await?;
+    let _process = world.run()?;
     let first = world.until_alive(1).await?.remove(0);
     world.until_settled("workers").await?;
     let next = format!("{}1", first.strip_suffix('0').unwrap());
     // Under the name that comes next, and not selected by the set.
-    world.create_machine(&next, "another", json!([])).await?;
+    world.create_labelled_machine(&next, "another", json!([])).await?;
     world.scale("workers", 3).await?;
     let names = world.until_alive(4).await?;
     world.until_settled("workers").await?;
     assert_eq!(names.iter().filter(|name| name.ends_with("-1")).count(), 1, "{names:?}");
     let stranger = world.machines().get(&next).await?;
     assert!(stranger.owner_references().is_empty(), "it stays what it was");
-    assert_eq!(world.all_machines().await?.iter().filter(|one| is_alive(one)).count(), 4);
-    drop(process);
+    assert_eq!(world.alive_machines().await?.len(), 4);
     Ok(())
 }

@@ -6,28 +6,30 @@ use kube::api::PostParams;
 use kube::{Api, ResourceExt};
 use machinist_testbed::faults::{Effect, Match, Rule, Verb};
 use machinist_testbed::poll::eventually;
+use machinist_testbed::world::reading::condition_of;
 use serde_json::json;
 
-use crate::machine_sets::world::{PATIENCE, World};
+use crate::fixture::Fixture;
+use crate::machine_sets::world::PATIENCE;
 
 on_both_definitions! {
-    crate::machine_sets::world::World::new =>
+    crate::machine_sets::world::start =>
     an_orphan_is_adopted_counts_and_keeps_its_other_owners,
     a_machine_that_is_relabelled_is_released_kept_and_replaced,
     a_machine_that_may_not_be_adopted_holds_up_nothing_and_is_told,
     a_set_that_is_being_deleted_makes_and_deletes_nothing,
 }
 
-async fn an_orphan_is_adopted_counts_and_keeps_its_other_owners(world: World) -> Result<()> {
+async fn an_orphan_is_adopted_counts_and_keeps_its_other_owners(world: Fixture) -> Result<()> {
     let maps = Api::<ConfigMap>::namespaced(world.client.clone(), &world.namespace);
     let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "friend"}}))?;
     let friend = maps.create(&PostParams::default(), &map).await?;
     let owners =
         json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "friend", "uid": friend.uid()}]);
-    world.create_machine("orphan", "workers", owners).await?;
-    world.create_machine("stranger", "others", json!([])).await?;
-    let set = world.create_set("workers", 2, json!({})).await?;
-    let _process = world.run().await?;
+    world.create_labelled_machine("orphan", "workers", owners).await?;
+    world.create_labelled_machine("stranger", "others", json!([])).await?;
+    let set = world.create_sized_set("workers", 2, json!({})).await?;
+    let _process = world.run()?;
     world.until_settled("workers").await?;
     let orphan = world.machines().get("orphan").await?;
     let owners = orphan.owner_references();
@@ -37,7 +39,11 @@ async fn an_orphan_is_adopted_counts_and_keeps_its_other_owners(world: World) ->
         (Some(&owners[1].uid), owners[1].controller),
         (set.metadata.uid.as_ref(), Some(true))
     );
-    assert_eq!(world.alive().await?.len(), 3, "one adopted, one created, one of another owner");
+    assert_eq!(
+        world.alive_machines().await?.len(),
+        3,
+        "one adopted, one created, one of another owner"
+    );
     assert!(world.machines().get("stranger").await?.owner_references().is_empty());
     assert_eq!(
         world.until_event("workers", "Adopted").await?,
@@ -49,9 +55,9 @@ async fn an_orphan_is_adopted_counts_and_keeps_its_other_owners(world: World) ->
     Ok(())
 }
 
-async fn a_machine_that_is_relabelled_is_released_kept_and_replaced(world: World) -> Result<()> {
-    let _process = world.run().await?;
-    world.create_set("workers", 2, json!({})).await?;
+async fn a_machine_that_is_relabelled_is_released_kept_and_replaced(world: Fixture) -> Result<()> {
+    let _process = world.run()?;
+    world.create_sized_set("workers", 2, json!({})).await?;
     let names = world.until_alive(2).await?;
     world.until_settled("workers").await?;
     world.patch_machine(&names[0], json!({"metadata": {"labels": {"set": "mine"}}})).await?;
@@ -71,43 +77,40 @@ async fn a_machine_that_is_relabelled_is_released_kept_and_replaced(world: World
 }
 
 async fn a_machine_that_may_not_be_adopted_holds_up_nothing_and_is_told(
-    world: World,
+    world: Fixture,
 ) -> Result<()> {
-    world.create_machine("orphan", "workers", json!([])).await?;
-    let process = world.run().await?;
+    world.create_labelled_machine("orphan", "workers", json!([])).await?;
+    let _process = world.run()?;
     let adoptions = Match::any().verbs([Verb::Patch]).resource("machines").name("orphan");
-    process.proxy.add_rule(Rule::new(adoptions.clone(), Effect::answer(403)));
-    world.create_set("workers", 2, json!({})).await?;
+    world.proxy.add_rule(Rule::new(adoptions.clone(), Effect::answer(403)));
+    world.create_sized_set("workers", 2, json!({})).await?;
     // It is not the set's, so it does not count.
     world.until_alive(3).await?;
     world.until_event("workers", "ReconcileError").await?;
     let set = world.until_settled("workers").await?;
-    let is_told = |set: &kube::api::DynamicObject| {
-        let mut list = set.data["status"]["conditions"].as_array().into_iter().flatten();
-        list.any(|condition| condition["type"] == "ReplicaFailure")
-    };
+    let is_told = |set: &kube::api::DynamicObject| !condition_of(set, "ReplicaFailure").is_null();
     assert!(is_told(&set), "it stays refused, so it stays told: {}", set.data["status"]);
-    assert_eq!(process.proxy.log().matching(&adoptions).len(), 1, "asked once, until it changes");
-    process.proxy.clear_rules();
+    assert_eq!(world.proxy.log().matching(&adoptions).len(), 1, "asked once, until it changes");
+    world.proxy.clear_rules();
     world.patch_machine("orphan", json!({"metadata": {"labels": {"new": "1"}}})).await?;
     world.until_alive(2).await?;
-    world.until("workers", "all is well", |set| !is_told(set)).await?;
+    world.until_set("workers", "all is well", |set| !is_told(set)).await?;
     Ok(())
 }
 
-async fn a_set_that_is_being_deleted_makes_and_deletes_nothing(world: World) -> Result<()> {
-    let process = world.run().await?;
-    world.create_set("workers", 2, json!({})).await?;
+async fn a_set_that_is_being_deleted_makes_and_deletes_nothing(world: Fixture) -> Result<()> {
+    let _process = world.run()?;
+    world.create_sized_set("workers", 2, json!({})).await?;
     world.until_settled("workers").await?;
     world.patch_set("workers", json!({"metadata": {"finalizers": ["example.com/wait"]}})).await?;
-    world.sets().delete("workers", &kube::api::DeleteParams::default()).await?;
+    world.delete_set("workers").await?;
     world.scale("workers", 9).await?;
-    world.create_set("others", 1, json!({})).await?;
+    world.create_sized_set("others", 1, json!({})).await?;
     world.until_settled("others").await?;
-    assert_eq!(world.alive().await?.len(), 3);
+    assert_eq!(world.alive_machines().await?.len(), 3);
     // Gone for good: its machines are left to the garbage collector, and it is not requested any more.
     world.patch_set("workers", json!({"metadata": {"finalizers": null}})).await?;
-    let writes = || process.proxy.log().matching(&Match::writes().name("workers")).len();
+    let writes = || world.proxy.log().matching(&Match::writes().name("workers")).len();
     let before = writes();
     eventually(PATIENCE, "the set is gone", || async {
         ensure!(world.sets().get_opt("workers").await?.is_none(), "still there");

@@ -4,17 +4,16 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
-use kube::api::DeleteParams;
 use machinist_runtime::clock::{Clock as _, SystemClock};
-use machinist_runtime::timings::Timings;
 use machinist_testbed::faults::{Effect, EventFilter, Match, Rule, Verb};
 use machinist_testbed::poll::eventually;
 use serde_json::json;
 
-use crate::machine_sets::world::{PATIENCE, Process, World, timings};
+use crate::fixture::Fixture;
+use crate::machine_sets::world::PATIENCE;
 
 on_both_definitions! {
-    crate::machine_sets::world::World::new =>
+    crate::machine_sets::world::start =>
     the_oldest_goes_first,
     the_newest_goes_first,
     marked_machines_go_first_whichever_spelling,
@@ -26,7 +25,7 @@ on_both_definitions! {
 }
 
 /// Three machines of different ages, the oldest first.
-async fn three_ages(world: &World) -> Result<Vec<String>> {
+async fn three_ages(world: &Fixture) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for count in 1..=3 {
         world.scale("workers", count).await?;
@@ -47,17 +46,17 @@ async fn three_ages(world: &World) -> Result<Vec<String>> {
     Ok(names)
 }
 
-async fn the_oldest_goes_first(world: World) -> Result<()> {
+async fn the_oldest_goes_first(world: Fixture) -> Result<()> {
     one_of_three_ages_goes(&world, "Oldest", 0).await
 }
 
-async fn the_newest_goes_first(world: World) -> Result<()> {
+async fn the_newest_goes_first(world: Fixture) -> Result<()> {
     one_of_three_ages_goes(&world, "Newest", 2).await
 }
 
-async fn one_of_three_ages_goes(world: &World, policy: &str, goes: usize) -> Result<()> {
-    let _process = world.run().await?;
-    world.create_set("workers", 0, json!({"deletePolicy": policy})).await?;
+async fn one_of_three_ages_goes(world: &Fixture, policy: &str, goes: usize) -> Result<()> {
+    let _process = world.run()?;
+    world.create_sized_set("workers", 0, json!({"deletePolicy": policy})).await?;
     let mut names = three_ages(world).await?;
     world.scale("workers", 2).await?;
     names.remove(goes);
@@ -66,9 +65,9 @@ async fn one_of_three_ages_goes(world: &World, policy: &str, goes: usize) -> Res
     Ok(())
 }
 
-async fn marked_machines_go_first_whichever_spelling(world: World) -> Result<()> {
-    let _process = world.run().await?;
-    world.create_set("workers", 6, json!({})).await?;
+async fn marked_machines_go_first_whichever_spelling(world: Fixture) -> Result<()> {
+    let _process = world.run()?;
+    world.create_sized_set("workers", 6, json!({})).await?;
     world.until_settled("workers").await?;
     let names = world.until_alive(6).await?;
     let marks = [
@@ -85,10 +84,10 @@ async fn marked_machines_go_first_whichever_spelling(world: World) -> Result<()>
 }
 
 async fn failed_machines_go_before_those_without_a_node_and_those_before_the_rest(
-    world: World,
+    world: Fixture,
 ) -> Result<()> {
-    let _process = world.run().await?;
-    world.create_set("workers", 5, json!({})).await?;
+    let _process = world.run()?;
+    world.create_sized_set("workers", 5, json!({})).await?;
     world.until_settled("workers").await?;
     let names = world.until_alive(5).await?;
     for name in &names[..3] {
@@ -105,19 +104,19 @@ async fn failed_machines_go_before_those_without_a_node_and_those_before_the_res
 }
 
 /// From now on no watch event about machines is delivered.
-fn hide_machines(process: &Process) {
+fn hide_machines(world: &Fixture) {
     let watches = Match::any().verbs([Verb::Watch]).resource("machines");
-    process.proxy.add_rule(Rule::new(watches, Effect::HideEvents(EventFilter::all())));
-    process.proxy.cut_connections();
+    world.proxy.add_rule(Rule::new(watches, Effect::HideEvents(EventFilter::all())));
+    world.proxy.cut_connections();
 }
 
 /// As cluster-autoscaler does it: first a mark, then a smaller number. The number is seen long before the mark is.
-async fn a_mark_that_the_watch_has_not_told_yet_counts(world: World) -> Result<()> {
-    let process = world.run().await?;
-    world.create_set("workers", 5, json!({})).await?;
+async fn a_mark_that_the_watch_has_not_told_yet_counts(world: Fixture) -> Result<()> {
+    let _process = world.run()?;
+    world.create_sized_set("workers", 5, json!({})).await?;
     world.until_settled("workers").await?;
     let mut names = world.until_alive(5).await?;
-    hide_machines(&process);
+    hide_machines(&world);
     for left in [4, 3, 2, 1] {
         // The last by name, which is no policy's choice four times in a row.
         let marked = names.pop().unwrap();
@@ -132,59 +131,59 @@ async fn a_mark_that_the_watch_has_not_told_yet_counts(world: World) -> Result<(
 
 /// A user who scales down has often deleted a machine already.
 async fn a_machine_that_the_watch_has_not_told_to_be_gone_goes_instead_of_another(
-    world: World,
+    world: Fixture,
 ) -> Result<()> {
-    let process = world.run().await?;
-    world.create_set("workers", 5, json!({})).await?;
+    let _process = world.run()?;
+    world.create_sized_set("workers", 5, json!({})).await?;
     world.until_settled("workers").await?;
     let mut names = world.until_alive(5).await?;
-    hide_machines(&process);
+    hide_machines(&world);
     let gone = names.pop().unwrap();
     world.bury(&gone).await?;
-    world.machines().delete(&gone, &DeleteParams::default()).await?;
+    world.delete_machine(&gone).await?;
     let looks = Match::any().verbs([Verb::List]).resource("machines");
-    let before = process.proxy.log().matching(&looks).len();
+    let before = world.proxy.log().matching(&looks).len();
     world.scale("workers", 4).await?;
     world.until_settled("workers").await?;
-    assert!(process.proxy.log().matching(&looks).len() > before, "it looked");
-    assert_eq!(world.alive().await?, names);
+    assert!(world.proxy.log().matching(&looks).len() > before, "it looked");
+    assert_eq!(world.alive_machines().await?, names);
     assert_eq!(world.all_machines().await?.len(), 4, "no other machine is deleted");
     Ok(())
 }
 
-async fn a_set_that_shrinks_lists_no_machines_of_others(world: World) -> Result<()> {
+async fn a_set_that_shrinks_lists_no_machines_of_others(mut world: Fixture) -> Result<()> {
     // No lists except on demand.
-    let timings = Timings { sync_period: PATIENCE * 10, ..timings() };
-    let process = world.run_with(&timings, Some(false)).await?;
+    world.setup.timings.sync_period = PATIENCE * 10;
+    let _process = world.run()?;
     // More than a page.
-    world.create_set("others", 110, json!({})).await?;
-    world.create_set("workers", 3, json!({})).await?;
+    world.create_sized_set("others", 110, json!({})).await?;
+    world.create_sized_set("workers", 3, json!({})).await?;
     for name in ["others", "workers"] {
         world.until_settled(name).await?;
     }
     let looks = Match::any().verbs([Verb::List]).resource("machines");
-    let before = process.proxy.log().matching(&looks).len();
+    let before = world.proxy.log().matching(&looks).len();
     world.scale("workers", 2).await?;
     world.until_alive(112).await?;
-    assert_eq!(process.proxy.log().matching(&looks).len(), before + 1, "one page");
+    assert_eq!(world.proxy.log().matching(&looks).len(), before + 1, "one page");
     Ok(())
 }
 
 /// The number stays, and a user adds one machine.
 async fn a_deletion_long_after_the_last_one_is_made_after_a_look_of_its_own(
-    world: World,
+    mut world: Fixture,
 ) -> Result<()> {
-    let timings = Timings { sync_period: PATIENCE * 10, ..timings() };
-    let process = world.run_with(&timings, Some(false)).await?;
-    world.create_set("workers", 3, json!({})).await?;
+    world.setup.timings.sync_period = PATIENCE * 10;
+    let _process = world.run()?;
+    world.create_sized_set("workers", 3, json!({})).await?;
     world.until_settled("workers").await?;
     world.scale("workers", 2).await?;
     world.until_settled("workers").await?;
     let looks = Match::any().verbs([Verb::List]).resource("machines");
-    let before = process.proxy.log().matching(&looks).len();
-    world.create_machine("extra", "workers", json!([])).await?;
+    let before = world.proxy.log().matching(&looks).len();
+    world.create_labelled_machine("extra", "workers", json!([])).await?;
     world.until_event("workers", "Adopted").await?;
     world.until_alive(2).await?;
-    assert!(process.proxy.log().matching(&looks).len() > before, "no live read");
+    assert!(world.proxy.log().matching(&looks).len() > before, "no live read");
     Ok(())
 }

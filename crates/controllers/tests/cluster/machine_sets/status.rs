@@ -2,37 +2,28 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
 use machinist_runtime::clock::{Clock as _, SystemClock};
 use machinist_testbed::faults::{Match, Verb};
-use machinist_testbed::kubectl;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::definitions::control_plane;
-use crate::machine_sets::world::World;
+use crate::fixture::Fixture;
 
 on_both_definitions! {
-    crate::machine_sets::world::World::new =>
+    crate::machine_sets::world::start =>
     kubectl_scales_a_set_and_sees_its_selector,
     machines_are_ready_with_their_own_node_and_available_after_a_while,
     a_settled_set_is_not_written_and_a_busy_one_seldom,
     the_status_of_a_set_that_has_gone_is_written_once,
 }
 
-async fn kubectl(world: &World, arguments: &[&str]) -> Result<String> {
-    let mut command = kubectl::command(control_plane(world.served).await).await?;
-    let output = command.arg("-n").arg(&world.namespace).args(arguments).output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?)
-}
-
 /// A Node that became ready now, and a machine that has it.
-pub(crate) async fn make_ready(world: &World, machine: &str) -> Result<Node> {
+pub(crate) async fn make_ready(world: &Fixture, machine: &str) -> Result<Node> {
     let nodes = Api::<Node>::all(world.client.clone());
     let name = format!("{}-{machine}", world.namespace);
     let node: Node = serde_json::from_value(json!({"metadata": {"name": name}}))?;
@@ -59,78 +50,75 @@ fn counts(status: &Value) -> [i64; 4] {
         .map(|name| status[name].as_i64().unwrap_or(-1))
 }
 
-async fn kubectl_scales_a_set_and_sees_its_selector(world: World) -> Result<()> {
-    let _process = world.run().await?;
-    world.create_set("workers", 1, json!({})).await?;
+async fn kubectl_scales_a_set_and_sees_its_selector(world: Fixture) -> Result<()> {
+    let _process = world.run()?;
+    world.create_sized_set("workers", 1, json!({})).await?;
     world.until_settled("workers").await?;
-    kubectl(&world, &["scale", "machinesets.machine.openshift.io/workers", "--replicas=4"]).await?;
+    world.kubectl(&["scale", "machinesets.machine.openshift.io/workers", "--replicas=4"]).await?;
     world.until_settled("workers").await?;
     world.until_alive(4).await?;
-    let scale = kubectl(
-        &world,
-        &[
+    let scale = world
+        .kubectl(&[
             "get",
             "--raw",
             &format!(
                 "/apis/machine.openshift.io/v1beta1/namespaces/{}/machinesets/workers/scale",
                 world.namespace
             ),
-        ],
-    )
-    .await?;
+        ])
+        .await?;
     let scale: Value = serde_json::from_str(&scale)?;
     assert_eq!(scale["status"], json!({"replicas": 4, "selector": "set=workers"}));
-    kubectl(&world, &["scale", "machinesets.machine.openshift.io/workers", "--replicas=2"]).await?;
+    world.kubectl(&["scale", "machinesets.machine.openshift.io/workers", "--replicas=2"]).await?;
     world.until_alive(2).await?;
     world.until_settled("workers").await?;
     Ok(())
 }
 
 async fn machines_are_ready_with_their_own_node_and_available_after_a_while(
-    world: World,
+    world: Fixture,
 ) -> Result<()> {
-    let process = world.run().await?;
-    world.create_set("workers", 2, json!({"minReadySeconds": 3600})).await?;
+    let _process = world.run()?;
+    world.create_sized_set("workers", 2, json!({"minReadySeconds": 3600})).await?;
     world.until_settled("workers").await?;
     let names = world.until_alive(2).await?;
     let node = make_ready(&world, &names[0]).await?;
     let said =
         |wanted| move |set: &kube::core::DynamicObject| counts(&set.data["status"]) == wanted;
-    world.until("workers", "one is ready", said([2, 2, 1, 0])).await?;
+    world.until_set("workers", "one is ready", said([2, 2, 1, 0])).await?;
     // No event marks the end of five seconds.
     world.patch_set("workers", json!({"spec": {"minReadySeconds": 5}})).await?;
     let began = Instant::now();
-    world.until("workers", "one is available", said([2, 2, 1, 1])).await?;
+    world.until_set("workers", "one is available", said([2, 2, 1, 1])).await?;
     println!("available after {:?}", began.elapsed());
     world.patch_set("workers", json!({"spec": {"minReadySeconds": 3600}})).await?;
     let nodes = Api::<Node>::all(world.client.clone());
     set_ready(&nodes, &node.name_any(), "Unknown").await?;
-    world.until("workers", "none is ready", said([2, 2, 0, 0])).await?;
+    world.until_set("workers", "none is ready", said([2, 2, 0, 0])).await?;
     // Another Node of the same name is not the machine's.
     nodes.delete(&node.name_any(), &kube::api::DeleteParams::default()).await?;
     let other: Node = serde_json::from_value(json!({"metadata": {"name": node.name_any()}}))?;
     nodes.create(&PostParams::default(), &other).await?;
     set_ready(&nodes, &node.name_any(), "True").await?;
     make_ready(&world, &names[1]).await?;
-    world.until("workers", "the other one is ready", said([2, 2, 1, 0])).await?;
-    drop(process);
+    world.until_set("workers", "the other one is ready", said([2, 2, 1, 0])).await?;
     Ok(())
 }
 
-async fn a_settled_set_is_not_written_and_a_busy_one_seldom(mut world: World) -> Result<()> {
+async fn a_settled_set_is_not_written_and_a_busy_one_seldom(mut world: Fixture) -> Result<()> {
     let gather = Duration::from_millis(200);
-    world.machine_timings.children = gather;
-    let process = world.run().await?;
-    let writes = || process.proxy.log().matching(&Match::writes().resource("machinesets")).len();
+    world.setup.machines.children = gather;
+    let _process = world.run()?;
+    let writes = || world.proxy.log().matching(&Match::writes().resource("machinesets")).len();
     let began = Instant::now();
-    world.create_set("workers", 60, json!({})).await?;
+    world.create_sized_set("workers", 60, json!({})).await?;
     world.until_settled("workers").await?;
     let names = world.until_alive(60).await?;
     for name in &names {
         make_ready(&world, name).await?;
     }
     world
-        .until("workers", "all are ready", |set| set.data["status"]["readyReplicas"] == 60)
+        .until_set("workers", "all are ready", |set| set.data["status"]["readyReplicas"] == 60)
         .await?;
     let most = 6 + began.elapsed().as_millis() / gather.as_millis();
     let written = writes();
@@ -138,30 +126,30 @@ async fn a_settled_set_is_not_written_and_a_busy_one_seldom(mut world: World) ->
     assert!(u128::try_from(written)? <= most, "{written} writes, {most} expected at most");
     assert!(written < 60, "{written} writes for 60 machines");
     // The resync has come round many times by now; nothing is to be said.
-    let all = || process.proxy.log().matching(&Match::writes()).len();
+    let all = || world.proxy.log().matching(&Match::writes()).len();
     let before = all();
     let end = Instant::now() + Duration::from_secs(2);
     while Instant::now() < end {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        assert_eq!(all(), before, "{}", process.proxy.log());
+        assert_eq!(all(), before, "{}", world.proxy.log());
     }
     Ok(())
 }
 
-async fn the_status_of_a_set_that_has_gone_is_written_once(world: World) -> Result<()> {
+async fn the_status_of_a_set_that_has_gone_is_written_once(world: Fixture) -> Result<()> {
     use machinist_testbed::faults::{Effect, Gate, Rule};
-    let process = world.run().await?;
+    let _process = world.run()?;
     let status = Match::any().verbs([Verb::Patch]).resource("machinesets").subresource("status");
     let gate = Gate::new();
-    process.proxy.add_rule(Rule::new(status.clone(), Effect::Hold(gate.clone())).times(1));
-    world.create_set("workers", 1, json!({})).await?;
+    world.proxy.add_rule(Rule::new(status.clone(), Effect::Hold(gate.clone())).times(1));
+    world.create_sized_set("workers", 1, json!({})).await?;
     gate.reached().await;
-    world.sets().delete("workers", &kube::api::DeleteParams::default()).await?;
+    world.delete_set("workers").await?;
     gate.open();
-    world.create_set("others", 1, json!({})).await?;
+    world.create_sized_set("others", 1, json!({})).await?;
     world.until_settled("others").await?;
-    let log = process.proxy.log().matching(&status.name("workers"));
-    assert_eq!(log.len(), 1, "{}", process.proxy.log());
+    let log = world.proxy.log().matching(&status.name("workers"));
+    assert_eq!(log.len(), 1, "{}", world.proxy.log());
     let code = log.first().and_then(|entry| entry.status).context("an answer")?;
     assert_eq!(code, 404);
     Ok(())

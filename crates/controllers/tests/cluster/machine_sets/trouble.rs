@@ -2,27 +2,30 @@
 
 use anyhow::Result;
 use machinist_testbed::faults::{Effect, Match, Rule, Verb};
+use machinist_testbed::world::reading::condition_of;
 use serde_json::json;
 
-use crate::machine_sets::world::{World, condition};
+use crate::fixture::Fixture;
 
 on_both_definitions! {
-    crate::machine_sets::world::World::new =>
+    crate::machine_sets::world::start =>
     a_set_that_is_not_valid_says_so_and_is_tried_again_when_it_is_edited,
     creation_that_is_refused_is_told_tried_gently_and_goes_on,
     a_record_of_ordinals_that_nobody_understands_stops_counting,
 }
 
 async fn a_set_that_is_not_valid_says_so_and_is_tried_again_when_it_is_edited(
-    world: World,
+    world: Fixture,
 ) -> Result<()> {
-    let process = world.run().await?;
+    let _process = world.run()?;
     let selector = json!({"matchLabels": {"set": "something-else"}});
-    world.create_set("workers", 2, json!({"selector": selector})).await?;
+    world.create_sized_set("workers", 2, json!({"selector": selector})).await?;
     let set = world
-        .until("workers", "it says so", |set| condition(set, "ReplicaFailure")["status"] == "True")
+        .until_set("workers", "it says so", |set| {
+            condition_of(set, "ReplicaFailure")["status"] == "True"
+        })
         .await?;
-    let failure = condition(&set, "ReplicaFailure");
+    let failure = condition_of(&set, "ReplicaFailure");
     assert_eq!(failure["reason"], "InvalidConfiguration");
     assert_eq!(set.data["status"]["errorReason"], "InvalidConfiguration");
     let text = "spec.selector set=something-else does not match the labels in spec.template.metadata.labels";
@@ -32,43 +35,44 @@ async fn a_set_that_is_not_valid_says_so_and_is_tried_again_when_it_is_edited(
     );
     assert_eq!(world.until_event("workers", "ReconcileError").await?, text);
     assert_eq!(set.data["status"].get("observedGeneration"), None, "nothing was done about it");
-    assert_eq!(world.alive().await?.len(), 0);
+    assert_eq!(world.alive_machines().await?.len(), 0);
     let labels = json!({"set": "something-else"});
     world
         .patch_set("workers", json!({"spec": {"template": {"metadata": {"labels": labels}}}}))
         .await?;
     let set = world.until_settled("workers").await?;
-    assert_eq!(condition(&set, "ReplicaFailure"), json!(null));
+    assert_eq!(*condition_of(&set, "ReplicaFailure"), json!(null));
     assert_eq!(set.data["status"].get("errorReason"), None);
     world.until_alive(2).await?;
-    drop(process);
     Ok(())
 }
 
-async fn creation_that_is_refused_is_told_tried_gently_and_goes_on(world: World) -> Result<()> {
-    let process = world.run().await?;
+async fn creation_that_is_refused_is_told_tried_gently_and_goes_on(world: Fixture) -> Result<()> {
+    let _process = world.run()?;
     let creations = Match::any().verbs([Verb::Create]).resource("machines");
-    process.proxy.add_rule(Rule::new(creations.clone(), Effect::answer(403)));
-    world.create_set("workers", 40, json!({})).await?;
+    world.proxy.add_rule(Rule::new(creations.clone(), Effect::answer(403)));
+    world.create_sized_set("workers", 40, json!({})).await?;
     let set = world
-        .until("workers", "it says so", |set| condition(set, "ReplicaFailure")["status"] == "True")
+        .until_set("workers", "it says so", |set| {
+            condition_of(set, "ReplicaFailure")["status"] == "True"
+        })
         .await?;
-    assert_eq!(condition(&set, "ReplicaFailure")["reason"], "FailedCreate");
+    assert_eq!(condition_of(&set, "ReplicaFailure")["reason"], "FailedCreate");
     world.until_event("workers", "FailedCreate").await?;
     // One at a time: where one is refused, the others would be, too.
-    let tried = process.proxy.log().matching(&creations).len();
+    let tried = world.proxy.log().matching(&creations).len();
     assert!(tried < 40, "{tried} attempts");
-    process.proxy.clear_rules();
+    world.proxy.clear_rules();
     let set = world.until_settled("workers").await?;
-    assert_eq!(condition(&set, "ReplicaFailure"), json!(null));
+    assert_eq!(*condition_of(&set, "ReplicaFailure"), json!(null));
     assert_eq!(world.until_alive(40).await?.len(), 40);
     assert_eq!(world.all_machines().await?.len(), 40);
     Ok(())
 }
 
-async fn a_record_of_ordinals_that_nobody_understands_stops_counting(world: World) -> Result<()> {
-    let process = world.run().await?;
-    world.create_set("workers", 2, json!({})).await?;
+async fn a_record_of_ordinals_that_nobody_understands_stops_counting(world: Fixture) -> Result<()> {
+    let _process = world.run()?;
+    world.create_sized_set("workers", 2, json!({})).await?;
     world.until_settled("workers").await?;
     let window =
         |text: &str| json!({"metadata": {"annotations": {"machinist.dev/ordinals": text}}});
@@ -76,7 +80,7 @@ async fn a_record_of_ordinals_that_nobody_understands_stops_counting(world: Worl
     world.scale("workers", 5).await?;
     let note = world.until_event("workers", "ReconcileError").await?;
     assert!(note.contains("machinist.dev/ordinals") && note.contains("v9:odd"), "{note}");
-    assert_eq!(world.alive().await?.len(), 2);
+    assert_eq!(world.alive_machines().await?.len(), 2);
     // It is removed: counting begins above the existing machines.
     world
         .patch_set(
@@ -87,6 +91,5 @@ async fn a_record_of_ordinals_that_nobody_understands_stops_counting(world: Worl
     world.until_settled("workers").await?;
     assert_eq!(world.until_alive(5).await?.len(), 5);
     assert_eq!(world.all_machines().await?.len(), 5);
-    drop(process);
     Ok(())
 }

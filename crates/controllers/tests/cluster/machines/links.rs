@@ -6,18 +6,20 @@ use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use machinist_testbed::poll::eventually;
+use machinist_testbed::world::reading::node_of;
 use serde_json::json;
 
-use crate::machines::world::{PATIENCE, World, spec};
+use crate::fixture::Fixture;
+use crate::machines::world::{PATIENCE, spec};
 
 on_both_definitions! {
-    crate::machines::world::World::new =>
+    crate::machines::world::start =>
     a_node_that_waited_for_another_one_is_linked_when_that_goes,
     what_the_api_server_does_not_take_is_told_on_the_node,
 }
 
 /// A Node on the instance of the test's machine.
-async fn register(world: &World, name: &str) -> Result<String> {
+async fn register(world: &Fixture, name: &str) -> Result<String> {
     let name = format!("{}-{name}", world.namespace);
     let id = format!("test:///{}", world.namespace);
     let node: Node =
@@ -26,7 +28,7 @@ async fn register(world: &World, name: &str) -> Result<String> {
     Ok(name)
 }
 
-async fn until_told(world: &World, node: &str) -> Result<String> {
+async fn until_told(world: &Fixture, node: &str) -> Result<String> {
     let events = Api::<Event>::all(world.client.clone());
     eventually(PATIENCE, "an Event about the node", || async {
         let all = events.list(&ListParams::default().fields("reason=NodeNotLinked")).await?;
@@ -40,29 +42,31 @@ async fn until_told(world: &World, node: &str) -> Result<String> {
 }
 
 fn linked(machine: &kube::api::DynamicObject, node: &str) -> bool {
-    machine.data["status"]["nodeRef"]["name"] == node
+    node_of(machine) == node
 }
 
 /// The machine does not change when its Node goes, so nothing but the Node's end tells the one that waits.
-async fn a_node_that_waited_for_another_one_is_linked_when_that_goes(world: World) -> Result<()> {
-    let process = world.run_alone("nodelink")?;
+async fn a_node_that_waited_for_another_one_is_linked_when_that_goes(world: Fixture) -> Result<()> {
+    let process = world.run_only(&["nodelink"])?;
     let id = format!("test:///{}", world.namespace);
     let machine = json!({"providerID": id, "providerSpec": {"value": spec(&json!({}))}});
     world.create_with("m", machine, json!({})).await?;
     let first = register(&world, "a").await?;
-    world.until("m", "the first node is linked", |machine| linked(machine, &first)).await?;
+    world.until_machine("m", "the first node is linked", |machine| linked(machine, &first)).await?;
     let second = register(&world, "b").await?;
     let told = until_told(&world, &second).await?;
     assert!(told.contains(&first), "{told}");
     world.nodes().delete(&first, &DeleteParams::default()).await?;
-    world.until("m", "the second node is linked", |machine| linked(machine, &second)).await?;
+    world
+        .until_machine("m", "the second node is linked", |machine| linked(machine, &second))
+        .await?;
     world.nodes().delete(&second, &DeleteParams::default()).await?;
     process.stop().await;
     Ok(())
 }
 
-async fn what_the_api_server_does_not_take_is_told_on_the_node(world: World) -> Result<()> {
-    let process = world.run_alone("nodelink")?;
+async fn what_the_api_server_does_not_take_is_told_on_the_node(world: Fixture) -> Result<()> {
+    let process = world.run_only(&["nodelink"])?;
     let id = format!("test:///{}", world.namespace);
     let metadata = json!({"labels": {"tier": "not a label value!"}});
     let value = json!({"value": spec(&json!({}))});
@@ -71,7 +75,7 @@ async fn what_the_api_server_does_not_take_is_told_on_the_node(world: World) -> 
     let node = register(&world, "n").await?;
     let told = until_told(&world, &node).await?;
     assert!(told.contains("tier") || told.contains("not a label value!"), "{told}");
-    world.patch("m", json!({"spec": {"metadata": null}})).await?;
+    world.patch_machine("m", json!({"spec": {"metadata": null}})).await?;
     let annotated = eventually(PATIENCE, "the node knows its machine", || async {
         let node = world.nodes().get(&node).await?;
         let named = node.metadata.annotations.unwrap_or_default();

@@ -8,7 +8,7 @@ use machinist_testbed::poll;
 
 use crate::ec2::support::annotator::{AMBIENT, Launch};
 use crate::ec2::support::cloud::{askers, cloud};
-use crate::ec2::support::scene::{Scene, VCPU, machine, machine_as};
+use crate::ec2::support::world::{Ec2World, VCPU, machine, machine_as};
 use crate::ec2::support::{PATIENCE, stays};
 
 fn keys(id: &str) -> [(&str, &str); 2] {
@@ -21,32 +21,32 @@ fn file(id: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_set_without_a_secret_is_asked_about_as_the_process_itself() -> Result<()> {
-    let (scene, cloud) = (Scene::plain("ambient").await?, cloud().await?);
-    let _annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
-    scene.create("set", machine("m5.large")).await?;
-    scene.says("set", VCPU, "2").await?;
+    let (world, cloud) = (Ec2World::plain("ambient").await?, cloud().await?);
+    let _annotator = Launch::new(&world)?.asking(&cloud).start().await?;
+    world.create("set", machine("m5.large")).await?;
+    world.says("set", VCPU, "2").await?;
     assert_eq!(askers(&cloud, "m5.large"), [AMBIENT]);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_holds_keys_or_a_file_and_the_file_wins() -> Result<()> {
-    let (scene, cloud) = (Scene::plain("secrets").await?, cloud().await?);
-    let _annotator = Launch::new(&scene)?.asking(&cloud).without_credentials().start().await?;
-    scene.put_secret("keys", &keys("AKIAKEYS")).await?;
-    scene.put_secret("file", &[("credentials", &file("AKIAFILE"))]).await?;
+    let (world, cloud) = (Ec2World::plain("secrets").await?, cloud().await?);
+    let _annotator = Launch::new(&world)?.asking(&cloud).without_credentials().start().await?;
+    world.put_secret("keys", &keys("AKIAKEYS")).await?;
+    world.put_secret("file", &[("credentials", &file("AKIAFILE"))]).await?;
     let [id, secret] = keys("AKIALOSES");
-    scene.put_secret("both", &[id, secret, ("credentials", &file("AKIAWINS"))]).await?;
+    world.put_secret("both", &[id, secret, ("credentials", &file("AKIAWINS"))]).await?;
     let cases = [
         ("keys", "m5.large", "2", "AKIAKEYS"),
         ("file", "m5.xlarge", "4", "AKIAFILE"),
         ("both", "m5.2xlarge", "8", "AKIAWINS"),
     ];
     for (secret, instance_type, ..) in cases {
-        scene.create(secret, machine_as(secret, instance_type)).await?;
+        world.create(secret, machine_as(secret, instance_type)).await?;
     }
     for (secret, instance_type, vcpus, id) in cases {
-        scene.says(secret, VCPU, vcpus).await?;
+        world.says(secret, VCPU, vcpus).await?;
         assert_eq!(askers(&cloud, instance_type), [id]);
     }
     Ok(())
@@ -54,11 +54,11 @@ async fn a_secret_holds_keys_or_a_file_and_the_file_wins() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_or_bad_secret_is_told_and_mending_it_is_heard() -> Result<()> {
-    let (scene, cloud) = (Scene::plain("missing").await?, cloud().await?);
-    let annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
-    scene.create("set", machine_as("aws", "m5.large")).await?;
-    let name = format!("{}/aws", scene.namespace);
-    scene.hears("set", "ReconcileError", &format!("Secret {name} does not exist")).await?;
+    let (world, cloud) = (Ec2World::plain("missing").await?, cloud().await?);
+    let annotator = Launch::new(&world)?.asking(&cloud).start().await?;
+    world.create("set", machine_as("aws", "m5.large")).await?;
+    let name = format!("{}/aws", world.namespace);
+    world.hears("set", "ReconcileError", &format!("Secret {name} does not exist")).await?;
     let refused = annotator.passes("refused").await?;
     stays("it waits", async || {
         let now = annotator.passes("refused").await?;
@@ -68,24 +68,24 @@ async fn a_missing_or_bad_secret_is_told_and_mending_it_is_heard() -> Result<()>
     })
     .await?;
     // Neither does the catalogue stand in for a Secret that is no use.
-    scene.put_secret("aws", &[("aws_access_key_id", "AKIAHALF")]).await?;
-    scene.hears("set", "ReconcileError", &format!("Secret {name} is invalid")).await?;
-    assert!(!scene.annotations("set").await?.contains_key(VCPU));
+    world.put_secret("aws", &[("aws_access_key_id", "AKIAHALF")]).await?;
+    world.hears("set", "ReconcileError", &format!("Secret {name} is invalid")).await?;
+    assert!(!world.annotations("set").await?.contains_key(VCPU));
 
-    scene.put_secret("aws", &keys("AKIAGOOD")).await?;
-    scene.says("set", VCPU, "2").await?;
+    world.put_secret("aws", &keys("AKIAGOOD")).await?;
+    world.says("set", VCPU, "2").await?;
     assert_eq!(askers(&cloud, "m5.large"), ["AKIAGOOD"]);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotated_secret_is_used_without_a_restart() -> Result<()> {
-    let (scene, cloud) = (Scene::plain("rotation").await?, cloud().await?);
-    let _annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
-    scene.put_secret("aws", &keys("AKIAOLD")).await?;
-    scene.create("set", machine_as("aws", "m5.large")).await?;
-    scene.says("set", VCPU, "2").await?;
-    scene.put_secret("aws", &keys("AKIANEW")).await?;
+    let (world, cloud) = (Ec2World::plain("rotation").await?, cloud().await?);
+    let _annotator = Launch::new(&world)?.asking(&cloud).start().await?;
+    world.put_secret("aws", &keys("AKIAOLD")).await?;
+    world.create("set", machine_as("aws", "m5.large")).await?;
+    world.says("set", VCPU, "2").await?;
+    world.put_secret("aws", &keys("AKIANEW")).await?;
     // What the old identity was told does not count for the new one.
     poll::eventually(PATIENCE, "the new key to be used", || async {
         let askers = askers(&cloud, "m5.large");
@@ -93,8 +93,8 @@ async fn a_rotated_secret_is_used_without_a_restart() -> Result<()> {
         Ok(())
     })
     .await?;
-    scene.change("set", machine_as("aws", "m5.xlarge")).await?;
-    scene.says("set", VCPU, "4").await?;
+    world.change("set", machine_as("aws", "m5.xlarge")).await?;
+    world.says("set", VCPU, "4").await?;
     assert_eq!(askers(&cloud, "m5.xlarge"), ["AKIANEW"]);
     Ok(())
 }
@@ -103,13 +103,13 @@ async fn a_rotated_secret_is_used_without_a_restart() -> Result<()> {
 /// others.
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_of_one_name_in_two_namespaces_are_two() -> Result<()> {
-    let (one, cloud) = (Scene::openshift("one").await?, cloud().await?);
+    let (one, cloud) = (Ec2World::openshift("one").await?, cloud().await?);
     let two = one.another("two").await?;
     one.point_to(&cloud.endpoint_url()).await?;
     let _annotator = Launch::everywhere(&one)?.start().await?;
-    for (scene, id) in [(&one, "AKIAONE"), (&two, "AKIATWO")] {
-        scene.put_secret("aws", &keys(id)).await?;
-        scene.create("set", machine_as("aws", "m5.large")).await?;
+    for (world, id) in [(&one, "AKIAONE"), (&two, "AKIATWO")] {
+        world.put_secret("aws", &keys(id)).await?;
+        world.create("set", machine_as("aws", "m5.large")).await?;
     }
     one.says("set", VCPU, "2").await?;
     two.says("set", VCPU, "2").await?;
@@ -121,70 +121,70 @@ async fn secrets_of_one_name_in_two_namespaces_are_two() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_that_no_set_names_any_more_is_not_watched_any_more() -> Result<()> {
-    let (scene, cloud, proxy) = watched("leavers").await?;
-    let _annotator = Launch::new(&scene)?.behind(&proxy)?.asking(&cloud).start().await?;
+    let (world, cloud, proxy) = watched("leavers").await?;
+    let _annotator = Launch::new(&world)?.behind(&proxy)?.asking(&cloud).start().await?;
     for name in ["one", "two", "three"] {
         let secret = if name == "three" { "late" } else { "early" };
-        scene.create(name, machine_as(secret, "m5.large")).await?;
-        scene.says(name, VCPU, "2").await?;
+        world.create(name, machine_as(secret, "m5.large")).await?;
+        world.says(name, VCPU, "2").await?;
     }
     open_watches(&proxy, 2).await?;
     // One changes its mind, one goes; only the second is the last to name the Secret.
-    scene.change("one", machine_as("late", "m5.xlarge")).await?;
-    scene.says("one", VCPU, "4").await?;
+    world.change("one", machine_as("late", "m5.xlarge")).await?;
+    world.says("one", VCPU, "4").await?;
     assert_eq!(open(&proxy), 2);
-    scene.sets().delete("two", &DeleteParams::default()).await?;
+    world.sets().delete("two", &DeleteParams::default()).await?;
     open_watches(&proxy, 1).await?;
     // What is left is still heard of.
-    scene.put_secret("late", &keys("AKIANEW")).await?;
+    world.put_secret("late", &keys("AKIANEW")).await?;
     poll::eventually(PATIENCE, "the new key to be used", || async {
         ensure!(askers(&cloud, "m5.xlarge").contains(&"AKIANEW".to_owned()), "not yet");
         Ok(())
     })
     .await?;
     for name in ["one", "three"] {
-        scene.sets().delete(name, &DeleteParams::default()).await?;
+        world.sets().delete(name, &DeleteParams::default()).await?;
     }
     open_watches(&proxy, 0).await?;
     // A set that names it again is served again.
-    scene.create("four", machine_as("early", "m5.2xlarge")).await?;
-    scene.says("four", VCPU, "8").await?;
+    world.create("four", machine_as("early", "m5.2xlarge")).await?;
+    world.says("four", VCPU, "8").await?;
     open_watches(&proxy, 1).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn on_request_one_watch_has_all_secrets() -> Result<()> {
-    let (scene, cloud, proxy) = watched("all-secrets").await?;
-    let launch = Launch::new(&scene)?.behind(&proxy)?.asking(&cloud);
+    let (world, cloud, proxy) = watched("all-secrets").await?;
+    let launch = Launch::new(&world)?.behind(&proxy)?.asking(&cloud);
     let _annotator = launch.flag("--watch-all-secrets").start().await?;
-    scene.create("one", machine_as("early", "m5.large")).await?;
-    scene.create("two", machine_as("late", "m5.xlarge")).await?;
-    scene.create("three", machine_as("missing", "m5.2xlarge")).await?;
-    scene.says("one", VCPU, "2").await?;
-    scene.says("two", VCPU, "4").await?;
-    scene.hears("three", "ReconcileError", "does not exist").await?;
+    world.create("one", machine_as("early", "m5.large")).await?;
+    world.create("two", machine_as("late", "m5.xlarge")).await?;
+    world.create("three", machine_as("missing", "m5.2xlarge")).await?;
+    world.says("one", VCPU, "2").await?;
+    world.says("two", VCPU, "4").await?;
+    world.hears("three", "ReconcileError", "does not exist").await?;
     // Rotation and creation are heard of as with a watch on each.
-    scene.put_secret("early", &keys("AKIANEW")).await?;
+    world.put_secret("early", &keys("AKIANEW")).await?;
     poll::eventually(PATIENCE, "the new key to be used", || async {
         ensure!(askers(&cloud, "m5.large") == ["AKIAEARLY", "AKIANEW"], "not yet");
         Ok(())
     })
     .await?;
-    scene.put_secret("missing", &keys("AKIAFOUND")).await?;
-    scene.says("three", VCPU, "8").await?;
+    world.put_secret("missing", &keys("AKIAFOUND")).await?;
+    world.says("three", VCPU, "8").await?;
     open_watches(&proxy, 1).await?;
     let lists = proxy.log().matching(&Match::any().verbs([Verb::List]).resource("secrets"));
     assert_eq!(lists.len(), 1, "{}", proxy.log());
     Ok(())
 }
 
-/// A scene with two Secrets, and a proxy that sees how they are watched.
-async fn watched(name: &str) -> Result<(Scene, AwsBed, Proxy)> {
-    let (scene, cloud) = (Scene::plain(name).await?, cloud().await?);
-    scene.put_secret("early", &keys("AKIAEARLY")).await?;
-    scene.put_secret("late", &keys("AKIALATE")).await?;
-    let proxy = scene.proxy().await?;
-    Ok((scene, cloud, proxy))
+/// A world with two Secrets, and a proxy that sees how they are watched.
+async fn watched(name: &str) -> Result<(Ec2World, AwsBed, Proxy)> {
+    let (world, cloud) = (Ec2World::plain(name).await?, cloud().await?);
+    world.put_secret("early", &keys("AKIAEARLY")).await?;
+    world.put_secret("late", &keys("AKIALATE")).await?;
+    let proxy = world.another_proxy().await?;
+    Ok((world, cloud, proxy))
 }
 
 /// How many watches of Secrets are open.

@@ -8,28 +8,28 @@ use serde_json::json;
 
 use crate::ec2::support::annotator::Launch;
 use crate::ec2::support::cloud::cloud;
-use crate::ec2::support::scene::{LABELS, Scene, VCPU, machine, pairs};
+use crate::ec2::support::world::{Ec2World, LABELS, VCPU, machine, pairs};
 use crate::ec2::support::{PATIENCE, stays};
 
 const ROUNDS: usize = 40;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_writer_that_shuffles_the_pairs_is_not_fought() -> Result<()> {
-    let (scene, cloud) = (Scene::openshift("shuffle").await?, cloud().await?);
-    scene.point_to(&cloud.endpoint_url()).await?;
-    scene.renew_rival().await?;
-    let annotator = Launch::new(&scene)?.start().await?;
-    let metadata = json!({"name": "set", "annotations": {LABELS: "team=a,tier=b"}});
-    scene.create_with(metadata, machine("m5.large")).await?;
-    scene.says("set", VCPU, "2").await?;
+    let (world, cloud) = (Ec2World::openshift("shuffle").await?, cloud().await?);
+    world.point_to(&cloud.endpoint_url()).await?;
+    world.renew_rival().await?;
+    let annotator = Launch::new(&world)?.start().await?;
+    let metadata = json!({"annotations": {LABELS: "team=a,tier=b"}});
+    world.create_with("set", metadata, machine("m5.large")).await?;
+    world.says("set", VCPU, "2").await?;
 
     for _ in 0..ROUNDS {
-        scene.renew_rival().await?;
-        let annotations = scene.annotations("set").await?;
+        world.renew_rival().await?;
+        let annotations = world.annotations("set").await?;
         let mut shuffled: Vec<_> = annotations[LABELS].split(',').collect();
         fastrand::shuffle(&mut shuffled);
         let patch = json!({"metadata": {"annotations": {LABELS: shuffled.join(",")}}});
-        scene.sets().patch("set", &PatchParams::default(), &Patch::Merge(patch)).await?;
+        world.sets().patch("set", &PatchParams::default(), &Patch::Merge(patch)).await?;
     }
     // It has seen them, and more are nothing to it.
     poll::eventually(PATIENCE, "the shuffles to be seen", || async {
@@ -37,14 +37,14 @@ async fn a_writer_that_shuffles_the_pairs_is_not_fought() -> Result<()> {
         Ok(())
     })
     .await?;
-    scene.patched("set", 1).await?;
+    world.patched("set", 1).await?;
     stays("nothing is written", async || {
-        let patches = scene.patches("set")?;
+        let patches = world.patches("set")?;
         ensure!(patches == 1, "{patches} patches");
         Ok(())
     })
     .await?;
-    let annotations = scene.annotations("set").await?;
+    let annotations = world.annotations("set").await?;
     let pairs: Vec<_> = pairs(&annotations).into_iter().collect();
     assert_eq!(pairs, [("kubernetes.io/arch", "amd64"), ("team", "a"), ("tier", "b")]);
     Ok(())
@@ -53,31 +53,31 @@ async fn a_writer_that_shuffles_the_pairs_is_not_fought() -> Result<()> {
 /// The catalogue answers at once, so the first pass writes; it must know by then.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rival_is_known_of_before_the_first_write() -> Result<()> {
-    let scene = Scene::openshift("rival").await?;
-    scene.renew_rival().await?;
+    let world = Ec2World::openshift("rival").await?;
+    world.renew_rival().await?;
     for name in ["a", "b", "c"] {
-        scene.create(name, machine("m5.large")).await?;
+        world.create(name, machine("m5.large")).await?;
     }
-    let launch = Launch::new(&scene)?.flag("--instance-types=catalogue");
+    let launch = Launch::new(&world)?.flag("--instance-types=catalogue");
     let _annotator = launch.flag("--sync-period=400ms").start().await?;
     for name in ["a", "b", "c"] {
-        let annotations = scene.says(name, VCPU, "2").await?;
+        let annotations = world.says(name, VCPU, "2").await?;
         assert_eq!(annotations[LABELS], "kubernetes.io/arch=amd64");
-        scene.patched(name, 1).await?;
+        world.patched(name, 1).await?;
     }
     stays("that is all", async || {
         for name in ["a", "b", "c"] {
-            let patches = scene.patches(name)?;
+            let patches = world.patches(name)?;
             ensure!(patches == 1, "{patches} patches of {name}");
         }
         Ok(())
     })
     .await?;
     // When it has gone, the next resync writes the other pairs.
-    scene.remove_rival().await?;
+    world.remove_rival().await?;
     for name in ["a", "b", "c"] {
         poll::eventually(PATIENCE, "all pairs", || async {
-            let annotations = scene.annotations(name).await?;
+            let annotations = world.annotations(name).await?;
             let zone = pairs(&annotations).get("topology.kubernetes.io/zone").copied();
             ensure!(zone == Some("eu-west-1b"), "{annotations:?}");
             Ok(())
@@ -93,12 +93,12 @@ async fn a_lease_that_is_old_or_was_given_back_is_no_rival() -> Result<()> {
     let now = Timestamp::now();
     let cases = [("old", "rival", now - SignedDuration::from_hours(24)), ("released", "", now)];
     for (name, holder, renewed) in cases {
-        let scene = Scene::openshift(name).await?;
-        scene.put_rival(holder, renewed).await?;
-        scene.create("set", machine("m5.large")).await?;
-        let launch = Launch::new(&scene)?.flag("--instance-types=catalogue");
+        let world = Ec2World::openshift(name).await?;
+        world.put_rival(holder, renewed).await?;
+        world.create("set", machine("m5.large")).await?;
+        let launch = Launch::new(&world)?.flag("--instance-types=catalogue");
         let _annotator = launch.start().await?;
-        let annotations = scene.says("set", VCPU, "2").await?;
+        let annotations = world.says("set", VCPU, "2").await?;
         let pairs: Vec<_> = pairs(&annotations).into_keys().collect();
         let all = [
             "kubernetes.io/arch",
@@ -107,7 +107,7 @@ async fn a_lease_that_is_old_or_was_given_back_is_no_rival() -> Result<()> {
             "topology.kubernetes.io/zone",
         ];
         assert_eq!(pairs, all, "{name}");
-        scene.patched("set", 1).await?;
+        world.patched("set", 1).await?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use machinist_testbed::aws::{Effect, Rule};
 
 use crate::ec2::support::annotator::Launch;
 use crate::ec2::support::cloud::{TYPES, askers, cloud};
-use crate::ec2::support::scene::{Scene, VCPU, machine, machine_as};
+use crate::ec2::support::world::{Ec2World, VCPU, machine, machine_as};
 
 const VALUES: [&str; 6] = [
     "AKIASECRETID",
@@ -19,42 +19,42 @@ const VALUES: [&str; 6] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_value_of_a_secret_is_logged_told_or_written_to_disk() -> Result<()> {
-    let (scene, cloud) = (Scene::plain("secrecy").await?, cloud().await?);
+    let (world, cloud) = (Ec2World::plain("secrecy").await?, cloud().await?);
     let [id, key, token, second_id, second_key, ambient_token] = VALUES;
-    let launch = Launch::new(&scene)?.asking(&cloud).flag("--log-format=json");
+    let launch = Launch::new(&world)?.asking(&cloud).flag("--log-format=json");
     let launch = launch.environment("RUST_LOG", "trace");
     let mut annotator = launch.environment("AWS_SESSION_TOKEN", ambient_token).start().await?;
 
     let keys =
         [("aws_access_key_id", id), ("aws_secret_access_key", key), ("aws_session_token", token)];
-    scene.put_secret("keys", &keys).await?;
+    world.put_secret("keys", &keys).await?;
     let file = format!(
         "[default]\naws_access_key_id = {id}\naws_secret_access_key = {key}\n\
          aws_session_token = {token}\n"
     );
-    scene.put_secret("file", &[("credentials", &file)]).await?;
+    world.put_secret("file", &[("credentials", &file)]).await?;
     let broken = format!("[default]\n{key}\naws_session_token = {token}\n");
-    scene.put_secret("broken", &[("credentials", &broken)]).await?;
-    scene.create("ambient", machine("m5.large")).await?;
+    world.put_secret("broken", &[("credentials", &broken)]).await?;
+    world.create("ambient", machine("m5.large")).await?;
     for name in ["keys", "file", "broken"] {
-        scene.create(name, machine_as(name, "m5.large")).await?;
+        world.create(name, machine_as(name, "m5.large")).await?;
     }
     for name in ["ambient", "keys", "file"] {
-        scene.says(name, VCPU, "2").await?;
+        world.says(name, VCPU, "2").await?;
     }
-    scene.hears("broken", "ReconcileError", "").await?;
+    world.hears("broken", "ReconcileError", "").await?;
     // Failures and rotation say much, too.
     cloud.front().inject(Rule::every(TYPES, Effect::Throttle));
     let rotated = [("aws_access_key_id", second_id), ("aws_secret_access_key", second_key)];
-    scene.put_secret("keys", &rotated).await?;
-    scene.change("keys", machine_as("keys", "m5.xlarge")).await?;
-    scene.hears("keys", "CatalogueUsed", "").await?;
+    world.put_secret("keys", &rotated).await?;
+    world.change("keys", machine_as("keys", "m5.xlarge")).await?;
+    world.hears("keys", "CatalogueUsed", "").await?;
     assert!(askers(&cloud, "m5.xlarge").contains(&second_id.to_owned()));
     annotator.terminate().await?;
 
     let log = annotator.log()?;
     assert!(log.contains(r#""level":"TRACE""#), "the finest level is heard");
-    let events = scene.events("broken", "ReconcileError").await?.join("\n");
+    let events = world.event_notes("broken", "ReconcileError").await?.join("\n");
     for value in VALUES {
         assert!(!events.contains(value), "{events}");
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::ec2::support::annotator::Launch;
 use crate::ec2::support::cloud::{TYPES, cloud, types_of};
-use crate::ec2::support::scene::{Annotations, CPU, LABELS, Scene, VCPU, machine, pairs};
+use crate::ec2::support::world::{Annotations, CPU, Ec2World, LABELS, VCPU, machine, pairs};
 use crate::ec2::support::{PATIENCE, stays};
 
 const GPU_COUNT: &str = "capacity.cluster-autoscaler.kubernetes.io/gpu-count";
@@ -27,8 +27,8 @@ fn capacity(annotations: &Annotations) -> Vec<(&str, &str)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn both_families_are_written_as_ec2_says() -> Result<()> {
-    let (scene, cloud) = (Scene::plain("families").await?, cloud().await?);
-    let _annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
+    let (world, cloud) = (Ec2World::plain("families").await?, cloud().await?);
+    let _annotator = Launch::new(&world)?.asking(&cloud).start().await?;
     // As: name, type, vCPUs, MiB, architecture, GPUs and whose.
     let cases = [
         ("plain", "m5.large", "2", "8192", "amd64", None),
@@ -36,10 +36,10 @@ async fn both_families_are_written_as_ec2_says() -> Result<()> {
         ("arm", "m6g.large", "2", "8192", "arm64", None),
     ];
     for (name, instance_type, ..) in cases {
-        scene.create(name, machine(instance_type)).await?;
+        world.create(name, machine(instance_type)).await?;
     }
     for (name, instance_type, vcpus, memory, arch, gpu) in cases {
-        let annotations = scene.says(name, VCPU, vcpus).await?;
+        let annotations = world.says(name, VCPU, vcpus).await?;
         let quantity = format!("{memory}Mi");
         let (count, vendor) = gpu.unwrap_or(("0", ""));
         let mut expected = vec![("cpu", vcpus), ("ephemeral-disk", "120Gi")];
@@ -56,8 +56,8 @@ async fn both_families_are_written_as_ec2_says() -> Result<()> {
             ("topology.kubernetes.io/zone", "eu-west-1b"),
         ];
         assert_eq!(pairs(&annotations).into_iter().collect::<Vec<_>>(), expected, "{name}");
-        scene.patched(name, 1).await?;
-        scene.hears(name, "Annotated", vcpus).await?;
+        world.patched(name, 1).await?;
+        world.hears(name, "Annotated", vcpus).await?;
     }
     assert!(cloud.front().calls_of(TYPES).iter().all(|call| call.region == "eu-west-1"));
     Ok(())
@@ -65,11 +65,11 @@ async fn both_families_are_written_as_ec2_says() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn for_openshift_alone_there_are_exactly_four_keys() -> Result<()> {
-    let (scene, cloud) = (Scene::plain("four").await?, cloud().await?);
-    let launch = Launch::new(&scene)?.asking(&cloud).flag("--annotations=openshift");
+    let (world, cloud) = (Ec2World::plain("four").await?, cloud().await?);
+    let launch = Launch::new(&world)?.asking(&cloud).flag("--annotations=openshift");
     let _annotator = launch.start().await?;
-    scene.create("set", machine("g4dn.xlarge")).await?;
-    let annotations = scene.says("set", VCPU, "4").await?;
+    world.create("set", machine("g4dn.xlarge")).await?;
+    let annotations = world.says("set", VCPU, "4").await?;
     let annotations: Vec<_> = annotations.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let expected = [
         (LABELS, "kubernetes.io/arch=amd64"),
@@ -83,15 +83,15 @@ async fn for_openshift_alone_there_are_exactly_four_keys() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_sets_of_different_types_are_one_question() -> Result<()> {
-    let (scene, cloud) = (Scene::plain("fifty").await?, cloud().await?);
+    let (world, cloud) = (Ec2World::plain("fifty").await?, cloud().await?);
     let types = FAMILIES.iter().flat_map(|family| SIZES.map(|size| format!("{family}.{size}")));
     let types: Vec<_> = types.collect();
     for instance_type in &types {
-        scene.create(&instance_type.replace('.', "-"), machine(instance_type)).await?;
+        world.create(&instance_type.replace('.', "-"), machine(instance_type)).await?;
     }
-    let annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
+    let annotator = Launch::new(&world)?.asking(&cloud).start().await?;
     poll::eventually(PATIENCE, "all to be annotated", || async {
-        let sets = scene.sets().list(&ListParams::default()).await?.items;
+        let sets = world.sets().list(&ListParams::default()).await?.items;
         let done = sets.iter().filter(|set| {
             set.metadata.annotations.as_ref().is_some_and(|found| found.contains_key(VCPU))
         });
@@ -109,13 +109,13 @@ async fn fifty_sets_of_different_types_are_one_question() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn gpu_keys_go_when_the_type_has_none() -> Result<()> {
-    let (scene, cloud) = (Scene::plain("gpus").await?, cloud().await?);
-    let _annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
-    scene.create("set", machine("g4dn.xlarge")).await?;
-    let annotations = scene.says("set", CPU, "4").await?;
+    let (world, cloud) = (Ec2World::plain("gpus").await?, cloud().await?);
+    let _annotator = Launch::new(&world)?.asking(&cloud).start().await?;
+    world.create("set", machine("g4dn.xlarge")).await?;
+    let annotations = world.says("set", CPU, "4").await?;
     assert!(annotations.contains_key(GPU_COUNT) && annotations.contains_key(GPU_TYPE));
-    scene.change("set", machine("m5.2xlarge")).await?;
-    let annotations = scene.says("set", CPU, "8").await?;
+    world.change("set", machine("m5.2xlarge")).await?;
+    let annotations = world.says("set", CPU, "8").await?;
     assert!(!annotations.contains_key(GPU_COUNT) && !annotations.contains_key(GPU_TYPE));
     assert_eq!(annotations["machine.openshift.io/GPU"], "0");
     Ok(())
@@ -123,29 +123,29 @@ async fn gpu_keys_go_when_the_type_has_none() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pods_are_counted_as_the_interfaces_of_the_type_allow() -> Result<()> {
-    let (scene, cloud) = (Scene::plain("pods").await?, cloud().await?);
-    let _annotator = Launch::new(&scene)?.asking(&cloud).flag("--max-pods=eni").start().await?;
-    scene.create("set", machine("m5.large")).await?;
-    let annotations = scene.says("set", VCPU, "2").await?;
+    let (world, cloud) = (Ec2World::plain("pods").await?, cloud().await?);
+    let _annotator = Launch::new(&world)?.asking(&cloud).flag("--max-pods=eni").start().await?;
+    world.create("set", machine("m5.large")).await?;
+    let annotations = world.says("set", VCPU, "2").await?;
     assert_eq!(annotations["capacity.cluster-autoscaler.kubernetes.io/maxPods"], "29");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resync_asks_writes_and_says_nothing() -> Result<()> {
-    let (scene, cloud) = (Scene::plain("resync").await?, cloud().await?);
-    let launch = Launch::new(&scene)?.asking(&cloud).flag("--sync-period=200ms");
+    let (world, cloud) = (Ec2World::plain("resync").await?, cloud().await?);
+    let launch = Launch::new(&world)?.asking(&cloud).flag("--sync-period=200ms");
     let annotator = launch.start().await?;
-    scene.create("set", machine("m5.large")).await?;
-    scene.says("set", VCPU, "2").await?;
+    world.create("set", machine("m5.large")).await?;
+    world.says("set", VCPU, "2").await?;
     poll::eventually(PATIENCE, "some resyncs", || async {
         let settled = annotator.passes("settled").await?;
         ensure!(settled > 3.5, "{settled} passes so far");
         Ok(())
     })
     .await?;
-    scene.patched("set", 1).await?;
-    assert_eq!(scene.events("set", "Annotated").await?.len(), 1);
+    world.patched("set", 1).await?;
+    assert_eq!(world.event_notes("set", "Annotated").await?.len(), 1);
     assert_eq!(cloud.front().calls_of(TYPES).len(), 1);
     Ok(())
 }
@@ -153,16 +153,16 @@ async fn a_resync_asks_writes_and_says_nothing() -> Result<()> {
 /// Also if the catalogue has it: f1.2xlarge is one that EC2 has retired.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_type_that_ec2_does_not_list_is_unknown() -> Result<()> {
-    let (scene, cloud) = (Scene::plain("unknown").await?, cloud().await?);
-    let annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
+    let (world, cloud) = (Ec2World::plain("unknown").await?, cloud().await?);
+    let annotator = Launch::new(&world)?.asking(&cloud).start().await?;
     let types = ["m99.mega", "f1.2xlarge"];
     for instance_type in types {
         let name = &instance_type[..2];
-        scene.create(name, machine("m5.large")).await?;
-        let before = scene.says(name, VCPU, "2").await?;
-        scene.change(name, machine(instance_type)).await?;
-        scene.hears(name, "FailedUpdate", instance_type).await?;
-        assert_eq!(scene.annotations(name).await?, before);
+        world.create(name, machine("m5.large")).await?;
+        let before = world.says(name, VCPU, "2").await?;
+        world.change(name, machine(instance_type)).await?;
+        world.hears(name, "FailedUpdate", instance_type).await?;
+        assert_eq!(world.annotations(name).await?, before);
     }
     // No further calls until something changes.
     let asked = cloud.front().calls_of(TYPES).len();
@@ -176,7 +176,7 @@ async fn a_type_that_ec2_does_not_list_is_unknown() -> Result<()> {
     })
     .await?;
     for instance_type in types {
-        let events = scene.events(&instance_type[..2], "FailedUpdate").await?;
+        let events = world.event_notes(&instance_type[..2], "FailedUpdate").await?;
         assert_eq!(events.len(), 1, "{events:?}");
     }
     Ok(())
@@ -184,17 +184,17 @@ async fn a_type_that_ec2_does_not_list_is_unknown() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn machine_sets_of_another_provider_cause_no_call_to_ec2_and_need_no_secret() -> Result<()> {
-    let (scene, cloud) = (Scene::plain("foreign").await?, cloud().await?);
-    let _annotator = Launch::new(&scene)?.asking(&cloud).start().await?;
+    let (world, cloud) = (Ec2World::plain("foreign").await?, cloud().await?);
+    let _annotator = Launch::new(&world)?.asking(&cloud).start().await?;
     let machine = json!({
         "apiVersion": "sim.machinist.dev/v1beta1",
         "kind": "SimMachineProviderConfig",
         "instanceType": "sim.medium",
         "credentialsSecret": {"name": "missing"},
     });
-    scene.create("set", machine).await?;
-    scene.says("set", VCPU, "4").await?;
+    world.create("set", machine).await?;
+    world.says("set", VCPU, "4").await?;
     assert!(cloud.front().calls_of(TYPES).is_empty());
-    assert!(scene.events("set", "CatalogueUsed").await?.is_empty());
+    assert!(world.event_notes("set", "CatalogueUsed").await?.is_empty());
     Ok(())
 }

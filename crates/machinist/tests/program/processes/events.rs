@@ -11,8 +11,8 @@ use machinist_testbed::poll;
 use serde_json::json;
 
 use crate::processes::support::replica::Replica;
-use crate::processes::support::scene::{SMALL, Scene, spec};
 use crate::processes::support::time::PATIENCE;
+use crate::processes::support::world::{AnnotatorWorld, SMALL, spec};
 
 /// The Events of one reconcile of a set that a user has changed, in this order.
 const TOLD: [&str; 3] = ["Annotated", "ArchitectureReplaced", "UserValueKept"];
@@ -23,8 +23,8 @@ fn creations() -> Match {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_event_of_a_pass_fails_and_all_are_written_in_the_end() -> Result<()> {
-    let scene = Scene::new("unsaid").await?;
-    let replica = Replica::start(&scene, &[]).await?;
+    let world = AnnotatorWorld::new("unsaid").await?;
+    let replica = Replica::start(&world, &[]).await?;
     replica.process.wait_ready().await?;
     let failure = replica.proxy.add_rule(Rule::new(creations(), Effect::answer(500)).times(1));
     let set = serde_json::from_value(json!({
@@ -36,10 +36,10 @@ async fn the_first_event_of_a_pass_fails_and_all_are_written_in_the_end() -> Res
         }},
         "spec": spec(SMALL),
     }))?;
-    scene.sets().create(&PostParams::default(), &set).await?;
+    world.sets().create(&PostParams::default(), &set).await?;
     failure.hit(1, PATIENCE).await?;
     poll::eventually(PATIENCE, "every Event", || async {
-        let events = Api::<Event>::namespaced(scene.client.clone(), &scene.namespace);
+        let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
         let events = events.list(&ListParams::default()).await?;
         let reasons: BTreeSet<_> = events.iter().filter_map(|event| event.reason.clone()).collect();
         ensure!(reasons == TOLD.map(str::to_owned).into(), "{reasons:?}");

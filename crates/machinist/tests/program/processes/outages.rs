@@ -8,8 +8,8 @@ use machinist_testbed::cluster;
 use machinist_testbed::poll;
 
 use crate::processes::support::process::Process;
-use crate::processes::support::scene::{LARGE, SMALL, Scene};
 use crate::processes::support::time::{PATIENCE, disturbance, holds_for};
+use crate::processes::support::world::{AnnotatorWorld, LARGE, SMALL};
 
 fn outage() -> Duration {
     disturbance(Duration::from_secs(10), Duration::from_secs(60))
@@ -19,12 +19,12 @@ fn outage() -> Duration {
 async fn an_outage_is_survived_and_no_change_is_missed() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     cluster::install_crds(&control_plane).await?;
-    let scene = Scene::on(&control_plane, "outage").await?;
+    let world = AnnotatorWorld::on(&control_plane, "outage").await?;
     let kubeconfig = control_plane.kubeconfig_yaml();
-    let mut process = Process::start(kubeconfig, &scene.namespace, &[]).await?;
+    let mut process = Process::start(kubeconfig, &world.namespace, &[]).await?;
     for name in ["changed", "deleted", "kept"] {
-        scene.create_set(name, SMALL).await?;
-        scene.annotated(name, SMALL).await?;
+        world.create_set(name, SMALL).await?;
+        world.annotated(name, SMALL).await?;
     }
 
     control_plane.stop_api_server().await;
@@ -44,11 +44,11 @@ async fn an_outage_is_survived_and_no_change_is_missed() -> Result<()> {
     .await?;
 
     control_plane.start_api_server().await?;
-    scene.change_set("changed", LARGE).await?;
-    scene.delete_set("deleted").await?;
-    scene.create_set("created", LARGE).await?;
+    world.change_set("changed", LARGE).await?;
+    world.delete_set("deleted").await?;
+    world.create_set("created", LARGE).await?;
     for (name, shape) in [("changed", LARGE), ("created", LARGE), ("kept", SMALL)] {
-        let took = scene.annotated(name, shape).await?;
+        let took = world.annotated(name, shape).await?;
         println!("{name}: {took:?} after the restart");
     }
     poll::eventually(PATIENCE, "no more trouble", || async {
@@ -64,12 +64,12 @@ async fn an_outage_is_survived_and_no_change_is_missed() -> Result<()> {
 async fn an_api_server_that_comes_up_later_is_waited_for() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     cluster::install_crds(&control_plane).await?;
-    let scene = Scene::on(&control_plane, "early").await?;
-    scene.create_set("set", SMALL).await?;
+    let world = AnnotatorWorld::on(&control_plane, "early").await?;
+    world.create_set("set", SMALL).await?;
     control_plane.stop_api_server().await;
 
     let kubeconfig = control_plane.kubeconfig_yaml();
-    let mut process = Process::start(kubeconfig, &scene.namespace, &[]).await?;
+    let mut process = Process::start(kubeconfig, &world.namespace, &[]).await?;
     holds_for(outage(), "waiting, not ready", async || {
         let (code, details) = process.readyz().await?;
         ensure!(code == 503 && details.contains("[-] API server answers"), "{code}: {details}");
@@ -77,7 +77,7 @@ async fn an_api_server_that_comes_up_later_is_waited_for() -> Result<()> {
     })
     .await?;
     control_plane.start_api_server().await?;
-    scene.annotated("set", SMALL).await?;
+    world.annotated("set", SMALL).await?;
     process.wait_ready().await?;
     process.ensure_alive()
 }

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::processes::support::process::Process;
 use crate::processes::support::replica::LEADER;
-use crate::processes::support::scene::{SMALL, Scene, Shape, UNKNOWN, spec};
 use crate::processes::support::time::PATIENCE;
+use crate::processes::support::world::{AnnotatorWorld, SMALL, Shape, UNKNOWN, spec};
 
 const GPU: Shape = Shape { instance_type: "p4d.24xlarge", vcpus: "96" };
 
@@ -29,14 +29,14 @@ fn full(shape: Shape) -> Value {
 async fn the_annotator_writes_exactly_what_it_declares() -> Result<()> {
     let control_plane = ownership::control_plane().await?;
     cluster::install_crds(&control_plane).await?;
-    let scene = Scene::on(&control_plane, "ownership").await?;
+    let world = AnnotatorWorld::on(&control_plane, "ownership").await?;
     let flags = [
         "--namespace",
-        &scene.namespace,
+        &world.namespace,
         "--max-pods=eni",
         "--leader-elect",
         "--leader-elect-resource-namespace",
-        &scene.namespace,
+        &world.namespace,
     ];
     let mut process = Process::start(control_plane.kubeconfig_yaml(), "ownership", &flags).await?;
     process.wait_metric(LEADER, |value| value > 0.5).await?;
@@ -59,14 +59,14 @@ async fn the_annotator_writes_exactly_what_it_declares() -> Result<()> {
         "metadata": metadata,
         "spec": full(SMALL),
     }))?;
-    scene.sets().create(&PostParams::default(), &set).await?;
-    scene.create_set_with("set", full(GPU)).await?;
-    scene.create_set("unknown", UNKNOWN).await?;
-    scene.annotated("taken", SMALL).await?;
-    scene.annotated("set", GPU).await?;
-    scene.change_set("set", SMALL).await?;
-    scene.annotated("set", SMALL).await?;
-    scene.delete_set("set").await?;
+    world.sets().create(&PostParams::default(), &set).await?;
+    world.create_machine_set("set", json!({}), full(GPU)).await?;
+    world.create_set("unknown", UNKNOWN).await?;
+    world.annotated("taken", SMALL).await?;
+    world.annotated("set", GPU).await?;
+    world.change_set("set", SMALL).await?;
+    world.annotated("set", SMALL).await?;
+    world.delete_set("set").await?;
     process.terminate().await?;
     // Another process takes the Lease that the first one leaves behind.
     let mut process = Process::start(control_plane.kubeconfig_yaml(), "ownership", &flags).await?;

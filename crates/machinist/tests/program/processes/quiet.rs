@@ -7,15 +7,15 @@ use machinist_testbed::faults::{Match, Verb};
 use machinist_testbed::poll;
 
 use crate::processes::support::replica::Replica;
-use crate::processes::support::scene::{SMALL, Scene, UNKNOWN};
 use crate::processes::support::time::{PATIENCE, holds_for};
+use crate::processes::support::world::{AnnotatorWorld, SMALL, UNKNOWN};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_writes_nothing_and_logs_its_plans() -> Result<()> {
-    let scene = Scene::new("dry-run").await?;
-    scene.create_set("set", SMALL).await?;
-    scene.create_set("unknown", UNKNOWN).await?;
-    let replica = Replica::electing(&scene, "3s", &["--dry-run"]).await?;
+    let world = AnnotatorWorld::new("dry-run").await?;
+    world.create_set("set", SMALL).await?;
+    world.create_set("unknown", UNKNOWN).await?;
+    let replica = Replica::electing(&world, "3s", &["--dry-run"]).await?;
     replica.process.wait_ready().await?;
     poll::eventually(PATIENCE, "the plans in the log", || async {
         let log = replica.process.log()?;
@@ -30,21 +30,21 @@ async fn a_dry_run_writes_nothing_and_logs_its_plans() -> Result<()> {
         Ok(())
     })
     .await?;
-    assert_eq!(scene.vcpus("set").await?, None);
+    assert_eq!(world.vcpus("set").await?, None);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_settled_cluster_costs_no_requests_but_watches() -> Result<()> {
-    let scene = Scene::new("settled").await?;
-    let replica = Replica::start(&scene, &[]).await?;
+    let world = AnnotatorWorld::new("settled").await?;
+    let replica = Replica::start(&world, &[]).await?;
     let names: Vec<_> = (0..10).map(|n| format!("set-{n}")).collect();
     for name in &names {
-        scene.create_set(name, SMALL).await?;
+        world.create_set(name, SMALL).await?;
     }
-    scene.create_set("unknown", UNKNOWN).await?;
+    world.create_set("unknown", UNKNOWN).await?;
     for name in &names {
-        scene.annotated(name, SMALL).await?;
+        world.annotated(name, SMALL).await?;
     }
     let events = Match::writes().resource("events");
     poll::eventually(PATIENCE, "the Event about the unknown type", || async {

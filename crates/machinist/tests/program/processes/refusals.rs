@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 use machinist_testbed::faults::{Effect, Match, Rule, Verb};
 
 use crate::processes::support::replica::Replica;
-use crate::processes::support::scene::{SMALL, Scene};
 use crate::processes::support::time::{PATIENCE, holds_for};
+use crate::processes::support::world::{AnnotatorWorld, SMALL};
 
 /// Attempts in half a minute, if chance takes off as much as it can from every pause. After a conflict the first
 /// pauses are shorter: another client else was faster, and looking again is likely to help.
@@ -16,13 +16,13 @@ const MOST_AFTER_CONFLICTS: usize = 11;
 const MOST_AFTER_OTHERS: usize = 8;
 
 /// Starts a replica whose every PATCH is refused like this, and waits for the first one.
-async fn refused(name: &str, effect: Effect) -> Result<(Scene, Replica)> {
-    let scene = Scene::new(name).await?;
-    let replica = Replica::start(&scene, &[]).await?;
+async fn refused(name: &str, effect: Effect) -> Result<(AnnotatorWorld, Replica)> {
+    let world = AnnotatorWorld::new(name).await?;
+    let replica = Replica::start(&world, &[]).await?;
     let refusal = replica.proxy.add_rule(Rule::new(Match::any().verbs([Verb::Patch]), effect));
-    scene.create_set("set", SMALL).await?;
+    world.create_set("set", SMALL).await?;
     refusal.hit(1, PATIENCE).await?;
-    Ok((scene, replica))
+    Ok((world, replica))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -41,8 +41,8 @@ async fn refusals_for_ever_cost_a_few_calls() -> Result<()> {
         Ok(())
     })
     .await?;
-    for (scene, replica) in [&conflict, &throttled] {
-        println!("{}: {} attempts in 30 s", scene.namespace, replica.patches().len());
+    for (world, replica) in [&conflict, &throttled] {
+        println!("{}: {} attempts in 30 s", world.namespace, replica.patches().len());
         assert!(replica.patches().len() >= 3, "it goes on trying");
         // All requests, live reads included, are as rare.
         let all = replica.proxy.log().entries().len();
@@ -54,9 +54,9 @@ async fn refusals_for_ever_cost_a_few_calls() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn retry_after_is_honoured() -> Result<()> {
     let pause = Duration::from_secs(6);
-    let (scene, replica) = refused("wait", Effect::too_many_requests(6)).await?;
+    let (world, replica) = refused("wait", Effect::too_many_requests(6)).await?;
     replica.proxy.clear_rules();
-    scene.annotated("set", SMALL).await?;
+    world.annotated("set", SMALL).await?;
     let patches = replica.patches();
     assert_eq!(patches.len(), 2, "{}", replica.proxy.log());
     let waited = patches[1].at.saturating_sub(patches[0].at);

@@ -22,8 +22,8 @@ use crate::processes::support::installation::{Installation, apply_file};
 use crate::processes::support::openshift::definition;
 use crate::processes::support::process::Process;
 use crate::processes::support::replica::LEADER;
-use crate::processes::support::scene::{LARGE, LEASE, SMALL, Scene, Shape, UNKNOWN, spec};
 use crate::processes::support::time::PATIENCE;
+use crate::processes::support::world::{AnnotatorWorld, LARGE, LEASE, SMALL, Shape, UNKNOWN, spec};
 
 /// Where the rival's Lease and, on OpenShift, everything else of machines is.
 const MACHINE_API: &str = "openshift-machine-api";
@@ -36,15 +36,15 @@ async fn the_base_gives_the_rights_that_are_needed_and_no_more() -> Result<()> {
     // Its own control plane: as deployed, it looks at all namespaces.
     let control_plane = ControlPlane::start().await?;
     cluster::install_crds(&control_plane).await?;
-    let scene = Scene::called(&control_plane, "my-machines".to_owned()).await?;
+    let world = AnnotatorWorld::called(&control_plane, "my-machines".to_owned()).await?;
     let installation = Installation::apply(&control_plane, "base").await?;
     assert_eq!(installation.namespace, "machinist-system");
     apply_file(&control_plane, "examples/role-credentials.yaml").await?;
 
-    it_works(&control_plane, &scene, &installation, &json!({}), &[]).await?;
+    it_works(&control_plane, &world, &installation, &json!({}), &[]).await?;
 
     let account = installation.client(&control_plane).await?;
-    leases_come_first(&scene, &account, &installation, LEASE, "set").await?;
+    leases_come_first(&world, &account, &installation, LEASE, "set").await?;
     let secrets = "/api/v1/namespaces/my-machines/secrets";
     may_look_at(&account, secrets, "my-aws-credentials").await?;
     may_not_look_at(&account, secrets, "unrelated").await?;
@@ -96,7 +96,7 @@ const OF_OPENSHIFT: [(&str, &str, &str); 4] = [
 async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     cluster::install_crds(&control_plane).await?;
-    let scene = Scene::called(&control_plane, MACHINE_API.to_owned()).await?;
+    let world = AnnotatorWorld::called(&control_plane, MACHINE_API.to_owned()).await?;
     // EC2 is found by the Infrastructure, trusted by the ConfigMap, and asked as the Secret says: without these three,
     // nothing is annotated.
     let aws = AwsBed::start_tls().await?;
@@ -108,15 +108,15 @@ async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<(
         "placement": {"region": "us-east-1"},
         "credentialsSecret": {"name": "aws-cloud-credentials"},
     });
-    it_works(&control_plane, &scene, &installation, &provider, &["--instance-types=ec2"]).await?;
-    let told = reasons(&scene).await?;
+    it_works(&control_plane, &world, &installation, &provider, &["--instance-types=ec2"]).await?;
+    let told = reasons(&world).await?;
     assert!(!told.iter().any(|reason| reason == "CatalogueUsed"), "{told:?}");
 
     let user = installation.user();
     let mut requests = AuditLog::of(&control_plane).read_new()?;
     requests.retain(|entry| entry.user == user && entry.code == 200);
     let account = installation.client(&control_plane).await?;
-    leases_come_first(&scene, &account, &installation, LEASE, "set").await?;
+    leases_come_first(&world, &account, &installation, LEASE, "set").await?;
     for (parent, resource, name) in OF_OPENSHIFT {
         let read = requests.iter().any(|entry| entry.resource == resource && entry.name == name);
         assert!(read, "{resource} {name} was not read, so the rights to do so are unused");
@@ -131,7 +131,7 @@ async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<(
 /// forbidden.
 async fn it_works(
     control_plane: &ControlPlane,
-    scene: &Scene,
+    world: &AnnotatorWorld,
     installation: &Installation,
     provider: &Value,
     more_flags: &[&'static str],
@@ -146,18 +146,18 @@ async fn it_works(
     let follower = Process::start(&kubeconfig, "rights", &flags).await?;
     follower.wait_ready().await?;
 
-    scene.create_set_with("set", spec_with(SMALL, provider)).await?;
-    scene.create_set_with("unknown", spec_with(UNKNOWN, provider)).await?;
-    scene.annotated("set", SMALL).await?;
+    world.create_machine_set("set", json!({}), spec_with(SMALL, provider)).await?;
+    world.create_machine_set("unknown", json!({}), spec_with(UNKNOWN, provider)).await?;
+    world.annotated("set", SMALL).await?;
     poll::eventually(PATIENCE, "an Event about the unknown type", || async {
-        let told = reasons(scene).await?;
+        let told = reasons(world).await?;
         ensure!(told.iter().any(|reason| reason == "FailedUpdate"), "there are {told:?}");
         Ok(())
     })
     .await?;
     leader.kill().await?;
-    scene.change_set("set", LARGE).await?;
-    scene.annotated("set", LARGE).await?;
+    world.change_set("set", LARGE).await?;
+    world.annotated("set", LARGE).await?;
 
     let user = installation.user();
     let mut requests = AuditLog::of(control_plane).read_new()?;
@@ -177,9 +177,9 @@ fn spec_with(shape: Shape, provider: &Value) -> Value {
     spec
 }
 
-/// Of the Events in the scene.
-async fn reasons(scene: &Scene) -> Result<Vec<String>> {
-    let events = Api::<Event>::namespaced(scene.client.clone(), &scene.namespace);
+/// Of the Events in the world.
+async fn reasons(world: &AnnotatorWorld) -> Result<Vec<String>> {
+    let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
     let events = events.list(&ListParams::default()).await?.items;
     Ok(events.into_iter().filter_map(|event| event.reason).collect())
 }
@@ -233,7 +233,7 @@ async fn be_openshift(control_plane: &ControlPlane, aws: &AwsBed) -> Result<()> 
 /// The API server puts the account's requests where the FlowSchemas say: Leases into a level of their own, all else
 /// into another.
 pub(crate) async fn leases_come_first(
-    scene: &Scene,
+    world: &AnnotatorWorld,
     account: &Client,
     installation: &Installation,
     lease: &str,
@@ -242,8 +242,8 @@ pub(crate) async fn leases_come_first(
     let leases =
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", installation.namespace);
     let sets =
-        format!("/apis/machine.openshift.io/v1beta1/namespaces/{}/machinesets", scene.namespace);
-    let schemas = Api::<FlowSchema>::all(scene.client.clone());
+        format!("/apis/machine.openshift.io/v1beta1/namespaces/{}/machinesets", world.namespace);
+    let schemas = Api::<FlowSchema>::all(world.client.clone());
     for (collection, name, schema) in
         [(leases, lease, "machinist-leases"), (sets, set, "machinist")]
     {

@@ -10,14 +10,14 @@ use machinist_testbed::poll;
 
 use crate::processes::support::process::{Process, file_with, run_to_end};
 use crate::processes::support::replica::Replica;
-use crate::processes::support::scene::{SMALL, Scene};
 use crate::processes::support::time::{PATIENCE, holds_for};
+use crate::processes::support::world::{AnnotatorWorld, SMALL};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_definition_that_is_installed_later_is_picked_up() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
-    let scene = Scene::on(&control_plane, "definition").await?;
-    let mut replica = Replica::start(&scene, &[]).await?;
+    let world = AnnotatorWorld::on(&control_plane, "definition").await?;
+    let mut replica = Replica::start(&world, &[]).await?;
     let waits = "controller annotator waits for machinesets.machine.openshift.io";
     poll::eventually(PATIENCE, "it to say what it waits for", || async {
         let (code, details) = replica.process.readyz().await?;
@@ -34,8 +34,8 @@ async fn a_definition_that_is_installed_later_is_picked_up() -> Result<()> {
     .await?;
 
     cluster::install_crds(&control_plane).await?;
-    scene.create_set("set", SMALL).await?;
-    scene.annotated("set", SMALL).await?;
+    world.create_set("set", SMALL).await?;
+    world.annotated("set", SMALL).await?;
     let (_, details) = replica.process.readyz().await?;
     assert!(!details.contains("waits") && details.contains("annotator runs"), "{details}");
     replica.process.ensure_alive()
@@ -43,8 +43,8 @@ async fn a_definition_that_is_installed_later_is_picked_up() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mistake_in_a_flag_is_exit_code_2_before_any_request() -> Result<()> {
-    let scene = Scene::new("flags").await?;
-    let proxy = scene.proxy().await?;
+    let world = AnnotatorWorld::new("flags").await?;
+    let proxy = world.another_proxy().await?;
     let kubeconfig = file_with(&proxy.kubeconfig())?;
     let path = kubeconfig.path().to_str().context("a path")?;
     let missing = format!("{path}.missing");
@@ -87,16 +87,16 @@ async fn a_mistake_in_a_flag_is_exit_code_2_before_any_request() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_for_an_api_server_ends_at_once_on_sigterm() -> Result<()> {
-    let scene = Scene::new("absent").await?;
+    let world = AnnotatorWorld::new("absent").await?;
     // Nothing listens, or a server listens and never answers.
-    let deaf = scene.proxy().await?;
+    let deaf = world.another_proxy().await?;
     let silence = deaf.add_rule(Rule::new(Match::any(), Effect::Timeout));
-    let gone = scene.proxy().await?;
+    let gone = world.another_proxy().await?;
     let absent = gone.kubeconfig();
     drop(gone);
     for kubeconfig in [absent, deaf.kubeconfig()] {
         let mut process =
-            Process::start(&kubeconfig, &scene.namespace, &["--leader-elect"]).await?;
+            Process::start(&kubeconfig, &world.namespace, &["--leader-elect"]).await?;
         if kubeconfig == deaf.kubeconfig() {
             silence.hit(1, PATIENCE).await?;
         } else {

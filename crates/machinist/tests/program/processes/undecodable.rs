@@ -12,8 +12,8 @@ use machinist_testbed::poll;
 use serde_json::{Value, json};
 
 use crate::processes::support::replica::Replica;
-use crate::processes::support::scene::{LARGE, SMALL, Scene};
 use crate::processes::support::time::PATIENCE;
+use crate::processes::support::world::{AnnotatorWorld, LARGE, SMALL};
 
 const UNDECODABLE: &str = r#"machinist_cache_undecodable_objects{kind="MachineSet"}"#;
 
@@ -42,8 +42,8 @@ fn bad_specs() -> [Value; 4] {
 }
 
 /// Names of the sets about which there is an Event that says so.
-async fn complained_about(scene: &Scene) -> Result<BTreeSet<String>> {
-    let events = Api::<Event>::namespaced(scene.client.clone(), &scene.namespace);
+async fn complained_about(world: &AnnotatorWorld) -> Result<BTreeSet<String>> {
+    let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
     let events = events.list(&ListParams::default()).await?.items;
     let complaints = events.into_iter().filter(|event| {
         event.note.as_deref().is_some_and(|note| note.contains("cannot be decoded"))
@@ -55,28 +55,28 @@ async fn complained_about(scene: &Scene) -> Result<BTreeSet<String>> {
 async fn a_stream_of_undecodable_objects_is_shown_and_hides_nothing() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     control_plane.install_crds(&open_definition()?).await?;
-    let scene = Scene::on(&control_plane, "undecodable").await?;
+    let world = AnnotatorWorld::on(&control_plane, "undecodable").await?;
     // One is there before the first list, the others come through the watch.
-    scene.create_set_with("bad-early", bad_specs()[0].clone()).await?;
-    let mut replica = Replica::start(&scene, &["--sync-period", "2s"]).await?;
+    world.create_machine_set("bad-early", json!({}), bad_specs()[0].clone()).await?;
+    let mut replica = Replica::start(&world, &["--sync-period", "2s"]).await?;
     let mut bad = BTreeSet::from(["bad-early".to_owned()]);
     for round in 0..5 {
         for (n, spec) in bad_specs().into_iter().enumerate() {
             let name = format!("bad-{round}-{n}");
-            scene.create_set_with(&name, spec).await?;
+            world.create_machine_set(&name, json!({}), spec).await?;
             bad.insert(name);
         }
-        scene.create_set(&format!("good-{round}"), SMALL).await?;
+        world.create_set(&format!("good-{round}"), SMALL).await?;
     }
     for round in 0..5 {
-        scene.annotated(&format!("good-{round}"), SMALL).await?;
+        world.annotated(&format!("good-{round}"), SMALL).await?;
     }
     replica.process.wait_metric(UNDECODABLE, |value| (value - 21.0).abs() < 0.5).await?;
     let (code, details) = replica.process.readyz().await?;
     assert_eq!(code, 200, "{details}");
     assert!(details.contains("has 26 objects, 21 of them not understood"), "{details}");
     poll::eventually(PATIENCE, "an Event about each", || async {
-        let told = complained_about(&scene).await?;
+        let told = complained_about(&world).await?;
         ensure!(told == bad, "{} of {}", told.len(), bad.len());
         Ok(())
     })
@@ -86,12 +86,12 @@ async fn a_stream_of_undecodable_objects_is_shown_and_hides_nothing() -> Result<
     // One that could be read and now cannot keeps what it has, and one that is repaired is annotated.
     let broken = json!({"spec": {"template": "broken"}});
     let merge = kube::api::Patch::Merge(&broken);
-    scene.sets().patch("good-0", &kube::api::PatchParams::default(), &merge).await?;
+    world.sets().patch("good-0", &kube::api::PatchParams::default(), &merge).await?;
     replica.process.wait_metric(UNDECODABLE, |value| (value - 22.0).abs() < 0.5).await?;
-    assert_eq!(scene.vcpus("good-0").await?.as_deref(), Some(SMALL.vcpus));
+    assert_eq!(world.vcpus("good-0").await?.as_deref(), Some(SMALL.vcpus));
     for name in ["bad-early", "bad-1-2", "good-0"] {
-        scene.change_set(name, LARGE).await?;
-        scene.annotated(name, LARGE).await?;
+        world.change_set(name, LARGE).await?;
+        world.annotated(name, LARGE).await?;
     }
     replica.process.wait_metric(UNDECODABLE, |value| (value - 19.0).abs() < 0.5).await?;
     assert!(replica.effects_since(Duration::ZERO).len() >= 8);

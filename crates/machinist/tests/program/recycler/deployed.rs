@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::alerts;
-use super::world::{PATIENCE, World, alone};
+use super::world::{PATIENCE, RecyclerWorld, alone};
 
 const NAME: &str = "own";
 const SIZES: [u32; 3] = [1, 4, 3];
@@ -41,7 +41,7 @@ fn a_dry_run_writes_nothing_at_all_and_in_earnest_ones_own_node_is_last() -> Res
     })
 }
 
-async fn nothing_is_written(world: &World, old: &[String]) -> Result<()> {
+async fn nothing_is_written(world: &RecyclerWorld, old: &[String]) -> Result<()> {
     let mut pretends = world.recycler(&["--dry-run"])?;
     let plan = format!("recycle {}/{NAME} for 5 events", world.estate.region());
     poll::eventually(PATIENCE, "the plan to be said", || async {

@@ -11,7 +11,7 @@ use machinist_testbed::kubectl::kubectl;
 use machinist_testbed::poll;
 use serde_json::{Value, json};
 
-use super::world::{PATIENCE, World, bare};
+use super::world::{PATIENCE, RecyclerWorld, bare};
 
 const GROUP: &str = "kaws.pischarti.dev";
 const DEFINITION: &str = "eventrecyclers.kaws.pischarti.dev";
@@ -68,7 +68,7 @@ fn what_kaws_leaves_behind_is_kept_served_under_both_versions_and_gone_on_with()
 }
 
 /// What kaws's users have: what its README shows, everything that there is, and what its schema lets pass.
-async fn fill(world: &World) -> Result<()> {
+async fn fill(world: &RecyclerWorld) -> Result<()> {
     let region = world.estate.region();
     let specs = [
         json!({"searchTerms": ["failed to get sandbox image"]}),
@@ -113,7 +113,7 @@ fn kaws_status() -> Value {
 }
 
 /// All objects, without what the API server changes by itself.
-async fn read(world: &World, version: &str) -> Result<Vec<Value>> {
+async fn read(world: &RecyclerWorld, version: &str) -> Result<Vec<Value>> {
     let objects = objects(world, version);
     let mut found = Vec::new();
     for name in NAMES {
@@ -126,7 +126,7 @@ async fn read(world: &World, version: &str) -> Result<Vec<Value>> {
     Ok(found)
 }
 
-fn objects(world: &World, version: &str) -> Api<DynamicObject> {
+fn objects(world: &RecyclerWorld, version: &str) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk(GROUP, version, "EventRecycler");
     let resource = ApiResource::from_gvk_with_plural(&kind, "eventrecyclers");
     Api::all_with(world.client.clone(), &resource)

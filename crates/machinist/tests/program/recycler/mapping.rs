@@ -8,7 +8,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use machinist_api::event_recycler::EventRecyclerStatus;
 use serde_json::{Value, json};
 
-use super::world::{World, shared};
+use super::world::{RecyclerWorld, shared};
 
 const NAME: &str = "mapped";
 
@@ -80,7 +80,7 @@ fn about_pod(name: &str, uid: Option<&str>) -> Value {
     json!({"kind": "Pod", "apiVersion": "v1", "namespace": "default", "name": name, "uid": uid})
 }
 
-async fn write(world: &World, name: &str, about: &Value, extra: Value) -> Result<()> {
+async fn write(world: &RecyclerWorld, name: &str, about: &Value, extra: Value) -> Result<()> {
     let now = now()?;
     let mut event = json!({
         "metadata": {"name": name, "namespace": "default"}, "involvedObject": about,

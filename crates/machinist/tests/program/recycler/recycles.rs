@@ -10,13 +10,13 @@ use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_testbed::poll;
 use serde_json::json;
 
-use super::world::{PATIENCE, TAG, World, shared};
+use super::world::{PATIENCE, RecyclerWorld, TAG, shared};
 
 const SIZES: [u32; 3] = [1, 4, 2];
 
 /// Recycles a group of two with this strategy.
 async fn recycle(
-    world: &World,
+    world: &RecyclerWorld,
     name: &str,
     tags: &[(&str, &str)],
     strategy: &str,
@@ -164,7 +164,7 @@ fn a_budget_holds_and_the_recycle_says_so_and_puts_everything_back() -> Result<(
         assert!(why.contains("could not be drained within 6s") && why.contains("guarded"), "{why}");
         world.is_as_it_was(name, [0, 2, 1], &old).await?;
         assert!(world.has_pod("guarded").await?);
-        let node = world.node(&old[0]).await?;
+        let node = world.until_node(&old[0]).await?;
         let cordoned = node.spec.and_then(|spec| spec.unschedulable).unwrap_or_default();
         let marked =
             node.metadata.annotations.unwrap_or_default().contains_key("machinist.dev/drain");
@@ -230,7 +230,7 @@ fn an_object_that_is_deleted_in_the_middle_puts_everything_back_even_in_a_dry_ru
         world.create(name, json!({})).await?;
         world.complain(name, &old[0]).await?;
         let is_cordoned = async || -> Result<bool> {
-            let spec = world.node(&old[0]).await?.spec;
+            let spec = world.until_node(&old[0]).await?.spec;
             Ok(spec.and_then(|spec| spec.unschedulable).unwrap_or_default())
         };
         poll::eventually(PATIENCE, "the node to be cordoned", || async {

@@ -26,7 +26,7 @@ fn a_dry_run_says_what_it_would_do_and_changes_nothing() -> Result<()> {
         world.is_as_it_was(name, [1, 3, 2], &old).await?;
         assert!(world.changes(name, &old).is_empty());
         for id in &old {
-            let node = world.node(id).await?;
+            let node = world.until_node(id).await?;
             assert_eq!(node.spec.and_then(|spec| spec.unschedulable), None);
         }
         Ok(())

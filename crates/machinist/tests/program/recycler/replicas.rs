@@ -11,12 +11,12 @@ use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;
 use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_testbed::poll;
+use machinist_testbed::process::Process;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::lease_history::{Handover, LeaseHistory, between};
-use super::process::Process;
-use super::world::{PATIENCE, World, alone};
+use super::world::{PATIENCE, RecyclerWorld, alone};
 
 const SIZES: [u32; 3] = [1, 4, 2];
 /// How many Events are written at least between two replacements.
@@ -48,14 +48,14 @@ impl Bounds {
 }
 
 struct Replicas<'a> {
-    world: &'a World,
+    world: &'a RecyclerWorld,
     processes: Vec<Process>,
     lease: Duration,
     history: LeaseHistory,
 }
 
 impl<'a> Replicas<'a> {
-    async fn start(world: &'a World) -> Result<Self> {
+    async fn start(world: &'a RecyclerWorld) -> Result<Self> {
         let lease = Duration::from_secs(if is_long() { 15 } else { 3 });
         let history = LeaseHistory::begin(&world.client);
         let mut replicas = Self { world, processes: Vec::new(), lease, history };
@@ -88,7 +88,7 @@ fn is_long() -> bool {
 }
 
 /// Waits until so many instances of the group were terminated.
-async fn terminated(world: &World, name: &str, old: &[String], count: usize) -> Result<()> {
+async fn terminated(world: &RecyclerWorld, name: &str, old: &[String], count: usize) -> Result<()> {
     poll::eventually(PATIENCE, &format!("{count} terminations"), || async {
         let calls = world.changes(name, old);
         let calls = calls.iter().filter(|call| call.action.starts_with("Terminate")).count();
@@ -99,7 +99,12 @@ async fn terminated(world: &World, name: &str, old: &[String], count: usize) -> 
 }
 
 /// Fails unless the recycle ended well, with new instances, none of which was made or removed twice.
-async fn went_well(world: &World, name: &str, sizes: [u32; 3], old: &[String]) -> Result<()> {
+async fn went_well(
+    world: &RecyclerWorld,
+    name: &str,
+    sizes: [u32; 3],
+    old: &[String],
+) -> Result<()> {
     let past = world.ended(name).await?;
     ensure!(past.status.as_deref() == Some("Succeeded"), "{past:?}");
     world.is_renewed(name, sizes, old).await?;
@@ -224,10 +229,10 @@ async fn replace_one(
     let mut stopped = former.remove(leader.unwrap_or(0));
     let begin = Timestamp::now();
     if leader.is_none() {
-        return stopped.terminate().await;
+        return stopped.terminate().await.map(drop);
     }
     let next = replicas.history.handover_after(seen);
-    let ((), handover) = tokio::try_join!(stopped.terminate(), next)?;
+    let (_, handover) = tokio::try_join!(stopped.terminate(), next)?;
     let took = between(begin, handover.at);
     println!("after SIGTERM another one leads in {took:?}; no leader for {:?}", handover.gap());
     ensure!(handover.clean && took <= bounds.after_stop, "{took:?}, {handover:?}");

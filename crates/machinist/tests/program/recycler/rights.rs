@@ -9,12 +9,13 @@ use anyhow::{Context, Result, ensure};
 use machinist_testbed::audit::{AuditEntry, AuditLog};
 use machinist_testbed::kubectl::kubectl;
 use machinist_testbed::poll;
+use machinist_testbed::process::Process;
 use machinist_testbed::service_account;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::process::Process;
-use super::world::{PATIENCE, World, alone};
+use super::process;
+use super::world::{PATIENCE, RecyclerWorld, alone};
 
 const NAMESPACE: &str = "kube-system";
 const ACCOUNT: &str = "kaws-operator";
@@ -52,7 +53,7 @@ fn a_group_is_recycled_with_the_rights_of_the_manifests_and_no_more() -> Result<
         std::fs::write(&kubeconfig, config)?;
         let start = || {
             let flags = ["--time-scale=0.2"];
-            Process::start(&kubeconfig, &world.cloud, world.estate.region(), &flags)
+            process::start(&kubeconfig, &world.cloud, world.estate.region(), &flags)
         };
         let mut leader = start()?;
         led_by(world, &leader).await?;
@@ -82,7 +83,7 @@ fn a_group_is_recycled_with_the_rights_of_the_manifests_and_no_more() -> Result<
 }
 
 /// What the folder has, taken by the API server.
-async fn install(world: &World) -> Result<Vec<Value>> {
+async fn install(world: &RecyclerWorld) -> Result<Vec<Value>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/recycler");
     let folder = folder.to_string_lossy();
     let manifests = kubectl(&world.control_plane, &["kustomize", &folder], None).await?;
@@ -90,7 +91,7 @@ async fn install(world: &World) -> Result<Vec<Value>> {
     Ok(serde_saphyr::from_multiple(&manifests)?)
 }
 
-async fn led_by(world: &World, process: &Process) -> Result<()> {
+async fn led_by(world: &RecyclerWorld, process: &Process) -> Result<()> {
     poll::eventually(PATIENCE, "the process to lead", || async {
         let holder = world.leader().await?;
         ensure!(process.is_called(&holder), "{holder:?} does");
@@ -100,7 +101,7 @@ async fn led_by(world: &World, process: &Process) -> Result<()> {
 }
 
 /// What the account asked for, once its watches have ended.
-async fn requests(world: &World) -> Result<Vec<AuditEntry>> {
+async fn requests(world: &RecyclerWorld) -> Result<Vec<AuditEntry>> {
     let user = format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}");
     poll::eventually(PATIENCE, "the watches to end", || async {
         let mut all = AuditLog::of(&world.control_plane).read_new()?;

@@ -3,27 +3,30 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use k8s_openapi::api::core::v1::{Event, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client};
 use machinist_api::event_recycler::status::PastRecycle;
 use machinist_api::event_recycler::{EventRecycler, EventRecyclerStatus};
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::World;
 use machinist_testbed::aws::estate::GroupFacts;
 use machinist_testbed::aws::{AwsBed, Call, Estate, Kubelets};
 use machinist_testbed::cluster;
 use machinist_testbed::poll;
+use machinist_testbed::process::Process;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
-use super::process::Process;
+use super::process;
 
 const REGION: &str = "eu-central-1";
 /// A recycle is some polls long, and the machine may be busy.
@@ -46,22 +49,22 @@ const CHANGES: [&str; 6] = [
 /// Everything that tests share lives on one runtime: what it spawns outlives the test that came first.
 static RUNTIME: LazyLock<Runtime> =
     LazyLock::new(|| Runtime::new().unwrap_or_else(|error| panic!("no runtime: {error}")));
-static SHARED: OnceCell<(World, Process)> = OnceCell::const_new();
+static SHARED: OnceCell<(RecyclerWorld, Process)> = OnceCell::const_new();
 
-/// A cluster with an estate.
-pub(crate) struct World {
+/// A world on a cluster of its own, with an estate.
+pub(crate) struct RecyclerWorld {
+    world: World,
     pub(crate) control_plane: ControlPlane,
-    pub(crate) client: Client,
     pub(crate) cloud: AwsBed,
     pub(crate) estate: Arc<Estate>,
     _kubelets: Kubelets,
 }
 
 /// Runs a test in the world that it shares with others, in which a recycler runs.
-pub(crate) fn shared(test: impl AsyncFnOnce(&World) -> Result<()>) -> Result<()> {
+pub(crate) fn shared(test: impl AsyncFnOnce(&RecyclerWorld) -> Result<()>) -> Result<()> {
     RUNTIME.block_on(async {
         let begin = async || {
-            let world = World::new().await?;
+            let world = RecyclerWorld::new().await?;
             let process = world.recycler(&[])?;
             anyhow::Ok((world, process))
         };
@@ -71,16 +74,24 @@ pub(crate) fn shared(test: impl AsyncFnOnce(&World) -> Result<()>) -> Result<()>
 }
 
 /// Runs a test in a world of its own, in which nothing runs yet.
-pub(crate) fn alone(test: impl AsyncFnOnce(&World) -> Result<()>) -> Result<()> {
-    RUNTIME.block_on(async { test(&World::new().await?).await })
+pub(crate) fn alone(test: impl AsyncFnOnce(&RecyclerWorld) -> Result<()>) -> Result<()> {
+    RUNTIME.block_on(async { test(&RecyclerWorld::new().await?).await })
 }
 
 /// The same, where the API server does not even know our kinds.
-pub(crate) fn bare(test: impl AsyncFnOnce(&World) -> Result<()>) -> Result<()> {
-    RUNTIME.block_on(async { test(&World::bare().await?).await })
+pub(crate) fn bare(test: impl AsyncFnOnce(&RecyclerWorld) -> Result<()>) -> Result<()> {
+    RUNTIME.block_on(async { test(&RecyclerWorld::bare().await?).await })
 }
 
-impl World {
+impl Deref for RecyclerWorld {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+impl RecyclerWorld {
     async fn new() -> Result<Self> {
         let world = Self::bare().await?;
         cluster::install_crds(&world.control_plane).await?;
@@ -93,8 +104,8 @@ impl World {
         let estate = Arc::new(Estate::found(cloud.moto(), REGION, "recycled").await?);
         let boot = Duration::from_millis(200);
         let kubelets = Kubelets::start(&estate, &control_plane.kube_config(), boot)?;
-        let client = control_plane.client()?;
-        Ok(Self { control_plane, client, cloud, estate, _kubelets: kubelets })
+        let world = World::new(&control_plane.kube_config(), "recycler").await?;
+        Ok(Self { world, control_plane, cloud, estate, _kubelets: kubelets })
     }
 
     /// Starts a recycler. Its own timings are shorter than in life; what EventRecyclers say is not.
@@ -105,7 +116,7 @@ impl World {
 
     /// Starts a recycler as it is in life.
     pub(crate) fn recycler_in_real_time(&self, flags: &[&str]) -> Result<Process> {
-        Process::start(self.control_plane.kubeconfig_path(), &self.cloud, REGION, flags)
+        process::start(self.control_plane.kubeconfig_path(), &self.cloud, REGION, flags)
     }
 
     /// Starts a recycler that runs on this node and shows its metrics.
@@ -113,7 +124,7 @@ impl World {
         let kubeconfig = self.control_plane.kubeconfig_path();
         let metrics = format!("--metrics-bind-address={metrics}");
         let (flags, variables) = (["--time-scale=0.2", &metrics], [("NODE_NAME", node)]);
-        Process::start_with(kubeconfig, &self.cloud, REGION, &flags, &variables)
+        process::start_with(kubeconfig, &self.cloud, REGION, &flags, &variables)
     }
 
     /// A group whose instances have Nodes. Returns their ids.
@@ -130,7 +141,7 @@ impl World {
     ) -> Result<Vec<String>> {
         let ids = self.estate.create_group(name, sizes, tags).await?;
         for id in &ids {
-            self.node(id).await?;
+            self.until_node(id).await?;
         }
         Ok(ids)
     }
@@ -145,13 +156,6 @@ impl World {
             ("Tags.member.1.PropagateAtLaunch", "true"),
         ];
         self.estate.change_group("DeleteTags", &tag).await
-    }
-
-    /// Waits for the Node of an instance.
-    pub(crate) async fn node(&self, id: &str) -> Result<Node> {
-        let nodes: Api<Node> = Api::all(self.client.clone());
-        poll::eventually(PATIENCE, &format!("node {id}"), || async { Ok(nodes.get(id).await?) })
-            .await
     }
 
     fn recyclers(&self) -> Api<EventRecycler> {
@@ -187,7 +191,7 @@ impl World {
 
     /// One Event about a node.
     pub(crate) async fn complain_once(&self, name: &str, node: &str) -> Result<()> {
-        let node = self.node(node).await?.metadata;
+        let node = self.until_node(node).await?.metadata;
         let now = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second())?.to_string();
         let event: Event = serde_json::from_value(json!({
             "metadata": {"generateName": "bad-", "namespace": "default"},

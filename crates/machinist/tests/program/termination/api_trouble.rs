@@ -16,17 +16,17 @@ async fn a_notice_that_was_seen_is_kept_until_the_node_has_it() {
     let node = SpotNode::unregistered("unregistered").await;
     node.imds.announce("terminate", SOON);
     let mut handler = node.handler().await;
-    handler.says("NotFound").await;
+    handler.until_logged("NotFound").await.unwrap();
     for path in [INSTANCE_ACTION, TERMINATION_TIME] {
         node.imds.withdraw(path);
     }
     for code in [500, 429] {
         node.proxy.add_rule(Rule::new(status_patches(), Effect::answer(code)).times(1));
     }
-    assert!(handler.is_alive());
+    handler.ensure_alive().unwrap();
     node.register().await;
     node.becomes("Terminating").await;
-    handler.says("nothing more to do").await;
+    handler.until_logged("nothing more to do").await.unwrap();
     assert_eq!(node.writes(), 3);
 }
 
@@ -41,11 +41,11 @@ async fn a_kubelet_that_is_faster_keeps_what_it_wrote() {
     node.say("DiskPressure", "True").await;
     gate.open();
     node.becomes("Terminating").await;
-    handler.says("nothing more to do").await;
+    handler.until_logged("nothing more to do").await.unwrap();
     let pressure = node.condition("DiskPressure").await.unwrap().unwrap();
     assert_eq!(pressure["status"], "True");
     assert_eq!(node.writes(), 2, "a conflict, then the write");
-    assert!(!handler.log().contains("failed; retrying"), "{}", handler.log());
+    assert!(!handler.log().unwrap().contains("failed; retrying"), "{}", handler.log().unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,7 +58,7 @@ async fn somebody_who_says_it_first_keeps_the_word() {
     gate.reached().await;
     node.say("Terminating", "True").await;
     gate.open();
-    handler.says("nothing more to do").await;
+    handler.until_logged("nothing more to do").await.unwrap();
     assert_eq!(node.condition("Terminating").await.unwrap().unwrap()["reason"], "OtherClient");
     assert_eq!(node.writes(), 1);
 }
@@ -70,9 +70,9 @@ async fn a_signal_ends_it_also_while_it_waits_for_an_answer() {
     let reads = Match::any().verbs([Verb::Get]).resource("nodes");
     node.proxy.add_rule(Rule::new(reads, Effect::Hold(gate.clone())));
     node.imds.announce("terminate", SOON);
-    let handler = node.handler().await;
+    let mut handler = node.handler().await;
     gate.reached().await;
-    let (status, took) = handler.terminate().await;
+    let (status, took) = handler.terminate().await.unwrap();
     assert_eq!(status.code(), Some(0));
     assert!(took.as_secs() < 5, "{took:?}");
     node.unregister().await;

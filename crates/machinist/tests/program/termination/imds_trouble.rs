@@ -11,13 +11,13 @@ async fn refusals_are_neither_a_notice_nor_the_end() {
     let node = SpotNode::new("refused").await;
     node.imds.fail(&[500, 503, 403]);
     let mut handler = node.handler().await;
-    handler.says("returned 500").await;
-    handler.says("recovered").await;
+    handler.until_logged("returned 500").await.unwrap();
+    handler.until_logged("recovered").await.unwrap();
     assert_eq!(node.imds.count(TOKEN, 500) + node.imds.count(TOKEN, 503), 2);
 
     node.imds.fail(&[500, 502, 429, 302, 401, 401, 500, 504]);
-    handler.says("returned 504").await;
-    assert!(handler.is_alive());
+    handler.until_logged("returned 504").await.unwrap();
+    handler.ensure_alive().unwrap();
     assert_eq!(node.requests().len(), 0);
 
     node.imds.announce("terminate", SOON);
@@ -46,13 +46,13 @@ async fn nonsense_is_not_believed_and_hides_nothing() {
         (REBALANCE, huge.as_str(), "rebalance exceeds 4096 bytes"),
     ] {
         node.imds.say(path, body.to_owned());
-        handler.says(complaint).await;
+        handler.until_logged(complaint).await.unwrap();
         node.imds.withdraw(path);
     }
     // EC2's own way to say that there is no notice.
     node.imds.say(TERMINATION_TIME, "not a time");
     node.passes(2).await;
-    assert!(handler.is_alive());
+    handler.ensure_alive().unwrap();
     assert_eq!(node.requests().len(), 0);
 
     node.imds.say(INSTANCE_ACTION, "still nonsense");

@@ -36,7 +36,7 @@ async fn a_notice_becomes_a_condition_once_and_the_handler_rests_until_it_is_sto
     let after = node.read().await.unwrap();
     assert_eq!(rest_of(after, "Terminating"), rest_of(before, "Terminating"));
 
-    handler.says("nothing more to do").await;
+    handler.until_logged("nothing more to do").await.unwrap();
     assert_eq!(node.imds.count(INSTANCE_ACTION, 200), 1, "told within the pass that saw it");
     let requests = node.requests();
     let said: Vec<_> = requests
@@ -57,8 +57,8 @@ async fn a_notice_becomes_a_condition_once_and_the_handler_rests_until_it_is_sto
         Ok(())
     });
     quiet.await.unwrap();
-    assert!(handler.is_alive());
-    let (status, took) = handler.terminate().await;
+    handler.ensure_alive().unwrap();
+    let (status, took) = handler.terminate().await.unwrap();
     assert_eq!(status.code(), Some(0));
     assert!(took < Duration::from_secs(5), "{took:?}");
 }
@@ -70,7 +70,7 @@ async fn a_node_that_says_so_already_is_left_alone() {
     let before = node.read().await.unwrap();
     node.imds.announce("terminate", SOON);
     let handler = node.handler().await;
-    handler.says("nothing more to do").await;
+    handler.until_logged("nothing more to do").await.unwrap();
     assert_eq!(node.writes(), 0);
     assert_eq!(node.read().await.unwrap(), before);
 }
@@ -107,7 +107,7 @@ async fn a_rebalance_recommendation_is_told_once_and_the_end_after_it() {
 
     node.imds.announce("terminate", SOON);
     node.becomes("Terminating").await;
-    handler.says("nothing more to do").await;
+    handler.until_logged("nothing more to do").await.unwrap();
     assert_eq!(node.writes(), 2);
     assert_eq!(node.condition("RebalanceRecommended").await.unwrap(), Some(condition));
 }
@@ -128,7 +128,7 @@ async fn tokens_are_kept_renewed_before_they_end_and_replaced_when_they_are_forg
     assert_eq!(refused(&node.imds), 1, "the forgotten one is found out once");
     node.asked_again(TOKEN, 2).await;
     assert_eq!(refused(&node.imds), 1, "the others are renewed in time");
-    let log = handler.log();
+    let log = handler.log().unwrap();
     assert!(!log.contains("AQAEA"), "{log}");
 
     node.imds.announce("terminate", SOON);

@@ -1,21 +1,16 @@
 //! A Node of its own for each test, the metadata service of its instance, and the handler that runs there.
 
-use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
-use machinist_control_plane::children;
 use machinist_testbed::faults::{LogEntry, Match, Options, Proxy};
 use machinist_testbed::imds::{INSTANCE_ACTION, Imds};
 use machinist_testbed::poll::eventually;
-use rustix::process::{Pid, Signal};
+use machinist_testbed::process::{Launch, Process};
 use serde_json::{Value, json};
-use tempfile::NamedTempFile;
-use tokio::process::{Child, Command};
 
 use crate::termination::installation::installation;
 
@@ -128,75 +123,21 @@ impl SpotNode {
     }
 
     /// Starts the handler as the kubelet would.
-    pub(crate) fn start(&self, arguments: &[&str]) -> Handler {
-        let kubeconfig = NamedTempFile::new().unwrap();
-        std::fs::write(kubeconfig.path(), &self.kubeconfig).unwrap();
-        std::fs::create_dir_all(LOGS).unwrap();
-        let log = PathBuf::from(LOGS).join(format!("{}.log", self.name));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_machinist"));
-        command
+    pub(crate) fn start(&self, arguments: &[&str]) -> Process {
+        let mut launch = Launch::new(env!("CARGO_BIN_EXE_machinist"), LOGS, self.name).unwrap();
+        launch.kubeconfig(&self.kubeconfig).unwrap();
+        launch
+            .command
             .args(arguments)
             .args(["--imds-endpoint", &self.imds.endpoint(), "--poll-interval", POLL])
-            .env_remove("RUST_LOG")
-            .env_remove("KUBERNETES_SERVICE_HOST")
-            .env("KUBECONFIG", kubeconfig.path())
-            .env("NODE_NAME", self.name)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(std::fs::File::create(&log).unwrap());
-        let child = children::spawn(&mut command).unwrap();
-        Handler { child, log, _kubeconfig: kubeconfig }
+            .env("NODE_NAME", self.name);
+        launch.start().unwrap()
     }
 
     /// Starts the handler as the DaemonSet says, and waits until it has asked for the first time.
-    pub(crate) async fn handler(&self) -> Handler {
+    pub(crate) async fn handler(&self) -> Process {
         let handler = self.start(&installation().await.arguments());
         self.asked_again(INSTANCE_ACTION, 1).await;
         handler
-    }
-}
-
-/// A running handler; dropping it kills it.
-pub(crate) struct Handler {
-    child: Child,
-    log: PathBuf,
-    _kubeconfig: NamedTempFile,
-}
-
-impl Handler {
-    pub(crate) fn is_alive(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
-    }
-
-    pub(crate) fn log(&self) -> String {
-        std::fs::read_to_string(&self.log).unwrap()
-    }
-
-    /// Waits until it has logged this.
-    pub(crate) async fn says(&self, words: &str) {
-        let says = eventually(PATIENCE, words, || async {
-            let log = self.log();
-            ensure!(log.contains(words), "{log}");
-            Ok(())
-        });
-        says.await.unwrap();
-    }
-
-    /// Sends SIGTERM, and returns how it ended and how long that took.
-    pub(crate) async fn terminate(mut self) -> (ExitStatus, Duration) {
-        let start = Instant::now();
-        let pid = Pid::from_raw(self.child.id().unwrap().cast_signed()).unwrap();
-        rustix::process::kill_process(pid, Signal::TERM).unwrap();
-        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
-        (ended.unwrap().unwrap(), start.elapsed())
-    }
-}
-
-impl Drop for Handler {
-    /// A test that fails shows what the process said.
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("--- {}:\n{}", self.log.display(), self.log());
-        }
     }
 }

@@ -14,7 +14,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use machinist_testbed::{
-    crash::World,
+    World,
     faults::{Effect, Gate, Match, Options, Outcome, Proxy, Rule, Verb},
 };
 use serde_json::json;

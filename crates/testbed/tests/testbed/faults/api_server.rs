@@ -1,15 +1,10 @@
 //! One real API server for all tests; every test makes a world (namespace and proxy) of its own in it.
 
-use std::time::Duration;
-
 use machinist_control_plane::ControlPlane;
-use machinist_testbed::crash::World;
+use machinist_testbed::World;
 use tokio::sync::OnceCell;
 
 static CONTROL_PLANE: OnceCell<ControlPlane> = OnceCell::const_new();
-
-/// Far beyond what any test here needs on a slow machine.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The administrator's way to the API server.
 pub(crate) async fn admin() -> kube::Config {
@@ -19,5 +14,5 @@ pub(crate) async fn admin() -> kube::Config {
 
 /// A fresh namespace with a proxy in front.
 pub(crate) async fn world(name: &str) -> World {
-    World::new(&admin().await, name, PATIENCE).await.unwrap()
+    World::new(&admin().await, name).await.unwrap()
 }

@@ -5,8 +5,9 @@ use std::{collections::BTreeSet, time::Duration};
 use anyhow::Result;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ApiResource;
+use machinist_testbed::World;
 use machinist_testbed::crash::{
-    Fault, Harness, Options, ProcessSubject, Report, Sample, Scenario, World,
+    Fault, Harness, Options, ProcessSubject, Report, Sample, Scenario,
     toy::{self, Habit},
 };
 use serde_json::Value;

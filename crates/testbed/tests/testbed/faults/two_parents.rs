@@ -6,10 +6,7 @@ use kube::{
     Api, ResourceExt,
     api::{ApiResource, DeleteParams, ListParams, Patch, PatchParams, PostParams},
 };
-use machinist_testbed::{
-    crash::{Scenario, World},
-    faults::ApiRequest,
-};
+use machinist_testbed::{World, crash::Scenario, faults::ApiRequest};
 use serde_json::{Value, json};
 
 /// Two parents are created, one is changed, the other one deleted.

@@ -13,7 +13,7 @@ use kube::{
     api::{ListParams, ObjectMeta, PostParams, WatchEvent, WatchParams},
 };
 use machinist_testbed::{
-    crash::World,
+    World,
     faults::{Effect, EventFilter, Match, Outcome, Rule, Verb},
 };
 

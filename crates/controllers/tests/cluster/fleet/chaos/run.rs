@@ -5,14 +5,14 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, DynamicObject};
 use machinist_testbed::faults::{Effect, Match, Rule, Verb};
 use machinist_testbed::poll::eventually;
+use machinist_testbed::world::reading::{condition, is_alive, line};
 use serde_json::json;
 
 use super::story::{Step, Story, Weather};
 use super::witness::Witness;
 use crate::definitions::Served;
 use crate::fleet::fixture::{Fleet, PATIENCE};
-use crate::fleet::process::Process;
-use crate::fleet::reading::{condition, is_alive, line};
+use crate::process::Process;
 
 /// How many more machines are wanted while the cloud refuses.
 const MORE: usize = 2;
@@ -22,7 +22,7 @@ pub(super) async fn live_through(story: &Story, served: Served) -> Result<()> {
     let fleet = Fleet::new(&format!("story-{}", story.seed), served).await?;
     let witness = Witness::new(fleet.machines());
     let process = fleet.run()?;
-    fleet.create_set(0, json!({})).await?;
+    fleet.create_workers(0, json!({})).await?;
     let mut tale = Tale { fleet, witness, process: Some(process) };
     let result = tale.tell(story).await;
     let wrongs = tale.witness.wrongs();
@@ -56,7 +56,7 @@ impl Tale {
     }
 
     async fn happen(&mut self, step: Step) -> Result<()> {
-        let proxy = self.fleet.proxy();
+        let proxy = &self.fleet.proxy;
         match step {
             Step::Scale(size) => self.scale(size).await?,
             Step::Delete(place) => self.delete(place).await?,
@@ -90,12 +90,12 @@ impl Tale {
 
     async fn scale(&self, size: usize) -> Result<()> {
         self.witness.wants(size);
-        self.fleet.scale(size).await
+        self.fleet.scale_workers(size).await
     }
 
     /// Deletes one of the machines that exist.
     async fn delete(&self, place: usize) -> Result<()> {
-        let mut alive = self.fleet.all().await?;
+        let mut alive = self.fleet.all_machines().await?;
         alive.retain(is_alive);
         let Some(victim) = alive.get(place % alive.len().max(1)) else { return Ok(()) };
         self.witness.deletes();
@@ -109,8 +109,8 @@ impl Tale {
 
     /// Every request arrives and is answered from now on, and watches are in time.
     fn calm(&self) {
-        self.fleet.proxy().clear_rules();
-        self.fleet.proxy().cut_connections();
+        self.fleet.proxy.clear_rules();
+        self.fleet.proxy.cut_connections();
         self.fleet.cloud().set_modes(Weather::Fine.modes());
     }
 
@@ -124,7 +124,7 @@ impl Tale {
         self.scale(size + MORE).await?;
         let wanted = format!("False/{}", refusal.reason());
         let waiting = eventually(PATIENCE, &format!("{MORE} machines say {wanted}"), || async {
-            let all = self.fleet.all().await?;
+            let all = self.fleet.all_machines().await?;
             let waiting: Vec<DynamicObject> =
                 all.into_iter().filter(|one| condition(one, "Ready") != "True").collect();
             let lines: Vec<_> = waiting.iter().map(line).collect();
@@ -135,8 +135,8 @@ impl Tale {
         .await?;
         eventually(PATIENCE, "an Event about one of them", || async {
             let events = self.fleet.events().await?;
-            let told = events.iter().any(|(about, _, kind)| {
-                kind == "Warning" && waiting.iter().any(|one| one.name_any() == *about)
+            let told = events.iter().any(|event| {
+                event.kind == "Warning" && waiting.iter().any(|one| one.name_any() == event.about)
             });
             ensure!(told, "{events:#?}");
             Ok(())
@@ -162,7 +162,7 @@ impl Tale {
     }
 
     fn last_writes(&self) -> String {
-        let writes = self.fleet.proxy().log().matching(&Match::writes().except("leases"));
+        let writes = self.fleet.proxy.log().matching(&Match::writes().except("leases"));
         let last = &writes[writes.len().saturating_sub(60)..];
         let lines: Vec<_> = last.iter().map(ToString::to_string).collect();
         format!("the last writes:\n{}", lines.join("\n"))

@@ -8,10 +8,9 @@ use anyhow::Result;
 use futures::{StreamExt as _, pin_mut};
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, WatchEvent, WatchParams};
+use machinist_testbed::world::reading::{is_alive, line, phase};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
-
-use crate::fleet::reading::{is_alive, line, phase};
 
 /// The longest watch that the API server accepts is 295 s; a story on a busy machine may take longer.
 const WATCH_SECONDS: u32 = 290;

@@ -4,9 +4,10 @@
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
 use machinist_testbed::poll;
+use machinist_testbed::world::reading::{condition, condition_of, message, phase};
 use serde_json::json;
 
-use super::fleet::{Fleet, condition};
+use super::fleet::Fleet;
 use crate::ec2::support::{PATIENCE, stays};
 
 const STATE: &str = "machine.openshift.io/instance-state";
@@ -22,17 +23,17 @@ async fn an_instance_that_somebody_stops_and_then_terminates() {
     fleet.estate.stop(&id).await.unwrap();
     poll::eventually(PATIENCE, "the machine to say that it is stopped", || async {
         let machine = fleet.only_machine().await?;
-        let [status, reason, message] = condition(&machine, "Ready");
-        ensure!((&*status, &*reason) == ("False", "InstanceStopped"), "{status} {reason}");
-        ensure!(message.contains("Client.UserInitiatedShutdown"), "EC2's own words: {message}");
+        let (ready, words) = (condition(&machine, "Ready"), message(&machine, "Ready"));
+        ensure!(ready == "False/InstanceStopped", "{ready}");
+        ensure!(words.contains("Client.UserInitiatedShutdown"), "EC2's own words: {words}");
         let said = &machine.data["status"]["providerStatus"]["instanceState"];
         ensure!(said == "stopped", "{said}");
         let said = machine.annotations().get(STATE).map(String::as_str);
         ensure!(said == Some("stopped"), "{said:?}");
         // It exists, and is neither replaced nor started: that is left to the user who stopped it.
-        let [exists, ..] = condition(&machine, "InstanceExists");
-        let phase = &machine.data["status"]["phase"];
-        ensure!(exists == "True" && phase == "Running", "{exists} {phase}");
+        let exists = condition_of(&machine, "InstanceExists");
+        let phase = phase(&machine);
+        ensure!(exists["status"] == "True" && phase == "Running", "{exists} {phase}");
         Ok(())
     })
     .await
@@ -46,8 +47,8 @@ async fn an_instance_that_somebody_stops_and_then_terminates() {
         ensure!(status["phase"] == "Failed", "{}", status["phase"]);
         let told = status["errorMessage"].as_str().unwrap_or_default();
         ensure!(told.contains("Client.UserInitiatedShutdown"), "EC2's own words: {told}");
-        let [exists, reason, _] = condition(&machine, "InstanceExists");
-        ensure!((&*exists, &*reason) == ("False", "InstanceMissing"), "{exists} {reason}");
+        let exists = condition(&machine, "InstanceExists");
+        ensure!(exists == "False/InstanceMissing", "{exists}");
         Ok(())
     })
     .await

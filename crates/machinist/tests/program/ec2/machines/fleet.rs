@@ -1,22 +1,22 @@
 //! A cluster with an estate in EC2, behind a front that speaks TLS, and the user who scales its MachineSet.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::Node;
-use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
+use kube::api::{DynamicObject, ListParams};
 use machinist_api::names::{LABEL_CLUSTER, LABEL_MACHINE_SET};
 use machinist_testbed::aws::estate::{Balancers, InstanceFacts};
 use machinist_testbed::aws::{Authority, AwsBed, Call, Estate, Kubelets, Moto, Transport};
-use machinist_testbed::cluster;
 use machinist_testbed::poll;
+use machinist_testbed::world::reading::{line, runs};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::ec2::support::annotator::{Annotator, Launch};
-use crate::ec2::support::scene::Scene;
+use crate::ec2::support::world::Ec2World;
 
 const REGION: &str = "us-east-2";
 pub(super) const SET: &str = "workers";
@@ -32,27 +32,35 @@ const FOR_EACH: Duration = Duration::from_millis(400);
 static MOTO: OnceCell<Arc<Moto>> = OnceCell::const_new();
 
 pub(super) struct Fleet {
-    pub(super) scene: Scene,
+    world: Ec2World,
     pub(super) cloud: AwsBed,
     pub(super) estate: Arc<Estate>,
     pub(super) balancers: Balancers,
     _kubelets: Kubelets,
 }
 
+impl Deref for Fleet {
+    type Target = Ec2World;
+
+    fn deref(&self) -> &Ec2World {
+        &self.world
+    }
+}
+
 impl Fleet {
     /// Nothing but a cluster that says where its cloud is.
     pub(super) async fn new(name: &str) -> Result<Self> {
-        let scene = Scene::openshift(name).await?;
+        let world = Ec2World::openshift(name).await?;
         let start = async || Moto::start_bare().await.map(Arc::new);
         let moto = Arc::clone(MOTO.get_or_try_init(start).await?);
         let cloud = AwsBed::start_before(moto, Transport::Tls(Authority::new()?)).await?;
-        let estate = Arc::new(Estate::found(cloud.moto(), REGION, &scene.namespace).await?);
+        let estate = Arc::new(Estate::found(cloud.moto(), REGION, &world.namespace).await?);
         let balancers = estate.build_balancers().await?;
         let url = cloud.endpoint_url();
         let endpoints =
             ["ec2", "elasticloadbalancing"].map(|service| json!({"name": service, "url": url}));
         let (key, value) = CLUSTER_WIDE;
-        scene
+        world
             .say(json!({
                 "infrastructureName": estate.name(),
                 "platformStatus": {"type": "AWS", "aws": {
@@ -62,18 +70,18 @@ impl Fleet {
                 }},
             }))
             .await?;
-        scene.trust(cloud.ca_pem().context("a CA")?).await?;
+        world.trust(cloud.ca_pem().context("a CA")?).await?;
         let keys = [("aws_access_key_id", "AKIAMACHINES"), ("aws_secret_access_key", "x")];
-        scene.put_secret("aws", &keys).await?;
-        scene.put_secret("user-data", &[("userData", "#!/bin/sh\n")]).await?;
+        world.put_secret("aws", &keys).await?;
+        world.put_secret("user-data", &[("userData", "#!/bin/sh\n")]).await?;
         let boot = Duration::from_millis(300);
-        let kubelets = Kubelets::start(&estate, &scene.config(), boot)?;
-        Ok(Self { scene, cloud, estate, balancers, _kubelets: kubelets })
+        let kubelets = Kubelets::start(&estate, &world.config, boot)?;
+        Ok(Self { world, cloud, estate, balancers, _kubelets: kubelets })
     }
 
     /// The controllers of machines, as a process.
     pub(super) async fn controllers(&self, flags: &[&str]) -> Result<Annotator> {
-        let launch = Launch::new(&self.scene)?.without_credentials();
+        let launch = Launch::new(&self.world)?.without_credentials();
         let launch = launch.flag("--controllers=machine,machineset,nodelink");
         let launch = launch.flag("--leader-elect=false");
         flags.iter().fold(launch, |launch, flag| launch.flag(flag)).start().await
@@ -105,55 +113,35 @@ impl Fleet {
     /// A MachineSet that wants so many machines.
     pub(super) async fn create_set(&self, replicas: usize, spec: &Value) -> Result<DynamicObject> {
         let labels = self.labels();
-        let set = serde_json::from_value(json!({
-            "apiVersion": "machine.openshift.io/v1beta1",
-            "kind": "MachineSet",
-            "metadata": {"name": SET},
-            "spec": {
-                "replicas": replicas,
-                "selector": {"matchLabels": labels},
-                "template": {
-                    "metadata": {"labels": labels},
-                    "spec": {"providerSpec": {"value": spec}},
-                },
+        let spec = json!({
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"providerSpec": {"value": spec}},
             },
-        }))?;
-        Ok(self.scene.sets().create(&PostParams::default(), &set).await?)
-    }
-
-    pub(super) async fn scale(&self, replicas: usize) -> Result<()> {
-        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        self.scene.sets().patch(SET, &PatchParams::default(), &patch).await?;
-        Ok(())
-    }
-
-    pub(super) fn machines(&self) -> Api<DynamicObject> {
-        let kind = cluster::machines();
-        Api::namespaced_with(self.scene.client.clone(), &self.scene.namespace, &kind)
+        });
+        self.create_machine_set(SET, json!({}), spec).await
     }
 
     /// The machine of a set that wants one.
     pub(super) async fn only_machine(&self) -> Result<DynamicObject> {
-        let mut machines = self.machines().list(&ListParams::default()).await?.items;
+        let mut machines = self.all_machines().await?;
         ensure!(machines.len() == 1, "there are {} machines", machines.len());
         machines.pop().context("a machine")
-    }
-
-    pub(super) fn nodes(&self) -> Api<Node> {
-        Api::all(self.scene.client.clone())
     }
 
     /// Waits until exactly so many machines run on so many instances, and nothing else is there; returns the instances.
     pub(super) async fn settled(&self, size: usize) -> Result<Vec<InstanceFacts>> {
         let patience = PATIENCE + FOR_EACH * u32::try_from(size)?;
         poll::eventually(patience, &format!("{size} machines to run"), || async {
-            let machines = self.machines().list(&ListParams::default()).await?.items;
+            let machines = self.all_machines().await?;
             let running = machines.iter().filter(|one| runs(one)).count();
             ensure!(
                 (running, machines.len()) == (size, size),
                 "{running} of {} machines run: {:?}",
                 machines.len(),
-                machines.iter().map(said).collect::<Vec<_>>()
+                machines.iter().map(line).collect::<Vec<_>>()
             );
             let live = self.estate.live().await?;
             ensure!(live.len() == size, "there are {} instances", live.len());
@@ -194,25 +182,4 @@ impl Fleet {
         calls.retain(|call| !call.action.starts_with("Describe"));
         calls
     }
-}
-
-/// Status, reason and message of a machine's condition; nothing where it has none.
-pub(super) fn condition(machine: &DynamicObject, kind: &str) -> [String; 3] {
-    let conditions = machine.data["status"]["conditions"].as_array();
-    let condition = conditions.into_iter().flatten().find(|one| one["type"] == kind);
-    ["status", "reason", "message"].map(|field| {
-        let text = condition.and_then(|condition| condition[field].as_str());
-        text.unwrap_or_default().to_owned()
-    })
-}
-
-fn runs(machine: &DynamicObject) -> bool {
-    let running = machine.data["status"]["phase"] == "Running";
-    running && machine.metadata.deletion_timestamp.is_none()
-}
-
-/// What a machine says of itself, for people.
-fn said(machine: &DynamicObject) -> String {
-    let status = &machine.data["status"];
-    format!("{} {}", status["phase"], status["errorMessage"])
 }

@@ -13,7 +13,7 @@ use machinist_testbed::aws::{Behaviour, Effect, Front, Rule};
 use machinist_testbed::poll;
 use serde_json::json;
 
-use super::fleet::{CLUSTER_WIDE, Fleet, UID};
+use super::fleet::{CLUSTER_WIDE, Fleet, SET, UID};
 use crate::ec2::support::{PATIENCE, stays};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -65,14 +65,14 @@ fn disturb(front: &Front) {
 async fn tell(fleet: &Fleet) -> Result<()> {
     let _controllers = fleet.controllers(&[]).await?;
     fleet.create_set(0, &fleet.rich_spec()).await?;
-    fleet.scale(20).await?;
+    fleet.scale(SET, 20).await?;
     let instances = fleet.settled(20).await?;
     fleet.all_registered(20).await?;
     ensure!(fleet.estate.hosts().await?.len() == 20, "a host each");
     instances.iter().try_for_each(|one| is_tagged(fleet, one))?;
 
     protect_everything(fleet, &instances).await?;
-    fleet.scale(5).await?;
+    fleet.scale(SET, 5).await?;
     nobody_may_go(fleet).await?;
     allow(fleet, 20).await?;
     fleet.settled(5).await?;
@@ -80,7 +80,7 @@ async fn tell(fleet: &Fleet) -> Result<()> {
     let pods = pods(fleet).list(&ListParams::default()).await?.items;
     ensure!(pods.len() == 5, "{} pods are left", pods.len());
 
-    fleet.scale(0).await?;
+    fleet.scale(SET, 0).await?;
     fleet.settled(0).await?;
     poll::eventually(PATIENCE, "nothing to be left", || fleet.ensure_nothing_left()).await?;
     // Twenty machines, and never more than one instance for each.
@@ -108,11 +108,11 @@ fn is_tagged(fleet: &Fleet, instance: &InstanceFacts) -> Result<()> {
 }
 
 fn pods(fleet: &Fleet) -> Api<Pod> {
-    Api::namespaced(fleet.scene.client.clone(), &fleet.scene.namespace)
+    fleet.api()
 }
 
 fn budgets(fleet: &Fleet) -> Api<PodDisruptionBudget> {
-    Api::namespaced(fleet.scene.client.clone(), &fleet.scene.namespace)
+    fleet.api()
 }
 
 /// A pod on every Node, and a budget that lets none of them go.
@@ -163,7 +163,7 @@ async fn allow(fleet: &Fleet, disruptions: i32) -> Result<()> {
 /// Fifteen machines are asked to go, and stay for the sake of their pods.
 async fn nobody_may_go(fleet: &Fleet) -> Result<()> {
     poll::eventually(PATIENCE, "fifteen machines to be asked to go", || async {
-        let machines = fleet.machines().list(&ListParams::default()).await?.items;
+        let machines = fleet.all_machines().await?;
         let asked = machines.iter().filter(|one| one.metadata.deletion_timestamp.is_some());
         let asked = asked.count();
         ensure!(asked == 15, "{asked} are");

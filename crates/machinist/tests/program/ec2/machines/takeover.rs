@@ -54,7 +54,7 @@ async fn a_fleet_of_the_go_provider_is_taken_over() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_machine_is_taken_over_by_the_cluster_that_its_label_names() {
     let fleet = Fleet::new("label").await.unwrap();
-    fleet.scene.say(json!({"infrastructureName": "another-name"})).await.unwrap();
+    fleet.say(json!({"infrastructureName": "another-name"})).await.unwrap();
     let spec = fleet.spec(&json!({}));
     let set = fleet.create_set(1, &spec).await.unwrap();
     let id = unsaid_machine(&fleet, &set, &spec).await.unwrap();

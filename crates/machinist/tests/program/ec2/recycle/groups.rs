@@ -12,7 +12,7 @@ use machinist_control_plane::children;
 async fn instances_are_shown_with_their_groups_in_the_order_in_which_they_were_asked_for()
 -> Result<()> {
     let yard = Yard::new("groups").await?;
-    let name = format!("eks-{}", yard.scene.namespace);
+    let name = format!("eks-{}", yard.world.namespace);
     let tags = [("eks:nodegroup-name", "workers"), ("eks:cluster-name", "prod")];
     let mut ids = yard.estate.create_group(&name, [0, 2, 2], &tags).await?;
     ids.reverse();

@@ -27,7 +27,7 @@ async fn a_dry_run_says_what_would_happen_and_changes_nothing() -> Result<()> {
     let unasked = yard.recycle(&["run", &group]).await?;
     assert_eq!(unasked.code, Some(2), "{unasked:?}");
     assert!(yard.changes().is_empty(), "{:?}", yard.changes());
-    let node = yard.registered(&members[0]).await?;
+    let node = yard.world.until_node(&members[0]).await?;
     assert_eq!(node.spec.and_then(|spec| spec.unschedulable), None);
     Ok(())
 }
@@ -49,7 +49,7 @@ async fn every_instance_is_replaced_and_the_group_is_as_it_was() -> Result<()> {
     let mut terminated = yard.terminations();
     terminated.sort();
     assert_eq!(terminated, members, "each once");
-    let node = yard.registered(&members[0]).await?;
+    let node = yard.world.until_node(&members[0]).await?;
     assert_eq!(node.spec.and_then(|spec| spec.unschedulable), Some(true), "it was cordoned");
     Ok(())
 }

@@ -12,7 +12,7 @@ const MESSAGE: &str =
     "Failed to create pod sandbox: failed to get sandbox image \"pause:3.9\": not found";
 
 async fn pod(yard: &Yard, name: &str, node: &str) -> Result<String> {
-    let pods: Api<Pod> = Api::namespaced(yard.scene.client.clone(), &yard.scene.namespace);
+    let pods: Api<Pod> = yard.world.api();
     let pod = serde_json::from_value(json!({
         "metadata": {"name": name},
         "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]},
@@ -22,12 +22,12 @@ async fn pod(yard: &Yard, name: &str, node: &str) -> Result<String> {
 }
 
 async fn event(yard: &Yard, name: &str, about: Value, more: Value) -> Result<()> {
-    let events: Api<Event> = Api::namespaced(yard.scene.client.clone(), &yard.scene.namespace);
+    let events: Api<Event> = yard.world.api();
     let mut event = json!({
         "metadata": {"name": name}, "involvedObject": about, "reason": "FailedCreatePodSandBox",
         "type": "Warning", "message": MESSAGE,
     });
-    event["involvedObject"]["namespace"] = json!(yard.scene.namespace);
+    event["involvedObject"]["namespace"] = json!(yard.world.namespace);
     for (field, value) in more.as_object().context("an object")? {
         event[field] = value.clone();
     }
@@ -52,7 +52,7 @@ async fn events_are_found_by_their_message_with_node_and_instance() -> Result<()
     event(&yard, "c", other, json!({"lastTimestamp": "2026-11-16T01:02:00Z"})).await?;
     event(&yard, "d", json!({"kind": "Pod", "name": "x"}), json!({"message": "Pulled"})).await?;
 
-    let namespace = &*yard.scene.namespace;
+    let namespace = &*yard.world.namespace;
     let search = |more: &[&'static str]| {
         let mut all = vec!["search", "-n", namespace, "-s", "failed to get sandbox image"];
         all.extend(more);

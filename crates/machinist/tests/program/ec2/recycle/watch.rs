@@ -13,11 +13,11 @@ use super::yard::{Yard, ended, interrupt, until};
 
 /// Events about a Node, some of them aggregated.
 async fn trouble(yard: &Yard, node: &str, name: &str, count: u32) -> Result<()> {
-    let events: Api<Event> = Api::namespaced(yard.scene.client.clone(), &yard.scene.namespace);
+    let events: Api<Event> = yard.world.api();
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let event = serde_json::from_value(json!({
         "metadata": {"name": name},
-        "involvedObject": {"kind": "Pod", "namespace": yard.scene.namespace, "name": "gone", "uid": "x"},
+        "involvedObject": {"kind": "Pod", "namespace": yard.world.namespace, "name": "gone", "uid": "x"},
         "source": {"host": node}, "type": "Warning", "reason": "FailedCreatePodSandBox",
         "message": "failed to get sandbox image", "count": count,
         "firstTimestamp": now, "lastTimestamp": now,
@@ -31,7 +31,7 @@ async fn events_after_the_start_have_their_group_recycled_once() -> Result<()> {
     let yard = Yard::new("watch").await?;
     let (group, members) = yard.group([0, 2, 1]).await?;
     trouble(&yard, &members[0], "before", 50).await?;
-    let namespace = &*yard.scene.namespace;
+    let namespace = &*yard.world.namespace;
     let quick =
         ["--watch-interval=200ms", "--poll-interval=200ms", "--threshold=5", "-n", namespace];
     let lines = yard.path("watch.log");
@@ -84,7 +84,7 @@ async fn a_group_that_cannot_be_looked_at_is_tried_again_and_does_not_cool_down(
     };
     yard.front().inject(Rule::every("DescribeAutoScalingGroups", denied));
     let lines = yard.path("watch.log");
-    let namespace = &*yard.scene.namespace;
+    let namespace = &*yard.world.namespace;
     let mut command = yard.command(&["watch", "--watch-interval=200ms", "-n", namespace]);
     command.args(["--poll-interval=200ms", "--threshold=5"]);
     command.stdout(std::fs::File::create(&lines)?);

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::Node;
-use kube::Api;
 use machinist_control_plane::children;
 use machinist_testbed::aws::estate::GroupFacts;
 use machinist_testbed::aws::{AwsBed, Call, Estate, Front, Kubelets};
@@ -17,9 +15,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use crate::ec2::support::PATIENCE;
 use crate::ec2::support::cloud::cloud;
-use crate::ec2::support::scene::Scene;
+use crate::ec2::support::world::Ec2World;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_machinist");
 pub(super) const REGION: &str = "eu-north-1";
@@ -29,7 +26,7 @@ pub(super) const MARK: &str = "machinist.dev/recycle";
 const LONG: Duration = Duration::from_secs(120);
 
 pub(super) struct Yard {
-    pub(super) scene: Scene,
+    pub(super) world: Ec2World,
     pub(super) cloud: AwsBed,
     pub(super) estate: Arc<Estate>,
     home: TempDir,
@@ -52,12 +49,12 @@ impl Ended {
 
 impl Yard {
     pub(super) async fn new(name: &str) -> Result<Self> {
-        let scene = Scene::plain(name).await?;
+        let world = Ec2World::plain(name).await?;
         let cloud = cloud().await?;
-        let estate = Arc::new(Estate::found(cloud.moto(), REGION, &scene.namespace).await?);
+        let estate = Arc::new(Estate::found(cloud.moto(), REGION, &world.namespace).await?);
         let boot = Duration::from_millis(100);
-        let kubelets = Kubelets::start(&estate, &scene.config(), boot)?;
-        Ok(Self { scene, cloud, estate, home: TempDir::new()?, _kubelets: kubelets })
+        let kubelets = Kubelets::start(&estate, &world.config, boot)?;
+        Ok(Self { world, cloud, estate, home: TempDir::new()?, _kubelets: kubelets })
     }
 
     /// A file of this test.
@@ -80,18 +77,12 @@ impl Yard {
         name: &str,
         sizes: [u32; 3],
     ) -> Result<(String, Vec<String>)> {
-        let name = format!("{}-{name}", self.scene.namespace);
+        let name = format!("{}-{name}", self.world.namespace);
         let members = self.estate.create_group(&name, sizes, &[]).await?;
         for member in &members {
-            self.registered(member).await?;
+            self.world.until_node(member).await?;
         }
         Ok((name, members))
-    }
-
-    pub(super) async fn registered(&self, node: &str) -> Result<Node> {
-        let nodes: Api<Node> = Api::all(self.scene.client.clone());
-        poll::eventually(PATIENCE, &format!("node {node}"), || async { Ok(nodes.get(node).await?) })
-            .await
     }
 
     pub(super) async fn truth(&self, group: &str) -> Result<GroupFacts> {
@@ -117,7 +108,7 @@ impl Yard {
             .arg("recycle")
             .args(arguments)
             .env_clear()
-            .env("KUBECONFIG", self.scene.kubeconfig())
+            .env("KUBECONFIG", self.world.kubeconfig())
             .env("HOME", self.home.path())
             .env("USER", "operator")
             .env("AWS_EC2_METADATA_DISABLED", "true")

@@ -1,10 +1,10 @@
-//! What the tests stand on: the [`annotator`] as a process, the [`scene`] that it runs in, which may be on
+//! What the tests stand on: the [`annotator`] as a process, the [`world`] that it runs in, which may be on
 //! [`openshift`], [`cloud`] for EC2.
 
 pub(crate) mod annotator;
 pub(crate) mod cloud;
 mod openshift;
-pub(crate) mod scene;
+pub(crate) mod world;
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ use machinist_testbed::cluster;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
-use super::scene::Scene;
+use super::world::Ec2World;
 
 static OPENSHIFT: OnceCell<ControlPlane> = OnceCell::const_new();
 static LATE: OnceCell<ControlPlane> = OnceCell::const_new();
@@ -27,27 +27,27 @@ const CERTIFICATES: &str = "kube-cloud-config";
 const MACHINE_API: &str = "openshift-machine-api";
 const RIVAL: &str = "cluster-api-provider-aws-leader";
 
-impl Scene {
+impl Ec2World {
     /// A new namespace on OpenShift, without settings for EC2 and without OpenShift's own annotator.
     pub(crate) async fn openshift(name: &str) -> Result<Self> {
         let turn = TURN.lock().await;
         let control_plane = OPENSHIFT.get_or_try_init(start_openshift).await?;
-        let scene = Self::on(control_plane, name, Some(turn)).await?;
+        let world = Self::on(control_plane, name, Some(turn)).await?;
         let now = DeleteParams::default();
         // What a former test left. Its sets would be seen by a process that looks everywhere.
-        drop(scene.rivals_leases().delete(RIVAL, &now).await);
-        drop(scene.certificates().delete(CERTIFICATES, &now).await);
-        let sets = Api::<DynamicObject>::all_with(scene.client.clone(), &cluster::machine_sets());
+        drop(world.rivals_leases().delete(RIVAL, &now).await);
+        drop(world.certificates().delete(CERTIFICATES, &now).await);
+        let sets = Api::<DynamicObject>::all_with(world.client.clone(), &cluster::machine_sets());
         for set in sets.list(&ListParams::default()).await? {
             let namespace = set.metadata.namespace.context("a namespace")?;
             let sets = Api::<DynamicObject>::namespaced_with(
-                scene.client.clone(),
+                world.client.clone(),
                 &namespace,
                 &cluster::machine_sets(),
             );
             sets.delete(&set.metadata.name.context("a name")?, &now).await?;
         }
-        Ok(scene)
+        Ok(world)
     }
 
     /// A new namespace on a cluster that is not OpenShift yet. For one test only.

@@ -10,16 +10,16 @@ use anyhow::{Context, Result, ensure};
 use machinist_testbed::poll;
 
 use crate::processes::support::replica::Replica;
-use crate::processes::support::scene::Scene;
 use crate::processes::support::time::PATIENCE;
+use crate::processes::support::world::AnnotatorWorld;
 
 /// Replicas of one Deployment.
 struct Group(Vec<Replica>);
 
 impl Group {
     /// Starts replicas and waits until all are ready.
-    async fn start(scene: &Scene, count: usize, lease: &str) -> Result<Self> {
-        let starts = (0..count).map(|_| Replica::electing(scene, lease, &[]));
+    async fn start(world: &AnnotatorWorld, count: usize, lease: &str) -> Result<Self> {
+        let starts = (0..count).map(|_| Replica::electing(world, lease, &[]));
         let replicas = futures::future::try_join_all(starts).await?;
         for replica in &replicas {
             replica.process.wait_ready().await?;
@@ -28,7 +28,7 @@ impl Group {
     }
 
     /// Waits until exactly one leads and the Lease says the same, and returns the leader and the rest.
-    async fn split(self, scene: &Scene) -> Result<(Replica, Vec<Replica>)> {
+    async fn split(self, world: &AnnotatorWorld) -> Result<(Replica, Vec<Replica>)> {
         let mut replicas = self.0;
         let leader = poll::eventually(PATIENCE, "one leader", || async {
             let mut leaders = Vec::new();
@@ -38,7 +38,7 @@ impl Group {
                 }
             }
             let [leader] = leaders[..] else { anyhow::bail!("{} leaders", leaders.len()) };
-            let (holder, _) = scene.lease().await?;
+            let (holder, _) = world.lease().await?;
             ensure!(replicas[leader].process.is_called(&holder), "the Lease names {holder}");
             Ok(leader)
         })

@@ -12,8 +12,8 @@ use tokio::net::TcpStream;
 use super::Group;
 use crate::processes::support::process::Process;
 use crate::processes::support::replica::Replica;
-use crate::processes::support::scene::{LARGE, SMALL, Scene};
 use crate::processes::support::time::{PATIENCE, SLACK};
+use crate::processes::support::world::{AnnotatorWorld, LARGE, SMALL};
 
 /// The promise itself; there is room for a busy machine in it.
 const EXIT_LIMIT: Duration = Duration::from_secs(10);
@@ -39,10 +39,10 @@ fn last_lease_write(replica: &Replica) -> Result<(LogEntry, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clean_stop_gives_the_lease_back_and_a_follower_acts_at_once() -> Result<()> {
-    let scene = Scene::new("stopped").await?;
-    let (mut leader, followers) = Group::start(&scene, 2, LONG_LEASE).await?.split(&scene).await?;
-    scene.create_set("first", SMALL).await?;
-    scene.annotated("first", SMALL).await?;
+    let world = AnnotatorWorld::new("stopped").await?;
+    let (mut leader, followers) = Group::start(&world, 2, LONG_LEASE).await?.split(&world).await?;
+    world.create_set("first", SMALL).await?;
+    world.annotated("first", SMALL).await?;
 
     ensure_clean_exit(&mut leader.process).await?;
     let stopped = Instant::now();
@@ -51,8 +51,8 @@ async fn a_clean_stop_gives_the_lease_back_and_a_follower_acts_at_once() -> Resu
     let writes = leader.proxy.log().matching(&Match::writes());
     assert_eq!(writes.last().map(|last| last.at), Some(release.at), "nothing after the release");
 
-    scene.create_set("second", LARGE).await?;
-    scene.annotated("second", LARGE).await?;
+    world.create_set("second", LARGE).await?;
+    world.annotated("second", LARGE).await?;
     let took = stopped.elapsed();
     println!("a follower acted {took:?} after a clean stop");
     assert!(took <= Duration::from_secs(2) * SLACK, "{took:?}");
@@ -62,13 +62,13 @@ async fn a_clean_stop_gives_the_lease_back_and_a_follower_acts_at_once() -> Resu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_follower_that_lost_the_race_for_the_lease_watches_it_at_once() -> Result<()> {
-    let scene = Scene::new("race").await?;
-    let (mut leader, _) = Group::start(&scene, 1, LONG_LEASE).await?.split(&scene).await?;
+    let world = AnnotatorWorld::new("race").await?;
+    let (mut leader, _) = Group::start(&world, 1, LONG_LEASE).await?.split(&world).await?;
     // The second one believes that there is no Lease yet, as both do when they start together.
-    let proxy = scene.proxy().await?;
+    let proxy = world.another_proxy().await?;
     let first_look = Match::any().verbs([Verb::Get]).resource("leases");
     proxy.add_rule(Rule::new(first_look, Effect::answer(404)).times(1));
-    let loser = Replica::electing_behind(proxy, &scene, LONG_LEASE, &[]).await?;
+    let loser = Replica::electing_behind(proxy, &world, LONG_LEASE, &[]).await?;
     loser.process.wait_ready().await?;
     poll::eventually(PATIENCE, "the lost race", || async {
         let creates = loser.proxy.log().matching(&Match::any().verbs([Verb::Create]));
@@ -78,8 +78,8 @@ async fn a_follower_that_lost_the_race_for_the_lease_watches_it_at_once() -> Res
     .await?;
     ensure_clean_exit(&mut leader.process).await?;
     let stopped = Instant::now();
-    scene.create_set("set", SMALL).await?;
-    scene.annotated("set", SMALL).await?;
+    world.create_set("set", SMALL).await?;
+    world.annotated("set", SMALL).await?;
     let took = stopped.elapsed();
     assert!(took <= Duration::from_secs(2) * SLACK, "{took:?}");
     Ok(())
@@ -87,38 +87,38 @@ async fn a_follower_that_lost_the_race_for_the_lease_watches_it_at_once() -> Res
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_whose_last_renewal_was_not_answered_is_given_back_all_the_same() -> Result<()> {
-    let scene = Scene::new("unanswered").await?;
-    let (mut leader, _) = Group::start(&scene, 1, "15s").await?.split(&scene).await?;
+    let world = AnnotatorWorld::new("unanswered").await?;
+    let (mut leader, _) = Group::start(&world, 1, "15s").await?.split(&world).await?;
     let gate = Gate::new();
     let renewal = Match::any().verbs([Verb::Update]).resource("leases");
     leader.proxy.add_rule(Rule::new(renewal, Effect::HoldAfter(gate.clone())).times(1));
     tokio::time::timeout(PATIENCE, gate.reached()).await?;
     ensure_clean_exit(&mut leader.process).await?;
-    assert_eq!(scene.lease().await?.0, "", "no successor has to wait for it");
+    assert_eq!(world.lease().await?.0, "", "no successor has to wait for it");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_hangs_holds_up_neither_the_exit_nor_safety() -> Result<()> {
-    let scene = Scene::new("hanging").await?;
-    let (mut leader, _) = Group::start(&scene, 1, LONG_LEASE).await?.split(&scene).await?;
+    let world = AnnotatorWorld::new("hanging").await?;
+    let (mut leader, _) = Group::start(&world, 1, LONG_LEASE).await?.split(&world).await?;
     let hang = leader.proxy.add_rule(Rule::new(Match::any().name("hangs"), Effect::Timeout));
-    scene.create_set("hangs", SMALL).await?;
+    world.create_set("hangs", SMALL).await?;
     hang.hit(1, PATIENCE).await?;
     ensure_clean_exit(&mut leader.process).await?;
     // That write may still land, so no other process may lead before the lease has expired.
     let (_, holder) = last_lease_write(&leader)?;
     assert!(leader.process.is_called(&holder), "given back with a write under way: {holder:?}");
-    assert!(leader.process.is_called(&scene.lease().await?.0));
+    assert!(leader.process.is_called(&world.lease().await?.0));
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_api_server_that_answers_nothing_any_more_does_not_hold_up_the_exit() -> Result<()> {
-    let scene = Scene::new("silent").await?;
-    let (mut leader, _) = Group::start(&scene, 1, "15s").await?.split(&scene).await?;
+    let world = AnnotatorWorld::new("silent").await?;
+    let (mut leader, _) = Group::start(&world, 1, "15s").await?.split(&world).await?;
     let silence = leader.proxy.add_rule(Rule::new(Match::any(), Effect::Timeout));
-    scene.create_set("unheard", SMALL).await?;
+    world.create_set("unheard", SMALL).await?;
     silence.hit(1, PATIENCE).await?;
     // Nor does a client that never finishes its request.
     let mut prober = TcpStream::connect(leader.process.health_address()).await?;

@@ -10,31 +10,31 @@ use rustix::process::Signal;
 
 use super::Group;
 use crate::processes::support::replica::{LEADER, Replica};
-use crate::processes::support::scene::{LARGE, LEASE, SMALL, Scene};
 use crate::processes::support::time::{PATIENCE, SLACK, holds_for};
+use crate::processes::support::world::{AnnotatorWorld, LARGE, LEASE, SMALL};
 
 const LEASE_DURATION: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_follower_acts_within_the_lease_duration_after_kill_9() -> Result<()> {
-    let scene = Scene::new("killed").await?;
-    let (mut leader, followers) = Group::start(&scene, 3, "3s").await?.split(&scene).await?;
-    scene.create_set("first", SMALL).await?;
-    scene.annotated("first", SMALL).await?;
+    let world = AnnotatorWorld::new("killed").await?;
+    let (mut leader, followers) = Group::start(&world, 3, "3s").await?.split(&world).await?;
+    world.create_set("first", SMALL).await?;
+    world.annotated("first", SMALL).await?;
     for follower in &followers {
         ensure!(follower.effects_since(Duration::ZERO).is_empty(), "a follower wrote");
     }
-    let (_, transitions) = scene.lease().await?;
+    let (_, transitions) = world.lease().await?;
 
     let killed = Instant::now();
     leader.process.kill().await?;
-    scene.create_set("second", LARGE).await?;
-    scene.annotated("second", LARGE).await?;
+    world.create_set("second", LARGE).await?;
+    world.annotated("second", LARGE).await?;
     let took = killed.elapsed();
     println!("a follower acted {took:?} after kill -9");
     assert!(took <= (LEASE_DURATION + Duration::from_secs(1)) * SLACK, "{took:?}");
-    assert_eq!(scene.lease().await?.1, transitions + 1);
-    let (second, others) = Group(followers).split(&scene).await?;
+    assert_eq!(world.lease().await?.1, transitions + 1);
+    let (second, others) = Group(followers).split(&world).await?;
     assert_eq!(second.patches().len(), 1);
     for replica in [&leader, &second, &others[0]] {
         replica.ensure_user_agents()?;
@@ -44,23 +44,23 @@ async fn a_follower_acts_within_the_lease_duration_after_kill_9() -> Result<()> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_paused_past_its_lease_has_no_effect_after_the_takeover() -> Result<()> {
-    let scene = Scene::new("paused").await?;
-    let (mut paused, mut followers) = Group::start(&scene, 2, "3s").await?.split(&scene).await?;
+    let world = AnnotatorWorld::new("paused").await?;
+    let (mut paused, mut followers) = Group::start(&world, 2, "3s").await?.split(&world).await?;
     // One write is on its way while the process sleeps, and lands after the takeover.
     let gate = Gate::new();
     let held = Match::any().verbs([Verb::Patch]).name("held");
     paused.proxy.add_rule(Rule::new(held.clone(), Effect::Hold(gate.clone())).times(1));
-    scene.create_set("held", SMALL).await?;
+    world.create_set("held", SMALL).await?;
     tokio::time::timeout(PATIENCE, gate.reached()).await?;
     paused.process.signal(Signal::STOP)?;
 
     // Work that waits for it when it wakes up.
     let names: Vec<_> = (0..20).map(|n| format!("set-{n}")).collect();
     for name in &names {
-        scene.create_set(name, SMALL).await?;
+        world.create_set(name, SMALL).await?;
     }
     for name in names.iter().chain([&"held".to_owned()]) {
-        scene.annotated(name, SMALL).await?;
+        world.annotated(name, SMALL).await?;
     }
     let takeover = paused.proxy.log().now();
     gate.open();
@@ -72,7 +72,7 @@ async fn a_process_paused_past_its_lease_has_no_effect_after_the_takeover() -> R
     .await?;
     assert_eq!(late.status, Some(409), "{late}");
     for name in &names {
-        scene.change_set(name, LARGE).await?;
+        world.change_set(name, LARGE).await?;
     }
     paused.process.signal(Signal::CONT)?;
 
@@ -80,7 +80,7 @@ async fn a_process_paused_past_its_lease_has_no_effect_after_the_takeover() -> R
     let warm = r#"machinist_cache_objects{kind="MachineSet"}"#;
     paused.process.wait_metric(warm, |value| value > 20.5).await?;
     for name in &names {
-        scene.annotated(name, LARGE).await?;
+        world.annotated(name, LARGE).await?;
     }
     holds_for(LEASE_DURATION, "no effect of the process that was paused", async || {
         let effects = paused.effects_since(takeover);
@@ -91,33 +91,33 @@ async fn a_process_paused_past_its_lease_has_no_effect_after_the_takeover() -> R
 
     // A warm follower: it leads again when it is its turn.
     followers[0].process.kill().await?;
-    scene.create_set("again", LARGE).await?;
-    scene.annotated("again", LARGE).await?;
+    world.create_set("again", LARGE).await?;
+    world.annotated("again", LARGE).await?;
     assert!(paused.leads().await?);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deployments_with_different_controllers_share_one_lease_per_controller() -> Result<()> {
-    let scene = Scene::new("deployments").await?;
-    let one = Replica::electing(&scene, "3s", &["--controllers", "annotator"]).await?;
+    let world = AnnotatorWorld::new("deployments").await?;
+    let one = Replica::electing(&world, "3s", &["--controllers", "annotator"]).await?;
     // Beside the annotator one that never writes MachineSets.
-    let two = Replica::electing(&scene, "3s", &["--controllers", "annotator,nodelink"]).await?;
+    let two = Replica::electing(&world, "3s", &["--controllers", "annotator,nodelink"]).await?;
     for replica in [&one, &two] {
         replica.process.wait_ready().await?;
     }
-    let (leader, followers) = Group(vec![one, two]).split(&scene).await?;
+    let (leader, followers) = Group(vec![one, two]).split(&world).await?;
     for name in ["a", "b", "c"] {
-        scene.create_set(name, SMALL).await?;
+        world.create_set(name, SMALL).await?;
     }
     for name in ["a", "b", "c"] {
-        scene.annotated(name, SMALL).await?;
+        world.annotated(name, SMALL).await?;
     }
     assert_eq!(leader.patches().len(), 3);
     assert!(followers[0].patches().is_empty(), "only the leader writes");
     // The annotators contend for one Lease, and the other controller has its own.
     poll::eventually(PATIENCE, "a Lease for each controller", || async {
-        let leases = scene.leases().list(&ListParams::default()).await?.items;
+        let leases = world.leases().list(&ListParams::default()).await?.items;
         let names: Vec<_> =
             leases.iter().filter_map(|lease| lease.metadata.name.as_deref()).collect();
         ensure!(names == ["cluster-api-provider-nodelink-leader", LEASE], "{names:?}");

@@ -9,23 +9,23 @@ use machinist_testbed::poll;
 
 use super::Group;
 use crate::processes::support::replica::{LEADER, Replica};
-use crate::processes::support::scene::{LARGE, SMALL, Scene};
 use crate::processes::support::time::{PATIENCE, disturbance, holds_for};
+use crate::processes::support::world::{AnnotatorWorld, LARGE, SMALL};
 
 /// Backoffs at a quarter of their length, so that the tests do not wait for the longest of them.
 const QUICK: [&str; 2] = ["--time-scale", "0.25"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn throttling_of_everything_but_leases_changes_no_leader() -> Result<()> {
-    let scene = Scene::new("throttled").await?;
+    let world = AnnotatorWorld::new("throttled").await?;
     let replicas = vec![
-        Replica::electing(&scene, "6s", &QUICK).await?,
-        Replica::electing(&scene, "6s", &QUICK).await?,
+        Replica::electing(&world, "6s", &QUICK).await?,
+        Replica::electing(&world, "6s", &QUICK).await?,
     ];
-    let (leader, followers) = Group(replicas).split(&scene).await?;
-    scene.create_set("before", SMALL).await?;
-    scene.annotated("before", SMALL).await?;
-    let before = scene.lease().await?;
+    let (leader, followers) = Group(replicas).split(&world).await?;
+    world.create_set("before", SMALL).await?;
+    world.annotated("before", SMALL).await?;
+    let before = world.lease().await?;
 
     let both = [&leader, &followers[0]];
     for replica in both {
@@ -33,32 +33,32 @@ async fn throttling_of_everything_but_leases_changes_no_leader() -> Result<()> {
         // Watches must be opened again, which is refused.
         replica.proxy.cut_connections();
     }
-    scene.create_set("during", SMALL).await?;
-    scene.change_set("before", LARGE).await?;
+    world.create_set("during", SMALL).await?;
+    world.change_set("before", LARGE).await?;
     let length = disturbance(Duration::from_secs(20), Duration::from_secs(60));
     holds_for(length, "the same leader", async || {
-        ensure!(scene.lease().await? == before, "{before:?} became {:?}", scene.lease().await?);
+        ensure!(world.lease().await? == before, "{before:?} became {:?}", world.lease().await?);
         ensure!(leader.leads().await?, "the leader stepped down");
         ensure!(!followers[0].leads().await?, "two leaders");
         Ok(())
     })
     .await?;
-    assert_eq!(scene.vcpus("during").await?, None, "nothing can be written meanwhile");
+    assert_eq!(world.vcpus("during").await?, None, "nothing can be written meanwhile");
 
     for replica in both {
         replica.proxy.clear_rules();
     }
-    scene.annotated("during", SMALL).await?;
-    scene.annotated("before", LARGE).await?;
-    assert_eq!(scene.lease().await?, before);
+    world.annotated("during", SMALL).await?;
+    world.annotated("before", LARGE).await?;
+    assert_eq!(world.lease().await?, before);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_leases_the_leader_steps_down_and_comes_back() -> Result<()> {
-    let scene = Scene::new("no-leases").await?;
+    let world = AnnotatorWorld::new("no-leases").await?;
     let (mut leader, _) =
-        Group(vec![Replica::electing(&scene, "3s", &QUICK).await?]).split(&scene).await?;
+        Group(vec![Replica::electing(&world, "3s", &QUICK).await?]).split(&world).await?;
     for (round, effect) in
         [Effect::answer(500), Effect::ResetBefore, Effect::Timeout].into_iter().enumerate()
     {
@@ -66,7 +66,7 @@ async fn without_leases_the_leader_steps_down_and_comes_back() -> Result<()> {
         leader.process.wait_metric(LEADER, |value| value < 0.5).await?;
         let stepped_down = leader.proxy.log().now();
         let name = format!("set-{round}");
-        scene.create_set(&name, SMALL).await?;
+        world.create_set(&name, SMALL).await?;
         holds_for(Duration::from_secs(3), "no process writes", async || {
             let effects = leader.effects_since(stepped_down);
             ensure!(effects.is_empty(), "{}", effects[0]);
@@ -75,7 +75,7 @@ async fn without_leases_the_leader_steps_down_and_comes_back() -> Result<()> {
         })
         .await?;
         trouble.remove();
-        scene.annotated(&name, SMALL).await?;
+        world.annotated(&name, SMALL).await?;
         assert!(leader.leads().await?);
     }
     Ok(())
@@ -83,16 +83,16 @@ async fn without_leases_the_leader_steps_down_and_comes_back() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pass_that_was_abandoned_with_the_lease_is_taken_up_again() -> Result<()> {
-    let scene = Scene::new("abandoned").await?;
+    let world = AnnotatorWorld::new("abandoned").await?;
     let (leader, _) =
-        Group(vec![Replica::electing(&scene, "3s", &QUICK).await?]).split(&scene).await?;
+        Group(vec![Replica::electing(&world, "3s", &QUICK).await?]).split(&world).await?;
     // A write breaks off, so the next pass reads past the cache, which hangs.
     let of_the_set = Match::any().resource("machinesets").name("set");
     leader
         .proxy
         .add_rule(Rule::new(of_the_set.clone().verbs([Verb::Patch]), Effect::ResetBefore).times(1));
     let hang = leader.proxy.add_rule(Rule::new(of_the_set, Effect::Timeout));
-    scene.create_set("set", SMALL).await?;
+    world.create_set("set", SMALL).await?;
     hang.hit(1, PATIENCE).await?;
     leader.proxy.add_rule(Rule::new(Match::any().resource("leases"), Effect::answer(500)));
     leader.process.wait_metric(LEADER, |value| value < 0.5).await?;
@@ -103,6 +103,6 @@ async fn a_pass_that_was_abandoned_with_the_lease_is_taken_up_again() -> Result<
     })
     .await?;
     leader.proxy.clear_rules();
-    scene.annotated("set", SMALL).await?;
+    world.annotated("set", SMALL).await?;
     Ok(())
 }

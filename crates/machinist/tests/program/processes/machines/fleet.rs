@@ -1,127 +1,84 @@
 //! MachineSets on a simulated cloud, as a user handles them. The cloud and its kubelets live in the test, outside of
 //! the process that is tested.
 
-use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::core::v1::Node;
-use kube::Api;
-use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::core::ObjectMeta;
+use kube::ResourceExt;
+use kube::api::DynamicObject;
 use machinist_api::names::{LABEL_CLUSTER, LABEL_MACHINE_SET};
-use machinist_control_plane::ControlPlane;
 use machinist_provider_sim::ENDPOINT_VARIABLE;
-use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
-use machinist_provider_sim::server::{SimCloud, SimServer};
-use machinist_testbed::cluster;
-use machinist_testbed::poll;
+use machinist_provider_sim::server::SimCloud;
+use machinist_testbed::world::WorldCloud;
+use machinist_testbed::world::reading::{node_of, runs};
 use serde_json::{Value, json};
 
 use crate::processes::support::process::Process;
-use crate::processes::support::scene::Scene;
-use crate::processes::support::time::PATIENCE;
+use crate::processes::support::world::AnnotatorWorld;
 
 /// What a machine wants on its Node.
 pub(super) const WANTED: &str = "example.com/wanted";
 
-/// A namespace with machines, and their cloud.
-pub(super) struct Fleet {
-    pub(super) scene: Scene,
-    pub(super) cloud: SimCloud,
-    server: SimServer,
-    _kubelets: Kubelets,
+/// A world with machines, and their cloud.
+pub(super) struct Fleet(AnnotatorWorld);
+
+impl Deref for Fleet {
+    type Target = AnnotatorWorld;
+
+    fn deref(&self) -> &AnnotatorWorld {
+        &self.0
+    }
 }
 
 impl Fleet {
-    pub(super) async fn start(control_plane: &ControlPlane, scene: Scene) -> Result<Self> {
-        let cloud = SimCloud::new(fastrand::u64(..), 1.0);
-        let server = SimServer::start(&cloud).await?;
-        let config = control_plane.kube_config();
-        let kubelets = Kubelets::start(&cloud, config, KubeletOptions::default())?;
-        Ok(Self { scene, cloud, server, _kubelets: kubelets })
+    pub(super) async fn start(world: AnnotatorWorld) -> Result<Self> {
+        Ok(Self(AnnotatorWorld(world.0.with_cloud(1.0).await?)))
+    }
+
+    fn world_cloud(&self) -> &WorldCloud {
+        self.0.cloud.as_ref().unwrap()
+    }
+
+    pub(super) fn cloud(&self) -> &SimCloud {
+        &self.world_cloud().sim
     }
 
     /// Starts a process that knows where the cloud is.
     pub(super) async fn process(&self, kubeconfig: &str, flags: &[&str]) -> Result<Process> {
-        let url = self.server.url();
-        let variable = Some((ENDPOINT_VARIABLE, &*url));
-        Process::start_with(kubeconfig, &self.scene.namespace, flags, variable).await
+        let variable = Some((ENDPOINT_VARIABLE, &*self.world_cloud().endpoint));
+        Process::start_with(kubeconfig, &self.namespace, flags, variable).await
     }
 
-    pub(super) fn machines(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(self.scene.client.clone(), &self.scene.namespace, &cluster::machines())
-    }
-
-    pub(super) fn nodes(&self) -> Api<Node> {
-        Api::all(self.scene.client.clone())
-    }
-
-    pub(super) async fn create_set(&self, name: &str, spec: Value) -> Result<()> {
-        self.scene.create_set_with(name, set_spec(name, &spec)).await
+    pub(super) async fn create_sim_set(&self, name: &str, spec: Value) -> Result<()> {
+        self.create_machine_set(name, json!({}), set_spec(name, &spec)).await?;
+        Ok(())
     }
 
     /// A machine that no set asked for, without a finalizer.
-    pub(super) async fn create_machine(&self, name: &str, spec: Value) -> Result<()> {
-        let labels = BTreeMap::from([(LABEL_CLUSTER.to_owned(), "c".to_owned())]);
-        let mut machine = DynamicObject::new(name, &cluster::machines())
-            .data(json!({"spec": machine_spec(&spec)}));
-        machine.metadata = ObjectMeta { labels: Some(labels), ..machine.metadata };
-        self.machines().create(&PostParams::default(), &machine).await?;
-        Ok(())
-    }
-
-    pub(super) async fn scale(&self, set: &str, replicas: usize) -> Result<()> {
-        // Not by the scale subresource: the audit log would have a Scale in place of the set.
-        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        self.scene.sets().patch(set, &PatchParams::default(), &patch).await?;
-        Ok(())
-    }
-
-    pub(super) async fn patch_machine(&self, name: &str, patch: Value) -> Result<()> {
-        self.machines().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+    pub(super) async fn create_sim_machine(&self, name: &str, spec: Value) -> Result<()> {
+        let metadata = json!({"labels": {LABEL_CLUSTER: "c"}});
+        self.create_machine(name, metadata, machine_spec(&spec)).await?;
         Ok(())
     }
 
     /// Waits until exactly this many machines run, each linked with its Node, and nothing else is there; returns them
     /// with their Nodes.
     pub(super) async fn running(&self, count: usize) -> Result<Vec<(String, String)>> {
-        poll::eventually(PATIENCE, &format!("{count} machines to run"), || async {
-            let all = self.machines().list(&ListParams::default()).await?.items;
-            let running: Vec<_> = all.iter().filter_map(runs).collect();
-            let (there, live) = (all.len(), self.cloud.live());
+        self.eventually(&format!("{count} machines to run"), || async {
+            let all = self.all_machines().await?;
+            let linked = |one: &&DynamicObject| runs(one) && !node_of(one).is_empty();
+            let running: Vec<_> = all.iter().filter(linked).collect();
+            let (there, live) = (all.len(), self.cloud().live());
             ensure!(
                 (running.len(), there, live) == (count, count, count),
                 "{} of {there} machines run on {live} instances: {}",
                 running.len(),
                 serde_json::to_string(&all.iter().map(|one| &one.data).collect::<Vec<_>>())?
             );
-            Ok(running)
+            Ok(running.iter().map(|one| (one.name_any(), node_of(one).to_owned())).collect())
         })
         .await
     }
-
-    /// Waits until a machine is as it should be.
-    pub(super) async fn until(
-        &self,
-        name: &str,
-        what: &str,
-        right: impl Fn(&DynamicObject) -> bool,
-    ) -> Result<DynamicObject> {
-        poll::eventually(PATIENCE, what, || async {
-            let machine = self.machines().get(name).await?;
-            ensure!(right(&machine), "{}", serde_json::to_string(&machine.data)?);
-            Ok(machine)
-        })
-        .await
-    }
-}
-
-/// Name and Node of a machine that runs.
-fn runs(machine: &DynamicObject) -> Option<(String, String)> {
-    let status = &machine.data["status"];
-    let running = status["phase"] == "Running" && machine.metadata.deletion_timestamp.is_none();
-    let node = status["nodeRef"]["name"].as_str()?;
-    running.then(|| (machine.metadata.name.clone().unwrap_or_default(), node.to_owned()))
 }
 
 /// An empty set of machines, with more or other things in its provider spec.
@@ -158,6 +115,6 @@ fn machine_spec(provider: &Value) -> Value {
 
 /// What a set says in its status.
 pub(super) async fn set_status(fleet: &Fleet, set: &str) -> Result<Value> {
-    let set = fleet.scene.sets().get(set).await?;
+    let set = fleet.sets().get(set).await?;
     set.data.get("status").cloned().context("no status")
 }

@@ -22,7 +22,7 @@ pub(super) const SET: &str = "workers";
 
 /// A set without machines gets two, each with an instance and a Node.
 pub(super) async fn grow(fleet: &Fleet, provider: Value) -> Result<()> {
-    fleet.create_set(SET, provider).await?;
+    fleet.create_sim_set(SET, provider).await?;
     fleet.running(0).await?;
     fleet.scale(SET, 2).await?;
     for (_, node) in fleet.running(2).await? {
@@ -41,7 +41,7 @@ pub(super) async fn shrink(fleet: &Fleet) -> Result<()> {
     fleet.patch_machine(victim, unwanted).await?;
     wanted_on(fleet, node, false).await?;
 
-    let pods = Api::<Pod>::namespaced(fleet.scene.client.clone(), &fleet.scene.namespace);
+    let pods = fleet.api::<Pod>();
     pods.create(&PostParams::default(), &pod("web", node, 0)?).await?;
     leave_an_agent(fleet, node).await?;
     fleet.patch_machine(victim, annotated(ANNOTATION_DELETE_MACHINE)).await?;
@@ -58,19 +58,19 @@ pub(super) async fn shrink(fleet: &Fleet) -> Result<()> {
 pub(super) async fn vanish(fleet: &Fleet) -> Result<()> {
     let machines = fleet.running(1).await?;
     let (victim, node) = &machines[0];
-    let pods = Api::<Pod>::namespaced(fleet.scene.client.clone(), &fleet.scene.namespace);
+    let pods = fleet.api::<Pod>();
     pods.create(&PostParams::default(), &pod("stubborn", node, 3600)?).await?;
     fleet.patch_machine(victim, annotated(ANNOTATION_FORCE_DELETION)).await?;
     fleet.scale(SET, 0).await?;
     fleet.running(0).await?;
     ensure!(pods.get_opt("stubborn").await?.is_none(), "the pod is still there");
-    ensure!(fleet.cloud.volumes() == 0, "volumes are left in the cloud");
+    ensure!(fleet.cloud().volumes() == 0, "volumes are left in the cloud");
     Ok(())
 }
 
 /// A machine that a user made gets a finalizer and a Node, then a set that has no use for it.
 pub(super) async fn adopt(fleet: &Fleet) -> Result<()> {
-    fleet.create_machine("stranger", json!({})).await?;
+    fleet.create_sim_machine("stranger", json!({})).await?;
     fleet.running(1).await?;
     let stranger = fleet.machines().get("stranger").await?;
     ensure!(stranger.finalizers() == [FINALIZER_MACHINE], "{:?}", stranger.finalizers());
@@ -81,7 +81,7 @@ pub(super) async fn adopt(fleet: &Fleet) -> Result<()> {
         "spec": {"providerID": stranger.data["spec"]["providerID"]},
     }))?;
     fleet.nodes().create(&PostParams::default(), &twin).await?;
-    let events = Api::<Event>::all(fleet.scene.client.clone());
+    let events = Api::<Event>::all(fleet.client.clone());
     poll::eventually(PATIENCE, "an Event about the second Node", || async {
         let told = events.list(&ListParams::default()).await?;
         let found = told.iter().any(|event| event.reason.as_deref() == Some("NodeNotLinked"));
@@ -99,19 +99,19 @@ pub(super) async fn adopt(fleet: &Fleet) -> Result<()> {
 
 /// A Machine and a MachineSet that are invalid. Both report it; the MachineSet is repaired.
 pub(super) async fn fail(fleet: &Fleet) -> Result<()> {
-    fleet.create_machine("broken", json!({"instanceType": "sim.none"})).await?;
+    fleet.create_sim_machine("broken", json!({"instanceType": "sim.none"})).await?;
     let failed = |machine: &kube::api::DynamicObject| machine.data["status"]["phase"] == "Failed";
-    let machine = fleet.until("broken", "the machine to fail", failed).await?;
+    let machine = fleet.until_machine("broken", "the machine to fail", failed).await?;
     let said = machine.data["status"]["failureMessage"].as_str().unwrap_or_default();
     ensure!(said.contains("sim.none"), "{said}");
-    fleet.machines().delete("broken", &DeleteParams::default()).await?;
+    fleet.delete_machine("broken").await?;
     fleet.running(0).await?;
 
-    fleet.create_set("odd", json!({})).await?;
+    fleet.create_sim_set("odd", json!({})).await?;
     let relabel = async |label: Value| {
         let labels = json!({"matchLabels": {LABEL_MACHINE_SET: label}});
         let patch = Patch::Merge(json!({"spec": {"selector": labels}}));
-        let sets = fleet.scene.sets();
+        let sets = fleet.sets();
         sets.patch("odd", &PatchParams::default(), &patch).await.map(drop)
     };
     relabel(json!("even")).await?;
@@ -145,7 +145,7 @@ async fn wanted_on(fleet: &Fleet, node: &str, expected: bool) -> Result<()> {
 
 /// A pod of a DaemonSet with a volume of its own: both stay.
 async fn leave_an_agent(fleet: &Fleet, node: &str) -> Result<()> {
-    let (client, namespace) = (&fleet.scene.client, &fleet.scene.namespace);
+    let (client, namespace) = (&fleet.client, &fleet.namespace);
     let labels = json!({"app": "agent"});
     let container = json!([{"name": "main", "image": "none"}]);
     let set: DaemonSet = serde_json::from_value(json!({

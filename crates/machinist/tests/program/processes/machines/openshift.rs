@@ -15,8 +15,8 @@ use super::rights::{FASTER, strict};
 use crate::processes::support::access::{may_look_at, may_not_look_at, may_only_get};
 use crate::processes::support::installation::Installation;
 use crate::processes::support::openshift::definition;
-use crate::processes::support::scene::Scene;
 use crate::processes::support::time::PATIENCE;
+use crate::processes::support::world::AnnotatorWorld;
 
 const MACHINE_API: &str = "openshift-machine-api";
 const CONFIG: &str = "openshift-config-managed";
@@ -33,8 +33,8 @@ const OF_OPENSHIFT: [(&str, &str, &str); 3] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn machines_come_and_go_on_openshift_with_the_rights_of_the_overlay() -> Result<()> {
     let control_plane = strict().await?;
-    let scene = Scene::called(&control_plane, MACHINE_API.to_owned()).await?;
-    let fleet = Fleet::start(&control_plane, scene).await?;
+    let world = AnnotatorWorld::called(&control_plane, MACHINE_API.to_owned()).await?;
+    let fleet = Fleet::start(world).await?;
     be_openshift(&control_plane).await?;
     // Both parts fit beside each other, whichever comes first.
     Installation::apply(&control_plane, "overlays/openshift").await?;
@@ -45,13 +45,15 @@ async fn machines_come_and_go_on_openshift_with_the_rights_of_the_overlay() -> R
     let flags = installation.flags()?;
     let flags: Vec<_> = flags.iter().map(String::as_str).chain(FASTER).collect();
     let mut process = fleet.process(&kubeconfig, &flags).await?;
-    fleet.create_set(SET, json!({"credentialsSecret": {"name": "aws-cloud-credentials"}})).await?;
+    fleet
+        .create_sim_set(SET, json!({"credentialsSecret": {"name": "aws-cloud-credentials"}}))
+        .await?;
     fleet.scale(SET, 2).await?;
     fleet.running(2).await?;
-    let tags: Vec<_> = fleet.cloud.instances().into_iter().map(|one| one.tags).collect();
+    let tags: Vec<_> = fleet.cloud().instances().into_iter().map(|one| one.tags).collect();
     assert!(tags.iter().all(|tags| tags.values().any(|value| value == CLUSTER)), "{tags:?}");
     for lease in [LEASE_MACHINE, LEASE_MACHINE_SET, LEASE_NODE_LINK] {
-        let spec = fleet.scene.leases().get(lease).await?.spec.context("a spec")?;
+        let spec = fleet.leases().get(lease).await?.spec.context("a spec")?;
         let holder = spec.holder_identity.unwrap_or_default();
         assert!(process.is_called(&holder), "{holder} has {lease}");
     }

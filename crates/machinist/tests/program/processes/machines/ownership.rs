@@ -13,8 +13,8 @@ use serde_json::json;
 use super::fleet::{Fleet, WANTED};
 use super::life;
 use super::rights::FASTER;
-use crate::processes::support::scene::Scene;
 use crate::processes::support::time::PATIENCE;
+use crate::processes::support::world::AnnotatorWorld;
 
 const CONTROLLERS: [&Declaration; 3] =
     [&machine::DECLARATION, &machine_set::DECLARATION, &node_link::DECLARATION];
@@ -23,12 +23,12 @@ const CONTROLLERS: [&Declaration; 3] =
 async fn the_machine_controllers_write_exactly_what_they_declare() -> Result<()> {
     let control_plane = ownership::control_plane().await?;
     cluster::install_crds(&control_plane).await?;
-    let scene = Scene::on(&control_plane, "ownership").await?;
-    let fleet = Fleet::start(&control_plane, scene).await?;
+    let world = AnnotatorWorld::on(&control_plane, "ownership").await?;
+    let fleet = Fleet::start(world).await?;
     let flags = [
         "--controllers=machine,machineset,nodelink",
         "--leader-elect-resource-namespace",
-        &fleet.scene.namespace,
+        &fleet.namespace,
     ];
     let flags = [&flags[..], &FASTER].concat();
     let mut process = fleet.process(control_plane.kubeconfig_yaml(), &flags).await?;

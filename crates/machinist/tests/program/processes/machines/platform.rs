@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::fleet::Fleet;
 use crate::processes::support::openshift::definition;
-use crate::processes::support::scene::Scene;
 use crate::processes::support::time::PATIENCE;
+use crate::processes::support::world::AnnotatorWorld;
 
 const FLAGS: [&str; 3] =
     ["--controllers=machine,nodelink", "--leader-elect=false", "--time-scale=0.05"];
@@ -32,13 +32,13 @@ async fn a_platform_without_a_provider_is_said_and_stops_nothing() -> Result<()>
     let azure = DynamicObject::new("cluster", &kind).data(azure);
     infrastructures.create(&PostParams::default(), &azure).await?;
 
-    let fleet = Fleet::start(&control_plane, Scene::on(&control_plane, "platform").await?).await?;
+    let fleet = Fleet::start(AnnotatorWorld::on(&control_plane, "platform").await?).await?;
     let mut process = fleet.process(control_plane.kubeconfig_yaml(), &FLAGS).await?;
     process.wait_says("platform Azure has no provider").await?;
     let series = r#"machinist_platform{platform="Azure",provider="none"}"#;
     assert_eq!(process.metric(series).await?, Some(1.0));
     assert!(process.log()?.contains("platform Azure has no provider"));
-    fleet.create_machine("m", json!({})).await?;
+    fleet.create_sim_machine("m", json!({})).await?;
     poll::eventually(PATIENCE, "the machine to say why", || async {
         let machine = fleet.machines().get("m").await?;
         let conditions = machine.data["status"]["conditions"].as_array().cloned();
@@ -48,7 +48,7 @@ async fn a_platform_without_a_provider_is_said_and_stops_nothing() -> Result<()>
         Ok(())
     })
     .await?;
-    assert_eq!(fleet.cloud.created(), 0);
+    assert_eq!(fleet.cloud().created(), 0);
     process.ensure_alive()?;
 
     // On an external platform the Machines name their provider. No restart is needed.

@@ -21,8 +21,8 @@ use crate::processes::support::access::{
     Attempt, answer, may_look_at, may_not_look_at, may_only_get,
 };
 use crate::processes::support::installation::{Installation, apply_file, right_on};
-use crate::processes::support::scene::Scene;
 use crate::processes::support::time::PATIENCE;
+use crate::processes::support::world::AnnotatorWorld;
 
 /// On top of the Deployment's: things happen sooner, and machines may be Cluster API's.
 pub(super) const FASTER: [&str; 3] = [
@@ -57,8 +57,8 @@ pub(super) async fn strict() -> Result<ControlPlane> {
 #[tokio::test(flavor = "multi_thread")]
 async fn machines_live_and_die_with_the_rights_of_the_manifests_and_no_more() -> Result<()> {
     let control_plane = strict().await?;
-    let scene = Scene::called(&control_plane, "my-machines".to_owned()).await?;
-    let fleet = Fleet::start(&control_plane, scene).await?;
+    let world = AnnotatorWorld::called(&control_plane, "my-machines".to_owned()).await?;
+    let fleet = Fleet::start(world).await?;
     let installation = Installation::apply(&control_plane, "machines").await?;
     apply_file(&control_plane, "examples/role-credentials.yaml").await?;
     apply_file(&control_plane, "examples/role-user-data.yaml").await?;
@@ -92,13 +92,13 @@ async fn machines_live_and_die_with_the_rights_of_the_manifests_and_no_more() ->
     assert!(RARE.iter().all(|right| rights.contains(*right)), "not all of {RARE:?} are given");
 
     let account = installation.client(&control_plane).await?;
-    let (scene, lease) = (&fleet.scene, LEASE_MACHINE);
-    leases_come_first(scene, &account, &installation, lease, life::SET).await?;
+    let (world, lease) = (&fleet, LEASE_MACHINE);
+    leases_come_first(world, &account, &installation, lease, life::SET).await?;
     nothing_else_is_allowed(&account).await?;
     // The annotator fits beside them, by itself and all in one; neither takes rights from the other.
     for folder in ["base", "all"] {
         Installation::apply(&control_plane, folder).await?;
-        leases_come_first(scene, &account, &installation, lease, life::SET).await?;
+        leases_come_first(world, &account, &installation, lease, life::SET).await?;
     }
     Ok(())
 }
@@ -111,7 +111,7 @@ async fn show_a_token(control_plane: &ControlPlane, fleet: &Fleet) -> Result<()>
     let secret = json!({
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": "my-aws-credentials", "namespace": fleet.scene.namespace},
+        "metadata": {"name": "my-aws-credentials", "namespace": fleet.namespace},
         "stringData": {"token": "t"},
     });
     kubectl(control_plane, &["apply", "-f", "-"], Some(&secret.to_string())).await?;

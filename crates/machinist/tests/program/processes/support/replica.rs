@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use machinist_testbed::faults::{LogEntry, Match, Proxy, Verb};
 
 use super::process::Process;
-use super::scene::Scene;
+use super::world::AnnotatorWorld;
 
 /// The series that says whether a process leads.
 pub(crate) const LEADER: &str = r#"machinist_leader{controller="annotator"}"#;
@@ -19,38 +19,46 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
-    /// Starts a process that looks at the scene's namespace alone, and waits until it listens.
-    pub(crate) async fn start(scene: &Scene, flags: &[&str]) -> Result<Self> {
-        Self::behind(scene.proxy().await?, scene, flags).await
+    /// Starts a process that looks at the world's namespace alone, and waits until it listens.
+    pub(crate) async fn start(world: &AnnotatorWorld, flags: &[&str]) -> Result<Self> {
+        Self::behind(world.another_proxy().await?, world, flags).await
     }
 
     /// Starts a process behind a proxy that has its rules already.
-    pub(crate) async fn behind(proxy: Proxy, scene: &Scene, flags: &[&str]) -> Result<Self> {
-        let flags = [&["--namespace", &scene.namespace], flags].concat();
-        let process = Process::start(&proxy.kubeconfig(), &scene.namespace, &flags).await?;
+    pub(crate) async fn behind(
+        proxy: Proxy,
+        world: &AnnotatorWorld,
+        flags: &[&str],
+    ) -> Result<Self> {
+        let flags = [&["--namespace", &world.namespace], flags].concat();
+        let process = Process::start(&proxy.kubeconfig(), &world.namespace, &flags).await?;
         Ok(Self { process, proxy })
     }
 
     /// Starts a process that needs the lease, which lasts this long.
-    pub(crate) async fn electing(scene: &Scene, lease: &str, flags: &[&str]) -> Result<Self> {
-        Self::electing_behind(scene.proxy().await?, scene, lease, flags).await
+    pub(crate) async fn electing(
+        world: &AnnotatorWorld,
+        lease: &str,
+        flags: &[&str],
+    ) -> Result<Self> {
+        Self::electing_behind(world.another_proxy().await?, world, lease, flags).await
     }
 
     /// Starts a process that needs the lease behind a proxy that has its rules already.
     pub(crate) async fn electing_behind(
         proxy: Proxy,
-        scene: &Scene,
+        world: &AnnotatorWorld,
         lease: &str,
         flags: &[&str],
     ) -> Result<Self> {
         let electing = [
             "--leader-elect",
             "--leader-elect-resource-namespace",
-            &scene.namespace,
+            &world.namespace,
             "--leader-elect-lease-duration",
             lease,
         ];
-        Self::behind(proxy, scene, &[&electing, flags].concat()).await
+        Self::behind(proxy, world, &[&electing, flags].concat()).await
     }
 
     /// Whether it says that it leads.

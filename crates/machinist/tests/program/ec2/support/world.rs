@@ -1,23 +1,18 @@
-//! Where a test takes place: a namespace of its own on a real API server, and the user who creates and changes things
-//! there.
+//! A [`World`] whose user creates and changes what machinist asks EC2 about.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Secret;
-use k8s_openapi::api::events::v1::Event;
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client};
+use kube::Api;
+use kube::api::PostParams;
 use machinist_control_plane::ControlPlane;
+use machinist_testbed::World;
 use machinist_testbed::audit::AuditLog;
-use machinist_testbed::cluster;
-use machinist_testbed::faults::Proxy;
-use machinist_testbed::poll;
 use serde_json::{Value, json};
 use tokio::sync::MutexGuard;
-
-use super::PATIENCE;
 
 pub(crate) const LABELS: &str = "capacity.cluster-autoscaler.kubernetes.io/labels";
 pub(crate) const CPU: &str = "capacity.cluster-autoscaler.kubernetes.io/cpu";
@@ -26,16 +21,23 @@ pub(crate) const VCPU: &str = "machine.openshift.io/vCPU";
 /// Annotations, by name.
 pub(crate) type Annotations = BTreeMap<String, String>;
 
-/// A namespace and its user.
-pub(crate) struct Scene {
-    pub(crate) namespace: String,
-    pub(crate) client: Client,
+/// A world on an API server that tests share.
+pub(crate) struct Ec2World {
+    world: World,
     control_plane: &'static ControlPlane,
     _turn: Option<MutexGuard<'static, ()>>,
 }
 
-impl Scene {
-    /// A new namespace on plain Kubernetes.
+impl Deref for Ec2World {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+impl Ec2World {
+    /// On plain Kubernetes.
     pub(crate) async fn plain(name: &str) -> Result<Self> {
         Self::on(crate::control_plane().await?, name, None).await
     }
@@ -45,57 +47,38 @@ impl Scene {
         name: &str,
         turn: Option<MutexGuard<'static, ()>>,
     ) -> Result<Self> {
-        let client = control_plane.client()?;
-        let namespace = cluster::namespace(&client, name).await?;
-        Ok(Self { namespace, client, control_plane, _turn: turn })
+        let world = World::new(&control_plane.kube_config(), name).await?;
+        Ok(Self { world, control_plane, _turn: turn })
     }
 
-    /// Another new namespace beside this one.
+    /// Another one beside this one.
     pub(crate) async fn another(&self, name: &str) -> Result<Self> {
         Self::on(self.control_plane, name, None).await
-    }
-
-    /// A new proxy in front of the API server.
-    pub(crate) async fn proxy(&self) -> Result<Proxy> {
-        Proxy::start(&self.control_plane.kube_config()).await
-    }
-
-    /// The user's own way to the API server.
-    pub(crate) fn config(&self) -> kube::Config {
-        self.control_plane.kube_config()
     }
 
     pub(crate) fn kubeconfig(&self) -> &Path {
         self.control_plane.kubeconfig_path()
     }
 
-    /// MachineSets, of whatever content.
-    pub(crate) fn sets(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &self.namespace, &cluster::machine_sets())
-    }
-
     /// Creates a MachineSet whose machines are asked for like this.
     pub(crate) async fn create(&self, name: &str, machine: Value) -> Result<()> {
-        self.create_with(json!({"name": name}), machine).await
+        self.create_with(name, json!({}), machine).await
     }
 
     /// The same, with more metadata than a name.
-    pub(crate) async fn create_with(&self, metadata: Value, machine: Value) -> Result<()> {
-        let object = serde_json::from_value(json!({
-            "apiVersion": "machine.openshift.io/v1beta1",
-            "kind": "MachineSet",
-            "metadata": metadata,
-            "spec": spec(&machine),
-        }))?;
-        self.sets().create(&PostParams::default(), &object).await?;
+    pub(crate) async fn create_with(
+        &self,
+        name: &str,
+        metadata: Value,
+        machine: Value,
+    ) -> Result<()> {
+        self.create_machine_set(name, metadata, spec(&machine)).await?;
         Ok(())
     }
 
     /// Changes what machines are asked for.
     pub(crate) async fn change(&self, name: &str, machine: Value) -> Result<()> {
-        let patch = Patch::Merge(json!({"spec": spec(&machine)}));
-        self.sets().patch(name, &PatchParams::default(), &patch).await?;
-        Ok(())
+        self.patch_set(name, json!({"spec": spec(&machine)})).await
     }
 
     pub(crate) async fn annotations(&self, name: &str) -> Result<Annotations> {
@@ -104,7 +87,7 @@ impl Scene {
 
     /// Waits until an annotation has this value, and returns all of them.
     pub(crate) async fn says(&self, name: &str, key: &str, value: &str) -> Result<Annotations> {
-        poll::eventually(PATIENCE, &format!("{name} to say {key}={value}"), || async {
+        self.eventually(&format!("{name} to say {key}={value}"), || async {
             let annotations = self.annotations(name).await?;
             ensure!(annotations.get(key).is_some_and(|now| now == value), "{annotations:?}");
             Ok(annotations)
@@ -112,29 +95,10 @@ impl Scene {
         .await
     }
 
-    /// What Events with this reason say of a set.
-    pub(crate) async fn events(&self, name: &str, reason: &str) -> Result<Vec<String>> {
-        let events: Api<Event> = Api::namespaced(self.client.clone(), &self.namespace);
-        let about = |event: &Event| {
-            event.regarding.as_ref().and_then(|object| object.name.as_deref()) == Some(name)
-                && event.reason.as_deref() == Some(reason)
-        };
-        let mut events = events.list(&ListParams::default()).await?.items;
-        events.retain(about);
-        Ok(events.into_iter().filter_map(|event| event.note).collect())
-    }
-
-    /// As the API server does after an hour.
-    pub(crate) async fn drop_events(&self) -> Result<()> {
-        let events: Api<Event> = Api::namespaced(self.client.clone(), &self.namespace);
-        events.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
-        Ok(())
-    }
-
     /// Waits for an Event with this reason that contains this text.
     pub(crate) async fn hears(&self, name: &str, reason: &str, text: &str) -> Result<()> {
-        poll::eventually(PATIENCE, &format!("{reason} about {name}: {text}"), || async {
-            let notes = self.events(name, reason).await?;
+        self.eventually(&format!("{reason} about {name}: {text}"), || async {
+            let notes = self.event_notes(name, reason).await?;
             ensure!(notes.iter().any(|note| note.contains(text)), "{notes:?}");
             Ok(())
         })
@@ -144,12 +108,13 @@ impl Scene {
     /// Waits until machinist has patched a set so many times, and fails if it has more often. The log comes a moment
     /// after the effect.
     pub(crate) async fn patched(&self, name: &str, times: usize) -> Result<()> {
-        let patches = poll::eventually(PATIENCE, &format!("{times} patches of {name}"), || async {
-            let patches = self.patches(name)?;
-            ensure!(patches >= times, "{patches} so far");
-            Ok(patches)
-        })
-        .await?;
+        let patches = self
+            .eventually(&format!("{times} patches of {name}"), || async {
+                let patches = self.patches(name)?;
+                ensure!(patches >= times, "{patches} so far");
+                Ok(patches)
+            })
+            .await?;
         ensure!(patches == times, "{patches} patches of {name}, {times} are enough");
         Ok(())
     }
@@ -171,7 +136,7 @@ impl Scene {
         let data: BTreeMap<_, _> = data.iter().copied().collect();
         let secret: Secret =
             serde_json::from_value(json!({"metadata": {"name": name}, "stringData": data}))?;
-        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &self.namespace);
+        let secrets: Api<Secret> = self.api();
         match secrets.create(&PostParams::default(), &secret).await {
             Err(kube::Error::Api(status)) if status.code == 409 => {
                 secrets.replace(name, &PostParams::default(), &secret).await?;

@@ -1,5 +1,5 @@
-//! The simulated cloud of a world, behind the same proxy as its API server: calls that change it are crash points like
-//! any other.
+//! A simulated cloud. In a world it is behind the same proxy as the API server: calls that change it are crash points
+//! like any other.
 
 use anyhow::{Context, Result};
 use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
@@ -15,21 +15,26 @@ const NAME: &str = "sim";
 pub struct WorldCloud {
     /// The cloud, to look at and to change its ways.
     pub sim: SimCloud,
-    /// Where the subject finds it: behind the proxy.
+    /// Where the subject finds it: behind the proxy, if there is one.
     pub endpoint: String,
     _server: SimServer,
-    _kubelets: Kubelets,
+    /// They register Nodes until they are dropped.
+    pub kubelets: Option<Kubelets>,
 }
 
 impl WorldCloud {
     /// An empty cloud whose clock goes `scale` times as fast as real time. Its instances register Nodes directly at
     /// the API server.
-    pub async fn start(proxy: &Proxy, api_server: &kube::Config, scale: f64) -> Result<Self> {
+    pub async fn start(api_server: &kube::Config, scale: f64) -> Result<Self> {
         // Names of instances come from the uids of their machines, so worlds on one API server do not meet.
         let sim = SimCloud::new(1, scale);
         let server = SimServer::start(&sim).await.context("a simulated cloud")?;
-        let endpoint = proxy.join(NAME, &server.url())?;
         let kubelets = Kubelets::start(&sim, api_server.clone(), KubeletOptions::default())?;
-        Ok(Self { sim, endpoint, _server: server, _kubelets: kubelets })
+        Ok(Self { sim, endpoint: server.url(), _server: server, kubelets: Some(kubelets) })
+    }
+
+    /// The same cloud behind a proxy.
+    pub(super) fn behind(self, proxy: &Proxy) -> Result<Self> {
+        Ok(Self { endpoint: proxy.join(NAME, &self.endpoint)?, ..self })
     }
 }

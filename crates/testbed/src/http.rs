@@ -3,15 +3,15 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// A process that is there answers at once; one that is paused never does.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Status and body of the answer.
-pub(crate) async fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
+/// Status and body of the answer to a GET.
+pub async fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
     let exchange = async {
         let mut stream = TcpStream::connect(address).await?;
         let request =
@@ -25,4 +25,12 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> Result<(u16, String)
     let (head, body) = answer.split_once("\r\n\r\n").context("not HTTP")?;
     let code = head.split(' ').nth(1).context("no status")?.parse()?;
     Ok((code, body.to_owned()))
+}
+
+/// The value of a series in what an endpoint for metrics answers; `None` if it is not there.
+pub async fn metric(address: SocketAddr, series: &str) -> Result<Option<f64>> {
+    let (code, text) = get(address, "/metrics").await?;
+    ensure!(code == 200, "/metrics: {code}");
+    let value = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    Ok(value.map(str::parse).transpose()?)
 }

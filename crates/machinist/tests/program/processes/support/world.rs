@@ -1,20 +1,16 @@
-//! Where a test takes place: a namespace of its own on a real API server, and the user who creates and changes
-//! MachineSets there.
+//! A [`World`] whose user creates and changes MachineSets, which the annotator looks at.
 
+use std::ops::Deref;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
-use kube::{Api, Client};
+use kube::Api;
 use machinist_api::names;
 use machinist_control_plane::ControlPlane;
-use machinist_testbed::cluster;
-use machinist_testbed::faults::Proxy;
-use machinist_testbed::poll;
+use machinist_testbed::World;
 use serde_json::{Value, json};
 
-use super::time::PATIENCE;
 pub(crate) use crate::control_plane;
 
 /// The Lease of the annotator.
@@ -32,69 +28,41 @@ pub(crate) const LARGE: Shape = Shape { instance_type: "m6i.4xlarge", vcpus: "16
 /// Not in the catalogue.
 pub(crate) const UNKNOWN: Shape = Shape { instance_type: "m99.mega", vcpus: "" };
 
-/// A namespace and its user.
-pub(crate) struct Scene {
-    pub(crate) namespace: String,
-    pub(crate) client: Client,
-    config: kube::Config,
+/// A world whose MachineSets are annotated.
+#[derive(Debug)]
+pub(crate) struct AnnotatorWorld(pub(crate) World);
+
+impl Deref for AnnotatorWorld {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.0
+    }
 }
 
-impl Scene {
-    /// A new namespace on the shared control plane.
+impl AnnotatorWorld {
+    /// On the shared control plane.
     pub(crate) async fn new(name: &str) -> Result<Self> {
         Self::on(control_plane().await?, name).await
     }
 
-    /// A new namespace on this control plane.
+    /// On this control plane.
     pub(crate) async fn on(control_plane: &ControlPlane, name: &str) -> Result<Self> {
-        let client = control_plane.client()?;
-        let namespace = cluster::namespace(&client, name).await?;
-        Ok(Self { namespace, client, config: control_plane.kube_config() })
+        Ok(Self(World::new(&control_plane.kube_config(), name).await?))
     }
 
-    /// The namespace of exactly this name, which must not exist yet.
+    /// In the namespace of exactly this name, which must not exist yet.
     pub(crate) async fn called(control_plane: &ControlPlane, namespace: String) -> Result<Self> {
-        let client = control_plane.client()?;
-        cluster::create_namespace(&client, &namespace).await?;
-        Ok(Self { namespace, client, config: control_plane.kube_config() })
-    }
-
-    /// A new proxy in front of the API server.
-    pub(crate) async fn proxy(&self) -> Result<Proxy> {
-        Proxy::start(&self.config).await
-    }
-
-    /// MachineSets, of whatever content.
-    pub(crate) fn sets(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &self.namespace, &cluster::machine_sets())
+        Ok(Self(World::called(&control_plane.kube_config(), namespace).await?))
     }
 
     pub(crate) async fn create_set(&self, name: &str, shape: Shape) -> Result<()> {
-        self.create_set_with(name, spec(shape)).await
-    }
-
-    pub(crate) async fn create_set_with(&self, name: &str, spec: Value) -> Result<()> {
-        let object = serde_json::from_value(json!({
-            "apiVersion": "machine.openshift.io/v1beta1",
-            "kind": "MachineSet",
-            "metadata": {"name": name},
-            "spec": spec,
-        }))?;
-        let created = self.sets().create(&PostParams::default(), &object).await;
-        created.with_context(|| format!("creating {name}"))?;
+        self.create_machine_set(name, json!({}), spec(shape)).await?;
         Ok(())
     }
 
     pub(crate) async fn change_set(&self, name: &str, shape: Shape) -> Result<()> {
-        let patch = Patch::Merge(json!({"spec": spec(shape)}));
-        let changed = self.sets().patch(name, &PatchParams::default(), &patch).await;
-        changed.with_context(|| format!("changing {name}"))?;
-        Ok(())
-    }
-
-    pub(crate) async fn delete_set(&self, name: &str) -> Result<()> {
-        self.sets().delete(name, &DeleteParams::default()).await?;
-        Ok(())
+        self.patch_set(name, json!({"spec": spec(shape)})).await
     }
 
     /// What the annotations of a set say about vCPUs; `None` unless all of them are there.
@@ -111,7 +79,7 @@ impl Scene {
     pub(crate) async fn annotated(&self, name: &str, shape: Shape) -> Result<Duration> {
         let start = Instant::now();
         let what = format!("{name} to be annotated");
-        poll::eventually(PATIENCE, &what, || async {
+        self.eventually(&what, || async {
             let vcpus = self.vcpus(name).await?;
             ensure!(vcpus.as_deref() == Some(shape.vcpus), "it has {vcpus:?}");
             Ok(start.elapsed())
@@ -120,7 +88,7 @@ impl Scene {
     }
 
     pub(crate) fn leases(&self) -> Api<Lease> {
-        Api::namespaced(self.client.clone(), &self.namespace)
+        self.api()
     }
 
     /// Holder and transitions of the annotator's lease.

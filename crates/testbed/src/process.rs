@@ -1,0 +1,177 @@
+//! Programs as child processes of a test: run to their end, or running with a log that is kept.
+//!
+//! Every child ends with the test process ([`children`]) and no call waits for one without a deadline.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use machinist_control_plane::children;
+use rustix::process::{Pid, Signal};
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+
+use crate::poll;
+
+/// Far more than a child takes to end or to log something on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How many lines of a log are shown when a test fails.
+const SHOWN: usize = 60;
+
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
+/// Runs the command to its end with this stdin, and returns what it printed.
+pub async fn output(command: &mut Command, stdin: &str) -> Result<Output> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = children::spawn(command)?;
+    let mut pipe = child.stdin.take().context("no pipe")?;
+    let write = async move {
+        // A process that does not read its stdin closes it.
+        pipe.write_all(stdin.as_bytes()).await.ok();
+    };
+    let both = async { tokio::join!(write, child.wait_with_output()).1 };
+    Ok(tokio::time::timeout(PATIENCE, both).await.context("the process does not end")??)
+}
+
+/// A program that is to be started with nothing in its environment but what the test sets.
+#[derive(Debug)]
+pub struct Launch {
+    /// To add arguments and variables.
+    pub command: Command,
+    home: TempDir,
+    log: PathBuf,
+}
+
+impl Launch {
+    /// The program, in a home of its own and without the metadata service of AWS. Its stderr goes to a file in the
+    /// folder `logs` whose name begins with `name`.
+    pub fn new(program: impl AsRef<Path>, logs: &str, name: &str) -> Result<Self> {
+        std::fs::create_dir_all(logs)?;
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let log = Path::new(logs).join(format!("{name}-{number}.log"));
+        let home = TempDir::new()?;
+        let mut command = Command::new(program.as_ref());
+        command
+            .env_clear()
+            .env("HOME", home.path())
+            .env("TMPDIR", home.path())
+            .env("AWS_EC2_METADATA_DISABLED", "true")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(&log)?);
+        Ok(Self { command, home, log })
+    }
+
+    /// Sets `KUBECONFIG` to a file in its home with this content.
+    pub fn kubeconfig(&mut self, content: &str) -> Result<()> {
+        let path = self.home.path().join("kubeconfig");
+        std::fs::write(&path, content)?;
+        self.command.env("KUBECONFIG", path);
+        Ok(())
+    }
+
+    /// Starts it.
+    pub fn start(mut self) -> Result<Process> {
+        let child = children::spawn(&mut self.command)?;
+        let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        Ok(Process { child, pid: pid.context("a process id")?, log: self.log, home: self.home })
+    }
+}
+
+/// A running program. Dropping it kills it.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    pid: Pid,
+    log: PathBuf,
+    home: TempDir,
+}
+
+impl Process {
+    /// Whether the identity of a Lease's holder is that of this process.
+    pub fn is_called(&self, identity: &str) -> bool {
+        identity.contains(&format!("_{}_", self.pid.as_raw_nonzero()))
+    }
+
+    /// The folder that is its home and has its temporary files.
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Everything that it has logged so far.
+    pub fn log(&self) -> Result<String> {
+        Ok(std::fs::read_to_string(&self.log)?)
+    }
+
+    /// Waits until it has logged this.
+    pub async fn until_logged(&self, text: &str) -> Result<()> {
+        poll::eventually(PATIENCE, text, || async {
+            let log = self.log()?;
+            ensure!(log.contains(text), "{log}");
+            Ok(())
+        })
+        .await
+    }
+
+    /// Waits until it listens at so many addresses, in the order of its log, be that for people or JSON.
+    pub async fn addresses<const N: usize>(&self) -> Result<[SocketAddr; N]> {
+        poll::eventually(PATIENCE, "the process to listen", || async {
+            let log = self.log()?;
+            let found: Vec<_> = log.lines().filter_map(listening).collect();
+            found.try_into().map_err(|found| anyhow!("not yet: {found:?}\n{log}"))
+        })
+        .await
+    }
+
+    /// Fails if the process has ended.
+    pub fn ensure_alive(&mut self) -> Result<()> {
+        let ended = self.child.try_wait()?;
+        ensure!(ended.is_none(), "the process has ended: {ended:?}");
+        Ok(())
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        rustix::process::kill_process(self.pid, signal).context("signal")
+    }
+
+    /// Kills it with SIGKILL and waits until it is gone.
+    pub async fn kill(&mut self) -> Result<()> {
+        self.child.kill().await.context("kill -9")
+    }
+
+    /// Waits until it ends by itself.
+    pub async fn ended(&mut self) -> Result<ExitStatus> {
+        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        Ok(ended.context("the process does not end")??)
+    }
+
+    /// Sends SIGTERM, and returns how it ended and how long that took.
+    pub async fn terminate(&mut self) -> Result<(ExitStatus, Duration)> {
+        let start = Instant::now();
+        self.signal(Signal::TERM)?;
+        Ok((self.ended().await.context("SIGTERM had no effect")?, start.elapsed()))
+    }
+}
+
+impl Drop for Process {
+    /// Always printed; the test harness shows it only if the test fails.
+    fn drop(&mut self) {
+        let log = self.log().unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        println!("--- {} ends with:", self.log.display());
+        for line in &lines[lines.len().saturating_sub(SHOWN)..] {
+            println!("{line}");
+        }
+    }
+}
+
+/// The address in a line that says so.
+fn listening(line: &str) -> Option<SocketAddr> {
+    let (_, rest) = line.split_once("listening")?.1.split_once("address")?;
+    rest.trim_start_matches(['"', ':', '=']).split(['"', ' ']).next()?.parse().ok()
+}

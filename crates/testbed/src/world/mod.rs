@@ -1,0 +1,133 @@
+//! Where a test takes place: a namespace of its own on a real API server, a proxy that can disturb what is tested, a
+//! cloud where one is needed, and the user who creates and reads objects.
+//!
+//! Invariant: the user and the kubelets reach the API server directly and are never disturbed.
+
+mod aws;
+mod cloud;
+mod events;
+mod machines;
+pub mod reading;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use kube::{Api, Client};
+
+pub use self::aws::WorldAws;
+pub use self::cloud::WorldCloud;
+pub use self::events::EventFacts;
+use crate::aws::Moto;
+use crate::cluster;
+use crate::crash::Launch;
+use crate::faults::Proxy;
+use crate::poll;
+
+/// How long anything is waited for in a world without a deadline. It takes a few seconds on an idle machine.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A namespace and everything around it.
+pub struct World {
+    /// The namespace that belongs to this world alone.
+    pub namespace: String,
+    /// The user's client, which leads directly to the API server.
+    pub client: Client,
+    /// The user's way to the API server.
+    pub config: kube::Config,
+    /// The way of what is tested to the API server.
+    pub proxy: Proxy,
+    /// A simulated cloud of its own.
+    pub cloud: Option<WorldCloud>,
+    /// AWS with an estate of its own.
+    pub aws: Option<WorldAws>,
+    deadline: Option<Instant>,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World")
+            .field("namespace", &self.namespace)
+            .field("proxy", &self.proxy)
+            .finish_non_exhaustive()
+    }
+}
+
+impl World {
+    /// A new namespace whose name begins with `name`, and a proxy.
+    pub async fn new(api_server: &kube::Config, name: &str) -> Result<Self> {
+        let client = Client::try_from(api_server.clone()).context("the user's own client")?;
+        let namespace = cluster::namespace(&client, name).await?;
+        Self::in_namespace(api_server, client, namespace).await
+    }
+
+    /// The namespace of exactly this name, which must not exist yet, and a proxy.
+    pub async fn called(api_server: &kube::Config, namespace: String) -> Result<Self> {
+        let client = Client::try_from(api_server.clone()).context("the user's own client")?;
+        cluster::create_namespace(&client, &namespace).await?;
+        Self::in_namespace(api_server, client, namespace).await
+    }
+
+    async fn in_namespace(
+        api_server: &kube::Config,
+        client: Client,
+        namespace: String,
+    ) -> Result<Self> {
+        let (proxy, config) = (Proxy::start(api_server).await?, api_server.clone());
+        Ok(Self { namespace, client, config, proxy, cloud: None, aws: None, deadline: None })
+    }
+
+    /// The same world, in which nothing is waited for any more after this time.
+    #[must_use]
+    pub fn within(self, lifetime: Duration) -> Self {
+        Self { deadline: Some(Instant::now() + lifetime), ..self }
+    }
+
+    /// The same world with a simulated cloud, whose clock goes `scale` times as fast as real time.
+    pub async fn with_cloud(self, scale: f64) -> Result<Self> {
+        let cloud = WorldCloud::start(&self.config, scale).await?.behind(&self.proxy)?;
+        Ok(Self { cloud: Some(cloud), ..self })
+    }
+
+    /// The same world with AWS, in which its cluster is called like its namespace.
+    pub async fn with_aws(self, moto: &Arc<Moto>) -> Result<Self> {
+        let aws = WorldAws::start(moto, &self.proxy, &self.config, &self.namespace).await?;
+        Ok(Self { aws: Some(aws), ..self })
+    }
+
+    /// Another proxy in front of the API server, for a process of its own.
+    pub async fn another_proxy(&self) -> Result<Proxy> {
+        Proxy::start(&self.config).await
+    }
+
+    /// Objects of one kind in this namespace.
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// What a process that is tested has to know.
+    pub fn launch(&self) -> Launch {
+        let simulated = self.cloud.as_ref().map(|cloud| &cloud.endpoint);
+        let cloud = simulated.or(self.aws.as_ref().map(|aws| &aws.endpoint)).cloned();
+        Launch { cloud, ..Launch::new(&self.proxy, &self.namespace) }
+    }
+
+    /// How long something may be waited for now.
+    pub fn time_left(&self) -> Duration {
+        self.deadline.map_or(PATIENCE, |end| end.saturating_duration_since(Instant::now()))
+    }
+
+    /// Waits until the check holds (see [`poll::eventually`]).
+    pub async fn eventually<T, C, F>(&self, what: &str, check: C) -> Result<T>
+    where
+        C: FnMut() -> F,
+        F: Future<Output = Result<T>>,
+    {
+        poll::eventually(self.time_left(), what, check).await
+    }
+}
