@@ -7,7 +7,6 @@
 //! xtask image [ARG ...]     build the container image with docker, podman or buildah; ARGs go to its `build`
 //! xtask test [ARG ...]      build all tests, then run the test binaries side by side; ARGs go to `cargo test`
 //! ```
-//!
 //! A check reads the tree, returns findings and changes nothing. What cargo, clippy or a known tool does is not here.
 
 mod cargo;

@@ -118,7 +118,7 @@ impl Condition {
     }
 
     /// Whether both are equal apart from the time.
-    fn says_the_same_as(&self, other: &Self) -> bool {
+    fn is_equivalent_to(&self, other: &Self) -> bool {
         let Self { kind, status, severity, reason, message, last_transition: _ } = self;
         (kind, status, severity, reason, message)
             == (&other.kind, &other.status, &other.severity, &other.reason, &other.message)
@@ -162,7 +162,7 @@ pub fn set(
     let mut list: Option<Vec<Condition>> = None;
     for wanted in wanted {
         let known = find(list.as_deref().unwrap_or(current), &wanted.kind);
-        if known.is_some_and(|known| known.says_the_same_as(&wanted)) {
+        if known.is_some_and(|known| known.is_equivalent_to(&wanted)) {
             continue;
         }
         let list = list.get_or_insert_with(|| current.to_vec());

@@ -10,11 +10,11 @@ pub struct MachineTimings {
     /// The poll interval for an instance that is created or terminated.
     pub poll: Duration,
     /// How long the description of an instance is served from the cache.
-    pub sighting: Duration,
+    pub instance_ttl: Duration,
     /// How long lookups of instances are collected for one request.
     pub gather: Duration,
     /// The shortest time between two lookup requests to the same cloud.
-    pub between_questions: Duration,
+    pub between_requests: Duration,
     /// How long a new instance may be invisible in the cloud API.
     pub consistency: Duration,
     /// The drain deadline.
@@ -32,7 +32,7 @@ pub struct MachineTimings {
     /// The first backoff of a failure domain.
     pub domain_pause: Duration,
     /// How long changes of Machines are collected before their MachineSet is reconciled.
-    pub children: Duration,
+    pub machine_debounce: Duration,
     /// The shortest time between two writes of changing counts of a MachineSet.
     pub set_counts: Duration,
 }
@@ -43,9 +43,9 @@ impl Default for MachineTimings {
         Self {
             creation: seconds(20 * 60),
             poll: seconds(20),
-            sighting: seconds(30),
+            instance_ttl: seconds(30),
             gather: Duration::from_millis(50),
-            between_questions: seconds(2),
+            between_requests: seconds(2),
             consistency: seconds(60),
             drain: seconds(2 * 60 * 60),
             eviction_retry: seconds(5),
@@ -54,7 +54,7 @@ impl Default for MachineTimings {
             volume_detach: seconds(120),
             domain_pause_max: seconds(10 * 60),
             domain_pause: seconds(5),
-            children: Duration::from_millis(200),
+            machine_debounce: Duration::from_millis(200),
             set_counts: seconds(1),
         }
     }
@@ -67,9 +67,9 @@ impl MachineTimings {
         Self {
             creation: self.creation.mul_f64(factor),
             poll: self.poll.mul_f64(factor),
-            sighting: self.sighting.mul_f64(factor),
+            instance_ttl: self.instance_ttl.mul_f64(factor),
             gather: self.gather.mul_f64(factor),
-            between_questions: self.between_questions.mul_f64(factor),
+            between_requests: self.between_requests.mul_f64(factor),
             consistency: self.consistency.mul_f64(factor),
             drain: self.drain.mul_f64(factor),
             eviction_retry: self.eviction_retry.mul_f64(factor),
@@ -78,7 +78,7 @@ impl MachineTimings {
             volume_detach: self.volume_detach.mul_f64(factor),
             domain_pause_max: self.domain_pause_max.mul_f64(factor),
             domain_pause: self.domain_pause.mul_f64(factor),
-            children: self.children.mul_f64(factor),
+            machine_debounce: self.machine_debounce.mul_f64(factor),
             set_counts: self.set_counts.mul_f64(factor),
         }
     }

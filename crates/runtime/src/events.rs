@@ -28,7 +28,7 @@ const LONGEST_NOTE: usize = 1024;
 #[derive(Debug)]
 pub struct Events {
     /// What was published within the window, by the hash of object and reason: thousands are remembered.
-    said: Mutex<ExpiringMap<u64, Said>>,
+    published: Mutex<ExpiringMap<u64, Published>>,
     window: Duration,
     clock: SharedClock,
     metrics: Arc<Metrics>,
@@ -36,7 +36,7 @@ pub struct Events {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Said {
+struct Published {
     times: u32,
     last_note: u64,
 }
@@ -57,7 +57,7 @@ impl Events {
         metrics: Arc<Metrics>,
         identity: String,
     ) -> Self {
-        Self { said: Mutex::default(), window, clock, metrics, identity }
+        Self { published: Mutex::default(), window, clock, metrics, identity }
     }
 
     /// Publishes an Event, unless it was published within the window.
@@ -69,7 +69,7 @@ impl Events {
         note: &EventNote,
     ) -> Result<(), WriteError> {
         let reason = note.reason.as_str();
-        if !self.may_say(&regarding.meta.uid, note) {
+        if !self.may_publish(&regarding.meta.uid, note) {
             self.metrics.event(reason, "suppressed");
             return Ok(());
         }
@@ -78,13 +78,13 @@ impl Events {
             namespace => namespace,
         };
         let event = self.event(namespace, controller, regarding, note);
-        let plan = format!("say {reason} about {}", regarding.meta.key);
+        let plan = format!("publish Event {reason} of {}", regarding.meta.key);
         let (result, ended) = match writer.create_event(namespace, &event, &plan).await {
             Ok(Some(())) => ("written", Ok(())),
             Ok(None) => ("left-out", Ok(())),
             Err(error) if error.already_exists() => ("known", Ok(())),
             Err(error) => {
-                self.said.lock().remove(&topic(&regarding.meta.uid, note.reason));
+                self.published.lock().remove(&topic(&regarding.meta.uid, note.reason));
                 ("failed", Err(error))
             }
         };
@@ -92,21 +92,21 @@ impl Events {
         ended
     }
 
-    fn may_say(&self, uid: &Uid, note: &EventNote) -> bool {
+    fn may_publish(&self, uid: &Uid, note: &EventNote) -> bool {
         let (now, topic) = (self.clock.uptime(), topic(uid, note.reason));
         let last_note = fnv1a(note.note.as_bytes());
-        let mut memory = self.said.lock();
-        let said = memory.get(&topic, now).copied().unwrap_or_default();
-        let repeated = said.times > 0 && said.last_note == last_note;
-        if repeated || said.times >= NOTES_PER_WINDOW {
+        let mut memory = self.published.lock();
+        let published = memory.get(&topic, now).copied().unwrap_or_default();
+        let repeated = published.times > 0 && published.last_note == last_note;
+        if repeated || published.times >= NOTES_PER_WINDOW {
             return false;
         }
-        let said = Said { times: said.times + 1, last_note };
-        if said.times == 1 {
-            memory.insert(topic, said, now, self.window);
+        let published = Published { times: published.times + 1, last_note };
+        if published.times == 1 {
+            memory.insert(topic, published, now, self.window);
         } else {
             memory.update(&topic, |before| {
-                *before = said;
+                *before = published;
                 self.window
             });
         }
@@ -123,8 +123,8 @@ impl Events {
         let now = self.clock.now();
         let Regarding { resource, meta } = regarding;
         let subject: String = meta.key.name.chars().take(200).collect();
-        let said = format!("{}\0{}\0{}\0", meta.uid, note.reason.as_str(), note.note);
-        let name = format!("{subject}.{:016x}", fnv1a(said.as_bytes()));
+        let published = format!("{}\0{}\0{}\0", meta.uid, note.reason.as_str(), note.note);
+        let name = format!("{subject}.{:016x}", fnv1a(published.as_bytes()));
         let mut text = note.note.clone();
         if text.len() > LONGEST_NOTE {
             text.truncate(text.floor_char_boundary(LONGEST_NOTE - 3));
@@ -179,15 +179,15 @@ mod tests {
         let window = Duration::from_secs(600);
         let events = Events::new(window, clock.clone(), Arc::default(), "me".to_owned());
         let (a, b) = (Uid("a".into()), Uid("b".into()));
-        assert!(events.may_say(&a, &note("x")));
-        assert!(!events.may_say(&a, &note("x")));
-        assert!(events.may_say(&b, &note("x")), "another object has its own limit");
+        assert!(events.may_publish(&a, &note("x")));
+        assert!(!events.may_publish(&a, &note("x")));
+        assert!(events.may_publish(&b, &note("x")), "another object has its own limit");
         for n in 1..NOTES_PER_WINDOW {
-            assert!(events.may_say(&a, &note(&n.to_string())));
+            assert!(events.may_publish(&a, &note(&n.to_string())));
         }
-        assert!(!events.may_say(&a, &note("one too many")));
+        assert!(!events.may_publish(&a, &note("one too many")));
         clock.advance(window);
-        assert!(events.may_say(&a, &note("x")));
+        assert!(events.may_publish(&a, &note("x")));
     }
 
     #[test]

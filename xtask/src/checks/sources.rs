@@ -1,5 +1,5 @@
-//! Rules for every Rust file: length, width of lines, length of the module docs, module names, and words that Kubernetes
-//! documentation does not use.
+//! Rules for every Rust file: length, width of lines, length of the module docs, module names, and words that the
+//! Kubernetes documentation does not use.
 
 use anyhow::Result;
 

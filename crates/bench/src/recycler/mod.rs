@@ -1,14 +1,12 @@
 //! The recycler: what tens of thousands of Events cost it, how soon it decides, and what the same evaluation costs a
 //! poller.
 //!
-//! - [`stage`]: an API server, groups in Auto Scaling (moto), Nodes, Pods and Events; [`live`]: the real program
-//!   beside them.
-//! - [`latency`]: from an Event to the decision, against a bare watch; [`polling`]: the same evaluation by lists and
-//!   reads.
-//! - [`figures`]: from measurements to the report.
+//! [`stage`]: an API server, groups in Auto Scaling (moto), Nodes, Pods and Events. [`live`]: the real program beside
+//! them. [`latency`]: from an Event to the decision, against a bare watch. [`polling`]: the same evaluation by lists
+//! and reads. [`figures`]: from measurements to the report.
 //!
-//! An EventRecycler that never has enough events counts a tenth of them; another one, that only pretends, decides at
-//! the first event.
+//! An EventRecycler that never has enough events counts a tenth of them; another one with `dryRun` decides at the
+//! first event.
 
 mod figures;
 mod latency;

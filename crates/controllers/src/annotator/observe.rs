@@ -58,9 +58,9 @@ async fn ask<S: State>(
 ) -> CloudAnswer {
     let Ok(shape) = &set.shape else { return CloudAnswer::NoRegion };
     match annotator.access.resolve(&set.meta.key.namespace, shape).await {
-        Ok(realm) => {
+        Ok(access) => {
             let instance_type = shape.instance_type.clone();
-            CloudAnswer::Answered(cloud.look(&Question { access: realm, instance_type }))
+            CloudAnswer::Answered(cloud.look(&Question { access, instance_type }))
         }
         Err(CloudAccessError::NoRegion) => CloudAnswer::NoRegion,
         Err(CloudAccessError::NoSecret(key)) => CloudAnswer::NoSecret(key),

@@ -1,6 +1,6 @@
 //! Machines as the caches store them: what the controllers read, and little else. The Machines of a set have the same
-//! provider spec, so each distinct spec is stored and parsed once. Owners, labels, hooks, conditions and names repeat as
-//! well and are interned.
+//! provider spec, so each distinct spec is stored and parsed once. Owners, labels, hooks, conditions and names repeat,
+//! too, and are interned.
 
 mod specs;
 

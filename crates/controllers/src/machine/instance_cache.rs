@@ -69,8 +69,8 @@ impl InstanceCache {
         let source = Source { timings, call_timeout, requeue: Arc::clone(&requeue) };
         let batches = BatchTimings {
             gather: timings.gather,
-            pause: timings.between_questions,
-            sweep: timings.sighting,
+            pause: timings.between_requests,
+            sweep: timings.instance_ttl,
             size: BATCH,
         };
         Self { cache: BatchCache::new(source, tasks, clock, batches), requeue }
@@ -140,8 +140,8 @@ impl BatchSource for Source {
 
     /// An instance that is not running is polled, and each poll has to observe it again.
     fn ttl(&self, Entry { instance, unused }: &Entry) -> Duration {
-        let MachineTimings { sighting, poll, creation, .. } = self.timings;
-        let ttl = if instance.is_running() { sighting } else { sighting.min(poll / 2) };
+        let MachineTimings { instance_ttl, poll, creation, .. } = self.timings;
+        let ttl = if instance.is_running() { instance_ttl } else { instance_ttl.min(poll / 2) };
         // Workers may be late with the reconcile that uses it.
         if *unused { ttl.max(creation / 4) } else { ttl }
     }

@@ -151,7 +151,7 @@ impl Controller for MachineSetController {
                 for_sets.add_changed(change.key, change);
             }
         });
-        let debounce = self.settings.timings.children;
+        let debounce = self.settings.timings.machine_debounce;
         let (for_machines, sets) = (Arc::clone(queue), Arc::clone(&self.sets));
         self.machines.subscribe(move |change| {
             for entry in [change.before, change.after].into_iter().flatten() {

@@ -25,7 +25,7 @@ fn machine_timings() -> MachineTimings {
         creation: Duration::from_hours(1),
         drain: Duration::from_hours(1),
         // Long enough that a status is written once for all Machines of a step.
-        children: Duration::from_millis(300),
+        machine_debounce: Duration::from_millis(300),
         ..MachineTimings::default().scaled(0.02)
     }
 }

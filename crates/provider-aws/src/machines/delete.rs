@@ -39,8 +39,8 @@ impl Ec2Machines {
             return Ok(Deletion::UnderWay(messages::instance_state(&found.id, &found.state)));
         }
         let foreign = finds.foreign(machine);
-        let doubtful = foreign.filter(|found| found.exists());
-        if let Some(error) = doubtful.and_then(|found| unproven_owner(found, machine)) {
+        let unproven = foreign.filter(|found| found.exists());
+        if let Some(error) = unproven.and_then(|found| unproven_owner(found, machine)) {
             return Err(error);
         }
         let seen = own.iter().any(|found| is_the_last(found, machine));

@@ -24,7 +24,7 @@ pub(crate) fn cluster_tags(machine: &MachineRef) -> Vec<String> {
     machine.clusters().map(cluster_tag).collect()
 }
 
-pub(crate) fn says_owned(name: &str, value: &str) -> bool {
+pub(crate) fn marks_owned(name: &str, value: &str) -> bool {
     name.starts_with(CLUSTER) && value == "owned"
 }
 

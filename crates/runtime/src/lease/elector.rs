@@ -319,7 +319,7 @@ impl Elector {
         let left = expiry.saturating_sub(self.shared.clock.uptime());
         let seen = match tokio::time::timeout(left, self.next_line(news)).await {
             Err(_) => return,
-            Ok(line) => line.and_then(|line| Record::told(&line)),
+            Ok(line) => line.and_then(|line| Record::from_watch(&line)),
         };
         match seen {
             Ok(record) => self.see(record),

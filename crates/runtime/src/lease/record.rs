@@ -58,7 +58,7 @@ impl Record {
     }
 
     /// The Lease in a watch event; `None` if it was deleted.
-    pub(super) fn told(line: &[u8]) -> Result<Option<Self>, ApiError> {
+    pub(super) fn from_watch(line: &[u8]) -> Result<Option<Self>, ApiError> {
         let line: WatchLine<'_> = serde_json::from_slice(line)?;
         match line.kind {
             "ADDED" | "MODIFIED" => Self::parse(line.object.get().as_bytes()).map(Some),

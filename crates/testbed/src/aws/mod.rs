@@ -1,18 +1,12 @@
 //! AWS on this machine: moto (a Python stand-in for the AWS APIs) behind a front of ours.
 //!
-//! moto answers most of EC2 and Auto Scaling, but it is kinder than AWS: it forgets idempotency tokens, has no pending
-//! instances, no eventual consistency and no throttling. [`front`] puts these back, and [`AwsBed`] starts both parts.
-//! [`Estate`] is what a test owns in AWS, past the front; [`Kubelets`] are what its instances run.
+//! moto is kinder than AWS: it forgets idempotency tokens, has no pending instances, no eventual consistency and no
+//! throttling. [`front`] adds these, and [`AwsBed`] starts both. [`Estate`] is what a test owns in AWS, past the front;
+//! [`Kubelets`] are what its instances run. It needs `python3`; the packages are pinned in
+//! `tools/moto/requirements.txt`.
 //!
-//! ```text
-//! code under test ──(plain or TLS)──> Front ──(plain)──> moto
-//! ```
-//!
-//! In: nothing but `python3` (the packages are pinned in `tools/moto/requirements.txt`).
-//! Out: an endpoint URL, a CA when TLS is on, and a handle on the front.
-//!
-//! Invariants: everything listens on loopback only; moto ends with the process that started it,
-//! also when that process is killed. Not here: the AWS SDK, and any Kubernetes.
+//! Invariants: everything listens on loopback only; moto ends with the process that started it, also when that process
+//! is killed.
 
 mod authority;
 pub mod estate;

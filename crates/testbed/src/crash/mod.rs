@@ -1,15 +1,12 @@
 //! The crash harness: every write of a controller is made to fail in every way, one at a time.
 //!
-//! A [`Scenario`] is run once undisturbed in front of a [`Subject`] (the controller). Each write that
-//! the subject made is a [`CrashPoint`]. Then, for every point and every [`Fault`], the scenario runs
-//! again in a [`World`](crate::World) of its own, the fault strikes at that point, and the end state must be the one
-//! of the undisturbed run.
+//! A [`Scenario`] is run once undisturbed in front of a [`Subject`] (the controller). Each write that the subject made
+//! is a [`CrashPoint`]. Then, for every point and every [`Fault`], the scenario runs again in a
+//! [`World`](crate::World) of its own, the fault strikes at that point, and the end state must be the one of the
+//! undisturbed run. The result is a [`Report`].
 //!
-//! Input: subject, scenario, one or more API servers. Output: a [`Report`].
-//! Invariants: one fault per world; a point that is not met again is a failure, not a pass; the user
-//! of the scenario talks to the API server directly and is never disturbed.
-//! Not here: how faults reach the wire ([`crate::faults`]), and what a controller is: anything that can be
-//! started with a kubeconfig and killed will do.
+//! Invariants: one fault per world; a point that is not met again is a failure; the user of the scenario talks to the
+//! API server directly. How faults reach the wire is in [`crate::faults`].
 
 mod diff;
 mod fault;

@@ -1,7 +1,5 @@
 //! Makes the states of two runs comparable: what differs by nature is replaced by a stable stand-in.
 //!
-//! Input: objects as the API server returned them. Output: one JSON array, sorted.
-//!
 //! - dropped: `resourceVersion`, `managedFields`, `creationTimestamp`, `generation`, `selfLink`
 //! - uids become `<uid of Kind/name>` wherever they occur, unknown ones `<uid>`; the namespace becomes
 //!   `<namespace>`; times become `<time>`

@@ -1,16 +1,11 @@
 //! Fault injection between any Kubernetes client and the API server.
 //!
-//! A [`Proxy`] listens on a loopback port, forwards to the real API server and disturbs the requests
-//! that its [`Rule`]s name. It sits next to the socket, below every retry of the client, so the same
-//! mechanism serves a controller inside the test and one in a process of its own, and production code
-//! has no hook for it.
+//! A [`Proxy`] listens on a loopback port, forwards to the real API server and disturbs the requests that its [`Rule`]s
+//! name. It sits next to the socket, below every retry of the client, so the same mechanism serves a controller inside
+//! the test and one in a process of its own. [`RequestLog`] has everything that went through.
 //!
-//! Input: requests of any client, rules (data, changed at any time). Output: answers, and a
-//! [`RequestLog`] of everything that went through.
-//! Invariants: an undisturbed answer is the API server's own, errors included; a watch is streamed
-//! event by event; the first rule that fits decides.
-//! Not here: what only AWS does wrong (see the AWS front), undecodable objects (those are put into the API for
-//! real), connection upgrades such as `exec`.
+//! Invariants: an undisturbed answer is the API server's own, errors included; a watch is streamed event by event; the
+//! first rule that fits decides. Not here: what only AWS does wrong, connection upgrades such as `exec`.
 
 mod body;
 mod filter;

@@ -1,18 +1,12 @@
-//! Compares the fields that a controller declares with those that it wrote, from the API server's audit log.
-//!
-//! | file | what |
-//! |---|---|
-//! | `claims` | the declared fields |
-//! | `touches` | what the writes in an audit log touched |
-//! | `fields` | objects as paths and values |
+//! Compares the fields that a controller declares (`claims`) with those that it wrote (`touches`, from the API server's
+//! audit log, as paths and values of `fields`).
 //!
 //! A test runs a controller through everything that it can write, on a control plane whose log has bodies
 //! ([`control_plane`]), and calls [`compare`]: a write that is not declared is a failure, and so is a declaration
 //! without a write.
 //!
 //! Paths read like `spec.replicas`, `metadata.annotations[example.com/x]`, `status.conditions[Ready].status`. The
-//! `labels` annotation of cluster-autoscaler is a list of pairs that belong to different parties:
-//! `metadata.annotations[…/labels][kubernetes.io/arch]`.
+//! `labels` annotation of cluster-autoscaler is a list of pairs: `metadata.annotations[…/labels][kubernetes.io/arch]`.
 
 mod claims;
 mod fields;

@@ -97,7 +97,9 @@ impl BatchSource for Source {
     fn ttl(&self, membership: &Membership) -> Duration {
         match membership {
             Observed::Present(_) => self.timings.sync_period,
-            Observed::NotAsked | Observed::Unknown(_) | Observed::Absent => self.machines.sighting,
+            Observed::NotAsked | Observed::Unknown(_) | Observed::Absent => {
+                self.machines.instance_ttl
+            }
         }
     }
 

@@ -126,9 +126,9 @@ pub(crate) fn missing_tags(
     let spec = ProviderConfig::read(&machine.spec).map(|config| config.tags).unwrap_or_default();
     let mut wanted = tags::wanted(machine, &spec, settings.unwrap_or(&none));
     // Another controller may have used another name of the cluster, and AWS's components do not support two.
-    let is_owned = found.tags.iter().any(|(name, value)| tags::says_owned(name, value));
+    let is_owned = found.tags.iter().any(|(name, value)| tags::marks_owned(name, value));
     wanted.retain(|name, value| {
-        found.tag(name) != Some(value) && !(is_owned && tags::says_owned(name, value))
+        found.tag(name) != Some(value) && !(is_owned && tags::marks_owned(name, value))
     });
     wanted
 }

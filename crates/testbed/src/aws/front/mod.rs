@@ -1,22 +1,12 @@
 //! The front: an HTTP server before moto that adds what EC2 does and moto does not.
 //!
-//! | what | where |
-//! |---|---|
-//! | idempotency tokens of `RunInstances` and `AllocateHosts` | `tokens` |
-//! | filter `client-token`; states and visibility in answers | `describe` |
-//! | how long an instance is hidden, pending, shutting down, remembered | `instances`, [`Behaviour`] |
-//! | zones of another type | [`Behaviour`] |
-//! | Auto Scaling groups that need time to launch; their refusals | `groups` |
-//! | `{Start,Cancel,Describe}InstanceRefresh`, `CompleteLifecycleAction` | `refresh` |
-//! | throttling, errors, delays, lost connections | [`Rule`], [`Effect`] |
-//! | a record of every call | [`Call`] |
+//! Idempotency tokens (`tokens`), the filter `client-token`, states and visibility in answers (`describe`), how long an
+//! instance is hidden, pending or shutting down (`instances`, [`Behaviour`]), Auto Scaling groups that need time to
+//! launch (`groups`), instance refreshes (`refresh`), throttling, errors, delays and lost connections ([`Rule`],
+//! [`Effect`]), and a record of every call ([`Call`]). Other AWS services pass through.
 //!
-//! In: the address of a moto. Out: [`Front`], the handle of a test.
-//!
-//! Invariants: idempotency is always on, everything else only on request; what the front asks
-//! moto for its own needs is not in the log; time comes from [`Clock`] alone, so a test moves it
-//! instead of sleeping. Not here: other AWS services, whose calls pass through untouched
-//! (rules and the log do apply to them).
+//! Invariants: idempotency is always on, everything else only on request; the front's own requests to moto are not
+//! recorded; time comes from [`Clock`] alone, so a test moves it instead of sleeping.
 
 mod answer;
 mod behaviour;
