@@ -10,29 +10,29 @@ use machinist_provider_aws::TypeTimings;
 use machinist_testbed::aws::{Effect, Rule};
 
 use crate::stub::{Stub, page};
-use crate::support::{TYPES, World, access, bed};
+use crate::support::{Fixture, TYPES, access, bed};
 
 const NO_PAUSE: Backoff = Backoff { base: Duration::ZERO, max: Duration::ZERO };
 
 #[tokio::test]
 async fn throttled_twice_then_answered() {
-    let (bed, world) = (bed().await, World::new());
+    let (bed, fixture) = (bed().await, Fixture::new());
     bed.front().inject(Rule::next(TYPES, Effect::Throttle).times(2));
     let access = access(&bed.endpoint_url());
-    let failure = world.failure(&access, "m5.large").await;
+    let failure = fixture.failure(&access, "m5.large").await;
     assert_eq!((failure.category, failure.retry), (Category::Throttled, Retry::Backoff));
     assert_eq!(bed.front().calls_of(TYPES).len(), 1, "the SDK does not retry");
-    assert_eq!(world.told(), ["m5.large"]);
+    assert_eq!(fixture.told(), ["m5.large"]);
 
     // Nothing happens before the pause ends; a late query wakes the task.
-    world.look(&access, "m5.large");
-    world.clock.advance(Duration::from_secs(1));
-    world.look(&access, "m5.large");
-    world.calls(2).await;
-    world.clock.advance(Duration::from_secs(2));
-    world.capacity(&access, "m5.large").await;
-    assert_eq!(world.told(), ["m5.large", "m5.large"], "a repeat is no news");
-    let results: Vec<_> = world.counter.calls.lock().iter().map(|call| call.1).collect();
+    fixture.look(&access, "m5.large");
+    fixture.clock.advance(Duration::from_secs(1));
+    fixture.look(&access, "m5.large");
+    fixture.calls(2).await;
+    fixture.clock.advance(Duration::from_secs(2));
+    fixture.capacity(&access, "m5.large").await;
+    assert_eq!(fixture.told(), ["m5.large", "m5.large"], "a repeat is no news");
+    let results: Vec<_> = fixture.counter.calls.lock().iter().map(|call| call.1).collect();
     assert_eq!(results, ["Throttled", "Throttled", "ok"]);
     assert!(bed.front().unmet_rules().is_empty());
 }
@@ -43,12 +43,12 @@ async fn source_retries_without_queries() {
     bed.front().inject(Rule::next(TYPES, Effect::ResetBefore));
     // The manual clock does not advance during retries.
     let timings = TypeTimings { retry: NO_PAUSE, ..TypeTimings::default() };
-    let world = World::with(timings);
+    let fixture = Fixture::with(timings);
     let access = access(&bed.endpoint_url());
-    world.look(&access, "m5.large");
-    world.calls(2).await;
-    assert!(matches!(world.look(&access, "m5.large"), ObservedCapacity::Present(_)));
-    assert_eq!(world.told(), ["m5.large", "m5.large"]);
+    fixture.look(&access, "m5.large");
+    fixture.calls(2).await;
+    assert!(matches!(fixture.look(&access, "m5.large"), ObservedCapacity::Present(_)));
+    assert_eq!(fixture.told(), ["m5.large", "m5.large"]);
 }
 
 #[tokio::test]
@@ -69,9 +69,9 @@ async fn refusals_and_lost_answers_by_category() {
     ];
     let bed = bed().await;
     for (effect, category, retry) in cases {
-        let world = World::new();
+        let fixture = Fixture::new();
         bed.front().inject(Rule::next(TYPES, effect.clone()));
-        let failure = world.failure(&access(&bed.endpoint_url()), "m5.large").await;
+        let failure = fixture.failure(&access(&bed.endpoint_url()), "m5.large").await;
         assert_eq!((failure.category, failure.retry), (category, retry), "{effect:?}: {failure:?}");
         assert!(!failure.message.contains("x1"), "{failure:?}");
     }
@@ -88,8 +88,8 @@ async fn responses_without_xml_are_an_outage() {
         (200, half),
     ] {
         let stub = Stub::start([(reply.0, reply.1.to_owned())]).await;
-        let world = World::new();
-        let answer = world
+        let fixture = Fixture::new();
+        let answer = fixture
             .until(&access(&stub.endpoint), "m5.large", |answer| match answer {
                 ObservedCapacity::NotAsked => None,
                 other => Some(other.clone()),
@@ -104,14 +104,14 @@ async fn responses_without_xml_are_an_outage() {
 async fn refused_connections_and_timeouts_are_outages() {
     let timings =
         TypeTimings { request_timeout: Duration::from_millis(300), ..TypeTimings::default() };
-    let world = World::with(timings);
+    let fixture = Fixture::with(timings);
     // Bound, so that the port is not used otherwise; not accepting, so that the request waits.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
-    let failure = world.failure(&access(&endpoint), "m5.large").await;
+    let failure = fixture.failure(&access(&endpoint), "m5.large").await;
     assert_eq!(failure.category, Category::Unavailable, "{failure:?}");
     drop(silent);
-    let failure = world.failure(&access(&format!("{endpoint}/again")), "m5.large").await;
+    let failure = fixture.failure(&access(&format!("{endpoint}/again")), "m5.large").await;
     assert_eq!(failure.category, Category::Unavailable, "{failure:?}");
 }
 
@@ -119,15 +119,15 @@ async fn refused_connections_and_timeouts_are_outages() {
 async fn other_failure_category_is_announced() {
     let stub = Stub::start([(500, "<html/>".to_owned())]).await;
     let timings = TypeTimings { retry: NO_PAUSE, ..TypeTimings::default() };
-    let world = World::with(timings);
+    let fixture = Fixture::with(timings);
     let access = access(&stub.endpoint);
-    world.failure(&access, "a.1").await;
-    world.calls(3).await;
-    assert_eq!(world.told(), ["a.1"]);
+    fixture.failure(&access, "a.1").await;
+    fixture.calls(3).await;
+    assert_eq!(fixture.told(), ["a.1"]);
     let refusal = "<Response><Errors><Error><Code>AuthFailure</Code><Message>No</Message></Error>\
                    </Errors><RequestID>r</RequestID></Response>";
     stub.say((401, refusal.to_owned()));
-    world
+    fixture
         .until(&access, "a.1", |answer| match answer {
             ObservedCapacity::Unknown(failure) if failure.category == Category::Unauthorised => {
                 Some(())
@@ -136,6 +136,6 @@ async fn other_failure_category_is_announced() {
         })
         .await;
     stub.say(page(&[("a.1", 1)], None));
-    world.capacity(&access, "a.1").await;
-    assert_eq!(world.told(), ["a.1", "a.1", "a.1"]);
+    fixture.capacity(&access, "a.1").await;
+    assert_eq!(fixture.told(), ["a.1", "a.1", "a.1"]);
 }

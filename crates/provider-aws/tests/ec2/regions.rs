@@ -7,17 +7,17 @@ use machinist_domain::retry::{Category, Retry};
 use machinist_provider::access::CloudAccess;
 use machinist_testbed::aws::{AwsBed, Effect, Rule};
 
-use crate::support::{REGIONS, TYPES, World, access, bed};
+use crate::support::{Fixture, REGIONS, TYPES, access, bed};
 
-/// A world whose Secret `aws` leads to the bed.
-async fn world() -> (AwsBed, World) {
-    let (bed, world) = (bed().await, World::new());
+/// A fixture whose Secret `aws` leads to the bed.
+async fn fixture() -> (AwsBed, Fixture) {
+    let (bed, fixture) = (bed().await, Fixture::new());
     let file = format!(
         "[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key = y\nendpoint_url = {}\n",
         bed.endpoint_url()
     );
-    world.secrets.put("aws", &[("credentials", &file)]);
-    (bed, world)
+    fixture.secrets.put("aws", &[("credentials", &file)]);
+    (bed, fixture)
 }
 
 fn region(name: &str) -> CloudAccess {
@@ -26,47 +26,47 @@ fn region(name: &str) -> CloudAccess {
 
 #[tokio::test]
 async fn well_known_regions_are_not_looked_up() {
-    let (bed, world) = world().await;
-    world.capacity(&region("eu-west-1"), "m5.large").await;
-    world.capacity(&region("us-gov-west-1"), "m5.large").await;
+    let (bed, fixture) = fixture().await;
+    fixture.capacity(&region("eu-west-1"), "m5.large").await;
+    fixture.capacity(&region("us-gov-west-1"), "m5.large").await;
     let closed = CloudAccess { region: "ap-southeast-4".into(), ..access(&bed.endpoint_url()) };
-    world.capacity(&closed, "m5.large").await;
+    fixture.capacity(&closed, "m5.large").await;
     assert!(bed.front().calls_of(REGIONS).is_empty());
 }
 
 #[tokio::test]
 async fn invalid_and_disabled_regions_take_one_call() {
-    let (bed, world) = world().await;
-    let invalid = world.failure(&region("eu-nowhere-1"), "m5.large").await;
+    let (bed, fixture) = fixture().await;
+    let invalid = fixture.failure(&region("eu-nowhere-1"), "m5.large").await;
     assert_eq!(
         (invalid.category, invalid.retry),
         (Category::InvalidConfiguration, Retry::OnChange)
     );
     assert_eq!(invalid.message, "region eu-nowhere-1 is not a valid region");
-    let closed = world.failure(&region("ap-southeast-4"), "m5.large").await;
+    let closed = fixture.failure(&region("ap-southeast-4"), "m5.large").await;
     assert!(closed.message.starts_with("region ap-southeast-4 is not opted in"));
     assert_eq!((closed.category, closed.retry), (Category::InvalidConfiguration, Retry::OnChange));
-    world.capacity(&region("af-south-1"), "m5.large").await;
+    fixture.capacity(&region("af-south-1"), "m5.large").await;
     let calls = bed.front().calls_of(REGIONS);
     assert_eq!(calls.len(), 1);
     assert_eq!(calls[0].region, "us-east-1");
     assert_eq!(calls[0].parameters["AllRegions"], "true");
 
     // After ten minutes the region is tried again, after thirty the list is fetched again.
-    world.clock.advance(Duration::from_mins(10));
-    world.look(&region("eu-nowhere-1"), "m5.large");
-    world.clock.advance(Duration::from_mins(20));
-    world.look(&region("eu-nowhere-1"), "m5.large");
-    world.calls(3).await;
+    fixture.clock.advance(Duration::from_mins(10));
+    fixture.look(&region("eu-nowhere-1"), "m5.large");
+    fixture.clock.advance(Duration::from_mins(20));
+    fixture.look(&region("eu-nowhere-1"), "m5.large");
+    fixture.calls(3).await;
     assert_eq!(bed.front().calls_of(REGIONS).len(), 2);
-    assert_eq!(world.told().iter().filter(|types| *types == "m5.large").count(), 3);
+    assert_eq!(fixture.told().iter().filter(|types| *types == "m5.large").count(), 3);
 }
 
 #[tokio::test]
 async fn each_partition_answers_for_itself() {
-    let (bed, world) = world().await;
+    let (bed, fixture) = fixture().await;
     for (name, asked) in [("us-gov-north-9", "us-gov-west-1"), ("cn-south-9", "cn-north-1")] {
-        let failure = world.failure(&region(name), "m5.large").await;
+        let failure = fixture.failure(&region(name), "m5.large").await;
         assert!(failure.message.contains("not a valid region"), "{failure:?}");
         assert_eq!(bed.front().calls_of(REGIONS).last().unwrap().region, asked);
     }
@@ -75,24 +75,24 @@ async fn each_partition_answers_for_itself() {
 
 #[tokio::test]
 async fn known_region_is_accepted_without_list_permission() {
-    let (bed, world) = world().await;
+    let (bed, fixture) = fixture().await;
     let refusal = Effect::Refuse {
         status: StatusCode::FORBIDDEN,
         code: "UnauthorizedOperation".to_owned(),
         message: "No.".to_owned(),
     };
     bed.front().inject(Rule::every(REGIONS, refusal));
-    world.capacity(&region("af-south-1"), "m5.large").await;
-    let failure = world.failure(&region("eu-nowhere-1"), "m5.large").await;
+    fixture.capacity(&region("af-south-1"), "m5.large").await;
+    let failure = fixture.failure(&region("eu-nowhere-1"), "m5.large").await;
     assert_eq!(failure.category, Category::Unauthorised, "{failure:?}");
 }
 
 #[tokio::test]
 async fn outage_does_not_invalidate_a_region() {
-    let (bed, world) = world().await;
+    let (bed, fixture) = fixture().await;
     bed.front().inject(Rule::next(REGIONS, Effect::Throttle));
-    let failure = world.failure(&region("af-south-1"), "m5.large").await;
+    let failure = fixture.failure(&region("af-south-1"), "m5.large").await;
     assert_eq!(failure.category, Category::Throttled, "{failure:?}");
-    world.clock.advance(Duration::from_secs(1));
-    world.capacity(&region("af-south-1"), "m5.large").await;
+    fixture.clock.advance(Duration::from_secs(1));
+    fixture.capacity(&region("af-south-1"), "m5.large").await;
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::support::{TYPES, World, access, bed, secret};
+use crate::support::{Fixture, TYPES, access, bed, secret};
 
 #[derive(Clone, Default)]
 struct Captured(Arc<Mutex<Vec<u8>>>);
@@ -44,37 +44,37 @@ async fn secrets_are_not_logged() {
         .finish();
     let _hearing = tracing::subscriber::set_default(subscriber);
 
-    let world = World::new();
+    let fixture = Fixture::new();
     let values = ["AKIASECRETID", "secretkeyvalue", "sessiontokenvalue", "AKIABASEID", "basekey"];
     let [id, key, token, base_id, base_key] = values;
-    world.secrets.put(
+    fixture.secrets.put(
         "keys",
         &[("aws_access_key_id", id), ("aws_secret_access_key", key), ("aws_session_token", token)],
     );
     let file = format!(
         "[default]\naws_access_key_id={id}\naws_secret_access_key={key}\naws_session_token={token}\n"
     );
-    world.secrets.put("file", &[("credentials", &file)]);
+    fixture.secrets.put("file", &[("credentials", &file)]);
     let role = format!(
         "[default]\nrole_arn = arn:aws:iam::123456789012:role/m\nsource_profile = base\n\
          endpoint_url = {}\n[base]\naws_access_key_id = {base_id}\n\
          aws_secret_access_key = {base_key}\n",
         bed.endpoint_url()
     );
-    world.secrets.put("role", &[("credentials", &role)]);
+    fixture.secrets.put("role", &[("credentials", &role)]);
     let broken = format!("[default]\n{key}\naws_access_key_id = {id}\n");
-    world.secrets.put("broken", &[("credentials", &broken)]);
-    world.secrets.put("half", &[("aws_secret_access_key", key)]);
+    fixture.secrets.put("broken", &[("credentials", &broken)]);
+    fixture.secrets.put("half", &[("aws_secret_access_key", key)]);
 
     let access = |name| CloudAccess { credentials: secret(name, 1), ..access(&bed.endpoint_url()) };
     for name in ["keys", "file", "role"] {
-        world.capacity(&access(name), "m5.large").await;
+        fixture.capacity(&access(name), "m5.large").await;
         bed.front().inject(Rule::next(TYPES, Effect::Throttle));
-        world.failure(&access(name), "m5.xlarge").await;
+        fixture.failure(&access(name), "m5.xlarge").await;
     }
-    let mut told = format!("{:?}", world.source);
+    let mut told = format!("{:?}", fixture.source);
     for name in ["broken", "half"] {
-        told.push_str(&world.failure(&access(name), "m5.large").await.message);
+        told.push_str(&fixture.failure(&access(name), "m5.large").await.message);
     }
 
     let log = String::from_utf8(log.0.lock().clone()).unwrap();

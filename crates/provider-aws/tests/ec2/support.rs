@@ -99,7 +99,7 @@ impl CallMetrics for Counter {
 }
 
 /// A source and its parts.
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) source: Arc<Ec2Types>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) clock: Arc<ManualClock>,
@@ -110,7 +110,7 @@ pub(crate) struct World {
     pub(crate) heard: Arc<Mutex<Vec<Vec<Arc<str>>>>>,
 }
 
-impl World {
+impl Fixture {
     pub(crate) fn new() -> Self {
         Self::with(TypeTimings::default())
     }

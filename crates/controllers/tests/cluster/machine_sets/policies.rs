@@ -30,7 +30,7 @@ async fn three_ages(world: &Fixture) -> Result<Vec<String>> {
     for count in 1..=3 {
         world.scale("workers", count).await?;
         world.until_settled("workers").await?;
-        let now = world.until_alive(usize::try_from(count)?).await?;
+        let now = world.until_alive(count).await?;
         let new: Vec<_> = now.into_iter().filter(|name| !names.contains(name)).collect();
         names.extend(new);
         // Ages have whole seconds.

@@ -107,7 +107,7 @@ async fn machines_are_ready_with_their_own_node_and_available_after_a_while(
 
 async fn a_settled_set_is_not_written_and_a_busy_one_seldom(mut world: Fixture) -> Result<()> {
     let gather = Duration::from_millis(200);
-    world.setup.machines.children = gather;
+    world.setup.machines.machine_debounce = gather;
     let _process = world.run()?;
     let writes = || world.proxy.log().matching(&Match::writes().resource("machinesets")).len();
     let began = Instant::now();

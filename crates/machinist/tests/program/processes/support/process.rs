@@ -20,7 +20,7 @@ const LOGS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/processes");
 /// A running `machinist run` with probes and metrics.
 #[derive(Debug)]
 pub(crate) struct Process {
-    process: process::Process,
+    inner: process::Process,
     health: SocketAddr,
     metrics: SocketAddr,
 }
@@ -29,13 +29,13 @@ impl Deref for Process {
     type Target = process::Process;
 
     fn deref(&self) -> &process::Process {
-        &self.process
+        &self.inner
     }
 }
 
 impl DerefMut for Process {
     fn deref_mut(&mut self) -> &mut process::Process {
-        &mut self.process
+        &mut self.inner
     }
 }
 
@@ -67,7 +67,7 @@ impl Process {
         })
         .await?;
         let (health, metrics) = if healthy { (first, second) } else { (second, first) };
-        Ok(Self { process, health, metrics })
+        Ok(Self { inner: process, health, metrics })
     }
 
     /// Asks `/readyz`.
