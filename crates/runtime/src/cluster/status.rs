@@ -1,8 +1,7 @@
-//! Converts a rejection (`Status`) to an [`ApiError`] with the most exact reason.
+//! Converts a rejection (`Status`) to an [`ApiError`] with the most exact reason. kube's own type refuses what gateways
+//! and webhooks write (`"status": 503`), so only what is used is read.
 
 use std::time::Duration;
-
-use kube::core::Status;
 
 use super::error::ApiError;
 
@@ -12,6 +11,28 @@ pub(crate) const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 
 /// Causes that are more exact than the reason.
 const EXACT_CAUSES: [&str; 2] = [DISRUPTION_BUDGET, NAMESPACE_TERMINATING];
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Status {
+    reason: String,
+    message: String,
+    code: u16,
+    details: Option<Details>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Details {
+    causes: Vec<Cause>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Cause {
+    reason: String,
+    message: String,
+}
 
 pub(super) fn refused(code: u16, retry_after: Option<Duration>, body: &[u8]) -> ApiError {
     let Status { mut reason, mut message, details, .. } = serde_json::from_slice(body)
@@ -62,6 +83,15 @@ mod tests {
             panic!("an answer is a refusal");
         };
         assert_eq!(reason, NAMESPACE_TERMINATING);
+    }
+
+    #[test]
+    fn status_of_a_gateway_is_read() {
+        let body = br#"{"status":503,"reason":"Overloaded","message":"try later"}"#;
+        let ApiError::Refused { reason, message, .. } = refused(503, None, body) else {
+            panic!("an answer is a refusal");
+        };
+        assert_eq!((&*reason, &*message), ("Overloaded", "try later"));
     }
 
     #[test]
