@@ -13,6 +13,7 @@ use machinist_aws_spec::config::LoadBalancer;
 use machinist_domain::retry::{Category, Classified};
 use machinist_provider::access::CloudAccess;
 use machinist_provider::cloud::{CloudError, ErrorClass, Instance, InstanceState, MachineRef};
+use machinist_provider::lookups::Lookups;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -37,6 +38,9 @@ pub(crate) const READ_ALL_TIMEOUT: Duration = Duration::from_secs(6);
 pub(crate) type LoadBalancerKey = (CloudAccess, bool, String);
 
 pub(crate) type Targets = Result<Arc<[Group]>, AwsError>;
+
+/// A failed read of a describe is kept as the inner result, one of a change is the outer error and not kept.
+pub(crate) type TargetLookups = Lookups<LoadBalancerKey, Result<Targets, AwsError>>;
 
 impl Group {
     fn target<'a>(&self, found: &'a Ec2Instance) -> Option<&'a str> {
@@ -121,27 +125,14 @@ impl Ec2Machines {
             {
                 tracing::warn!(%error, name = key.2, "cannot read the load balancer");
             }
-            groups.map(Into::into)
+            Ok(groups.map(Into::into))
         };
-        self.targets.get(key.clone(), lookup).await
+        self.targets.get(key.clone(), lookup).await?
     }
 
-    /// For changes: a cached failure or absence does not count.
     async fn targets(&self, balancers: &Balancers<'_>, key: &LoadBalancerKey) -> Targets {
-        let mut is_asked = false;
-        let lookup = async {
-            is_asked = true;
-            balancers.groups(key).await.map(Into::into)
-        };
-        let targets = self.targets.get(key.clone(), lookup).await;
-        if targets.is_ok() {
-            return targets;
-        }
-        self.targets.forget(key);
-        if is_asked {
-            return targets;
-        }
-        balancers.groups(key).await.map(Into::into)
+        let read = || async { balancers.groups(key).await.map(Into::into) };
+        targets_for_change(&self.targets, key, read).await
     }
 
     /// For deregistration: the cached state may be older than the registration.
@@ -259,6 +250,21 @@ impl Ec2Machines {
     }
 }
 
+/// A failure or absence that a describe has cached does not count.
+async fn targets_for_change<R: Future<Output = Targets>>(
+    lookups: &TargetLookups,
+    key: &LoadBalancerKey,
+    read: impl Fn() -> R,
+) -> Targets {
+    let lookup = || async { read().await.map(Ok) };
+    let targets = lookups.get(key.clone(), lookup()).await?;
+    if targets.is_ok() {
+        return targets;
+    }
+    lookups.forget(key);
+    lookups.get(key.clone(), lookup()).await?
+}
+
 fn timed_out() -> AwsError {
     AwsError::NoResponse {
         operation: "DescribeLoadBalancers",
@@ -299,3 +305,6 @@ async fn remove(balancers: &Balancers<'_>, group: &Group, target: &str) -> Resul
         removed => removed,
     }
 }
+
+#[cfg(test)]
+mod tests;
