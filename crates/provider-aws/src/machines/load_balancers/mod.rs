@@ -6,6 +6,7 @@
 mod calls;
 pub(crate) mod desired;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +39,9 @@ pub(crate) const READ_ALL_TIMEOUT: Duration = Duration::from_secs(6);
 pub(crate) type LoadBalancerKey = (CloudAccess, bool, String);
 
 pub(crate) type Targets = Result<Arc<[Group]>, AwsError>;
+
+/// What one describe has read.
+pub(crate) type Registrations = HashMap<LoadBalancerKey, Targets>;
 
 /// A failed read of a describe is kept as the inner result, one of a change is the outer error and not kept.
 pub(crate) type TargetLookups = Lookups<LoadBalancerKey, Result<Targets, AwsError>>;
@@ -82,6 +86,7 @@ impl Ec2Machines {
         machine: &MachineRef,
         found: &Ec2Instance,
         deadline: Instant,
+        known: &mut Registrations,
         instance: &mut Instance,
     ) {
         let mut missing = Vec::new();
@@ -91,8 +96,8 @@ impl Ec2Machines {
             let targets = match balancers {
                 Some(balancers) => {
                     let key = key_of(machine, &balancer);
-                    let targets = timeout_at(deadline, self.cached_targets(balancers, &key)).await;
-                    targets.unwrap_or_else(|_| Err(timed_out()))
+                    let read = self.cached_targets(balancers, &key);
+                    read_once(known, &key, deadline, read).await
                 }
                 None => Err(timed_out()),
             };
@@ -120,11 +125,6 @@ impl Ec2Machines {
         let lookup = async {
             let answer = timeout(READ_TIMEOUT, balancers.groups(key)).await;
             let groups = answer.unwrap_or_else(|_| Err(timed_out()));
-            if let Err(error) = &groups
-                && !is_missing(error)
-            {
-                tracing::warn!(%error, name = key.2, "cannot read the load balancer");
-            }
             Ok(groups.map(Into::into))
         };
         self.targets.get(key.clone(), lookup).await?
@@ -248,6 +248,26 @@ impl Ec2Machines {
         }
         Ok(())
     }
+}
+
+/// For all machines of a describe: one that waited in vain does not wait again.
+async fn read_once(
+    known: &mut Registrations,
+    key: &LoadBalancerKey,
+    deadline: Instant,
+    read: impl Future<Output = Targets>,
+) -> Targets {
+    if let Some(targets) = known.get(key) {
+        return targets.clone();
+    }
+    let targets = timeout_at(deadline, read).await.unwrap_or_else(|_| Err(timed_out()));
+    if let Err(error) = &targets
+        && !is_missing(error)
+    {
+        tracing::warn!(%error, name = key.2, "cannot read the load balancer");
+    }
+    known.insert(key.clone(), targets.clone());
+    targets
 }
 
 /// A failure or absence that a describe has cached does not count.

@@ -59,3 +59,16 @@ async fn changes_read_together_what_a_describe_could_not_read() {
     let kept = fixture.change(Err(timed_out())).await;
     assert_eq!((kept, fixture.count()), (read, 1));
 }
+
+#[tokio::test]
+async fn a_describe_reads_each_load_balancer_once() {
+    let mut known = Registrations::new();
+    let (at_once, later) = (Instant::now(), Instant::now() + READ_ALL_TIMEOUT);
+    let cut = read_once(&mut known, &key(), at_once, std::future::pending()).await;
+    assert_eq!(cut, Err(timed_out()));
+    let again = read_once(&mut known, &key(), later, async { Ok(Arc::default()) }).await;
+    assert_eq!(again, cut, "the answer of the first read");
+    let other = (ambient(), true, "api".to_owned());
+    let read = read_once(&mut known, &other, later, async { Ok(Arc::default()) }).await;
+    assert_eq!(read, Ok(Arc::default()));
+}
