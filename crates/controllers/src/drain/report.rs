@@ -16,7 +16,7 @@ use super::{Attempt, Pod, PodAction, Step, messages};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrainReport {
     pub step: Step,
-    /// The condition `Drained`; `None` if it stays because the next reconcile follows at once.
+    /// The condition `Drained`; `None` if it stays because the next reconcile follows at once or something is unread.
     pub condition: Option<Condition>,
     pub events: Vec<EventNote>,
 }
@@ -28,7 +28,9 @@ pub fn report(view: &View, plan: &Plan, outcome: &Outcome, now: Timestamp) -> Dr
     let message = message(view, plan, outcome, step, &attempts, now);
     let settled = view.subject.stored.is_some_and(|stored| stored.step.is_done());
     let cordoned = matches!(outcome.cordon, Some(CordonOutcome::Cordoned | CordonOutcome::DryRun));
-    if settled || (step == Step::Cordoning && cordoned) {
+    // The stored step stays until everything is read: a time limit may count from it.
+    let is_unread = plan.missing.is_some() && !step.is_done();
+    if settled || is_unread || (step == Step::Cordoning && cordoned) {
         return DrainReport { step, condition: None, events: Vec::new() };
     }
     let events = events(view, step, &message);

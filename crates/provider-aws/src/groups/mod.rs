@@ -81,11 +81,10 @@ impl Caller {
     }
 
     async fn unmark(&self, name: &GroupName) -> Result<(), CloudError> {
-        let removed = async {
-            self.existing(name).await?;
-            self.untag(name, mark::keys()).await
-        };
-        match removed.await {
+        if self.groups(std::slice::from_ref(name)).await?.is_empty() {
+            return Ok(());
+        }
+        match self.untag(name, mark::keys()).await {
             Err(error) if error.class == ErrorClass::NotFound => Ok(()),
             removed => removed,
         }

@@ -28,13 +28,12 @@ use machinist_provider::cloud::{
     Cloud, CloudError, Deletion, Instance, MachineRef, ObservedInstance, Owned, ProviderStatus,
     Reach,
 };
-use machinist_provider::lookups::Lookups;
 use machinist_provider::parts::Parts;
 
 pub(crate) use self::describe::ec2_instance::Ec2Instance;
 pub(crate) use self::errors::{ErrorContext, classify};
-use self::launch::resolve::{Resolver, SHORT};
-use self::load_balancers::{LoadBalancerKey, Targets};
+use self::launch::resolve::{Resolver, keep_answer};
+use self::load_balancers::TargetLookups;
 use crate::client::Connector;
 use crate::clients::Clients;
 use crate::ec2::Ec2;
@@ -46,7 +45,7 @@ pub(crate) struct Ec2Machines {
     absences: Absences,
     host_lookup_denied: Absences,
     unknown_hosts: Absences<String>,
-    targets: Lookups<LoadBalancerKey, Targets>,
+    targets: TargetLookups,
 }
 
 impl fmt::Debug for Ec2Machines {
@@ -63,7 +62,7 @@ impl Ec2Machines {
             absences: Absences::default(),
             host_lookup_denied: Absences::default(),
             unknown_hosts: Absences::default(),
-            targets: Lookups::new(&parts.clock, |_| SHORT),
+            targets: TargetLookups::new(&parts.clock, keep_answer),
             parts: parts.clone(),
         }
     }

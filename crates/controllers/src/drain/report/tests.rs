@@ -137,6 +137,27 @@ fn reports_nothing_after_the_end() {
 }
 
 #[test]
+fn reports_nothing_while_something_is_unread() {
+    let late = with(view(Vec::new()), |view| {
+        view.node = Observed::Present(Node { cordoned: false, mark: None, ..node() });
+        view.pods = Observed::NotAsked;
+        view.subject.stored = Some(at_step(Step::Cordoning, 7200));
+    });
+    let (plan, nothing) = (decide(&late, now()), Outcome::default());
+    let unread = report(&late, &plan, &nothing, now());
+    assert_eq!(unread.step, Step::CannotLook);
+    assert_eq!((unread.condition, unread.events.len()), (None, 0));
+    assert!(plan.again(&nothing).is_some_and(|again| !again.is_zero()), "it is read soon");
+    let given_up = with(view(Vec::new()), |view| {
+        view.subject.stored = Some(at_step(Step::WaitingForVolumes, 1000));
+        view.volumes = Observed::NotAsked;
+    });
+    let (step, message, events) = told(&given_up, &nothing);
+    assert_eq!((step, events), (Step::VolumesLeft, vec!["DrainForced"]));
+    assert_eq!(message, messages::VOLUMES_NOT_LISTED);
+}
+
+#[test]
 fn names_the_hooks() {
     let hooked = with(view(Vec::new()), |view| {
         view.subject.hooks = [Hook { name: "quorum".into(), owner: "etcd".into() }].into();

@@ -22,7 +22,7 @@ use crate::machines::cluster_settings::ClusterSettings;
 use crate::machines::describe::ec2_instance::Ec2Instance;
 use crate::machines::describe::find::{Depth, Found, find};
 use crate::machines::load_balancers::desired::may_be_balanced;
-use crate::machines::load_balancers::{Balancers, READ_ALL_TIMEOUT};
+use crate::machines::load_balancers::{Balancers, READ_ALL_TIMEOUT, Registrations};
 use crate::machines::region::in_stored_region;
 use crate::messages;
 
@@ -83,6 +83,7 @@ impl Ec2Machines {
             }
         }
         let deadline = Instant::now() + READ_ALL_TIMEOUT;
+        let mut known = Registrations::new();
         for (look, places) in looks {
             // Without settings the endpoint is unknown.
             let balancers = settings.as_ref().map(|settings| Balancers::of(&look.ec2, settings));
@@ -93,7 +94,8 @@ impl Ec2Machines {
                     && let Some(found) = look.finds.current(machine)
                 {
                     let instance = Arc::make_mut(instance);
-                    self.compare(balancers.as_ref(), machine, found, deadline, instance).await;
+                    let balancers = balancers.as_ref();
+                    self.compare(balancers, machine, found, deadline, &mut known, instance).await;
                 }
             }
         }

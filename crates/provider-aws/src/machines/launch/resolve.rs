@@ -23,12 +23,12 @@ use crate::messages;
 const USER_DATA: &str = "userData";
 
 /// Long enough for a set that scales up by hundreds, short enough that an edit is seen soon.
-pub(crate) const SHORT: Duration = Duration::from_secs(30);
+const SHORT: Duration = Duration::from_secs(30);
 
 /// For what hardly ever changes and concerns every machine.
 const LONG: Duration = Duration::from_mins(10);
 
-fn keep_answer<T, E>(answer: &Result<T, E>) -> Duration {
+pub(crate) fn keep_answer<T, E>(answer: &Result<T, E>) -> Duration {
     if answer.is_ok() { SHORT } else { Duration::ZERO }
 }
 

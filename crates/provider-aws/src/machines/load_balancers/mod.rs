@@ -6,6 +6,7 @@
 mod calls;
 pub(crate) mod desired;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use machinist_aws_spec::config::LoadBalancer;
 use machinist_domain::retry::{Category, Classified};
 use machinist_provider::access::CloudAccess;
 use machinist_provider::cloud::{CloudError, ErrorClass, Instance, InstanceState, MachineRef};
+use machinist_provider::lookups::Lookups;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -37,6 +39,12 @@ pub(crate) const READ_ALL_TIMEOUT: Duration = Duration::from_secs(6);
 pub(crate) type LoadBalancerKey = (CloudAccess, bool, String);
 
 pub(crate) type Targets = Result<Arc<[Group]>, AwsError>;
+
+/// What one describe has read.
+pub(crate) type Registrations = HashMap<LoadBalancerKey, Targets>;
+
+/// A failed read of a describe is kept as the inner result, one of a change is the outer error and not kept.
+pub(crate) type TargetLookups = Lookups<LoadBalancerKey, Result<Targets, AwsError>>;
 
 impl Group {
     fn target<'a>(&self, found: &'a Ec2Instance) -> Option<&'a str> {
@@ -78,6 +86,7 @@ impl Ec2Machines {
         machine: &MachineRef,
         found: &Ec2Instance,
         deadline: Instant,
+        known: &mut Registrations,
         instance: &mut Instance,
     ) {
         let mut missing = Vec::new();
@@ -87,8 +96,8 @@ impl Ec2Machines {
             let targets = match balancers {
                 Some(balancers) => {
                     let key = key_of(machine, &balancer);
-                    let targets = timeout_at(deadline, self.cached_targets(balancers, &key)).await;
-                    targets.unwrap_or_else(|_| Err(timed_out()))
+                    let read = self.cached_targets(balancers, &key);
+                    read_once(known, &key, deadline, read).await
                 }
                 None => Err(timed_out()),
             };
@@ -116,32 +125,14 @@ impl Ec2Machines {
         let lookup = async {
             let answer = timeout(READ_TIMEOUT, balancers.groups(key)).await;
             let groups = answer.unwrap_or_else(|_| Err(timed_out()));
-            if let Err(error) = &groups
-                && !is_missing(error)
-            {
-                tracing::warn!(%error, name = key.2, "cannot read the load balancer");
-            }
-            groups.map(Into::into)
+            Ok(groups.map(Into::into))
         };
-        self.targets.get(key.clone(), lookup).await
+        self.targets.get(key.clone(), lookup).await?
     }
 
-    /// For changes: a cached failure or absence does not count.
     async fn targets(&self, balancers: &Balancers<'_>, key: &LoadBalancerKey) -> Targets {
-        let mut is_asked = false;
-        let lookup = async {
-            is_asked = true;
-            balancers.groups(key).await.map(Into::into)
-        };
-        let targets = self.targets.get(key.clone(), lookup).await;
-        if targets.is_ok() {
-            return targets;
-        }
-        self.targets.forget(key);
-        if is_asked {
-            return targets;
-        }
-        balancers.groups(key).await.map(Into::into)
+        let read = || async { balancers.groups(key).await.map(Into::into) };
+        targets_for_change(&self.targets, key, read).await
     }
 
     /// For deregistration: the cached state may be older than the registration.
@@ -259,6 +250,41 @@ impl Ec2Machines {
     }
 }
 
+/// For all machines of a describe: one that waited in vain does not wait again.
+async fn read_once(
+    known: &mut Registrations,
+    key: &LoadBalancerKey,
+    deadline: Instant,
+    read: impl Future<Output = Targets>,
+) -> Targets {
+    if let Some(targets) = known.get(key) {
+        return targets.clone();
+    }
+    let targets = timeout_at(deadline, read).await.unwrap_or_else(|_| Err(timed_out()));
+    if let Err(error) = &targets
+        && !is_missing(error)
+    {
+        tracing::warn!(%error, name = key.2, "cannot read the load balancer");
+    }
+    known.insert(key.clone(), targets.clone());
+    targets
+}
+
+/// A failure or absence that a describe has cached does not count.
+async fn targets_for_change<R: Future<Output = Targets>>(
+    lookups: &TargetLookups,
+    key: &LoadBalancerKey,
+    read: impl Fn() -> R,
+) -> Targets {
+    let lookup = || async { read().await.map(Ok) };
+    let targets = lookups.get(key.clone(), lookup()).await?;
+    if targets.is_ok() {
+        return targets;
+    }
+    lookups.forget(key);
+    lookups.get(key.clone(), lookup()).await?
+}
+
 fn timed_out() -> AwsError {
     AwsError::NoResponse {
         operation: "DescribeLoadBalancers",
@@ -299,3 +325,6 @@ async fn remove(balancers: &Balancers<'_>, group: &Group, target: &str) -> Resul
         removed => removed,
     }
 }
+
+#[cfg(test)]
+mod tests;
