@@ -11,7 +11,7 @@ pub(super) fn matches(pattern: &str, name: &str) -> bool {
 fn bytes_match(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern, name) {
         ([], _) => name.is_empty(),
-        ([b'*', rest @ [b'*', ..]], _) => bytes_match(rest, name),
+        ([b'*', b'*', ..], _) => bytes_match(&pattern[1..], name),
         ([b'*', rest @ ..], _) => (0..=name.len()).any(|taken| bytes_match(rest, &name[taken..])),
         ([b'?', rest @ ..], [_, more @ ..]) => bytes_match(rest, more),
         ([letter, rest @ ..], [first, more @ ..]) => letter == first && bytes_match(rest, more),
