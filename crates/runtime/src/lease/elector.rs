@@ -56,7 +56,7 @@ impl Elector {
             name,
             session: shared.control.session(UserAgent::LEASE),
             timings: Timings { lease: duration, ..shared.timings },
-            observed: Observation { record: None, changed: shared.clock.uptime() },
+            observed: Observation::nothing(shared.clock.uptime()),
             until: watch::Sender::new(None),
             taking: watch::Sender::new(false),
             quiet_until: Duration::ZERO,
@@ -123,13 +123,13 @@ impl Elector {
                 Step::Take(record) | Step::TakeOver(record) => record.held_by(me, duration, now),
             };
             let sent = self.shared.clock.uptime();
+            if let Step::TakeOver(record) = &step {
+                // Before it is sent, and never shortened: the takeover may succeed although its answer is lost.
+                self.quiet_until = self.quiet_until.max(sent + record.lasts(duration));
+                let (lease, from) = (&self.name.key, &record.holder);
+                tracing::warn!(%lease, from, "taking over the lease; its holder gets the time to notice");
+            }
             if self.take(&lease, step == Step::Create).await {
-                self.quiet_until = sent;
-                if let Step::TakeOver(record) = step {
-                    self.quiet_until += record.lasts(duration);
-                    let (lease, from) = (&self.name.key, &record.holder);
-                    tracing::warn!(%lease, from, "lease taken over; waiting until the former holder has noticed");
-                }
                 return sent + self.timings.renew_deadline();
             }
             // Usually another process was faster, and there is a lease to watch. Otherwise the next attempt waits.
@@ -176,12 +176,15 @@ impl Elector {
             };
             let now = self.shared.clock.now();
             let lease = record.held_by(&self.name.identity, self.timings.lease, now);
-            let left = until.saturating_sub(sent);
-            match tokio::time::timeout(left, self.write(&lease, false)).await {
+            // Half of what is left, so that one attempt without an answer leaves time for another.
+            let patience = until.saturating_sub(sent) / 2;
+            match tokio::time::timeout(patience, self.write(&lease, false)).await {
                 Ok(Ok(())) => {
                     until = sent + self.timings.renew_deadline();
                 }
-                Err(_) => return self.lost("it could not be renewed in time"),
+                Err(_) => {
+                    tracing::warn!(lease = %self.name.key, "no answer to the renewal; retrying")
+                }
                 Ok(Err(WriteError::Api(ApiError::Refused { code: 404 | 409, .. }))) => {
                     // Another holder, or a lost answer: read the Lease.
                     self.look().await;

@@ -9,9 +9,15 @@ pub(super) struct Observation {
     pub(super) record: Option<Record>,
     /// When this process saw it change last, by its own clock.
     pub(super) changed: Duration,
+    /// The record before the Lease was deleted, and when that record changed last: its holder writes until it notices.
+    pub(super) deleted: Option<(Record, Duration)>,
 }
 
 impl Observation {
+    pub(super) fn nothing(now: Duration) -> Self {
+        Self { record: None, changed: now, deleted: None }
+    }
+
     pub(super) fn holder(&self) -> &str {
         self.record.as_ref().map_or("", |record| &record.holder)
     }
@@ -19,6 +25,9 @@ impl Observation {
     /// Stores the current content. Only a change resets the expiry: reading an unchanged Lease does not extend it.
     pub(super) fn see(&mut self, record: Option<Record>, now: Duration) {
         if self.record != record {
+            if record.is_none() {
+                self.deleted = self.record.take().map(|last| (last, self.changed));
+            }
             self.record = record;
             self.changed = now;
         }
@@ -35,6 +44,7 @@ pub(super) struct Claim<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
+    /// There is none, and no holder of a deleted one can still write.
     Create,
     /// It has no holder, has expired, or is ours already.
     Take(Record),
@@ -46,16 +56,20 @@ pub(super) enum Step {
 
 /// The holder's own duration counts, because the holder plans its writes by it.
 pub(super) fn decide(observed: &Observation, claim: Claim<'_>, now: Duration) -> Step {
-    let Some(record) = &observed.record else {
-        return Step::Create;
+    // Until when another process may write, if it may.
+    let held = |record: &Record, changed: Duration| {
+        let expiry = changed.saturating_add(record.lasts(claim.duration));
+        let free = record.holder.is_empty() || record.holder == claim.me || now >= expiry;
+        (!free).then_some(expiry)
     };
-    let expiry = observed.changed.saturating_add(record.lasts(claim.duration));
-    if record.holder.is_empty() || record.holder == claim.me || now >= expiry {
-        Step::Take(record.clone())
-    } else if claim.force {
-        Step::TakeOver(record.clone())
-    } else {
-        Step::Wait(expiry)
+    match (&observed.record, &observed.deleted) {
+        (Some(record), _) => match held(record, observed.changed) {
+            None => Step::Take(record.clone()),
+            Some(_) if claim.force => Step::TakeOver(record.clone()),
+            Some(expiry) => Step::Wait(expiry),
+        },
+        (None, Some((last, changed))) => held(last, *changed).map_or(Step::Create, Step::Wait),
+        (None, None) => Step::Create,
     }
 }
 
@@ -90,7 +104,7 @@ mod tests {
 
     #[test]
     fn held_lease_expires_after_its_duration_without_an_observed_change() {
-        let mut observed = Observation { record: None, changed: at(0) };
+        let mut observed = Observation::nothing(at(0));
         assert_eq!(decide(&observed, ME, at(0)), Step::Create);
         observed.see(Some(record("other", "1")), at(100));
         assert_eq!(decide(&observed, ME, at(100)), Step::Wait(at(115)));
@@ -105,7 +119,8 @@ mod tests {
 
     #[test]
     fn released_or_own_lease_is_taken_at_once() {
-        let mut observed = Observation { record: Some(record("other", "1")), changed: at(0) };
+        let mut observed = Observation::nothing(at(0));
+        observed.see(Some(record("other", "1")), at(0));
         observed.see(Some(record("", "2")), at(5));
         assert_eq!(decide(&observed, ME, at(5)), Step::Take(record("", "2")));
         // The answer to our own write was lost.
@@ -114,9 +129,38 @@ mod tests {
     }
 
     #[test]
+    fn deleted_lease_is_created_only_when_its_holder_must_have_stopped() {
+        for force in [false, true] {
+            let claim = Claim { force, ..ME };
+            let mut observed = Observation::nothing(at(0));
+            observed.see(Some(record("other", "1")), at(100));
+            observed.see(None, at(105));
+            assert_eq!(decide(&observed, claim, at(105)), Step::Wait(at(115)));
+            // Read again: the expiry stays.
+            observed.see(None, at(110));
+            assert_eq!(decide(&observed, claim, at(114)), Step::Wait(at(115)));
+            assert_eq!(decide(&observed, claim, at(115)), Step::Create);
+            // The holder was faster: it is followed as before.
+            observed.see(Some(record("other", "2")), at(112));
+            assert_eq!(decide(&observed, ME, at(113)), Step::Wait(at(127)));
+        }
+    }
+
+    #[test]
+    fn deleted_lease_without_a_holder_or_of_our_own_is_created_at_once() {
+        for holder in ["", "me"] {
+            let mut observed = Observation::nothing(at(0));
+            observed.see(Some(record(holder, "1")), at(100));
+            observed.see(None, at(101));
+            assert_eq!(decide(&observed, ME, at(101)), Step::Create, "{holder:?}");
+        }
+    }
+
+    #[test]
     fn duration_of_the_holder_counts_before_our_own() {
         let expiry = |record: Record| {
-            let observed = Observation { record: Some(record), changed: at(100) };
+            let mut observed = Observation::nothing(at(0));
+            observed.see(Some(record), at(100));
             let Step::Wait(expiry) = decide(&observed, ME, at(100)) else {
                 panic!("another process holds it");
             };
@@ -131,7 +175,7 @@ mod tests {
     #[test]
     fn forced_takeover_differs_only_for_a_held_lease() {
         let force = Claim { force: true, ..ME };
-        let mut observed = Observation { record: None, changed: at(0) };
+        let mut observed = Observation::nothing(at(0));
         assert_eq!(decide(&observed, force, at(0)), Step::Create);
         observed.see(Some(record("other", "1")), at(1));
         assert_eq!(decide(&observed, force, at(1)), Step::TakeOver(record("other", "1")));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use machinist_api::resource::{Resource, Subresource};
+use machinist_api::resource::{LEASES, Resource, Subresource};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Classified;
 use serde_json::Value;
@@ -116,6 +116,10 @@ impl Gateway {
         };
         let (verb, resource, key) = (write.verb(), write.resource(), write.key);
         match answer.as_ref().err().filter(|error| !error.is_ordinary()) {
+            // Renewed every few seconds; the elector logs who leads.
+            None if write.resource == LEASES => {
+                tracing::debug!(target: "audit", party, verb, resource, %key, %plan, result, "write");
+            }
             None => {
                 tracing::info!(target: "audit", party, verb, resource, %key, %plan, result, "write");
             }

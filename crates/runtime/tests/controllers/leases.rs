@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
+use kube::api::DeleteParams;
 use machinist_runtime::clock::{Clock, SystemClock};
 use machinist_runtime::manager::Options;
 use machinist_runtime::timings::Timings;
@@ -94,9 +95,22 @@ async fn follows(world: &ToyWorld, running: &Running, go: &ForeignLease) -> Resu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forced_takeover_waits_until_the_holder_must_have_noticed() {
-    let world = ToyWorld::new("force").await;
+    takes_over("force", None).await;
+}
+
+/// The takeover is executed, but its answer is lost: what is read then looks like a lease of our own.
+#[tokio::test(flavor = "multi_thread")]
+async fn forced_takeover_without_an_answer_waits_as_long() {
+    takes_over("unheard", Some(Effect::LoseAnswer)).await;
+}
+
+async fn takes_over(name: &str, fault: Option<Effect>) {
+    let world = ToyWorld::new(name).await;
     world.create_config_maps(1).await;
     let go = go_process(&world, GO_DURATION).await;
+    let lease_writes = Match::writes().resource("leases");
+    let fault =
+        fault.map(|fault| world.proxy.add_rule(Rule::new(lease_writes.clone(), fault).times(1)));
     let options = elect(&world, true);
     let me = options.identity.clone();
     let running = world.run(options, vec![toy::<ShareLease>(&std::sync::Arc::default())]);
@@ -106,15 +120,59 @@ async fn forced_takeover_waits_until_the_holder_must_have_noticed() {
     });
     taken.await.unwrap();
     world.all_marked(1).await;
-    let entries = world.proxy.log().entries();
-    let lease_write = |entry: &&machinist_testbed::faults::LogEntry| {
-        entry.request.verb.is_write() && entry.request.resource == "leases"
-    };
-    let took = entries.iter().find(lease_write).unwrap().at;
+    assert!(fault.is_none_or(|fault| fault.hits() == 1));
+    let took = world.proxy.log().matching(&lease_writes)[0].at;
     let waited = first_write(&world).unwrap().saturating_sub(took);
     assert!(waited >= GO_DURATION, "written {waited:?} after the lease was taken");
     running.stop().await;
     assert_eq!(go.holder().await.unwrap().0, "", "given back on a clean stop");
+}
+
+/// The holder of a deleted Lease writes until its next renewal.
+#[tokio::test(flavor = "multi_thread")]
+async fn deleted_lease_is_not_acquired_before_its_holder_must_have_stopped() {
+    let world = ToyWorld::new("deleted").await;
+    world.create_config_maps(1).await;
+    go_process(&world, GO_DURATION).await;
+    let options = elect(&world, false);
+    let running = world.run(options, vec![toy::<ShareLease>(&std::sync::Arc::default())]);
+    let lease = format!("{}/{SHARED_LEASE}", world.namespace);
+    running.says(&format!("lease {lease} is held by {GO}")).await;
+    let leases: Api<Lease> = Api::namespaced(world.client.clone(), &world.namespace);
+    leases.delete(SHARED_LEASE, &DeleteParams::default()).await.unwrap();
+    world.all_marked(1).await;
+    // It was observed after the first read was sent.
+    let reads = Match::any().verbs([Verb::Get]).resource("leases");
+    let observed = world.proxy.log().matching(&reads)[0].at;
+    let acquired = world.proxy.log().matching(&Match::writes().resource("leases"))[0].at;
+    let waited = acquired.saturating_sub(observed);
+    assert!(waited >= GO_DURATION, "acquired {waited:?} after its holder was seen");
+    running.stop().await;
+}
+
+/// One renewal is never answered; the next attempt comes before the lease is lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn renewal_without_an_answer_does_not_cost_the_lease() {
+    let world = ToyWorld::new("hung").await;
+    world.create_config_maps(1).await;
+    // Long enough for a busy machine: attempts have 4, then 1 second.
+    let timings = Timings { lease: Duration::from_secs(15), ..timings() };
+    let controllers = vec![toy::<ShareLease>(&std::sync::Arc::default())];
+    let running = world.run_with(&timings, elect(&world, false), controllers);
+    world.all_marked(1).await;
+    let writes = Match::writes().resource("leases");
+    let hung = world.proxy.add_rule(Rule::new(writes.clone(), Effect::Timeout).times(1));
+    hung.hit(1, PATIENCE).await.unwrap();
+    let before = world.proxy.log().matching(&writes).len();
+    let leading = r#"machinist_leader{controller="share-lease"} 1"#;
+    let renewed = async {
+        while world.proxy.log().matching(&writes).len() == before {
+            assert!(running.shared.metrics.encode(&[]).unwrap().contains(leading), "lost");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, renewed).await.expect("the lease is never renewed");
+    running.stop().await;
 }
 
 /// A renewal conflicts, and reading the unchanged Lease takes longer than the lease lasts.
