@@ -26,7 +26,7 @@ const EXAMPLE: &str = "examples/machine-api-provider-example/Cargo.toml";
 const LONGEST: [(&str, usize); 7] = [
     ("machinist/crash", 2),
     ("machinist-controllers/crash", 2),
-    ("machinist/program", 3),
+    ("machinist/program", 4),
     ("machinist-controllers/cluster", 2),
     ("machinist-api/definitions", 2),
     ("machinist-provider-aws/ec2", 2),

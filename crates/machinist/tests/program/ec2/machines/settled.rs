@@ -8,6 +8,8 @@ use serde_json::json;
 
 use super::fleet::{Fleet, PATIENCE};
 
+/// Enough to see batches. Twice as many keep moto busy for minutes, and with it every other test of a fleet.
+const SIZE: usize = 100;
 /// What a resync of 1,000 machines may cost, by design.
 const CALLS: usize = 10;
 /// What it costs however few they are: names of networks, and a batch that begins before all have come.
@@ -20,7 +22,7 @@ const QUIET: Duration = Duration::from_secs(4);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_settled_fleet_costs_few_calls() -> Result<()> {
-    let size = if std::env::var_os("MACHINIST_LONG").is_some() { 1000 } else { 200 };
+    let size = if std::env::var_os("MACHINIST_LONG").is_some() { 1000 } else { SIZE };
     let fleet = Fleet::new("at-rest").await?;
     let flag = format!("--sync-period={}s", PERIOD.as_secs());
     let _controllers = fleet.controllers(&[&flag]).await?;
