@@ -8,6 +8,7 @@ use machinist_api::names::{ANNOTATION_ORDINALS, FINALIZER_MACHINE};
 use machinist_api::resource::MACHINE_SETS;
 use machinist_api::wire;
 use machinist_domain::key::ObjectKey;
+use machinist_domain::machine::MachineAuthority;
 use machinist_domain::meta::Meta;
 use machinist_domain::ordinals::Window;
 use machinist_domain::pairs::Pairs;
@@ -38,6 +39,7 @@ pub(super) async fn act(
     let executor = Executor { controller, set: &snapshot.meta, plan, writer };
     let outcome = match plan {
         Plan::NoOp(_) | Plan::Refuse(_) => Ok(Outcome::Nothing),
+        Plan::SetAuthority(authority) => executor.set_authority(*authority).await,
         Plan::Claim { adopt, release } => executor.claim(adopt, release).await,
         Plan::MoveWindow { to } => executor.move_window(*to).await,
         Plan::Create(ordinals) => executor.create(&view.set.spec, ordinals).await,
@@ -75,12 +77,23 @@ struct Executor<'a> {
 }
 
 impl Executor<'_> {
+    async fn set_authority(&self, authority: MachineAuthority) -> Result<Outcome, Failure> {
+        let patch = json!({"status": {"authoritativeAPI": authority.as_str()}});
+        let outcome = self.patch_set(Part::Status, Guard::Uid, patch).await?;
+        if matches!(outcome, Outcome::Executed(_)) {
+            self.controller.learn_authority_field(&self.set.key);
+        }
+        Ok(outcome)
+    }
+
     async fn move_window(&self, to: Window) -> Result<Outcome, Failure> {
         let patch = json!({"metadata": {"annotations": {ANNOTATION_ORDINALS: to.to_string()}}});
+        self.patch_set(Part::Object, Guard::Version, patch).await
+    }
+
+    async fn patch_set(&self, part: Part, guard: Guard, patch: Value) -> Result<Outcome, Failure> {
         let sets = &self.controller.sets;
-        let moved =
-            self.writer.patch(sets, self.set, Part::Object, Guard::Version, patch, self.plan);
-        match moved.await {
+        match self.writer.patch(sets, self.set, part, guard, patch, self.plan).await {
             Ok(Some(_)) => Ok(Outcome::Executed(Executed::default())),
             Ok(None) => Ok(Outcome::DryRun),
             Err(error) if error.not_found() => Ok(Outcome::Outdated),

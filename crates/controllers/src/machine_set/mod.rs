@@ -217,9 +217,6 @@ impl Controller for MachineSetController {
         if written.is_some() {
             self.counts_written.insert(&meta.uid, self.clock.uptime());
         }
-        if written.is_some() && status.get("authoritativeAPI").is_some() {
-            self.learn_authority_field(&meta.key);
-        }
         Ok(written)
     }
 

@@ -93,6 +93,10 @@ impl ReportBuilder<'_> {
         };
         match plan {
             Plan::NoOp(reason) => self.no_op(*reason),
+            Plan::SetAuthority(_) => match &executed.failure {
+                None => Report::quiet(ReconcileResult::Changed),
+                Some(failure) => authority_not_set(failure),
+            },
             Plan::Refuse(refusal) => {
                 let (result, message) = (ReconcileResult::Refused, refusal.to_string());
                 let problem = Problem::Invalid(&message);
@@ -154,12 +158,6 @@ impl ReportBuilder<'_> {
             }
             Reason::Deleting => Report::quiet(ReconcileResult::Settled),
             Reason::ManagedElsewhere(authority) => self.managed_elsewhere(authority),
-            Reason::NotAssigned(to) => {
-                // An unset spec means this API, as for Machines.
-                let to = to.as_str().or(MachineAuthority::MachineApi.as_str());
-                let status = to.map(|to| json!({"authoritativeAPI": to}));
-                Report { status, ..Report::quiet(ReconcileResult::Waiting) }
-            }
         }
     }
 
@@ -256,6 +254,22 @@ impl ReportBuilder<'_> {
         let list = conditions::set(&self.view.set.status.conditions, [paused], self.now);
         let status = list.map(|list| json!({"conditions": conditions::to_json(&list)}));
         Report { status, events, ..Report::quiet(ReconcileResult::Settled) }
+    }
+}
+
+/// No condition is written before it is known which API manages the set.
+fn authority_not_set(failure: &Failure) -> Report {
+    let text = messages::status_failed(&failure.message);
+    let event = warning(EventReason::ReconcileError, &text);
+    let retry = match failure.retry {
+        // A fix of permissions or webhooks does not change the set.
+        Retry::OnChange => Retry::Backoff,
+        retry => retry,
+    };
+    Report {
+        events: if failure.category.needs_attention() { vec![event] } else { Vec::new() },
+        retry: Some(retry),
+        ..Report::quiet(ReconcileResult::Failed)
     }
 }
 
