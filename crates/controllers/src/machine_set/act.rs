@@ -18,7 +18,7 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::{Map, Value, json};
 
 use super::MachineSetController;
-use super::memory::FailedClaim;
+use super::memory::{FailedClaim, skips_machine};
 use super::messages;
 use super::observe::child;
 use super::plan::{Executed, Outcome, Plan};
@@ -189,22 +189,16 @@ impl Executor<'_> {
             self.writer.patch(machines, meta, Part::Object, Guard::Version, patch, self.plan).await;
         match &patched {
             Err(error) if error.not_found() => return Write::Skipped,
-            Err(error) => self.skip_after(error, meta),
-            Ok(_) => {}
+            Err(error) if skips_machine(error.category()) => self.skip_after(error, meta),
+            _ => {}
         }
         Write::of(&meta.key, patched)
     }
 
-    /// After some errors the Machine is skipped for a while, so that it does not block the scaling of the set.
     fn skip_after(&self, error: &WriteError, machine: &Meta) {
-        let retry_at = match error.category() {
-            Category::InvalidConfiguration | Category::Unauthorised => None,
-            // Such as a webhook that cannot be called: no event announces its recovery.
-            Category::Unexpected => {
-                Some(self.controller.clock.uptime() + self.controller.settings.timings.poll)
-            }
-            _ => return,
-        };
+        let (now, poll) = (self.controller.clock.uptime(), self.controller.settings.timings.poll);
+        // Such as a webhook that cannot be called: no event announces its recovery.
+        let retry_at = (error.category() == Category::Unexpected).then(|| now + poll);
         let claim =
             FailedClaim { version: machine.version, cause: error.to_string().into(), retry_at };
         self.controller.failed_claims.insert(&machine.uid, claim);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use machinist_domain::key::{Uid, Version};
 use machinist_domain::meta::Meta;
+use machinist_domain::retry::Category;
 use parking_lot::Mutex;
 
 /// The most entries of each map; beyond that it is cleared.
@@ -42,6 +43,12 @@ impl<V: Clone> Remembered<V> {
 /// How long changed counts are held back: two writes for the same set are at least `pause` apart.
 pub(super) fn hold(written: Option<Duration>, pause: Duration, now: Duration) -> Duration {
     written.map_or(Duration::ZERO, |at| (at + pause).saturating_sub(now))
+}
+
+/// Whether a Machine is skipped after this failure to adopt or release it, so that it does not block the scaling of
+/// the set. All other failures end by themselves.
+pub(super) fn skips_machine(category: Category) -> bool {
+    category.needs_attention()
 }
 
 /// A Machine that could not be adopted or released.

@@ -15,6 +15,7 @@ use machinist_domain::retry::{Classified as _, Failure, Retry};
 use serde_json::{Value, json};
 
 use self::status::{Changes, Problem};
+use super::memory::skips_machine;
 use super::messages;
 use super::plan::{Executed, Outcome, Plan, Reason};
 use super::snapshot::{Snapshot, View};
@@ -172,7 +173,7 @@ impl ReportBuilder<'_> {
             Some(failure) => {
                 let report = self.failed(failure, CLAIM, Changes::default());
                 // The Machine is skipped from now on, so the set can be scaled.
-                let skipped = failure.category.needs_attention();
+                let skipped = skips_machine(failure.category);
                 let retry = if skipped { Some(Retry::Soon) } else { report.retry };
                 Report { retry, ..report }
             }
