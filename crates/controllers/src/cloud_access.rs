@@ -75,10 +75,12 @@ impl CloudAccessResolver {
         }
     }
 
+    /// `service` is what the provider names as the one whose endpoint it needs.
     pub(crate) async fn resolve(
         &self,
         namespace: &str,
         shape: &Shape,
+        service: Option<&str>,
     ) -> Result<CloudAccess, CloudAccessError> {
         let region = shape.region.clone().ok_or(CloudAccessError::NoRegion)?;
         let credentials = match &shape.credentials_secret {
@@ -87,7 +89,7 @@ impl CloudAccessResolver {
         };
         let unreadable = CloudAccessError::Unreadable;
         let infrastructure = self.infrastructure.get(|watch| self.notify(watch)).await;
-        let endpoint = infrastructure.map_err(unreadable)?.and_then(|it| it.ec2_endpoint.clone());
+        let endpoint = infrastructure.map_err(unreadable)?.and_then(|it| it.endpoint(service?));
         let certificates = self.certificates.get(|watch| self.notify(watch)).await;
         let ca_bundle = certificates.map_err(unreadable)?.and_then(|it| it.ca_bundle.clone());
         Ok(CloudAccess { region, credentials, endpoint, ca_bundle })

@@ -52,4 +52,9 @@ pub trait CapacitySource: Send + Sync {
 
     /// Adds a listener. It must not block.
     fn listen(&self, listener: Listener);
+
+    /// As [`Cloud::endpoint_service`](crate::cloud::Cloud::endpoint_service).
+    fn endpoint_service(&self) -> Option<&'static str> {
+        None
+    }
 }

@@ -57,7 +57,8 @@ async fn ask<S: State>(
     set: &MachineSet<S>,
 ) -> CloudAnswer {
     let Ok(shape) = &set.shape else { return CloudAnswer::NoRegion };
-    match annotator.access.resolve(&set.meta.key.namespace, shape).await {
+    let service = cloud.endpoint_service();
+    match annotator.access.resolve(&set.meta.key.namespace, shape, service).await {
         Ok(access) => {
             let instance_type = shape.instance_type.clone();
             CloudAnswer::Answered(cloud.look(&Question { access, instance_type }))

@@ -44,11 +44,18 @@ pub(crate) struct CertificateMap {
 #[derive(Debug)]
 pub(crate) struct Infrastructure {
     meta: Meta,
-    /// The endpoint of EC2, if it is not the default.
-    pub(crate) ec2_endpoint: Option<Arc<str>>,
+    /// Endpoints that are not the default, by service.
+    endpoints: Vec<(String, Arc<str>)>,
     /// The platform of the cluster, such as `AWS`; empty if it is not set.
     pub(crate) platform: Arc<str>,
     pub(crate) platform_status: Option<Arc<RawValue>>,
+}
+
+impl Infrastructure {
+    pub(crate) fn endpoint(&self, service: &str) -> Option<Arc<str>> {
+        let found = self.endpoints.iter().find(|(name, _)| name == service);
+        found.map(|(_, url)| Arc::clone(url))
+    }
 }
 
 impl Stored for Known {
@@ -121,14 +128,34 @@ impl Kind for Infrastructures {
 
     fn project(&self, wire: wire::Infrastructure) -> Infrastructure {
         let platform = wire.status.platform_status;
-        let endpoints = &platform.aws.service_endpoints;
-        let ec2 =
-            endpoints.iter().find(|endpoint| endpoint.name == "ec2" && !endpoint.url.is_empty());
+        let endpoints = platform.aws.service_endpoints.into_iter();
+        let endpoints = endpoints.filter(|endpoint| !endpoint.url.is_empty());
         Infrastructure {
             meta: Meta::of(&wire.metadata),
-            ec2_endpoint: ec2.map(|endpoint| endpoint.url.as_str().into()),
+            endpoints: endpoints.map(|endpoint| (endpoint.name, endpoint.url.into())).collect(),
             platform: platform.platform.into(),
             platform_status: platform.raw.map(Into::into),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn finds_the_endpoint_of_the_service_that_is_asked_for() {
+        let endpoints = json!([
+            {"name": "s3", "url": "https://s3"},
+            {"name": "ec2", "url": ""},
+            {"name": "ec2", "url": "https://ec2"},
+        ]);
+        let status = json!({"platformStatus": {"aws": {"serviceEndpoints": endpoints}}});
+        let wire = json!({"metadata": {"name": "cluster"}, "status": status}).to_string();
+        let infrastructure = Infrastructures.project(serde_json::from_str(&wire).unwrap());
+        assert_eq!(infrastructure.endpoint("ec2").as_deref(), Some("https://ec2"));
+        assert_eq!(infrastructure.endpoint("iam"), None);
     }
 }
