@@ -128,12 +128,12 @@ impl Kind for Infrastructures {
 
     fn project(&self, wire: wire::Infrastructure) -> Infrastructure {
         let platform = wire.status.platform_status;
-        let endpoints = platform.aws.service_endpoints.into_iter();
+        let endpoints = platform.parts.aws.service_endpoints.into_iter();
         let endpoints = endpoints.filter(|endpoint| !endpoint.url.is_empty());
         Infrastructure {
             meta: Meta::of(&wire.metadata),
             endpoints: endpoints.map(|endpoint| (endpoint.name, endpoint.url.into())).collect(),
-            platform: platform.platform.into(),
+            platform: platform.parts.platform.into(),
             platform_status: platform.raw.map(Into::into),
         }
     }

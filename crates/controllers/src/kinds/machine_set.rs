@@ -91,7 +91,7 @@ impl<S: State> Kind for MachineSets<S> {
     fn project(&self, wire: wire::MachineSet) -> MachineSet<S> {
         let mut meta = Meta::of(&wire.metadata);
         meta.key.namespace = name(&meta.key.namespace);
-        let raw = wire.spec.template.spec.provider_spec.value.as_deref();
+        let raw = wire.spec.template.spec.parts.provider_spec.value.as_deref();
         let shape = raw.map_or(Err(SpecError::Missing), |raw| self.specs.shape(raw));
         let current = Current::read(|name| wire.metadata.annotations.get(name).map(String::as_str));
         MachineSet {
