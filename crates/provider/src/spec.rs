@@ -17,8 +17,7 @@ pub trait SpecHalf: Send + Sync {
     }
 
     /// The name of the provider that this spec is for, where `self` reads the specs of several.
-    fn provider(&self, spec: &RawValue) -> Option<&'static str> {
-        let _ = spec;
+    fn provider(&self, _spec: &RawValue) -> Option<&'static str> {
         None
     }
 

@@ -67,19 +67,6 @@ pub enum ErrorClass {
     Unknown,
 }
 
-impl ErrorClass {
-    /// Every class.
-    pub const ALL: [Self; 7] = [
-        Self::InvalidConfiguration,
-        Self::NotFound,
-        Self::CapacityExhausted,
-        Self::Throttled,
-        Self::Unauthorised,
-        Self::Unavailable,
-        Self::Unknown,
-    ];
-}
-
 /// Whether a failed request may have had an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effect {
