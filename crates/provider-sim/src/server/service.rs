@@ -9,7 +9,7 @@ use http_body_util::Full;
 use machinist_provider::cloud::ownership::TAG_CLUSTER;
 
 use super::SimCloud;
-use super::modes::{Modes, Trouble};
+use super::modes::Trouble;
 use super::store::{Record, hash};
 use crate::types;
 use crate::wire::{ChangeTags, Code, CreateInstance, Page, Refusal, State};
@@ -54,7 +54,7 @@ impl SimCloud {
         let (path, body) = (request.uri().path(), request.body());
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         if let ["v1", "modes"] = parts.as_slice() {
-            return self.serve_modes(request);
+            return self.serve_modes(request).unwrap_or_else(Outcome::from);
         }
         if let Some(outcome) = self.trouble(request) {
             return outcome;
@@ -78,14 +78,11 @@ impl SimCloud {
         if changes && self.loses(number) { Outcome::Lost } else { outcome }
     }
 
-    fn serve_modes(&self, request: &Request<Bytes>) -> Outcome {
+    fn serve_modes(&self, request: &Request<Bytes>) -> Result<Outcome, Refusal> {
         if request.method() == Method::PUT {
-            match read::<Modes>(request.body()) {
-                Ok(modes) => self.set_modes(modes),
-                Err(refusal) => return refusal.into(),
-            }
+            self.set_modes(read(request.body())?);
         }
-        Outcome::ok(&self.modes())
+        Ok(Outcome::ok(&self.modes()))
     }
 
     /// Faults that apply before the request is examined.
@@ -118,24 +115,18 @@ impl SimCloud {
         let hidden = Duration::from_millis(modes.hidden_millis);
         let now = self.now();
         let mut store = self.store();
-        let is_new = store.with_token(&request.token).is_none();
         let full = modes.full_zones.contains(&request.zone) || request.failures.no_capacity;
-        if is_new && full {
-            let message =
-                format!("no capacity for {} in zone {}", request.instance_type, request.zone);
-            return Err(refuse(Code::InsufficientCapacity, message));
-        }
-        let (record, made) = store.create(request, now, hidden)?;
+        let (record, made) = store.create(request, now, hidden, full)?;
         let failures = &record.request.failures;
         let loses_own = record.answers_lost < failures.lost_create_answers;
         let late = Duration::from_secs(failures.create_answer_delay_seconds.into())
             + Duration::from_millis(modes.create_answer_delay_millis);
         record.answers_lost += u32::from(loses_own);
         let instance = record.view(now);
-        drop(store);
         if made {
             self.announce(&instance.id);
         }
+        drop(store);
         if loses_own || self.takes_a_lost_answer() {
             return Ok(Outcome::Lost);
         }
@@ -197,7 +188,7 @@ impl SimCloud {
     /// Whether the response to the n-th call is lost, determined by the seed.
     fn loses(&self, number: u64) -> bool {
         let share = u64::from(self.modes().lost_per_mille);
-        share > 0 && hash(&(self.0.seed, number)) % 1000 < share
+        share > 0 && hash(&(self.store().seed, number)) % 1000 < share
     }
 }
 
