@@ -17,12 +17,7 @@ pub(super) fn report(plan: &Plan, outcome: &Outcome) -> Report {
         (Outcome::Done, _) => Report::quiet(ReconcileResult::Settled),
         (Outcome::Linked, _) => Report::quiet(ReconcileResult::Changed),
         (Outcome::Failed(failure), _) => {
-            let event = || not_linked(messages::write_failed(&failure.message));
-            Report {
-                events: failure.category.needs_attention().then(event).into_iter().collect(),
-                retry: Some(failure.retry),
-                ..Report::quiet(ReconcileResult::Failed)
-            }
+            Report::failed(failure, not_linked(messages::write_failed(&failure.message)))
         }
     }
 }
