@@ -134,7 +134,7 @@ fn secret_of<S>(set: &MachineSet<S>) -> Option<ObjectKey> {
 }
 
 impl<S: State> Controller for Annotator<S> {
-    type Snapshot = Snapshot;
+    type Snapshot = Snapshot<S>;
     type Plan = Plan;
     type Outcome = Outcome;
 
@@ -158,26 +158,26 @@ impl<S: State> Controller for Annotator<S> {
         });
     }
 
-    async fn observe(&self, key: &ObjectKey) -> Result<Option<Snapshot>, ApiError> {
+    async fn observe(&self, key: &ObjectKey) -> Result<Option<Snapshot<S>>, ApiError> {
         observe::observe(self, key).await
     }
 
-    fn decide(&self, snapshot: &Snapshot, _now: Timestamp) -> Plan {
+    fn decide(&self, snapshot: &Snapshot<S>, _now: Timestamp) -> Plan {
         decide(snapshot)
     }
 
-    async fn act(&self, snapshot: &Snapshot, plan: &Plan, writer: &Writer) -> Outcome {
+    async fn act(&self, snapshot: &Snapshot<S>, plan: &Plan, writer: &Writer) -> Outcome {
         if let Plan::Annotate(Annotation { fallback: Some(failure), .. }) = plan {
             self.metrics.catalogue_answered(failure.category.as_str());
         }
         act::act(&self.sets, snapshot, plan, writer).await
     }
 
-    fn report(&self, _: &Snapshot, plan: &Plan, outcome: &Outcome, _: Timestamp) -> Report {
+    fn report(&self, _: &Snapshot<S>, plan: &Plan, outcome: &Outcome, _: Timestamp) -> Report {
         report(plan, outcome)
     }
 
-    fn regarding<'a>(&self, snapshot: &'a Snapshot) -> Regarding<'a> {
+    fn regarding<'a>(&self, snapshot: &'a Snapshot<S>) -> Regarding<'a> {
         Regarding { resource: MACHINE_SETS, meta: &snapshot.meta }
     }
 }
