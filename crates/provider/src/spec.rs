@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use machinist_domain::retry::{Category, Classified, Retry};
 use machinist_domain::shape::Shape;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -112,16 +111,6 @@ impl std::error::Error for SpecError {}
 impl From<Problem> for SpecError {
     fn from(problem: Problem) -> Self {
         Self::Invalid { reason: problem.to_string() }
-    }
-}
-
-impl Classified for SpecError {
-    fn category(&self) -> Category {
-        Category::InvalidConfiguration
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::OnChange
     }
 }
 

@@ -1,7 +1,6 @@
 //! Reports a reconcile in Events.
 
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
-use machinist_domain::retry::Classified;
 
 use super::messages;
 use super::plan::{Annotation, Outcome, Plan, Reason};
