@@ -15,7 +15,7 @@ use super::decide::decide;
 use super::error::Refusal;
 use super::snapshot::{CloudAnswer, Decoded};
 use super::*;
-use crate::kinds::NoState;
+use crate::kinds::{MachineSet, NoState};
 
 /// Any JSON value.
 fn anything() -> impl Strategy<Value = Value> {

@@ -25,7 +25,7 @@ pub(super) async fn observe(
     controller: &MachineController,
     key: &ObjectKey,
 ) -> Result<Option<Snapshot>, ApiError> {
-    controller.triggers.release_secrets(key);
+    controller.triggers.access.release_secrets(key);
     let Some(entry) = controller.machines.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
     let view = match entry {
