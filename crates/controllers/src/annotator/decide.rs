@@ -9,7 +9,6 @@ use machinist_provider::spec::SpecError;
 use super::error::Refusal;
 use super::plan::{Annotation, Plan, Reason};
 use super::snapshot::{CloudAnswer, Decoded, Snapshot};
-use crate::kinds::Authority;
 
 pub(super) fn decide<S>(snapshot: &Snapshot<S>) -> Plan {
     if snapshot.meta.deleting {
@@ -20,7 +19,7 @@ pub(super) fn decide<S>(snapshot: &Snapshot<S>) -> Plan {
         Ok(decoded) => decoded,
     };
     let set = &decoded.set;
-    if snapshot.obey_migration && set.authority == Authority::Elsewhere {
+    if snapshot.obey_migration && set.managed_elsewhere {
         return Plan::NoOp(Reason::ManagedElsewhere);
     }
     let shape = match &set.shape {

@@ -12,7 +12,7 @@ use machinist_runtime::cluster::ApiError;
 use super::Annotator;
 use super::snapshot::{CloudAnswer, Decoded, Snapshot};
 use crate::cloud_access::CloudAccessError;
-use crate::kinds::{Authority, MachineSet, State};
+use crate::kinds::{MachineSet, State};
 
 pub(super) async fn observe<S: State>(
     annotator: &Annotator<S>,
@@ -36,7 +36,7 @@ async fn decoded<S: State>(annotator: &Annotator<S>, set: Arc<MachineSet<S>>) ->
     let catalogue = capacities.and_then(|capacities| capacities.catalogue);
     let cloud = capacities.and_then(|capacities| capacities.cloud.as_deref());
     // `decide` ignores these sets, so no request is made for them.
-    let elsewhere = annotator.settings.obey_migration && set.authority == Authority::Elsewhere;
+    let elsewhere = annotator.settings.obey_migration && set.managed_elsewhere;
     let cloud = match cloud {
         None if catalogue.is_none() => CloudAnswer::NotSupported,
         Some(cloud) if !set.meta.deleting && !elsewhere => ask(annotator, cloud, &set).await,

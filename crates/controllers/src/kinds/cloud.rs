@@ -7,7 +7,7 @@ use machinist_api::names::ANNOTATION_HOLDER;
 use machinist_api::resource::{CONFIG_MAPS, INFRASTRUCTURES, LEASES, Resource, SECRETS};
 use machinist_api::wire;
 use machinist_domain::meta::Meta;
-use machinist_runtime::cache::kind::{Kind, Stored};
+use machinist_runtime::cache::kind::Kind;
 use serde_json::value::RawValue;
 
 /// Secrets: identity and version only.
@@ -24,11 +24,8 @@ pub(crate) struct Certificates;
 pub(crate) struct Infrastructures;
 
 #[derive(Debug)]
-pub(crate) struct Known(Meta);
-
-#[derive(Debug)]
 pub(crate) struct Lease {
-    meta: Meta,
+    pub(super) meta: Meta,
     /// Whether a holder other than machinist has it.
     pub(crate) held: bool,
     /// Its renew time; `None` if it cannot be parsed.
@@ -37,13 +34,13 @@ pub(crate) struct Lease {
 
 #[derive(Debug)]
 pub(crate) struct CertificateMap {
-    meta: Meta,
+    pub(super) meta: Meta,
     pub(crate) ca_bundle: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Infrastructure {
-    meta: Meta,
+    pub(super) meta: Meta,
     /// Endpoints that are not the default, by service.
     endpoints: Vec<(String, Arc<str>)>,
     /// The platform of the cluster, such as `AWS`; empty if it is not set.
@@ -58,38 +55,14 @@ impl Infrastructure {
     }
 }
 
-impl Stored for Known {
-    fn meta(&self) -> &Meta {
-        &self.0
-    }
-}
-
-impl Stored for Lease {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-}
-
-impl Stored for CertificateMap {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-}
-
-impl Stored for Infrastructure {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-}
-
 impl Kind for Secrets {
     type Wire = wire::MetadataOnly;
-    type Stored = Known;
+    type Stored = Meta;
     const RESOURCE: Resource = SECRETS;
     const METADATA_ONLY: bool = true;
 
-    fn project(&self, wire: wire::MetadataOnly) -> Known {
-        Known(Meta::of(&wire.metadata))
+    fn project(&self, wire: wire::MetadataOnly) -> Meta {
+        Meta::of(&wire.metadata)
     }
 }
 

@@ -36,7 +36,7 @@ impl<T: ?Sized + Eq + Hash> Interner<T> {
     }
 
     /// The stored copy; `store` allocates it if there is none yet.
-    fn intern_with(&self, value: &T, store: impl FnOnce() -> Arc<T>) -> Arc<T> {
+    pub(super) fn intern_with(&self, value: &T, store: impl FnOnce() -> Arc<T>) -> Arc<T> {
         let mut values = self.0.lock();
         values.sweep_if_due();
         if let Some(found) = values.stored.get(value) {

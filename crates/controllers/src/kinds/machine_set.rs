@@ -6,6 +6,7 @@ mod state;
 
 use std::sync::Arc;
 
+use machinist_api::names::{AUTHORITY_MACHINE_API, CONDITION_PAUSED, STATUS_TRUE};
 use machinist_api::resource::{MACHINE_SETS, Resource};
 use machinist_api::wire;
 use machinist_domain::capacity_annotations::Current;
@@ -27,16 +28,9 @@ pub struct MachineSet<S = Arc<MachineSetState>> {
     pub provider: Option<&'static str>,
     pub shape: Result<Arc<Shape>, Box<SpecError>>,
     pub annotations: Arc<Current>,
-    pub authority: Authority,
+    /// Whether another machine API manages it, or neither during a migration.
+    pub managed_elsewhere: bool,
     pub state: S,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Authority {
-    /// This one, and it is not paused.
-    Here,
-    /// The other one, or neither during a migration.
-    Elsewhere,
 }
 
 impl<S: State> Stored for MachineSet<S> {
@@ -99,22 +93,16 @@ impl<S: State> Kind for MachineSets<S> {
             provider: raw.and_then(|raw| self.specs.provider(raw)),
             shape: shape.map(|shape| self.intern_shape(shape)).map_err(Box::new),
             annotations: self.annotations.intern(Arc::new(current)),
-            authority: authority(&wire.status),
+            managed_elsewhere: is_managed_elsewhere(&wire.status),
             state: S::read(wire),
         }
     }
 }
 
-fn authority(status: &wire::MachineSetStatus) -> Authority {
-    let paused = status
-        .conditions
-        .iter()
-        .any(|condition| condition.kind == "Paused" && condition.status == "True");
-    if !paused && status.authoritative_api.as_deref() == Some("MachineAPI") {
-        Authority::Here
-    } else {
-        Authority::Elsewhere
-    }
+fn is_managed_elsewhere(status: &wire::MachineSetStatus) -> bool {
+    let mut conditions = status.conditions.iter();
+    let paused = conditions.any(|one| one.kind == CONDITION_PAUSED && one.status == STATUS_TRUE);
+    paused || status.authoritative_api.as_deref() != Some(AUTHORITY_MACHINE_API)
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ fn machine_set() -> MachineSet<NoState> {
             credentials_secret: None,
         })),
         annotations: Arc::default(),
-        authority: Authority::Here,
+        managed_elsewhere: false,
         state: NoState,
     }
 }
@@ -162,7 +162,7 @@ fn ignores_a_set_that_is_being_deleted() {
 
 #[test]
 fn ignores_sets_managed_elsewhere_only_with_the_feature_gate() {
-    let set = Arc::new(MachineSet { authority: Authority::Elsewhere, ..machine_set() });
+    let set = Arc::new(MachineSet { managed_elsewhere: true, ..machine_set() });
     let mut moved = snapshot(Decoded { set, catalogue: Some(LISTED), ..decoded() });
     assert!(matches!(decide(&moved), Plan::Annotate(_)));
     moved.obey_migration = true;
