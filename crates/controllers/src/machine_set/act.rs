@@ -18,7 +18,7 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::{Map, Value, json};
 
 use super::MachineSetController;
-use super::memory::{FailedClaim, skips_machine};
+use super::memory::{FailedClaim, MEMORY, skips_machine};
 use super::messages;
 use super::observe::child;
 use super::plan::{Executed, Outcome, Plan};
@@ -137,7 +137,8 @@ impl Executor<'_> {
         let own = self.controller.by_owner.get(&self.set.uid.0);
         let listed = self.controller.machines.verify_selected(namespace, &labels, &own).await;
         listed.map_err(|error| error.failure())?;
-        self.controller.listed.insert(&self.set.uid, set.generation);
+        let now = self.controller.clock.uptime();
+        self.controller.lists.add(&self.set.uid, set.generation, now);
         Ok(Outcome::Executed(Executed::default()))
     }
 
@@ -151,8 +152,7 @@ impl Executor<'_> {
         if self.read_set().await?.is_none_or(|live| live.generation != set.generation) {
             return Ok(Outcome::Outdated);
         }
-        // A list serves one deletion.
-        self.controller.listed.remove(&self.set.uid);
+        self.controller.lists.used(&self.set.uid);
         let delete = |machine| self.delete_one(machine);
         Ok(Executed::of(concurrently(DELETIONS, machines.to_vec(), delete).await))
     }
@@ -201,7 +201,7 @@ impl Executor<'_> {
         let retry_at = (error.category() == Category::Unexpected).then(|| now + poll);
         let claim =
             FailedClaim { version: machine.version, cause: error.to_string().into(), retry_at };
-        self.controller.failed_claims.insert(&machine.uid, claim);
+        self.controller.failed_claims.lock().insert(machine.uid.clone(), claim, now, MEMORY);
     }
 
     /// The set, read live; `None` if it is gone, replaced or being deleted.

@@ -11,7 +11,7 @@ use machinist_domain::conditions::{self, Condition};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::MachineAuthority;
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
-use machinist_domain::retry::{Classified as _, Failure, Retry};
+use machinist_domain::retry::{Failure, Retry};
 use serde_json::{Value, json};
 
 use self::status::{Changes, Problem};
@@ -59,7 +59,7 @@ fn undecodable(plan: &Plan) -> Report {
     match plan {
         Plan::Refuse(refusal) => Report {
             events: vec![warning(EventReason::ReconcileError, &refusal.to_string())],
-            retry: Some(refusal.retry()),
+            retry: Some(Retry::OnChange),
             ..Report::quiet(ReconcileResult::Refused)
         },
         _ => Report::quiet(ReconcileResult::Settled),
@@ -101,7 +101,7 @@ impl ReportBuilder<'_> {
             Plan::Refuse(refusal) => {
                 let (result, message) = (ReconcileResult::Refused, refusal.to_string());
                 let problem = Problem::Invalid(&message);
-                self.problem(result, refusal.retry(), problem, Changes::default())
+                self.problem(result, Retry::OnChange, problem, Changes::default())
             }
             Plan::Claim { adopt, .. } => self.claimed(adopt, executed),
             // The set changes with the window, which requeues it.
@@ -262,16 +262,9 @@ impl ReportBuilder<'_> {
 fn authority_not_set(failure: &Failure) -> Report {
     let text = messages::status_failed(&failure.message);
     let event = warning(EventReason::ReconcileError, &text);
-    let retry = match failure.retry {
-        // A fix of permissions or webhooks does not change the set.
-        Retry::OnChange => Retry::Backoff,
-        retry => retry,
-    };
-    Report {
-        events: if failure.category.needs_attention() { vec![event] } else { Vec::new() },
-        retry: Some(retry),
-        ..Report::quiet(ReconcileResult::Failed)
-    }
+    // A fix of permissions or webhooks does not change the set.
+    let retry = Some(failure.retry.or_backoff());
+    Report { retry, ..Report::failed(failure, event) }
 }
 
 fn names<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> Vec<&'a str> {
