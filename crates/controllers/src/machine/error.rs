@@ -49,10 +49,7 @@ impl Classified for Refusal {
             Self::NoClusterLabel | Self::BadSpec(_) | Self::NoSecret(_) => Retry::OnChange,
             Self::NotFoundOut(failure) => failure.retry,
             // No watch reports that the cloud would answer differently.
-            Self::CouldNotLook(failure) => match failure.retry {
-                Retry::OnChange => Retry::Backoff,
-                retry => retry,
-            },
+            Self::CouldNotLook(failure) => failure.retry.or_backoff(),
         }
     }
 }

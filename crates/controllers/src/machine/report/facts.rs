@@ -265,11 +265,8 @@ impl Facts {
             }
         }
         self.result = Some(ReconcileResult::Failed);
-        self.retry = Some(match error.retry() {
-            // No watch reports that the cloud would answer differently.
-            Retry::OnChange => Retry::Backoff,
-            retry => retry,
-        });
+        // No watch reports that the cloud would answer differently.
+        self.retry = Some(error.retry().or_backoff());
     }
 
     fn gone(&mut self) {
