@@ -42,18 +42,12 @@ pub struct Providers {
     kinds: Vec<SpecKind>,
 }
 
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct Known {
     name: &'static str,
     specs: Arc<dyn SpecHalf>,
     /// `None` if this process does not have its cloud half.
     provider: Option<Arc<dyn Provider>>,
-}
-
-impl Debug for Known {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
 }
 
 #[derive(Default, Deserialize)]

@@ -6,7 +6,7 @@ use machinist_domain::shape::Shape;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-pub trait SpecHalf: Send + Sync {
+pub trait SpecHalf: fmt::Debug + Send + Sync {
     /// The shape that the spec describes.
     fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError>;
 

@@ -17,8 +17,10 @@ const LONGEST_NAME: usize = 128;
 /// Strings of all kinds.
 static NAMES: LazyLock<Interner<str>> = LazyLock::new(Interner::default);
 
+#[derive(Debug)]
 pub(super) struct Interner<T: ?Sized>(Mutex<Values<T>>);
 
+#[derive(Debug)]
 struct Values<T: ?Sized> {
     stored: HashSet<Arc<T>>,
     until_sweep: usize,

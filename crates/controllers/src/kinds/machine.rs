@@ -136,25 +136,19 @@ impl Machine {
 }
 
 /// Parses Machines with the providers' spec halves.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Machines {
     specs: Arc<dyn SpecHalf>,
     repeated: Arc<Repeated>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Repeated {
     specs: Interner<ProviderSpec>,
     pairs: Interner<[Pair]>,
     owners: Interner<Owner>,
     hooks: Interner<Hooks>,
     conditions: Interner<[Condition]>,
-}
-
-impl std::fmt::Debug for Machines {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Machines")
-    }
 }
 
 impl Machines {

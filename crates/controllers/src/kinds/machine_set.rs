@@ -40,19 +40,13 @@ impl<S: State> Stored for MachineSet<S> {
 }
 
 /// Parses MachineSets with the providers' spec halves.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct MachineSets<S = Arc<MachineSetState>> {
     specs: Arc<dyn SpecHalf>,
     /// MachineSets of one type in one zone have equal shapes and equal capacity annotations.
     shapes: Arc<Interner<Shape>>,
     annotations: Arc<Interner<Current>>,
     state: std::marker::PhantomData<fn() -> S>,
-}
-
-impl<S> std::fmt::Debug for MachineSets<S> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("MachineSets")
-    }
 }
 
 impl<S: State> MachineSets<S> {

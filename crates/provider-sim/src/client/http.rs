@@ -95,7 +95,7 @@ fn read<T: DeserializeOwned>(answer: &Response<Bytes>) -> Result<T, CloudError> 
     if answer.status().is_success() {
         return serde_json::from_slice(answer.body()).map_err(|error| {
             let message = format!("the simulated cloud sent an invalid response: {error}");
-            CloudError::new(ErrorClass::Unknown, message)
+            CloudError::new(ErrorClass::Unexpected, message)
         });
     }
     let retry_after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
@@ -104,7 +104,7 @@ fn read<T: DeserializeOwned>(answer: &Response<Bytes>) -> Result<T, CloudError> 
 }
 
 fn unsent(error: &dyn std::error::Error) -> CloudError {
-    not_called(ErrorClass::Unknown, format!("cannot send the request: {error}"))
+    not_called(ErrorClass::Unexpected, format!("cannot send the request: {error}"))
 }
 
 /// The effect is unclear.
@@ -125,12 +125,12 @@ fn refused(status: StatusCode, body: &[u8], retry_after: Option<Duration>) -> Cl
         Some(Code::Throttled) => ErrorClass::Throttled,
         Some(Code::Unauthorised) => ErrorClass::Unauthorised,
         Some(Code::Unavailable) => ErrorClass::Unavailable,
-        Some(Code::TokenMismatch) => ErrorClass::Unknown,
+        Some(Code::TokenMismatch) => ErrorClass::Unexpected,
         None => match status.as_u16() {
             401 | 403 => ErrorClass::Unauthorised,
             429 => ErrorClass::Throttled,
             500.. => ErrorClass::Unavailable,
-            _ => ErrorClass::Unknown,
+            _ => ErrorClass::Unexpected,
         },
     };
     let message = match refusal {
@@ -149,11 +149,11 @@ mod tests {
         let no_room = br#"{"code":"InsufficientCapacity","message":"full"}"#;
         let cases: [(u16, &[u8], ErrorClass, Effect); 6] = [
             (409, no_room, ErrorClass::CapacityExhausted, Effect::None),
-            (409, br#"{"kind":"Status"}"#, ErrorClass::Unknown, Effect::Unclear),
+            (409, br#"{"kind":"Status"}"#, ErrorClass::Unexpected, Effect::Unclear),
             (429, b"", ErrorClass::Throttled, Effect::None),
             (500, b"<html>", ErrorClass::Unavailable, Effect::Unclear),
             (403, b"", ErrorClass::Unauthorised, Effect::None),
-            (404, b"no such route", ErrorClass::Unknown, Effect::Unclear),
+            (404, b"no such route", ErrorClass::Unexpected, Effect::Unclear),
         ];
         for (status, body, class, effect) in cases {
             let error = refused(StatusCode::from_u16(status).unwrap(), body, None);

@@ -58,7 +58,7 @@ impl Launch {
         let stored = Self::stored(&machine.status);
         stored.filter(|launch| launch.attempt == machine.attempt).ok_or_else(|| {
             let message = format!("attempt {} is not prepared", machine.attempt);
-            not_called(ErrorClass::Unknown, message)
+            not_called(ErrorClass::Unexpected, message)
         })
     }
 

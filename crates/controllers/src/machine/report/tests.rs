@@ -34,7 +34,7 @@ const CLASSES: [ErrorClass; 7] = [
     ErrorClass::Throttled,
     ErrorClass::Unauthorised,
     ErrorClass::Unavailable,
-    ErrorClass::Unknown,
+    ErrorClass::Unexpected,
 ];
 
 /// A plan with its outcome.

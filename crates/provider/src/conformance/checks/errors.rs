@@ -66,7 +66,7 @@ pub(super) async fn an_outage_leaves_everything_open(scene: &Scene<'_>) -> Verdi
 /// The response may come from a proxy, so its effect is unclear.
 pub(super) async fn nonsense_is_no_answer(scene: &Scene<'_>) -> Verdict {
     let error = troubled(scene, Fault::InvalidResponses).await?;
-    ensure(matches!(error.class, ErrorClass::Unknown | ErrorClass::Unavailable), || {
+    ensure(matches!(error.class, ErrorClass::Unexpected | ErrorClass::Unavailable), || {
         format!("{:?} instead of Unknown or Unavailable: {error}", error.class)
     })?;
     ensure(error.effect == Effect::Unclear, || format!("its effect is {:?}", error.effect))

@@ -14,7 +14,7 @@ fn reports_and_retries_refused_calls() {
         (ErrorClass::Unauthorised, "Unauthorised"),
         (ErrorClass::Unavailable, "Unavailable"),
         (ErrorClass::NotFound, "NotFound"),
-        (ErrorClass::Unknown, "Unexpected"),
+        (ErrorClass::Unexpected, "Unexpected"),
     ] {
         let (report, status) =
             of(&launched(), &tried(Outcome::CallFailed(Call::Create, error(class))));
