@@ -92,6 +92,10 @@ impl ReportBuilder<'_> {
             Outcome::Nothing => &Executed::default(),
             Outcome::Executed(executed) => executed,
         };
+        let unless_failed = |report, step| match &executed.failure {
+            None => report,
+            Some(failure) => self.failed(failure, step, Changes::default()),
+        };
         match plan {
             Plan::NoOp(reason) => self.no_op(*reason),
             Plan::SetAuthority(_) => match &executed.failure {
@@ -105,14 +109,10 @@ impl ReportBuilder<'_> {
             }
             Plan::Claim { adopt, .. } => self.claimed(adopt, executed),
             // The set changes with the window, which requeues it.
-            Plan::MoveWindow { .. } => match &executed.failure {
-                None => Report::quiet(ReconcileResult::Changed),
-                Some(failure) => self.failed(failure, MOVE_WINDOW, Changes::default()),
-            },
-            Plan::List => match &executed.failure {
-                None => waiting(Retry::Again(Duration::ZERO)),
-                Some(failure) => self.failed(failure, LIST, Changes::default()),
-            },
+            Plan::MoveWindow { .. } => {
+                unless_failed(Report::quiet(ReconcileResult::Changed), MOVE_WINDOW)
+            }
+            Plan::List => unless_failed(waiting(Retry::Again(Duration::ZERO)), LIST),
             Plan::Create(_) => {
                 let changes = Changes { created: executed.machines.len(), deleted: &[] };
                 self.scaled(executed, CREATE, changes, messages::created)

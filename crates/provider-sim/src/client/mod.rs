@@ -7,7 +7,6 @@ mod http;
 mod launch;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::time::Duration;
 
 use ::http::Method;
@@ -31,17 +30,12 @@ use crate::wire::{self, ChangeTags, Page, State};
 /// The maximum number of machines per request: their uids are in the URL.
 const ASKED_TOGETHER: usize = 500;
 
+#[derive(Debug)]
 pub struct SimClient {
     endpoint: Option<String>,
     http: Http,
     parts: Parts,
     absences: Absences,
-}
-
-impl fmt::Debug for SimClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimClient").field("endpoint", &self.endpoint).finish_non_exhaustive()
-    }
 }
 
 impl SimClient {
