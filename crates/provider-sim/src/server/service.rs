@@ -14,6 +14,8 @@ use super::store::{Record, hash};
 use crate::types;
 use crate::wire::{ChangeTags, Code, CreateInstance, Page, Refusal, State};
 
+const PAGE: usize = 1000;
+
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// A response, delayed in cloud time.
@@ -151,7 +153,8 @@ impl SimCloud {
                 || record.tags.get(TAG_CLUSTER) == question.cluster.as_ref();
             record.number >= question.from && record.is_shown(now) && in_cluster
         });
-        let size = question.limit.unwrap_or(usize::MAX).min(self.modes().page_size).max(1);
+        let most = self.modes().page_size.unwrap_or(PAGE);
+        let size = question.limit.unwrap_or(most).min(most).max(1);
         let items = records.iter().take(size).map(|record| record.view(now)).collect();
         let next = records.get(size).map(|record| record.number.to_string());
         Ok(Outcome::ok(&Page { items, next }))

@@ -157,7 +157,7 @@ impl Bed for SimBed {
             Fault::Unauthorised => modes.trouble = Some(Trouble::Unauthorised),
             Fault::Unavailable => modes.trouble = Some(Trouble::Unavailable),
             Fault::InvalidResponses => modes.trouble = Some(Trouble::Nonsense),
-            Fault::SmallPages => modes.page_size = 2,
+            Fault::SmallPages => modes.page_size = Some(2),
         }
         self.sim.set_modes(modes);
         Box::pin(async {})
