@@ -47,8 +47,6 @@ pub const CONFIG_MAPS: Resource = core("configmaps", "ConfigMap");
 pub const CORE_EVENTS: Resource = core("events", "Event");
 
 pub const DAEMON_SETS: Resource = resource("apps", "v1", "daemonsets", "DaemonSet");
-pub const POD_DISRUPTION_BUDGETS: Resource =
-    resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget");
 pub const VOLUME_ATTACHMENTS: Resource =
     resource("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment");
 pub const CUSTOM_RESOURCE_DEFINITIONS: Resource =

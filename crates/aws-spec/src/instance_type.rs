@@ -3,26 +3,31 @@
 use std::borrow::Cow;
 
 use machinist_domain::shape::{Architecture, Capacity, GpuVendor};
+use serde::Serialize;
 
 /// An instance type. Zero means unknown.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "most names say it")]
 pub struct InstanceType<'a> {
     pub name: Cow<'a, str>,
     pub vcpus: u32,
+    #[serde(rename = "memoryMiB")]
     pub memory_mib: u64,
     pub architecture: Architecture,
-    /// The most network interfaces of the default network card, from which pods get their addresses.
-    pub interfaces: u32,
-    pub addresses_per_interface: u32,
-    pub storage_gb: u64,
     pub gpus: Vec<Device<'a>>,
     /// For inference, training and video, and FPGAs; each device once.
     pub accelerators: Vec<Device<'a>>,
+    /// The most network interfaces of the default network card, from which pods get their addresses.
+    #[serde(rename = "networkInterfaces")]
+    pub interfaces: u32,
+    pub addresses_per_interface: u32,
+    #[serde(rename = "storageGB")]
+    pub storage_gb: u64,
 }
 
 /// Devices of one model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[expect(missing_docs, reason = "most names say it")]
 pub struct Device<'a> {
     /// The number of devices; of a fractional GPU, the logical ones.

@@ -87,6 +87,7 @@ pub(crate) async fn per_settled_pass(config: kube::Config, namespace: &str) -> R
 }
 
 /// A cloud that has answered everything. What it says is what EC2 said, or else the sets would not be settled.
+#[derive(Debug)]
 struct Settled;
 
 impl CapacitySource for Settled {

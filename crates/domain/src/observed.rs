@@ -24,14 +24,6 @@ impl<T, E> Observed<T, E> {
             Self::NotAsked | Self::Unknown(_) | Self::Absent => None,
         }
     }
-
-    /// Why it could not be observed, if it could not.
-    pub fn failure(&self) -> Option<&E> {
-        match self {
-            Self::Unknown(failure) => Some(failure),
-            Self::NotAsked | Self::Absent | Self::Present(_) => None,
-        }
-    }
 }
 
 /// A finished request: an error is unknown, `None` is absent.
@@ -53,7 +45,7 @@ mod tests {
     fn failed_request_is_unknown_and_not_absent() {
         let failed = Observed::<u8, _>::from(Err("timeout"));
         assert_eq!(failed, Observed::Unknown("timeout"));
-        assert_eq!((failed.present(), failed.failure()), (None, Some(&"timeout")));
+        assert_eq!(failed.present(), None);
         let absent = Observed::<u8, &str>::from(Ok(None));
         assert_eq!(absent, Observed::Absent);
         assert_eq!(Observed::<_, &str>::from(Ok(Some(2))).present(), Some(&2));

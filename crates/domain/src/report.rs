@@ -1,6 +1,6 @@
 //! What a reconcile reports, as data. The driver in `runtime` carries it out, so `report` stays pure.
 
-use crate::retry::Retry;
+use crate::retry::{Failure, Retry};
 
 /// The reasons of machinist's Events. Alerts depend on them: none is renamed or reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -168,5 +168,11 @@ impl Report {
     /// A report with nothing but its result.
     pub fn quiet(result: ReconcileResult) -> Self {
         Self { result, status: None, events: Vec::new(), retry: None }
+    }
+
+    /// A failed write. A conflict or a lost lease is part of the protocol; a rejected write needs attention.
+    pub fn failed(failure: &Failure, event: EventNote) -> Self {
+        let events = failure.category.needs_attention().then_some(event).into_iter().collect();
+        Self { events, retry: Some(failure.retry), ..Self::quiet(ReconcileResult::Failed) }
     }
 }

@@ -93,3 +93,11 @@ pub struct Failure {
     /// The message.
     pub message: String,
 }
+
+impl Retry {
+    /// The same, or with backoff where no change would be reported.
+    #[must_use]
+    pub fn or_backoff(self) -> Self {
+        if self == Self::OnChange { Self::Backoff } else { self }
+    }
+}

@@ -32,7 +32,8 @@ pub struct Capacity {
 }
 
 /// The architecture in Kubernetes' terms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "Kubernetes' names")]
 pub enum Architecture {
     Amd64,

@@ -8,24 +8,16 @@ use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::metrics::CallMetrics;
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_runtime::controller::start::Shared;
-use machinist_runtime::metrics::{MetricSet, Metrics, Registry};
-use prometheus_client::encoding::EncodeLabelSet;
+use machinist_runtime::metrics::{Labels, MetricSet, Metrics, Registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 
 #[derive(Debug)]
-struct InstanceTypeMetrics(Family<LookupLabels, Counter>);
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LookupLabels {
-    result: &'static str,
-}
+struct InstanceTypeMetrics(Family<Labels<1>, Counter>);
 
 impl MetricSet for InstanceTypeMetrics {
     fn register(registry: &mut Registry) -> Self {
-        let family = Family::<LookupLabels, Counter>::default();
-        registry.register("instance_type_looks", "Lookups of instance types", family.clone());
-        Self(family)
+        Self(registry.add("instance_type_looks", "Lookups of instance types"))
     }
 }
 
@@ -43,7 +35,7 @@ impl CallMetrics for Counted {
 
     fn record_lookup(&self, hit: bool) {
         let result = if hit { "hit" } else { "miss" };
-        self.1.0.get_or_create(&LookupLabels { result }).inc();
+        self.1.0.get_or_create(&[("result", result)]).inc();
     }
 }
 

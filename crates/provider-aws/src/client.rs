@@ -33,6 +33,9 @@ pub(crate) fn identity(credentials: &Credentials) -> String {
     }
 }
 
+/// The service of `CloudAccess::endpoint`, as OpenShift names it.
+pub(crate) const ENDPOINT_SERVICE: &str = "ec2";
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Connector {

@@ -28,22 +28,15 @@ pub type Listener = Box<dyn Fn(&CloudAccess, &[Arc<str>]) + Send + Sync>;
 pub type Catalogue = fn(&str) -> Option<Capacity>;
 
 /// Where a provider's capacities come from. A provider that has neither source gets no capacity annotations.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Capacities {
     pub cloud: Option<Arc<dyn CapacitySource>>,
     /// A table, for a provider without `cloud` and for outages of the cloud.
     pub catalogue: Option<Catalogue>,
 }
 
-impl fmt::Debug for Capacities {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (cloud, catalogue) = (self.cloud.is_some(), self.catalogue.is_some());
-        f.debug_struct("Capacities").field("cloud", &cloud).field("catalogue", &catalogue).finish()
-    }
-}
-
 /// Returns the capacity of instance types.
-pub trait CapacitySource: Send + Sync {
+pub trait CapacitySource: fmt::Debug + Send + Sync {
     /// What is known now. Never waits; what is not known is requested in the background.
     fn look(&self, question: &Question) -> ObservedCapacity;
 
@@ -52,4 +45,9 @@ pub trait CapacitySource: Send + Sync {
 
     /// Adds a listener. It must not block.
     fn listen(&self, listener: Listener);
+
+    /// As [`Cloud::endpoint_service`](crate::cloud::Cloud::endpoint_service).
+    fn endpoint_service(&self) -> Option<&'static str> {
+        None
+    }
 }

@@ -25,14 +25,12 @@ pub trait Provider: Debug + Send + Sync {
     fn cloud(&self, parts: &Parts) -> Arc<dyn Cloud>;
 
     /// Where the capacities of its instance types come from, for scale from zero. Called once per process.
-    fn capacity(&self, parts: &Parts) -> Capacities {
-        let _ = parts;
+    fn capacity(&self, _parts: &Parts) -> Capacities {
         Capacities::default()
     }
 
     /// The node groups; `None` if the cloud has none.
-    fn node_groups(&self, parts: &Parts) -> Option<Arc<dyn NodeGroups>> {
-        let _ = parts;
+    fn node_groups(&self, _parts: &Parts) -> Option<Arc<dyn NodeGroups>> {
         None
     }
 }
@@ -40,21 +38,16 @@ pub trait Provider: Debug + Send + Sync {
 /// The providers of a process. As a [`SpecHalf`] it reads the specs of all of them.
 #[derive(Debug, Clone, Default)]
 pub struct Providers {
-    all: Vec<Arc<dyn Provider>>,
-    specs: Vec<Known>,
+    known: Vec<Known>,
     kinds: Vec<SpecKind>,
 }
 
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct Known {
-    provider: &'static str,
+    name: &'static str,
     specs: Arc<dyn SpecHalf>,
-}
-
-impl Debug for Known {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.provider)
-    }
+    /// `None` if this process does not have its cloud half.
+    provider: Option<Arc<dyn Provider>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -68,29 +61,30 @@ impl Providers {
     /// Where two providers read the same kind and group, the earlier one is chosen.
     pub fn new(all: Vec<Arc<dyn Provider>>) -> Self {
         let mut providers = Self::default();
-        for provider in &all {
-            providers.add(provider.name(), provider.specs());
+        for provider in all {
+            let (name, specs) = (provider.name(), provider.specs());
+            providers.add(Known { name, specs, provider: Some(provider) });
         }
-        Self { all, ..providers }
+        providers
     }
 
     /// Also reads the specs of a provider whose cloud half this process does not have.
     #[must_use]
-    pub fn with_specs(mut self, provider: &'static str, specs: Arc<dyn SpecHalf>) -> Self {
-        if self.specs.iter().all(|known| known.provider != provider) {
-            self.add(provider, specs);
+    pub fn with_specs(mut self, name: &'static str, specs: Arc<dyn SpecHalf>) -> Self {
+        if self.known.iter().all(|known| known.name != name) {
+            self.add(Known { name, specs, provider: None });
         }
         self
     }
 
-    fn add(&mut self, provider: &'static str, specs: Arc<dyn SpecHalf>) {
-        self.kinds.extend_from_slice(specs.kinds());
-        self.specs.push(Known { provider, specs });
+    fn add(&mut self, known: Known) {
+        self.kinds.extend_from_slice(known.specs.kinds());
+        self.known.push(known);
     }
 
     /// All providers, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Provider>> {
-        self.all.iter()
+        self.known.iter().filter_map(|known| known.provider.as_ref())
     }
 
     /// The provider of this spec.
@@ -98,35 +92,31 @@ impl Providers {
     /// The group only decides between providers of the same kind, because specs of one kind exist under several
     /// groups. A spec without a kind is for the first provider.
     pub fn choose(&self, spec: &RawValue) -> Result<&Arc<dyn Provider>, SpecError> {
-        let (position, kind) = self.position(spec)?;
-        self.all.get(position).ok_or_else(|| self.foreign(kind))
+        let (known, kind) = self.find(spec)?;
+        known.provider.as_ref().ok_or_else(|| self.foreign(kind))
     }
 
     fn foreign(&self, kind: String) -> SpecError {
         SpecError::ForeignKind { kind, known: self.kinds.clone() }
     }
 
-    fn known(&self, spec: &RawValue) -> Result<&Known, SpecError> {
-        let (position, kind) = self.position(spec)?;
-        self.specs.get(position).ok_or_else(|| self.foreign(kind))
-    }
-
-    /// The place of the provider that reads this spec, and the spec's kind.
-    fn position(&self, spec: &RawValue) -> Result<(usize, String), SpecError> {
+    /// The provider that reads this spec, and the spec's kind.
+    fn find(&self, spec: &RawValue) -> Result<(&Known, String), SpecError> {
         let header: Header = spec::read(spec)?;
         let kind = header.kind.unwrap_or_default();
-        if kind.is_empty() {
-            return Ok((0, kind));
-        }
         let version = header.api_version.unwrap_or_default();
         let group = version.split_once('/').map_or("", |(group, _)| group);
         let reads = |fits: &dyn Fn(&SpecKind) -> bool| {
-            self.specs.iter().position(|known| known.specs.kinds().iter().any(fits))
+            self.known.iter().find(|known| known.specs.kinds().iter().any(fits))
         };
-        let found = reads(&|known| known.kind == kind && known.group == group)
-            .or_else(|| reads(&|known| known.kind == kind));
+        let found = if kind.is_empty() {
+            self.known.first()
+        } else {
+            reads(&|known| known.kind == kind && known.group == group)
+                .or_else(|| reads(&|known| known.kind == kind))
+        };
         match found {
-            Some(position) => Ok((position, kind)),
+            Some(known) => Ok((known, kind)),
             None => Err(self.foreign(kind)),
         }
     }
@@ -134,11 +124,11 @@ impl Providers {
 
 impl SpecHalf for Providers {
     fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError> {
-        self.known(spec)?.specs.shape(spec)
+        self.find(spec)?.0.specs.shape(spec)
     }
 
     fn provider(&self, spec: &RawValue) -> Option<&'static str> {
-        self.known(spec).ok().map(|known| known.provider)
+        self.find(spec).ok().map(|(known, _)| known.name)
     }
 
     fn kinds(&self) -> &[SpecKind] {
@@ -146,8 +136,8 @@ impl SpecHalf for Providers {
     }
 
     fn validate(&self, spec: &RawValue) -> Vec<Problem> {
-        match self.known(spec) {
-            Ok(known) => known.specs.validate(spec),
+        match self.find(spec) {
+            Ok((known, _)) => known.specs.validate(spec),
             Err(error) => vec![Problem::at("", error.to_string())],
         }
     }

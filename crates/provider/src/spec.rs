@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use machinist_domain::retry::{Category, Classified, Retry};
 use machinist_domain::shape::Shape;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-pub trait SpecHalf: Send + Sync {
+pub trait SpecHalf: fmt::Debug + Send + Sync {
     /// The shape that the spec describes.
     fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError>;
 
@@ -17,8 +16,7 @@ pub trait SpecHalf: Send + Sync {
     }
 
     /// The name of the provider that this spec is for, where `self` reads the specs of several.
-    fn provider(&self, spec: &RawValue) -> Option<&'static str> {
-        let _ = spec;
+    fn provider(&self, _spec: &RawValue) -> Option<&'static str> {
         None
     }
 
@@ -113,16 +111,6 @@ impl std::error::Error for SpecError {}
 impl From<Problem> for SpecError {
     fn from(problem: Problem) -> Self {
         Self::Invalid { reason: problem.to_string() }
-    }
-}
-
-impl Classified for SpecError {
-    fn category(&self) -> Category {
-        Category::InvalidConfiguration
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::OnChange
     }
 }
 

@@ -51,7 +51,8 @@ pub struct Metrics {
     registry: Registry,
 }
 
-type Labels<const N: usize> = [(&'static str, &'static str); N];
+/// Names and values of labels.
+pub type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 impl Default for Metrics {
     fn default() -> Self {

@@ -55,7 +55,7 @@ impl ExampleCloud {
         let (Some(token), Some(flavour), true) = (launch(machine, "token"), flavour, prepared)
         else {
             let message = format!("attempt {} was not prepared", machine.attempt);
-            let error = CloudError::new(ErrorClass::Unknown, message);
+            let error = CloudError::new(ErrorClass::Unexpected, message);
             return Err(CloudError { effect: Effect::None, ..error });
         };
         // The guest may appear from now on.
@@ -231,7 +231,7 @@ fn error(refusal: Refusal) -> CloudError {
         Refusal::TooMany => ErrorClass::Throttled,
         Refusal::Forbidden => ErrorClass::Unauthorised,
         Refusal::Timeout => ErrorClass::Unavailable,
-        Refusal::Gibberish => ErrorClass::Unknown,
+        Refusal::Gibberish => ErrorClass::Unexpected,
     };
     let error = CloudError::new(class, format!("the hypervisor returned {refusal:?}"));
     // These errors concern all machines of the hypervisor.

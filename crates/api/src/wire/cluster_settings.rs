@@ -1,10 +1,9 @@
 //! Cluster-wide settings: ConfigMaps with certificates, Infrastructures, and the Leases of other controllers.
 
-use serde::de::Error;
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
-use super::Metadata;
+use super::{Metadata, Object, Raw};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -20,12 +19,7 @@ pub struct CertificatesData {
     pub ca_bundle: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Lease {
-    pub metadata: Metadata,
-    pub spec: LeaseSpec,
-}
+pub type Lease = Object<LeaseSpec>;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -36,44 +30,21 @@ pub struct LeaseSpec {
     pub renew_time: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Infrastructure {
-    pub metadata: Metadata,
-    pub status: InfrastructureStatus,
-}
+pub type Infrastructure = Object<IgnoredAny, InfrastructureStatus>;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InfrastructureStatus {
-    pub platform_status: PlatformStatus,
+    /// The whole too, which providers read for themselves.
+    pub platform_status: Raw<PlatformStatus>,
 }
 
-/// `status.platformStatus` of an Infrastructure: the whole, which providers read for themselves, and the parts that are
-/// read here.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct PlatformStatus {
-    pub raw: Option<Box<RawValue>>,
+    #[serde(rename = "type")]
     pub platform: String,
     pub aws: AwsPlatformStatus,
-}
-
-impl<'de> Deserialize<'de> for PlatformStatus {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Default, Deserialize)]
-        #[serde(default)]
-        struct Parts {
-            #[serde(rename = "type")]
-            platform: String,
-            aws: AwsPlatformStatus,
-        }
-
-        let Some(raw) = Option::<Box<RawValue>>::deserialize(deserializer)? else {
-            return Ok(Self::default());
-        };
-        let Parts { platform, aws } = serde_json::from_str(raw.get()).map_err(D::Error::custom)?;
-        Ok(Self { raw: Some(raw), platform, aws })
-    }
 }
 
 #[derive(Debug, Default, Deserialize)]

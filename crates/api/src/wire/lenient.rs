@@ -2,10 +2,11 @@
 //!
 //! A value of the wrong type is still an error, so that the object is undecodable rather than empty.
 
-use std::fmt;
+use std::borrow::Cow;
 
 use jiff::Timestamp;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny};
 
 /// `null` is the default: Go writes it for an empty list.
 pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
@@ -25,23 +26,10 @@ pub(super) fn time<'de, D>(deserializer: D) -> Result<Option<Timestamp>, D::Erro
 where
     D: Deserializer<'de>,
 {
-    struct Time;
+    /// A plain `Cow` would be allocated.
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-    impl Visitor<'_> for Time {
-        type Value = Option<Timestamp>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a time")
-        }
-
-        fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-            Ok(text.parse().ok())
-        }
-
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-    }
-
-    deserializer.deserialize_any(Time)
+    let text = Option::<Text<'de>>::deserialize(deserializer)?;
+    Ok(text.and_then(|Text(text)| text.parse().ok()))
 }

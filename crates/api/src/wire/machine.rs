@@ -4,17 +4,9 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Address, Condition, Metadata, Taint, TemplateMetadata, lenient};
+use super::{Address, Condition, Object, Taint, TemplateMetadata, lenient};
 
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-pub struct Machine {
-    pub metadata: Metadata,
-    #[serde(deserialize_with = "lenient::or_default")]
-    pub spec: MachineSpec,
-    #[serde(deserialize_with = "lenient::or_default")]
-    pub status: MachineStatus,
-}
+pub type Machine = Object<MachineSpec, MachineStatus>;
 
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -1,20 +1,10 @@
 //! MachineSets. The template's spec stays raw, so that created Machines have its unknown fields too.
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
-use serde_json::value::RawValue;
 
-use super::{Condition, LabelSelector, Metadata, ProviderSpec, TemplateMetadata, lenient};
+use super::{Condition, LabelSelector, Object, ProviderSpec, Raw, TemplateMetadata, lenient};
 
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-pub struct MachineSet {
-    pub metadata: Metadata,
-    #[serde(deserialize_with = "lenient::or_default")]
-    pub spec: MachineSetSpec,
-    #[serde(deserialize_with = "lenient::or_default")]
-    pub status: MachineSetStatus,
-}
+pub type MachineSet = Object<MachineSetSpec, MachineSetStatus>;
 
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -37,31 +27,14 @@ pub struct MachineSetSpec {
 pub struct MachineTemplate {
     #[serde(deserialize_with = "lenient::or_default")]
     pub metadata: TemplateMetadata,
-    pub spec: TemplateSpec,
+    pub spec: Raw<TemplateSpec>,
 }
 
-/// `spec.template.spec` of a MachineSet: the whole, and the part that is read.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct TemplateSpec {
-    pub raw: Option<Box<RawValue>>,
+    #[serde(deserialize_with = "lenient::or_default")]
     pub provider_spec: ProviderSpec,
-}
-
-impl<'de> Deserialize<'de> for TemplateSpec {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Default, Deserialize)]
-        #[serde(rename_all = "camelCase", default)]
-        struct Parts {
-            #[serde(deserialize_with = "lenient::or_default")]
-            provider_spec: ProviderSpec,
-        }
-
-        let Some(raw) = Option::<Box<RawValue>>::deserialize(deserializer)? else {
-            return Ok(Self::default());
-        };
-        let Parts { provider_spec } = serde_json::from_str(raw.get()).map_err(D::Error::custom)?;
-        Ok(Self { raw: Some(raw), provider_spec })
-    }
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]

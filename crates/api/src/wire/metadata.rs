@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
-use super::lenient;
+use super::{Object, lenient};
 
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -58,11 +59,7 @@ pub struct TemplateMetadata {
     pub annotations: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-pub struct MetadataOnly {
-    pub metadata: Metadata,
-}
+pub type MetadataOnly = Object<IgnoredAny>;
 
 impl Metadata {
     /// The owner that manages this object, if there is one.

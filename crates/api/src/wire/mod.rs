@@ -6,13 +6,13 @@
 mod cluster_settings;
 mod condition;
 mod event;
-mod event_recycler;
 mod lenient;
 mod list;
 mod machine;
 mod machine_set;
 mod metadata;
 mod node;
+mod object;
 mod pod;
 mod selector;
 
@@ -25,7 +25,6 @@ pub use cluster_settings::{
 };
 pub use condition::Condition;
 pub use event::{Event, EventSeries, EventSource, InvolvedObject};
-pub use event_recycler::EventRecycler;
 pub use list::{ListMetadata, ListPage, WatchLine};
 pub use machine::{
     LifecycleHook, LifecycleHooks, Machine, MachineSpec, MachineStatus, NodeReference, ProviderSpec,
@@ -35,9 +34,9 @@ pub use machine_set::{
 };
 pub use metadata::{Metadata, MetadataOnly, OwnerReference, TemplateMetadata};
 pub use node::{Address, AttachedVolume, Node, NodeSpec, NodeStatus, Taint};
+pub use object::{EventRecycler, Object, Raw};
 pub use pod::{
-    ClaimReference, PlacedPod, PlacedPodSpec, Pod, PodDisruptionBudget, PodDisruptionBudgetSpec,
-    PodDisruptionBudgetStatus, PodSpec, PodStatus, PodVolume, VolumeAttachment,
-    VolumeAttachmentSource, VolumeAttachmentSpec, VolumeAttachmentStatus,
+    ClaimReference, PlacedPod, PlacedPodSpec, Pod, PodSpec, PodStatus, PodVolume, VolumeAttachment,
+    VolumeAttachmentSource, VolumeAttachmentSpec,
 };
 pub use selector::{LabelExpression, LabelSelector};

@@ -3,17 +3,9 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::{Condition, Metadata, lenient};
+use super::{Condition, Object, lenient};
 
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-pub struct Node {
-    pub metadata: Metadata,
-    #[serde(deserialize_with = "lenient::or_default")]
-    pub spec: NodeSpec,
-    #[serde(deserialize_with = "lenient::or_default")]
-    pub status: NodeStatus,
-}
+pub type Node = Object<NodeSpec, NodeStatus>;
 
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -12,7 +12,7 @@ fn a_machine_set_keeps_its_raw_provider_spec_and_skips_the_rest() {
     let set: MachineSet = serde_json::from_str(json).unwrap();
     assert_eq!(set.metadata.name, "a");
     assert_eq!(set.metadata.annotations["k"], "v");
-    let raw = set.spec.template.spec.provider_spec.value.unwrap();
+    let raw = set.spec.template.spec.parts.provider_spec.value.unwrap();
     assert_eq!(raw.get(), r#"{"instanceType":"m6i.large"}"#);
 }
 
@@ -129,7 +129,7 @@ fn a_template_keeps_what_we_do_not_know() {
     let spec = &set.spec.template.spec;
     let raw = r#"{"future":true,"providerSpec":{"value":{"z":1}}}"#;
     assert_eq!(spec.raw.as_ref().unwrap().get(), raw);
-    assert_eq!(spec.provider_spec.value.as_ref().unwrap().get(), r#"{"z":1}"#);
+    assert_eq!(spec.parts.provider_spec.value.as_ref().unwrap().get(), r#"{"z":1}"#);
     assert_eq!(set.spec.selector.match_expressions[0].values, ["v"]);
     assert_eq!((set.spec.replicas, set.spec.min_ready_seconds), (Some(0), 5));
     // The same by way of a value that was parsed before.

@@ -10,7 +10,7 @@ use crate::kinds::{MachineSets, State};
 
 pub(super) async fn act<S: State>(
     sets: &Cache<MachineSets<S>>,
-    snapshot: &Snapshot,
+    snapshot: &Snapshot<S>,
     plan: &Plan,
     writer: &Writer,
 ) -> Outcome {

@@ -9,30 +9,30 @@ use machinist_provider::spec::SpecError;
 use super::error::Refusal;
 use super::plan::{Annotation, Plan, Reason};
 use super::snapshot::{CloudAnswer, Decoded, Snapshot};
-use crate::kinds::Authority;
 
-pub(super) fn decide(snapshot: &Snapshot) -> Plan {
+pub(super) fn decide<S>(snapshot: &Snapshot<S>) -> Plan {
     if snapshot.meta.deleting {
         return Plan::NoOp(Reason::Deleting);
     }
-    let set = match &snapshot.content {
+    let decoded = match &snapshot.content {
         Err(reason) => return Plan::Refuse(Refusal::Undecodable(reason.clone())),
-        Ok(set) => set,
+        Ok(decoded) => decoded,
     };
-    if snapshot.obey_migration && set.authority == Authority::Elsewhere {
+    let set = &decoded.set;
+    if snapshot.obey_migration && set.managed_elsewhere {
         return Plan::NoOp(Reason::ManagedElsewhere);
     }
     let shape = match &set.shape {
         Ok(shape) => shape,
         Err(error) => return Plan::Refuse(Refusal::BadSpec(SpecError::clone(error))),
     };
-    match known_capacity(set, shape) {
+    match known_capacity(decoded, shape) {
         Err(refusal) => Plan::Refuse(refusal),
         Ok(None) => Plan::NoOp(Reason::CapacityPending),
         Ok(Some((capacity, fallback))) => Plan::Annotate(Annotation {
             assessment: assess(&set.annotations, shape, &capacity, snapshot.options),
             fallback,
-            retry: match &set.cloud {
+            retry: match &decoded.cloud {
                 CloudAnswer::NoAccess(failure) => Some(failure.retry),
                 _ => None,
             },
@@ -45,18 +45,19 @@ pub(super) fn decide(snapshot: &Snapshot) -> Plan {
 ///
 /// The cloud's answer takes precedence. The catalogue is the fallback where the cloud cannot be asked, but never for
 /// an invalid object or invalid credentials: that would hide the mistake.
-fn known_capacity(
-    set: &Decoded,
+fn known_capacity<S>(
+    decoded: &Decoded<S>,
     shape: &Shape,
 ) -> Result<Option<(Capacity, Option<Failure>)>, Refusal> {
-    let provider = set.provider.unwrap_or_default();
+    let provider = decoded.set.provider.unwrap_or_default();
+    let catalogue = decoded.catalogue;
     let instance_type = &shape.instance_type;
     let unknown_type =
         || Refusal::UnknownType { instance_type: instance_type.to_string(), provider };
-    match &set.cloud {
+    match &decoded.cloud {
         CloudAnswer::NotSupported => Err(Refusal::NoCapacities { provider }),
         CloudAnswer::NotUsed => {
-            let capacity = set.catalogue.ok_or_else(unknown_type)?;
+            let capacity = catalogue.ok_or_else(unknown_type)?;
             Ok(Some((capacity, None)))
         }
         CloudAnswer::NoRegion => {
@@ -64,14 +65,14 @@ fn known_capacity(
             Err(Refusal::BadSpec(SpecError::Invalid { reason }))
         }
         CloudAnswer::NoSecret(key) => Err(Refusal::NoSecret(key.clone())),
-        CloudAnswer::NoAccess(failure) => match set.catalogue {
+        CloudAnswer::NoAccess(failure) => match catalogue {
             Some(capacity) => Ok(Some((capacity, Some(failure.clone())))),
             None => Err(Refusal::NoAccess(failure.clone())),
         },
         CloudAnswer::Answered(ObservedCapacity::NotAsked) => Ok(None),
         CloudAnswer::Answered(ObservedCapacity::Absent) => Err(unknown_type()),
         CloudAnswer::Answered(ObservedCapacity::Present(capacity)) => Ok(Some((*capacity, None))),
-        CloudAnswer::Answered(ObservedCapacity::Unknown(failure)) => match set.catalogue {
+        CloudAnswer::Answered(ObservedCapacity::Unknown(failure)) => match catalogue {
             Some(capacity) if failure.category != Category::InvalidConfiguration => {
                 Ok(Some((capacity, Some(failure.clone()))))
             }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::EventReason;
-use machinist_domain::retry::{Category, Classified, Failure, Retry};
+use machinist_domain::retry::{Failure, Retry};
 use machinist_provider::spec::SpecError;
 
 use super::messages;
@@ -35,33 +35,19 @@ impl Refusal {
             _ => EventReason::ReconcileError,
         }
     }
+
+    /// A change of the object, of its Secret or of the cloud's answer requeues the MachineSet. The capacity source
+    /// retries by itself.
+    pub(super) fn retry(&self) -> Retry {
+        match self {
+            Self::NoAccess(failure) => failure.retry,
+            _ => Retry::OnChange,
+        }
+    }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&messages::refusal(self))
-    }
-}
-
-impl std::error::Error for Refusal {}
-
-impl Classified for Refusal {
-    fn category(&self) -> Category {
-        match self {
-            Self::UnknownType { .. } | Self::NoCapacities { .. } => Category::NotFound,
-            Self::BadSpec(_) | Self::Undecodable(_) | Self::NoSecret(_) => {
-                Category::InvalidConfiguration
-            }
-            Self::NoAccess(failure) | Self::CloudFailed(failure) => failure.category,
-        }
-    }
-
-    /// A change of the object, of its Secret or of the cloud's answer requeues the MachineSet. The capacity source
-    /// retries by itself.
-    fn retry(&self) -> Retry {
-        match self {
-            Self::NoAccess(failure) => failure.retry,
-            _ => Retry::OnChange,
-        }
     }
 }

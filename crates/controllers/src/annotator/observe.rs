@@ -1,6 +1,8 @@
 //! Fills a snapshot from the caches, with a live read where an own write may not be in the cache. Never waits for the
 //! cloud.
 
+use std::sync::Arc;
+
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::key::ObjectKey;
 use machinist_provider::capacity::{CapacitySource, Question};
@@ -10,18 +12,18 @@ use machinist_runtime::cluster::ApiError;
 use super::Annotator;
 use super::snapshot::{CloudAnswer, Decoded, Snapshot};
 use crate::cloud_access::CloudAccessError;
-use crate::kinds::{Authority, MachineSet, State};
+use crate::kinds::{MachineSet, State};
 
 pub(super) async fn observe<S: State>(
     annotator: &Annotator<S>,
     key: &ObjectKey,
-) -> Result<Option<Snapshot>, ApiError> {
+) -> Result<Option<Snapshot<S>>, ApiError> {
     annotator.release_secrets(key);
     let Some(entry) = annotator.sets.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
     let content = match entry {
         Entry::Undecodable(object) => Err(object.error.clone()),
-        Entry::Known(set) => Ok(decoded(annotator, &set).await),
+        Entry::Known(set) => Ok(decoded(annotator, set).await),
     };
     let arch_only_labels = annotator.rival.is_alive().await;
     let options = Options { arch_only_labels, ..annotator.settings.options };
@@ -29,26 +31,20 @@ pub(super) async fn observe<S: State>(
     Ok(Some(Snapshot { meta, content, options, obey_migration }))
 }
 
-async fn decoded<S: State>(annotator: &Annotator<S>, set: &MachineSet<S>) -> Decoded {
+async fn decoded<S: State>(annotator: &Annotator<S>, set: Arc<MachineSet<S>>) -> Decoded<S> {
     let capacities = set.provider.and_then(|name| annotator.settings.capacities.get(name));
     let catalogue = capacities.and_then(|capacities| capacities.catalogue);
     let cloud = capacities.and_then(|capacities| capacities.cloud.as_deref());
     // `decide` ignores these sets, so no request is made for them.
-    let elsewhere = annotator.settings.obey_migration && set.authority == Authority::Elsewhere;
+    let elsewhere = annotator.settings.obey_migration && set.managed_elsewhere;
     let cloud = match cloud {
         None if catalogue.is_none() => CloudAnswer::NotSupported,
-        Some(cloud) if !set.meta.deleting && !elsewhere => ask(annotator, cloud, set).await,
+        Some(cloud) if !set.meta.deleting && !elsewhere => ask(annotator, cloud, &set).await,
         _ => CloudAnswer::NotUsed,
     };
     let instance_type = set.shape.as_ref().ok().map(|shape| &*shape.instance_type);
-    Decoded {
-        authority: set.authority,
-        provider: set.provider,
-        shape: set.shape.clone(),
-        annotations: set.annotations.clone(),
-        cloud,
-        catalogue: catalogue.zip(instance_type).and_then(|(lookup, name)| lookup(name)),
-    }
+    let catalogue = catalogue.zip(instance_type).and_then(|(lookup, name)| lookup(name));
+    Decoded { set, cloud, catalogue }
 }
 
 async fn ask<S: State>(
@@ -57,7 +53,8 @@ async fn ask<S: State>(
     set: &MachineSet<S>,
 ) -> CloudAnswer {
     let Ok(shape) = &set.shape else { return CloudAnswer::NoRegion };
-    match annotator.access.resolve(&set.meta.key.namespace, shape).await {
+    let service = cloud.endpoint_service();
+    match annotator.access.resolve(&set.meta.key.namespace, shape, service).await {
         Ok(access) => {
             let instance_type = shape.instance_type.clone();
             CloudAnswer::Answered(cloud.look(&Question { access, instance_type }))

@@ -1,7 +1,6 @@
 //! Reports a reconcile in Events.
 
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
-use machinist_domain::retry::Classified;
 
 use super::messages;
 use super::plan::{Annotation, Outcome, Plan, Reason};
@@ -10,17 +9,11 @@ const ACTION: &str = "Annotate";
 
 pub(super) fn report(plan: &Plan, outcome: &Outcome) -> Report {
     match (plan, outcome) {
-        (_, Outcome::Failed(failure)) => Report {
-            // A conflict or a lost lease is part of the protocol; a rejected write needs attention.
-            events: if failure.category.needs_attention() {
-                let text = messages::write_failed(failure);
-                vec![EventNote::warning(EventReason::ReconcileError, ACTION, text)]
-            } else {
-                Vec::new()
-            },
-            retry: Some(failure.retry),
-            ..Report::quiet(ReconcileResult::Failed)
-        },
+        (_, Outcome::Failed(failure)) => {
+            let text = messages::write_failed(failure);
+            let event = EventNote::warning(EventReason::ReconcileError, ACTION, text);
+            Report::failed(failure, event)
+        }
         (Plan::Refuse(refusal), _) => Report {
             events: vec![EventNote::warning(refusal.event_reason(), ACTION, refusal.to_string())],
             retry: Some(refusal.retry()),

@@ -2,31 +2,27 @@
 
 use std::sync::Arc;
 
-use machinist_domain::capacity_annotations::{Current, Options};
+use machinist_domain::capacity_annotations::Options;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
-use machinist_domain::shape::{Capacity, Shape};
+use machinist_domain::shape::Capacity;
 use machinist_provider::capacity::ObservedCapacity;
-use machinist_provider::spec::SpecError;
 
-use crate::kinds::Authority;
+use crate::kinds::MachineSet;
 
 #[derive(Debug, Clone)]
-pub struct Snapshot {
+pub struct Snapshot<S> {
     pub meta: Meta,
     /// The content, or why it cannot be decoded.
-    pub content: Result<Decoded, String>,
+    pub content: Result<Decoded<S>, String>,
     pub options: Options,
     pub obey_migration: bool,
 }
 
 #[derive(Debug, Clone)]
-pub struct Decoded {
-    pub authority: Authority,
-    pub provider: Option<&'static str>,
-    pub shape: Result<Arc<Shape>, Box<SpecError>>,
-    pub annotations: Arc<Current>,
+pub struct Decoded<S> {
+    pub set: Arc<MachineSet<S>>,
     pub cloud: CloudAnswer,
     /// The entry of the provider's catalogue, if there is one.
     pub catalogue: Option<Capacity>,

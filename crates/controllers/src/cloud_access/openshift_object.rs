@@ -15,18 +15,13 @@ use crate::first_list::{self, Target};
 use crate::kinds::Infrastructures;
 use crate::openshift::OpenShift;
 
+#[derive(Debug)]
 pub(crate) struct OpenShiftObject<K: Kind> {
     shared: Arc<Shared>,
     openshift: OpenShift,
     key: ObjectKey,
     kind: K,
     watch: OnceLock<Arc<Cache<K>>>,
-}
-
-impl<K: Kind> std::fmt::Debug for OpenShiftObject<K> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenShiftObject").field("key", &self.key).finish_non_exhaustive()
-    }
 }
 
 impl OpenShiftObject<Infrastructures> {

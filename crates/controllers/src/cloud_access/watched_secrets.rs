@@ -10,7 +10,7 @@ use machinist_runtime::cache::{Cache, Scope};
 use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
 
-use super::{Concern, Listener};
+use super::Listener;
 use crate::first_list::{self, Target, Unreadable};
 use crate::kinds::Secrets;
 
@@ -41,7 +41,7 @@ impl WatchedSecrets {
             let (in_use, listener) = (Arc::clone(&in_use), Arc::clone(listener));
             all.subscribe(move |change| {
                 if change.is_news() && in_use.lock().contains_key(change.key) {
-                    listener(Concern::Secret(change.key.clone()));
+                    listener(Some(change.key));
                 }
             });
             all
@@ -84,10 +84,10 @@ impl WatchedSecrets {
         let watch = Arc::new(self.shared.caches.hold(&self.shared.control, scope, Secrets));
         let before = self.in_use.lock().insert(key.clone(), Some(Arc::clone(&watch)));
         if before.is_none() {
-            let (key, listener) = (key.clone(), Arc::clone(&self.listener));
+            let listener = Arc::clone(&self.listener);
             watch.subscribe(move |change| {
                 if change.is_news() {
-                    listener(Concern::Secret(key.clone()));
+                    listener(Some(change.key));
                 }
             });
         }

@@ -7,7 +7,7 @@ use machinist_api::names::ANNOTATION_HOLDER;
 use machinist_api::resource::{CONFIG_MAPS, INFRASTRUCTURES, LEASES, Resource, SECRETS};
 use machinist_api::wire;
 use machinist_domain::meta::Meta;
-use machinist_runtime::cache::kind::{Kind, Stored};
+use machinist_runtime::cache::kind::Kind;
 use serde_json::value::RawValue;
 
 /// Secrets: identity and version only.
@@ -24,11 +24,8 @@ pub(crate) struct Certificates;
 pub(crate) struct Infrastructures;
 
 #[derive(Debug)]
-pub(crate) struct Known(Meta);
-
-#[derive(Debug)]
 pub(crate) struct Lease {
-    meta: Meta,
+    pub(super) meta: Meta,
     /// Whether a holder other than machinist has it.
     pub(crate) held: bool,
     /// Its renew time; `None` if it cannot be parsed.
@@ -37,52 +34,35 @@ pub(crate) struct Lease {
 
 #[derive(Debug)]
 pub(crate) struct CertificateMap {
-    meta: Meta,
+    pub(super) meta: Meta,
     pub(crate) ca_bundle: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Infrastructure {
-    meta: Meta,
-    /// The endpoint of EC2, if it is not the default.
-    pub(crate) ec2_endpoint: Option<Arc<str>>,
+    pub(super) meta: Meta,
+    /// Endpoints that are not the default, by service.
+    endpoints: Vec<(String, Arc<str>)>,
     /// The platform of the cluster, such as `AWS`; empty if it is not set.
     pub(crate) platform: Arc<str>,
     pub(crate) platform_status: Option<Arc<RawValue>>,
 }
 
-impl Stored for Known {
-    fn meta(&self) -> &Meta {
-        &self.0
-    }
-}
-
-impl Stored for Lease {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-}
-
-impl Stored for CertificateMap {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-}
-
-impl Stored for Infrastructure {
-    fn meta(&self) -> &Meta {
-        &self.meta
+impl Infrastructure {
+    pub(crate) fn endpoint(&self, service: &str) -> Option<Arc<str>> {
+        let found = self.endpoints.iter().find(|(name, _)| name == service);
+        found.map(|(_, url)| Arc::clone(url))
     }
 }
 
 impl Kind for Secrets {
     type Wire = wire::MetadataOnly;
-    type Stored = Known;
+    type Stored = Meta;
     const RESOURCE: Resource = SECRETS;
     const METADATA_ONLY: bool = true;
 
-    fn project(&self, wire: wire::MetadataOnly) -> Known {
-        Known(Meta::of(&wire.metadata))
+    fn project(&self, wire: wire::MetadataOnly) -> Meta {
+        Meta::of(&wire.metadata)
     }
 }
 
@@ -121,14 +101,34 @@ impl Kind for Infrastructures {
 
     fn project(&self, wire: wire::Infrastructure) -> Infrastructure {
         let platform = wire.status.platform_status;
-        let endpoints = &platform.aws.service_endpoints;
-        let ec2 =
-            endpoints.iter().find(|endpoint| endpoint.name == "ec2" && !endpoint.url.is_empty());
+        let endpoints = platform.parts.aws.service_endpoints.into_iter();
+        let endpoints = endpoints.filter(|endpoint| !endpoint.url.is_empty());
         Infrastructure {
             meta: Meta::of(&wire.metadata),
-            ec2_endpoint: ec2.map(|endpoint| endpoint.url.as_str().into()),
-            platform: platform.platform.into(),
+            endpoints: endpoints.map(|endpoint| (endpoint.name, endpoint.url.into())).collect(),
+            platform: platform.parts.platform.into(),
             platform_status: platform.raw.map(Into::into),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn finds_the_endpoint_of_the_service_that_is_asked_for() {
+        let endpoints = json!([
+            {"name": "s3", "url": "https://s3"},
+            {"name": "ec2", "url": ""},
+            {"name": "ec2", "url": "https://ec2"},
+        ]);
+        let status = json!({"platformStatus": {"aws": {"serviceEndpoints": endpoints}}});
+        let wire = json!({"metadata": {"name": "cluster"}, "status": status}).to_string();
+        let infrastructure = Infrastructures.project(serde_json::from_str(&wire).unwrap());
+        assert_eq!(infrastructure.endpoint("ec2").as_deref(), Some("https://ec2"));
+        assert_eq!(infrastructure.endpoint("iam"), None);
     }
 }

@@ -9,7 +9,7 @@ use machinist_api::resource::{CORE_EVENTS, Resource};
 use machinist_api::wire;
 use machinist_domain::hash::fnv1a;
 use machinist_domain::meta::Meta;
-use machinist_runtime::cache::kind::{Kind, Stored};
+use machinist_runtime::cache::kind::Kind;
 
 use super::interner::name;
 
@@ -53,12 +53,6 @@ pub enum Involved {
 
 pub(crate) fn hash_of(uid: &str) -> u64 {
     fnv1a(uid.as_bytes())
-}
-
-impl Stored for Event {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
 }
 
 /// Parses Events of the core group, which also serves those of `events.k8s.io`.

@@ -6,7 +6,7 @@ use machinist_api::event_recycler::{EventRecyclerSpec, EventRecyclerStatus};
 use machinist_api::resource::{EVENT_RECYCLERS, Resource};
 use machinist_api::wire;
 use machinist_domain::meta::Meta;
-use machinist_runtime::cache::kind::{Kind, Stored};
+use machinist_runtime::cache::kind::Kind;
 
 /// An EventRecycler in a cache.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,12 +21,6 @@ pub struct EventRecycler {
     pub spec: Option<Arc<EventRecyclerSpec>>,
     /// The status.
     pub status: Arc<EventRecyclerStatus>,
-}
-
-impl Stored for EventRecycler {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
 }
 
 /// Parses EventRecyclers.

@@ -17,8 +17,10 @@ const LONGEST_NAME: usize = 128;
 /// Strings of all kinds.
 static NAMES: LazyLock<Interner<str>> = LazyLock::new(Interner::default);
 
+#[derive(Debug)]
 pub(super) struct Interner<T: ?Sized>(Mutex<Values<T>>);
 
+#[derive(Debug)]
 struct Values<T: ?Sized> {
     stored: HashSet<Arc<T>>,
     until_sweep: usize,
@@ -36,7 +38,7 @@ impl<T: ?Sized + Eq + Hash> Interner<T> {
     }
 
     /// The stored copy; `store` allocates it if there is none yet.
-    fn intern_with(&self, value: &T, store: impl FnOnce() -> Arc<T>) -> Arc<T> {
+    pub(super) fn intern_with(&self, value: &T, store: impl FnOnce() -> Arc<T>) -> Arc<T> {
         let mut values = self.0.lock();
         values.sweep_if_due();
         if let Some(found) = values.stored.get(value) {

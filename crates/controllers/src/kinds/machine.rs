@@ -2,9 +2,8 @@
 //! provider spec, so each distinct spec is stored and parsed once. Owners, labels, hooks, conditions and names repeat,
 //! too, and are interned.
 
-mod specs;
-
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -20,11 +19,9 @@ use machinist_domain::shape::Shape;
 use machinist_domain::taint::Taint;
 use machinist_provider::cloud::{Address, AddressKind};
 use machinist_provider::spec::{SpecError, SpecHalf};
-use machinist_runtime::cache::kind::{Kind, Stored};
+use machinist_runtime::cache::kind::Kind;
 use serde_json::value::RawValue;
 
-pub(crate) use self::specs::ProviderSpec;
-use self::specs::Specs;
 use super::interner::{Interner, name};
 
 #[derive(Debug, Clone)]
@@ -46,6 +43,27 @@ pub struct Machine {
     pub wanted_authority: MachineAuthority,
     pub provider_spec: Option<Arc<ProviderSpec>>,
     pub status: MachineStatus,
+}
+
+/// A provider spec. Equal ones have the same text.
+#[derive(Debug)]
+pub struct ProviderSpec {
+    pub raw: Arc<RawValue>,
+    pub shape: Result<Shape, SpecError>,
+}
+
+impl PartialEq for ProviderSpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw.get() == other.raw.get()
+    }
+}
+
+impl Eq for ProviderSpec {}
+
+impl Hash for ProviderSpec {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.raw.get().hash(state);
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -117,37 +135,34 @@ impl Machine {
     }
 }
 
-impl Stored for Machine {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-}
-
 /// Parses Machines with the providers' spec halves.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Machines {
-    specs: Arc<Specs>,
+    specs: Arc<dyn SpecHalf>,
     repeated: Arc<Repeated>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Repeated {
+    specs: Interner<ProviderSpec>,
     pairs: Interner<[Pair]>,
     owners: Interner<Owner>,
     hooks: Interner<Hooks>,
     conditions: Interner<[Condition]>,
 }
 
-impl std::fmt::Debug for Machines {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Machines")
-    }
-}
-
 impl Machines {
     /// Machines whose provider specs `specs` parses.
     pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
-        Self { specs: Arc::new(Specs::new(specs)), repeated: Arc::default() }
+        Self { specs, repeated: Arc::default() }
+    }
+
+    fn provider_spec(&self, raw: Box<RawValue>) -> Arc<ProviderSpec> {
+        let raw = Arc::from(raw);
+        let unparsed = ProviderSpec { raw: Arc::clone(&raw), shape: Err(SpecError::Missing) };
+        self.repeated.specs.intern_with(&unparsed, || {
+            Arc::new(ProviderSpec { shape: self.specs.shape(&raw), raw })
+        })
     }
 
     fn pairs(&self, map: BTreeMap<String, String>) -> Pairs {
@@ -242,7 +257,7 @@ impl Kind for Machines {
             node_taints: spec.taints.into_iter().map(|one| Taint::shared(one, name)).collect(),
             hooks: self.hooks(spec.lifecycle_hooks),
             wanted_authority: MachineAuthority::read(spec.authoritative_api.as_deref()),
-            provider_spec: spec.provider_spec.value.map(|raw| self.specs.intern(raw)),
+            provider_spec: spec.provider_spec.value.map(|raw| self.provider_spec(raw)),
             status: self.status(status),
         }
     }

@@ -6,6 +6,7 @@ mod state;
 
 use std::sync::Arc;
 
+use machinist_api::names::{AUTHORITY_MACHINE_API, CONDITION_PAUSED, STATUS_TRUE};
 use machinist_api::resource::{MACHINE_SETS, Resource};
 use machinist_api::wire;
 use machinist_domain::capacity_annotations::Current;
@@ -27,16 +28,9 @@ pub struct MachineSet<S = Arc<MachineSetState>> {
     pub provider: Option<&'static str>,
     pub shape: Result<Arc<Shape>, Box<SpecError>>,
     pub annotations: Arc<Current>,
-    pub authority: Authority,
+    /// Whether another machine API manages it, or neither during a migration.
+    pub managed_elsewhere: bool,
     pub state: S,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Authority {
-    /// This one, and it is not paused.
-    Here,
-    /// The other one, or neither during a migration.
-    Elsewhere,
 }
 
 impl<S: State> Stored for MachineSet<S> {
@@ -46,19 +40,13 @@ impl<S: State> Stored for MachineSet<S> {
 }
 
 /// Parses MachineSets with the providers' spec halves.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct MachineSets<S = Arc<MachineSetState>> {
     specs: Arc<dyn SpecHalf>,
     /// MachineSets of one type in one zone have equal shapes and equal capacity annotations.
     shapes: Arc<Interner<Shape>>,
     annotations: Arc<Interner<Current>>,
     state: std::marker::PhantomData<fn() -> S>,
-}
-
-impl<S> std::fmt::Debug for MachineSets<S> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("MachineSets")
-    }
 }
 
 impl<S: State> MachineSets<S> {
@@ -91,7 +79,7 @@ impl<S: State> Kind for MachineSets<S> {
     fn project(&self, wire: wire::MachineSet) -> MachineSet<S> {
         let mut meta = Meta::of(&wire.metadata);
         meta.key.namespace = name(&meta.key.namespace);
-        let raw = wire.spec.template.spec.provider_spec.value.as_deref();
+        let raw = wire.spec.template.spec.parts.provider_spec.value.as_deref();
         let shape = raw.map_or(Err(SpecError::Missing), |raw| self.specs.shape(raw));
         let current = Current::read(|name| wire.metadata.annotations.get(name).map(String::as_str));
         MachineSet {
@@ -99,22 +87,16 @@ impl<S: State> Kind for MachineSets<S> {
             provider: raw.and_then(|raw| self.specs.provider(raw)),
             shape: shape.map(|shape| self.intern_shape(shape)).map_err(Box::new),
             annotations: self.annotations.intern(Arc::new(current)),
-            authority: authority(&wire.status),
+            managed_elsewhere: is_managed_elsewhere(&wire.status),
             state: S::read(wire),
         }
     }
 }
 
-fn authority(status: &wire::MachineSetStatus) -> Authority {
-    let paused = status
-        .conditions
-        .iter()
-        .any(|condition| condition.kind == "Paused" && condition.status == "True");
-    if !paused && status.authoritative_api.as_deref() == Some("MachineAPI") {
-        Authority::Here
-    } else {
-        Authority::Elsewhere
-    }
+fn is_managed_elsewhere(status: &wire::MachineSetStatus) -> bool {
+    let mut conditions = status.conditions.iter();
+    let paused = conditions.any(|one| one.kind == CONDITION_PAUSED && one.status == STATUS_TRUE);
+    paused || status.authoritative_api.as_deref() != Some(AUTHORITY_MACHINE_API)
 }
 
 #[cfg(test)]

@@ -17,10 +17,26 @@ pub use event_recycler::{EventRecycler, EventRecyclers};
 pub(crate) use machine::{Hook, Machine, ProviderSpec};
 pub use machine::{Machines, NodeRef};
 pub(crate) use machine_set::{
-    Authority, DeletePolicy, MachineSet, MachineSetSpec, MachineSetState, MachineSetStatus,
+    DeletePolicy, MachineSet, MachineSetSpec, MachineSetState, MachineSetStatus,
     UnknownDeletePolicy,
 };
 pub use machine_set::{MachineSets, NoState, State};
 pub use node::Nodes;
 pub(crate) use node::{Node, Ready};
 pub use pod::Pods;
+
+use machinist_domain::meta::Meta;
+use machinist_runtime::cache::kind::Stored;
+
+macro_rules! stored {
+    ($($object:ty),*) => {
+        $(impl Stored for $object {
+            fn meta(&self) -> &Meta {
+                &self.meta
+            }
+        })*
+    };
+}
+
+stored!(cloud::CertificateMap, cloud::Infrastructure, Lease);
+stored!(Event, EventRecycler, Machine, Node, pod::Pod);

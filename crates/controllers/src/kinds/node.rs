@@ -9,7 +9,7 @@ use machinist_api::wire;
 use machinist_domain::meta::Meta;
 use machinist_domain::pairs::Pairs;
 use machinist_domain::taint::Taint;
-use machinist_runtime::cache::kind::{Kind, Stored};
+use machinist_runtime::cache::kind::Kind;
 
 use super::interner::name;
 
@@ -48,12 +48,6 @@ impl Node {
 
     pub fn is_ready(&self) -> bool {
         self.readiness.status == Ready::Yes
-    }
-}
-
-impl Stored for Node {
-    fn meta(&self) -> &Meta {
-        &self.meta
     }
 }
 

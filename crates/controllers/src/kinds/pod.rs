@@ -5,7 +5,7 @@ use std::sync::Arc;
 use machinist_api::resource::{PODS, Resource};
 use machinist_api::wire;
 use machinist_domain::meta::Meta;
-use machinist_runtime::cache::kind::{Kind, Stored};
+use machinist_runtime::cache::kind::Kind;
 
 use super::interner::name;
 
@@ -14,12 +14,6 @@ pub struct Pod {
     pub meta: Meta,
     /// Its Node; `None` before it is scheduled.
     pub node: Option<Arc<str>>,
-}
-
-impl Stored for Pod {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
 }
 
 /// Parses Pods.

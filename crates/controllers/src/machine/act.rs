@@ -146,7 +146,7 @@ impl Executor<'_> {
                     controller.repairs.forget(&meta.uid);
                     return Outcome::Repaired(instance);
                 };
-                CloudError::new(ErrorClass::Unknown, messages::drift_remains(drift))
+                CloudError::new(ErrorClass::Unexpected, messages::drift_remains(drift))
             }
             Ok(Err(error)) => error,
             Err(outcome) => return *outcome,

@@ -49,10 +49,7 @@ impl Classified for Refusal {
             Self::NoClusterLabel | Self::BadSpec(_) | Self::NoSecret(_) => Retry::OnChange,
             Self::NotFoundOut(failure) => failure.retry,
             // No watch reports that the cloud would answer differently.
-            Self::CouldNotLook(failure) => match failure.retry {
-                Retry::OnChange => Retry::Backoff,
-                retry => retry,
-            },
+            Self::CouldNotLook(failure) => failure.retry.or_backoff(),
         }
     }
 }
@@ -82,6 +79,14 @@ pub enum Fatal {
 }
 
 impl Fatal {
+    /// Why a failed create call fails the Machine for good; `None` if it is retried. Only another spec helps against
+    /// a refusal. See [`or_look_first`] for a refusal after a request that was not answered.
+    pub(super) fn of_create(error: &CloudError) -> Option<Self> {
+        let refused =
+            error.class == ErrorClass::InvalidConfiguration && error.effect != Effect::Unclear;
+        refused.then(|| Self::InvalidConfiguration(error.message.clone()))
+    }
+
     /// `errorReason`. OpenShift has none for an instance that is gone.
     pub(super) fn error_reason(&self) -> Option<&'static str> {
         match self {
@@ -93,14 +98,10 @@ impl Fatal {
     }
 }
 
-pub(super) fn is_hopeless(error: &CloudError) -> bool {
-    error.class == ErrorClass::InvalidConfiguration && error.effect != Effect::Unclear
-}
-
 /// Ends the attempt instead of failing the Machine if an earlier create request was not answered: it may have
 /// succeeded, so the instance is looked for first.
 pub(super) fn or_look_first(error: CloudError, view: &View) -> CloudError {
-    if !is_hopeless(&error) || !view.has_unanswered_create() {
+    if Fatal::of_create(&error).is_none() || !view.has_unanswered_create() {
         return error;
     }
     let message = messages::earlier_request_unanswered(&error.message);

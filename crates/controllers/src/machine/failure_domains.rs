@@ -18,7 +18,7 @@ use machinist_runtime::clock::SharedClock;
 use parking_lot::Mutex;
 
 use super::snapshot::{Call, Pause};
-use super::triggers::Requeue;
+use crate::cloud_access::Requeue;
 
 /// Calls that fail together: the same call for the same provider spec, in the same place.
 #[derive(Debug, Clone, Copy)]

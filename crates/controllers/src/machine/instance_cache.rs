@@ -22,7 +22,7 @@ use machinist_runtime::tasks::Tasks;
 
 use self::compact::{CompactInstance, CompactMachine};
 use super::messages;
-use super::triggers::Requeue;
+use crate::cloud_access::Requeue;
 use crate::clouds::Chosen;
 
 const BATCH: usize = 200;

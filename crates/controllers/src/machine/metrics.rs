@@ -5,8 +5,7 @@ use std::time::Duration;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::Phase;
 use machinist_domain::retry::Category;
-use machinist_runtime::metrics::{MetricSet, Registry};
-use prometheus_client::encoding::EncodeLabelSet;
+use machinist_runtime::metrics::{Labels, MetricSet, Registry};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
@@ -15,41 +14,28 @@ use super::snapshot::Call;
 
 #[derive(Debug)]
 pub(super) struct MachineMetrics {
-    phases: Family<PhaseLabels, Histogram>,
+    phases: Family<Labels<1>, Histogram>,
     /// Gauges, because a counter's name would get the suffix `_total`, which OpenShift's do not have.
     failures: [(Call, Family<FailureLabels, Gauge>); 3],
     timeouts: Gauge,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PhaseLabels {
-    phase: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct FailureLabels {
-    name: String,
-    namespace: String,
-    reason: &'static str,
-}
+type FailureLabels = [(&'static str, String); 3];
 
 impl MetricSet for MachineMetrics {
     const PREFIX: &'static str = "mapi";
 
     fn register(registry: &mut Registry) -> Self {
-        let phases = Family::<PhaseLabels, Histogram>::new_with_constructor(histogram);
+        let phases = Family::new_with_constructor(histogram as fn() -> _);
         let text = "Seconds from the creation of a Machine to a phase";
-        registry.register("machine_phase_transition_seconds", text, phases.clone());
+        let phases = registry.register("machine_phase_transition_seconds", text, phases);
         let failures = [Call::Create, Call::Update, Call::Delete].map(|call| {
-            let (verb, family) = (call.as_str(), Family::<FailureLabels, Gauge>::default());
+            let verb = call.as_str();
             let text = format!("Failed attempts to {verb} an instance");
-            registry.register(format!("instance_{verb}_failed"), text, family.clone());
-            (call, family)
+            (call, registry.add(format!("instance_{verb}_failed"), text))
         });
-        let timeouts = Gauge::default();
         let text = "Machines whose creation exceeded the creation timeout";
-        registry.register("machine_creation_timed_out", text, timeouts.clone());
-        Self { phases, failures, timeouts }
+        Self { phases, failures, timeouts: registry.add("machine_creation_timed_out", text) }
     }
 }
 
@@ -57,8 +43,7 @@ impl MachineMetrics {
     /// Observes the age at which a Machine reached a phase, except for deletion.
     pub(super) fn reached(&self, phase: Phase, age: Duration) {
         if phase != Phase::Deleting {
-            let labels = PhaseLabels { phase: phase.as_str() };
-            self.phases.get_or_create(&labels).observe(age.as_secs_f64());
+            self.phases.get_or_create(&[("phase", phase.as_str())]).observe(age.as_secs_f64());
         }
     }
 
@@ -82,11 +67,11 @@ impl MachineMetrics {
 }
 
 fn labels(machine: &ObjectKey, category: Category) -> FailureLabels {
-    FailureLabels {
-        name: machine.name.to_string(),
-        namespace: machine.namespace.to_string(),
-        reason: category.as_str(),
-    }
+    [
+        ("name", machine.name.to_string()),
+        ("namespace", machine.namespace.to_string()),
+        ("reason", category.as_str().to_owned()),
+    ]
 }
 
 fn histogram() -> Histogram {

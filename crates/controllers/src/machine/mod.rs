@@ -114,7 +114,7 @@ impl MachineController {
         let nodes = shared.caches.open(cluster, Scope::All, Nodes);
         let triggers = Triggers::new(shared, &machines, &nodes, settings.secrets);
         let (clock, machine_timings) = (&shared.clock, settings.timings);
-        let (patience, requeue) = (shared.timings.cloud_call, triggers.requeue());
+        let (patience, requeue) = (shared.timings.cloud_call, triggers.access.requeue());
         Self {
             instances: InstanceCache::new(
                 shared.tasks.clone(),
@@ -201,7 +201,7 @@ impl MachineController {
             *self.authority_field.lock() = field;
             if field == Field::Dropped {
                 // The write has changed nothing, so it does not requeue the Machine.
-                self.triggers.requeue()(key);
+                self.triggers.access.requeue()(key);
             }
         }
     }

@@ -17,7 +17,7 @@ use super::failure_domains::Group;
 use super::late_node;
 use super::snapshot::{Call, Rules, Snapshot, View};
 use crate::cloud_access::{CloudAccessError, messages};
-use crate::clouds::Clouds;
+use crate::clouds::{Chosen, Clouds};
 use crate::drain::Subject;
 use crate::kinds::{Machine, ProviderSpec};
 
@@ -25,7 +25,7 @@ pub(super) async fn observe(
     controller: &MachineController,
     key: &ObjectKey,
 ) -> Result<Option<Snapshot>, ApiError> {
-    controller.triggers.release_secrets(key);
+    controller.triggers.access.release_secrets(key);
     let Some(entry) = controller.machines.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
     let view = match entry {
@@ -90,15 +90,14 @@ pub(super) fn group(view: &View, machine: &MachineRef, call: Call) -> Group {
     Group::new(&machine.key.namespace, machine.spec.get(), call).at(place.as_deref())
 }
 
-/// The provider spec, if there is a provider for it. Other controllers may decode more kinds.
+/// The provider spec and its cloud, if there is a provider for it. Other controllers may decode more kinds.
 fn readable<'a>(
     clouds: &Clouds,
     machine: &'a Machine,
-) -> Result<(&'a ProviderSpec, &'a Shape), SpecError> {
+) -> Result<(&'a ProviderSpec, &'a Shape, Chosen), SpecError> {
     let spec = machine.provider_spec.as_ref().ok_or(SpecError::Missing)?;
     let shape = machine.shape()?;
-    clouds.choose(&spec.raw)?;
-    Ok((spec, shape))
+    Ok((spec, shape, clouds.choose(&spec.raw)?))
 }
 
 fn in_full(clouds: &Clouds, machine: &Machine, refusal: Refusal) -> Refusal {
@@ -113,10 +112,11 @@ async fn reach(
     machine: &Machine,
     stored: &ProviderStatus,
 ) -> Result<MachineRef, Refusal> {
-    let (spec, shape) = readable(&controller.clouds, machine)?;
+    let (spec, shape, chosen) = readable(&controller.clouds, machine)?;
     let cluster = controller.identity.get().await;
     let cluster = cluster.map_err(|error| Refusal::NotFoundOut(error.failure()))?;
-    let access = controller.triggers.access.resolve(&machine.meta.key.namespace, shape).await;
+    let (namespace, service) = (&machine.meta.key.namespace, chosen.cloud.endpoint_service());
+    let access = controller.triggers.access.resolve(namespace, shape, service).await;
     let access = access.map_err(|error| match error {
         CloudAccessError::NoRegion => {
             Refusal::BadSpec(SpecError::Invalid { reason: messages::NO_REGION.to_owned() })

@@ -25,6 +25,7 @@ use crate::kinds::{Machine, Machines, Node, Nodes};
 use crate::served::Field;
 
 /// Reads a spec with a zone; everything else is invalid.
+#[derive(Debug)]
 struct Zones;
 
 impl SpecHalf for Zones {

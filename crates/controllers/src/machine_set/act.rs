@@ -8,6 +8,7 @@ use machinist_api::names::{ANNOTATION_ORDINALS, FINALIZER_MACHINE};
 use machinist_api::resource::MACHINE_SETS;
 use machinist_api::wire;
 use machinist_domain::key::ObjectKey;
+use machinist_domain::machine::MachineAuthority;
 use machinist_domain::meta::Meta;
 use machinist_domain::ordinals::Window;
 use machinist_domain::pairs::Pairs;
@@ -17,7 +18,7 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::{Map, Value, json};
 
 use super::MachineSetController;
-use super::memory::FailedClaim;
+use super::memory::{FailedClaim, MEMORY, skips_machine};
 use super::messages;
 use super::observe::child;
 use super::plan::{Executed, Outcome, Plan};
@@ -38,6 +39,7 @@ pub(super) async fn act(
     let executor = Executor { controller, set: &snapshot.meta, plan, writer };
     let outcome = match plan {
         Plan::NoOp(_) | Plan::Refuse(_) => Ok(Outcome::Nothing),
+        Plan::SetAuthority(authority) => executor.set_authority(*authority).await,
         Plan::Claim { adopt, release } => executor.claim(adopt, release).await,
         Plan::MoveWindow { to } => executor.move_window(*to).await,
         Plan::Create(ordinals) => executor.create(&view.set.spec, ordinals).await,
@@ -75,12 +77,23 @@ struct Executor<'a> {
 }
 
 impl Executor<'_> {
+    async fn set_authority(&self, authority: MachineAuthority) -> Result<Outcome, Failure> {
+        let patch = json!({"status": {"authoritativeAPI": authority.as_str()}});
+        let outcome = self.patch_set(Part::Status, Guard::Uid, patch).await?;
+        if matches!(outcome, Outcome::Executed(_)) {
+            self.controller.learn_authority_field(&self.set.key);
+        }
+        Ok(outcome)
+    }
+
     async fn move_window(&self, to: Window) -> Result<Outcome, Failure> {
         let patch = json!({"metadata": {"annotations": {ANNOTATION_ORDINALS: to.to_string()}}});
+        self.patch_set(Part::Object, Guard::Version, patch).await
+    }
+
+    async fn patch_set(&self, part: Part, guard: Guard, patch: Value) -> Result<Outcome, Failure> {
         let sets = &self.controller.sets;
-        let moved =
-            self.writer.patch(sets, self.set, Part::Object, Guard::Version, patch, self.plan);
-        match moved.await {
+        match self.writer.patch(sets, self.set, part, guard, patch, self.plan).await {
             Ok(Some(_)) => Ok(Outcome::Executed(Executed::default())),
             Ok(None) => Ok(Outcome::DryRun),
             Err(error) if error.not_found() => Ok(Outcome::Outdated),
@@ -124,7 +137,8 @@ impl Executor<'_> {
         let own = self.controller.by_owner.get(&self.set.uid.0);
         let listed = self.controller.machines.verify_selected(namespace, &labels, &own).await;
         listed.map_err(|error| error.failure())?;
-        self.controller.listed.insert(&self.set.uid, set.generation);
+        let now = self.controller.clock.uptime();
+        self.controller.lists.add(&self.set.uid, set.generation, now);
         Ok(Outcome::Executed(Executed::default()))
     }
 
@@ -138,8 +152,7 @@ impl Executor<'_> {
         if self.read_set().await?.is_none_or(|live| live.generation != set.generation) {
             return Ok(Outcome::Outdated);
         }
-        // A list serves one deletion.
-        self.controller.listed.remove(&self.set.uid);
+        self.controller.lists.used(&self.set.uid);
         let delete = |machine| self.delete_one(machine);
         Ok(Executed::of(concurrently(DELETIONS, machines.to_vec(), delete).await))
     }
@@ -176,25 +189,19 @@ impl Executor<'_> {
             self.writer.patch(machines, meta, Part::Object, Guard::Version, patch, self.plan).await;
         match &patched {
             Err(error) if error.not_found() => return Write::Skipped,
-            Err(error) => self.skip_after(error, meta),
-            Ok(_) => {}
+            Err(error) if skips_machine(error.category()) => self.skip_after(error, meta),
+            _ => {}
         }
         Write::of(&meta.key, patched)
     }
 
-    /// After some errors the Machine is skipped for a while, so that it does not block the scaling of the set.
     fn skip_after(&self, error: &WriteError, machine: &Meta) {
-        let retry_at = match error.category() {
-            Category::InvalidConfiguration | Category::Unauthorised => None,
-            // Such as a webhook that cannot be called: no event announces its recovery.
-            Category::Unexpected => {
-                Some(self.controller.clock.uptime() + self.controller.settings.timings.poll)
-            }
-            _ => return,
-        };
+        let (now, poll) = (self.controller.clock.uptime(), self.controller.settings.timings.poll);
+        // Such as a webhook that cannot be called: no event announces its recovery.
+        let retry_at = (error.category() == Category::Unexpected).then(|| now + poll);
         let claim =
             FailedClaim { version: machine.version, cause: error.to_string().into(), retry_at };
-        self.controller.failed_claims.insert(&machine.uid, claim);
+        self.controller.failed_claims.lock().insert(machine.uid.clone(), claim, now, MEMORY);
     }
 
     /// The set, read live; `None` if it is gone, replaced or being deleted.

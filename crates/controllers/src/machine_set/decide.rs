@@ -28,9 +28,9 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
         Ok(view) => view,
     };
     if snapshot.obey_migration
-        && let Some(reason) = managed_elsewhere(&view.set, snapshot.authority_field)
+        && let Some(plan) = managed_elsewhere(&view.set, snapshot.authority_field)
     {
-        return Plan::NoOp(reason);
+        return plan;
     }
     let desired = match desired(&view.set) {
         Ok(desired) => desired,
@@ -73,11 +73,15 @@ pub(super) fn desired_replicas(set: &MachineSetState) -> Result<usize, Refusal> 
     usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))
 }
 
-fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Reason> {
+fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Plan> {
     match authority(set.status.authority, set.spec.authority, field) {
         MachineAuthority::MachineApi => None,
-        MachineAuthority::Unset => Some(Reason::NotAssigned(set.spec.authority)),
-        other => Some(Reason::ManagedElsewhere(other)),
+        // An unset spec means this API, as for Machines.
+        MachineAuthority::Unset => Some(Plan::SetAuthority(match set.spec.authority {
+            MachineAuthority::Unset => MachineAuthority::MachineApi,
+            wanted => wanted,
+        })),
+        other => Some(Plan::NoOp(Reason::ManagedElsewhere(other))),
     }
 }
 

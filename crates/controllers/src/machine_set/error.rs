@@ -3,7 +3,6 @@
 use std::fmt;
 
 use machinist_domain::ordinals::WindowError;
-use machinist_domain::retry::{Category, Classified, Retry};
 use machinist_domain::selector::SelectorError;
 
 use super::messages;
@@ -27,17 +26,5 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&messages::refusal(self))
-    }
-}
-
-impl std::error::Error for Refusal {}
-
-impl Classified for Refusal {
-    fn category(&self) -> Category {
-        Category::InvalidConfiguration
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::OnChange
     }
 }

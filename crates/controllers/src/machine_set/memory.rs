@@ -1,47 +1,47 @@
 //! What the controller remembers per set or Machine. All of it can be lost: that costs a request and nothing else.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinist_domain::expiring::ExpiringMap;
 use machinist_domain::key::{Uid, Version};
 use machinist_domain::meta::Meta;
+use machinist_domain::retry::Category;
 use parking_lot::Mutex;
 
-/// The most entries of each map; beyond that it is cleared.
-const MOST_REMEMBERED: usize = 1024;
+/// How long something is remembered that is not needed again.
+pub(super) const MEMORY: Duration = Duration::from_secs(3600);
 
 /// Values by the uid of an object.
-#[derive(Debug)]
-pub(super) struct Remembered<V>(Mutex<HashMap<Uid, V>>);
+pub(super) type Remembered<V> = Mutex<ExpiringMap<Uid, V>>;
 
-impl<V> Default for Remembered<V> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
+/// The generations of sets for which their Machines were listed live. A list serves one deletion of one generation.
+#[derive(Debug, Default)]
+pub(super) struct Lists(Remembered<i64>);
 
-impl<V: Clone> Remembered<V> {
-    pub(super) fn get(&self, uid: &Uid) -> Option<V> {
-        self.0.lock().get(uid).cloned()
+impl Lists {
+    pub(super) fn add(&self, set: &Uid, generation: i64, now: Duration) {
+        self.0.lock().insert(set.clone(), generation, now, MEMORY);
     }
 
-    pub(super) fn insert(&self, uid: &Uid, value: V) {
-        let mut map = self.0.lock();
-        if map.len() >= MOST_REMEMBERED {
-            map.clear();
-        }
-        map.insert(uid.clone(), value);
+    pub(super) fn serves(&self, set: &Uid, generation: i64, now: Duration) -> bool {
+        self.0.lock().get(set, now) == Some(&generation)
     }
 
-    pub(super) fn remove(&self, uid: &Uid) {
-        self.0.lock().remove(uid);
+    pub(super) fn used(&self, set: &Uid) {
+        self.0.lock().remove(set);
     }
 }
 
 /// How long changed counts are held back: two writes for the same set are at least `pause` apart.
 pub(super) fn hold(written: Option<Duration>, pause: Duration, now: Duration) -> Duration {
     written.map_or(Duration::ZERO, |at| (at + pause).saturating_sub(now))
+}
+
+/// Whether a Machine is skipped after this failure to adopt or release it, so that it does not block the scaling of
+/// the set. All other failures end by themselves.
+pub(super) fn skips_machine(category: Category) -> bool {
+    category.needs_attention()
 }
 
 /// A Machine that could not be adopted or released.
@@ -92,16 +92,15 @@ mod tests {
     }
 
     #[test]
-    fn remembers_values_by_uid_until_there_are_too_many() {
-        let (map, set) = (Remembered::default(), Uid("s".into()));
-        map.insert(&set, 7);
-        assert_eq!((map.get(&set), map.get(&Uid("other".into()))), (Some(7), None));
-        map.remove(&set);
-        assert_eq!(map.get(&set), None);
-        map.insert(&set, 7);
-        for number in 0..MOST_REMEMBERED {
-            map.insert(&Uid(number.to_string().as_str().into()), 0);
-        }
-        assert_eq!(map.get(&set), None);
+    fn a_list_serves_one_deletion_of_one_generation() {
+        let (lists, set, now) = (Lists::default(), Uid("s".into()), Duration::from_secs(1));
+        assert!(!lists.serves(&set, 7, now));
+        lists.add(&set, 7, now);
+        assert!(lists.serves(&set, 7, now) && !lists.serves(&Uid("other".into()), 7, now));
+        assert!(!lists.serves(&set, 8, now), "the spec has changed since");
+        lists.used(&set);
+        assert!(!lists.serves(&set, 7, now), "Machines were deleted since");
+        lists.add(&set, 7, now);
+        assert!(!lists.serves(&set, 7, now + MEMORY));
     }
 }

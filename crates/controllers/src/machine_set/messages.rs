@@ -57,6 +57,10 @@ pub(super) fn window_failed(cause: &str) -> String {
     format!("Cannot update annotation {ANNOTATION_ORDINALS}: {cause}")
 }
 
+pub(super) fn status_failed(cause: &str) -> String {
+    format!("Cannot update the status: {cause}")
+}
+
 pub(super) fn none_deletable(excess: usize) -> String {
     match excess {
         1 => "Cannot scale down: the excess Machine cannot be decoded".to_owned(),
@@ -134,6 +138,7 @@ mod tests {
             (FAILURE, EventReason::ReconcileError.as_str(), claim_failed(cause)),
             (FAILURE, EventReason::ReconcileError.as_str(), list_failed(cause)),
             (FAILURE, EventReason::ReconcileError.as_str(), window_failed(cause)),
+            ("Event Warning", EventReason::ReconcileError.as_str(), status_failed(cause)),
             (FAILURE, EventReason::FailedCreate.as_str(), create_failed(cause)),
             (FAILURE, EventReason::FailedDelete.as_str(), delete_failed(cause)),
             (FAILURE, EventReason::FailedDelete.as_str(), none_deletable(1)),

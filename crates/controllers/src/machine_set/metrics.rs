@@ -2,7 +2,6 @@
 
 use machinist_domain::key::ObjectKey;
 use machinist_runtime::metrics::{MetricSet, Registry};
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
@@ -11,11 +10,7 @@ use crate::kinds::MachineSetStatus;
 #[derive(Debug)]
 pub(super) struct MachineSetMetrics([Family<Labels, Gauge>; 3]);
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
-    name: String,
-    namespace: String,
-}
+type Labels = [(&'static str, String); 2];
 
 impl MetricSet for MachineSetMetrics {
     const PREFIX: &'static str = "mapi";
@@ -27,10 +22,7 @@ impl MetricSet for MachineSetMetrics {
             ("_ready", "Ready Machines of a MachineSet"),
         ];
         Self(families.map(|(suffix, help)| {
-            let family = Family::<Labels, Gauge>::default();
-            let name = format!("machine_set_status_replicas{suffix}");
-            registry.register(name, help, family.clone());
-            family
+            registry.add(format!("machine_set_status_replicas{suffix}"), help)
         }))
     }
 }
@@ -38,7 +30,7 @@ impl MetricSet for MachineSetMetrics {
 impl MachineSetMetrics {
     /// `status` is `None` if the MachineSet is deleted or cannot be decoded.
     pub(super) fn show(&self, set: &ObjectKey, status: Option<&MachineSetStatus>) {
-        let labels = Labels { name: set.name.to_string(), namespace: set.namespace.to_string() };
+        let labels = [("name", set.name.to_string()), ("namespace", set.namespace.to_string())];
         let Some(status) = status else {
             for family in &self.0 {
                 family.remove(&labels);

@@ -46,7 +46,7 @@ use serde_json::{Value, json};
 
 use self::decide::decide;
 pub use self::declaration::DECLARATION;
-use self::memory::{FailedClaim, Remembered};
+use self::memory::{FailedClaim, Lists, Remembered};
 use self::metrics::MachineSetMetrics;
 use self::plan::{Outcome, Plan};
 use self::report::report;
@@ -73,8 +73,7 @@ pub struct MachineSetController {
     by_owner: Arc<Index>,
     by_node: Arc<Index>,
     failed_claims: Remembered<FailedClaim>,
-    /// The generation of each set for which its Machines were listed live, since the last deletion.
-    listed: Remembered<i64>,
+    lists: Lists,
     /// The uptime at which the counts of each set were last written.
     counts_written: Remembered<Duration>,
     clock: SharedClock,
@@ -104,7 +103,7 @@ impl MachineSetController {
             by_node: machines_by_node(&machines),
             machines,
             failed_claims: Remembered::default(),
-            listed: Remembered::default(),
+            lists: Lists::default(),
             counts_written: Remembered::default(),
             clock: Arc::clone(&shared.clock),
             metrics: shared.metrics.set(),
@@ -215,10 +214,8 @@ impl Controller for MachineSetController {
         let (sets, meta, plan) = (&self.sets, &snapshot.meta, "update status");
         let written = writer.patch(sets, meta, Part::Status, guard, patch, &plan).await?;
         if written.is_some() {
-            self.counts_written.insert(&meta.uid, self.clock.uptime());
-        }
-        if written.is_some() && status.get("authoritativeAPI").is_some() {
-            self.learn_authority_field(&meta.key);
+            let (now, pause) = (self.clock.uptime(), self.settings.timings.set_counts);
+            self.counts_written.lock().insert(meta.uid.clone(), now, now, pause);
         }
         Ok(written)
     }

@@ -50,6 +50,8 @@ async fn view(
     // other order would miss it and create another one.
     let mut open = window;
     open.retain(|(_, key)| machines.get(key).is_none());
+    let now = controller.clock.uptime();
+    let written = controller.counts_written.lock().get(&meta.uid, now).copied();
     let mut view = View {
         set: Arc::clone(set),
         members: Vec::new(),
@@ -59,12 +61,8 @@ async fn view(
         claim_retry: None,
         open_ordinals: Vec::new(),
         highest_ordinal: None,
-        listed: controller.listed.get(&meta.uid) == Some(set.generation),
-        hold_counts: hold(
-            controller.counts_written.get(&meta.uid),
-            controller.settings.timings.set_counts,
-            controller.clock.uptime(),
-        ),
+        listed: controller.lists.serves(&meta.uid, set.generation, now),
+        hold_counts: hold(written, controller.settings.timings.set_counts, now),
     };
     // The live reads may have added or removed candidates.
     for key in candidates(controller, meta) {
@@ -117,7 +115,7 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
         }),
         (found @ (Membership::Orphan | Membership::Unselected), Some(machine)) => {
             let now = controller.clock.uptime();
-            let failed = controller.failed_claims.get(&meta.uid);
+            let failed = controller.failed_claims.lock().get(&meta.uid, now).cloned();
             match (failed.filter(|failed| failed.skips(meta, now)), found) {
                 (Some(failed), _) => {
                     // Candidates are sorted, so the same failure is reported each time.

@@ -19,6 +19,8 @@ pub(super) const MOST_PER_RECONCILE: usize = 512;
 #[derive(Debug, Clone)]
 pub enum Plan {
     NoOp(Reason),
+    /// Set `status.authoritativeAPI`: no machine API manages the set yet.
+    SetAuthority(MachineAuthority),
     Refuse(Refusal),
     Claim {
         adopt: Vec<Arc<Machine>>,
@@ -47,8 +49,6 @@ pub enum Reason {
     /// Garbage collection deletes its Machines.
     Deleting,
     ManagedElsewhere(MachineAuthority),
-    /// No machine API manages the set yet: `status.authoritativeAPI` is to be set to this one.
-    NotAssigned(MachineAuthority),
 }
 
 impl fmt::Display for Plan {
@@ -66,7 +66,7 @@ impl fmt::Display for Plan {
             Self::NoOp(Reason::ManagedElsewhere(_)) => {
                 f.write_str("no-op: managed by another machine API")
             }
-            Self::NoOp(Reason::NotAssigned(_)) => f.write_str("set status.authoritativeAPI"),
+            Self::SetAuthority(_) => f.write_str("set status.authoritativeAPI"),
             Self::Refuse(refusal) => write!(f, "no-op: {refusal}"),
             Self::Claim { adopt, release } => {
                 let separator = if adopt.is_empty() || release.is_empty() { "" } else { ", " };

@@ -11,10 +11,11 @@ use machinist_domain::conditions::{self, Condition};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::MachineAuthority;
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
-use machinist_domain::retry::{Classified as _, Failure, Retry};
+use machinist_domain::retry::{Failure, Retry};
 use serde_json::{Value, json};
 
 use self::status::{Changes, Problem};
+use super::memory::skips_machine;
 use super::messages;
 use super::plan::{Executed, Outcome, Plan, Reason};
 use super::snapshot::{Snapshot, View};
@@ -58,7 +59,7 @@ fn undecodable(plan: &Plan) -> Report {
     match plan {
         Plan::Refuse(refusal) => Report {
             events: vec![warning(EventReason::ReconcileError, &refusal.to_string())],
-            retry: Some(refusal.retry()),
+            retry: Some(Retry::OnChange),
             ..Report::quiet(ReconcileResult::Refused)
         },
         _ => Report::quiet(ReconcileResult::Settled),
@@ -91,23 +92,27 @@ impl ReportBuilder<'_> {
             Outcome::Nothing => &Executed::default(),
             Outcome::Executed(executed) => executed,
         };
+        let unless_failed = |report, step| match &executed.failure {
+            None => report,
+            Some(failure) => self.failed(failure, step, Changes::default()),
+        };
         match plan {
             Plan::NoOp(reason) => self.no_op(*reason),
+            Plan::SetAuthority(_) => match &executed.failure {
+                None => Report::quiet(ReconcileResult::Changed),
+                Some(failure) => authority_not_set(failure),
+            },
             Plan::Refuse(refusal) => {
                 let (result, message) = (ReconcileResult::Refused, refusal.to_string());
                 let problem = Problem::Invalid(&message);
-                self.problem(result, refusal.retry(), problem, Changes::default())
+                self.problem(result, Retry::OnChange, problem, Changes::default())
             }
             Plan::Claim { adopt, .. } => self.claimed(adopt, executed),
             // The set changes with the window, which requeues it.
-            Plan::MoveWindow { .. } => match &executed.failure {
-                None => Report::quiet(ReconcileResult::Changed),
-                Some(failure) => self.failed(failure, MOVE_WINDOW, Changes::default()),
-            },
-            Plan::List => match &executed.failure {
-                None => waiting(Retry::Again(Duration::ZERO)),
-                Some(failure) => self.failed(failure, LIST, Changes::default()),
-            },
+            Plan::MoveWindow { .. } => {
+                unless_failed(Report::quiet(ReconcileResult::Changed), MOVE_WINDOW)
+            }
+            Plan::List => unless_failed(waiting(Retry::Again(Duration::ZERO)), LIST),
             Plan::Create(_) => {
                 let changes = Changes { created: executed.machines.len(), deleted: &[] };
                 self.scaled(executed, CREATE, changes, messages::created)
@@ -154,12 +159,6 @@ impl ReportBuilder<'_> {
             }
             Reason::Deleting => Report::quiet(ReconcileResult::Settled),
             Reason::ManagedElsewhere(authority) => self.managed_elsewhere(authority),
-            Reason::NotAssigned(to) => {
-                // An unset spec means this API, as for Machines.
-                let to = to.as_str().or(MachineAuthority::MachineApi.as_str());
-                let status = to.map(|to| json!({"authoritativeAPI": to}));
-                Report { status, ..Report::quiet(ReconcileResult::Waiting) }
-            }
         }
     }
 
@@ -174,7 +173,7 @@ impl ReportBuilder<'_> {
             Some(failure) => {
                 let report = self.failed(failure, CLAIM, Changes::default());
                 // The Machine is skipped from now on, so the set can be scaled.
-                let skipped = failure.category.needs_attention();
+                let skipped = skips_machine(failure.category);
                 let retry = if skipped { Some(Retry::Soon) } else { report.retry };
                 Report { retry, ..report }
             }
@@ -257,6 +256,15 @@ impl ReportBuilder<'_> {
         let status = list.map(|list| json!({"conditions": conditions::to_json(&list)}));
         Report { status, events, ..Report::quiet(ReconcileResult::Settled) }
     }
+}
+
+/// No condition is written before it is known which API manages the set.
+fn authority_not_set(failure: &Failure) -> Report {
+    let text = messages::status_failed(&failure.message);
+    let event = warning(EventReason::ReconcileError, &text);
+    // A fix of permissions or webhooks does not change the set.
+    let retry = Some(failure.retry.or_backoff());
+    Report { retry, ..Report::failed(failure, event) }
 }
 
 fn names<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> Vec<&'a str> {

@@ -16,6 +16,7 @@ use super::snapshot::{Member, Seen, Snapshot, View};
 use crate::kinds::{Machine, MachineSetState, MachineSets, Machines};
 use crate::served::Field;
 
+#[derive(Debug)]
 struct Unread;
 
 impl SpecHalf for Unread {

@@ -1,7 +1,6 @@
 //! Why a Node cannot be linked.
 
 use machinist_domain::key::ObjectKey;
-use machinist_domain::retry::{Category, Classified, Retry};
 
 use super::messages;
 
@@ -12,14 +11,4 @@ pub enum Refusal {
     Disputed(Vec<ObjectKey>),
     #[error("{}", messages::double(.machine, .others))]
     Double { machine: ObjectKey, others: Vec<ObjectKey> },
-}
-
-impl Classified for Refusal {
-    fn category(&self) -> Category {
-        Category::Conflict
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::OnChange
-    }
 }

@@ -33,32 +33,24 @@ impl Links {
 
     /// Machines with this Node's provider ID; without one, those with its address.
     pub(super) fn machines_of(&self, node: &Node) -> Vec<ObjectKey> {
-        let by_id = node.provider_id.as_deref().map(|id| self.machines_by_provider_id.get(id));
-        let by_id = by_id.unwrap_or_default();
+        let by_id = get(&self.machines_by_provider_id, node.provider_id.as_ref());
         if !by_id.is_empty() {
             return by_id;
         }
-        let address = node.internal_ips.first();
-        address.map(|address| self.machines_by_address.get(address)).unwrap_or_default()
+        get(&self.machines_by_address, node.internal_ips.first())
     }
 
     /// Other Nodes with the instance or the address of this one.
     pub(super) fn nodes_beside(&self, node: &Node) -> Vec<ObjectKey> {
-        let by_id = node.provider_id.as_deref().map(|id| self.nodes_by_provider_id.get(id));
-        let mut beside = by_id.unwrap_or_default();
-        if let Some(address) = node.internal_ips.first() {
-            beside.extend(self.nodes_by_address.get(address));
-        }
+        let mut beside = get(&self.nodes_by_provider_id, node.provider_id.as_ref());
+        beside.extend(get(&self.nodes_by_address, node.internal_ips.first()));
         beside.retain(|key| *key != node.meta.key);
         beside
     }
 
     /// Nodes that a change of this Machine may affect.
     pub(super) fn nodes_of(&self, machine: &Machine) -> Vec<ObjectKey> {
-        let mut nodes = Vec::new();
-        if let Some(id) = &machine.provider_id {
-            nodes.extend(self.nodes_by_provider_id.get(id));
-        }
+        let mut nodes = get(&self.nodes_by_provider_id, machine.provider_id.as_ref());
         for address in internal_ips(machine) {
             nodes.extend(self.nodes_by_address.get(address));
         }
@@ -67,6 +59,10 @@ impl Links {
         }
         nodes
     }
+}
+
+fn get(index: &Index, term: Option<&Arc<str>>) -> Vec<ObjectKey> {
+    term.map(|term| index.get(term)).unwrap_or_default()
 }
 
 fn internal_ips(machine: &Machine) -> impl Iterator<Item = &Arc<str>> {

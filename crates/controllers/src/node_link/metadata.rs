@@ -68,20 +68,16 @@ pub(super) fn patch(machine: &Machine, node: &Node) -> Option<Value> {
         annotations.insert(ANNOTATION_NODE_METADATA.to_owned(), put);
     }
 
-    let mut patch = Map::new();
-    let mut metadata = Map::new();
+    let mut patch = Value::Null;
     for (field, changes) in [("labels", labels), ("annotations", annotations)] {
         if !changes.is_empty() {
-            metadata.insert(field.to_owned(), Value::Object(changes));
+            patch["metadata"][field] = Value::Object(changes);
         }
     }
-    if !metadata.is_empty() {
-        patch.insert("metadata".to_owned(), Value::Object(metadata));
-    }
     if let Some(taints) = taints {
-        patch.insert("spec".to_owned(), json!({ "taints": taints }));
+        patch["spec"]["taints"] = json!(taints);
     }
-    (!patch.is_empty()).then_some(Value::Object(patch))
+    (!patch.is_null()).then_some(patch)
 }
 
 /// Sets what is wanted and removes (null) what was set before and is not wanted any more.

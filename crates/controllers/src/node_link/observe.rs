@@ -30,7 +30,8 @@ async fn owner(controller: &NodeLink, node: &Node) -> Result<Owner, ApiError> {
             machines.push(machine);
         }
     }
-    machines.retain(|machine| is_claim(machine, node, |name| is_there(controller, name)));
+    let is_there = |name: &Arc<str>| exists(controller, &ObjectKey::new("", Arc::clone(name)));
+    machines.retain(|machine| is_claim(machine, node, is_there));
     let machine = match machines.as_slice() {
         [] => return Ok(Owner::None),
         [machine] => Arc::clone(machine),
@@ -50,18 +51,14 @@ async fn owner(controller: &NodeLink, node: &Node) -> Result<Owner, ApiError> {
     Ok(Owner::Ambiguous(Refusal::Double { machine, others }))
 }
 
-fn is_there(controller: &NodeLink, name: &Arc<str>) -> bool {
-    let node = controller.nodes.get(&ObjectKey::new("", Arc::clone(name)));
-    node.is_some_and(|node| !node.meta().deleting)
+fn exists(controller: &NodeLink, node: &ObjectKey) -> bool {
+    controller.nodes.get(node).is_some_and(|node| !node.meta().deleting)
 }
 
 fn other_nodes(controller: &NodeLink, node: &Node) -> Vec<ObjectKey> {
     let Some(id) = &node.provider_id else { return Vec::new() };
     let mut others = controller.links.nodes_by_provider_id.get(id);
-    others.retain(|key| {
-        *key != node.meta.key
-            && controller.nodes.get(key).is_some_and(|other| !other.meta().deleting)
-    });
+    others.retain(|key| *key != node.meta.key && exists(controller, key));
     others.sort();
     others
 }

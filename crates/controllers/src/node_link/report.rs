@@ -1,7 +1,7 @@
 //! Reports a reconcile of a Node.
 
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
-use machinist_domain::retry::Classified;
+use machinist_domain::retry::Retry;
 
 use super::messages;
 use super::plan::{Outcome, Plan};
@@ -11,18 +11,13 @@ pub(super) fn report(plan: &Plan, outcome: &Outcome) -> Report {
     match (outcome, plan) {
         (Outcome::Done, Plan::Refuse(refusal)) => Report {
             events: vec![not_linked(refusal.to_string())],
-            retry: Some(refusal.retry()),
+            retry: Some(Retry::OnChange),
             ..Report::quiet(ReconcileResult::Refused)
         },
         (Outcome::Done, _) => Report::quiet(ReconcileResult::Settled),
         (Outcome::Linked, _) => Report::quiet(ReconcileResult::Changed),
         (Outcome::Failed(failure), _) => {
-            let event = || not_linked(messages::write_failed(&failure.message));
-            Report {
-                events: failure.category.needs_attention().then(event).into_iter().collect(),
-                retry: Some(failure.retry),
-                ..Report::quiet(ReconcileResult::Failed)
-            }
+            Report::failed(failure, not_linked(messages::write_failed(&failure.message)))
         }
     }
 }
@@ -33,7 +28,7 @@ fn not_linked(note: String) -> EventNote {
 
 #[cfg(test)]
 mod tests {
-    use machinist_domain::retry::{Category, Failure, Retry};
+    use machinist_domain::retry::{Category, Failure};
 
     use super::super::plan::Link;
     use super::*;

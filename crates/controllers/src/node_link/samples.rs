@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::{Machine, Machines, Node, Nodes};
 
+#[derive(Debug)]
 pub(super) struct NoSpecs;
 
 impl SpecHalf for NoSpecs {

@@ -70,5 +70,5 @@ fn unproven_owner(found: &Ec2Instance, machine: &MachineRef) -> Option<CloudErro
         return None;
     }
     let message = messages::maybe_own_instance(&found.id, machine, other);
-    Some(no_effect(ErrorClass::Unknown, message))
+    Some(no_effect(ErrorClass::Unexpected, message))
 }

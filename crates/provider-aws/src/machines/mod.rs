@@ -34,7 +34,7 @@ pub(crate) use self::describe::ec2_instance::Ec2Instance;
 pub(crate) use self::errors::{ErrorContext, classify};
 use self::launch::resolve::{Resolver, keep_answer};
 use self::load_balancers::TargetLookups;
-use crate::client::Connector;
+use crate::client::{Connector, ENDPOINT_SERVICE};
 use crate::clients::Clients;
 use crate::ec2::Ec2;
 
@@ -105,5 +105,9 @@ impl Cloud for Ec2Machines {
 
     fn list<'a>(&'a self, within: &'a Reach) -> Pending<'a, Result<Vec<Owned>, CloudError>> {
         Box::pin(self.list_now(within))
+    }
+
+    fn endpoint_service(&self) -> Option<&'static str> {
+        Some(ENDPOINT_SERVICE)
     }
 }

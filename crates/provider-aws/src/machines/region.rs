@@ -55,7 +55,7 @@ pub(crate) fn refuse_region_change(machine: &MachineRef) -> Result<(), CloudErro
         return Ok(());
     }
     let message = messages::region_changed(spec, &stored.access.region);
-    Err(no_effect(ErrorClass::Unknown, message))
+    Err(no_effect(ErrorClass::Unexpected, message))
 }
 
 #[cfg(test)]

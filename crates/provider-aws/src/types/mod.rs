@@ -18,7 +18,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::client::Connector;
+use crate::client::{Connector, ENDPOINT_SERVICE};
 use crate::clients::{Clients, supersedes};
 use cache::TypeCache;
 
@@ -123,6 +123,10 @@ impl CapacitySource for Ec2Types {
 
     fn listen(&self, listener: Listener) {
         self.inner.listeners.write().push(Arc::new(listener));
+    }
+
+    fn endpoint_service(&self) -> Option<&'static str> {
+        Some(ENDPOINT_SERVICE)
     }
 }
 

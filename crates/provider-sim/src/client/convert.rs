@@ -1,11 +1,10 @@
 //! Converts instances of the simulated cloud.
 
-use machinist_provider::cloud::{
-    Address, AddressKind, Instance, InstanceState, MachineRef, ProviderStatus,
-};
+use machinist_provider::cloud::{Address, AddressKind, Instance, InstanceState, MachineRef};
 use serde_json::Value;
 
 use super::launch::{Launch, known_id, token, wanted_tags};
+use super::own;
 use crate::wire::{self, State};
 
 pub(super) fn instance(found: &wire::Instance, machine: Option<&MachineRef>) -> Instance {
@@ -15,6 +14,7 @@ pub(super) fn instance(found: &wire::Instance, machine: Option<&MachineRef>) -> 
     let mut set = |name: &str, value: &str| status.0.insert(name.to_owned(), Value::from(value));
     set("instanceId", &found.id);
     set("instanceState", found.state.as_str());
+    let address = |kind, address: &str| Address { kind, address: address.into() };
     Instance {
         id: found.id.as_str().into(),
         provider_id: found.provider_id().into(),
@@ -27,24 +27,19 @@ pub(super) fn instance(found: &wire::Instance, machine: Option<&MachineRef>) -> 
         },
         state_text: found.state.as_str().into(),
         state_reason: found.state_reason.as_deref().map(Into::into),
-        addresses: addresses(found),
+        addresses: vec![
+            address(AddressKind::InternalIp, &found.address),
+            address(AddressKind::InternalDns, &found.id),
+            address(AddressKind::Hostname, &found.id),
+        ],
         region: Some(found.region.as_str().into()),
         zone: Some(found.zone.as_str().into()),
         instance_type: Some(found.instance_type.as_str().into()),
         interruptible: false,
         uncertain: false,
         drift: machine.and_then(|machine| drift(found, machine)),
-        status: ProviderStatus(status.0),
+        status,
     }
-}
-
-fn addresses(found: &wire::Instance) -> Vec<Address> {
-    let address = |kind, address: &str| Address { kind, address: address.into() };
-    vec![
-        address(AddressKind::InternalIp, &found.address),
-        address(AddressKind::InternalDns, &found.id),
-        address(AddressKind::Hostname, &found.id),
-    ]
 }
 
 fn drift(found: &wire::Instance, machine: &MachineRef) -> Option<String> {
@@ -60,11 +55,11 @@ fn drift(found: &wire::Instance, machine: &MachineRef) -> Option<String> {
 /// The current instance: the known one, else one that exists, else that of the current attempt. Leftovers of earlier
 /// attempts are for the deletion.
 pub(super) fn current<'a>(
-    found: &[&'a wire::Instance],
-    machine: &MachineRef,
+    found: &'a [wire::Instance],
+    machine: &'a MachineRef,
 ) -> Option<&'a wire::Instance> {
     let newest = |fits: &dyn Fn(&wire::Instance) -> bool| {
-        found.iter().rev().copied().find(|instance| fits(instance))
+        own(found, machine).filter(|instance| fits(instance)).last()
     };
     if let Some(known) = known_id(machine).and_then(|id| newest(&|instance| instance.id == id)) {
         return Some(known);

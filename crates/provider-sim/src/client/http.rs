@@ -1,6 +1,5 @@
 //! HTTP requests to the simulated cloud, with a timeout and classified errors. Nothing is retried here.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,21 +11,17 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use machinist_domain::retry::Classified as _;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
-use machinist_provider::metrics::CallMetrics;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::{SimClient, not_called};
 use crate::wire::{Code, Refusal};
 
 const AGENT: &str = concat!("machinist-sim/", env!("CARGO_PKG_VERSION"));
 
 const IDLE_CONNECTIONS: usize = 32;
 
-pub(super) struct Http {
-    client: Client<HttpConnector, Full<Bytes>>,
-    timeout: Duration,
-    metrics: Arc<dyn CallMetrics>,
-}
+pub(super) type Http = Client<HttpConnector, Full<Bytes>>;
 
 /// The endpoint and the token. Not printable, because of the token.
 pub(super) struct Address {
@@ -34,17 +29,16 @@ pub(super) struct Address {
     pub(super) bearer: Option<String>,
 }
 
-impl Http {
-    pub(super) fn new(timeout: Duration, metrics: Arc<dyn CallMetrics>) -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        let client = Client::builder(TokioExecutor::new())
-            .retry_canceled_requests(false)
-            .pool_max_idle_per_host(IDLE_CONNECTIONS)
-            .build(connector);
-        Self { client, timeout, metrics }
-    }
+pub(super) fn client() -> Http {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    Client::builder(TokioExecutor::new())
+        .retry_canceled_requests(false)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS)
+        .build(connector)
+}
 
+impl SimClient {
     /// Sends a request, which is counted as `operation`.
     pub(super) async fn send<T: DeserializeOwned>(
         &self,
@@ -54,14 +48,15 @@ impl Http {
         path: &str,
         body: Bytes,
     ) -> Result<T, CloudError> {
-        let answer = tokio::time::timeout(self.timeout, self.exchange(to, method, path, body));
+        let timeout = self.parts.timings.request;
+        let answer = tokio::time::timeout(timeout, self.exchange(to, method, path, body));
         let answer = answer.await.unwrap_or_else(|_| {
-            let message = format!("the simulated cloud did not respond within {:?}", self.timeout);
+            let message = format!("the simulated cloud did not respond within {timeout:?}");
             Err(CloudError::new(ErrorClass::Unavailable, message))
         });
         let result = answer.and_then(|answer| read(&answer));
         let word = result.as_ref().map_or_else(|error| error.category().as_str(), |_| "ok");
-        self.metrics.record_call(operation, word);
+        self.parts.metrics.record_call(operation, word);
         result
     }
 
@@ -81,7 +76,7 @@ impl Http {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
         let request = request.body(Full::new(body)).map_err(|error| unsent(&error))?;
-        let response = self.client.request(request).await.map_err(|error| {
+        let response = self.http.request(request).await.map_err(|error| {
             // Without a connection nothing was sent.
             let effect = if error.is_connect() { Effect::None } else { Effect::Unclear };
             CloudError { effect, ..lost(&error) }
@@ -100,7 +95,7 @@ fn read<T: DeserializeOwned>(answer: &Response<Bytes>) -> Result<T, CloudError> 
     if answer.status().is_success() {
         return serde_json::from_slice(answer.body()).map_err(|error| {
             let message = format!("the simulated cloud sent an invalid response: {error}");
-            CloudError::new(ErrorClass::Unknown, message)
+            CloudError::new(ErrorClass::Unexpected, message)
         });
     }
     let retry_after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
@@ -109,18 +104,14 @@ fn read<T: DeserializeOwned>(answer: &Response<Bytes>) -> Result<T, CloudError> 
 }
 
 fn unsent(error: &dyn std::error::Error) -> CloudError {
-    let message = format!("cannot send the request: {error}");
-    CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) }
+    not_called(ErrorClass::Unexpected, format!("cannot send the request: {error}"))
 }
 
 /// The effect is unclear.
-fn lost(error: &dyn std::error::Error) -> CloudError {
-    let mut message = format!("the simulated cloud did not respond: {error}");
-    let mut source = error.source();
-    while let Some(cause) = source {
-        message = format!("{message}: {cause}");
-        source = cause.source();
-    }
+fn lost(error: &(dyn std::error::Error + 'static)) -> CloudError {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    let causes: Vec<_> = causes.map(ToString::to_string).collect();
+    let message = format!("the simulated cloud did not respond: {}", causes.join(": "));
     CloudError::new(ErrorClass::Unavailable, message)
 }
 
@@ -134,12 +125,12 @@ fn refused(status: StatusCode, body: &[u8], retry_after: Option<Duration>) -> Cl
         Some(Code::Throttled) => ErrorClass::Throttled,
         Some(Code::Unauthorised) => ErrorClass::Unauthorised,
         Some(Code::Unavailable) => ErrorClass::Unavailable,
-        Some(Code::TokenMismatch) => ErrorClass::Unknown,
+        Some(Code::TokenMismatch) => ErrorClass::Unexpected,
         None => match status.as_u16() {
             401 | 403 => ErrorClass::Unauthorised,
             429 => ErrorClass::Throttled,
             500.. => ErrorClass::Unavailable,
-            _ => ErrorClass::Unknown,
+            _ => ErrorClass::Unexpected,
         },
     };
     let message = match refusal {
@@ -158,11 +149,11 @@ mod tests {
         let no_room = br#"{"code":"InsufficientCapacity","message":"full"}"#;
         let cases: [(u16, &[u8], ErrorClass, Effect); 6] = [
             (409, no_room, ErrorClass::CapacityExhausted, Effect::None),
-            (409, br#"{"kind":"Status"}"#, ErrorClass::Unknown, Effect::Unclear),
+            (409, br#"{"kind":"Status"}"#, ErrorClass::Unexpected, Effect::Unclear),
             (429, b"", ErrorClass::Throttled, Effect::None),
             (500, b"<html>", ErrorClass::Unavailable, Effect::Unclear),
             (403, b"", ErrorClass::Unauthorised, Effect::None),
-            (404, b"no such route", ErrorClass::Unknown, Effect::Unclear),
+            (404, b"no such route", ErrorClass::Unexpected, Effect::Unclear),
         ];
         for (status, body, class, effect) in cases {
             let error = refused(StatusCode::from_u16(status).unwrap(), body, None);

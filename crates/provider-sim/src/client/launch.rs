@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use machinist_provider::cloud::ownership::Ownership;
-use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef, ProviderStatus};
+use machinist_provider::cloud::{CloudError, ErrorClass, MachineRef, ProviderStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::not_called;
 use crate::spec::SimMachineProviderConfig;
 use crate::types;
 use crate::wire::{CreateInstance, Name};
@@ -57,7 +58,7 @@ impl Launch {
         let stored = Self::stored(&machine.status);
         stored.filter(|launch| launch.attempt == machine.attempt).ok_or_else(|| {
             let message = format!("attempt {} is not prepared", machine.attempt);
-            CloudError { effect: Effect::None, ..CloudError::new(ErrorClass::Unknown, message) }
+            not_called(ErrorClass::Unexpected, message)
         })
     }
 

@@ -6,8 +6,7 @@ mod convert;
 mod http;
 mod launch;
 
-use std::fmt;
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use ::http::Method;
@@ -31,6 +30,7 @@ use crate::wire::{self, ChangeTags, Page, State};
 /// The maximum number of machines per request: their uids are in the URL.
 const ASKED_TOGETHER: usize = 500;
 
+#[derive(Debug)]
 pub struct SimClient {
     endpoint: Option<String>,
     http: Http,
@@ -38,17 +38,10 @@ pub struct SimClient {
     absences: Absences,
 }
 
-impl fmt::Debug for SimClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimClient").field("endpoint", &self.endpoint).finish_non_exhaustive()
-    }
-}
-
 impl SimClient {
     /// Calls the cloud at `endpoint`, or at the endpoint of a machine's access.
     pub fn new(endpoint: Option<String>, parts: Parts) -> Self {
-        let http = Http::new(parts.timings.request, Arc::clone(&parts.metrics));
-        Self { endpoint, http, parts, absences: Absences::default() }
+        Self { endpoint, http: http::client(), parts, absences: Absences::default() }
     }
 
     async fn address(&self, access: &CloudAccess) -> Result<Address, CloudError> {
@@ -79,7 +72,7 @@ impl SimClient {
         let mut next = String::new();
         loop {
             let path = format!("/v1/instances?{query}{next}");
-            let page: Page = self.http.send("list", to, Method::GET, &path, Bytes::new()).await?;
+            let page: Page = self.send("list", to, Method::GET, &path, Bytes::new()).await?;
             all.extend(page.items);
             match page.next {
                 None => return Ok(all),
@@ -115,20 +108,19 @@ impl SimClient {
     }
 
     fn observe(&self, machine: &MachineRef, found: &[wire::Instance]) -> ObservedInstance {
-        let foreign = found.iter().find_map(|instance| {
-            let named = known_id(machine) == Some(instance.id.as_str());
-            let owner = instance.tags.get(TAG_MACHINE_UID).filter(|_| named)?;
-            (**owner != *machine.uid.0).then_some((&instance.id, owner))
-        });
-        if let Some((id, owner)) = foreign {
+        let named = found.iter().find(|found| known_id(machine) == Some(found.id.as_str()));
+        if let Some(instance) = named
+            && let Some(owner) = instance.tags.get(TAG_MACHINE_UID)
+            && **owner != *machine.uid.0
+        {
+            let id = &instance.id;
             return ObservedInstance::Unknown(Failure {
                 category: Category::InvalidConfiguration,
                 retry: Retry::OnChange,
                 message: format!("instance {id} belongs to the Machine with uid {owner}"),
             });
         }
-        let own: Vec<_> = own(found, machine).collect();
-        if let Some(instance) = convert::current(&own, machine) {
+        if let Some(instance) = convert::current(found, machine) {
             self.absences.forget(&machine.uid);
             return ObservedInstance::Present(convert::instance(instance, Some(machine)).into());
         }
@@ -161,14 +153,14 @@ impl SimClient {
     ) -> Result<Option<String>, CloudError> {
         if instance.state != State::Terminated && instance.state != State::ShuttingDown {
             let path = format!("/v1/instances/{}", instance.id);
-            instance = self.http.send("delete", to, Method::DELETE, &path, Bytes::new()).await?;
+            instance = self.send("delete", to, Method::DELETE, &path, Bytes::new()).await?;
         }
         if instance.state != State::Terminated {
             return Ok(Some(format!("instance {} is {}", instance.id, instance.state.as_str())));
         }
         for volume in &instance.volumes {
             let path = format!("/v1/volumes/{}", volume.id);
-            let gone = self.http.send("delete-volume", to, Method::DELETE, &path, Bytes::new());
+            let gone = self.send("delete-volume", to, Method::DELETE, &path, Bytes::new());
             match gone.await {
                 Err(error) if error.class == ErrorClass::NotFound => {}
                 gone => gone.map(|_: serde_json::Value| ())?,
@@ -194,7 +186,7 @@ impl Cloud for SimClient {
             self.absences.forget(&machine.uid);
             let request = &launch.request;
             let body = http::json(request)?;
-            let answer = self.http.send("create", &to, Method::POST, "/v1/instances", body).await;
+            let answer = self.send("create", &to, Method::POST, "/v1/instances", body).await;
             let found: wire::Instance = answer.map_err(|error| {
                 let within = match error.class {
                     ErrorClass::CapacityExhausted => {
@@ -214,12 +206,9 @@ impl Cloud for SimClient {
     fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<ObservedInstance>> {
         Box::pin(async move {
             let mut observed = vec![ObservedInstance::NotAsked; machines.len()];
-            let mut accesses: Vec<(&CloudAccess, Vec<usize>)> = Vec::new();
+            let mut accesses: HashMap<&CloudAccess, Vec<usize>> = HashMap::new();
             for (place, machine) in machines.iter().enumerate() {
-                match accesses.iter_mut().find(|(access, _)| **access == machine.access) {
-                    Some((_, places)) => places.push(place),
-                    None => accesses.push((&machine.access, vec![place])),
-                }
+                accesses.entry(&machine.access).or_default().push(place);
             }
             for (access, places) in accesses {
                 let asked: Vec<_> = places.iter().map(|place| &machines[*place]).collect();
@@ -238,8 +227,7 @@ impl Cloud for SimClient {
         Box::pin(async move {
             let to = self.address(&machine.access).await?;
             let found = self.find(&to, &[machine]).await?;
-            let own: Vec<_> = own(&found, machine).collect();
-            let current = convert::current(&own, machine).filter(|found| found.is_left());
+            let current = convert::current(&found, machine).filter(|found| found.is_left());
             let current = current.ok_or_else(|| {
                 let message = format!("Machine {} has no instance", machine.key);
                 CloudError::new(ErrorClass::NotFound, message)
@@ -250,7 +238,7 @@ impl Cloud for SimClient {
             }
             let body = http::json(&ChangeTags { tags: launch::wanted_tags(machine) })?;
             let path = format!("/v1/instances/{}", current.id);
-            let changed = self.http.send("tag", &to, Method::PATCH, &path, body).await?;
+            let changed = self.send("tag", &to, Method::PATCH, &path, body).await?;
             Ok(convert::instance(&changed, Some(machine)))
         })
     }

@@ -5,7 +5,6 @@
 
 mod node;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,35 +14,29 @@ use kube::{Api, Client};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::server::SimCloud;
 use crate::wire::{Instance, State};
 
 pub const USER_AGENT: &str = concat!("sim-kubelet/", env!("CARGO_PKG_VERSION"));
 
+const CONCURRENT_WRITES: usize = 32;
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(200);
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct KubeletOptions {
     /// Whether kwok manages the Nodes (`kwok.x-k8s.io/node: fake`), so that pods run on them.
     pub kwok: bool,
     /// The interval of status updates; `None`: only once.
     pub heartbeat: Option<Duration>,
-    pub concurrency: usize,
-}
-
-impl Default for KubeletOptions {
-    fn default() -> Self {
-        Self { kwok: false, heartbeat: None, concurrency: 32 }
-    }
 }
 
 /// The kubelets of a cloud. Dropping it stops them.
 #[derive(Debug)]
 pub struct Kubelets {
-    _stop: DropGuard,
+    _running: AbortOnDropHandle<()>,
 }
 
 impl Kubelets {
@@ -57,15 +50,13 @@ impl Kubelets {
         let agent = http::HeaderValue::from_static(USER_AGENT);
         config.headers.push((http::header::USER_AGENT, agent));
         config.default_retry = false;
-        let stop = CancellationToken::new();
         let all = Arc::new(All {
             nodes: Api::all(Client::try_from(config)?),
             cloud: cloud.clone(),
-            slots: Semaphore::new(options.concurrency.max(1)),
+            slots: Semaphore::new(CONCURRENT_WRITES),
             options,
         });
-        tokio::spawn(stop.clone().run_until_cancelled_owned(all.run()));
-        Ok(Self { _stop: stop.drop_guard() })
+        Ok(Self { _running: AbortOnDropHandle::new(tokio::spawn(all.run())) })
     }
 }
 
@@ -79,33 +70,25 @@ struct All {
 impl All {
     async fn run(self: Arc<Self>) {
         let mut ids = self.cloud.follow();
-        let mut seen = HashSet::new();
         let mut lives = JoinSet::new();
         while let Some(id) = ids.recv().await {
-            if seen.insert(id.clone()) {
-                let all = Arc::clone(&self);
-                lives.spawn(async move { all.live(&id).await });
-            }
+            let all = Arc::clone(&self);
+            lives.spawn(async move { all.live(&id).await });
             while lives.try_join_next().is_some() {}
         }
     }
 
     async fn live(&self, id: &str) {
-        let booted = |state| state != State::Pending;
-        let Some(instance) = self.cloud.until(id, booted).await else {
+        let Some(instance) = self.cloud.until(id, |state| state != State::Pending).await else {
             return;
         };
         if !self.register(&instance).await {
             return;
         }
         let dead = |state| state != State::Running;
-        match self.options.heartbeat {
-            None => drop(self.cloud.until(id, dead).await),
-            Some(period) => {
-                while tokio::time::timeout(period, self.cloud.until(id, dead)).await.is_err() {
-                    self.say(id, &node::heartbeat(jiff::Timestamp::now())).await;
-                }
-            }
+        let period = self.options.heartbeat.unwrap_or(Duration::MAX);
+        while tokio::time::timeout(period, self.cloud.until(id, dead)).await.is_err() {
+            self.say(id, &node::heartbeat(jiff::Timestamp::now())).await;
         }
         self.fall_silent(id).await;
     }

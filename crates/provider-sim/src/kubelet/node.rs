@@ -4,8 +4,9 @@ use k8s_openapi::api::core::v1::Node;
 use machinist_api::names::{
     LABEL_ARCH, LABEL_INSTANCE_TYPE, LABEL_REGION, LABEL_ZONE, NODE_CONDITION_READY,
 };
+use machinist_domain::conditions::whole_seconds;
 use machinist_domain::shape::Capacity;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::types;
 use crate::wire::Instance;
@@ -59,15 +60,15 @@ pub(super) fn node(
     }))
 }
 
-fn resources(capacity: &Capacity) -> Map<String, Value> {
-    let mut resources = Map::new();
-    let mut set = |name: &str, value: String| resources.insert(name.to_owned(), value.into());
-    set("cpu", capacity.vcpus.to_string());
-    set("memory", format!("{}Mi", capacity.memory_mib));
-    set("pods", PODS.to_string());
-    set("ephemeral-storage", "20Gi".to_owned());
+fn resources(capacity: &Capacity) -> Value {
+    let mut resources = json!({
+        "cpu": capacity.vcpus.to_string(),
+        "memory": format!("{}Mi", capacity.memory_mib),
+        "pods": PODS.to_string(),
+        "ephemeral-storage": "20Gi",
+    });
     if let Some(vendor) = capacity.gpu_vendor {
-        set(vendor.resource_name(), capacity.gpus.to_string());
+        resources[vendor.resource_name()] = json!(capacity.gpus.to_string());
     }
     resources
 }
@@ -76,20 +77,20 @@ pub(super) fn ready(now: jiff::Timestamp) -> Value {
     json!({
         "type": NODE_CONDITION_READY, "status": "True", "reason": "KubeletReady",
         "message": "kubelet is posting ready status",
-        "lastHeartbeatTime": time(now), "lastTransitionTime": time(now),
+        "lastHeartbeatTime": whole_seconds(now), "lastTransitionTime": whole_seconds(now),
     })
 }
 
 /// Only the heartbeat changes.
 pub(super) fn heartbeat(now: jiff::Timestamp) -> Value {
-    json!({ "type": NODE_CONDITION_READY, "lastHeartbeatTime": time(now) })
+    json!({ "type": NODE_CONDITION_READY, "lastHeartbeatTime": whole_seconds(now) })
 }
 
 /// As the node lifecycle controller sets it in a real cluster.
 pub(super) fn silent(now: jiff::Timestamp) -> Value {
     json!({
         "type": NODE_CONDITION_READY, "status": "Unknown", "reason": "NodeStatusUnknown",
-        "message": "Kubelet stopped posting node status.", "lastTransitionTime": time(now),
+        "message": "Kubelet stopped posting node status.", "lastTransitionTime": whole_seconds(now),
     })
 }
 
@@ -100,10 +101,4 @@ pub(super) fn patch(condition: &Value) -> Value {
 /// Releases the Node from kwok, which would keep it ready.
 pub(super) fn without_kwok() -> Value {
     json!({ "metadata": { "annotations": { KWOK.0: null } } })
-}
-
-/// Kubernetes timestamps have whole seconds.
-fn time(now: jiff::Timestamp) -> String {
-    let whole = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
-    whole.to_string()
 }

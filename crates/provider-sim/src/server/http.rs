@@ -13,9 +13,9 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::SimCloud;
 use super::service::Outcome;
@@ -24,7 +24,7 @@ use super::service::Outcome;
 #[derive(Debug)]
 pub struct SimServer {
     address: SocketAddr,
-    _stop: DropGuard,
+    _serving: AbortOnDropHandle<()>,
 }
 
 impl SimServer {
@@ -32,14 +32,12 @@ impl SimServer {
     pub async fn start(cloud: &SimCloud) -> Result<Self, Error> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let stop = CancellationToken::new();
         let cloud = cloud.clone();
-        let serving = async move {
+        let serving = tokio::spawn(async move {
             let Err(error) = accept(&listener, &cloud).await;
             tracing::error!(%error, "the simulated cloud stopped listening");
-        };
-        tokio::spawn(stop.clone().run_until_cancelled_owned(serving));
-        Ok(Self { address, _stop: stop.drop_guard() })
+        });
+        Ok(Self { address, _serving: AbortOnDropHandle::new(serving) })
     }
 
     pub fn url(&self) -> String {
@@ -53,20 +51,17 @@ async fn accept(listener: &TcpListener, cloud: &SimCloud) -> Result<Infallible, 
         let (stream, _) = listener.accept().await?;
         let cloud = cloud.clone();
         connections.spawn(async move {
-            if let Err(error) = connect(stream, &cloud).await {
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "no TCP_NODELAY");
+            }
+            let service = service_fn(|request| answer(&cloud, request));
+            let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            if let Err(error) = served.await {
                 tracing::debug!(%error, "a connection to the simulated cloud ended early");
             }
         });
         while connections.try_join_next().is_some() {}
     }
-}
-
-async fn connect(stream: TcpStream, cloud: &SimCloud) -> Result<(), hyper::Error> {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "no TCP_NODELAY");
-    }
-    let service = service_fn(|request| answer(cloud, request));
-    http1::Builder::new().serve_connection(TokioIo::new(stream), service).await
 }
 
 async fn answer(

@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinist_api::names::TAG_MACHINE_UID;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::mpsc;
 
@@ -31,7 +30,6 @@ pub struct SimCloud(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    seed: u64,
     clock: Clock,
     store: Mutex<Store>,
     modes: Mutex<Modes>,
@@ -41,7 +39,6 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Calls {
-    all: u64,
     by_operation: BTreeMap<&'static str, u64>,
     /// The current second of cloud time, and the calls in it.
     second: (u64, u32),
@@ -51,7 +48,6 @@ impl SimCloud {
     /// An empty cloud. The seed determines names and faults; its clock runs `scale` times as fast as real time.
     pub fn new(seed: u64, scale: f64) -> Self {
         Self(Arc::new(Inner {
-            seed,
             clock: Clock::new(scale),
             store: Mutex::new(Store::new(seed)),
             modes: Mutex::default(),
@@ -104,24 +100,6 @@ impl SimCloud {
         self.store().of_machine(uid).map(|record| record.view(now)).collect()
     }
 
-    /// The number of existing instances per machine. More than one is a duplicate.
-    pub fn live_per_machine(&self) -> BTreeMap<String, usize> {
-        let mut count = BTreeMap::new();
-        for mut instance in self.instances() {
-            if instance.state != State::Terminated
-                && let Some(uid) = instance.tags.remove(TAG_MACHINE_UID)
-            {
-                *count.entry(uid).or_default() += 1;
-            }
-        }
-        count
-    }
-
-    pub fn with_token(&self, token: &str) -> Option<Instance> {
-        let now = self.now();
-        self.store().with_token(token).map(|record| record.view(now))
-    }
-
     /// The calls per operation: `create`, `list`, `get`, `tag`, `delete`, `delete-volume`, `refused`.
     pub fn calls(&self) -> BTreeMap<&'static str, u64> {
         self.0.calls.lock().by_operation.clone()
@@ -143,7 +121,7 @@ impl SimCloud {
         self.store().get_mut(id).is_some_and(|record| record.tags.remove(tag).is_some())
     }
 
-    /// The ids of all instances, existing ones first, then every new one.
+    /// The ids of all instances, each once: existing ones first, then every new one.
     pub(crate) fn follow(&self) -> mpsc::UnboundedReceiver<String> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let store = self.store();
@@ -151,7 +129,7 @@ impl SimCloud {
             // The receiver exists.
             drop(sender.send(record.id.clone()));
         }
-        // Under the store's lock, so that no instance is missed.
+        // Under the store's lock, as are the announcements, so that no instance is missed or repeated.
         self.0.followers.lock().push(sender);
         receiver
     }
@@ -217,8 +195,7 @@ impl SimCloud {
     fn count(&self, operation: &'static str) -> u64 {
         let mut calls = self.0.calls.lock();
         *calls.by_operation.entry(operation).or_default() += 1;
-        calls.all += 1;
-        calls.all
+        calls.by_operation.values().sum()
     }
 
     fn is_over_rate(&self, limit: Option<u32>) -> bool {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 /// The behaviour of the cloud. The default has no faults.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Modes {
     pub full_zones: BTreeSet<String>,
@@ -22,23 +22,8 @@ pub struct Modes {
     pub trouble: Option<Trouble>,
     /// The required bearer token; `None`: any.
     pub token: Option<String>,
-    pub page_size: usize,
-}
-
-impl Default for Modes {
-    fn default() -> Self {
-        Self {
-            full_zones: BTreeSet::new(),
-            calls_per_second: None,
-            hidden_millis: 0,
-            create_answer_delay_millis: 0,
-            lose_create_answers: 0,
-            lost_per_mille: 0,
-            trouble: None,
-            token: None,
-            page_size: 1000,
-        }
-    }
+    /// The most instances of a page; `None`: 1000.
+    pub page_size: Option<usize>,
 }
 
 /// A fault of every call.

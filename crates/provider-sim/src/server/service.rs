@@ -9,10 +9,12 @@ use http_body_util::Full;
 use machinist_provider::cloud::ownership::TAG_CLUSTER;
 
 use super::SimCloud;
-use super::modes::{Modes, Trouble};
+use super::modes::Trouble;
 use super::store::{Record, hash};
 use crate::types;
 use crate::wire::{ChangeTags, Code, CreateInstance, Page, Refusal, State};
+
+const PAGE: usize = 1000;
 
 #[derive(Debug)]
 pub(super) enum Outcome {
@@ -54,7 +56,7 @@ impl SimCloud {
         let (path, body) = (request.uri().path(), request.body());
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         if let ["v1", "modes"] = parts.as_slice() {
-            return self.serve_modes(request);
+            return self.serve_modes(request).unwrap_or_else(Outcome::from);
         }
         if let Some(outcome) = self.trouble(request) {
             return outcome;
@@ -78,14 +80,11 @@ impl SimCloud {
         if changes && self.loses(number) { Outcome::Lost } else { outcome }
     }
 
-    fn serve_modes(&self, request: &Request<Bytes>) -> Outcome {
+    fn serve_modes(&self, request: &Request<Bytes>) -> Result<Outcome, Refusal> {
         if request.method() == Method::PUT {
-            match read::<Modes>(request.body()) {
-                Ok(modes) => self.set_modes(modes),
-                Err(refusal) => return refusal.into(),
-            }
+            self.set_modes(read(request.body())?);
         }
-        Outcome::ok(&self.modes())
+        Ok(Outcome::ok(&self.modes()))
     }
 
     /// Faults that apply before the request is examined.
@@ -118,24 +117,18 @@ impl SimCloud {
         let hidden = Duration::from_millis(modes.hidden_millis);
         let now = self.now();
         let mut store = self.store();
-        let is_new = store.with_token(&request.token).is_none();
         let full = modes.full_zones.contains(&request.zone) || request.failures.no_capacity;
-        if is_new && full {
-            let message =
-                format!("no capacity for {} in zone {}", request.instance_type, request.zone);
-            return Err(refuse(Code::InsufficientCapacity, message));
-        }
-        let (record, made) = store.create(request, now, hidden)?;
+        let (record, made) = store.create(request, now, hidden, full)?;
         let failures = &record.request.failures;
         let loses_own = record.answers_lost < failures.lost_create_answers;
         let late = Duration::from_secs(failures.create_answer_delay_seconds.into())
             + Duration::from_millis(modes.create_answer_delay_millis);
         record.answers_lost += u32::from(loses_own);
         let instance = record.view(now);
-        drop(store);
         if made {
             self.announce(&instance.id);
         }
+        drop(store);
         if loses_own || self.takes_a_lost_answer() {
             return Ok(Outcome::Lost);
         }
@@ -160,7 +153,8 @@ impl SimCloud {
                 || record.tags.get(TAG_CLUSTER) == question.cluster.as_ref();
             record.number >= question.from && record.is_shown(now) && in_cluster
         });
-        let size = question.limit.unwrap_or(usize::MAX).min(self.modes().page_size).max(1);
+        let most = self.modes().page_size.unwrap_or(PAGE);
+        let size = question.limit.unwrap_or(most).min(most).max(1);
         let items = records.iter().take(size).map(|record| record.view(now)).collect();
         let next = records.get(size).map(|record| record.number.to_string());
         Ok(Outcome::ok(&Page { items, next }))
@@ -197,7 +191,7 @@ impl SimCloud {
     /// Whether the response to the n-th call is lost, determined by the seed.
     fn loses(&self, number: u64) -> bool {
         let share = u64::from(self.modes().lost_per_mille);
-        share > 0 && hash(&(self.0.seed, number)) % 1000 < share
+        share > 0 && hash(&(self.store().seed, number)) % 1000 < share
     }
 }
 

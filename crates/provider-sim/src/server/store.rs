@@ -17,7 +17,7 @@ const REMEMBERED: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, Default)]
 pub(super) struct Store {
-    seed: u64,
+    pub(super) seed: u64,
     pub(super) records: Vec<Record>,
     by_id: HashMap<String, usize>,
     by_token: HashMap<String, usize>,
@@ -53,6 +53,7 @@ impl Store {
         request: CreateInstance,
         now: Duration,
         hidden: Duration,
+        full: bool,
     ) -> Result<(&mut Record, bool), Refusal> {
         if let Some(&number) = self.by_token.get(&request.token) {
             if self.records[number].request == request {
@@ -60,6 +61,11 @@ impl Store {
             }
             let message = format!("token {:?} was used for another request", request.token);
             return Err(Refusal { code: Code::TokenMismatch, message });
+        }
+        if full {
+            let message =
+                format!("no capacity for {} in zone {}", request.instance_type, request.zone);
+            return Err(Refusal { code: Code::InsufficientCapacity, message });
         }
         let number = self.records.len();
         let id = self.new_id(&request);
@@ -116,10 +122,6 @@ impl Store {
 
     pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut Record> {
         self.by_id.get(id).map(|number| &mut self.records[*number])
-    }
-
-    pub(super) fn with_token(&self, token: &str) -> Option<&Record> {
-        self.by_token.get(token).map(|number| &self.records[*number])
     }
 
     pub(super) fn of_machine(&self, uid: &str) -> impl Iterator<Item = &Record> {

@@ -52,7 +52,8 @@ async fn token_identifies_one_request() {
     assert_eq!((status, &refusal["code"]), (409, &json!("TokenMismatch")));
     assert_eq!(caller.cloud.created(), 1);
     assert_eq!(caller.cloud.calls()["create"], 3);
-    assert_eq!(caller.cloud.with_token("t").unwrap().tags["x"], "y");
+    let made = caller.cloud.instances().remove(0);
+    assert_eq!((made.token.as_str(), made.tags["x"].as_str()), ("t", "y"));
 }
 
 #[tokio::test]

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The class of an error: what the controllers report as its category.
+pub use machinist_domain::retry::Category as ErrorClass;
 use machinist_domain::retry::{Category, Classified, Retry};
 
 /// The upper limit for a cloud's Retry-After.
@@ -26,14 +28,8 @@ pub struct CloudError {
 impl CloudError {
     /// An error of this class, with the effect that the class implies.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        let effect = match class {
-            ErrorClass::Unavailable | ErrorClass::Unknown => Effect::Unclear,
-            ErrorClass::InvalidConfiguration
-            | ErrorClass::NotFound
-            | ErrorClass::CapacityExhausted
-            | ErrorClass::Throttled
-            | ErrorClass::Unauthorised => Effect::None,
-        };
+        let is_unclear = matches!(class, ErrorClass::Unavailable | ErrorClass::Unexpected);
+        let effect = if is_unclear { Effect::Unclear } else { Effect::None };
         Self { class, effect, message: message.into(), domain: None, retry_after: None }
     }
 
@@ -48,36 +44,6 @@ impl CloudError {
     pub fn pause(&self) -> Option<Duration> {
         self.retry_after.map(|after| after.min(LONGEST_RETRY_AFTER))
     }
-}
-
-/// Classes of errors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ErrorClass {
-    /// The spec is invalid; retrying does not help until it is edited.
-    InvalidConfiguration,
-    /// A named object does not exist.
-    NotFound,
-    /// No capacity, or a quota is used up; a later retry or another zone may help.
-    CapacityExhausted,
-    Throttled,
-    /// The credentials are invalid or lack a permission.
-    Unauthorised,
-    /// No response, or the cloud has an outage.
-    Unavailable,
-    Unknown,
-}
-
-impl ErrorClass {
-    /// Every class.
-    pub const ALL: [Self; 7] = [
-        Self::InvalidConfiguration,
-        Self::NotFound,
-        Self::CapacityExhausted,
-        Self::Throttled,
-        Self::Unauthorised,
-        Self::Unavailable,
-        Self::Unknown,
-    ];
 }
 
 /// Whether a failed request may have had an effect.
@@ -97,15 +63,7 @@ pub struct FailureDomain(pub Arc<str>);
 
 impl Classified for CloudError {
     fn category(&self) -> Category {
-        match self.class {
-            ErrorClass::InvalidConfiguration => Category::InvalidConfiguration,
-            ErrorClass::NotFound => Category::NotFound,
-            ErrorClass::CapacityExhausted => Category::CapacityExhausted,
-            ErrorClass::Throttled => Category::Throttled,
-            ErrorClass::Unauthorised => Category::Unauthorised,
-            ErrorClass::Unavailable => Category::Unavailable,
-            ErrorClass::Unknown => Category::Unexpected,
-        }
+        self.class
     }
 
     fn retry(&self) -> Retry {

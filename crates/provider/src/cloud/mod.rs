@@ -47,6 +47,12 @@ pub trait Cloud: Debug + Send + Sync {
 
     /// All instances with this cluster's tags.
     fn list<'a>(&'a self, within: &'a Reach) -> Pending<'a, Result<Vec<Owned>, CloudError>>;
+
+    /// The service whose endpoint [`CloudAccess::endpoint`](crate::access::CloudAccess::endpoint) is, by its name in
+    /// OpenShift's `serviceEndpoints`; `None` if it needs none.
+    fn endpoint_service(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// The progress of a deletion.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use machinist_domain::key::{ObjectKey, Uid};
 
-use super::bed::{Bed, Fault, Found};
+use super::bed::{Bed, Found};
 use crate::cloud::{
     Cloud, CloudError, Deletion, Instance, InstanceState, MachineRef, ObservedInstance,
     ProviderStatus, Reach,
@@ -85,10 +85,6 @@ impl<'a> Scene<'a> {
         let instance = expect("create", self.cloud.create(&machine).await)?;
         store(&mut machine, &instance);
         Ok(machine)
-    }
-
-    pub(super) async fn set_fault(&self, fault: Fault) {
-        self.bed.set_fault(fault).await;
     }
 
     pub(super) async fn observe(&self, machine: &MachineRef) -> ObservedInstance {

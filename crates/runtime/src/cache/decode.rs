@@ -30,7 +30,7 @@ pub(super) fn decode<K: Kind>(kind: &K, raw: &RawValue) -> Result<Entry<K::Store
         Ok(wire) => return Ok(Entry::Known(Arc::new(kind.project(wire)))),
         Err(error) => error.to_string(),
     };
-    let MetadataOnly { metadata } = serde_json::from_str(raw.get())
+    let MetadataOnly { metadata, .. } = serde_json::from_str(raw.get())
         .map_err(|_| ApiError::NotUnderstood(format!("not even metadata: {error}")))?;
     Ok(Entry::Undecodable(Arc::new(Undecodable {
         meta: Meta::of(&metadata),

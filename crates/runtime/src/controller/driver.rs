@@ -164,7 +164,8 @@ impl<C: Controller> Driver<C> {
             Err(error) => {
                 tracing::warn!(%error, "observe failed");
                 self.report_unreadable(key, &error).await;
-                return (ReconcileResult::Failed, Some(requeue(&error)));
+                // A fix of permissions does not change the object.
+                return (ReconcileResult::Failed, Some(error.retry().or_backoff()));
             }
         };
         let plan = self.controller.decide(&snapshot, self.shared.clock.now());
@@ -198,8 +199,8 @@ impl<C: Controller> Driver<C> {
         match unwritten {
             None => (report.result, retry),
             Some(error) if error.conflict() => (report.result, Some(error.retry())),
-            // The report's retry may be later than a missing status allows.
-            Some(error) => (ReconcileResult::Failed, Some(requeue(&error))),
+            // The report's retry may be later than a missing status allows, and a fix of webhooks is no change.
+            Some(error) => (ReconcileResult::Failed, Some(error.retry().or_backoff())),
         }
     }
 
@@ -249,14 +250,6 @@ impl<C: Controller> Driver<C> {
         }
         self.pending_events.keep(key, uid, pending);
         error
-    }
-}
-
-/// A fix of permissions or webhooks does not change the object, so the driver does not wait for a change.
-fn requeue(error: &dyn Classified) -> Retry {
-    match error.retry() {
-        Retry::OnChange => Retry::Backoff,
-        retry => retry,
     }
 }
 

@@ -9,6 +9,7 @@ use machinist_domain::retry::Retry;
 use machinist_domain::shape::Architecture;
 
 use super::*;
+use crate::kinds::{MachineSet, NoState};
 
 const CAPACITY: Capacity = Capacity {
     vcpus: 2,
@@ -32,9 +33,9 @@ fn meta() -> Meta {
     }
 }
 
-fn machine_set() -> Decoded {
-    Decoded {
-        authority: Authority::Here,
+fn machine_set() -> MachineSet<NoState> {
+    MachineSet {
+        meta: meta(),
         provider: Some("aws"),
         shape: Ok(Arc::new(Shape {
             instance_type: "m6g.large".into(),
@@ -44,15 +45,19 @@ fn machine_set() -> Decoded {
             credentials_secret: None,
         })),
         annotations: Arc::default(),
-        cloud: CloudAnswer::NotUsed,
-        catalogue: None,
+        managed_elsewhere: false,
+        state: NoState,
     }
 }
 
-fn snapshot(set: Decoded) -> Snapshot {
+fn decoded() -> Decoded<NoState> {
+    Decoded { set: Arc::new(machine_set()), cloud: CloudAnswer::NotUsed, catalogue: None }
+}
+
+fn snapshot(decoded: Decoded<NoState>) -> Snapshot<NoState> {
     Snapshot {
         meta: meta(),
-        content: Ok(set),
+        content: Ok(decoded),
         options: Options { families: Families::OpenShift, ..Options::default() },
         obey_migration: false,
     }
@@ -61,7 +66,7 @@ fn snapshot(set: Decoded) -> Snapshot {
 const UNKNOWN: &str = r#"no-op: Instance type "m6g.large" is unknown to provider aws"#;
 
 fn decide_with(cloud: CloudAnswer, catalogue: Option<Capacity>) -> Plan {
-    decide(&snapshot(Decoded { cloud, catalogue, ..machine_set() }))
+    decide(&snapshot(Decoded { cloud, catalogue, ..decoded() }))
 }
 
 fn plan(cloud: CloudAnswer, catalogue: Option<Capacity>) -> String {
@@ -150,15 +155,15 @@ fn waits_for_the_first_answer() {
 
 #[test]
 fn ignores_a_set_that_is_being_deleted() {
-    let mut deleting = snapshot(Decoded { catalogue: Some(LISTED), ..machine_set() });
+    let mut deleting = snapshot(Decoded { catalogue: Some(LISTED), ..decoded() });
     deleting.meta.deleting = true;
     assert_eq!(decide(&deleting), Plan::NoOp(Reason::Deleting));
 }
 
 #[test]
 fn ignores_sets_managed_elsewhere_only_with_the_feature_gate() {
-    let (authority, catalogue) = (Authority::Elsewhere, Some(LISTED));
-    let mut moved = snapshot(Decoded { authority, catalogue, ..machine_set() });
+    let set = Arc::new(MachineSet { managed_elsewhere: true, ..machine_set() });
+    let mut moved = snapshot(Decoded { set, catalogue: Some(LISTED), ..decoded() });
     assert!(matches!(decide(&moved), Plan::Annotate(_)));
     moved.obey_migration = true;
     assert_eq!(decide(&moved), Plan::NoOp(Reason::ManagedElsewhere));
@@ -166,12 +171,13 @@ fn ignores_sets_managed_elsewhere_only_with_the_feature_gate() {
 
 #[test]
 fn refuses_bad_specs_and_undecodable_objects_with_the_reason() {
-    let (shape, cloud) = (Err(SpecError::Missing.into()), CloudAnswer::NoRegion);
-    let plan = decide(&snapshot(Decoded { shape, cloud, ..machine_set() }));
+    let set = MachineSet { shape: Err(SpecError::Missing.into()), ..machine_set() };
+    let (set, cloud) = (Arc::new(set), CloudAnswer::NoRegion);
+    let plan = decide(&snapshot(Decoded { set, cloud, ..decoded() }));
     assert_eq!(plan, Plan::Refuse(Refusal::BadSpec(SpecError::Missing)));
 
     let content = Err("expected a string".to_owned());
-    let odd = Snapshot { content, ..snapshot(machine_set()) };
+    let odd = Snapshot { content, ..snapshot(decoded()) };
     assert!(decide(&odd).to_string().contains("expected a string"));
 }
 

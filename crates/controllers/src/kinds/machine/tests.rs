@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 
+#[derive(Debug)]
 struct Zones;
 
 impl SpecHalf for Zones {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
+#[derive(Debug)]
 struct NoSpecs;
 
 impl SpecHalf for NoSpecs {

@@ -15,7 +15,7 @@ use machinist_domain::report::{EventNote, EventReason, ReconcileResult};
 use machinist_domain::retry::{Classified as _, Retry};
 use machinist_provider::cloud::{CloudError, Deletion, Instance, InstanceState, ProviderStatus};
 
-use super::super::error::{Fatal, Refusal, is_hopeless};
+use super::super::error::{Fatal, Refusal};
 use super::super::messages::{self, capitalized};
 use super::super::plan::{Outcome, Plan, Reason};
 use super::super::snapshot::{Call, Pause, View};
@@ -239,12 +239,12 @@ impl Facts {
     fn call_failed(&mut self, view: &View, call: Call, error: &CloudError, now: Timestamp) {
         let text = capitalized(&error.message);
         match call {
-            Call::Create if is_hopeless(error) => {
-                self.failed(view, Fatal::InvalidConfiguration(error.message.clone()));
-                self.result = Some(ReconcileResult::Failed);
-                return;
-            }
             Call::Create => {
+                if let Some(fatal) = Fatal::of_create(error) {
+                    self.failed(view, fatal);
+                    self.result = Some(ReconcileResult::Failed);
+                    return;
+                }
                 self.creating(view);
                 if let Some(uncertain) = instance_exists::uncertain(view, error) {
                     self.instance_exists = Some(uncertain);
@@ -265,11 +265,8 @@ impl Facts {
             }
         }
         self.result = Some(ReconcileResult::Failed);
-        self.retry = Some(match error.retry() {
-            // No watch reports that the cloud would answer differently.
-            Retry::OnChange => Retry::Backoff,
-            retry => retry,
-        });
+        // No watch reports that the cloud would answer differently.
+        self.retry = Some(error.retry().or_backoff());
     }
 
     fn gone(&mut self) {

@@ -27,6 +27,16 @@ use crate::served::Field;
 mod lateness;
 mod trouble;
 
+const CLASSES: [ErrorClass; 7] = [
+    ErrorClass::InvalidConfiguration,
+    ErrorClass::NotFound,
+    ErrorClass::CapacityExhausted,
+    ErrorClass::Throttled,
+    ErrorClass::Unauthorised,
+    ErrorClass::Unavailable,
+    ErrorClass::Unexpected,
+];
+
 /// A plan with its outcome.
 type Step = (Plan, Outcome);
 

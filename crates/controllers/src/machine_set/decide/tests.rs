@@ -155,6 +155,22 @@ fn obeys_the_authoritative_api_only_with_the_feature_gate() {
 }
 
 #[test]
+fn sets_an_empty_authority_to_that_of_the_spec_or_to_this_api() {
+    for (spec, expected) in [
+        (json!("MachineAPI"), MachineAuthority::MachineApi),
+        (json!("ClusterAPI"), MachineAuthority::ClusterApi),
+        (Value::Null, MachineAuthority::MachineApi),
+    ] {
+        let mut set = set();
+        set["spec"]["authoritativeAPI"] = spec;
+        let mut snapshot = snapshot(view(&set, Vec::new()));
+        snapshot.obey_migration = true;
+        let plan = decide(&snapshot, now());
+        assert!(matches!(plan, Plan::SetAuthority(to) if to == expected), "{plan:?}");
+    }
+}
+
+#[test]
 fn an_undecodable_machine_counts_and_is_never_deleted() {
     let mut set = set();
     set["spec"]["replicas"] = json!(0);

@@ -263,14 +263,22 @@ fn sets_the_paused_condition_with_the_feature_gate() {
     let odd = Reason::ManagedElsewhere(MachineAuthority::Unknown);
     assert_eq!(reasons(&report(odd)), ["ReconcileError"]);
     assert_eq!(condition(odd)["status"], json!("True"));
-    for (spec, status) in [
-        (MachineAuthority::MachineApi, "MachineAPI"),
-        (MachineAuthority::ClusterApi, "ClusterAPI"),
-        (MachineAuthority::Unset, "MachineAPI"),
-    ] {
-        let assigned = report(Reason::NotAssigned(spec)).status;
-        assert_eq!(assigned, Some(json!({"authoritativeAPI": status})));
-    }
+}
+
+#[test]
+fn reports_an_authority_that_cannot_be_set_without_a_condition() {
+    let set_authority = |failure| {
+        let plan = Plan::SetAuthority(MachineAuthority::MachineApi);
+        let report = run(&settled(), members(3), &executed(plan, &[], failure));
+        assert_eq!(report.status, None);
+        (report.events.into_iter().map(|event| event.note).collect::<Vec<_>>(), report.retry)
+    };
+    assert_eq!(set_authority(None), (vec![], None));
+    let outage = set_authority(Some(failure(Category::Unavailable)));
+    assert_eq!(outage, (vec![], Some(Retry::Backoff)));
+    let invalid = Failure { retry: Retry::OnChange, ..failure(Category::InvalidConfiguration) };
+    let text = "Cannot update the status: not so".to_owned();
+    assert_eq!(set_authority(Some(invalid)), (vec![text], Some(Retry::Backoff)));
 }
 
 #[test]

@@ -8,7 +8,6 @@ mod view;
 use anyhow::ensure;
 use machinist_aws_spec::{InstanceType, catalogue};
 
-use self::view::View;
 use crate::cli::{CatalogueArguments, ListFormat};
 
 pub(crate) fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
@@ -18,11 +17,10 @@ pub(crate) fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
     }
     let patterns = &arguments.patterns;
     let found = matching(patterns);
-    let views: Vec<_> = found.iter().map(View::of).collect();
     // An exact name prints one object, a pattern always a list.
-    let shown = match (patterns.as_slice(), views.as_slice()) {
+    let shown = match (patterns.as_slice(), found.as_slice()) {
         ([name], [one]) if !pattern::is_pattern(name) => Shown::One(one),
-        _ => Shown::Many(&views),
+        _ => Shown::Many(&found),
     };
     let text = match arguments.output {
         ListFormat::Table => view::table(&found, false),
@@ -47,8 +45,7 @@ pub(crate) fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
 /// The catalogue's file from EC2 (`make catalogue`), with region, credentials and endpoint of the environment.
 #[cfg(feature = "aws")]
 fn generated() -> anyhow::Result<String> {
-    let region =
-        ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().find_map(|name| std::env::var(name).ok());
+    let region = crate::recycler::region();
     let region = region.as_deref().unwrap_or("us-east-1");
     Ok(catalogue::write(&crate::aws::listed_types(region)?))
 }
@@ -63,6 +60,6 @@ fn matching(patterns: &[String]) -> Vec<InstanceType<'static>> {
 #[derive(serde::Serialize)]
 #[serde(untagged)]
 enum Shown<'a> {
-    One(&'a View<'a>),
-    Many(&'a [View<'a>]),
+    One(&'a InstanceType<'a>),
+    Many(&'a [InstanceType<'a>]),
 }

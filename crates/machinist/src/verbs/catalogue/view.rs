@@ -1,52 +1,6 @@
-//! Instance types as tables and as data.
+//! Instance types as tables.
 
 use machinist_aws_spec::{Device, InstanceType};
-use serde::Serialize;
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct View<'a> {
-    name: &'a str,
-    vcpus: u32,
-    #[serde(rename = "memoryMiB")]
-    memory_mib: u64,
-    architecture: &'static str,
-    gpus: Vec<DeviceView<'a>>,
-    accelerators: Vec<DeviceView<'a>>,
-    network_interfaces: u32,
-    addresses_per_interface: u32,
-    #[serde(rename = "storageGB")]
-    storage_gb: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct DeviceView<'a> {
-    count: u32,
-    maker: &'a str,
-    model: &'a str,
-}
-
-impl<'a> View<'a> {
-    pub(super) fn of(entry: &'a InstanceType<'_>) -> Self {
-        Self {
-            name: &entry.name,
-            vcpus: entry.vcpus,
-            memory_mib: entry.memory_mib,
-            architecture: entry.architecture.as_str(),
-            gpus: entry.gpus.iter().map(DeviceView::of).collect(),
-            accelerators: entry.accelerators.iter().map(DeviceView::of).collect(),
-            network_interfaces: entry.interfaces,
-            addresses_per_interface: entry.addresses_per_interface,
-            storage_gb: entry.storage_gb,
-        }
-    }
-}
-
-impl<'a> DeviceView<'a> {
-    fn of(device: &'a Device<'_>) -> Self {
-        Self { count: device.count, maker: &device.maker, model: &device.model }
-    }
-}
 
 pub(super) fn table(entries: &[InstanceType<'_>], wide: bool) -> String {
     let mut headings = vec!["NAME", "VCPUS", "MEMORY", "ARCH", "GPUS"];

@@ -78,7 +78,7 @@ impl Placement {
         let mut pods = BTreeMap::new();
         for namespace in namespaces {
             let listed = session.list_live(PODS, Some(namespace), "").await.context("Pods")?;
-            for PlacedPod { metadata, spec } in listed {
+            for PlacedPod { metadata, spec, .. } in listed {
                 if let Some(node) = spec.node_name.filter(|node| !node.is_empty()) {
                     pods.insert((metadata.namespace, metadata.name, metadata.uid), node);
                 }

@@ -205,7 +205,7 @@ pub(crate) fn classify(error: &AwsError, at: ErrorContext<'_>) -> CloudError {
         }
         // No request was sent.
         AwsError::NoSuchRegion(_) => classified(ErrorClass::InvalidConfiguration, Effect::None),
-        AwsError::Access(failure) => match class_of(failure.category) {
+        AwsError::Access(failure) => match failure.category {
             // It can be fixed without an edit of the Machine, which must not fail for good.
             ErrorClass::InvalidConfiguration => classified(ErrorClass::Unauthorised, Effect::None),
             class => classified(class, Effect::None),
@@ -277,7 +277,7 @@ fn of_category(
                 if is_sts { ErrorClass::Unauthorised } else { ErrorClass::InvalidConfiguration };
             CloudError::new(class, message)
         }
-        Category::Unexpected => no_effect(ErrorClass::Unknown, message),
+        Category::Unexpected => no_effect(ErrorClass::Unexpected, message),
         // Requests of one identity are throttled together.
         Category::Throttled => {
             let CloudAccess { region, credentials, .. } = at.access;
@@ -286,19 +286,7 @@ fn of_category(
         }
         // A subscription or opt-in of the account fixes it without an edit of the Machine.
         Category::InvalidConfiguration => CloudError::new(ErrorClass::Unauthorised, message),
-        category => CloudError::new(class_of(category), message),
-    }
-}
-
-fn class_of(category: Category) -> ErrorClass {
-    match category {
-        Category::InvalidConfiguration => ErrorClass::InvalidConfiguration,
-        Category::NotFound => ErrorClass::NotFound,
-        Category::CapacityExhausted => ErrorClass::CapacityExhausted,
-        Category::Throttled => ErrorClass::Throttled,
-        Category::Unauthorised => ErrorClass::Unauthorised,
-        Category::Unavailable | Category::Conflict | Category::NotLeader => ErrorClass::Unavailable,
-        Category::Unexpected => ErrorClass::Unknown,
+        category => CloudError::new(category, message),
     }
 }
 

@@ -72,10 +72,10 @@ fn unknown_codes_are_classified_by_their_form() {
         ("MissingParameter", 400, ErrorClass::InvalidConfiguration, Effect::None),
         ("VPCIdNotSpecified", 400, ErrorClass::InvalidConfiguration, Effect::None),
         ("UnknownVolumeType", 400, ErrorClass::InvalidConfiguration, Effect::None),
-        ("UnknownToEverybody", 400, ErrorClass::Unknown, Effect::None),
+        ("UnknownToEverybody", 400, ErrorClass::Unexpected, Effect::None),
         ("OptInRequired", 401, ErrorClass::Unauthorised, Effect::None),
         ("InvalidSecurity.RequestHasExpired", 400, ErrorClass::Unauthorised, Effect::None),
-        ("SomethingNew", 400, ErrorClass::Unknown, Effect::None),
+        ("SomethingNew", 400, ErrorClass::Unexpected, Effect::None),
         ("SomethingNew", 500, ErrorClass::Unavailable, Effect::Unclear),
         ("InvalidParameterValue", 503, ErrorClass::Unavailable, Effect::Unclear),
         ("InternalError", 500, ErrorClass::Unavailable, Effect::Unclear),
@@ -219,11 +219,15 @@ fn refused_reads_and_deletes_are_not_invalid_configuration() {
         classify(&AwsError::refused(operation, code, "", 400), ErrorContext::of(&access)).class
     };
     for operation in ["DescribeInstances", "DescribeVpcs", "TerminateInstances", "ReleaseHosts"] {
-        assert_eq!(class(operation, "InvalidParameterValue"), ErrorClass::Unknown, "{operation}");
+        assert_eq!(
+            class(operation, "InvalidParameterValue"),
+            ErrorClass::Unexpected,
+            "{operation}"
+        );
     }
     let mistake = ErrorClass::InvalidConfiguration;
     assert_eq!(class("DescribeImages", "InvalidAMIID.NotFound"), mistake);
-    assert_eq!(class("DescribeImages", "InvalidSomethingNew"), ErrorClass::Unknown);
+    assert_eq!(class("DescribeImages", "InvalidSomethingNew"), ErrorClass::Unexpected);
     assert_eq!(class("RunInstances", "InvalidSomethingNew"), mistake);
 }
 

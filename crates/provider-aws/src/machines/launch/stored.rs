@@ -136,7 +136,7 @@ impl Launch {
             } else {
                 (messages::not_prepared(attempt), Effect::None)
             };
-            CloudError { effect, ..CloudError::new(ErrorClass::Unknown, message) }
+            CloudError { effect, ..CloudError::new(ErrorClass::Unexpected, message) }
         })
     }
 
@@ -156,7 +156,7 @@ impl Launch {
         let of_host = self.placement.own_host.iter().map(|host| (HOST_TAGS, &host.tags));
         tags::refuse_too_many(of_host.chain([("tags", &self.tags)]))?;
         let value = serde_json::to_value(self)
-            .map_err(|error| CloudError::new(ErrorClass::Unknown, error.to_string()))?;
+            .map_err(|error| CloudError::new(ErrorClass::Unexpected, error.to_string()))?;
         let mut status = machine.status.clone();
         status.0.insert("launch".to_owned(), without_nulls(value));
         Ok(status)

@@ -47,7 +47,7 @@ pub(crate) fn possible(machine: &MachineRef) -> Result<Vec<LoadBalancer>, CloudE
         (Err(_), Some(stored)) => Ok(stored),
         (Err(error), None) => {
             let message = messages::load_balancers_unknown(&error.to_string());
-            Err(no_effect(ErrorClass::Unknown, message))
+            Err(no_effect(ErrorClass::Unexpected, message))
         }
     }
 }

@@ -85,7 +85,7 @@ async fn edited_region_after_a_lost_response_creates_no_second_instance() {
     // Nothing is prepared in another region either.
     machine.attempt = 2;
     let error = field.cloud.prepare(&machine).await.unwrap_err();
-    assert_eq!(error.class, ErrorClass::Unknown);
+    assert_eq!(error.class, ErrorClass::Unexpected);
     assert!(error.message.starts_with("placement.region is "), "{error}");
 }
 

@@ -36,7 +36,7 @@ async fn refused_launch_is_retried_with_the_edited_spec() {
     let (none, over) = (Had::None, Had::NoneForThisAttempt);
     let cases = [
         ("UnauthorizedOperation", ErrorClass::Unauthorised, over),
-        ("SomethingNew", ErrorClass::Unknown, over),
+        ("SomethingNew", ErrorClass::Unexpected, over),
         ("InvalidGroup.NotFound", ErrorClass::NotFound, over),
         // Passes without a change.
         ("RequestLimitExceeded", ErrorClass::Throttled, none),
@@ -150,7 +150,7 @@ async fn launch_of_another_version_is_not_repeated() {
     let mut machine = field.prepared(&json!({})).await;
     machine.status.0["launch"]["version"] = json!(99);
     let error = field.cloud.create(&machine).await.unwrap_err();
-    assert_eq!((error.class, error.effect), (ErrorClass::Unknown, Had::NoneForThisAttempt));
+    assert_eq!((error.class, error.effect), (ErrorClass::Unexpected, Had::NoneForThisAttempt));
     next_attempt(&field, &mut machine).await;
     field.made(&machine).await;
 }

@@ -63,12 +63,12 @@ pub(super) async fn creating_at_the_same_time_makes_one(scene: &Scene<'_>) -> Ve
 
 pub(super) async fn a_lost_answer_and_another_try_make_one(scene: &Scene<'_>) -> Verdict {
     let machine = scene.prepared().await?;
-    scene.set_fault(Fault::LostResponses).await;
+    scene.bed.set_fault(Fault::LostResponses).await;
     let error = expect_error("a create whose answer is lost", scene.cloud.create(&machine).await)?;
     ensure(error.effect == Effect::Unclear, || format!("its effect is {:?}", error.effect))?;
     ensure(error.class == ErrorClass::Unavailable, || format!("its class is {:?}", error.class))?;
     scene.ensure_existing(&machine, 1).await?;
-    scene.set_fault(Fault::None).await;
+    scene.bed.set_fault(Fault::None).await;
     let again = expect("the second create", scene.cloud.create(&machine).await)?;
     scene.ensure_existing(&machine, 1).await?;
     let made = scene.truth(&machine).await;

@@ -2,17 +2,15 @@
 
 use crate::cloud::ObservedInstance;
 use crate::conformance::Fault;
-use crate::conformance::scene::{Scene, Verdict, expect, expect_error};
+use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error};
 
 pub(super) async fn deleting_takes_everything_and_may_be_repeated(scene: &Scene<'_>) -> Verdict {
     let machine = scene.created().await?;
     scene.running(&machine).await?;
     scene.delete(&machine).await?;
-    match scene.observe(&machine).await {
-        ObservedInstance::Present(instance) if instance.state.exists() => {
-            return Err(format!("gone, and described as {:?}", instance.state));
-        }
-        _ => {}
+    if let ObservedInstance::Present(instance) = scene.observe(&machine).await {
+        let state = instance.state;
+        ensure(!state.exists(), || format!("gone, and described as {state:?}"))?;
     }
     scene.delete(&machine).await
 }
@@ -27,7 +25,7 @@ pub(super) async fn what_was_lost_and_is_not_shown_yet_is_deleted_all_the_same(
     scene: &Scene<'_>,
 ) -> Verdict {
     let machine = scene.prepared().await?;
-    scene.set_fault(Fault::LostAndUnlisted).await;
+    scene.bed.set_fault(Fault::LostAndUnlisted).await;
     expect_error("a create whose answer is lost", scene.cloud.create(&machine).await)?;
     scene.ensure_existing(&machine, 1).await?;
     scene.delete(&machine).await
@@ -36,7 +34,7 @@ pub(super) async fn what_was_lost_and_is_not_shown_yet_is_deleted_all_the_same(
 pub(super) async fn what_was_made_and_is_not_shown_yet_is_deleted_all_the_same(
     scene: &Scene<'_>,
 ) -> Verdict {
-    scene.set_fault(Fault::Unlisted).await;
+    scene.bed.set_fault(Fault::Unlisted).await;
     let machine = scene.created().await?;
     scene.delete(&machine).await
 }

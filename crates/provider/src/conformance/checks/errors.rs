@@ -21,14 +21,14 @@ pub(super) async fn an_impossible_spec_is_invalid_for_good(scene: &Scene<'_>) ->
 
 pub(super) async fn no_room_is_told_as_such_and_passes(scene: &Scene<'_>) -> Verdict {
     let (mut machine, other) = (scene.prepared().await?, scene.prepared().await?);
-    scene.set_fault(Fault::NoCapacity).await;
+    scene.bed.set_fault(Fault::NoCapacity).await;
     let error = expect_error("create", scene.cloud.create(&machine).await)?;
     ensure_class(&error, ErrorClass::CapacityExhausted)?;
     ensure_without_effect(&error)?;
     ensure(error.domain.is_some(), || "CapacityExhausted has no failure domain".to_owned())?;
     expect_error("create of another", scene.cloud.create(&other).await)?;
     scene.ensure_existing(&machine, 0).await?;
-    scene.set_fault(Fault::None).await;
+    scene.bed.set_fault(Fault::None).await;
     if error.effect == Effect::NoneForThisAttempt {
         machine.attempt = 2;
         scene.prepare(&mut machine).await?;
@@ -43,7 +43,7 @@ pub(super) async fn throttling_is_told_as_such_and_concerns_all_alike(
     let other = scene.prepared().await?;
     let error = refused(scene, Fault::Throttled, ErrorClass::Throttled).await?;
     ensure_without_effect(&error)?;
-    scene.set_fault(Fault::Throttled).await;
+    scene.bed.set_fault(Fault::Throttled).await;
     let second = expect_error("create of another", scene.cloud.create(&other).await)?;
     ensure(error.domain.is_some() && error.domain == second.domain, || {
         format!(
@@ -66,7 +66,7 @@ pub(super) async fn an_outage_leaves_everything_open(scene: &Scene<'_>) -> Verdi
 /// The response may come from a proxy, so its effect is unclear.
 pub(super) async fn nonsense_is_no_answer(scene: &Scene<'_>) -> Verdict {
     let error = troubled(scene, Fault::InvalidResponses).await?;
-    ensure(matches!(error.class, ErrorClass::Unknown | ErrorClass::Unavailable), || {
+    ensure(matches!(error.class, ErrorClass::Unexpected | ErrorClass::Unavailable), || {
         format!("{:?} instead of Unknown or Unavailable: {error}", error.class)
     })?;
     ensure(error.effect == Effect::Unclear, || format!("its effect is {:?}", error.effect))
@@ -90,7 +90,7 @@ async fn troubled(scene: &Scene<'_>, fault: Fault) -> Result<CloudError, String>
     let there = scene.created().await?;
     scene.seen(&there, |_| true).await?;
     let machine: MachineRef = scene.prepared().await?;
-    scene.set_fault(fault).await;
+    scene.bed.set_fault(fault).await;
     let error = expect_error("create", scene.cloud.create(&machine).await)?;
     let observed = scene.observe(&there).await;
     ensure(matches!(observed, ObservedInstance::Unknown(_)), || {
@@ -99,7 +99,7 @@ async fn troubled(scene: &Scene<'_>, fault: Fault) -> Result<CloudError, String>
     expect_error("delete", scene.cloud.delete(&there).await)?;
     expect_error("list", scene.cloud.list(&scene.reach()).await)?;
     expect_error("update", scene.cloud.update(&there).await)?;
-    scene.set_fault(Fault::None).await;
+    scene.bed.set_fault(Fault::None).await;
     scene.ensure_existing(&there, 1).await?;
     expect("create afterwards", scene.cloud.create(&machine).await)?;
     scene.ensure_existing(&machine, 1).await?;

@@ -1,7 +1,6 @@
 //! Describe, list and update.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use machinist_domain::retry::Retry;
 
@@ -36,14 +35,9 @@ pub(super) async fn many_are_described_in_order_and_together_with_unknown_ones(
         scene.machine(),
     ];
     let answers = scene.cloud.describe(&machines).await;
-    let seen: Vec<_> = answers
-        .iter()
-        .map(|answer| match answer {
-            ObservedInstance::Present(instance) => Some(Arc::clone(&instance.provider_id)),
-            _ => None,
-        })
-        .collect();
-    let known: Vec<_> = machines.iter().map(|machine| machine.provider_id.clone()).collect();
+    let seen = answers.iter().map(|answer| Some(&answer.present()?.provider_id));
+    let seen: Vec<_> = seen.collect();
+    let known: Vec<_> = machines.iter().map(|machine| machine.provider_id.as_ref()).collect();
     ensure(seen == known, || format!("{seen:?} instead of {known:?}"))?;
     // It may be too early to be certain.
     let absent = answers.iter().filter(|answer| match answer {
@@ -55,11 +49,11 @@ pub(super) async fn many_are_described_in_order_and_together_with_unknown_ones(
 }
 
 pub(super) async fn what_is_not_shown_yet_is_not_absent(scene: &Scene<'_>) -> Verdict {
-    scene.set_fault(Fault::Unlisted).await;
+    scene.bed.set_fault(Fault::Unlisted).await;
     let machine = scene.created().await?;
     scene.seen(&machine, |_| true).await?;
     // The same when the response to the create was lost.
-    scene.set_fault(Fault::LostAndUnlisted).await;
+    scene.bed.set_fault(Fault::LostAndUnlisted).await;
     let machine = scene.prepared().await?;
     expect_error("a create whose answer is lost", scene.cloud.create(&machine).await)?;
     scene.seen(&machine, |_| true).await.map(drop)
@@ -75,7 +69,7 @@ pub(super) async fn lists_are_followed_to_the_last_page(scene: &Scene<'_>) -> Ve
     other.cluster = "conformance-of-another-cluster".into();
     scene.prepare(&mut other).await?;
     expect("create", scene.cloud.create(&other).await)?;
-    scene.set_fault(Fault::SmallPages).await;
+    scene.bed.set_fault(Fault::SmallPages).await;
     let listed = expect("list", scene.cloud.list(&scene.reach()).await)?;
     let found: Vec<_> = listed.iter().map(|owned| owned.machine_uid.to_string()).collect();
     let distinct: BTreeSet<_> = found.iter().cloned().collect();

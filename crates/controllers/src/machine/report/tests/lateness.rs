@@ -82,7 +82,7 @@ fn reports_a_late_creation_whatever_blocks_it() {
         Refusal::NotFoundOut(failure(Category::Unavailable)),
         Refusal::CouldNotLook(failure(Category::Unavailable)),
     ];
-    let classes = ErrorClass::ALL.into_iter();
+    let classes = CLASSES.into_iter();
     let transient = classes.filter(|class| *class != ErrorClass::InvalidConfiguration);
     let wait = Duration::from_secs(3);
     let steps = [

@@ -14,7 +14,7 @@ fn reports_and_retries_refused_calls() {
         (ErrorClass::Unauthorised, "Unauthorised"),
         (ErrorClass::Unavailable, "Unavailable"),
         (ErrorClass::NotFound, "NotFound"),
-        (ErrorClass::Unknown, "Unexpected"),
+        (ErrorClass::Unexpected, "Unexpected"),
     ] {
         let (report, status) =
             of(&launched(), &tried(Outcome::CallFailed(Call::Create, error(class))));
@@ -240,7 +240,7 @@ fn every_refusal_is_a_condition_and_an_event() {
         [Category::InvalidConfiguration, Category::Unauthorised, Category::Unexpected].map(failure);
     let refused = refusals.into_iter().map(|it| done(Plan::Refuse(it)));
     let refused = refused.chain(unwritten.map(|it| tried(Outcome::Failed(it))));
-    let classes = ErrorClass::ALL.into_iter();
+    let classes = CLASSES.into_iter();
     let not_created =
         classes.clone().map(|class| tried(Outcome::CallFailed(Call::Create, error(class))));
     let not_terminated =
