@@ -17,7 +17,7 @@ use super::detection::counting::{Located, Target};
 use super::detection::spent::Spent;
 use super::history;
 use super::messages;
-use super::plan::{Begin, BlockedBy, Candidate, Cause, Counted, Finalizer, Hold, Plan};
+use super::plan::{BlockedBy, Candidate, Counted, Finalizer, Hold, Plan};
 use super::recycling::{self, Request, group_of};
 use super::settings::Settings;
 use super::snapshot::{Facts, Snapshot, is_recycling};
@@ -143,8 +143,7 @@ fn resume(facts: &Facts, now: Timestamp, plan: &mut Plan) {
                 let mark = abandoned::left_at_zero(found);
                 let mark = mark.filter(|mark| !facts.is_active(&mark.id));
                 if let Some(mark) = mark.filter(|_| plan.begin.is_none()) {
-                    let recycle = abandoned::resume(&mark, group, now);
-                    plan.begin = Some(Begin { recycle, cause: Cause::LeftAtZero });
+                    plan.begin = Some(abandoned::resume(&mark, group, now));
                 }
             }
         }
@@ -187,7 +186,7 @@ fn begin(snapshot: &Snapshot, facts: &Facts, settings: &Settings, now: Timestamp
                 let own_node = facts.own_node.as_deref();
                 match recycling::begin(&request, found, nodes, own_node, is_active, now) {
                     Ok(recycle) => {
-                        plan.begin = Some(Begin { recycle, cause: Cause::Threshold });
+                        plan.begin = Some(recycle);
                         continue;
                     }
                     Err(refusal) => BlockedBy::Refused(refusal),

@@ -28,7 +28,7 @@ pub struct Plan {
     pub candidates: Vec<Candidate>,
     pub(crate) describe: Vec<GroupRef>,
     /// The recycle that begins. One per reconcile, so that the next decision sees it.
-    pub(crate) begin: Option<Begin>,
+    pub(crate) begin: Option<Recycle>,
     pub(crate) blocked: Vec<(GroupRef, BlockedBy)>,
     /// Groups that an interrupted recycle may have left at size zero, and that cannot be described.
     pub(crate) unreachable: Vec<(GroupRef, Failure)>,
@@ -58,18 +58,6 @@ pub struct Candidate {
     pub group: GroupRef,
     /// Its count.
     pub events: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Begin {
-    pub recycle: Recycle,
-    pub cause: Cause,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cause {
-    Threshold,
-    LeftAtZero,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,12 +147,8 @@ impl fmt::Display for Plan {
             }
         }
         match &self.begin {
-            Some(Begin { recycle, .. }) => {
-                write!(
-                    f,
-                    "recycle {}/{} for {} events",
-                    recycle.region, recycle.group, recycle.events
-                )
+            Some(Recycle { region, group, events, .. }) => {
+                write!(f, "recycle {region}/{group} for {events} events")
             }
             None => f.write_str("begin no recycle"),
         }

@@ -8,7 +8,7 @@ mod status;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use machinist_api::event_recycler::recycle::Recycle;
+use machinist_api::event_recycler::recycle::{Recycle, Step};
 use machinist_api::names::{CONDITION_RECYCLING, SEVERITY_INFO};
 use machinist_domain::conditions::Condition;
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::messages;
 use super::naming::Names;
-use super::plan::{Begin, BlockedBy, Cause, Hold, Outcome, Plan};
+use super::plan::{BlockedBy, Hold, Outcome, Plan};
 use super::recycling::{self, RecycleReport, group_of};
 use super::snapshot::{Facts, Snapshot};
 
@@ -181,11 +181,13 @@ impl<'a> ReportBuilder<'a> {
     }
 
     fn begin(&mut self) {
-        let Some(Begin { recycle, cause }) = &self.plan.begin else { return };
+        let Some(recycle) = &self.plan.begin else { return };
         let name = self.names.of(&group_of(recycle));
-        let text = match cause {
-            Cause::Threshold => messages::begins(&name, recycle.events, self.facts),
-            Cause::LeftAtZero => messages::resumes(&name),
+        // A group that was left at size zero does not begin with the first step.
+        let text = if recycle.step == Step::Planned {
+            messages::begins(&name, recycle.events, self.facts)
+        } else {
+            messages::resumes(&name)
         };
         self.events.push(normal(EventReason::RecycleBegins, text));
         self.requeue(Retry::Again(Duration::ZERO));
@@ -210,8 +212,8 @@ impl<'a> ReportBuilder<'a> {
     /// The condition `Recycling`: whether a recycle is in progress, and if not, why.
     fn recycling(&self) -> Condition {
         let no = |reason, why| Condition::no(CONDITION_RECYCLING, SEVERITY_INFO, reason, why);
-        let begun = self.plan.begin.as_ref().map(|begin| &begin.recycle);
-        let active = self.recycles.iter().filter(|one| !one.step.is_over()).chain(begun);
+        let active = self.recycles.iter().filter(|one| !one.step.is_over());
+        let active = active.chain(&self.plan.begin);
         let groups: Vec<_> = active.map(|one| self.names.of(&group_of(one))).collect();
         if !groups.is_empty() {
             let text = messages::in_progress(&groups, &self.trouble);

@@ -38,8 +38,7 @@ pub(super) fn draft(
 ) -> EventRecyclerStatus {
     let mut status = (*facts.status).clone();
     status.observed_generation = Some(facts.generation);
-    let recycles: Vec<_> =
-        recycles.iter().chain(plan.begin.iter().map(|begin| &begin.recycle)).collect();
+    let recycles: Vec<_> = recycles.iter().chain(&plan.begin).collect();
     let (over, active): (Vec<&Recycle>, Vec<_>) =
         recycles.iter().copied().partition(|recycle| recycle.step.is_over());
     let active_names = active.iter().map(|recycle| names.of(&group_of(recycle))).collect();
