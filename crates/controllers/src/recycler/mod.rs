@@ -58,7 +58,7 @@ pub use self::plan::{Candidate, Plan};
 use self::recycling::Recycling;
 use self::snapshot::Snapshot;
 pub use self::timings::RecyclerTimings;
-use crate::kinds::{EventRecycler, EventRecyclers, Events, Nodes, Pods};
+use crate::kinds::{EventRecyclers, Events, Nodes, Pods};
 
 /// What wiring passes to the recycler.
 #[derive(Debug, Clone)]
@@ -77,7 +77,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct RecyclerController {
     recyclers: Arc<Cache<EventRecyclers>>,
-    detection: Detection,
+    detection: Arc<Detection>,
     recycling: Recycling,
     abandoned: Arc<AbandonedGroups>,
     timings: RecyclerTimings,
@@ -91,8 +91,7 @@ impl RecyclerController {
         let target = shared.target.as_ref().unwrap_or(&shared.control);
         let caches = &shared.caches;
         let nodes = caches.open(target, Scope::All, Nodes);
-        let tracker = EventTracker::new(shared.clock.clone(), timings.machines.gather);
-        let tracker = Arc::new(tracker);
+        let tracker = Arc::new(EventTracker::new(shared.clock.clone(), timings.machines.gather));
         let looked_up = Arc::clone(&tracker);
         let group_membership = GroupMembership::new(
             Arc::clone(&groups),
@@ -111,11 +110,11 @@ impl RecyclerController {
         };
         Self {
             recyclers: caches.open(&shared.control, Scope::All, EventRecyclers),
-            detection: Detection {
+            detection: Arc::new(Detection {
                 events: caches.open(target, Scope::All, Events),
                 tracker,
                 locator,
-            },
+            }),
             recycling: Recycling::new(
                 groups,
                 nodes,
@@ -149,19 +148,20 @@ impl Controller for RecyclerController {
     }
 
     fn subscribe(&self, queue: &Arc<Queue>) {
-        let Detection { events, tracker, locator } = &self.detection;
+        let Detection { tracker, locator, .. } = &*self.detection;
         tracker.set_queue(queue);
         self.detection.attend();
-        let (of_recyclers, events) = (Arc::clone(tracker), Arc::clone(events));
+        let (detection, abandoned) = (Arc::clone(&self.detection), Arc::clone(&self.abandoned));
         let (keys, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
-        let abandoned = Arc::clone(&self.abandoned);
         self.recyclers.subscribe(move |change| {
-            let status = |entry| known(entry).map(|recycler: &EventRecycler| &*recycler.status);
-            metrics.changed(&change.key.name, status(change.before), status(change.after));
-            if let Some(recycler) = known(change.after) {
-                of_recyclers.track(recycler, &*events);
+            let before = change.before.and_then(Entry::known);
+            let after = change.after.and_then(Entry::known);
+            let (old, new) = (before.map(|one| &*one.status), after.map(|one| &*one.status));
+            metrics.changed(&change.key.name, old, new);
+            if let Some(recycler) = after {
+                detection.track(recycler);
             } else {
-                of_recyclers.forget(change.key);
+                detection.tracker.forget(change.key);
                 abandoned.forget(change.key);
             }
             keys.add_changed(change.key, change);
@@ -219,14 +219,8 @@ impl Controller for RecyclerController {
     }
 }
 
-fn known<T>(entry: Option<&Entry<T>>) -> Option<&T> {
-    match entry {
-        Some(Entry::Known(object)) => Some(object),
-        Some(Entry::Undecodable(_)) | None => None,
-    }
-}
-
 fn is_set<T>(change: &Change<'_, T>, field: impl Fn(&T) -> Option<&Arc<str>>) -> bool {
-    let value = known(change.after).and_then(&field);
-    value.is_some() && value != known(change.before).and_then(&field)
+    let value = change.after.and_then(Entry::known).and_then(|object| field(object));
+    let before = change.before.and_then(Entry::known).and_then(|object| field(object));
+    value.is_some() && value != before
 }

@@ -33,7 +33,7 @@ pub(super) async fn observe(
         Entry::Undecodable(object) => Err(Refusal::Undecodable(object.error.clone())),
         Entry::Known(recycler) => {
             // A live read may return a change that no subscriber got yet.
-            controller.detection.tracker.track(&recycler, &*controller.detection.events);
+            controller.detection.track(&recycler);
             match facts(controller, &recycler).await? {
                 Some(facts) => Ok(Box::new(facts)),
                 None => return Ok(None),

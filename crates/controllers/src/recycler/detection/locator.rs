@@ -62,10 +62,7 @@ impl Locator {
 
     fn node(&self, name: &Arc<str>) -> Option<Arc<Node>> {
         let key = ObjectKey { namespace: "".into(), name: Arc::clone(name) };
-        match self.nodes.get(&key)? {
-            Entry::Known(node) => Some(node),
-            Entry::Undecodable(_) => None,
-        }
+        self.nodes.get(&key)?.known().cloned()
     }
 
     fn group_of(&self, name: &Arc<str>, settings: &Settings) -> Result<Target, String> {

@@ -27,6 +27,16 @@ impl<T> Clone for Entry<T> {
     }
 }
 
+impl<T> Entry<T> {
+    /// The object, if it was decoded.
+    pub fn known(&self) -> Option<&Arc<T>> {
+        match self {
+            Self::Known(object) => Some(object),
+            Self::Undecodable(_) => None,
+        }
+    }
+}
+
 impl<T: Stored> Entry<T> {
     /// Identity and version.
     pub fn meta(&self) -> &Meta {
