@@ -11,7 +11,8 @@ use machinist_domain::key::Uid;
 use machinist_provider::node_groups::{Group, GroupRef, InstanceId};
 
 use super::mark::Mark;
-use super::snapshot::{Node, REPLACES, is_spared, suspended, takes_back};
+use super::snapshot::{REPLACES, is_spared, suspended, takes_back};
+use crate::kinds::Node;
 
 /// A request to recycle a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +68,7 @@ impl Refusal {
 pub fn begin(
     request: &Request,
     group: &Group,
-    nodes: &BTreeMap<InstanceId, Node>,
+    nodes: &BTreeMap<InstanceId, Arc<Node>>,
     own_node: Option<&str>,
     is_active: impl Fn(&str) -> bool,
     now: Timestamp,
@@ -105,7 +106,7 @@ pub fn begin(
 pub(super) fn refusal(
     strategy: Strategy,
     group: &Group,
-    nodes: &BTreeMap<InstanceId, Node>,
+    nodes: &BTreeMap<InstanceId, Arc<Node>>,
     own_node: Option<&str>,
 ) -> Option<Refusal> {
     if group.deleting {
@@ -145,7 +146,7 @@ pub(super) fn refusal(
 
 pub(super) fn instances(
     group: &Group,
-    nodes: &BTreeMap<InstanceId, Node>,
+    nodes: &BTreeMap<InstanceId, Arc<Node>>,
 ) -> Vec<RecycledInstance> {
     let going = group.members.iter().filter(|member| !member.lifecycle.is_leaving());
     going

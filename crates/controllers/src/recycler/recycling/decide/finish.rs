@@ -3,10 +3,12 @@
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
 use machinist_api::event_recycler::spec::Strategy;
+use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::retry::{Failure, Retry};
 use machinist_provider::node_groups::{Group, GroupChange, Refresh, RefreshStatus};
 
 use super::{at, give_up, unknown_timeout};
+use crate::drain;
 use crate::recycler::recycling::messages;
 use crate::recycler::recycling::plan::Plan;
 use crate::recycler::recycling::snapshot::{Marked, Snapshot, member};
@@ -103,7 +105,7 @@ pub(super) fn release_node(
         let resumed = || member.is_some() && group.is_some_and(|group| is_marked(snapshot, group));
         let begun = instance.state != InstanceState::Waiting || resumed();
         let node = snapshot.node(&instance.id)?;
-        let mark = node.mark?;
+        let mark = drain::Mark::read(node.annotations.get(ANNOTATION_DRAIN)?)?;
         let drained =
             matches!(instance.state, InstanceState::Draining | InstanceState::Terminating);
         // The annotation of an instance in another state may belong to another drain.

@@ -109,7 +109,7 @@ impl<'a> Replacing<'a> {
         }
         let node = self.snapshot.node(&instance.id);
         let drains = self.snapshot.settings.drain;
-        if drains && node.is_some_and(|node| !node.cordoned) {
+        if drains && node.is_some_and(|node| !node.unschedulable) {
             // The Node registered late, or a user uncordoned it.
             return Some(self.store(instance, InstanceState::Draining));
         }

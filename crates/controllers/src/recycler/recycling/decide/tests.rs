@@ -18,7 +18,7 @@ use machinist_provider::node_groups::{
 use super::super::begin::{Request, begin as begin_recycle};
 use super::super::plan::Termination;
 use super::super::samples::*;
-use super::super::snapshot::{Node, Settings};
+use super::super::snapshot::Settings;
 use super::*;
 use crate::drain;
 use machinist_domain::observed::Observed;
@@ -64,8 +64,8 @@ pub(super) fn replacing() -> Snapshot {
 /// A drain of a cordoned Node with `pods` on it.
 pub(super) fn drain_view(snapshot: &mut Snapshot, id: &str, pods: Vec<Pod>) {
     let key = InstanceId::from(id);
-    let node = snapshot.nodes.get_mut(&key).unwrap();
-    (node.cordoned, node.mark) = (true, Some(drain_mark(true)));
+    let node = cordoned_node(id, Some(drain_mark(true)));
+    snapshot.nodes.insert(key.clone(), Arc::clone(&node));
     let subject = drain::Subject {
         uid: node.meta.uid.clone(),
         node_ref: None,
@@ -86,7 +86,7 @@ pub(super) fn drain_view(snapshot: &mut Snapshot, id: &str, pods: Vec<Pod>) {
         control_plane: false,
         cordoned: true,
         unreachable: false,
-        mark: node.mark,
+        mark: Some(drain_mark(true)),
         volumes_attached: Box::default(),
     });
     view.pods = Observed::Present(pods);

@@ -103,7 +103,7 @@ fn members(recycle: &Recycle, snapshot: &Snapshot) -> Vec<String> {
         let is_old = |id: &str| recycle.instances.iter().any(|instance| instance.id == id);
         for member in group.members.iter().filter(|member| !is_old(&member.id.0)) {
             let node = snapshot.nodes.get(&member.id);
-            let state = match (&member.lifecycle, node.map(|node| node.ready)) {
+            let state = match (&member.lifecycle, node.map(|node| node.is_ready())) {
                 (Lifecycle::InService, Some(true)) => "new, ready",
                 (Lifecycle::InService, _) => "new, waiting for its node",
                 (Lifecycle::Pending, _) => "new, pending",
