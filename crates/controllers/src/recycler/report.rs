@@ -12,7 +12,7 @@ use machinist_api::event_recycler::recycle::{Recycle, Step};
 use machinist_api::names::{CONDITION_RECYCLING, SEVERITY_INFO};
 use machinist_domain::conditions::Condition;
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
-use machinist_domain::retry::{Classified as _, Failure, Retry};
+use machinist_domain::retry::{Failure, Retry};
 use machinist_provider::node_groups::GroupRef;
 use serde_json::Value;
 
@@ -132,7 +132,7 @@ impl<'a> ReportBuilder<'a> {
         }
         if let Some(refusal) = &self.plan.refusal {
             self.events.push(warning(EventReason::FailedValidate, refusal.to_string()));
-            self.requeue(refusal.retry());
+            self.requeue(Retry::OnChange);
         }
         let incomplete = self.facts.incomplete.then_some(self.facts.timings.incomplete_list);
         let describe = (!self.plan.describe.is_empty()).then_some(Duration::ZERO);
@@ -147,13 +147,6 @@ impl<'a> ReportBuilder<'a> {
             (None, ..) => ReconcileResult::Waiting,
         };
         Report { result, status, events: self.events, retry: self.retry }
-    }
-
-    /// The patch of the status, and the pause after which changes that are not stored yet are.
-    fn status(&self) -> (Option<Value>, Option<Duration>) {
-        let Self { facts, plan, names, now, recycles, .. } = self;
-        let draft = status::draft(facts, plan, recycles, names, self.recycling(), *now);
-        status::patch(facts, draft, *now)
     }
 
     fn requeue(&mut self, retry: Retry) {
