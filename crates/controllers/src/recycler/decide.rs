@@ -17,8 +17,8 @@ use super::detection::counting::{Located, Target};
 use super::detection::spent::Spent;
 use super::history;
 use super::messages;
-use super::plan::{BlockedBy, Candidate, Counted, Finalizer, Hold, Plan};
-use super::recycling::{self, Request, group_of};
+use super::plan::{Candidate, Counted, Finalizer, Hold, Plan};
+use super::recycling::{self, Refusal, Request, group_of};
 use super::settings::Settings;
 use super::snapshot::{Facts, Snapshot, is_recycling};
 
@@ -164,15 +164,15 @@ fn begin(snapshot: &Snapshot, facts: &Facts, settings: &Settings, now: Timestamp
             continue;
         }
         let view = facts.groups.get(group);
-        let by = match view.map(|view| (&view.group, &view.nodes)) {
+        let refusal = match view.map(|view| (&view.group, &view.nodes)) {
             None | Some((Observed::NotAsked, _)) => {
                 plan.describe.push(group.clone());
                 continue;
             }
-            Some((Observed::Absent, _)) => BlockedBy::NotFound,
+            Some((Observed::Absent, _)) => Refusal::NotFound,
             Some((Observed::Unknown(failure), _)) => {
                 unreachable.insert(Arc::clone(&group.region));
-                BlockedBy::Unreachable(failure.clone())
+                Refusal::Unreachable(failure.clone())
             }
             // A group with more events is not described yet.
             Some((Observed::Present(_), _)) if !plan.describe.is_empty() => continue,
@@ -189,11 +189,11 @@ fn begin(snapshot: &Snapshot, facts: &Facts, settings: &Settings, now: Timestamp
                         plan.begin = Some(recycle);
                         continue;
                     }
-                    Err(refusal) => BlockedBy::Refused(refusal),
+                    Err(refusal) => refusal,
                 }
             }
         };
-        plan.blocked.push((group.clone(), by));
+        plan.blocked.push((group.clone(), refusal));
     }
 }
 

@@ -18,8 +18,8 @@ use serde_json::Value;
 
 use super::messages;
 use super::naming::Names;
-use super::plan::{BlockedBy, Hold, Outcome, Plan};
-use super::recycling::{self, RecycleReport, group_of};
+use super::plan::{Hold, Outcome, Plan};
+use super::recycling::{self, RecycleReport, Refusal, group_of};
 use super::snapshot::{Facts, Snapshot};
 
 pub(super) const ACTION: &str = "Recycle";
@@ -116,8 +116,8 @@ impl<'a> ReportBuilder<'a> {
             builder.trouble.push(messages::in_group(&builder.names.of(group), &failure.message));
             builder.requeue(failure.retry);
         }
-        for (group, by) in &plan.blocked {
-            builder.blocked(group, by);
+        for (group, refusal) in &plan.blocked {
+            builder.blocked(group, refusal);
         }
         builder
     }
@@ -187,18 +187,17 @@ impl<'a> ReportBuilder<'a> {
     }
 
     /// An Event is written once for each reason, however often the group is considered.
-    fn blocked(&mut self, group: &GroupRef, by: &BlockedBy) {
-        let text = messages::cannot_recycle(&self.names.of(group), by);
+    fn blocked(&mut self, group: &GroupRef, refusal: &Refusal) {
+        let text = messages::cannot_recycle(&self.names.of(group), refusal);
         let stored = self.facts.status.refused.as_ref();
-        if stored.and_then(|all| all.get(&group.to_string())).is_none_or(|old| old != by.reason()) {
+        let stored = stored.and_then(|all| all.get(&group.to_string()));
+        if stored.is_none_or(|old| old != refusal.reason()) {
             self.events.push(warning(EventReason::RecycleRefused, text.clone()));
         }
         self.trouble.push(text);
-        self.requeue(match by {
-            BlockedBy::Unreachable(failure) => failure.retry,
-            BlockedBy::NotFound | BlockedBy::Refused(_) => {
-                Retry::Again(self.facts.watch_interval().unwrap_or_default())
-            }
+        self.requeue(match refusal {
+            Refusal::Unreachable(failure) => failure.retry,
+            _ => Retry::Again(self.facts.watch_interval().unwrap_or_default()),
         });
     }
 

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycledInstance, Step};
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::key::Uid;
+use machinist_domain::retry::Failure;
 use machinist_provider::node_groups::{Group, GroupRef, InstanceId};
 
 use super::mark::Mark;
@@ -30,6 +31,8 @@ pub struct Request {
 /// Why a group cannot be recycled. The texts are in `messages`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
+    NotFound,
+    Unreachable(Failure),
     Empty,
     Deleting,
     Suspended(&'static str),
@@ -43,12 +46,12 @@ pub enum Refusal {
     RefreshRunning,
 }
 
-impl std::error::Error for Refusal {}
-
 impl Refusal {
     /// The reason as it is stored. Reasons are never renamed.
     pub fn reason(&self) -> &'static str {
         match self {
+            Self::NotFound => "NotFound",
+            Self::Unreachable(_) => "Unreachable",
             Self::Empty => "Empty",
             Self::Deleting => "Deleting",
             Self::Suspended(_) => "Suspended",
