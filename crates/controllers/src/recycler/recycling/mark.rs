@@ -64,7 +64,7 @@ impl Mark {
             return None;
         }
         let (id, owner) = (words.next()?.to_owned(), words.next()?.to_owned());
-        let strategy = words.next().and_then(read_word)?;
+        let strategy = serde_json::from_value(words.next()?.into()).ok()?;
         let mut sizes = words.next()?.split('/').map(|size| size.parse().ok());
         let mut size = || sizes.next().flatten();
         let original = Sizes { min: size()?, max: size()?, desired: size()? };
@@ -115,11 +115,6 @@ fn word(strategy: Strategy) -> &'static str {
         Strategy::InstanceRefresh => "InstanceRefresh",
         Strategy::ScaleToZero => "ScaleToZero",
     }
-}
-
-fn read_word(text: &str) -> Option<Strategy> {
-    let all = [Strategy::Replace, Strategy::InstanceRefresh, Strategy::ScaleToZero];
-    all.into_iter().find(|strategy| word(*strategy) == text)
 }
 
 #[cfg(test)]
