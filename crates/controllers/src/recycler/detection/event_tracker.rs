@@ -124,11 +124,9 @@ impl EventTracker {
         after: Option<&Entry<Event>>,
         position: Version,
     ) {
-        let Some(Entry::Known(event)) = after else { return };
-        let former = match before {
-            Some(Entry::Known(before)) if before.meta.uid == event.meta.uid => Some(&**before),
-            _ => None,
-        };
+        let Some(event) = after.and_then(Entry::known) else { return };
+        let former = before.and_then(Entry::known);
+        let former = former.filter(|former| former.meta.uid == event.meta.uid).map(|it| &**it);
         if former.is_some_and(|former| event.count <= former.count) {
             return;
         }

@@ -139,16 +139,9 @@ pub(crate) fn bound<K: Ord + Clone>(
 ) {
     let size = |key: &K, tally: &Tally| tally.longest_text() + besides(key);
     let mut total: usize = tallies.iter().map(|(key, tally)| size(key, tally)).sum();
-    if total <= most {
-        return;
-    }
-    let mut fewest: Vec<_> =
-        tallies.iter().map(|(key, tally)| (count(tally), key.clone())).collect();
-    fewest.sort();
-    for (_, key) in fewest {
-        if total <= most {
-            return;
-        }
+    while total > most {
+        let fewest = tallies.iter().min_by_key(|(_, tally)| count(tally));
+        let Some(key) = fewest.map(|(key, _)| key.clone()) else { return };
         if let Some(tally) = tallies.remove(&key) {
             total -= size(&key, &tally);
         }
