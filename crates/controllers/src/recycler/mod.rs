@@ -36,7 +36,8 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
 use machinist_provider::node_groups::NodeGroups;
-use machinist_runtime::cache::store::{Change, Entry};
+use machinist_runtime::cache::kind::Kind;
+use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{AnyCache, Cache, Scope};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
@@ -166,18 +167,8 @@ impl Controller for RecyclerController {
             }
             keys.add_changed(change.key, change);
         });
-        let of_pods = Arc::clone(tracker);
-        locator.pods.subscribe(move |change| {
-            if is_set(change, |pod| pod.node.as_ref()) {
-                of_pods.requeue_unresolved();
-            }
-        });
-        let of_nodes = Arc::clone(tracker);
-        locator.nodes.subscribe(move |change| {
-            if is_set(change, |node| node.provider_id.as_ref()) {
-                of_nodes.requeue_unresolved();
-            }
-        });
+        requeue_when_set(tracker, &locator.pods, |pod| pod.node.as_ref());
+        requeue_when_set(tracker, &locator.nodes, |node| node.provider_id.as_ref());
     }
 
     async fn observe(&self, key: &ObjectKey) -> Result<Option<Snapshot>, ApiError> {
@@ -219,8 +210,18 @@ impl Controller for RecyclerController {
     }
 }
 
-fn is_set<T>(change: &Change<'_, T>, field: impl Fn(&T) -> Option<&Arc<str>>) -> bool {
-    let value = change.after.and_then(Entry::known).and_then(|object| field(object));
-    let before = change.before.and_then(Entry::known).and_then(|object| field(object));
-    value.is_some() && value != before
+/// Requeues unresolved EventRecyclers when a field that leads to a group gets a value.
+fn requeue_when_set<K: Kind>(
+    tracker: &Arc<EventTracker>,
+    cache: &Cache<K>,
+    field: fn(&K::Stored) -> Option<&Arc<str>>,
+) {
+    let tracker = Arc::clone(tracker);
+    cache.subscribe(move |change| {
+        let value = change.after.and_then(Entry::known).and_then(|object| field(object));
+        let before = change.before.and_then(Entry::known).and_then(|object| field(object));
+        if value.is_some() && value != before {
+            tracker.requeue_unresolved();
+        }
+    });
 }

@@ -34,14 +34,9 @@ pub struct Locator {
 
 impl Locator {
     pub(crate) fn locate(&self, occurrence: Occurrence, settings: &Settings) -> Located {
-        let (node, target) = match self.node_of(&occurrence) {
-            Ok(node) => {
-                let target = self.group_of(&node, settings).unwrap_or_else(Target::Unresolved);
-                (Some(node), target)
-            }
-            Err(why) => (None, Target::Unresolved(why)),
-        };
-        Located { occurrence, node, target }
+        let node = self.node_of(&occurrence);
+        let target = node.clone().and_then(|node| self.group_of(&node, settings));
+        Located { occurrence, node: node.ok(), target: target.unwrap_or_else(Target::Unresolved) }
     }
 
     fn node_of(&self, occurrence: &Occurrence) -> Result<Arc<str>, String> {
