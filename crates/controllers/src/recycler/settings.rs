@@ -63,7 +63,8 @@ impl GroupSelector {
 impl Settings {
     pub fn read(spec: Option<&EventRecyclerSpec>) -> Result<Self, Refusal> {
         let spec = spec.ok_or(Refusal::NothingToLookFor)?;
-        let read = |field, text: &Option<String>, default| duration(field, text.as_deref(), default);
+        let read =
+            |field, text: &Option<String>, default| duration(field, text.as_deref(), default);
         let cool_down = read("coolDown", &spec.cool_down, COOL_DOWN)?;
         // Fields that only recycles use are checked as well: an error is better than a silent default.
         read("pollInterval", &spec.poll_interval, Duration::ZERO)?;

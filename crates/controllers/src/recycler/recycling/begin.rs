@@ -112,9 +112,6 @@ pub(super) fn refusal(
     nodes: &BTreeMap<InstanceId, Arc<Node>>,
     own_node: Option<&str>,
 ) -> Option<Refusal> {
-    if group.deleting {
-        return Some(Refusal::Deleting);
-    }
     let mut going = group.members.iter().filter(|member| !member.lifecycle.is_leaving());
     if going.clone().next().is_none() {
         return Some(Refusal::Empty);

@@ -14,6 +14,7 @@ use machinist_provider::node_groups::mark::fits;
 use super::messages;
 
 const VERSION: &str = "v1";
+const BEFORE: &str = "before=";
 
 /// The prefix of owners that are EventRecyclers.
 const RECYCLER: &str = "recycler/";
@@ -44,7 +45,7 @@ pub(crate) fn write(recycle: &Recycle, owner: &str) -> String {
     let strategy = word(*strategy);
     let mut text = format!("{VERSION} {id} {owner} {strategy} {min}/{max}/{desired} {started}");
     if let Some(before) = &recycle.refresh_before {
-        let _infallible = write!(text, " before={before}");
+        let _infallible = write!(text, " {BEFORE}{before}");
     }
     for instance in &recycle.instances {
         let longer = format!("{text} {}", instance.id);
@@ -70,11 +71,8 @@ impl Mark {
         let original = Sizes { min: size()?, max: size()?, desired: size()? };
         let started = words.next()?.parse().ok()?;
         let mut words = words.peekable();
-        let refresh_before = words.peek().and_then(|word| word.strip_prefix("before="));
-        let refresh_before = refresh_before.map(str::to_owned);
-        if refresh_before.is_some() {
-            words.next();
-        }
+        let before = words.next_if(|word| word.starts_with(BEFORE));
+        let refresh_before = before.and_then(|word| word.strip_prefix(BEFORE)).map(str::to_owned);
         let instances = words.map(str::to_owned).collect();
         Some(Self { id, owner, strategy, original, started, refresh_before, instances })
     }
