@@ -83,7 +83,7 @@ impl BatchSource for Source {
                 let instances = instances.len();
                 tracing::warn!(%error, %region, instances, "cannot look up the groups of instances");
             }
-            let of = |instance| {
+            let of = |instance: &InstanceId| {
                 let group = result.as_ref().map(|groups| groups.get(instance).cloned());
                 Membership::from(group.map_err(Clone::clone))
             };
