@@ -42,7 +42,7 @@ pub(crate) fn owner_of(recycler: &str) -> String {
 /// The mark of a recycle. Instances beyond the size limit are left out, and are not replaced after a resume.
 pub(crate) fn write(recycle: &Recycle, owner: &str) -> String {
     let Recycle { id, strategy, original: Sizes { min, max, desired }, started, .. } = recycle;
-    let strategy = word(*strategy);
+    let strategy = strategy.as_str();
     let mut text = format!("{VERSION} {id} {owner} {strategy} {min}/{max}/{desired} {started}");
     if let Some(before) = &recycle.refresh_before {
         let _infallible = write!(text, " {BEFORE}{before}");
@@ -104,14 +104,6 @@ impl Mark {
             failure: None,
             message: Some(messages::RESUMED.to_owned()),
         }
-    }
-}
-
-fn word(strategy: Strategy) -> &'static str {
-    match strategy {
-        Strategy::Replace => "Replace",
-        Strategy::InstanceRefresh => "InstanceRefresh",
-        Strategy::ScaleToZero => "ScaleToZero",
     }
 }
 
