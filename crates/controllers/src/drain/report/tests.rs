@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use machinist_domain::conditions::Status;
+use machinist_api::names::STATUS_TRUE;
 use machinist_domain::retry::Category;
 
 use super::*;
@@ -118,8 +118,8 @@ fn a_finished_drain_is_true_with_its_reason() {
         let told = report(&view, &decide(&view, now()), &Outcome::default(), now());
         let condition = told.condition.unwrap();
         assert_eq!(
-            (condition.status, condition.reason.as_deref()),
-            (Status::True, Some(step.as_str()))
+            (&*condition.status, condition.reason.as_deref()),
+            (STATUS_TRUE, Some(step.as_str()))
         );
         assert_eq!(condition.severity, None, "OpenShift has one only where it is False");
         let message = condition.message.unwrap();
