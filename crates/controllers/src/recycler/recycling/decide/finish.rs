@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
 use machinist_api::event_recycler::spec::Strategy;
-use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::retry::{Failure, Retry};
 use machinist_provider::node_groups::{Group, GroupChange, Refresh, RefreshStatus};
 
@@ -105,7 +104,7 @@ pub(super) fn release_node(
         let resumed = || member.is_some() && group.is_some_and(|group| is_marked(snapshot, group));
         let begun = instance.state != InstanceState::Waiting || resumed();
         let node = snapshot.node(&instance.id)?;
-        let mark = drain::Mark::read(node.annotations.get(ANNOTATION_DRAIN)?)?;
+        let mark = drain::Mark::of(node)?;
         let drained =
             matches!(instance.state, InstanceState::Draining | InstanceState::Terminating);
         // The annotation of an instance in another state may belong to another drain.

@@ -81,14 +81,7 @@ pub(super) fn drain_view(snapshot: &mut Snapshot, id: &str, pods: Vec<Pod>) {
         name: node.meta.key.name.clone(),
         uid: node.meta.uid.clone(),
     });
-    view.node = Observed::Present(drain::snapshot::Node {
-        meta: node.meta.clone(),
-        control_plane: false,
-        cordoned: true,
-        unreachable: false,
-        mark: Some(drain_mark(true)),
-        volumes_attached: Box::default(),
-    });
+    view.node = Observed::Present(node);
     view.pods = Observed::Present(pods);
     view.orphaned = Observed::Present(std::collections::BTreeSet::new());
     view.volumes = Observed::Present(Vec::new());
