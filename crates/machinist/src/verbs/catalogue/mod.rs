@@ -27,11 +27,7 @@ pub(crate) fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
     let text = match arguments.output {
         ListFormat::Table => view::table(&found, false),
         ListFormat::Wide => view::table(&found, true),
-        ListFormat::Json => {
-            let mut json = serde_json::to_string_pretty(&shown)?;
-            json.push('\n');
-            json
-        }
+        ListFormat::Json => serde_json::to_string_pretty(&shown)? + "\n",
         ListFormat::Yaml => serde_saphyr::to_string(&shown)?,
     };
     if !found.is_empty() {
@@ -47,8 +43,7 @@ pub(crate) fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
 /// The catalogue's file from EC2 (`make catalogue`), with region, credentials and endpoint of the environment.
 #[cfg(feature = "aws")]
 fn generated() -> anyhow::Result<String> {
-    let region =
-        ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().find_map(|name| std::env::var(name).ok());
+    let region = crate::recycler::region();
     let region = region.as_deref().unwrap_or("us-east-1");
     Ok(catalogue::write(&crate::aws::listed_types(region)?))
 }
