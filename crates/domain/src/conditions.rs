@@ -20,8 +20,8 @@ pub struct Condition {
     /// The `type`.
     #[serde(rename = "type")]
     pub kind: Word,
-    /// The status.
-    pub status: Status,
+    /// The status: `True`, `False`, `Unknown`, or any other value as it was read.
+    pub status: Word,
     /// The severity; OpenShift sets it only if the condition is false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<Word>,
@@ -36,45 +36,10 @@ pub struct Condition {
     pub last_transition: Option<Timestamp>,
 }
 
-/// The status of a condition.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-#[expect(missing_docs, reason = "Kubernetes' names")]
-pub enum Status {
-    True,
-    False,
-    Unknown,
-    /// Any other value, kept as it is.
-    #[serde(untagged)]
-    Other(Box<str>),
-}
-
-impl Status {
-    /// The status in the object.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::True => names::STATUS_TRUE,
-            Self::False => names::STATUS_FALSE,
-            Self::Unknown => names::STATUS_UNKNOWN,
-            Self::Other(word) => word,
-        }
-    }
-}
-
-impl From<&str> for Status {
-    fn from(word: &str) -> Self {
-        match word {
-            names::STATUS_TRUE => Self::True,
-            names::STATUS_FALSE => Self::False,
-            names::STATUS_UNKNOWN => Self::Unknown,
-            other => Self::Other(other.into()),
-        }
-    }
-}
-
 impl Condition {
     /// A true condition.
     pub fn yes(kind: &'static str) -> Self {
-        Self::new(kind, Status::True)
+        Self::new(kind, names::STATUS_TRUE)
     }
 
     /// A false condition.
@@ -84,13 +49,13 @@ impl Condition {
         reason: &'static str,
         message: impl Into<Box<str>>,
     ) -> Self {
-        Self { severity: Some(severity.into()), ..Self::new(kind, Status::False) }
+        Self { severity: Some(severity.into()), ..Self::new(kind, names::STATUS_FALSE) }
             .because(reason, message)
     }
 
     /// A condition with unknown status.
     pub fn unknown(kind: &'static str, reason: &'static str, message: impl Into<Box<str>>) -> Self {
-        Self::new(kind, Status::Unknown).because(reason, message)
+        Self::new(kind, names::STATUS_UNKNOWN).because(reason, message)
     }
 
     /// The same with reason and message.
@@ -101,10 +66,10 @@ impl Condition {
         Self { reason: Some(reason.into()), message, ..self }
     }
 
-    fn new(kind: &'static str, status: Status) -> Self {
+    fn new(kind: &'static str, status: &'static str) -> Self {
         Self {
             kind: kind.into(),
-            status,
+            status: status.into(),
             severity: None,
             reason: None,
             message: None,
@@ -114,7 +79,7 @@ impl Condition {
 
     /// Whether the status is `True`.
     pub fn is_true(&self) -> bool {
-        self.status == Status::True
+        self.status == names::STATUS_TRUE
     }
 
     /// Whether both are equal apart from the time.
@@ -129,7 +94,7 @@ impl Condition {
         let filled = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         Self {
             kind: word(wire.kind.clone()),
-            status: Status::from(wire.status.as_str()),
+            status: word(wire.status.clone()),
             severity: filled(&wire.severity).map(word),
             reason: filled(&wire.reason).map(word),
             message: filled(&wire.message).map(String::into_boxed_str),
@@ -191,7 +156,10 @@ pub fn whole_seconds(time: Timestamp) -> Timestamp {
 }
 
 /// Strings of which nearly every condition consists.
-const COMMON: [&str; 21] = [
+const COMMON: [&str; 24] = [
+    names::STATUS_TRUE,
+    names::STATUS_FALSE,
+    names::STATUS_UNKNOWN,
     names::CONDITION_INSTANCE_EXISTS,
     names::CONDITION_DRAINED,
     names::CONDITION_DRAINABLE,

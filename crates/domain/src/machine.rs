@@ -1,41 +1,25 @@
 //! Phase and authority of Machines.
 
-use machinist_api::names::{
-    AUTHORITY_CLUSTER_API, AUTHORITY_MACHINE_API, AUTHORITY_MIGRATING, PHASE_DELETING,
-    PHASE_FAILED, PHASE_PROVISIONED, PHASE_PROVISIONING, PHASE_RUNNING,
-};
+use machinist_api::names::{AUTHORITY_CLUSTER_API, AUTHORITY_MACHINE_API, AUTHORITY_MIGRATING};
 
-/// The phase of a Machine; a new one has none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Phase {
-    /// The instance is created.
-    Provisioning,
-    /// The instance exists, the Node does not.
-    Provisioned,
-    /// Instance and Node exist.
-    Running,
-    /// The Machine is deleted.
-    Deleting,
-    /// A permanent failure: only deletion helps.
-    Failed,
+machinist_api::named_enum! {
+    /// The phase of a Machine; a new one has none.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Phase {
+        /// The instance is created.
+        Provisioning,
+        /// The instance exists, the Node does not.
+        Provisioned,
+        /// Instance and Node exist.
+        Running,
+        /// The Machine is deleted.
+        Deleting,
+        /// A permanent failure: only deletion helps.
+        Failed,
+    }
 }
 
 impl Phase {
-    /// Every phase, for docs and tests.
-    pub const ALL: [Self; 5] =
-        [Self::Provisioning, Self::Provisioned, Self::Running, Self::Deleting, Self::Failed];
-
-    /// The value of `status.phase`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Provisioning => PHASE_PROVISIONING,
-            Self::Provisioned => PHASE_PROVISIONED,
-            Self::Running => PHASE_RUNNING,
-            Self::Deleting => PHASE_DELETING,
-            Self::Failed => PHASE_FAILED,
-        }
-    }
-
     /// Reads `status.phase`; `None` if it is empty or unknown.
     pub fn read(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| phase.as_str() == text)

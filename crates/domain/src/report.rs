@@ -2,99 +2,51 @@
 
 use crate::retry::{Failure, Retry};
 
-/// The reasons of machinist's Events. Alerts depend on them: none is renamed or reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct EventReason(&'static str);
-
-#[expect(missing_docs, reason = "docs/guides/troubleshooting.md explains each")]
-#[expect(non_upper_case_globals, reason = "named as they are written")]
-impl EventReason {
-    pub const Adopted: Self = Self("Adopted");
-    pub const Annotated: Self = Self("Annotated");
-    pub const ArchitectureReplaced: Self = Self("ArchitectureReplaced");
-    pub const CatalogueUsed: Self = Self("CatalogueUsed");
-    pub const Create: Self = Self("Create");
-    pub const CreationTimedOut: Self = Self("CreationTimedOut");
-    pub const Delete: Self = Self("Delete");
-    pub const DrainBlocked: Self = Self("DrainBlocked");
-    pub const DrainForced: Self = Self("DrainForced");
-    pub const DrainProceeds: Self = Self("DrainProceeds");
-    pub const DrainRequeued: Self = Self("DrainRequeued");
-    pub const DrainSkipped: Self = Self("DrainSkipped");
-    pub const DrainSucceeded: Self = Self("DrainSucceeded");
-    pub const FailedCreate: Self = Self("FailedCreate");
-    pub const FailedDelete: Self = Self("FailedDelete");
-    pub const FailedUpdate: Self = Self("FailedUpdate");
-    pub const FailedValidate: Self = Self("FailedValidate");
-    pub const MachineFailed: Self = Self("Failed");
-    pub const NodeNotLinked: Self = Self("NodeNotLinked");
-    pub const ReconcileError: Self = Self("ReconcileError");
-    pub const RecycleBegins: Self = Self("RecycleBegins");
-    pub const RecycleFailed: Self = Self("RecycleFailed");
-    pub const RecycleProceeds: Self = Self("RecycleProceeds");
-    pub const RecycleRefused: Self = Self("RecycleRefused");
-    pub const Recycled: Self = Self("Recycled");
-    pub const Released: Self = Self("Released");
-    pub const Scaled: Self = Self("Scaled");
-    pub const Update: Self = Self("Update");
-    pub const UserValueKept: Self = Self("UserValueKept");
-    pub const WouldRecycle: Self = Self("WouldRecycle");
-
-    /// Every reason, for docs and tests.
-    pub const ALL: [Self; 30] = [
-        Self::Adopted,
-        Self::Annotated,
-        Self::ArchitectureReplaced,
-        Self::CatalogueUsed,
-        Self::Create,
-        Self::CreationTimedOut,
-        Self::Delete,
-        Self::DrainBlocked,
-        Self::DrainForced,
-        Self::DrainProceeds,
-        Self::DrainRequeued,
-        Self::DrainSkipped,
-        Self::DrainSucceeded,
-        Self::FailedCreate,
-        Self::FailedDelete,
-        Self::FailedUpdate,
-        Self::FailedValidate,
-        Self::MachineFailed,
-        Self::NodeNotLinked,
-        Self::ReconcileError,
-        Self::RecycleBegins,
-        Self::RecycleFailed,
-        Self::RecycleProceeds,
-        Self::RecycleRefused,
-        Self::Recycled,
-        Self::Released,
-        Self::Scaled,
-        Self::Update,
-        Self::UserValueKept,
-        Self::WouldRecycle,
-    ];
-
-    /// The reason in the Event.
-    pub fn as_str(self) -> &'static str {
-        self.0
+machinist_api::named_enum! {
+    /// The reasons of machinist's Events. Alerts depend on them: none is renamed or reused.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[expect(missing_docs, reason = "docs/guides/troubleshooting.md explains each")]
+    pub enum EventReason {
+        Adopted,
+        Annotated,
+        ArchitectureReplaced,
+        CatalogueUsed,
+        Create,
+        CreationTimedOut,
+        Delete,
+        DrainBlocked,
+        DrainForced,
+        DrainProceeds,
+        DrainRequeued,
+        DrainSkipped,
+        DrainSucceeded,
+        FailedCreate,
+        FailedDelete,
+        FailedUpdate,
+        FailedValidate,
+        MachineFailed = "Failed",
+        NodeNotLinked,
+        ReconcileError,
+        RecycleBegins,
+        RecycleFailed,
+        RecycleProceeds,
+        RecycleRefused,
+        Recycled,
+        Released,
+        Scaled,
+        Update,
+        UserValueKept,
+        WouldRecycle,
     }
 }
 
-/// The type of an Event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "Kubernetes' names")]
-pub enum EventType {
-    Normal,
-    Warning,
-}
-
-impl EventType {
-    /// The type in the Event.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        }
+machinist_api::named_enum! {
+    /// The type of an Event.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[expect(missing_docs, reason = "Kubernetes' names")]
+    pub enum EventType {
+        Normal,
+        Warning,
     }
 }
 
@@ -123,31 +75,20 @@ impl EventNote {
     }
 }
 
-/// How a reconcile ended, the label `result` of `machinist_reconcile_total`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ReconcileResult {
-    /// Nothing to do.
-    Settled,
-    /// Waiting for a pending answer.
-    Waiting,
-    /// Something was written.
-    Changed,
-    /// The object is invalid; waiting for a change.
-    Refused,
-    /// A failure that will be retried.
-    Failed,
-}
-
-impl ReconcileResult {
-    /// The value of the metric's `result` label.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Settled => "settled",
-            Self::Waiting => "waiting",
-            Self::Changed => "changed",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-        }
+machinist_api::named_enum! {
+    /// How a reconcile ended, the label `result` of `machinist_reconcile_total`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum ReconcileResult {
+        /// Nothing to do.
+        Settled = "settled",
+        /// Waiting for a pending answer.
+        Waiting = "waiting",
+        /// Something was written.
+        Changed = "changed",
+        /// The object is invalid; waiting for a change.
+        Refused = "refused",
+        /// A failure that will be retried.
+        Failed = "failed",
     }
 }
 

@@ -17,56 +17,30 @@ pub enum Retry {
     Again(Duration),
 }
 
-/// The category of an error, stable enough for alerts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "most names say it")]
-pub enum Category {
-    InvalidConfiguration,
-    NotFound,
-    Conflict,
-    /// The cloud has no capacity, or a quota is exhausted.
-    CapacityExhausted,
-    Throttled,
-    Unauthorised,
-    NotLeader,
-    /// No answer: the request may have been executed.
-    Unavailable,
-    /// An answer that cannot be decoded, or a failing admission webhook.
-    Unexpected,
+machinist_api::named_enum! {
+    /// The category of an error, stable enough for alerts.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[expect(missing_docs, reason = "most names say it")]
+    pub enum Category {
+        InvalidConfiguration,
+        NotFound,
+        Conflict,
+        /// The cloud has no capacity, or a quota is exhausted.
+        CapacityExhausted,
+        Throttled,
+        Unauthorised,
+        NotLeader,
+        /// No answer: the request may have been executed.
+        Unavailable,
+        /// An answer that cannot be decoded, or a failing admission webhook.
+        Unexpected,
+    }
 }
 
 impl Category {
-    /// Every category, for docs and tests.
-    pub const ALL: [Self; 9] = [
-        Self::InvalidConfiguration,
-        Self::NotFound,
-        Self::Conflict,
-        Self::CapacityExhausted,
-        Self::Throttled,
-        Self::Unauthorised,
-        Self::NotLeader,
-        Self::Unavailable,
-        Self::Unexpected,
-    ];
-
     /// Whether a person has to fix something. All others are part of the protocol or resolve themselves.
     pub fn needs_attention(self) -> bool {
         matches!(self, Self::InvalidConfiguration | Self::Unauthorised | Self::Unexpected)
-    }
-
-    /// The name in metrics, Events and logs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidConfiguration => "InvalidConfiguration",
-            Self::NotFound => "NotFound",
-            Self::Conflict => "Conflict",
-            Self::CapacityExhausted => "CapacityExhausted",
-            Self::Throttled => "Throttled",
-            Self::Unauthorised => "Unauthorised",
-            Self::NotLeader => "NotLeader",
-            Self::Unavailable => "Unavailable",
-            Self::Unexpected => "Unexpected",
-        }
     }
 }
 

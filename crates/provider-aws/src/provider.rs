@@ -1,4 +1,3 @@
-use std::fmt;
 use std::sync::Arc;
 
 use machinist_aws_spec::{AwsSpecs, PROVIDER, catalogue};
@@ -17,15 +16,9 @@ use crate::tls::HttpClients;
 use crate::types::{Ec2Types, TypeTimings};
 
 /// The provider of AWS.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct AwsProvider {
     http: Arc<HttpClients>,
-}
-
-impl fmt::Debug for AwsProvider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AwsProvider").finish_non_exhaustive()
-    }
 }
 
 impl AwsProvider {

@@ -53,31 +53,33 @@ pub struct Recycle {
     pub message: Option<String>,
 }
 
-/// The step of a recycle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Step {
-    /// Stored; the tag on the group is next.
-    Planned,
-    /// Instances are replaced one after the other.
-    Replacing,
-    /// An instance refresh is running.
-    Refreshing,
-    /// The sizes are set to zero.
-    ScalingDown,
-    /// The sizes are zero; instances terminate.
-    Emptying,
-    /// The sizes are restored.
-    Restoring,
-    /// New instances start.
-    Refilling,
-    /// Failed; changes are reverted.
-    Releasing,
-    /// The tag is removed from the group.
-    Unmarking,
-    /// Finished.
-    Succeeded,
-    /// Failed.
-    Failed,
+crate::named_enum! {
+    /// The step of a recycle.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    pub enum Step {
+        /// Stored; the tag on the group is next.
+        Planned,
+        /// Instances are replaced one after the other.
+        Replacing,
+        /// An instance refresh is running.
+        Refreshing,
+        /// The sizes are set to zero.
+        ScalingDown,
+        /// The sizes are zero; instances terminate.
+        Emptying,
+        /// The sizes are restored.
+        Restoring,
+        /// New instances start.
+        Refilling,
+        /// Failed; changes are reverted.
+        Releasing,
+        /// The tag is removed from the group.
+        Unmarking,
+        /// Finished.
+        Succeeded,
+        /// Failed.
+        Failed,
+    }
 }
 
 /// Minimum, maximum and desired number of instances of a group.
@@ -127,23 +129,25 @@ pub enum InstanceState {
     Kept,
 }
 
-/// Why a recycle failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum RecycleFailure {
-    /// A step took too long.
-    TimedOut,
-    /// A Node could not be drained in time.
-    DrainTimedOut,
-    /// The group does not exist any more.
-    GroupGone,
-    /// Another recycle has this group.
-    Busy,
-    /// The instance refresh failed or was cancelled.
-    RefreshFailed,
-    /// AWS rejected a request.
-    Refused,
-    /// Its EventRecycler was deleted, or switched to dry run.
-    Cancelled,
+crate::named_enum! {
+    /// Why a recycle failed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    pub enum RecycleFailure {
+        /// A step took too long.
+        TimedOut,
+        /// A Node could not be drained in time.
+        DrainTimedOut,
+        /// The group does not exist any more.
+        GroupGone,
+        /// Another recycle has this group.
+        Busy,
+        /// The instance refresh failed or was cancelled.
+        RefreshFailed,
+        /// AWS rejected a request.
+        Refused,
+        /// Its EventRecycler was deleted, or switched to dry run.
+        Cancelled,
+    }
 }
 
 impl Sizes {
@@ -161,38 +165,6 @@ impl Step {
     /// Whether the recycle is finished.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
-    }
-
-    /// The stored value.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Planned => "Planned",
-            Self::Replacing => "Replacing",
-            Self::Refreshing => "Refreshing",
-            Self::ScalingDown => "ScalingDown",
-            Self::Emptying => "Emptying",
-            Self::Restoring => "Restoring",
-            Self::Refilling => "Refilling",
-            Self::Releasing => "Releasing",
-            Self::Unmarking => "Unmarking",
-            Self::Succeeded => "Succeeded",
-            Self::Failed => "Failed",
-        }
-    }
-}
-
-impl RecycleFailure {
-    /// The stored value.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::TimedOut => "TimedOut",
-            Self::DrainTimedOut => "DrainTimedOut",
-            Self::GroupGone => "GroupGone",
-            Self::Busy => "Busy",
-            Self::RefreshFailed => "RefreshFailed",
-            Self::Refused => "Refused",
-            Self::Cancelled => "Cancelled",
-        }
     }
 }
 

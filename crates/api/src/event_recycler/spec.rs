@@ -186,16 +186,18 @@ pub struct NodeGroupSelector {
     pub match_labels: Option<BTreeMap<String, String>>,
 }
 
-/// How a group is recycled.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Strategy {
-    /// Instance by instance: drained, terminated, and the next one when its successor is ready.
-    #[default]
-    Replace,
-    /// By an instance refresh of the cloud.
-    InstanceRefresh,
-    /// All at once: to zero and back, as kaws does it.
-    ScaleToZero,
+crate::named_enum! {
+    /// How a group is recycled.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum Strategy {
+        /// Instance by instance: drained, terminated, and the next one when its successor is ready.
+        #[default]
+        Replace,
+        /// By an instance refresh of the cloud.
+        InstanceRefresh,
+        /// All at once: to zero and back, as kaws does it.
+        ScaleToZero,
+    }
 }
 
 /// When a recycle may start.

@@ -11,8 +11,9 @@ use serde_json::json;
 
 use super::plan::{CordonOutcome, Outcome, Plan, Removal};
 use super::report::attempts_after;
-use super::snapshot::{Node, View};
+use super::snapshot::View;
 use super::{Drainer, Mark};
+use crate::kinds::Node;
 
 const PODS_AT_ONCE: usize = 16;
 
@@ -22,7 +23,7 @@ impl Drainer {
         let writer = writer.target();
         let mut outcome = Outcome::default();
         if let (Some(mark), Some(node)) = (plan.cordon, view.node.present()) {
-            let locked = plan.force.is_none() && node.control_plane && !node.cordoned;
+            let locked = plan.force.is_none() && node.is_control_plane() && !node.unschedulable;
             outcome.cordon = Some(if locked {
                 let _guard = self.control_plane.lock().await;
                 // Checked again under the lock: the cordon of another worker is in the cache by now.

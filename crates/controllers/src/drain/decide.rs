@@ -9,8 +9,9 @@ use machinist_domain::retry::Category;
 
 use super::plan::{Plan, Query, Removal};
 use super::pod_action::UNREACHABLE_GRACE;
-use super::snapshot::{Force, Node, View};
+use super::snapshot::{Force, View, is_unreachable};
 use super::{Mark, Pod, PodAction, Step};
+use crate::kinds::Node;
 
 /// The most pods that one reconcile evicts. It bounds the time of a worker.
 const PODS_PER_RECONCILE: usize = 64;
@@ -33,7 +34,7 @@ pub fn decide(view: &View, now: Timestamp) -> Plan {
     if let Some(force) = view.force(now) {
         return by_force(view, node, force, now);
     }
-    if !node.is_prepared() {
+    if !node.unschedulable || Mark::of(node).is_none() {
         return prepare(view, node, now);
     }
     let mut plan = empty_the_node(view, node, now);
@@ -56,7 +57,7 @@ fn before_the_node(view: &View) -> Option<Step> {
 }
 
 fn prepare(view: &View, node: &Node, now: Timestamp) -> Plan {
-    if node.control_plane && !node.cordoned && !view.cordoned_peers.is_empty() {
+    if node.is_control_plane() && !node.unschedulable && !view.cordoned_peers.is_empty() {
         return Plan::at(Step::WaitingForControlPlane, Some(view.timings.poll));
     }
     let (cordon, pause) = (Some(mark(node, now)), view.timings.poll);
@@ -65,7 +66,7 @@ fn prepare(view: &View, node: &Node, now: Timestamp) -> Plan {
 
 /// An uncordon during a drain does not restart its time limit.
 fn mark(node: &Node, now: Timestamp) -> Mark {
-    node.mark.unwrap_or(Mark { started: now, cordoned: !node.cordoned })
+    Mark::of(node).unwrap_or(Mark { started: now, cordoned: !node.unschedulable })
 }
 
 fn empty_the_node(view: &View, node: &Node, now: Timestamp) -> Plan {
@@ -88,7 +89,7 @@ fn empty_the_node(view: &View, node: &Node, now: Timestamp) -> Plan {
             _ => wait_for_volumes(view, now),
         };
     }
-    let grace = node.unreachable.then_some(UNREACHABLE_GRACE);
+    let grace = is_unreachable(node).then_some(UNREACHABLE_GRACE);
     let (mut due, mut next_try) = (Vec::new(), None);
     for (pod, _) in in_the_way.iter().filter(|(_, action)| *action == PodAction::Evict) {
         match view.attempts.get(&pod.uid).map(|attempt| attempt.next(&pod.uid, timings)) {
@@ -163,7 +164,7 @@ fn by_force(view: &View, node: &Node, force: Force, now: Timestamp) -> Plan {
         _ if pods.is_empty() => Plan::at(Step::Forcing, Some(pause)),
         _ => Plan::at(Step::Forcing, Some(Duration::ZERO)),
     };
-    let cordon = (left > 0 && !node.cordoned).then(|| mark(node, now));
+    let cordon = (left > 0 && !node.unschedulable).then(|| mark(node, now));
     Plan { force: Some(force), cordon, pods, pause, ..plan }
 }
 

@@ -4,6 +4,9 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use machinist_api::names::ANNOTATION_DRAIN;
+
+use crate::kinds::Node;
 
 /// The value of the annotation `machinist.dev/drain`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +18,10 @@ pub struct Mark {
 }
 
 impl Mark {
+    pub(crate) fn of(node: &Node) -> Option<Self> {
+        Self::read(node.annotations.get(ANNOTATION_DRAIN)?)
+    }
+
     /// Reads the annotation; `None` if it is not understood.
     pub fn read(text: &str) -> Option<Self> {
         let mut words = text.split(' ');

@@ -15,7 +15,7 @@ mod plan;
 mod pod;
 mod pod_action;
 mod report;
-pub(crate) mod snapshot;
+mod snapshot;
 mod step;
 mod volumes;
 

@@ -16,9 +16,9 @@ use super::Drainer;
 use super::decide::decide;
 use super::node_match::{NodeMatch, match_node};
 use super::plan::Query;
-use super::snapshot::{Node, Subject, View};
+use super::snapshot::{Subject, View};
 use super::{Pod, PodAction, messages};
-use crate::kinds::NodeRef;
+use crate::kinds::{Node, NodeRef};
 
 const READS_AT_ONCE: usize = 8;
 
@@ -33,7 +33,7 @@ impl Drainer {
             match query {
                 Query::Node => {
                     view.node = self.node(&view.subject).await;
-                    if let Some(node) = view.node.present().filter(|node| node.control_plane) {
+                    if let Some(node) = view.node.present().filter(|node| node.is_control_plane()) {
                         view.cordoned_peers = self.cordoned_peers(&node.meta.key);
                     }
                 }
@@ -45,7 +45,7 @@ impl Drainer {
         view
     }
 
-    async fn node(&self, subject: &Subject) -> Observed<Node> {
+    async fn node(&self, subject: &Subject) -> Observed<Arc<Node>> {
         let Some(named) = &subject.node_ref else { return Observed::Absent };
         let unknown =
             |category, retry, message| Observed::Unknown(Failure { category, retry, message });
@@ -60,7 +60,7 @@ impl Drainer {
         };
         let past_deadline = || subject.is_past_deadline(self.timings.drain, self.clock.now());
         match match_node(named, subject.provider_id.as_deref(), &node) {
-            NodeMatch::Ours => Observed::Present(Node::of(&node)),
+            NodeMatch::Ours => Observed::Present(node),
             // It may be another machine's, which must not be drained; it will have a provider ID shortly.
             NodeMatch::Unclear if !past_deadline() => {
                 let message = messages::node_not_identified(&node.meta.key.name);
@@ -72,10 +72,7 @@ impl Drainer {
     }
 
     /// A Node that is missing in the cache is read live: the process that linked it may have a newer cache.
-    async fn find_node(
-        &self,
-        named: &NodeRef,
-    ) -> Result<Option<Entry<crate::kinds::Node>>, ApiError> {
+    async fn find_node(&self, named: &NodeRef) -> Result<Option<Entry<Node>>, ApiError> {
         let key = ObjectKey::new("", named.name.clone());
         match self.nodes.get_certain(&key).await? {
             Some(entry) => Ok(Some(entry)),

@@ -6,22 +6,21 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    ANNOTATION_DRAIN, ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION, CONDITION_DRAINED,
+    ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION, CONDITION_DRAINED,
 };
 use machinist_domain::conditions::Condition;
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine_timings::MachineTimings;
-use machinist_domain::meta::Meta;
 use machinist_domain::observed::Observed;
 
 use super::{Attempt, Mark, Pod, PodAction, Step};
-use crate::kinds::{Hook, Machine, NodeRef, Ready};
+use crate::kinds::{Hook, Machine, Node, NodeRef, Ready};
 
 #[derive(Debug, Clone)]
 pub struct View {
     pub subject: Subject,
     pub timings: MachineTimings,
-    pub node: Observed<Node>,
+    pub node: Observed<Arc<Node>>,
     /// Other cordoned control-plane nodes, if the Node is one.
     pub cordoned_peers: Vec<Arc<str>>,
     pub pods: Observed<Vec<Pod>>,
@@ -61,18 +60,6 @@ pub struct StoredStep {
     pub since: Option<Timestamp>,
 }
 
-/// What a drain needs to know of a Node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
-    pub meta: Meta,
-    pub control_plane: bool,
-    pub cordoned: bool,
-    /// Whether its kubelet has stopped reporting.
-    pub unreachable: bool,
-    pub mark: Option<Mark>,
-    pub volumes_attached: Box<[Arc<str>]>,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Force {
     /// By annotation.
@@ -82,7 +69,7 @@ pub enum Force {
 
 impl Subject {
     /// The subject of a Machine and the Node that was found for it.
-    pub(crate) fn of(machine: &Machine, found: Option<&crate::kinds::Node>) -> Self {
+    pub(crate) fn of(machine: &Machine, found: Option<&Node>) -> Self {
         let found = found.map(|node| &node.meta);
         let found =
             found.map(|meta| NodeRef { name: meta.key.name.clone(), uid: meta.uid.clone() });
@@ -119,23 +106,9 @@ impl StoredStep {
     }
 }
 
-impl Node {
-    pub(super) fn of(node: &crate::kinds::Node) -> Self {
-        Self {
-            meta: node.meta.clone(),
-            control_plane: node.is_control_plane(),
-            cordoned: node.unschedulable,
-            // A new Node without a condition is not unreachable.
-            unreachable: node.readiness.status == Ready::Unknown && node.readiness.since.is_some(),
-            mark: node.annotations.get(ANNOTATION_DRAIN).and_then(Mark::read),
-            volumes_attached: node.volumes_attached.clone(),
-        }
-    }
-
-    /// Whether its drain has begun: it is cordoned and marked.
-    pub(super) fn is_prepared(&self) -> bool {
-        self.cordoned && self.mark.is_some()
-    }
+/// Whether the kubelet has stopped reporting. A new Node without a condition is not unreachable.
+pub(super) fn is_unreachable(node: &Node) -> bool {
+    node.readiness.status == Ready::Unknown && node.readiness.since.is_some()
 }
 
 impl View {
@@ -168,14 +141,14 @@ impl View {
         let node = self.node.present();
         let stored = self.subject.stored.filter(|stored| stored.step == Step::Cordoning);
         // Without a mark, the time since the cordon was first tried counts.
-        let started = node.and_then(|node| node.mark).map(|mark| mark.started);
+        let started = node.and_then(|node| Mark::of(node)).map(|mark| mark.started);
         let started = started.or_else(|| stored.and_then(|stored| stored.since))?;
         let spent = Duration::try_from(now.duration_since(started)).unwrap_or_default();
         Some(self.timings.drain.saturating_sub(spent))
     }
 
     pub(super) fn actions(&self, now: Timestamp) -> impl Iterator<Item = (&Pod, PodAction)> {
-        let unreachable = self.node.present().is_some_and(|node| node.unreachable);
+        let unreachable = self.node.present().is_some_and(|node| is_unreachable(node));
         let orphaned = self.orphaned.present();
         let pods = self.pods.present().into_iter().flatten();
         pods.map(move |pod| (pod, pod.action(unreachable, orphaned, now)))

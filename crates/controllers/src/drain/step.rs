@@ -2,78 +2,42 @@
 
 use machinist_api::names::{SEVERITY_INFO, SEVERITY_WARNING};
 
-/// A step of a drain. Reasons are never renamed: alerts depend on them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Step {
-    /// A preDrain hook blocks it.
-    WaitingForHooks,
-    /// Another control-plane node is cordoned.
-    WaitingForControlPlane,
-    /// The Node is being cordoned.
-    Cordoning,
-    /// Pods are being evicted.
-    Evicting,
-    /// Evictions are refused, mostly by disruption budgets.
-    EvictionBlocked,
-    /// All pods are terminating.
-    WaitingForPods,
-    /// Volumes are still attached.
-    WaitingForVolumes,
-    /// Pods are deleted without eviction.
-    Forcing,
-    /// The node or its pods cannot be read.
-    CannotLook,
-    /// Done: there is nothing to drain, or the drain is disabled.
-    Skipped,
-    /// Done: the Node does not exist.
-    NodeGone,
-    /// Done: the node is empty.
-    Succeeded,
-    /// Done: the node is empty; volumes stayed attached for too long.
-    VolumesLeft,
-    /// Done: pods were deleted by force, or left.
-    Forced,
+machinist_api::named_enum! {
+    /// A step of a drain. Reasons are never renamed: alerts depend on them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Step {
+        /// A preDrain hook blocks it.
+        WaitingForHooks,
+        /// Another control-plane node is cordoned.
+        WaitingForControlPlane,
+        /// The Node is being cordoned.
+        Cordoning,
+        /// Pods are being evicted.
+        Evicting,
+        /// Evictions are refused, mostly by disruption budgets.
+        EvictionBlocked,
+        /// All pods are terminating.
+        WaitingForPods,
+        /// Volumes are still attached.
+        WaitingForVolumes,
+        /// Pods are deleted without eviction.
+        Forcing,
+        /// The node or its pods cannot be read.
+        CannotLook,
+        /// Done: there is nothing to drain, or the drain is disabled.
+        Skipped,
+        /// Done: the Node does not exist.
+        NodeGone,
+        /// Done: the node is empty.
+        Succeeded,
+        /// Done: the node is empty; volumes stayed attached for too long.
+        VolumesLeft,
+        /// Done: pods were deleted by force, or left.
+        Forced,
+    }
 }
 
 impl Step {
-    /// Every step, for docs and tests.
-    pub const ALL: [Self; 14] = [
-        Self::WaitingForHooks,
-        Self::WaitingForControlPlane,
-        Self::Cordoning,
-        Self::Evicting,
-        Self::EvictionBlocked,
-        Self::WaitingForPods,
-        Self::WaitingForVolumes,
-        Self::Forcing,
-        Self::CannotLook,
-        Self::Skipped,
-        Self::NodeGone,
-        Self::Succeeded,
-        Self::VolumesLeft,
-        Self::Forced,
-    ];
-
-    /// The reason of the condition `Drained`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::WaitingForHooks => "WaitingForHooks",
-            Self::WaitingForControlPlane => "WaitingForControlPlane",
-            Self::Cordoning => "Cordoning",
-            Self::Evicting => "Evicting",
-            Self::EvictionBlocked => "EvictionBlocked",
-            Self::WaitingForPods => "WaitingForPods",
-            Self::WaitingForVolumes => "WaitingForVolumes",
-            Self::Forcing => "Forcing",
-            Self::CannotLook => "CannotLook",
-            Self::Skipped => "Skipped",
-            Self::NodeGone => "NodeGone",
-            Self::Succeeded => "Succeeded",
-            Self::VolumesLeft => "VolumesLeft",
-            Self::Forced => "Forced",
-        }
-    }
-
     /// Reads a reason; `None` for those of other controllers, such as OpenShift's `DrainError`.
     pub fn read(reason: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|step| step.as_str() == reason)

@@ -14,7 +14,7 @@ use machinist_runtime::cluster::{ApiError, Session};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
-use super::snapshot::Node;
+use crate::kinds::Node;
 
 /// CSI volumes have VolumeAttachments.
 const CSI_PREFIX: &str = "kubernetes.io/csi/";

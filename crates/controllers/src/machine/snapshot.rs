@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
-    ANNOTATION_CREATION_TIMEOUT, CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS,
+    ANNOTATION_CREATION_TIMEOUT, CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS, STATUS_FALSE,
+    STATUS_UNKNOWN,
 };
-use machinist_domain::conditions::{Condition, Status};
+use machinist_domain::conditions::Condition;
 use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
@@ -112,7 +113,7 @@ impl View {
 
     /// Whether it is stored that nothing is left in the cloud.
     pub fn is_gone(&self) -> bool {
-        self.instance_exists(&Status::False, REASON_INSTANCE_GONE)
+        self.instance_exists(STATUS_FALSE, REASON_INSTANCE_GONE)
     }
 
     pub fn had_instance(&self) -> bool {
@@ -131,7 +132,7 @@ impl View {
             && !self.had_instance()
             && machine.status.node_ref.is_none()
             && (machine.status.phase.is_none()
-                || self.instance_exists(&Status::False, REASON_INSTANCE_NOT_REQUESTED))
+                || self.instance_exists(STATUS_FALSE, REASON_INSTANCE_NOT_REQUESTED))
     }
 
     /// Whether the state of the instance is needed to decide.
@@ -154,7 +155,7 @@ impl View {
     /// Whether a create request was not answered and its instance was not found yet.
     pub fn has_unanswered_create(&self) -> bool {
         let exists = self.machine.condition(CONDITION_INSTANCE_EXISTS);
-        let unknown = exists.is_some_and(|condition| condition.status == Status::Unknown);
+        let unknown = exists.is_some_and(|condition| condition.status == STATUS_UNKNOWN);
         unknown && self.attempt().is_some() && !self.had_instance()
     }
 
@@ -233,10 +234,10 @@ impl View {
         seen.and_then(|condition| condition.last_transition).unwrap_or(self.machine.created)
     }
 
-    fn instance_exists(&self, status: &Status, reason: &str) -> bool {
+    fn instance_exists(&self, status: &str, reason: &str) -> bool {
         let condition = self.machine.condition(CONDITION_INSTANCE_EXISTS);
         condition.is_some_and(|condition| {
-            condition.status == *status && condition.reason.as_deref() == Some(reason)
+            condition.status == status && condition.reason.as_deref() == Some(reason)
         })
     }
 }

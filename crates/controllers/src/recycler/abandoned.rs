@@ -30,12 +30,12 @@ struct Checked {
 }
 
 impl AbandonedGroups {
-    /// Those of the named groups that were not checked. A group that is being recycled counts as checked.
+    /// Those of the named groups that were not checked. Fine ones count as checked from now on.
     pub(super) fn unchecked(
         &self,
         recycler: &EventRecycler,
         named: BTreeSet<GroupRef>,
-        is_recycled: impl Fn(&GroupRef) -> bool,
+        is_fine: impl Fn(&GroupRef) -> bool,
     ) -> Vec<GroupRef> {
         let mut all = self.0.lock();
         let checked = all.entry(recycler.meta.key.clone()).or_default();
@@ -45,15 +45,10 @@ impl AbandonedGroups {
             *checked = Checked { of, ..Checked::default() };
         }
         checked.stored = stored;
-        let (busy, free): (Vec<_>, Vec<_>) = named.into_iter().partition(is_recycled);
-        checked.groups.extend(busy);
-        free.into_iter().filter(|group| !checked.groups.contains(group)).collect()
-    }
-
-    pub(super) fn set_checked(&self, recycler: &ObjectKey, group: &GroupRef) {
-        if let Some(checked) = self.0.lock().get_mut(recycler) {
-            checked.groups.insert(group.clone());
-        }
+        let named = named.into_iter().filter(|group| !checked.groups.contains(group));
+        let (fine, unchecked): (Vec<_>, Vec<_>) = named.partition(is_fine);
+        checked.groups.extend(fine);
+        unchecked
     }
 
     pub(super) fn forget(&self, recycler: &ObjectKey) {

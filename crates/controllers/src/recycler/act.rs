@@ -58,9 +58,9 @@ fn stored(controller: &RecyclerController, facts: &Facts, plan: &Plan) -> Option
     if !plan.stores() {
         return None;
     }
-    if let Some(begin) = &plan.begin {
+    if let Some(recycle) = &plan.begin {
         // The first step decides on a description that is not older than its recycle.
-        controller.recycling.group_cache.forget(&group_of(&begin.recycle));
+        controller.recycling.group_cache.forget(&group_of(recycle));
     }
     let status = report::status(facts, plan, controller.recycling.clock.now())?;
     Some((Part::Status, json!({ "status": status })))

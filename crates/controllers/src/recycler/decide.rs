@@ -17,8 +17,8 @@ use super::detection::counting::{Located, Target};
 use super::detection::spent::Spent;
 use super::history;
 use super::messages;
-use super::plan::{Begin, BlockedBy, Candidate, Cause, Counted, Finalizer, Hold, Plan};
-use super::recycling::{self, Request, group_of};
+use super::plan::{Candidate, Counted, Finalizer, Hold, Plan};
+use super::recycling::{self, Refusal, Request, group_of};
 use super::settings::Settings;
 use super::snapshot::{Facts, Snapshot, is_recycling};
 
@@ -143,8 +143,7 @@ fn resume(facts: &Facts, now: Timestamp, plan: &mut Plan) {
                 let mark = abandoned::left_at_zero(found);
                 let mark = mark.filter(|mark| !facts.is_active(&mark.id));
                 if let Some(mark) = mark.filter(|_| plan.begin.is_none()) {
-                    let recycle = abandoned::resume(&mark, group, now);
-                    plan.begin = Some(Begin { recycle, cause: Cause::LeftAtZero });
+                    plan.begin = Some(abandoned::resume(&mark, group, now));
                 }
             }
         }
@@ -165,15 +164,15 @@ fn begin(snapshot: &Snapshot, facts: &Facts, settings: &Settings, now: Timestamp
             continue;
         }
         let view = facts.groups.get(group);
-        let by = match view.map(|view| (&view.group, &view.nodes)) {
+        let refusal = match view.map(|view| (&view.group, &view.nodes)) {
             None | Some((Observed::NotAsked, _)) => {
                 plan.describe.push(group.clone());
                 continue;
             }
-            Some((Observed::Absent, _)) => BlockedBy::NotFound,
+            Some((Observed::Absent, _)) => Refusal::NotFound,
             Some((Observed::Unknown(failure), _)) => {
                 unreachable.insert(Arc::clone(&group.region));
-                BlockedBy::Unreachable(failure.clone())
+                Refusal::Unreachable(failure.clone())
             }
             // A group with more events is not described yet.
             Some((Observed::Present(_), _)) if !plan.describe.is_empty() => continue,
@@ -187,14 +186,14 @@ fn begin(snapshot: &Snapshot, facts: &Facts, settings: &Settings, now: Timestamp
                 let own_node = facts.own_node.as_deref();
                 match recycling::begin(&request, found, nodes, own_node, is_active, now) {
                     Ok(recycle) => {
-                        plan.begin = Some(Begin { recycle, cause: Cause::Threshold });
+                        plan.begin = Some(recycle);
                         continue;
                     }
-                    Err(refusal) => BlockedBy::Refused(refusal),
+                    Err(refusal) => refusal,
                 }
             }
         };
-        plan.blocked.push((group.clone(), by));
+        plan.blocked.push((group.clone(), refusal));
     }
 }
 

@@ -1,7 +1,5 @@
 //! Why the spec of an EventRecycler is invalid. The schema rejects most of this, except for objects that are older.
 
-use machinist_domain::retry::{Category, Classified, Retry};
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     NothingToLookFor,
@@ -15,13 +13,3 @@ pub enum Refusal {
 }
 
 impl std::error::Error for Refusal {}
-
-impl Classified for Refusal {
-    fn category(&self) -> Category {
-        Category::InvalidConfiguration
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::OnChange
-    }
-}

@@ -12,8 +12,6 @@ use super::plan::Candidate;
 const MOST: usize = 20;
 const MOST_COOLING: usize = 100;
 
-const SUCCEEDED: &str = "Succeeded";
-const FAILED: &str = "Failed";
 const DRY_RUN: &str = "DryRun";
 
 /// When a group was last recycled. Entries of `dryRun` count only in `dryRun`.
@@ -39,15 +37,15 @@ pub(super) fn ended(entry: &PastRecycle) -> Option<Timestamp> {
     entry.timestamp.as_deref()?.parse().ok()
 }
 
+/// The entry of a recycle that is over.
 pub(super) fn entry(recycle: &Recycle, now: Timestamp) -> PastRecycle {
-    let status = if recycle.step == Step::Succeeded { SUCCEEDED } else { FAILED };
     PastRecycle {
         node_group: Some(recycle.group.clone()),
         region: Some(recycle.region.clone()),
         timestamp: Some(whole_seconds(now).to_string()),
         event_count: Some(recycle.events),
-        status: Some(status.to_owned()),
-        message: recycle.message.clone().filter(|_| status == FAILED),
+        status: Some(recycle.step.as_str().to_owned()),
+        message: recycle.message.clone().filter(|_| recycle.step == Step::Failed),
         started: Some(whole_seconds(recycle.started).to_string()),
     }
 }

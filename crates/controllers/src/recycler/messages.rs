@@ -7,7 +7,8 @@ use machinist_api::event_recycler::spec::CountBy;
 use machinist_domain::retry::Failure;
 
 use super::error::Refusal;
-use super::plan::{BlockedBy, Hold};
+use super::plan::Hold;
+use super::recycling;
 use super::snapshot::Facts;
 use crate::kinds::Involved;
 
@@ -42,16 +43,6 @@ impl fmt::Display for Refusal {
                 "spec.schedule must have times such as 07:30 and a time zone such as UTC or +02:00 (got {text:?})"
             ),
             Self::Undecodable(why) => write!(f, "EventRecycler cannot be decoded: {why}"),
-        }
-    }
-}
-
-impl fmt::Display for BlockedBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotFound => f.write_str("Auto Scaling group not found"),
-            Self::Unreachable(failure) => f.write_str(&failure.message),
-            Self::Refused(refusal) => refusal.fmt(f),
         }
     }
 }
@@ -94,8 +85,8 @@ pub(super) fn resumes(group: &str) -> String {
     format!("Resuming the interrupted recycle of {group}, which left its size at zero")
 }
 
-pub(super) fn cannot_recycle(group: &str, by: &BlockedBy) -> String {
-    format!("Cannot recycle {group}: {by}")
+pub(super) fn cannot_recycle(group: &str, why: &recycling::Refusal) -> String {
+    format!("Cannot recycle {group}: {why}")
 }
 
 pub(super) fn in_group(group: &str, why: &str) -> String {

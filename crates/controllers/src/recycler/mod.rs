@@ -36,7 +36,8 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
 use machinist_provider::node_groups::NodeGroups;
-use machinist_runtime::cache::store::{Change, Entry};
+use machinist_runtime::cache::kind::Kind;
+use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{AnyCache, Cache, Scope};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
@@ -58,7 +59,7 @@ pub use self::plan::{Candidate, Plan};
 use self::recycling::Recycling;
 use self::snapshot::Snapshot;
 pub use self::timings::RecyclerTimings;
-use crate::kinds::{EventRecycler, EventRecyclers, Events, Nodes, Pods};
+use crate::kinds::{EventRecyclers, Events, Nodes, Pods};
 
 /// What wiring passes to the recycler.
 #[derive(Debug, Clone)]
@@ -77,7 +78,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct RecyclerController {
     recyclers: Arc<Cache<EventRecyclers>>,
-    detection: Detection,
+    detection: Arc<Detection>,
     recycling: Recycling,
     abandoned: Arc<AbandonedGroups>,
     timings: RecyclerTimings,
@@ -91,8 +92,7 @@ impl RecyclerController {
         let target = shared.target.as_ref().unwrap_or(&shared.control);
         let caches = &shared.caches;
         let nodes = caches.open(target, Scope::All, Nodes);
-        let tracker = EventTracker::new(shared.clock.clone(), timings.machines.gather);
-        let tracker = Arc::new(tracker);
+        let tracker = Arc::new(EventTracker::new(shared.clock.clone(), timings.machines.gather));
         let looked_up = Arc::clone(&tracker);
         let group_membership = GroupMembership::new(
             Arc::clone(&groups),
@@ -111,11 +111,11 @@ impl RecyclerController {
         };
         Self {
             recyclers: caches.open(&shared.control, Scope::All, EventRecyclers),
-            detection: Detection {
+            detection: Arc::new(Detection {
                 events: caches.open(target, Scope::All, Events),
                 tracker,
                 locator,
-            },
+            }),
             recycling: Recycling::new(
                 groups,
                 nodes,
@@ -149,35 +149,26 @@ impl Controller for RecyclerController {
     }
 
     fn subscribe(&self, queue: &Arc<Queue>) {
-        let Detection { events, tracker, locator } = &self.detection;
+        let Detection { tracker, locator, .. } = &*self.detection;
         tracker.set_queue(queue);
         self.detection.attend();
-        let (of_recyclers, events) = (Arc::clone(tracker), Arc::clone(events));
+        let (detection, abandoned) = (Arc::clone(&self.detection), Arc::clone(&self.abandoned));
         let (keys, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
-        let abandoned = Arc::clone(&self.abandoned);
         self.recyclers.subscribe(move |change| {
-            let status = |entry| known(entry).map(|recycler: &EventRecycler| &*recycler.status);
-            metrics.changed(&change.key.name, status(change.before), status(change.after));
-            if let Some(recycler) = known(change.after) {
-                of_recyclers.track(recycler, &*events);
+            let before = change.before.and_then(Entry::known);
+            let after = change.after.and_then(Entry::known);
+            let (old, new) = (before.map(|one| &*one.status), after.map(|one| &*one.status));
+            metrics.changed(&change.key.name, old, new);
+            if let Some(recycler) = after {
+                detection.track(recycler);
             } else {
-                of_recyclers.forget(change.key);
+                detection.tracker.forget(change.key);
                 abandoned.forget(change.key);
             }
             keys.add_changed(change.key, change);
         });
-        let of_pods = Arc::clone(tracker);
-        locator.pods.subscribe(move |change| {
-            if is_set(change, |pod| pod.node.as_ref()) {
-                of_pods.requeue_unresolved();
-            }
-        });
-        let of_nodes = Arc::clone(tracker);
-        locator.nodes.subscribe(move |change| {
-            if is_set(change, |node| node.provider_id.as_ref()) {
-                of_nodes.requeue_unresolved();
-            }
-        });
+        requeue_when_set(tracker, &locator.pods, |pod| pod.node.as_ref());
+        requeue_when_set(tracker, &locator.nodes, |node| node.provider_id.as_ref());
     }
 
     async fn observe(&self, key: &ObjectKey) -> Result<Option<Snapshot>, ApiError> {
@@ -219,14 +210,18 @@ impl Controller for RecyclerController {
     }
 }
 
-fn known<T>(entry: Option<&Entry<T>>) -> Option<&T> {
-    match entry {
-        Some(Entry::Known(object)) => Some(object),
-        Some(Entry::Undecodable(_)) | None => None,
-    }
-}
-
-fn is_set<T>(change: &Change<'_, T>, field: impl Fn(&T) -> Option<&Arc<str>>) -> bool {
-    let value = known(change.after).and_then(&field);
-    value.is_some() && value != known(change.before).and_then(&field)
+/// Requeues unresolved EventRecyclers when a field that leads to a group gets a value.
+fn requeue_when_set<K: Kind>(
+    tracker: &Arc<EventTracker>,
+    cache: &Cache<K>,
+    field: fn(&K::Stored) -> Option<&Arc<str>>,
+) {
+    let tracker = Arc::clone(tracker);
+    cache.subscribe(move |change| {
+        let value = change.after.and_then(Entry::known).and_then(|object| field(object));
+        let before = change.before.and_then(Entry::known).and_then(|object| field(object));
+        if value.is_some() && value != before {
+            tracker.requeue_unresolved();
+        }
+    });
 }

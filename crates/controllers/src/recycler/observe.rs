@@ -33,7 +33,7 @@ pub(super) async fn observe(
         Entry::Undecodable(object) => Err(Refusal::Undecodable(object.error.clone())),
         Entry::Known(recycler) => {
             // A live read may return a change that no subscriber got yet.
-            controller.detection.tracker.track(&recycler, &*controller.detection.events);
+            controller.detection.track(&recycler);
             match facts(controller, &recycler).await? {
                 Some(facts) => Ok(Box::new(facts)),
                 None => return Ok(None),
@@ -113,20 +113,13 @@ fn unchecked(
 ) -> Vec<GroupRef> {
     let status = &recycler.status;
     let named = abandoned::named(settings, status, controller.detection.locator.region.as_ref());
-    let mut unchecked = controller.abandoned.unchecked(recycler, named, |group| {
+    controller.abandoned.unchecked(recycler, named, |group| {
         let mut statuses = others.iter().map(|(_, other)| other).chain([status]);
         statuses.any(|status| is_recycling(status, group))
-    });
-    unchecked.retain(|group| {
-        let is_fine = match controller.recycling.group_cache.cached(group) {
-            Observed::Present(found) => abandoned::left_at_zero(&found).is_none(),
-            Observed::Absent => true,
-            Observed::NotAsked | Observed::Unknown(_) => false,
-        };
-        if is_fine {
-            controller.abandoned.set_checked(&recycler.meta.key, group);
-        }
-        !is_fine
-    });
-    unchecked
+            || match controller.recycling.group_cache.cached(group) {
+                Observed::Present(found) => abandoned::left_at_zero(&found).is_none(),
+                Observed::Absent => true,
+                Observed::NotAsked | Observed::Unknown(_) => false,
+            }
+    })
 }

@@ -28,8 +28,8 @@ pub struct Plan {
     pub candidates: Vec<Candidate>,
     pub(crate) describe: Vec<GroupRef>,
     /// The recycle that begins. One per reconcile, so that the next decision sees it.
-    pub(crate) begin: Option<Begin>,
-    pub(crate) blocked: Vec<(GroupRef, BlockedBy)>,
+    pub(crate) begin: Option<Recycle>,
+    pub(crate) blocked: Vec<(GroupRef, recycling::Refusal)>,
     /// Groups that an interrupted recycle may have left at size zero, and that cannot be described.
     pub(crate) unreachable: Vec<(GroupRef, Failure)>,
     /// Groups that would be recycled without `dryRun`.
@@ -58,36 +58,6 @@ pub struct Candidate {
     pub group: GroupRef,
     /// Its count.
     pub events: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Begin {
-    pub recycle: Recycle,
-    pub cause: Cause,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cause {
-    Threshold,
-    LeftAtZero,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum BlockedBy {
-    NotFound,
-    Unreachable(Failure),
-    Refused(recycling::Refusal),
-}
-
-impl BlockedBy {
-    /// The reason as it is stored. Reasons are never renamed.
-    pub(crate) fn reason(&self) -> &'static str {
-        match self {
-            Self::NotFound => "NotFound",
-            Self::Unreachable(_) => "Unreachable",
-            Self::Refused(refusal) => refusal.reason(),
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,12 +129,8 @@ impl fmt::Display for Plan {
             }
         }
         match &self.begin {
-            Some(Begin { recycle, .. }) => {
-                write!(
-                    f,
-                    "recycle {}/{} for {} events",
-                    recycle.region, recycle.group, recycle.events
-                )
+            Some(Recycle { region, group, events, .. }) => {
+                write!(f, "recycle {region}/{group} for {events} events")
             }
             None => f.write_str("begin no recycle"),
         }

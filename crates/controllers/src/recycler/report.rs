@@ -8,18 +8,18 @@ mod status;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use machinist_api::event_recycler::recycle::Recycle;
+use machinist_api::event_recycler::recycle::{Recycle, Step};
 use machinist_api::names::{CONDITION_RECYCLING, SEVERITY_INFO};
 use machinist_domain::conditions::Condition;
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
-use machinist_domain::retry::{Classified as _, Failure, Retry};
+use machinist_domain::retry::{Failure, Retry};
 use machinist_provider::node_groups::GroupRef;
 use serde_json::Value;
 
 use super::messages;
 use super::naming::Names;
-use super::plan::{Begin, BlockedBy, Cause, Hold, Outcome, Plan};
-use super::recycling::{self, RecycleReport, group_of};
+use super::plan::{Hold, Outcome, Plan};
+use super::recycling::{self, RecycleReport, Refusal, group_of};
 use super::snapshot::{Facts, Snapshot};
 
 pub(super) const ACTION: &str = "Recycle";
@@ -116,8 +116,8 @@ impl<'a> ReportBuilder<'a> {
             builder.trouble.push(messages::in_group(&builder.names.of(group), &failure.message));
             builder.requeue(failure.retry);
         }
-        for (group, by) in &plan.blocked {
-            builder.blocked(group, by);
+        for (group, refusal) in &plan.blocked {
+            builder.blocked(group, refusal);
         }
         builder
     }
@@ -132,7 +132,7 @@ impl<'a> ReportBuilder<'a> {
         }
         if let Some(refusal) = &self.plan.refusal {
             self.events.push(warning(EventReason::FailedValidate, refusal.to_string()));
-            self.requeue(refusal.retry());
+            self.requeue(Retry::OnChange);
         }
         let incomplete = self.facts.incomplete.then_some(self.facts.timings.incomplete_list);
         let describe = (!self.plan.describe.is_empty()).then_some(Duration::ZERO);
@@ -147,13 +147,6 @@ impl<'a> ReportBuilder<'a> {
             (None, ..) => ReconcileResult::Waiting,
         };
         Report { result, status, events: self.events, retry: self.retry }
-    }
-
-    /// The patch of the status, and the pause after which changes that are not stored yet are.
-    fn status(&self) -> (Option<Value>, Option<Duration>) {
-        let Self { facts, plan, names, now, recycles, .. } = self;
-        let draft = status::draft(facts, plan, recycles, names, self.recycling(), *now);
-        status::patch(facts, draft, *now)
     }
 
     fn requeue(&mut self, retry: Retry) {
@@ -181,37 +174,38 @@ impl<'a> ReportBuilder<'a> {
     }
 
     fn begin(&mut self) {
-        let Some(Begin { recycle, cause }) = &self.plan.begin else { return };
+        let Some(recycle) = &self.plan.begin else { return };
         let name = self.names.of(&group_of(recycle));
-        let text = match cause {
-            Cause::Threshold => messages::begins(&name, recycle.events, self.facts),
-            Cause::LeftAtZero => messages::resumes(&name),
+        // A group that was left at size zero does not begin with the first step.
+        let text = if recycle.step == Step::Planned {
+            messages::begins(&name, recycle.events, self.facts)
+        } else {
+            messages::resumes(&name)
         };
         self.events.push(normal(EventReason::RecycleBegins, text));
         self.requeue(Retry::Again(Duration::ZERO));
     }
 
     /// An Event is written once for each reason, however often the group is considered.
-    fn blocked(&mut self, group: &GroupRef, by: &BlockedBy) {
-        let text = messages::cannot_recycle(&self.names.of(group), by);
+    fn blocked(&mut self, group: &GroupRef, refusal: &Refusal) {
+        let text = messages::cannot_recycle(&self.names.of(group), refusal);
         let stored = self.facts.status.refused.as_ref();
-        if stored.and_then(|all| all.get(&group.to_string())).is_none_or(|old| old != by.reason()) {
+        let stored = stored.and_then(|all| all.get(&group.to_string()));
+        if stored.is_none_or(|old| old != refusal.reason()) {
             self.events.push(warning(EventReason::RecycleRefused, text.clone()));
         }
         self.trouble.push(text);
-        self.requeue(match by {
-            BlockedBy::Unreachable(failure) => failure.retry,
-            BlockedBy::NotFound | BlockedBy::Refused(_) => {
-                Retry::Again(self.facts.watch_interval().unwrap_or_default())
-            }
+        self.requeue(match refusal {
+            Refusal::Unreachable(failure) => failure.retry,
+            _ => Retry::Again(self.facts.watch_interval().unwrap_or_default()),
         });
     }
 
     /// The condition `Recycling`: whether a recycle is in progress, and if not, why.
     fn recycling(&self) -> Condition {
         let no = |reason, why| Condition::no(CONDITION_RECYCLING, SEVERITY_INFO, reason, why);
-        let begun = self.plan.begin.as_ref().map(|begin| &begin.recycle);
-        let active = self.recycles.iter().filter(|one| !one.step.is_over()).chain(begun);
+        let active = self.recycles.iter().filter(|one| !one.step.is_over());
+        let active = active.chain(&self.plan.begin);
         let groups: Vec<_> = active.map(|one| self.names.of(&group_of(one))).collect();
         if !groups.is_empty() {
             let text = messages::in_progress(&groups, &self.trouble);

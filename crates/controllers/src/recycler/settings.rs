@@ -63,16 +63,14 @@ impl GroupSelector {
 impl Settings {
     pub fn read(spec: Option<&EventRecyclerSpec>) -> Result<Self, Refusal> {
         let spec = spec.ok_or(Refusal::NothingToLookFor)?;
-        let cool_down = duration("coolDown", spec.cool_down.as_deref(), COOL_DOWN)?;
+        let read =
+            |field, text: &Option<String>, default| duration(field, text.as_deref(), default);
+        let cool_down = read("coolDown", &spec.cool_down, COOL_DOWN)?;
         // Fields that only recycles use are checked as well: an error is better than a silent default.
-        for (field, text) in [
-            ("pollInterval", &spec.poll_interval),
-            ("recycleTimeout", &spec.recycle_timeout),
-            ("drainTimeout", &spec.drain_timeout),
-        ] {
-            duration(field, text.as_deref(), Duration::ZERO)?;
-        }
-        let interval = duration("watchInterval", spec.watch_interval.as_deref(), WATCH_INTERVAL)?;
+        read("pollInterval", &spec.poll_interval, Duration::ZERO)?;
+        read("recycleTimeout", &spec.recycle_timeout, Duration::ZERO)?;
+        read("drainTimeout", &spec.drain_timeout, Duration::ZERO)?;
+        let watch_interval = read("watchInterval", &spec.watch_interval, WATCH_INTERVAL)?;
         let threshold = positive("threshold", spec.threshold, THRESHOLD)?;
         let count_by = spec.count_by.unwrap_or_default();
         if count_by != CountBy::Events && threshold as usize > MOST_SUBJECTS {
@@ -82,9 +80,9 @@ impl Settings {
         positive("maxUnavailable", spec.max_unavailable, 1)?;
         Ok(Self {
             pattern: Pattern::read(spec)?,
-            watch_interval: interval,
+            watch_interval,
             threshold: u64::from(threshold),
-            window: Window::new(duration("window", spec.window.as_deref(), WINDOW)?),
+            window: Window::new(read("window", &spec.window, WINDOW)?),
             count_by,
             dry_run: spec.dry_run.unwrap_or_default(),
             region: spec.aws_region.as_deref().filter(|it| !it.is_empty()).map(Arc::from),

@@ -14,6 +14,7 @@ use super::error::Refusal;
 use super::recycling::{self, GroupState, group_of};
 use super::settings::Settings;
 use super::timings::RecyclerTimings;
+use crate::kinds::Node;
 
 #[derive(Debug, Clone)]
 pub struct Snapshot {
@@ -50,7 +51,7 @@ pub struct Facts {
 #[derive(Debug, Clone)]
 pub struct GroupView {
     pub group: GroupState,
-    pub nodes: BTreeMap<InstanceId, recycling::snapshot::Node>,
+    pub nodes: BTreeMap<InstanceId, Arc<Node>>,
 }
 
 impl Facts {

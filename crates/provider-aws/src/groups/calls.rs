@@ -9,10 +9,9 @@ use aws_sdk_autoscaling::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_autoscaling::types::builders::TagBuilder;
 use aws_sdk_autoscaling::types::{RefreshPreferences, Tag};
 use aws_sdk_ec2::types::Filter;
-use machinist_provider::access::CloudAccess;
-use machinist_provider::cloud::CloudError;
+use machinist_provider::cloud::{CloudError, ErrorClass};
 use machinist_provider::node_groups::{
-    Group, GroupError, GroupName, InstanceFacts, InstanceId, Sizes,
+    Group, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId, Sizes, mark,
 };
 
 use super::convert;
@@ -29,32 +28,32 @@ const RESOURCE: &str = "auto-scaling-group";
 pub(super) struct Caller {
     ec2: Arc<Ec2>,
     scaling: Client,
-    access: CloudAccess,
 }
 
 impl Caller {
     /// Uses the credentials and the custom endpoint of the EC2 client.
-    pub(super) fn new(ec2: Arc<Ec2>, access: CloudAccess) -> Self {
+    pub(super) fn new(ec2: Arc<Ec2>) -> Self {
         let mut config = Builder::from(&ec2.shared).interceptor(CompleteResponses);
-        if let Some(endpoint) = &access.endpoint {
+        if let Some(endpoint) = &ec2.access.endpoint {
             config = config.endpoint_url(&**endpoint);
         }
-        Self { ec2, scaling: Client::from_conf(config.build()), access }
+        Self { ec2, scaling: Client::from_conf(config.build()) }
     }
 
-    fn record<T, E>(
+    fn call<T, E>(
         &self,
         operation: &'static str,
-        answer: Result<T, SdkError<E>>,
-    ) -> Result<T, CloudError>
+        request: impl Future<Output = Result<T, SdkError<E>>>,
+    ) -> impl Future<Output = Result<T, CloudError>>
     where
         E: ProvideErrorMetadata + Error + 'static,
     {
-        self.ec2.record(operation, answer).map_err(|error| self.classified(&error))
+        let answer = self.ec2.call(operation, request);
+        async move { answer.await.map_err(|error| self.classified(&error)) }
     }
 
     fn classified(&self, error: &AwsError) -> CloudError {
-        classify_group_error(error, &self.access)
+        classify_group_error(error, &self.ec2.access)
     }
 
     /// By filter: one unknown id would fail a call by id.
@@ -77,63 +76,97 @@ impl Caller {
         let mut pages = call.into_paginator().send();
         let mut groups = Vec::new();
         while let Some(page) = quiet(pages.next()).await {
-            let page = self.record("DescribeAutoScalingGroups", page)?;
+            let page = self.ec2.record("DescribeAutoScalingGroups", page);
+            let page = page.map_err(|error| self.classified(&error))?;
             groups.extend(page.auto_scaling_groups().iter().filter_map(convert::group));
         }
         Ok(groups)
     }
 
+    /// Without hooks and refreshes.
+    async fn existing(&self, name: &GroupName) -> Result<Group, CloudError> {
+        let found = self.groups(std::slice::from_ref(name)).await?.pop();
+        found.ok_or_else(|| CloudError::new(ErrorClass::NotFound, messages::no_such_group(name)))
+    }
+
     pub(super) async fn with_details(&self, mut group: Group) -> Result<Group, CloudError> {
         let name = group.name.to_string();
         let call = self.scaling.describe_lifecycle_hooks().auto_scaling_group_name(&name);
-        let answer = self.record("DescribeLifecycleHooks", quiet(call.send()).await)?;
+        let answer = self.call("DescribeLifecycleHooks", call.send()).await?;
         group.hooks = answer.lifecycle_hooks().iter().filter_map(convert::hook).collect();
 
         let call = self.scaling.describe_instance_refreshes();
         let call = call.auto_scaling_group_name(name).max_records(1);
-        let answer = self.record("DescribeInstanceRefreshes", quiet(call.send()).await)?;
+        let answer = self.call("DescribeInstanceRefreshes", call.send()).await?;
         group.refresh = answer.instance_refreshes().first().and_then(convert::refresh);
         Ok(group)
     }
 
-    pub(super) async fn tag(
-        &self,
-        group: &GroupName,
-        tags: Vec<(String, String)>,
-    ) -> Result<(), CloudError> {
-        let tag = |(key, value)| tag_of(group, key).value(value).propagate_at_launch(false).build();
-        let tags = tags.into_iter().map(tag).collect();
+    pub(super) async fn mark(&self, name: &GroupName, text: &str) -> Result<(), CloudError> {
+        if !mark::fits(text) {
+            let message = messages::mark_too_long(text.len());
+            return Err(CloudError::new(ErrorClass::InvalidConfiguration, message));
+        }
+        let tag = |(key, value)| tag_of(name, key).value(value).propagate_at_launch(false).build();
+        let tags = mark::to_tags(text).into_iter().map(tag).collect();
         let call = self.scaling.create_or_update_tags().set_tags(Some(tags));
-        self.record("CreateOrUpdateTags", quiet(call.send()).await).map(drop)
+        self.call("CreateOrUpdateTags", call.send()).await.map(drop)
     }
 
-    pub(super) async fn untag(
-        &self,
-        group: &GroupName,
-        keys: impl Iterator<Item = String>,
-    ) -> Result<(), CloudError> {
-        let tags = keys.map(|key| tag_of(group, key).build()).collect();
+    pub(super) async fn unmark(&self, name: &GroupName) -> Result<(), CloudError> {
+        if self.groups(std::slice::from_ref(name)).await?.is_empty() {
+            return Ok(());
+        }
+        let tags = mark::keys().map(|key| tag_of(name, key).build()).collect();
         let call = self.scaling.delete_tags().set_tags(Some(tags));
-        self.record("DeleteTags", quiet(call.send()).await).map(drop)
+        match self.call("DeleteTags", call.send()).await {
+            Err(error) if error.class == ErrorClass::NotFound => Ok(()),
+            removed => removed.map(drop),
+        }
     }
 
-    pub(super) async fn terminate(&self, id: &InstanceId) -> Result<(), CloudError> {
+    /// `TerminateInstanceInAutoScalingGroup` does not take a group, so membership is checked first.
+    pub(super) async fn terminate(
+        &self,
+        group: &GroupRef,
+        id: &InstanceId,
+    ) -> Result<(), CloudError> {
+        let found = self.existing(&group.name).await?;
+        let Some(member) = found.members.iter().find(|member| member.id == *id) else {
+            let message = messages::not_a_member(id, group);
+            return Err(CloudError::new(ErrorClass::NotFound, message));
+        };
+        if member.lifecycle.is_leaving() {
+            return Ok(());
+        }
         let call = self.scaling.terminate_instance_in_auto_scaling_group();
         let call = call.instance_id(&*id.0).should_decrement_desired_capacity(false);
-        let answer = quiet(call.send()).await;
-        self.record("TerminateInstanceInAutoScalingGroup", answer).map(drop)
+        self.call("TerminateInstanceInAutoScalingGroup", call.send()).await.map(drop)
     }
 
-    pub(super) async fn resize(&self, group: &GroupName, to: Sizes) -> Result<(), CloudError> {
+    pub(super) async fn resize(
+        &self,
+        name: &GroupName,
+        from: Sizes,
+        to: Sizes,
+    ) -> Result<(), GroupError> {
+        let found = self.existing(name).await?.sizes;
+        if found == to {
+            return Ok(());
+        }
+        if found != from {
+            return Err(GroupError::Changed { found });
+        }
         let size = |size: u32| i32::try_from(size).unwrap_or(i32::MAX);
         let call = self
             .scaling
             .update_auto_scaling_group()
-            .auto_scaling_group_name(&*group.0)
+            .auto_scaling_group_name(&*name.0)
             .min_size(size(to.min))
             .max_size(size(to.max))
             .desired_capacity(size(to.desired));
-        self.record("UpdateAutoScalingGroup", quiet(call.send()).await).map(drop)
+        self.call("UpdateAutoScalingGroup", call.send()).await?;
+        Ok(())
     }
 
     pub(super) async fn start_refresh(
@@ -148,14 +181,9 @@ impl Caller {
             .skip_matching(false)
             .build();
         let call = self.scaling.start_instance_refresh().auto_scaling_group_name(&*group.0);
-        let answer = quiet(call.preferences(preferences).send()).await;
-        let error = match self.ec2.record(OPERATION, answer) {
+        let error = match self.ec2.call(OPERATION, call.preferences(preferences).send()).await {
             Ok(answer) if answer.instance_refresh_id().is_some() => return Ok(()),
-            Ok(_) => AwsError::InvalidResponse {
-                operation: OPERATION,
-                status: 200,
-                reason: messages::NO_REFRESH_ID.to_owned(),
-            },
+            Ok(_) => AwsError::incomplete(OPERATION, messages::NO_REFRESH_ID),
             Err(error) if is_refresh_running(&error) => return Err(GroupError::RefreshRunning),
             Err(error) => error,
         };
@@ -165,7 +193,7 @@ impl Caller {
     /// Succeeds also without a refresh.
     pub(super) async fn cancel_refresh(&self, group: &GroupName) -> Result<(), CloudError> {
         let call = self.scaling.cancel_instance_refresh().auto_scaling_group_name(&*group.0);
-        match self.ec2.record("CancelInstanceRefresh", quiet(call.send()).await) {
+        match self.ec2.call("CancelInstanceRefresh", call.send()).await {
             Err(error) if !is_no_refresh(&error) => Err(self.classified(&error)),
             Ok(_) | Err(_) => Ok(()),
         }

@@ -16,7 +16,7 @@ use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::cloud::{CloudError, ErrorClass};
 use machinist_provider::node_groups::{
     Group, GroupChange, GroupError, GroupName, GroupRef, InstanceFacts, InstanceId,
-    InstanceLocation, NodeGroups, Sizes, mark,
+    InstanceLocation, NodeGroups,
 };
 use machinist_provider::parts::Parts;
 
@@ -24,7 +24,6 @@ use self::calls::Caller;
 use self::errors::classify_group_error;
 use crate::client::Connector;
 use crate::clients::Clients;
-use crate::messages;
 
 /// The most values in one EC2 filter, and names in one call.
 const INSTANCES_TOGETHER: usize = 200;
@@ -58,65 +57,8 @@ impl AutoScaling {
 
     async fn caller(&self, region: &str) -> Result<Caller, CloudError> {
         let access = CloudAccess { region: region.into(), ..self.access.clone() };
-        match self.clients.get(&access).await {
-            Ok(ec2) => Ok(Caller::new(ec2, access)),
-            Err(error) => Err(classify_group_error(&error, &access)),
-        }
-    }
-}
-
-impl Caller {
-    /// Without hooks and refreshes.
-    async fn existing(&self, name: &GroupName) -> Result<Group, CloudError> {
-        let found = self.groups(std::slice::from_ref(name)).await?.pop();
-        found.ok_or_else(|| CloudError::new(ErrorClass::NotFound, messages::no_such_group(name)))
-    }
-
-    async fn mark(&self, name: &GroupName, text: &str) -> Result<(), CloudError> {
-        if !mark::fits(text) {
-            let message = messages::mark_too_long(text.len());
-            return Err(CloudError::new(ErrorClass::InvalidConfiguration, message));
-        }
-        self.tag(name, mark::to_tags(text)).await
-    }
-
-    async fn unmark(&self, name: &GroupName) -> Result<(), CloudError> {
-        if self.groups(std::slice::from_ref(name)).await?.is_empty() {
-            return Ok(());
-        }
-        match self.untag(name, mark::keys()).await {
-            Err(error) if error.class == ErrorClass::NotFound => Ok(()),
-            removed => removed,
-        }
-    }
-
-    /// `TerminateInstanceInAutoScalingGroup` does not take a group, so membership is checked first.
-    async fn terminate_member(&self, group: &GroupRef, id: &InstanceId) -> Result<(), CloudError> {
-        let found = self.existing(&group.name).await?;
-        match found.members.iter().find(|member| member.id == *id) {
-            None => {
-                let message = messages::not_a_member(id, group);
-                Err(CloudError::new(ErrorClass::NotFound, message))
-            }
-            Some(member) if member.lifecycle.is_leaving() => Ok(()),
-            Some(_) => self.terminate(id).await,
-        }
-    }
-
-    async fn resize_from(
-        &self,
-        name: &GroupName,
-        from: Sizes,
-        to: Sizes,
-    ) -> Result<(), GroupError> {
-        let found = self.existing(name).await?.sizes;
-        if found == to {
-            return Ok(());
-        }
-        if found != from {
-            return Err(GroupError::Changed { found });
-        }
-        Ok(self.resize(name, to).await?)
+        let ec2 = self.clients.get(&access).await;
+        ec2.map(Caller::new).map_err(|error| classify_group_error(&error, &access))
     }
 }
 
@@ -183,8 +125,8 @@ impl NodeGroups for AutoScaling {
             match change {
                 GroupChange::Mark(text) => caller.mark(name, text).await?,
                 GroupChange::Unmark => caller.unmark(name).await?,
-                GroupChange::Terminate(id) => caller.terminate_member(group, id).await?,
-                GroupChange::Resize { from, to } => caller.resize_from(name, *from, *to).await?,
+                GroupChange::Terminate(id) => caller.terminate(group, id).await?,
+                GroupChange::Resize { from, to } => caller.resize(name, *from, *to).await?,
                 GroupChange::StartRefresh { min_healthy } => {
                     caller.start_refresh(name, *min_healthy).await?;
                 }

@@ -8,8 +8,7 @@ use machinist_aws_spec::config::ProviderConfig;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
 use serde_json::Value;
 
-use crate::ec2::Ec2;
-use crate::machines::Ec2Machines;
+use crate::machines::Executor;
 use crate::machines::calls::filter;
 use crate::machines::launch::{Launch, known_id};
 use crate::machines::tags::cluster_tags;
@@ -21,25 +20,22 @@ fn stored_account(machine: &MachineRef) -> Option<&str> {
     machine.status.0.get(ACCOUNT).and_then(Value::as_str)
 }
 
-impl Ec2Machines {
+impl Executor<'_> {
     /// Call it before "not found" counts.
-    pub(crate) async fn check_account(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-    ) -> Result<(), CloudError> {
+    pub(crate) async fn check_account(&self) -> Result<(), CloudError> {
+        let machine = self.machine;
         let (seen, mark) = if let Some(account) = stored_account(machine) {
-            let seen = self.resolver.sees_group(ec2, "owner-id", vec![account.to_owned()]).await?;
+            let seen = self.sees_group("owner-id", vec![account.to_owned()]).await?;
             (seen, AccountMark::Account(account))
         } else if let Some(launch) = Launch::stored(&machine.status) {
             let (subnet, groups) = (launch.subnet, launch.security_groups);
             // An empty subnet may have been deleted.
-            let seen = self.resolver.sees_subnet(ec2, "subnet-id", vec![subnet.clone()]).await?
-                || self.resolver.sees_group(ec2, "group-id", groups).await?;
+            let seen = self.sees_subnet("subnet-id", vec![subnet.clone()]).await?
+                || self.sees_group("group-id", groups).await?;
             (seen, AccountMark::Subnet(subnet))
         } else if known_id(machine).is_some() {
             // Another controller created it: only the id is known.
-            (self.sees_cluster_tag(ec2, machine).await?, AccountMark::ClusterTag)
+            (self.sees_cluster_tag().await?, AccountMark::ClusterTag)
         } else {
             return Ok(());
         };
@@ -50,10 +46,10 @@ impl Ec2Machines {
         Err(CloudError::new(ErrorClass::Unauthorised, message))
     }
 
-    async fn sees_cluster_tag(&self, ec2: &Ec2, machine: &MachineRef) -> Result<bool, CloudError> {
-        let tags = cluster_tags(machine);
-        if self.resolver.sees_group(ec2, "tag-key", tags.clone()).await?
-            || self.resolver.sees_subnet(ec2, "tag-key", tags.clone()).await?
+    async fn sees_cluster_tag(&self) -> Result<bool, CloudError> {
+        let (ec2, tags) = (self.ec2, cluster_tags(self.machine));
+        if self.sees_group("tag-key", tags.clone()).await?
+            || self.sees_subnet("tag-key", tags.clone()).await?
         {
             return Ok(true);
         }
@@ -64,18 +60,16 @@ impl Ec2Machines {
     /// Replaces an `InvalidConfiguration` that may result from the wrong account: the Machine must not fail for good.
     pub(crate) async fn or_wrong_account(
         &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
         config: &ProviderConfig,
         error: CloudError,
     ) -> CloudError {
         if error.class != ErrorClass::InvalidConfiguration {
             return error;
         }
-        match self.is_account_of(ec2, machine, config).await {
+        match self.is_account_of(config).await {
             Ok(true) => error,
             Ok(false) => {
-                let message = messages::wrong_account(&error.to_string(), machine);
+                let message = messages::wrong_account(&error.to_string(), self.machine);
                 CloudError::new(ErrorClass::Unauthorised, message)
             }
             // No instance was requested.
@@ -83,24 +77,19 @@ impl Ec2Machines {
         }
     }
 
-    async fn is_account_of(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-        config: &ProviderConfig,
-    ) -> Result<bool, CloudError> {
-        if let Some(account) = stored_account(machine) {
-            return self.resolver.sees_group(ec2, "owner-id", vec![account.to_owned()]).await;
+    async fn is_account_of(&self, config: &ProviderConfig) -> Result<bool, CloudError> {
+        if let Some(account) = stored_account(self.machine) {
+            return self.sees_group("owner-id", vec![account.to_owned()]).await;
         }
-        if self.sees_cluster_tag(ec2, machine).await? {
+        if self.sees_cluster_tag().await? {
             return Ok(true);
         }
         let groups = config.security_groups.iter().filter_map(|group| group.id());
         let groups: Vec<_> = groups.map(str::to_owned).collect();
-        if !groups.is_empty() && self.resolver.sees_group(ec2, "group-id", groups).await? {
+        if !groups.is_empty() && self.sees_group("group-id", groups).await? {
             return Ok(true);
         }
         let Some(subnet) = config.subnet.id() else { return Ok(false) };
-        self.resolver.sees_subnet(ec2, "subnet-id", vec![subnet.to_owned()]).await
+        self.sees_subnet("subnet-id", vec![subnet.to_owned()]).await
     }
 }

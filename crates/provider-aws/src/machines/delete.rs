@@ -16,6 +16,7 @@ impl Ec2Machines {
     pub(crate) async fn delete_now(&self, machine: &MachineRef) -> Result<Deletion, CloudError> {
         let machine = &*in_stored_region(machine);
         let ec2 = self.client(&machine.access).await?;
+        let executor = self.executor(&ec2, machine);
         let classified = |error: AwsError| ec2.classify(&error);
         let asked = (self.parts.clock)();
         let finds = find(&ec2, &[machine], Depth::All).await.map_err(classified)?;
@@ -25,7 +26,7 @@ impl Ec2Machines {
         let alive: Vec<_> = own.iter().filter(|found| !ending(found.state())).collect();
         if !alive.is_empty() {
             for found in &alive {
-                self.deregister(&ec2, machine, found).await?;
+                executor.deregister(found).await?;
             }
             let alive: Vec<_> = alive.iter().map(|found| found.id.clone()).collect();
             match ec2.terminate(alive.clone()).await {
@@ -50,10 +51,10 @@ impl Ec2Machines {
         }
         // A visible foreign instance proves the account.
         if !seen && foreign.is_none() {
-            self.check_account(&ec2, machine).await?;
+            executor.check_account().await?;
         }
-        self.deregister_address(&ec2, machine).await?;
-        let released = self.release_hosts(&ec2, machine).await?;
+        executor.remove_address().await?;
+        let released = executor.release_hosts().await?;
         if released == Deletion::Gone {
             self.absences.forget(&machine.uid);
             self.host_lookup_denied.forget(&machine.uid);

@@ -12,23 +12,19 @@ use machinist_provider::cloud::{CloudError, Deletion, Effect, ErrorClass, Machin
 
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
-use crate::machines::Ec2Machines;
+use crate::machines::Executor;
 use crate::machines::errors::{is_missing, is_spent_token};
 use crate::machines::launch::{HostRequest, Launch, known_host};
 use crate::machines::tags::cluster_tag;
 use crate::messages::{self, REPEATING_HOST_REQUESTS};
 
-impl Ec2Machines {
-    pub(crate) async fn host(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-        launch: &Launch,
-    ) -> Result<Option<String>, CloudError> {
-        self.release_earlier_hosts(ec2, machine, launch).await.map_err(delays_attempt)?;
+impl Executor<'_> {
+    pub(crate) async fn host(&self, launch: &Launch) -> Result<Option<String>, CloudError> {
+        let ec2 = self.ec2;
+        self.release_earlier_hosts(launch).await.map_err(delays_attempt)?;
         let place = &launch.placement;
         if let Some(host) = &place.host {
-            let tags = [(cluster_tag(&machine.cluster), "shared".to_owned())].into();
+            let tags = [(cluster_tag(&self.machine.cluster), "shared".to_owned())].into();
             // Informational: the host may belong to another account.
             if let Err(error) = ec2.tag(host, &tags).await {
                 tracing::debug!(%error, host, "cannot tag the dedicated host");
@@ -42,16 +38,11 @@ impl Ec2Machines {
 
     /// A token returns its host even after the release. A new host may not be known everywhere or usable yet, so only
     /// a host that is seen as released counts.
-    pub(crate) async fn is_host_gone(
-        &self,
-        ec2: &Ec2,
-        launch: &Launch,
-        host: Option<&str>,
-    ) -> bool {
+    pub(crate) async fn is_host_gone(&self, launch: &Launch, host: Option<&str>) -> bool {
         let own = host.filter(|_| launch.placement.own_host.is_some());
         let Some(host) = own else { return false };
-        let asked = (self.parts.clock)();
-        match self.is_gone(ec2, host).await {
+        let asked = (self.machines.parts.clock)();
+        match self.is_gone(host).await {
             Err(error) if error.category() == Category::Unauthorised => {
                 self.has_vanished(host, asked)
             }
@@ -60,9 +51,9 @@ impl Ec2Machines {
     }
 
     /// An unknown host counts as gone once it has been unknown for a while.
-    async fn is_gone(&self, ec2: &Ec2, host: &str) -> Result<bool, AwsError> {
-        let asked = (self.parts.clock)();
-        match ec2.host_state(host).await {
+    async fn is_gone(&self, host: &str) -> Result<bool, AwsError> {
+        let asked = (self.machines.parts.clock)();
+        match self.ec2.host_state(host).await {
             Ok(Some(state)) => Ok(state.starts_with("released")),
             Ok(None) => Ok(self.has_vanished(host, asked)),
             Err(error) if is_missing(&error) => Ok(self.has_vanished(host, asked)),
@@ -73,7 +64,6 @@ impl Ec2Machines {
     /// The attempt ends only when its host is released: it may not be found afterwards.
     pub(crate) async fn give_up_host(
         &self,
-        ec2: &Ec2,
         launch: &Launch,
         host: Option<String>,
         refusal: CloudError,
@@ -83,7 +73,7 @@ impl Ec2Machines {
                 && refusal.effect == Effect::None);
         let own = host.filter(|_| launch.placement.own_host.is_some() && hopeless);
         let Some(host) = own else { return refusal };
-        match self.released(ec2, &[host]).await {
+        match self.released(&[host]).await {
             Ok(()) => CloudError { effect: Effect::NoneForThisAttempt, ..refusal },
             Err(waiting) => {
                 let message = format!("{}; {}", refusal.message, waiting.message);
@@ -93,12 +83,8 @@ impl Ec2Machines {
     }
 
     /// Releases the hosts of earlier attempts and of another controller. EC2 releases no host that has an instance.
-    async fn release_earlier_hosts(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-        launch: &Launch,
-    ) -> Result<(), CloudError> {
+    async fn release_earlier_hosts(&self, launch: &Launch) -> Result<(), CloudError> {
+        let Self { ec2, machine, .. } = self;
         let mut hosts = known_hosts(machine, &launch.former_hosts);
         if let Some(now) = launch.placement.own_host.as_ref().filter(|_| launch.attempt > 1) {
             match ec2.hosts_of(&machine.uid.0).await {
@@ -111,28 +97,25 @@ impl Ec2Machines {
                 Err(error) => return Err(ec2.classify(&error)),
             }
         }
-        self.released(ec2, &hosts).await
+        self.released(&hosts).await
     }
 
-    async fn released(&self, ec2: &Ec2, hosts: &[String]) -> Result<(), CloudError> {
-        match self.release_all(ec2, hosts).await? {
+    async fn released(&self, hosts: &[String]) -> Result<(), CloudError> {
+        match self.release_all(hosts).await? {
             Deletion::Gone => Ok(()),
             Deletion::UnderWay(why) => Err(CloudError::new(ErrorClass::Unavailable, why)),
         }
     }
 
-    pub(crate) async fn release_hosts(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-    ) -> Result<Deletion, CloudError> {
+    pub(crate) async fn release_hosts(&self) -> Result<Deletion, CloudError> {
+        let Self { machines, ec2, machine } = self;
         let launch = Launch::stored(&machine.status);
         // Of an unknown format, only listed hosts are found.
         let is_unread = launch.is_none() && mentions_hosts(machine);
         let launch = launch.unwrap_or_default();
         let present = known_host(machine).map(str::to_owned);
         let known = known_hosts(machine, present.iter().chain(&launch.former_hosts));
-        let released = self.release_all(ec2, &known).await?;
+        let released = self.release_all(&known).await?;
         if released != Deletion::Gone {
             return Ok(released);
         }
@@ -143,10 +126,10 @@ impl Ec2Machines {
             Ok(hosts) => hosts.into_iter().map(|host| host.id).collect(),
             Err(error) if error.category() == Category::Unauthorised && !is_unread => {
                 let requests = unconfirmed_requests(machine, &launch);
-                let is_news =
-                    self.host_lookup_denied.missed(&machine.uid, (self.parts.clock)()).is_zero();
+                let denied =
+                    machines.host_lookup_denied.missed(&machine.uid, (machines.parts.clock)());
                 // Announced before, because it may cost money.
-                if is_news && !requests.is_empty() {
+                if denied.is_zero() && !requests.is_empty() {
                     tracing::warn!(%error, machine = %machine.key, "{REPEATING_HOST_REQUESTS}");
                     let text = format!("{REPEATING_HOST_REQUESTS} ({error})");
                     return Ok(Deletion::UnderWay(text));
@@ -160,14 +143,14 @@ impl Ec2Machines {
             Err(error) => return Err(ec2.classify(&error)),
         };
         hosts.retain(|host| !known.contains(host));
-        self.release_all(ec2, &hosts).await
+        self.release_all(&hosts).await
     }
 
     /// Releases all hosts, even if one of them fails.
-    async fn release_all(&self, ec2: &Ec2, hosts: &[String]) -> Result<Deletion, CloudError> {
+    async fn release_all(&self, hosts: &[String]) -> Result<Deletion, CloudError> {
         let mut all = Ok(Deletion::Gone);
         for host in hosts {
-            let one = self.release(ec2, host).await;
+            let one = self.release(host).await;
             if all == Ok(Deletion::Gone) {
                 all = one;
             }
@@ -175,9 +158,9 @@ impl Ec2Machines {
         all
     }
 
-    async fn release(&self, ec2: &Ec2, host: &str) -> Result<Deletion, CloudError> {
-        let asked = (self.parts.clock)();
-        let (is_unknown, why) = match ec2.release_host(host).await {
+    async fn release(&self, host: &str) -> Result<Deletion, CloudError> {
+        let asked = (self.machines.parts.clock)();
+        let (is_unknown, why) = match self.ec2.release_host(host).await {
             Ok(None) => return Ok(Deletion::Gone),
             Ok(Some((code, message))) => (code.contains("NotFound"), format!("{code}: {message}")),
             Err(error) if is_missing(&error) => (true, error.to_string()),
@@ -185,14 +168,13 @@ impl Ec2Machines {
                 // A permission that depends on tags is denied for a host that has lost them.
                 let may_be_gone =
                     matches!(error.category(), Category::Unexpected | Category::Unauthorised);
-                if may_be_gone && self.is_gone(ec2, host).await.unwrap_or(false) {
+                if may_be_gone && self.is_gone(host).await.unwrap_or(false) {
                     return Ok(Deletion::Gone);
                 }
-                return Err(ec2.classify(&error));
+                return Err(self.ec2.classify(&error));
             }
         };
-        if is_unknown && self.has_vanished(host, asked)
-            || self.is_gone(ec2, host).await.unwrap_or(false)
+        if is_unknown && self.has_vanished(host, asked) || self.is_gone(host).await.unwrap_or(false)
         {
             return Ok(Deletion::Gone);
         }
@@ -200,8 +182,8 @@ impl Ec2Machines {
     }
 
     fn has_vanished(&self, host: &str, asked: Duration) -> bool {
-        let missed = self.unknown_hosts.missed(&host.to_owned(), asked);
-        missed >= self.parts.timings.consistency
+        let missed = self.machines.unknown_hosts.missed(&host.to_owned(), asked);
+        missed >= self.machines.parts.timings.consistency
     }
 }
 

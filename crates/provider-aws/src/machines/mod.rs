@@ -48,6 +48,14 @@ pub(crate) struct Ec2Machines {
     targets: TargetLookups,
 }
 
+/// The work on one machine.
+#[derive(Clone, Copy)]
+pub(crate) struct Executor<'a> {
+    machines: &'a Ec2Machines,
+    ec2: &'a Ec2,
+    machine: &'a MachineRef,
+}
+
 impl fmt::Debug for Ec2Machines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ec2Machines").field("parts", &self.parts).finish_non_exhaustive()
@@ -58,13 +66,17 @@ impl Ec2Machines {
     pub(crate) fn new(parts: &Parts, connector: Connector) -> Self {
         Self {
             clients: Clients::new(connector, Arc::clone(&parts.clock)),
-            resolver: Resolver::new(parts),
+            resolver: Resolver::new(&parts.clock),
             absences: Absences::default(),
             host_lookup_denied: Absences::default(),
             unknown_hosts: Absences::default(),
             targets: TargetLookups::new(&parts.clock, keep_answer),
             parts: parts.clone(),
         }
+    }
+
+    fn executor<'a>(&'a self, ec2: &'a Ec2, machine: &'a MachineRef) -> Executor<'a> {
+        Executor { machines: self, ec2, machine }
     }
 
     async fn client(&self, access: &CloudAccess) -> Result<Arc<Ec2>, CloudError> {

@@ -22,13 +22,13 @@ const LONGEST_DELAY: Duration = Duration::from_hours(1);
 #[derive(Debug)]
 pub(super) struct TypeCache {
     timings: TypeTimings,
-    types: HashMap<Arc<str>, Entry>,
+    pub(super) types: HashMap<Arc<str>, Entry>,
     outage: Option<Outage>,
     alarm: Duration,
 }
 
 #[derive(Debug)]
-struct Entry {
+pub(super) struct Entry {
     known: Option<Known>,
     /// Since the last answer.
     queried: bool,
@@ -66,14 +66,6 @@ pub(super) enum Next {
 impl TypeCache {
     pub(super) fn new(timings: TypeTimings) -> Self {
         Self { timings, types: HashMap::new(), outage: None, alarm: Duration::MAX }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.types.is_empty()
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.types.clear();
     }
 
     pub(super) fn look(&mut self, name: &Arc<str>, now: Duration) -> Lookup {
@@ -163,9 +155,7 @@ impl TypeCache {
         let keep_absent = self.timings.keep_absent;
         let mut changed = Vec::new();
         for name in asked {
-            let Some(entry) = self.types.get_mut(name) else {
-                continue;
-            };
+            let Some(entry) = self.types.get_mut(name) else { continue };
             let new = found.get(&**name).copied();
             if entry.known.is_none_or(|known| known.capacity != new) {
                 changed.push(Arc::clone(name));

@@ -31,7 +31,7 @@ struct Fetcher {
 
 impl Drop for Fetcher {
     fn drop(&mut self) {
-        self.inner.remove(&self.state);
+        self.inner.accesses.lock().retain(|other| !Arc::ptr_eq(other, &self.state));
     }
 }
 

@@ -102,12 +102,28 @@ impl Ec2Types {
 
 impl CapacitySource for Ec2Types {
     fn look(&self, question: &Question) -> ObservedCapacity {
-        let now = (self.inner.clock)();
-        let (look, state, is_new) = self.inner.look(question, now);
+        let (inner, access) = (&self.inner, &question.access);
+        let now = (inner.clock)();
+        // The cache's lock is taken inside the list's lock, so that a task that is about to end cannot miss this query.
+        let mut accesses = inner.accesses.lock();
+        let found = accesses.iter().find(|state| state.access == *access).map(Arc::clone);
+        let is_new = found.is_none();
+        let state = found.unwrap_or_else(|| {
+            end_where(&mut accesses, |used| supersedes(&access.credentials, used));
+            let state = Arc::new(AccessState {
+                access: access.clone(),
+                cache: Mutex::new(TypeCache::new(inner.timings)),
+                wake: Notify::new(),
+            });
+            accesses.push(Arc::clone(&state));
+            state
+        });
+        let look = state.cache.lock().look(&question.instance_type, now);
+        drop(accesses);
         let hit = matches!(look.answer, ObservedCapacity::Present(_) | ObservedCapacity::Absent);
-        self.inner.metrics.record_lookup(hit);
+        inner.metrics.record_lookup(hit);
         if is_new {
-            let fetcher = fetcher::run(Arc::clone(&self.inner), Arc::clone(&state));
+            let fetcher = fetcher::run(Arc::clone(inner), Arc::clone(&state));
             (self.spawn)(Box::pin(fetcher));
         } else if look.wake {
             state.wake.notify_one();
@@ -131,38 +147,13 @@ impl CapacitySource for Ec2Types {
 }
 
 impl Inner {
-    /// The cache's lock is taken inside the list's lock, so that a task that is about to end cannot miss this query.
-    fn look(&self, question: &Question, now: Duration) -> (cache::Lookup, Arc<AccessState>, bool) {
-        let access = &question.access;
-        let mut accesses = self.accesses.lock();
-        let found = accesses.iter().find(|state| state.access == *access).map(Arc::clone);
-        let is_new = found.is_none();
-        let state = found.unwrap_or_else(|| {
-            end_where(&mut accesses, |used| supersedes(&access.credentials, used));
-            let state = Arc::new(AccessState {
-                access: access.clone(),
-                cache: Mutex::new(TypeCache::new(self.timings)),
-                wake: Notify::new(),
-            });
-            accesses.push(Arc::clone(&state));
-            state
-        });
-        let look = state.cache.lock().look(&question.instance_type, now);
-        drop(accesses);
-        (look, state, is_new)
-    }
-
     fn forget(&self, state: &Arc<AccessState>) -> bool {
         let mut accesses = self.accesses.lock();
-        let is_idle = state.cache.lock().is_empty();
+        let is_idle = state.cache.lock().types.is_empty();
         if is_idle {
             accesses.retain(|other| !Arc::ptr_eq(other, state));
         }
         is_idle
-    }
-
-    fn remove(&self, state: &Arc<AccessState>) {
-        self.accesses.lock().retain(|other| !Arc::ptr_eq(other, state));
     }
 
     /// No lock is held, so that listeners may query.
@@ -181,7 +172,7 @@ fn end_where(accesses: &mut Vec<Arc<AccessState>>, is_over: impl Fn(&Credentials
     accesses.retain(|state| {
         let ends = is_over(&state.access.credentials);
         if ends {
-            state.cache.lock().clear();
+            state.cache.lock().types.clear();
             state.wake.notify_one();
         }
         !ends

@@ -38,7 +38,7 @@ impl Writer {
 fn has(node: &Node, wanted: &Condition) -> bool {
     let same = |found: &&machinist_api::wire::Condition| found.kind == wanted.kind;
     let found = node.status.conditions.iter().find(same);
-    found.is_some_and(|found| found.status == wanted.status.as_str())
+    found.is_some_and(|found| found.status == wanted.status)
 }
 
 fn patch(meta: &Meta, condition: &Condition, now: Timestamp) -> Value {

@@ -3,18 +3,20 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use machinist_domain::key::{ObjectKey, Uid, Version};
+use machinist_api::names::{ANNOTATION_DRAIN, LABEL_CONTROL_PLANE};
+use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine_timings::MachineTimings;
-use machinist_domain::meta::Meta;
 use machinist_domain::retry::{Failure, Retry};
+use machinist_runtime::cache::kind::Kind as _;
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 use crate::drain::Attempt;
 use crate::drain::plan::Outcome;
 use crate::drain::pod::Termination;
 use crate::drain::snapshot::{StoredStep, Subject};
-use crate::kinds::{Hook, NodeRef};
+use crate::kinds::{self, Hook, NodeRef, Nodes};
 
 const NOW: i64 = 1_000_000;
 
@@ -26,19 +28,37 @@ fn ago(seconds: i64) -> Timestamp {
     Timestamp::from_second(NOW - seconds).unwrap()
 }
 
+/// What matters of a Node.
+pub(in crate::drain) struct Node {
+    pub(in crate::drain) control_plane: bool,
+    pub(in crate::drain) cordoned: bool,
+    pub(in crate::drain) unreachable: bool,
+    pub(in crate::drain) mark: Option<Mark>,
+}
+
 pub(in crate::drain) fn node() -> Node {
-    Node {
-        meta: Meta {
-            key: ObjectKey::new("", "n"),
-            uid: Uid("node".into()),
-            version: Version(1),
-            deleting: false,
-        },
-        control_plane: false,
-        cordoned: true,
-        unreachable: false,
-        mark: Some(Mark { started: ago(60), cordoned: true }),
-        volumes_attached: Box::default(),
+    let mark = Some(Mark { started: ago(60), cordoned: true });
+    Node { control_plane: false, cordoned: true, unreachable: false, mark }
+}
+
+impl Node {
+    pub(in crate::drain) fn seen(&self) -> Observed<Arc<kinds::Node>> {
+        let mark = self.mark.map(|mark| mark.to_string());
+        let ready = if self.unreachable { "Unknown" } else { "True" };
+        let mut node = json!({
+            "metadata": {"name": "n", "uid": "node", "resourceVersion": "1"},
+            "spec": {"unschedulable": self.cordoned},
+            "status": {"conditions": [
+                {"type": "Ready", "status": ready, "lastTransitionTime": "2026-11-16T01:00:00Z"},
+            ]},
+        });
+        if self.control_plane {
+            node["metadata"]["labels"] = json!({LABEL_CONTROL_PLANE: ""});
+        }
+        if let Some(mark) = mark {
+            node["metadata"]["annotations"] = json!({ANNOTATION_DRAIN: mark});
+        }
+        Observed::Present(Arc::new(Nodes.project(serde_json::from_value(node).unwrap())))
     }
 }
 
@@ -85,7 +105,7 @@ pub(in crate::drain) fn view(pods: Vec<Pod>) -> View {
         stored: None,
     };
     let mut view = View::new(subject, MachineTimings::default(), HashMap::new());
-    view.node = Observed::Present(node());
+    view.node = node().seen();
     view.pods = Observed::Present(pods);
     view.orphaned = Observed::Present(BTreeSet::new());
     view.volumes = Observed::Present(Vec::new());
@@ -99,9 +119,9 @@ pub(in crate::drain) fn with(mut view: View, change: impl FnOnce(&mut View)) -> 
 
 fn of_node(change: impl FnOnce(&mut Node)) -> View {
     with(view(Vec::new()), |view| {
-        let mut seen = node();
-        change(&mut seen);
-        view.node = Observed::Present(seen);
+        let mut changed = node();
+        change(&mut changed);
+        view.node = changed.seen();
     })
 }
 
@@ -231,7 +251,7 @@ fn shortens_grace_periods_on_an_unreachable_node() {
     let over = Pod { termination: Some(over), ..pod("over") };
     let silent = |pods| {
         with(view(pods), |view| {
-            view.node = Observed::Present(Node { unreachable: true, ..node() });
+            view.node = Node { unreachable: true, ..node() }.seen();
         })
     };
     let wanted = ["evict a Some(1)", "evict l Some(1)"];
@@ -278,7 +298,7 @@ fn forces_after_the_time_limit() {
     let late = |pods| {
         with(view(pods), |view| {
             let mark = Some(Mark { started: ago(7200), cordoned: true });
-            view.node = Observed::Present(Node { mark, ..node() });
+            view.node = Node { mark, ..node() }.seen();
         })
     };
     let pods = vec![pod("a"), leaving("l"), daemon("d")];
@@ -311,7 +331,7 @@ fn forces_after_the_time_limit() {
 fn requeues_no_later_than_the_time_limit() {
     let nearly = with(view(vec![leaving("l")]), |view| {
         let mark = Some(Mark { started: ago(7198), cordoned: true });
-        view.node = Observed::Present(Node { mark, ..node() });
+        view.node = Node { mark, ..node() }.seen();
     });
     check("nearly", &nearly, Step::Evicting, &[], Some(2));
 }
@@ -342,9 +362,9 @@ fn a_finished_drain_stays_finished() {
 fn reads_one_thing_after_the_other() {
     let mut view = View::new(view(Vec::new()).subject, MachineTimings::default(), HashMap::new());
     assert_eq!(next_query(&view, now()), Some(Query::Node));
-    view.node = Observed::Present(Node { mark: None, ..node() });
+    view.node = Node { mark: None, ..node() }.seen();
     assert_eq!(next_query(&view, now()), None, "pods are not listed before the drain has begun");
-    view.node = Observed::Present(node());
+    view.node = node().seen();
     assert_eq!(next_query(&view, now()), Some(Query::Pods));
     view.pods = Observed::Present(vec![pod("a"), daemon("d")]);
     assert_eq!(next_query(&view, now()), None, "DaemonSets matter only at the end");
@@ -408,7 +428,7 @@ prop_compose! {
         (view.pods, view.orphaned, view.volumes) = (pods, orphaned, volumes);
         let [cordoned, unreachable, control_plane, peer] = flags;
         let mark = started.map(|started| Mark { started: ago(started), cordoned: true });
-        view.node = Observed::Present(Node { control_plane, cordoned, unreachable, mark, ..node() });
+        view.node = Node { control_plane, cordoned, unreachable, mark }.seen();
         view.cordoned_peers = peer.then(|| "other".into()).into_iter().collect();
         view.subject.forced = forced;
         view.subject.stored = stored.map(|(at, since)| at_step(Step::ALL[at], since));
@@ -438,7 +458,7 @@ proptest! {
         let may_force = view.force(now()).is_some();
         prop_assert!(plan.force.is_none() || may_force, "budgets are honoured unless forced");
         // Nothing goes out before the node is cordoned and the drain has begun.
-        let prepared = view.node.present().is_some_and(Node::is_prepared);
+        let prepared = view.node.present().is_some_and(|node| node.unschedulable && Mark::of(node).is_some());
         if !prepared && plan.force.is_none() {
             prop_assert!(plan.pods.is_empty());
         }
@@ -465,7 +485,7 @@ proptest! {
     #[test]
     fn every_drain_makes_progress(pods in any_pods(), unreachable: bool) {
         let mut view = view(pods);
-        view.node = Observed::Present(Node { unreachable, ..node() });
+        view.node = Node { unreachable, ..node() }.seen();
         let mut left = usize::MAX;
         for _ in 0..10 {
             let plan = decide(&view, now());

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use machinist_domain::conditions::Status;
+use machinist_api::names::STATUS_TRUE;
 use machinist_domain::retry::Category;
 
 use super::*;
 use crate::drain::Mark;
 use crate::drain::decide::decide;
-use crate::drain::decide::tests::{at_step, failure, node, now, pod, refused, view, with};
-use crate::drain::snapshot::Node;
+use crate::drain::decide::tests::{Node, at_step, failure, node, now, pod, refused, view, with};
 use crate::kinds::Hook;
 
 fn told(view: &View, outcome: &Outcome) -> (Step, String, Vec<&'static str>) {
@@ -78,7 +77,7 @@ fn evicts_until_every_pod_was_tried() {
 #[test]
 fn reports_a_cordon_only_if_it_fails() {
     let fresh = with(view(Vec::new()), |view| {
-        view.node = Observed::Present(Node { cordoned: false, mark: None, ..node() });
+        view.node = Node { cordoned: false, mark: None, ..node() }.seen();
     });
     let plan = decide(&fresh, now());
     let cordoned = |cordon| Outcome { cordon: Some(cordon), ..Outcome::default() };
@@ -104,7 +103,7 @@ fn a_finished_drain_is_true_with_its_reason() {
     });
     let forced = with(view(Vec::new()), |view| view.subject.forced = true);
     let timed_out = with(view(Vec::new()), |view| {
-        view.node = Observed::Present(Node { mark: late, ..node() });
+        view.node = Node { mark: late, ..node() }.seen();
     });
     let cases = [
         (view(Vec::new()), Step::Succeeded, "DrainSucceeded", "drained"),
@@ -118,8 +117,8 @@ fn a_finished_drain_is_true_with_its_reason() {
         let told = report(&view, &decide(&view, now()), &Outcome::default(), now());
         let condition = told.condition.unwrap();
         assert_eq!(
-            (condition.status, condition.reason.as_deref()),
-            (Status::True, Some(step.as_str()))
+            (&*condition.status, condition.reason.as_deref()),
+            (STATUS_TRUE, Some(step.as_str()))
         );
         assert_eq!(condition.severity, None, "OpenShift has one only where it is False");
         let message = condition.message.unwrap();
@@ -139,7 +138,7 @@ fn reports_nothing_after_the_end() {
 #[test]
 fn reports_nothing_while_something_is_unread() {
     let late = with(view(Vec::new()), |view| {
-        view.node = Observed::Present(Node { cordoned: false, mark: None, ..node() });
+        view.node = Node { cordoned: false, mark: None, ..node() }.seen();
         view.pods = Observed::NotAsked;
         view.subject.stored = Some(at_step(Step::Cordoning, 7200));
     });

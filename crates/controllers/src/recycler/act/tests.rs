@@ -46,7 +46,7 @@ impl World {
         }
         let plan = decide(&sample.snapshot(), now());
         self.recycling.group_cache.fill(&plan.describe, sample.facts.group_age()).await;
-        (self.cloud.calls(), plan.begin.map(|begin| begin.recycle.group))
+        (self.cloud.calls(), plan.begin.map(|recycle| recycle.group))
     }
 }
 

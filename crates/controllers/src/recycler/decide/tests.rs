@@ -291,7 +291,7 @@ fn next(sample: &Sample) -> (Vec<String>, Option<String>, Vec<String>) {
     let plan = decide(&sample.snapshot(), now());
     let describe = plan.describe.iter().map(ToString::to_string).collect();
     let blocked = plan.blocked.iter().map(|(group, by)| format!("{} {}", group.name, by.reason()));
-    (describe, plan.begin.map(|begin| begin.recycle.group), blocked.collect())
+    (describe, plan.begin.map(|recycle| recycle.group), blocked.collect())
 }
 
 #[test]

@@ -162,10 +162,8 @@ impl Counting {
         window::bound(&mut self.groups, MOST_COUNTED_TEXT, besides, count);
         self.open.retain(|one| window.has(window.bucket(one.minute), now));
         self.open.sort_by_key(|one| one.minute);
-        let too_many = self.open.len().saturating_sub(MOST_OPEN);
-        self.open.drain(..too_many);
         let mut text = 0;
-        let fits = self.open.iter().rev().take_while(|one| {
+        let fits = self.open.iter().rev().take(MOST_OPEN).take_while(|one| {
             text += one.to_string().len();
             text <= MOST_OPEN_TEXT
         });

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_domain::key::{ObjectKey, Uid, Version};
-use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::queue::Queue;
@@ -20,7 +19,7 @@ use parking_lot::Mutex;
 use super::counting::Counting;
 use super::occurrence::Occurrence;
 use super::window::minute_of;
-use crate::kinds::{Event, EventRecycler, Events};
+use crate::kinds::{Event, EventRecycler};
 use crate::recycler::error::Refusal;
 use crate::recycler::settings::Settings;
 
@@ -37,23 +36,6 @@ pub struct EventTracker {
     clock: SharedClock,
     /// How long Events are collected for an EventRecycler that was just reconciled.
     gather: Duration,
-}
-
-/// The Events in the cache.
-pub trait EventList {
-    /// Calls `look` with them, while none can change.
-    fn show(&self, look: &mut dyn FnMut(&mut dyn Iterator<Item = &Event>));
-}
-
-impl EventList for Cache<Events> {
-    fn show(&self, look: &mut dyn FnMut(&mut dyn Iterator<Item = &Event>)) {
-        self.survey(|_, entries| {
-            look(&mut entries.filter_map(|entry| match entry {
-                Entry::Known(event) => Some(&**event),
-                Entry::Undecodable(_) => None,
-            }));
-        });
-    }
 }
 
 #[derive(Debug)]
@@ -104,33 +86,30 @@ impl EventTracker {
         drop(self.queue.set(Arc::clone(queue)));
     }
 
-    /// Tracks an EventRecycler, new or changed. After a change of its spec, the Events in the cache are noted again.
-    pub fn track(&self, recycler: &EventRecycler, events: &dyn EventList) {
+    /// Tracks an EventRecycler, new or changed, and returns whether [`seed`](Self::seed) has to follow.
+    pub(super) fn track(&self, recycler: &EventRecycler) -> bool {
         let mark = Counting::of(recycler).mark;
+        let mut tracked = self.tracked.lock();
+        let known = tracked.get_mut(&recycler.meta.key);
+        if let Some(known) = known.filter(|known| known.uid == recycler.meta.uid)
+            && known.generation >= recycler.generation
         {
-            let mut tracked = self.tracked.lock();
-            let known = tracked.get_mut(&recycler.meta.key);
-            if let Some(known) = known.filter(|known| known.uid == recycler.meta.uid)
-                && known.generation >= recycler.generation
-            {
-                known.advance(mark);
-                return;
-            }
-            let settings = Settings::read(recycler.spec.as_deref()).map(Arc::new);
-            let new = Tracked {
-                uid: recycler.meta.uid.clone(),
-                generation: recycler.generation,
-                settings,
-                mark,
-                seeded: false,
-                unresolved: true,
-                observed: None,
-                noted: Vec::new(),
-                most: MANY,
-            };
-            tracked.insert(recycler.meta.key.clone(), new);
+            known.advance(mark);
+            return false;
         }
-        self.seed(&recycler.meta.key, events);
+        let new = Tracked {
+            uid: recycler.meta.uid.clone(),
+            generation: recycler.generation,
+            settings: Settings::read(recycler.spec.as_deref()).map(Arc::new),
+            mark,
+            seeded: false,
+            unresolved: true,
+            observed: None,
+            noted: Vec::new(),
+            most: MANY,
+        };
+        tracked.insert(recycler.meta.key.clone(), new);
+        true
     }
 
     pub(crate) fn forget(&self, key: &ObjectKey) {
@@ -145,11 +124,9 @@ impl EventTracker {
         after: Option<&Entry<Event>>,
         position: Version,
     ) {
-        let Some(Entry::Known(event)) = after else { return };
-        let former = match before {
-            Some(Entry::Known(before)) if before.meta.uid == event.meta.uid => Some(&**before),
-            _ => None,
-        };
+        let Some(event) = after.and_then(Entry::known) else { return };
+        let former = before.and_then(Entry::known);
+        let former = former.filter(|former| former.meta.uid == event.meta.uid).map(|it| &**it);
         if former.is_some_and(|former| event.count <= former.count) {
             return;
         }
@@ -204,19 +181,17 @@ impl EventTracker {
         }
     }
 
-    /// Notes the Events in the cache, while none can change.
-    fn seed(&self, key: &ObjectKey, events: &dyn EventList) {
+    /// Notes the Events in the cache. None may change meanwhile.
+    pub(super) fn seed<'a>(&self, key: &ObjectKey, events: impl Iterator<Item = &'a Event>) {
         let now = self.clock.now();
-        events.show(&mut |events| {
-            let mut tracked = self.tracked.lock();
-            let Some(one) = tracked.get_mut(key).filter(|one| !one.seeded) else { return };
-            one.seeded = true;
-            let mark = one.mark;
-            for event in events.filter(|event| event.meta.version > mark) {
-                // How much of an Event that has grown was counted before is unknown.
-                one.note(event, None, Version(u64::MAX), now);
-            }
-        });
+        let mut tracked = self.tracked.lock();
+        let Some(one) = tracked.get_mut(key).filter(|one| !one.seeded) else { return };
+        one.seeded = true;
+        let mark = one.mark;
+        for event in events.filter(|event| event.meta.version > mark) {
+            // How much of an Event that has grown was counted before is unknown.
+            one.note(event, None, Version(u64::MAX), now);
+        }
     }
 }
 

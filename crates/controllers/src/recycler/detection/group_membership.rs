@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::observed::Observed;
-use machinist_provider::node_groups::{GroupName, InstanceFacts, InstanceId, NodeGroups};
+use machinist_provider::node_groups::{InstanceFacts, InstanceId, NodeGroups};
 use machinist_runtime::batch_cache::{BatchCache, BatchSource, BatchTimings};
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::tasks::Tasks;
@@ -73,8 +73,8 @@ impl BatchSource for Source {
             let request = self.groups.instances(region, instances);
             let result = match tokio::time::timeout(self.timings.cloud_call, request).await {
                 Ok(Ok(found)) => {
-                    let group_of = |facts: InstanceFacts| (facts.id, facts.group);
-                    Ok(found.into_iter().map(group_of).collect::<BTreeMap<_, _>>())
+                    let group_of = |facts: InstanceFacts| Some((facts.id, facts.group?.0));
+                    Ok(found.into_iter().filter_map(group_of).collect::<BTreeMap<_, _>>())
                 }
                 Ok(Err(error)) => Err(error.to_string()),
                 Err(_) => Err(messages::no_answer(self.timings.cloud_call)),
@@ -83,12 +83,9 @@ impl BatchSource for Source {
                 let instances = instances.len();
                 tracing::warn!(%error, %region, instances, "cannot look up the groups of instances");
             }
-            let of = |instance| match &result {
-                Err(error) => Observed::Unknown(error.clone()),
-                Ok(found) => match found.get(instance).and_then(Option::as_ref) {
-                    Some(GroupName(group)) => Observed::Present(Arc::clone(group)),
-                    None => Observed::Absent,
-                },
+            let of = |instance: &InstanceId| {
+                let group = result.as_ref().map(|groups| groups.get(instance).cloned());
+                Membership::from(group.map_err(Clone::clone))
             };
             instances.iter().map(of).collect()
         })

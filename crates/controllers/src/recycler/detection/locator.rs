@@ -34,14 +34,9 @@ pub struct Locator {
 
 impl Locator {
     pub(crate) fn locate(&self, occurrence: Occurrence, settings: &Settings) -> Located {
-        let (node, target) = match self.node_of(&occurrence) {
-            Ok(node) => {
-                let target = self.group_of(&node, settings).unwrap_or_else(Target::Unresolved);
-                (Some(node), target)
-            }
-            Err(why) => (None, Target::Unresolved(why)),
-        };
-        Located { occurrence, node, target }
+        let node = self.node_of(&occurrence);
+        let target = node.clone().and_then(|node| self.group_of(&node, settings));
+        Located { occurrence, node: node.ok(), target: target.unwrap_or_else(Target::Unresolved) }
     }
 
     fn node_of(&self, occurrence: &Occurrence) -> Result<Arc<str>, String> {
@@ -62,10 +57,7 @@ impl Locator {
 
     fn node(&self, name: &Arc<str>) -> Option<Arc<Node>> {
         let key = ObjectKey { namespace: "".into(), name: Arc::clone(name) };
-        match self.nodes.get(&key)? {
-            Entry::Known(node) => Some(node),
-            Entry::Undecodable(_) => None,
-        }
+        self.nodes.get(&key)?.known().cloned()
     }
 
     fn group_of(&self, name: &Arc<str>, settings: &Settings) -> Result<Target, String> {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinist_runtime::cache::Cache;
+use machinist_runtime::cache::store::Entry;
 
 pub use self::counting::Counting;
 use self::counting::Target;
@@ -47,6 +48,17 @@ impl Detection {
         let tracker = Arc::clone(&self.tracker);
         self.events
             .attend(move |before, after, position| tracker.event_changed(before, after, position));
+    }
+
+    /// Tracks an EventRecycler, new or changed. After a change of its spec, the Events in the cache are noted again,
+    /// while none can change.
+    pub fn track(&self, recycler: &EventRecycler) {
+        if self.tracker.track(recycler) {
+            self.events.survey(|_, entries| {
+                let events = entries.filter_map(Entry::known).map(|event| &**event);
+                self.tracker.seed(&recycler.meta.key, events);
+            });
+        }
     }
 
     /// The plan of an EventRecycler that recycles nothing; `None` if it is not tracked.

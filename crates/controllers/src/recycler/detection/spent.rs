@@ -16,9 +16,6 @@ pub(in crate::recycler) struct Spent<'a>(BTreeMap<&'a GroupRef, Option<Minute>>)
 impl<'a> Spent<'a> {
     pub(in crate::recycler) fn of(facts: &'a Facts) -> Self {
         let mut groups = BTreeMap::new();
-        if facts.status.recycle_history.iter().flatten().next().is_none() {
-            return Self(groups);
-        }
         for group in facts.reopened.iter().chain(&facts.news).filter_map(Located::group) {
             let last = || history::last(&facts.status, group, false).map(minute_of);
             groups.entry(group).or_insert_with(last);

@@ -5,7 +5,6 @@ use machinist_domain::retry::{Category, Retry};
 use serde_json::json;
 
 use super::*;
-use crate::recycler::recycling;
 use crate::recycler::samples::{Sample, now};
 
 fn failure() -> Failure {
@@ -29,10 +28,8 @@ fn all_messages() {
         ("condition Recycling=True", "InProgress", in_progress(&[text("workers")], &[])),
         ("condition Recycling=False", "DryRun", dry_run("workers")),
     ];
-    let blocked = [BlockedBy::NotFound, BlockedBy::Unreachable(failure())];
-    let refused = recycling::messages::refusals().into_iter().map(BlockedBy::Refused);
-    for by in blocked.into_iter().chain(refused) {
-        rows.push(("Event Warning", "RecycleRefused", cannot_recycle("workers", &by)));
+    for refusal in recycling::messages::refusals(failure()) {
+        rows.push(("Event Warning", "RecycleRefused", cannot_recycle("workers", &refusal)));
     }
     for hold in [
         Hold::Active,

@@ -8,10 +8,12 @@ use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycledInstance, Step};
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::key::Uid;
+use machinist_domain::retry::Failure;
 use machinist_provider::node_groups::{Group, GroupRef, InstanceId};
 
 use super::mark::Mark;
-use super::snapshot::{Node, REPLACES, is_spared, suspended, takes_back};
+use super::snapshot::{REPLACES, is_spared, suspended, takes_back};
+use crate::kinds::Node;
 
 /// A request to recycle a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct Request {
 /// Why a group cannot be recycled. The texts are in `messages`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
+    NotFound,
+    Unreachable(Failure),
     Empty,
     Deleting,
     Suspended(&'static str),
@@ -42,12 +46,12 @@ pub enum Refusal {
     RefreshRunning,
 }
 
-impl std::error::Error for Refusal {}
-
 impl Refusal {
     /// The reason as it is stored. Reasons are never renamed.
     pub fn reason(&self) -> &'static str {
         match self {
+            Self::NotFound => "NotFound",
+            Self::Unreachable(_) => "Unreachable",
             Self::Empty => "Empty",
             Self::Deleting => "Deleting",
             Self::Suspended(_) => "Suspended",
@@ -67,7 +71,7 @@ impl Refusal {
 pub fn begin(
     request: &Request,
     group: &Group,
-    nodes: &BTreeMap<InstanceId, Node>,
+    nodes: &BTreeMap<InstanceId, Arc<Node>>,
     own_node: Option<&str>,
     is_active: impl Fn(&str) -> bool,
     now: Timestamp,
@@ -105,12 +109,9 @@ pub fn begin(
 pub(super) fn refusal(
     strategy: Strategy,
     group: &Group,
-    nodes: &BTreeMap<InstanceId, Node>,
+    nodes: &BTreeMap<InstanceId, Arc<Node>>,
     own_node: Option<&str>,
 ) -> Option<Refusal> {
-    if group.deleting {
-        return Some(Refusal::Deleting);
-    }
     let mut going = group.members.iter().filter(|member| !member.lifecycle.is_leaving());
     if going.clone().next().is_none() {
         return Some(Refusal::Empty);
@@ -145,7 +146,7 @@ pub(super) fn refusal(
 
 pub(super) fn instances(
     group: &Group,
-    nodes: &BTreeMap<InstanceId, Node>,
+    nodes: &BTreeMap<InstanceId, Arc<Node>>,
 ) -> Vec<RecycledInstance> {
     let going = group.members.iter().filter(|member| !member.lifecycle.is_leaving());
     going

@@ -111,6 +111,23 @@ fn at(snapshot: &Snapshot, step: Step, now: Timestamp) -> Plan {
     Plan::Store(Box::new(Recycle { step, step_since: now, message, ..recycle }))
 }
 
+/// Stores states of instances that have changed. Each of them restarts the timeout of the step.
+fn progress(
+    snapshot: &Snapshot,
+    now: Timestamp,
+    state: impl Fn(&RecycledInstance) -> InstanceState,
+) -> Option<Plan> {
+    let mut further = Recycle { step_since: now, ..snapshot.recycle.clone() };
+    let mut any = false;
+    for instance in &mut further.instances {
+        let state = state(instance);
+        if state != instance.state {
+            (instance.state, instance.since, any) = (state, Some(now), true);
+        }
+    }
+    any.then(|| Plan::Store(Box::new(further)))
+}
+
 /// Stores that the recycle is given up, at the step that rolls back what was done.
 fn give_up(snapshot: &Snapshot, failure: RecycleFailure, why: String, now: Timestamp) -> Plan {
     let recycle = snapshot.recycle.clone();

@@ -14,6 +14,7 @@ use machinist_provider::node_groups::mark::fits;
 use super::messages;
 
 const VERSION: &str = "v1";
+const BEFORE: &str = "before=";
 
 /// The prefix of owners that are EventRecyclers.
 const RECYCLER: &str = "recycler/";
@@ -41,10 +42,10 @@ pub(crate) fn owner_of(recycler: &str) -> String {
 /// The mark of a recycle. Instances beyond the size limit are left out, and are not replaced after a resume.
 pub(crate) fn write(recycle: &Recycle, owner: &str) -> String {
     let Recycle { id, strategy, original: Sizes { min, max, desired }, started, .. } = recycle;
-    let strategy = word(*strategy);
+    let strategy = strategy.as_str();
     let mut text = format!("{VERSION} {id} {owner} {strategy} {min}/{max}/{desired} {started}");
     if let Some(before) = &recycle.refresh_before {
-        let _infallible = write!(text, " before={before}");
+        let _infallible = write!(text, " {BEFORE}{before}");
     }
     for instance in &recycle.instances {
         let longer = format!("{text} {}", instance.id);
@@ -64,17 +65,14 @@ impl Mark {
             return None;
         }
         let (id, owner) = (words.next()?.to_owned(), words.next()?.to_owned());
-        let strategy = words.next().and_then(read_word)?;
+        let strategy = serde_json::from_value(words.next()?.into()).ok()?;
         let mut sizes = words.next()?.split('/').map(|size| size.parse().ok());
         let mut size = || sizes.next().flatten();
         let original = Sizes { min: size()?, max: size()?, desired: size()? };
         let started = words.next()?.parse().ok()?;
         let mut words = words.peekable();
-        let refresh_before = words.peek().and_then(|word| word.strip_prefix("before="));
-        let refresh_before = refresh_before.map(str::to_owned);
-        if refresh_before.is_some() {
-            words.next();
-        }
+        let before = words.next_if(|word| word.starts_with(BEFORE));
+        let refresh_before = before.and_then(|word| word.strip_prefix(BEFORE)).map(str::to_owned);
         let instances = words.map(str::to_owned).collect();
         Some(Self { id, owner, strategy, original, started, refresh_before, instances })
     }
@@ -107,19 +105,6 @@ impl Mark {
             message: Some(messages::RESUMED.to_owned()),
         }
     }
-}
-
-fn word(strategy: Strategy) -> &'static str {
-    match strategy {
-        Strategy::Replace => "Replace",
-        Strategy::InstanceRefresh => "InstanceRefresh",
-        Strategy::ScaleToZero => "ScaleToZero",
-    }
-}
-
-fn read_word(text: &str) -> Option<Strategy> {
-    let all = [Strategy::Replace, Strategy::InstanceRefresh, Strategy::ScaleToZero];
-    all.into_iter().find(|strategy| word(*strategy) == text)
 }
 
 #[cfg(test)]

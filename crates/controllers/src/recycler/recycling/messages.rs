@@ -11,6 +11,8 @@ use crate::recycler::messages::span;
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotFound => f.write_str("Auto Scaling group not found"),
+            Self::Unreachable(failure) => f.write_str(&failure.message),
             Self::Empty => f.write_str("the group has no instances"),
             Self::Deleting => f.write_str("the group is being deleted"),
             Self::Suspended(process) => f.write_str(&suspended(process)),
@@ -121,8 +123,10 @@ pub(super) fn failed(group: &str, failure: Option<RecycleFailure>, why: Option<&
 
 /// One of each refusal, for snapshots.
 #[cfg(test)]
-pub(in crate::recycler) fn refusals() -> Vec<Refusal> {
+pub(in crate::recycler) fn refusals(failure: machinist_domain::retry::Failure) -> Vec<Refusal> {
     vec![
+        Refusal::NotFound,
+        Refusal::Unreachable(failure),
         Refusal::Empty,
         Refusal::Deleting,
         Refusal::Suspended("Launch"),

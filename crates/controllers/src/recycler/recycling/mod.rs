@@ -26,7 +26,6 @@ use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::node_groups::NodeGroups;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::index::Index;
-use machinist_runtime::cache::store::Entry;
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::cluster::Session;
 use parking_lot::Mutex;
@@ -77,8 +76,8 @@ impl Recycling {
         let patient = MachineTimings { drain: Duration::MAX, ..drain };
         let cloud = Arc::clone(&groups);
         let by_instance = nodes.index_entries(move |entry| {
-            let Entry::Known(node) = entry else { return Vec::new() };
-            let found = node.provider_id.as_deref().and_then(|id| cloud.locate(id));
+            let provider_id = entry.known().and_then(|node| node.provider_id.as_deref());
+            let found = provider_id.and_then(|id| cloud.locate(id));
             found.into_iter().map(|found| found.id.0).collect()
         });
         Self {

@@ -11,9 +11,9 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::Recycling;
-use super::snapshot::{Node, Settings, Snapshot, group_of};
+use super::snapshot::{Settings, Snapshot, group_of};
 use crate::drain::{self, StoredStep, Subject};
-use crate::kinds::{self, NodeRef};
+use crate::kinds::{Node, NodeRef};
 
 /// Since when a drain waits for these volumes. Each volume that is detached restarts the timeout.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ impl Recycling {
             owner,
             settings,
             group,
-            nodes: nodes.into_iter().map(|(id, node)| (id, Node::of(&node))).collect(),
+            nodes,
             drains,
             own_node: self.own_node.clone(),
             cancelled: false,
@@ -63,7 +63,7 @@ impl Recycling {
     }
 
     /// The Node of an instance, by a live read where the answer to a write was lost.
-    async fn node_of(&self, instance: &InstanceId) -> Result<Option<Arc<kinds::Node>>, ApiError> {
+    async fn node_of(&self, instance: &InstanceId) -> Result<Option<Arc<Node>>, ApiError> {
         for key in self.by_instance.get(&instance.0) {
             if let Some(Entry::Known(node)) = self.nodes.get_certain(&key).await? {
                 return Ok(Some(node));
@@ -76,11 +76,8 @@ impl Recycling {
     pub fn nodes_of<'a>(
         &self,
         instances: impl IntoIterator<Item = &'a InstanceId>,
-    ) -> BTreeMap<InstanceId, Node> {
-        let known = |key: &ObjectKey| match self.nodes.get(key) {
-            Some(Entry::Known(node)) => Some(Node::of(&node)),
-            Some(Entry::Undecodable(_)) | None => None,
-        };
+    ) -> BTreeMap<InstanceId, Arc<Node>> {
+        let known = |key: &ObjectKey| self.nodes.get(key)?.known().cloned();
         let found = instances.into_iter().filter_map(|id| {
             let node = self.by_instance.get(&id.0).iter().find_map(known)?;
             Some((id.clone(), node))
@@ -89,7 +86,7 @@ impl Recycling {
     }
 
     /// Observes a drain, and remembers since when volumes are waited for. A restart extends the wait.
-    async fn observe_drain(&self, node: &kinds::Node) -> drain::View {
+    async fn observe_drain(&self, node: &Node) -> drain::View {
         let uid = &node.meta.uid;
         let waits = self.volume_waits.lock().get(uid).cloned();
         let stored = waits

@@ -46,23 +46,19 @@ pub fn report(
         (Plan::Over, _) => quiet(None),
         (Plan::Wait { pause, why }, _) => {
             let why = draining(snapshot, now).unwrap_or_else(|| why.clone());
-            with_message(quiet(Some(Retry::Again(*pause))), why)
+            with_message(quiet(Some(Retry::Again(*pause))), Some(why))
         }
         (_, Outcome::Failed(failure)) => {
             let retry = Some(retry_of(snapshot, failure.retry, now));
             let trouble = Some(failure.message.clone());
             let report = RecycleReport { trouble, ..quiet(retry) };
-            with_message(report, failure.message.clone())
+            with_message(report, Some(failure.message.clone()))
         }
         (_, Outcome::Outdated) => quiet(Some(Retry::Soon)),
         (_, Outcome::DryRun) => quiet(Some(Retry::Again(poll))),
         (Plan::Drain(verdicts), Outcome::Drained(done)) => {
             let (why, again) = drained(snapshot, verdicts, done, now);
-            let report = quiet(Some(Retry::Again(again.unwrap_or(poll))));
-            match why {
-                Some(why) => with_message(report, why),
-                None => report,
-            }
+            with_message(quiet(Some(Retry::Again(again.unwrap_or(poll)))), why)
         }
         (_, Outcome::Done | Outcome::Nothing | Outcome::Drained(_)) => {
             let settle = poll.min(snapshot.settings.settle);
@@ -85,9 +81,9 @@ fn retry_of(snapshot: &Snapshot, retry: Retry, now: Timestamp) -> Retry {
 }
 
 /// Sets the message, unless it has the reason why the recycle is given up.
-fn with_message(mut report: RecycleReport, why: String) -> RecycleReport {
-    if report.recycle.failure.is_none() {
-        report.recycle.message = Some(why);
+fn with_message(mut report: RecycleReport, why: Option<String>) -> RecycleReport {
+    if report.recycle.failure.is_none() && why.is_some() {
+        report.recycle.message = why;
     }
     report
 }

@@ -8,12 +8,14 @@ use crate::drain::Mark as DrainMark;
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycledInstance, Step};
 use machinist_api::event_recycler::spec::Strategy;
-use machinist_domain::key::{ObjectKey, Uid, Version};
-use machinist_domain::meta::Meta;
+use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::observed::Observed;
 use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member, Sizes};
+use machinist_runtime::cache::kind::Kind as _;
+use serde_json::{Value, json};
 
-use super::snapshot::{Node, Settings, Snapshot};
+use super::snapshot::{Settings, Snapshot};
+use crate::kinds::{Node, Nodes};
 
 pub(super) fn now() -> Timestamp {
     "2026-11-16T02:00:00Z".parse().unwrap()
@@ -74,19 +76,30 @@ pub(super) fn group(ids: &[&str]) -> Group {
     }
 }
 
-pub(super) fn node(id: &str) -> Node {
-    let name = format!("node-of-{id}");
-    Node {
-        meta: Meta {
-            key: ObjectKey::new("", name.as_str()),
-            uid: Uid(format!("uid-{id}").into()),
-            version: Version(1),
-            deleting: false,
+fn node_with(id: &str, annotations: &Value, cordoned: bool, ready: &str) -> Arc<Node> {
+    let node = json!({
+        "metadata": {
+            "name": format!("node-of-{id}"), "uid": format!("uid-{id}"), "resourceVersion": "1",
+            "annotations": annotations,
         },
-        ready: true,
-        cordoned: false,
-        mark: None,
-    }
+        "spec": {"unschedulable": cordoned},
+        "status": {"conditions": [{"type": "Ready", "status": ready}]},
+    });
+    Arc::new(Nodes.project(serde_json::from_value(node).unwrap()))
+}
+
+pub(super) fn node(id: &str) -> Arc<Node> {
+    node_with(id, &json!({}), false, "True")
+}
+
+pub(super) fn unready_node(id: &str) -> Arc<Node> {
+    node_with(id, &json!({}), false, "False")
+}
+
+/// A Node that was cordoned, by a drain if it has a mark.
+pub(super) fn cordoned_node(id: &str, mark: Option<DrainMark>) -> Arc<Node> {
+    let annotations = mark.map_or(json!({}), |mark| json!({ANNOTATION_DRAIN: mark.to_string()}));
+    node_with(id, &annotations, true, "True")
 }
 
 /// A group whose recycle is stored on it, with a ready Node for every member.

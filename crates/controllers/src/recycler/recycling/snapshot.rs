@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::drain::Mark as DrainMark;
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycledInstance};
-use machinist_api::names::ANNOTATION_DRAIN;
-use machinist_domain::meta::Meta;
 use machinist_domain::observed::Observed;
 use machinist_provider::node_groups::{Group, GroupRef, InstanceId, Lifecycle, Member};
 
@@ -16,7 +13,7 @@ use super::begin::Refusal;
 use super::mark::Mark;
 use super::messages;
 use crate::drain;
-use crate::kinds;
+use crate::kinds::Node;
 
 /// Input of the decision about one recycle.
 #[derive(Debug, Clone)]
@@ -28,7 +25,7 @@ pub struct Snapshot {
     /// The group.
     pub group: GroupState,
     /// Nodes by instance: of the members, and of the instances to replace.
-    pub nodes: BTreeMap<InstanceId, Node>,
+    pub nodes: BTreeMap<InstanceId, Arc<Node>>,
     pub(crate) drains: BTreeMap<InstanceId, drain::View>,
     pub(crate) own_node: Option<Arc<str>>,
     /// Whether the EventRecycler is being deleted. The recycle is rolled back then, even with `dryRun`.
@@ -71,14 +68,6 @@ impl Default for Settings {
 
 pub(crate) type GroupState = Observed<Box<Group>>;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
-    pub meta: Meta,
-    pub ready: bool,
-    pub cordoned: bool,
-    pub mark: Option<DrainMark>,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Marked {
     No,
@@ -86,17 +75,6 @@ pub(crate) enum Marked {
     /// That of this recycle, with other sizes.
     Outdated,
     Foreign,
-}
-
-impl Node {
-    pub(crate) fn of(node: &kinds::Node) -> Self {
-        Self {
-            meta: node.meta.clone(),
-            ready: node.is_ready(),
-            cordoned: node.unschedulable,
-            mark: node.annotations.get(ANNOTATION_DRAIN).and_then(DrainMark::read),
-        }
-    }
 }
 
 impl Snapshot {
@@ -116,7 +94,7 @@ impl Snapshot {
         }
     }
 
-    pub(crate) fn node(&self, instance: &str) -> Option<&Node> {
+    pub(crate) fn node(&self, instance: &str) -> Option<&Arc<Node>> {
         self.nodes.get(&InstanceId::from(instance))
     }
 
@@ -125,7 +103,7 @@ impl Snapshot {
         let node = self.nodes.get(&member.id);
         member.lifecycle == Lifecycle::InService
             && member.healthy
-            && node.is_some_and(|node| node.ready && !node.cordoned)
+            && node.is_some_and(|node| node.is_ready() && !node.unschedulable)
     }
 
     pub(crate) fn is_own(&self, instance: &RecycledInstance) -> bool {

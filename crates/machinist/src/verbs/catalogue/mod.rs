@@ -25,11 +25,7 @@ pub(crate) fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
     let text = match arguments.output {
         ListFormat::Table => view::table(&found, false),
         ListFormat::Wide => view::table(&found, true),
-        ListFormat::Json => {
-            let mut json = serde_json::to_string_pretty(&shown)?;
-            json.push('\n');
-            json
-        }
+        ListFormat::Json => serde_json::to_string_pretty(&shown)? + "\n",
         ListFormat::Yaml => serde_saphyr::to_string(&shown)?,
     };
     if !found.is_empty() {

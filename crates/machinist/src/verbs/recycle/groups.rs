@@ -17,13 +17,13 @@ use crate::verbs::table::table;
 /// An instance in JSON and YAML.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown {
-    instance_id: String,
-    cluster: Option<String>,
-    node_group: Option<String>,
-    auto_scaling_group: Option<String>,
-    instance_type: Option<String>,
-    zone: Option<String>,
+struct Shown<'a> {
+    instance_id: &'a str,
+    cluster: Option<&'a str>,
+    node_group: Option<&'a str>,
+    auto_scaling_group: Option<&'a str>,
+    instance_type: Option<&'a str>,
+    zone: Option<&'a str>,
     state: String,
 }
 
@@ -73,32 +73,27 @@ fn ids(arguments: &[String]) -> anyhow::Result<Vec<InstanceId>> {
     Ok(ids)
 }
 
-impl Shown {
-    fn of(facts: &InstanceFacts) -> Self {
-        let text = |text: &Option<std::sync::Arc<str>>| text.as_deref().map(str::to_owned);
+impl<'a> Shown<'a> {
+    fn of(facts: &'a InstanceFacts) -> Self {
         Self {
-            instance_id: facts.id.to_string(),
-            cluster: text(&facts.cluster),
-            node_group: text(&facts.node_group),
-            auto_scaling_group: facts.group.as_ref().map(ToString::to_string),
-            instance_type: text(&facts.instance_type),
-            zone: text(&facts.zone),
+            instance_id: &facts.id.0,
+            cluster: facts.cluster.as_deref(),
+            node_group: facts.node_group.as_deref(),
+            auto_scaling_group: facts.group.as_ref().map(|group| &*group.0),
+            instance_type: facts.instance_type.as_deref(),
+            zone: facts.zone.as_deref(),
             state: format!("{:?}", facts.state),
         }
     }
 }
 
-fn as_table(shown: &[Shown]) -> String {
-    let cell = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+fn as_table(shown: &[Shown<'_>]) -> String {
     let rows = shown.iter().map(|one| {
-        vec![
-            one.instance_id.clone(),
-            cell(&one.cluster),
-            cell(&one.node_group),
-            cell(&one.auto_scaling_group),
-            cell(&one.instance_type),
-            one.state.clone(),
-        ]
+        let Shown { cluster, node_group, auto_scaling_group, instance_type, .. } = *one;
+        let cells = [cluster, node_group, auto_scaling_group, instance_type];
+        let cells = cells.map(|cell| cell.unwrap_or("-"));
+        let row = [one.instance_id].into_iter().chain(cells).chain([one.state.as_str()]);
+        row.map(str::to_owned).collect()
     });
     let headings = ["INSTANCE ID", "CLUSTER", "NODE GROUP", "AUTO SCALING GROUP", "TYPE", "STATE"];
     table(&headings, rows.collect())

@@ -86,9 +86,8 @@ pub(super) fn watching(terms: &[String], threshold: u32, window: Duration) -> St
 
 pub(super) fn counts(counts: &[String], unmapped: Option<&str>) -> String {
     let unmapped = unmapped.map(|example| format!("without a group: {example}"));
-    let parts: Vec<_> =
-        Some(counts.join(", ")).filter(|text| !text.is_empty()).into_iter().collect();
-    parts.into_iter().chain(unmapped).collect::<Vec<_>>().join("; ")
+    let counts = Some(counts.join(", ")).filter(|text| !text.is_empty());
+    counts.into_iter().chain(unmapped).collect::<Vec<_>>().join("; ")
 }
 
 pub(super) fn would_recycle(group: &GroupRef, events: u64) -> String {

@@ -29,18 +29,14 @@ pub(crate) fn main(
 ) -> anyhow::Result<()> {
     // These verbs print their results themselves.
     logging::start(log, "error");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(async {
+    super::block_on(tokio::runtime::Builder::new_current_thread(), async {
         match &arguments.command {
             RecycleCommand::Search(search) => search::main(arguments, search).await,
             RecycleCommand::Groups(groups) => groups::main(arguments, groups, providers).await,
             RecycleCommand::Run(run) => run::main(arguments, run, providers).await,
             RecycleCommand::Watch(watch) => watch::main(arguments, watch, providers).await,
         }
-    });
-    // A DNS lookup that hangs must not delay the exit.
-    runtime.shutdown_background();
-    result
+    })
 }
 
 /// Prints values in JSON or YAML, or the table.

@@ -1,13 +1,15 @@
 //! The manifests of `deploy/recycler` give every right that is needed, and no more: two processes recycle a group as
 //! their ServiceAccount, nothing that they ask for is forbidden, and a right that they did not use is one of which we
-//! know when they would.
+//! know when they would. They write exactly the fields that the recycler declares.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use machinist_controllers::recycler;
 use machinist_testbed::audit::{AuditEntry, AuditLog};
 use machinist_testbed::kubectl::kubectl;
+use machinist_testbed::ownership;
 use machinist_testbed::poll;
 use machinist_testbed::process::Process;
 use machinist_testbed::service_account;
@@ -15,7 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::process;
-use super::world::{PATIENCE, RecyclerWorld, alone};
+use super::world::{PATIENCE, RecyclerWorld, audited};
 
 const NAMESPACE: &str = "kube-system";
 const ACCOUNT: &str = "kaws-operator";
@@ -34,7 +36,7 @@ const RARE: [&str; 4] = [
 
 #[test]
 fn a_group_is_recycled_with_the_rights_of_the_manifests_and_no_more() -> Result<()> {
-    alone(async |world| {
+    audited(async |world| {
         let documents = install(world).await?;
         let deployment = documents.iter().find(|one| one["kind"] == "Deployment");
         let deployment = deployment.context("a Deployment")?;
@@ -100,11 +102,13 @@ async fn led_by(world: &RecyclerWorld, process: &Process) -> Result<()> {
     .await
 }
 
-/// What the account asked for, once its watches have ended.
+/// What the account asked for, once its watches have ended and its writes match the declaration.
 async fn requests(world: &RecyclerWorld) -> Result<Vec<AuditEntry>> {
     let user = format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}");
     poll::eventually(PATIENCE, "the watches to end", || async {
         let mut all = AuditLog::of(&world.control_plane).read_new()?;
+        let written = ownership::touches(&all, |entry| entry.user == user);
+        ownership::compare(&ownership::claims(&recycler::DECLARATION), &written)?;
         all.retain(|entry| entry.user == user);
         for resource in ["events", "pods", "nodes", "eventrecyclers", "leases"] {
             let ended = |entry: &AuditEntry| entry.verb == "watch" && entry.resource == resource;

@@ -20,6 +20,7 @@ use machinist_testbed::World;
 use machinist_testbed::aws::estate::GroupFacts;
 use machinist_testbed::aws::{AwsBed, Call, Estate, Kubelets};
 use machinist_testbed::cluster;
+use machinist_testbed::ownership;
 use machinist_testbed::poll;
 use machinist_testbed::process::Process;
 use serde_json::{Value, json};
@@ -78,6 +79,15 @@ pub(crate) fn alone(test: impl AsyncFnOnce(&RecyclerWorld) -> Result<()>) -> Res
     RUNTIME.block_on(async { test(&RecyclerWorld::new().await?).await })
 }
 
+/// The same, with the bodies of writes in the audit log.
+pub(crate) fn audited(test: impl AsyncFnOnce(&RecyclerWorld) -> Result<()>) -> Result<()> {
+    RUNTIME.block_on(async {
+        let world = RecyclerWorld::on(ownership::control_plane()).await?;
+        cluster::install_crds(&world.control_plane).await?;
+        test(&world).await
+    })
+}
+
 /// The same, where the API server does not even know our kinds.
 pub(crate) fn bare(test: impl AsyncFnOnce(&RecyclerWorld) -> Result<()>) -> Result<()> {
     RUNTIME.block_on(async { test(&RecyclerWorld::bare().await?).await })
@@ -99,7 +109,11 @@ impl RecyclerWorld {
     }
 
     async fn bare() -> Result<Self> {
-        let (control_plane, cloud) = tokio::join!(ControlPlane::start(), AwsBed::start());
+        Self::on(ControlPlane::start()).await
+    }
+
+    async fn on(control_plane: impl Future<Output = Result<ControlPlane>>) -> Result<Self> {
+        let (control_plane, cloud) = tokio::join!(control_plane, AwsBed::start());
         let (control_plane, cloud) = (control_plane?, cloud?);
         let estate = Arc::new(Estate::found(cloud.moto(), REGION, "recycled").await?);
         let boot = Duration::from_millis(200);

@@ -152,7 +152,7 @@ impl Ec2Machines {
             return ObservedInstance::Present(look.instance(found, machine, settings).into());
         }
         match self.may_still_appear(machine, look.asked) {
-            None => match self.check_account(&look.ec2, machine).await {
+            None => match self.executor(&look.ec2, machine).check_account().await {
                 Ok(()) => ObservedInstance::Absent,
                 Err(error) => ObservedInstance::Unknown(error.failure()),
             },
@@ -174,7 +174,7 @@ impl Ec2Machines {
         let settings = self.cluster_settings().await?;
         let mut repaired = found.clone();
         // Load balancers first: they matter more than tags. Each is tried even if the other fails.
-        let registered = self.register(&look.ec2, machine, found, &settings).await;
+        let registered = self.executor(&look.ec2, machine).register(found, &settings).await;
         let missing = instance::missing_tags(found, machine, Some(&settings));
         if !missing.is_empty() {
             let tagged = look.ec2.tag(&found.id, &missing).await;

@@ -43,9 +43,10 @@ impl Ec2Machines {
         refuse_region_change(machine)?;
         let settings = self.cluster_settings().await?;
         let ec2 = self.client(&machine.access).await?;
-        let resolved = match self.resolver.resolve(&ec2, machine, &config).await {
+        let executor = self.executor(&ec2, machine);
+        let resolved = match executor.resolve(&config).await {
             Ok(resolved) => resolved,
-            Err(error) => return Err(self.or_wrong_account(&ec2, machine, &config, error).await),
+            Err(error) => return Err(executor.or_wrong_account(&config, error).await),
         };
         let mut status = assemble(machine, &config, resolved, &settings).into_status(machine)?;
         // These belong to an earlier attempt; its host is among the former hosts.
@@ -59,8 +60,9 @@ impl Ec2Machines {
         let machine = &*in_stored_region(machine);
         let launch = Launch::of(machine)?;
         let ec2 = self.client(&machine.access).await?;
+        let executor = self.executor(&ec2, machine);
         let user_data = match &launch.user_data_secret {
-            Some(secret) => match self.resolver.user_data(machine, secret).await {
+            Some(secret) => match executor.user_data(secret).await {
                 Ok(data) => Some(data.to_string()),
                 // The request cannot be repeated, but an earlier one may have succeeded.
                 Err(error) => {
@@ -75,7 +77,7 @@ impl Ec2Machines {
         };
         // The request restarts the wait for the instance to be listed.
         self.absences.forget(&machine.uid);
-        let host = self.host(&ec2, machine, &launch).await;
+        let host = executor.host(&launch).await;
         let host = host.map_err(|error| or_outdated(error, machine, &launch))?;
         match ec2.run(&launch, host.as_deref(), user_data).await {
             Ok(found) => Ok(created(&found, machine)),
@@ -85,7 +87,7 @@ impl Ec2Machines {
                     return Ok(instance);
                 }
                 let error = ec2.classify_launch(&error, &launch);
-                Err(self.give_up_host(&ec2, &launch, host, error).await)
+                Err(executor.give_up_host(&launch, host, error).await)
             }
             Err(refusal) => {
                 let error = ec2.classify_launch(&refusal, &launch);
@@ -96,18 +98,17 @@ impl Ec2Machines {
                         return Ok(instance);
                     }
                     // The values may have been resolved in another account.
-                    self.check_account(&ec2, machine).await?;
+                    executor.check_account().await?;
                 }
                 if error.class == ErrorClass::InvalidConfiguration
                     || refusal.has_code("InvalidGroup.NotFound")
                 {
-                    error = self.or_stale(&ec2, machine, &launch, error).await;
+                    error = executor.or_stale(&launch, error).await;
                 }
-                let host_id = host.as_deref();
-                if blames_host(&refusal) && self.is_host_gone(&ec2, &launch, host_id).await {
+                if blames_host(&refusal) && executor.is_host_gone(&launch, host.as_deref()).await {
                     error.effect = Effect::NoneForThisAttempt;
                 }
-                Err(self.give_up_host(&ec2, &launch, host, error).await)
+                Err(executor.give_up_host(&launch, host, error).await)
             }
         }
     }

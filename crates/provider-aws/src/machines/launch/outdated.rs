@@ -4,8 +4,7 @@
 use machinist_aws_spec::config::ProviderConfig;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass, MachineRef};
 
-use crate::ec2::Ec2;
-use crate::machines::Ec2Machines;
+use crate::machines::Executor;
 use crate::machines::launch::Launch;
 use crate::machines::launch::resolve::Resolved;
 use crate::messages;
@@ -28,18 +27,12 @@ fn over(error: CloudError, why: &str) -> CloudError {
     CloudError { class, effect: Effect::NoneForThisAttempt, message, ..error }
 }
 
-impl Ec2Machines {
-    pub(crate) async fn or_stale(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-        launch: &Launch,
-        error: CloudError,
-    ) -> CloudError {
-        let config = ProviderConfig::read(&machine.spec).ok().filter(has_filters);
+impl Executor<'_> {
+    pub(crate) async fn or_stale(&self, launch: &Launch, error: CloudError) -> CloudError {
+        let config = ProviderConfig::read(&self.machine.spec).ok().filter(has_filters);
         let Some(config) = config.filter(|_| error.effect == Effect::None) else { return error };
-        self.resolver.forget();
-        match self.resolver.resolve(ec2, machine, &config).await {
+        self.machines.resolver.forget();
+        match self.resolve(&config).await {
             Ok(now) if is_same(launch, &now) => error,
             Ok(_) => over(error, messages::FILTERS_MATCH_OTHERS),
             Err(unfit) if unfit.class == ErrorClass::InvalidConfiguration => error,

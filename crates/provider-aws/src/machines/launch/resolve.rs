@@ -10,12 +10,13 @@ use machinist_aws_spec::config::{Filter, ProviderConfig, ResourceReference};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Category;
 use machinist_provider::access::CloudAccess;
-use machinist_provider::cloud::{CloudError, ErrorClass, MachineRef};
+use machinist_provider::cloud::{CloudError, ErrorClass};
 use machinist_provider::lookups::Lookups;
-use machinist_provider::parts::Parts;
+use machinist_provider::parts::Clock;
 
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
+use crate::machines::Executor;
 use crate::machines::calls::{Image, Subnet};
 use crate::machines::errors::no_effect;
 use crate::messages;
@@ -51,7 +52,6 @@ pub(crate) struct Resolved {
 }
 
 pub(crate) struct Resolver {
-    parts: Parts,
     images: Answers<ResourceReference, Arc<[Image]>>,
     groups: Answers<Vec<Filter>, Arc<[String]>>,
     subnets: Answers<ResourceReference, Arc<[Subnet]>>,
@@ -74,10 +74,8 @@ async fn cached<K: Eq + Hash, T: Clone>(
 }
 
 impl Resolver {
-    pub(crate) fn new(parts: &Parts) -> Self {
-        let clock = &parts.clock;
+    pub(crate) fn new(clock: &Clock) -> Self {
         Self {
-            parts: parts.clone(),
             images: Lookups::new(clock, keep_matches),
             groups: Lookups::new(clock, keep_matches),
             subnets: Lookups::new(clock, keep_matches),
@@ -98,30 +96,33 @@ impl Resolver {
         self.subnets.forget_all();
     }
 
-    pub(crate) async fn resolve(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-        config: &ProviderConfig,
-    ) -> Result<Resolved, CloudError> {
+    pub(crate) async fn domains(&self, ec2: &Ec2, vpc: &str) -> Result<Arc<[String]>, AwsError> {
+        let key = (ec2.access.clone(), vpc.to_owned());
+        self.domains.get(key, async { ec2.domains(vpc).await.map(Into::into) }).await
+    }
+}
+
+impl Executor<'_> {
+    pub(crate) async fn resolve(&self, config: &ProviderConfig) -> Result<Resolved, CloudError> {
+        let (ec2, resolver) = (self.ec2, &self.machines.resolver);
         if let Some(secret) = config.user_data_secret() {
-            self.user_data(machine, secret).await?;
+            self.user_data(secret).await?;
         }
-        let (image, root_device) = self.image(ec2, config).await?;
-        let security_groups = self.security_groups(ec2, config).await?;
+        let (image, root_device) = self.image(config).await?;
+        let security_groups = self.security_groups(config).await?;
         let mut wanted = config.subnet.clone();
         let zone = &config.placement.availability_zone;
         if wanted.id().is_none() && !zone.is_empty() {
             wanted.filters.push(among("availability-zone", vec![zone.clone()]));
         }
         let lookup = async { ec2.subnets(&wanted).await.map(Into::into) };
-        let found: Arc<[Subnet]> = cached(&self.subnets, ec2, wanted.clone(), lookup).await?;
-        let subnet = choose(&found, machine.attempt)
+        let found: Arc<[Subnet]> = cached(&resolver.subnets, ec2, wanted.clone(), lookup).await?;
+        let subnet = choose(&found, self.machine.attempt)
             .ok_or_else(|| no_match("subnet", "subnet", ec2, &config.subnet.filters))?;
         let mut is_wavelength = false;
         if config.public_ip.is_some() {
             let (zone, lookup) = (subnet.zone.clone(), ec2.is_wavelength(&subnet.zone));
-            is_wavelength = cached(&self.zones, ec2, zone, lookup).await?;
+            is_wavelength = cached(&resolver.zones, ec2, zone, lookup).await?;
         }
         Ok(Resolved {
             image,
@@ -135,18 +136,15 @@ impl Resolver {
     }
 
     /// A named image is looked up only for its root device: EC2 itself refuses a wrong one.
-    async fn image(
-        &self,
-        ec2: &Ec2,
-        config: &ProviderConfig,
-    ) -> Result<(String, Option<String>), CloudError> {
+    async fn image(&self, config: &ProviderConfig) -> Result<(String, Option<String>), CloudError> {
+        let ec2 = self.ec2;
         let mut volumes = config.block_devices.iter().filter(|device| device.ebs.is_some());
         let needs_root = volumes.any(|device| device.name().is_none());
         if let Some(id) = config.ami.id().filter(|_| !needs_root) {
             return Ok((id.to_owned(), None));
         }
         let lookup = async { ec2.images(&config.ami).await.map(Into::into) };
-        let found = cached(&self.images, ec2, config.ami.clone(), lookup).await?;
+        let found = cached(&self.machines.resolver.images, ec2, config.ami.clone(), lookup).await?;
         let newest = found.iter().max_by(|a, b| (&a.created, &a.id).cmp(&(&b.created, &b.id)));
         let newest = newest.ok_or_else(|| no_match("ami", "image", ec2, &config.ami.filters))?;
         if needs_root && newest.root_device.is_none() {
@@ -156,11 +154,8 @@ impl Resolver {
     }
 
     /// As in OpenShift's provider, filters without a match are ignored if other groups remain.
-    async fn security_groups(
-        &self,
-        ec2: &Ec2,
-        config: &ProviderConfig,
-    ) -> Result<Vec<String>, CloudError> {
+    async fn security_groups(&self, config: &ProviderConfig) -> Result<Vec<String>, CloudError> {
+        let (ec2, groups) = (self.ec2, &self.machines.resolver.groups);
         let (mut ids, mut unmatched) = (Vec::new(), Vec::new());
         for group in &config.security_groups {
             if let Some(id) = group.id() {
@@ -168,7 +163,7 @@ impl Resolver {
                 continue;
             }
             let lookup = async { ec2.security_groups(&group.filters).await.map(Into::into) };
-            let found = cached(&self.groups, ec2, group.filters.clone(), lookup).await?;
+            let found = cached(groups, ec2, group.filters.clone(), lookup).await?;
             if found.is_empty() {
                 unmatched.extend_from_slice(&group.filters);
             }
@@ -196,40 +191,29 @@ impl Resolver {
 
     pub(crate) async fn sees_group(
         &self,
-        ec2: &Ec2,
         name: &str,
         values: Vec<String>,
     ) -> Result<bool, CloudError> {
-        let filters = vec![among(name, values)];
+        let (ec2, filters) = (self.ec2, vec![among(name, values)]);
         let lookup = async { Ok(!ec2.security_groups(&filters).await?.is_empty()) };
-        cached(&self.visible_groups, ec2, filters.clone(), lookup).await
+        cached(&self.machines.resolver.visible_groups, ec2, filters.clone(), lookup).await
     }
 
     pub(crate) async fn sees_subnet(
         &self,
-        ec2: &Ec2,
         name: &str,
         values: Vec<String>,
     ) -> Result<bool, CloudError> {
-        let filters = vec![among(name, values)];
+        let (ec2, filters) = (self.ec2, vec![among(name, values)]);
         let wanted = ResourceReference { filters: filters.clone(), ..ResourceReference::default() };
         let lookup = async { Ok(!ec2.subnets(&wanted).await?.is_empty()) };
-        cached(&self.visible_subnets, ec2, filters, lookup).await
+        cached(&self.machines.resolver.visible_subnets, ec2, filters, lookup).await
     }
 
-    pub(crate) async fn domains(&self, ec2: &Ec2, vpc: &str) -> Result<Arc<[String]>, AwsError> {
-        let key = (ec2.access.clone(), vpc.to_owned());
-        self.domains.get(key, async { ec2.domains(vpc).await.map(Into::into) }).await
-    }
-
-    pub(crate) async fn user_data(
-        &self,
-        machine: &MachineRef,
-        secret: &str,
-    ) -> Result<Arc<str>, CloudError> {
-        let key = ObjectKey::new(&*machine.key.namespace, secret);
+    pub(crate) async fn user_data(&self, secret: &str) -> Result<Arc<str>, CloudError> {
+        let key = ObjectKey::new(&*self.machine.key.namespace, secret);
         let lookup = async {
-            let read = self.parts.secrets.read(&key).await;
+            let read = self.machines.parts.secrets.read(&key).await;
             let data = read.map_err(|failure| {
                 let class = match failure.category {
                     Category::NotFound | Category::InvalidConfiguration => ErrorClass::NotFound,
@@ -245,7 +229,7 @@ impl Resolver {
             })?;
             Ok(STANDARD.encode(data).into())
         };
-        self.user_data.get(key.clone(), lookup).await
+        self.machines.resolver.user_data.get(key.clone(), lookup).await
     }
 }
 

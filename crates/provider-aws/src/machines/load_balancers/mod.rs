@@ -21,14 +21,13 @@ use tokio::time::{Instant, timeout, timeout_at};
 pub(crate) use self::calls::Balancers;
 use self::calls::Group;
 use self::desired::{PRIVATE_IP, possible, wanted};
-use crate::ec2::Ec2;
 use crate::errors::AwsError;
-use crate::machines::Ec2Machines;
 use crate::machines::calls::filter;
 use crate::machines::cluster_settings::ClusterSettings;
 use crate::machines::describe::ec2_instance::Ec2Instance;
 use crate::machines::describe::instance::is_of_cluster;
 use crate::machines::errors::is_missing;
+use crate::machines::{Ec2Machines, Executor};
 use crate::messages;
 
 const READ_TIMEOUT: Duration = Duration::from_secs(3);
@@ -62,8 +61,17 @@ impl Group {
 }
 
 fn is_registered(groups: &[Group], found: &Ec2Instance) -> bool {
-    let has = |group: &Group| group.target(found).is_none_or(|target| group.has(target));
-    !groups.is_empty() && groups.iter().all(has)
+    !groups.is_empty() && targets(groups, found, false).is_empty()
+}
+
+/// The groups where the instance is registered, or is not, with its target there.
+fn targets<'a>(
+    groups: &'a [Group],
+    found: &'a Ec2Instance,
+    registered: bool,
+) -> Vec<(&'a Group, &'a str)> {
+    let targets = groups.iter().filter_map(|group| Some((group, group.target(found)?)));
+    targets.filter(|(group, target)| group.has(target) == registered).collect()
 }
 
 fn key_of(machine: &MachineRef, balancer: &LoadBalancer) -> LoadBalancerKey {
@@ -148,22 +156,6 @@ impl Ec2Machines {
         }
     }
 
-    pub(crate) async fn register(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-        found: &Ec2Instance,
-        settings: &ClusterSettings,
-    ) -> Result<(), CloudError> {
-        let balancers = Balancers::of(ec2, settings);
-        let mut result = Ok(());
-        for balancer in desired_for(machine, found) {
-            let key = key_of(machine, &balancer);
-            result = result.and(self.register_with(&balancers, &key, found).await);
-        }
-        result
-    }
-
     async fn register_with(
         &self,
         balancers: &Balancers<'_>,
@@ -180,29 +172,52 @@ impl Ec2Machines {
             let message = messages::no_target_group(&key.2);
             return Err(CloudError::new(ErrorClass::NotFound, message));
         }
-        let added = add(balancers, &groups, found).await;
+        let mut added = Ok(());
+        for (group, target) in targets(&groups, found, false) {
+            if added.is_ok() {
+                added = balancers.add(group, target).await;
+            }
+        }
         // A concurrent reader may have cached the former state, and a failed call may have succeeded.
         self.targets.forget(key);
         added.map_err(classified)
     }
+}
 
-    pub(crate) async fn deregister(
+impl Executor<'_> {
+    pub(crate) async fn register(
         &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
         found: &Ec2Instance,
+        settings: &ClusterSettings,
     ) -> Result<(), CloudError> {
+        let Self { machines, ec2, machine } = self;
+        let balancers = Balancers::of(ec2, settings);
+        let mut result = Ok(());
+        for balancer in desired_for(machine, found) {
+            let key = key_of(machine, &balancer);
+            result = result.and(machines.register_with(&balancers, &key, found).await);
+        }
+        result
+    }
+
+    pub(crate) async fn deregister(&self, found: &Ec2Instance) -> Result<(), CloudError> {
+        let Self { machines, ec2, machine } = self;
         let possible = possible(machine)?;
         if possible.is_empty() {
             return Ok(());
         }
-        let settings = self.cluster_settings().await?;
+        let settings = machines.cluster_settings().await?;
         let balancers = Balancers::of(ec2, &settings);
         for balancer in possible {
             let key = key_of(machine, &balancer);
-            let groups = self.current_targets(&balancers, &key).await?;
-            let removed = remove_all(&balancers, &groups, found).await;
-            self.targets.forget(&key);
+            let groups = machines.current_targets(&balancers, &key).await?;
+            let mut removed = Ok(());
+            for (group, target) in targets(&groups, found, true) {
+                if removed.is_ok() {
+                    removed = remove(&balancers, group, target).await;
+                }
+            }
+            machines.targets.forget(&key);
             match removed {
                 // OpenShift does not grant it. Classic load balancers remove terminated instances by themselves.
                 Err(error)
@@ -218,11 +233,8 @@ impl Ec2Machines {
 
     /// For an instance that terminated by itself: target groups remove instances automatically, but not addresses. An
     /// address that another instance uses now stays.
-    pub(crate) async fn deregister_address(
-        &self,
-        ec2: &Ec2,
-        machine: &MachineRef,
-    ) -> Result<(), CloudError> {
+    pub(crate) async fn remove_address(&self) -> Result<(), CloudError> {
+        let Self { machines, ec2, machine } = self;
         let Some(address) = machine.status.0.get(PRIVATE_IP).and_then(Value::as_str) else {
             return Ok(());
         };
@@ -231,12 +243,12 @@ impl Ec2Machines {
         if possible.is_empty() {
             return Ok(());
         }
-        let settings = self.cluster_settings().await?;
+        let settings = machines.cluster_settings().await?;
         let balancers = Balancers::of(ec2, &settings);
         for balancer in possible {
             let key = key_of(machine, &balancer);
             let classified = |error: AwsError| balancers.classify(&key, &error);
-            let groups = self.current_targets(&balancers, &key).await?;
+            let groups = machines.current_targets(&balancers, &key).await?;
             for group in groups.iter().filter(|group| group.by_ip && group.has(address)) {
                 let holders = ec2.instances(vec![filter("private-ip-address", [address])]).await;
                 let holders = holders.map_err(classified)?;
@@ -244,7 +256,7 @@ impl Ec2Machines {
                     remove(&balancers, group, address).await.map_err(classified)?;
                 }
             }
-            self.targets.forget(&key);
+            machines.targets.forget(&key);
         }
         Ok(())
     }
@@ -290,32 +302,6 @@ fn timed_out() -> AwsError {
         operation: "DescribeLoadBalancers",
         reason: messages::TIMED_OUT.to_owned(),
     }
-}
-
-async fn add(
-    balancers: &Balancers<'_>,
-    groups: &[Group],
-    found: &Ec2Instance,
-) -> Result<(), AwsError> {
-    for group in groups {
-        if let Some(target) = group.target(found).filter(|target| !group.has(target)) {
-            balancers.add(group, target).await?;
-        }
-    }
-    Ok(())
-}
-
-async fn remove_all(
-    balancers: &Balancers<'_>,
-    groups: &[Group],
-    found: &Ec2Instance,
-) -> Result<(), AwsError> {
-    for group in groups {
-        if let Some(target) = group.target(found).filter(|target| group.has(target)) {
-            remove(balancers, group, target).await?;
-        }
-    }
-    Ok(())
 }
 
 async fn remove(balancers: &Balancers<'_>, group: &Group, target: &str) -> Result<(), AwsError> {

@@ -36,7 +36,7 @@ impl Replica {
     /// One that has just listed everything.
     fn new(cluster: &Cluster) -> Self {
         let event_tracker = event_tracker();
-        event_tracker.track(&cluster.recycler, &cluster.events);
+        track(&event_tracker, &cluster.recycler, &cluster.events);
         let (seen, position) = (cluster.events.clone(), Version(cluster.version));
         Self { event_tracker, seen, position, deaf: false, knows_all: false }
     }
@@ -75,9 +75,9 @@ impl Replica {
     }
 }
 
-impl EventList for Vec<Arc<Event>> {
-    fn show(&self, look: &mut dyn FnMut(&mut dyn Iterator<Item = &Event>)) {
-        look(&mut self.iter().map(|event| &**event));
+fn track(event_tracker: &EventTracker, recycler: &EventRecycler, events: &[Arc<Event>]) {
+    if event_tracker.track(recycler) {
+        event_tracker.seed(&recycler.meta.key, events.iter().map(|event| &**event));
     }
 }
 
@@ -183,7 +183,7 @@ impl Cluster {
             ..EventRecyclerStatus::default()
         });
         for event_tracker in watching {
-            event_tracker.track(&self.recycler, &self.events);
+            track(event_tracker, &self.recycler, &self.events);
         }
     }
 }
@@ -191,7 +191,7 @@ impl Cluster {
 #[test]
 fn an_event_counts_by_its_occurrences() {
     let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
-    event_tracker.track(&cluster.recycler, &cluster.events);
+    track(&event_tracker, &cluster.recycler, &cluster.events);
     for (name, count, message, total) in [
         ("a", 1, "bad", 1),
         ("a", 4, "bad", 4),
@@ -208,7 +208,7 @@ fn an_event_counts_by_its_occurrences() {
 #[test]
 fn an_old_event_under_a_new_uid_counts_once() {
     let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
-    event_tracker.track(&cluster.recycler, &cluster.events);
+    track(&event_tracker, &cluster.recycler, &cluster.events);
     let event = cluster.event("a", 51, "bad", 2 * 3600);
     cluster.write(event, &[&event_tracker]);
     assert_eq!(cluster.count(&event_tracker), 1);
@@ -220,7 +220,7 @@ fn an_old_event_under_a_new_uid_counts_once() {
 #[test]
 fn after_a_restart_what_is_stored_does_not_count_again() {
     let (mut cluster, first) = (Cluster::new(), event_tracker());
-    first.track(&cluster.recycler, &cluster.events);
+    track(&first, &cluster.recycler, &cluster.events);
     for name in ["a", "b"] {
         let event = cluster.event(name, 3, "bad", 0);
         cluster.write(event, &[&first]);
@@ -232,7 +232,7 @@ fn after_a_restart_what_is_stored_does_not_count_again() {
     let new = cluster.event("c", 2, "bad", 0);
     cluster.write(new, &[]);
     let second = event_tracker();
-    second.track(&cluster.recycler, &cluster.events);
+    track(&second, &cluster.recycler, &cluster.events);
     assert_eq!(cluster.count(&second), 6 + 1 + 2);
 }
 
@@ -243,7 +243,7 @@ fn a_new_recycler_sees_the_events_of_its_window() {
         let event = cluster.event(name, 5, "bad", first);
         cluster.write(event, &[]);
     }
-    event_tracker.track(&cluster.recycler, &cluster.events);
+    track(&event_tracker, &cluster.recycler, &cluster.events);
     assert_eq!(cluster.count(&event_tracker), 5 + 5 + 1);
 }
 
@@ -254,23 +254,23 @@ fn another_spec_begins_anew() {
         let event = cluster.event(name, 1, message, 0);
         cluster.write(event, &[]);
     }
-    event_tracker.track(&cluster.recycler, &cluster.events);
+    track(&event_tracker, &cluster.recycler, &cluster.events);
     cluster.store(&event_tracker, &[&event_tracker]);
     assert_eq!(cluster.count(&event_tracker), 1);
     let spec = serde_json::json!({"searchTerms": ["worse"]});
     cluster.recycler.spec = Some(Arc::new(serde_json::from_value(spec).unwrap()));
     cluster.recycler.generation = 2;
-    event_tracker.track(&cluster.recycler, &cluster.events);
+    track(&event_tracker, &cluster.recycler, &cluster.events);
     assert_eq!(cluster.count(&event_tracker), 2);
 }
 
 #[test]
 fn recyclers_do_not_see_each_other() {
     let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
-    event_tracker.track(&cluster.recycler, &cluster.events);
+    track(&event_tracker, &cluster.recycler, &cluster.events);
     let mut other = cluster.recycler.clone();
     other.meta = meta("other", 2);
-    event_tracker.track(&other, &cluster.events);
+    track(&event_tracker, &other, &cluster.events);
     let event = cluster.event("a", 2, "bad", 0);
     cluster.write(event, &[&event_tracker]);
     for key in [&cluster.recycler.meta.key, &other.meta.key] {
@@ -284,7 +284,7 @@ fn recyclers_do_not_see_each_other() {
 #[test]
 fn old_events_are_not_noted_and_notes_are_bounded() {
     let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
-    event_tracker.track(&cluster.recycler, &cluster.events);
+    track(&event_tracker, &cluster.recycler, &cluster.events);
     cluster.now -= SignedDuration::from_hours(2);
     for number in 0..3 * MANY {
         let event = cluster.event(&number.to_string(), 1, "bad", 0);
@@ -375,7 +375,7 @@ fn step() -> impl Strategy<Value = Step> {
 #[test]
 fn events_of_an_unfinished_list_are_incomplete() {
     let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
-    event_tracker.track(&cluster.recycler, &cluster.events);
+    track(&event_tracker, &cluster.recycler, &cluster.events);
     let before = Version(cluster.version);
     let event = cluster.event("e", 1, "bad", 0);
     cluster.write(event, &[&event_tracker]);
@@ -455,7 +455,7 @@ proptest! {
     #[test]
     fn events_that_happen_once_survive_any_restart(steps in prop::collection::vec(0u8..4, 0..60)) {
         let (mut cluster, mut leader) = (Cluster::new(), event_tracker());
-        leader.track(&cluster.recycler, &cluster.events);
+        track(&leader, &cluster.recycler, &cluster.events);
         let mut total = 0;
         for step in steps {
             match step {
@@ -468,13 +468,13 @@ proptest! {
                     total += 1;
                     if step == 1 {
                         leader = event_tracker();
-                        leader.track(&cluster.recycler, &cluster.events);
+                        track(&leader, &cluster.recycler, &cluster.events);
                     }
                 }
                 2 => cluster.store(&leader, &[&leader]),
                 _ => {
                     leader = event_tracker();
-                    leader.track(&cluster.recycler, &cluster.events);
+                    track(&leader, &cluster.recycler, &cluster.events);
                 }
             }
             prop_assert_eq!(cluster.count(&leader), total);

@@ -47,15 +47,11 @@ impl Tally {
     }
 
     fn put_subject(&mut self, at: Minute, subject: u32) {
-        let known = self.buckets.iter().find(|(_, bucket)| bucket.subjects.contains(&subject));
-        match known.map(|(minute, _)| *minute) {
-            Some(known) if known >= at => return,
-            Some(known) => {
-                if let Some(bucket) = self.buckets.get_mut(&known) {
-                    bucket.subjects.remove(&subject);
-                }
-            }
-            None => {}
+        if self.buckets.range(at..).any(|(_, bucket)| bucket.subjects.contains(&subject)) {
+            return;
+        }
+        for (_, bucket) in self.buckets.range_mut(..at) {
+            bucket.subjects.remove(&subject);
         }
         self.buckets.entry(at).or_default().subjects.insert(subject);
         if self.subjects() > MOST_SUBJECTS {
@@ -84,9 +80,7 @@ impl Tally {
                 counted.fold(0, |sum: u64, (_, bucket)| sum.saturating_add(bucket.occurrences))
             }
             CountBy::Pods | CountBy::Nodes => {
-                let subjects: BTreeSet<_> =
-                    counted.flat_map(|(_, bucket)| &bucket.subjects).collect();
-                subjects.len() as u64
+                counted.map(|(_, bucket)| bucket.subjects.len() as u64).sum()
             }
         }
     }
@@ -139,16 +133,9 @@ pub(crate) fn bound<K: Ord + Clone>(
 ) {
     let size = |key: &K, tally: &Tally| tally.longest_text() + besides(key);
     let mut total: usize = tallies.iter().map(|(key, tally)| size(key, tally)).sum();
-    if total <= most {
-        return;
-    }
-    let mut fewest: Vec<_> =
-        tallies.iter().map(|(key, tally)| (count(tally), key.clone())).collect();
-    fewest.sort();
-    for (_, key) in fewest {
-        if total <= most {
-            return;
-        }
+    while total > most {
+        let fewest = tallies.iter().min_by_key(|(_, tally)| count(tally));
+        let Some(key) = fewest.map(|(key, _)| key.clone()) else { return };
         if let Some(tally) = tallies.remove(&key) {
             total -= size(&key, &tally);
         }

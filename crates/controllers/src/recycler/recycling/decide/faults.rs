@@ -1,15 +1,18 @@
 //! A group that cannot be described, an owner that is deleted, and instances that are detached or protected during
 //! their drain.
 
+use std::sync::Arc;
+
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::node_groups::{InstanceId, Lifecycle, RefreshStatus, Sizes};
 
 use super::super::samples::*;
-use super::super::snapshot::{GroupState, Node};
+use super::super::snapshot::GroupState;
 use super::tests::{
     ALL, THREE, drain_view, failed, pod, refresh, replacing, set, step, stored_plan, waits_for,
 };
 use super::*;
+use crate::kinds::Node;
 
 const TIMEOUT: u64 = 20 * 60;
 
@@ -25,8 +28,8 @@ fn release_of(base: &Snapshot, id: &str) -> Plan {
 }
 
 /// A Node that was cordoned and drained.
-fn cordoned(id: &str) -> Node {
-    Node { cordoned: true, mark: Some(drain_mark(true)), ..node(id) }
+fn cordoned(id: &str) -> Arc<Node> {
+    cordoned_node(id, Some(drain_mark(true)))
 }
 
 #[test]
@@ -270,7 +273,7 @@ fn taken_up_again_and_given_up_at_once_no_cordon_and_no_refresh_is_left_behind()
         base.group_mut().members.remove(0);
         let goes_on = |base: &Snapshot| !matches!(decide(base, now()), Plan::Release { .. });
         assert!(goes_on(&base));
-        base.nodes.insert("i-2".into(), Node { mark: Some(earlier()), ..cordoned("i-2") });
+        base.nodes.insert("i-2".into(), cordoned_node("i-2", Some(earlier())));
         assert!(goes_on(&base));
     }
     let mut base = snapshot(Strategy::InstanceRefresh, Step::Planned, &THREE);

@@ -7,6 +7,7 @@ use machinist_domain::retry::{Failure, Retry};
 use machinist_provider::node_groups::{Group, GroupChange, Refresh, RefreshStatus};
 
 use super::{at, give_up, unknown_timeout};
+use crate::drain;
 use crate::recycler::recycling::messages;
 use crate::recycler::recycling::plan::Plan;
 use crate::recycler::recycling::snapshot::{Marked, Snapshot, member};
@@ -103,7 +104,7 @@ pub(super) fn release_node(
         let resumed = || member.is_some() && group.is_some_and(|group| is_marked(snapshot, group));
         let begun = instance.state != InstanceState::Waiting || resumed();
         let node = snapshot.node(&instance.id)?;
-        let mark = node.mark?;
+        let mark = drain::Mark::of(node)?;
         let drained =
             matches!(instance.state, InstanceState::Draining | InstanceState::Terminating);
         // The annotation of an instance in another state may belong to another drain.

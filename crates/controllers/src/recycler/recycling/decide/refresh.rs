@@ -1,10 +1,10 @@
 //! Strategy InstanceRefresh: AWS replaces the instances by itself, without drains, and continues without this process.
 
 use jiff::Timestamp;
-use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
+use machinist_api::event_recycler::recycle::{InstanceState, RecycleFailure, Step};
 use machinist_provider::node_groups::{Group, GroupChange, RefreshStatus};
 
-use super::{at, give_up, keep_marked, timed_out, wait_or_give_up};
+use super::{at, give_up, keep_marked, progress, timed_out, wait_or_give_up};
 use crate::recycler::recycling::messages;
 use crate::recycler::recycling::plan::Plan;
 use crate::recycler::recycling::snapshot::{Snapshot, member};
@@ -23,8 +23,12 @@ pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
             give_up(snapshot, RecycleFailure::RefreshFailed, why, now)
         }
         RefreshStatus::Pending | RefreshStatus::InProgress | RefreshStatus::Other(_) => {
-            if let Some(further) = progress(recycle, group, now) {
-                return Plan::Store(Box::new(further));
+            let further = progress(snapshot, now, |instance| match member(group, &instance.id) {
+                None => InstanceState::Gone,
+                Some(_) => instance.state,
+            });
+            if let Some(plan) = further {
+                return plan;
             }
             let why = messages::refreshing(&refresh.id, refresh.percentage);
             wait_or_give_up(snapshot, &why, now)
@@ -48,16 +52,4 @@ fn start(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     let share = (stay * 100).checked_div(desired).unwrap_or(0);
     let min_healthy = u8::try_from(share).unwrap_or(100);
     Plan::Change(GroupChange::StartRefresh { min_healthy })
-}
-
-/// Each instance that is gone restarts the timeout of the step.
-fn progress(recycle: &Recycle, group: &Group, now: Timestamp) -> Option<Recycle> {
-    let mut further = Recycle { step_since: now, ..recycle.clone() };
-    let mut any = false;
-    for instance in &mut further.instances {
-        if instance.state != InstanceState::Gone && member(group, &instance.id).is_none() {
-            (instance.state, instance.since, any) = (InstanceState::Gone, Some(now), true);
-        }
-    }
-    any.then_some(further)
 }

@@ -12,7 +12,7 @@ use machinist_api::event_recycler::recycle::{
 use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member};
 
 use super::finish::release_node;
-use super::{at, give_up, keep_marked, timed_out, wait_or_give_up};
+use super::{at, give_up, keep_marked, progress, timed_out, wait_or_give_up};
 use crate::drain;
 use crate::recycler::recycling::messages;
 use crate::recycler::recycling::plan::{Plan, Termination};
@@ -22,8 +22,8 @@ use crate::recycler::recycling::snapshot::{
 
 pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     let recycle = &snapshot.recycle;
-    if let Some(further) = progress(recycle, group, now) {
-        return Plan::Store(Box::new(further));
+    if let Some(plan) = progress(snapshot, now, |instance| state_in(group, instance)) {
+        return plan;
     }
     if let Some(plan) = keep_marked(snapshot, group, now) {
         return timed_out(snapshot, messages::MARK_FAILS, now).unwrap_or(plan);
@@ -48,28 +48,19 @@ pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
     }
 }
 
-/// The recycle with the states that the group shows: instances that are gone, terminating, or to be skipped.
-fn progress(recycle: &Recycle, group: &Group, now: Timestamp) -> Option<Recycle> {
-    let mut further = Recycle { step_since: now, ..recycle.clone() };
-    let mut any = false;
-    for instance in further.instances.iter_mut().filter(|instance| !settled(instance)) {
-        let state = match member(group, &instance.id) {
-            // It was detached and not terminated, so its Node stays in use.
-            None if instance.state == InstanceState::Draining => InstanceState::Kept,
-            None => InstanceState::Gone,
-            Some(member) if member.lifecycle == Lifecycle::Terminated => InstanceState::Gone,
-            Some(member) if member.lifecycle == Lifecycle::Terminating => {
-                InstanceState::Terminating
-            }
-            // Also during its drain: a termination cannot be undone.
-            Some(member) if is_spared(member) => InstanceState::Kept,
-            Some(_) => instance.state,
-        };
-        if state != instance.state {
-            (instance.state, instance.since, any) = (state, Some(now), true);
-        }
+/// The state that the group shows: gone, terminating, or to be skipped.
+fn state_in(group: &Group, instance: &RecycledInstance) -> InstanceState {
+    match member(group, &instance.id) {
+        _ if settled(instance) => instance.state,
+        // It was detached and not terminated, so its Node stays in use.
+        None if instance.state == InstanceState::Draining => InstanceState::Kept,
+        None => InstanceState::Gone,
+        Some(member) if member.lifecycle == Lifecycle::Terminated => InstanceState::Gone,
+        Some(member) if member.lifecycle == Lifecycle::Terminating => InstanceState::Terminating,
+        // Also during its drain: a termination cannot be undone.
+        Some(member) if is_spared(member) => InstanceState::Kept,
+        Some(_) => instance.state,
     }
-    any.then_some(further)
 }
 
 struct Replacing<'a> {
@@ -109,7 +100,7 @@ impl<'a> Replacing<'a> {
         }
         let node = self.snapshot.node(&instance.id);
         let drains = self.snapshot.settings.drain;
-        if drains && node.is_some_and(|node| !node.cordoned) {
+        if drains && node.is_some_and(|node| !node.unschedulable) {
             // The Node registered late, or a user uncordoned it.
             return Some(self.store(instance, InstanceState::Draining));
         }

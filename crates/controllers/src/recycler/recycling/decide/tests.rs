@@ -18,7 +18,7 @@ use machinist_provider::node_groups::{
 use super::super::begin::{Request, begin as begin_recycle};
 use super::super::plan::Termination;
 use super::super::samples::*;
-use super::super::snapshot::{Node, Settings};
+use super::super::snapshot::Settings;
 use super::*;
 use crate::drain;
 use machinist_domain::observed::Observed;
@@ -64,8 +64,8 @@ pub(super) fn replacing() -> Snapshot {
 /// A drain of a cordoned Node with `pods` on it.
 pub(super) fn drain_view(snapshot: &mut Snapshot, id: &str, pods: Vec<Pod>) {
     let key = InstanceId::from(id);
-    let node = snapshot.nodes.get_mut(&key).unwrap();
-    (node.cordoned, node.mark) = (true, Some(drain_mark(true)));
+    let node = cordoned_node(id, Some(drain_mark(true)));
+    snapshot.nodes.insert(key.clone(), Arc::clone(&node));
     let subject = drain::Subject {
         uid: node.meta.uid.clone(),
         node_ref: None,
@@ -81,14 +81,7 @@ pub(super) fn drain_view(snapshot: &mut Snapshot, id: &str, pods: Vec<Pod>) {
         name: node.meta.key.name.clone(),
         uid: node.meta.uid.clone(),
     });
-    view.node = Observed::Present(drain::snapshot::Node {
-        meta: node.meta.clone(),
-        control_plane: false,
-        cordoned: true,
-        unreachable: false,
-        mark: node.mark,
-        volumes_attached: Box::default(),
-    });
+    view.node = Observed::Present(node);
     view.pods = Observed::Present(pods);
     view.orphaned = Observed::Present(std::collections::BTreeSet::new());
     view.volumes = Observed::Present(Vec::new());

@@ -1,7 +1,5 @@
 //! The command that resumes an interrupted recycle: the same flags, for the groups that are left.
 
-use std::time::Duration;
-
 use clap::ValueEnum as _;
 
 use super::super::arguments::{How, RecycleArguments, RunArguments};
@@ -21,9 +19,9 @@ pub(in super::super) fn of(
     if let Some(name) = strategy.to_possible_value() {
         words.push(format!("--strategy {}", name.get_name()));
     }
-    words.push(format!("--poll-interval {}", time(*poll_interval)));
-    words.push(format!("--timeout {}", time(*timeout)));
-    words.extend(drain_timeout.map(|timeout| format!("--drain-timeout {}", time(timeout))));
+    words.push(format!("--poll-interval {poll_interval:?}"));
+    words.push(format!("--timeout {timeout:?}"));
+    words.extend(drain_timeout.map(|timeout| format!("--drain-timeout {timeout:?}")));
     words.extend(no_drain.then(|| "--no-drain".to_owned()));
     words.push(format!("--max-unavailable {max_unavailable}"));
     words.join(" ")
@@ -33,15 +31,6 @@ pub(super) fn how_to_print(arguments: &RunArguments) -> String {
     let yes = if arguments.yes { " --yes" } else { "" };
     let format = arguments.output.to_possible_value();
     format.map_or_else(|| yes.to_owned(), |format| format!("{yes} --output {}", format.get_name()))
-}
-
-fn time(time: Duration) -> String {
-    let milliseconds = time.as_millis();
-    if milliseconds.is_multiple_of(1000) {
-        format!("{}s", milliseconds / 1000)
-    } else {
-        format!("{milliseconds}ms")
-    }
 }
 
 /// A word, quoted for a shell. Names of groups may have blanks.

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use anyhow::bail;
 use machinist_controllers::kinds::Nodes;
 use machinist_controllers::recycler::recycling::{Recycling, Settings};
-use machinist_domain::key::ObjectKey;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::node_groups::NodeGroups;
 use machinist_provider::provider::Providers;
 use machinist_runtime::cache::kind::Kind;
 use machinist_runtime::cache::registry::Caches;
-use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{Cache, Scope};
 use machinist_runtime::clock::{SharedClock, SystemClock};
 use machinist_runtime::cluster::Cluster;
@@ -118,11 +116,8 @@ pub(in super::super) async fn synced<K: Kind>(cache: &Cache<K>) -> anyhow::Resul
 }
 
 fn provider_ids(nodes: &Cache<Nodes>) -> Vec<Arc<str>> {
-    let known = |key: &ObjectKey| match nodes.get(key) {
-        Some(Entry::Known(node)) => node.provider_id.clone(),
-        Some(Entry::Undecodable(_)) | None => None,
-    };
-    nodes.keys().iter().filter_map(known).collect()
+    let provider_id = |key| nodes.get(key)?.known()?.provider_id.clone();
+    nodes.keys().iter().filter_map(provider_id).collect()
 }
 
 /// User and host, in characters that are allowed in tags.

@@ -8,7 +8,7 @@ use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_controllers::recycler::recycling::{Mark, Request, begin, group_of};
 use machinist_domain::key::Uid;
-use machinist_provider::node_groups::{Group, GroupRef, Hook};
+use machinist_provider::node_groups::{Group, GroupRef, Hook, Sizes};
 use serde::Serialize;
 
 use super::super::arguments::StrategyName;
@@ -50,9 +50,8 @@ pub(super) struct Shown<'a> {
     region: &'a str,
     strategy: Strategy,
     resumed: bool,
-    min: u32,
-    max: u32,
-    desired: u32,
+    #[serde(flatten)]
+    original: Sizes,
     instances: Vec<ShownInstance<'a>>,
     remarks: &'a [String],
 }
@@ -199,9 +198,7 @@ impl Preview {
             region: &recycle.region,
             strategy: recycle.strategy,
             resumed: self.resumed.is_some(),
-            min: recycle.original.min,
-            max: recycle.original.max,
-            desired: recycle.original.desired,
+            original: recycle.original,
             instances: instances.collect(),
             remarks: &self.remarks,
         }
@@ -229,7 +226,7 @@ pub(super) fn as_text(previews: &[Preview]) -> String {
         if let Some(Resumed { by, .. }) = resumed {
             line(format!("  resumed: it was started by {by}"));
         }
-        let (min, max, desired) = (original.min, original.max, original.desired);
+        let Sizes { min, max, desired } = original;
         line(format!("  final size: min {min}, max {max}, desired {desired}"));
         for instance in &recycle.instances {
             let node = instance.node.as_deref().unwrap_or("no node");
@@ -246,7 +243,7 @@ pub(super) fn as_text(previews: &[Preview]) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use machinist_provider::node_groups::{Lifecycle, Member, Sizes};
+    use machinist_provider::node_groups::{Lifecycle, Member};
 
     use super::*;
 

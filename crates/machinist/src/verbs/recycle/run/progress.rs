@@ -9,15 +9,13 @@ use machinist_provider::node_groups::Lifecycle;
 #[derive(Debug)]
 pub(in super::super) struct Progress {
     on_terminal: bool,
+    /// What was written last.
     lines: Vec<String>,
-    /// The last line without a terminal.
-    last: String,
 }
 
 impl Progress {
     pub(in super::super) fn new() -> Self {
-        let on_terminal = std::io::stderr().is_terminal();
-        Self { on_terminal, lines: Vec::new(), last: String::new() }
+        Self { on_terminal: std::io::stderr().is_terminal(), lines: Vec::new() }
     }
 
     pub(in super::super) fn show(
@@ -48,9 +46,9 @@ impl Progress {
     }
 
     fn say(&mut self, line: String) {
-        if line != self.last {
+        if self.lines.last() != Some(&line) {
             super::super::say(&line);
-            self.last = line;
+            self.lines = vec![line];
         }
     }
 
@@ -103,7 +101,7 @@ fn members(recycle: &Recycle, snapshot: &Snapshot) -> Vec<String> {
         let is_old = |id: &str| recycle.instances.iter().any(|instance| instance.id == id);
         for member in group.members.iter().filter(|member| !is_old(&member.id.0)) {
             let node = snapshot.nodes.get(&member.id);
-            let state = match (&member.lifecycle, node.map(|node| node.ready)) {
+            let state = match (&member.lifecycle, node.map(|node| node.is_ready())) {
                 (Lifecycle::InService, Some(true)) => "new, ready",
                 (Lifecycle::InService, _) => "new, waiting for its node",
                 (Lifecycle::Pending, _) => "new, pending",

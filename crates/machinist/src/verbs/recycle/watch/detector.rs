@@ -68,7 +68,7 @@ impl Detector {
         // Earlier Events do not count.
         let mark = detection.events.survey(|position, _| position);
         let recycler = recycler(spec(region, arguments)?, mark);
-        detection.tracker.track(&recycler, &*detection.events);
+        detection.track(&recycler);
         let plan = detection.decide(&recycler, context.clock.now());
         if let Some(refusal) = plan.and_then(|plan| plan.refusal) {
             return Err(anyhow::Error::from(refusal).context(Usage));
@@ -104,7 +104,7 @@ impl Detector {
     /// Changes the status. Counted occurrences are dropped.
     fn store(&mut self, change: impl FnOnce(&mut EventRecyclerStatus)) {
         change(Arc::make_mut(&mut self.recycler.status));
-        self.detection.tracker.track(&self.recycler, &*self.detection.events);
+        self.detection.track(&self.recycler);
     }
 }
 

@@ -28,7 +28,7 @@ fn one_instance_after_the_other_is_drained_terminated_and_replaced() {
     // The new one comes, and is waited for until its Node is ready.
     base.group_mut().members.push(member("i-4"));
     assert!(waits_for(&decide(&base, after(9))).contains("not ready"));
-    base.nodes.insert("i-4".into(), Node { ready: false, ..node("i-4") });
+    base.nodes.insert("i-4".into(), unready_node("i-4"));
     assert!(waits_for(&decide(&base, after(10))).contains("not ready"));
     base.nodes.insert("i-4".into(), node("i-4"));
     let next = stored_plan(decide(&base, after(11)));
@@ -85,7 +85,7 @@ fn never_more_are_missing_than_may_be() {
 fn unavailable_instances_are_replaced_first_and_one_at_a_time() {
     let mut base = replacing();
     for id in ["i-2", "i-3"] {
-        base.nodes.insert(id.into(), Node { ready: false, ..node(id) });
+        base.nodes.insert(id.into(), unready_node(id));
     }
     let first = stored_plan(decide(&base, now()));
     assert_eq!(first.instances[1].state, InstanceState::Draining, "i-2 is not ready");
@@ -112,7 +112,7 @@ fn the_node_under_this_process_is_the_last() {
     // Also where several may be missing, and where it does not work.
     let mut base = replacing().on_node("node-of-i-1");
     base.settings.max_unavailable = 3;
-    base.nodes.insert("i-1".into(), Node { ready: false, ..node("i-1") });
+    base.nodes.insert("i-1".into(), unready_node("i-1"));
     set(&mut base, "i-2", InstanceState::Terminating);
     set(&mut base, "i-3", InstanceState::Terminating);
     for member in &mut base.group_mut().members[1..] {
@@ -181,7 +181,7 @@ fn a_node_that_came_late_or_was_uncordoned_is_drained_first() {
     set(&mut base, "i-1", InstanceState::Terminating);
     let back = stored_plan(decide(&base, now()));
     assert_eq!(back.instances[0].state, InstanceState::Draining);
-    base.nodes.insert("i-1".into(), Node { cordoned: true, ..node("i-1") });
+    base.nodes.insert("i-1".into(), cordoned_node("i-1", None));
     assert!(matches!(decide(&base, now()), Plan::Terminate(_)));
 }
 
@@ -189,7 +189,7 @@ fn a_node_that_came_late_or_was_uncordoned_is_drained_first() {
 fn a_termination_that_never_happens_times_out() {
     let mut base = replacing();
     set(&mut base, "i-1", InstanceState::Terminating);
-    base.nodes.insert("i-1".into(), Node { cordoned: true, ..node("i-1") });
+    base.nodes.insert("i-1".into(), cordoned_node("i-1", None));
     let (step, failure, why) = failed(decide(&base, after(20 * 60)));
     assert_eq!((step, failure), (Step::Releasing, RecycleFailure::TimedOut));
     assert!(why.contains("cannot be terminated"), "{why}");
@@ -247,15 +247,11 @@ fn a_drain_that_a_budget_blocks_ends_the_recycle_and_the_node_gets_its_pods_back
         "{why}"
     );
     base.recycle = stored_plan(decide(&base, after(60)));
-    let node = base.nodes[&InstanceId::from("i-1")].meta.clone();
-    let release = Plan::Release { node, uncordon: true };
+    let release =
+        Plan::Release { node: base.nodes[&InstanceId::from("i-1")].meta.clone(), uncordon: true };
     assert_eq!(decide(&base, after(61)), release);
-    base.nodes.insert("i-1".into(), node_of("i-1"));
+    base.nodes.insert("i-1".into(), node("i-1"));
     assert_eq!(super::tests::step(decide(&base, after(62))), Step::Unmarking);
-}
-
-fn node_of(id: &str) -> Node {
-    node(id)
 }
 
 #[test]
@@ -263,15 +259,12 @@ fn a_cordon_that_was_there_before_stays() {
     let mut base = snapshot(Strategy::Replace, Step::Releasing, &THREE);
     base.recycle.failure = Some(RecycleFailure::TimedOut);
     set(&mut base, "i-1", InstanceState::Draining);
-    base.nodes.insert(
-        "i-1".into(),
-        Node { cordoned: true, mark: Some(drain_mark(false)), ..node("i-1") },
-    );
+    base.nodes.insert("i-1".into(), cordoned_node("i-1", Some(drain_mark(false))));
     assert!(matches!(decide(&base, now()), Plan::Release { uncordon: false, .. }));
     // A Node is not released if its instance is terminating, or if another drain cordoned it.
     let started = base.recycle.started - Duration::from_secs(1);
     let theirs = crate::drain::Mark { started, cordoned: true };
-    base.nodes.insert("i-2".into(), Node { cordoned: true, mark: Some(theirs), ..node("i-2") });
+    base.nodes.insert("i-2".into(), cordoned_node("i-2", Some(theirs)));
     base.group_mut().members[0].lifecycle = Lifecycle::Terminating;
     assert_eq!(step(decide(&base, now())), Step::Unmarking);
 }
@@ -283,7 +276,7 @@ fn instances_in_standby_do_not_count_towards_the_size() {
     set(&mut base, "i-4", InstanceState::Kept);
     // Another instance came in its place, and is not ready yet: one is missing.
     base.group_mut().members.push(member("i-5"));
-    base.nodes.insert("i-5".into(), Node { ready: false, ..node("i-5") });
+    base.nodes.insert("i-5".into(), unready_node("i-5"));
     assert!(waits_for(&decide(&base, now())).contains("not ready"));
     base.nodes.insert("i-5".into(), node("i-5"));
     let next = stored_plan(decide(&base, now()));
